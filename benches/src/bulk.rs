@@ -14,9 +14,9 @@ use holdfast::store::{Store, customers};
 use serde_json::{Map, Value, json};
 
 use crate::Failure;
-use crate::load::{self, Connection};
-use crate::partner::{FORM, Partner, form};
-use crate::report::{self, Table, millis, percentile};
+use crate::load::{self, LoadConnection};
+use crate::partner::{FORM, PartnerClient, form};
+use crate::report::{self, ReportTable, millis, percentile};
 use crate::webhooks::database;
 
 /// Clients of a batch, the maximum.
@@ -37,7 +37,7 @@ pub fn run() -> Result<(), Failure> {
     )?;
     let runtime = tokio::runtime::Runtime::new()?;
     report::heading("Bulk send: 1,000 clients on one node");
-    let mut batch = Table::new(&[
+    let mut batch = ReportTable::new(&[
         "database",
         "creates/s",
         "batch s",
@@ -46,7 +46,8 @@ pub fn run() -> Result<(), Failure> {
         "until all are mailed s",
         "peak MiB",
     ]);
-    let mut beside = Table::new(&["database", "beside", "requests", "p50 ms", "p99", "slowest"]);
+    let mut beside =
+        ReportTable::new(&["database", "beside", "requests", "p50 ms", "p99", "slowest"]);
     for kind in ["SQLite", "PostgreSQL"] {
         runtime.block_on(one_node(&mut batch, &mut beside, kind, &server))?;
     }
@@ -63,7 +64,7 @@ pub fn run() -> Result<(), Failure> {
         PACE.as_millis()
     );
     report::heading("Bulk send: ten batches of 1,000 at once, on PostgreSQL");
-    let mut table = Table::new(&[
+    let mut table = ReportTable::new(&[
         "nodes",
         "s",
         "items/s",
@@ -78,13 +79,13 @@ pub fn run() -> Result<(), Failure> {
 }
 
 /// A web-app admin of one server.
-struct Web {
+struct WebAppCaller {
     address: SocketAddr,
     token: String,
     org: OrgId,
 }
 
-impl Web {
+impl WebAppCaller {
     fn request(&self, method: &str, path: &str, body: &str) -> Vec<u8> {
         let authorization = format!("Bearer {}", self.token);
         let headers = [
@@ -101,7 +102,7 @@ impl Web {
             Value::Null => String::new(),
             body => body.to_string(),
         };
-        let mut connection = Connection::open(self.address).await?;
+        let mut connection = LoadConnection::open(self.address).await?;
         let answer = connection.ask(&self.request(method, path, &body)).await?;
         if answer.status >= 300 {
             return Err(String::from_utf8_lossy(&answer.body).into());
@@ -139,7 +140,7 @@ impl Web {
     }
 }
 
-async fn template(partner: &Partner) -> Result<Value, Failure> {
+async fn template(partner: &PartnerClient) -> Result<Value, Failure> {
     let fields = json!([{
         "name": "Signature", "type": "signature", "role": "Client", "required": true,
         "placement": { "mode": "absolute", "areas": [{ "page": 1, "x": 0.1, "y": 0.1, "w": 0.3, "h": 0.03 }] },
@@ -173,7 +174,7 @@ async fn clients(store: &Store, org: &OrgId, count: usize) -> Result<Vec<Custome
 /// Sends the requests of an interactive client until `until` is set, and returns their durations in
 /// milliseconds.
 async fn at_work(
-    partner: &Partner,
+    partner: &PartnerClient,
     template: &Value,
     until: &AtomicBool,
 ) -> Result<Vec<f64>, Failure> {
@@ -193,7 +194,7 @@ async fn at_work(
         partner.request("GET", "/envelopes?limit=20", "application/json", b""),
         create,
     ];
-    let mut connection = Connection::open(partner.server.address).await?;
+    let mut connection = LoadConnection::open(partner.server.address).await?;
     let mut times = Vec::new();
     let mut due = Instant::now();
     while !until.load(Ordering::Relaxed) {
@@ -211,7 +212,7 @@ async fn at_work(
     Ok(times)
 }
 
-fn row_of(table: &mut Table, kind: &str, beside: &str, times: &[f64]) {
+fn row_of(table: &mut ReportTable, kind: &str, beside: &str, times: &[f64]) {
     table.row([
         kind.to_owned(),
         beside.to_owned(),
@@ -223,19 +224,19 @@ fn row_of(table: &mut Table, kind: &str, beside: &str, times: &[f64]) {
 }
 
 async fn one_node(
-    batch: &mut Table,
-    beside: &mut Table,
+    batch: &mut ReportTable,
+    beside: &mut ReportTable,
     kind: &str,
     server: &str,
 ) -> Result<(), Failure> {
     let folder = tempfile::tempdir()?;
     let url = database(kind, server, "bulk", folder.path()).await?;
-    let partner = Partner::start(folder.path(), &url)?;
+    let partner = PartnerClient::start(folder.path(), &url)?;
     let store = Store::connect(&url).await?;
     let clients = clients(&store, &partner.org, CLIENTS).await?;
     store.close().await;
     let template = template(&partner).await?;
-    let web = Web {
+    let web = WebAppCaller {
         address: partner.server.address,
         token: partner.web_token()?,
         org: partner.org.clone(),
@@ -315,22 +316,22 @@ async fn mailed(folder: &Path, count: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn ten_batches(table: &mut Table, nodes: usize, server: &str) -> Result<(), Failure> {
+async fn ten_batches(table: &mut ReportTable, nodes: usize, server: &str) -> Result<(), Failure> {
     let folder = tempfile::tempdir()?;
     let name = format!("bulk_{nodes}");
     let url = database("PostgreSQL", server, &name, folder.path()).await?;
     let objects = format!("file://{}", folder.path().join("objects").display());
     let settings = [("HOLDFAST_STORAGE_URL", objects.as_str())];
-    let partner = Partner::start_with(folder.path(), &url, &settings)?;
+    let partner = PartnerClient::start_with(folder.path(), &url, &settings)?;
     let mut others = Vec::new();
     for _ in 1..nodes {
-        others.push(Partner::join(folder.path(), &url, &settings)?);
+        others.push(PartnerClient::join(folder.path(), &url, &settings)?);
     }
     let store = Store::connect(&url).await?;
     let clients = clients(&store, &partner.org, CLIENTS).await?;
     store.close().await;
     let template = template(&partner).await?;
-    let web = Web {
+    let web = WebAppCaller {
         address: partner.server.address,
         token: partner.web_token()?,
         org: partner.org.clone(),

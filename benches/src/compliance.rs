@@ -13,14 +13,14 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use holdfast::components::rules::{Compliance, compliance as component};
+use holdfast::components::rules::{ComplianceRules, compliance as component};
 use holdfast_compliance::types::{EnvelopeFacts, Evaluation};
 
-use self::cedar::Cedar;
-use self::records::Record;
-use self::rego::Rego;
+use self::cedar::CedarEngine;
+use self::records::BenchRecord;
+use self::rego::RegoEngine;
 use crate::Failure;
-use crate::report::{self, Table, median, micros, percentile, thousands};
+use crate::report::{self, ReportTable, median, micros, percentile, thousands};
 
 /// Number of rounds in which every case takes a turn.
 const ROUNDS: usize = 80;
@@ -32,8 +32,8 @@ pub fn run() -> Result<(), Failure> {
     report::heading("Compliance evaluation");
     let cache = tempfile::tempdir()?;
     let (_engines, sandbox) = holdfast::components::load_compliance(cache.path().into(), [0; 32])?;
-    let mut rego = Rego::new()?;
-    let cedar = Cedar::new()?;
+    let mut rego = RegoEngine::new()?;
+    let cedar = CedarEngine::new()?;
 
     let records = records::all();
     for record in &records {
@@ -54,10 +54,10 @@ pub fn run() -> Result<(), Failure> {
 /// Checks that all engines agree. Native and component must give identical evaluations, Rego the
 /// same results and sentences, and Cedar the same results: it has no sentences.
 fn agree(
-    record: &Record,
-    sandbox: &Compliance,
-    rego: &mut Rego,
-    cedar: &Cedar,
+    record: &BenchRecord,
+    sandbox: &ComplianceRules,
+    rego: &mut RegoEngine,
+    cedar: &CedarEngine,
 ) -> Result<(), Failure> {
     let native = holdfast_compliance::evaluate(&record.facts);
     let answers: Vec<bool> = native.checks.iter().map(|check| check.satisfied).collect();
@@ -107,7 +107,7 @@ fn same(native: &Evaluation, isolated: &component::Evaluation) -> bool {
 }
 
 /// One row of the table.
-struct Case<'a> {
+struct EngineCase<'a> {
     name: &'static str,
     threads: usize,
     /// Makes the given number of calls on each thread and returns the duration of the slowest
@@ -127,10 +127,10 @@ const CEDAR_BUILT: &str = "cedar-policy, 8 requests, context built per call";
 
 fn cases<'a>(
     facts: EnvelopeFacts,
-    sandbox: &'a Compliance,
-    rego: &'a mut Rego,
-    cedar: &'a Cedar,
-) -> Result<Vec<Case<'a>>, Failure> {
+    sandbox: &'a ComplianceRules,
+    rego: &'a mut RegoEngine,
+    cedar: &'a CedarEngine,
+) -> Result<Vec<EngineCase<'a>>, Failure> {
     let lifted = records::for_component(&facts);
     let input = rego::input(&facts);
     let subject = cedar.subject(&facts)?;
@@ -177,8 +177,8 @@ fn case<'a>(
     name: &'static str,
     threads: usize,
     turn: impl FnMut(u32) -> Result<Duration, Failure> + 'a,
-) -> Case<'a> {
-    Case {
+) -> EngineCase<'a> {
+    EngineCase {
         name,
         threads,
         turn: Box::new(turn),
@@ -188,7 +188,7 @@ fn case<'a>(
 }
 
 /// Determines the number of calls that fill a turn, then runs the cases in turns.
-fn take_turns(cases: &mut [Case]) -> Result<(), Failure> {
+fn take_turns(cases: &mut [EngineCase]) -> Result<(), Failure> {
     for case in cases.iter_mut() {
         let mut took = (case.turn)(case.calls)?;
         while took < TURN {
@@ -241,8 +241,8 @@ fn on_threads<R>(
     })
 }
 
-fn print(cases: &[Case]) {
-    let mut table = Table::new(&["case", "threads", "µs/call", "p95", "calls/s", "x native"]);
+fn print(cases: &[EngineCase]) {
+    let mut table = ReportTable::new(&["case", "threads", "µs/call", "p95", "calls/s", "x native"]);
     for case in cases {
         let native = find(cases, NATIVE, case.threads);
         table.row([
@@ -292,18 +292,22 @@ fn print(cases: &[Case]) {
     }
 }
 
-fn find<'a, 'b>(cases: &'b [Case<'a>], name: &str, threads: usize) -> Option<&'b Case<'a>> {
+fn find<'a, 'b>(
+    cases: &'b [EngineCase<'a>],
+    name: &str,
+    threads: usize,
+) -> Option<&'b EngineCase<'a>> {
     cases
         .iter()
         .find(|case| case.name == name && case.threads == threads)
 }
 
-fn calls_per_second(case: &Case) -> f64 {
+fn calls_per_second(case: &EngineCase) -> f64 {
     case.threads as f64 * 1e6 / median(&case.micros)
 }
 
 /// Returns how many times longer a call of `left` takes than one of `right`.
-fn ratio(left: &Case, right: &Case) -> f64 {
+fn ratio(left: &EngineCase, right: &EngineCase) -> f64 {
     let ratios: Vec<f64> = left
         .micros
         .iter()

@@ -7,25 +7,25 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use holdfast::components::compiler::Compiler;
-use holdfast::components::egress::{Egress, FarEnd};
+use holdfast::components::compiler::ComponentCompiler;
+use holdfast::components::egress::{FarEnd, NetworkAccess};
 use holdfast::components::providers::signing;
 use holdfast::components::providers::{ProviderError, ProviderLease};
 use holdfast::components::room::{self, Answer, RoomRecords};
 use holdfast::components::rules::{documents, lifecycle};
-use holdfast::components::{Artifact, Components, embedded};
+use holdfast::components::{ComponentArtifact, ComponentRegistry, embedded};
 use holdfast::config::{EMBEDDED, SecretText};
 use holdfast::domain::clock::Clock;
 use holdfast::domain::component::Slot;
 use holdfast::domain::envelope::EnvelopeStatus;
-use holdfast::domain::priority::Priority;
+use holdfast::domain::priority::PriorityClass;
 use holdfast_compliance as native;
 use holdfast_lifecycle as native_lifecycle;
 use tokio::runtime::Handle;
 
 use crate::Failure;
 use crate::compliance::records;
-use crate::report::{self, Table, median, micros, millis, percentile};
+use crate::report::{self, ReportTable, median, micros, millis, percentile};
 use crate::server;
 
 const CONTRACT: &[u8] = include_bytes!("../../tests/fixtures/retail-installment-contract.pdf");
@@ -37,7 +37,10 @@ const FEW: usize = 20;
 pub fn run() -> Result<(), Failure> {
     let runtime = tokio::runtime::Runtime::new()?;
     let cache = tempfile::tempdir()?;
-    let components = Arc::new(Components::with_defaults(cache.path().into(), [0; 32])?);
+    let components = Arc::new(ComponentRegistry::with_defaults(
+        cache.path().into(),
+        [0; 32],
+    )?);
     components.load_documents();
     calls(&components, runtime.handle())?;
     runtime.block_on(async {
@@ -49,7 +52,7 @@ pub fn run() -> Result<(), Failure> {
 type Call<'a> = Box<dyn Fn() -> Result<(), Failure> + Sync + 'a>;
 
 /// A call through the API of the services, and the same work without a component.
-struct Case<'a> {
+struct CallCase<'a> {
     name: &'static str,
     component: Call<'a>,
     native: Call<'a>,
@@ -85,9 +88,9 @@ fn timed(threads: usize, calls: usize, call: &Call<'_>) -> Result<(Vec<f64>, f64
 }
 
 /// Measures one call in a fresh instance, by slot.
-fn calls(components: &Components, runtime: &Handle) -> Result<(), Failure> {
+fn calls(components: &ComponentRegistry, runtime: &Handle) -> Result<(), Failure> {
     report::heading("One call of each slot, in a fresh instance");
-    let mut table = Table::new(&[
+    let mut table = ReportTable::new(&[
         "call",
         "median µs",
         "p99 µs",
@@ -126,14 +129,14 @@ fn calls(components: &Components, runtime: &Handle) -> Result<(), Failure> {
     Ok(())
 }
 
-fn cases<'a>(components: &'a Components, runtime: &'a Handle) -> Vec<Case<'a>> {
+fn cases<'a>(components: &'a ComponentRegistry, runtime: &'a Handle) -> Vec<CallCase<'a>> {
     let record = records::passing();
     let facts = records::for_component(&record);
     let rules = components.compliance(None);
     let moves = components.lifecycle(None);
     let contract = Bytes::from_static(CONTRACT);
-    let reader = components.placement(None, Priority::Request);
-    let writer = components.documents(None, Priority::Request);
+    let reader = components.placement(None, PriorityClass::Request);
+    let writer = components.documents(None, PriorityClass::Request);
     let plugin = components.signing(None, "vendor");
     let room = components.signing(None, EMBEDDED);
     let records = Arc::new(OneTemplate);
@@ -380,24 +383,28 @@ fn sent_from_template_natively() -> native_lifecycle::types::EnvelopeFacts {
 }
 
 /// Returns a compiler that runs the server binary.
-fn compiler() -> Result<Compiler, Failure> {
+fn compiler() -> Result<ComponentCompiler, Failure> {
     let program = server::program()?;
-    Ok(Compiler::new(Some(program), Duration::from_secs(300)))
+    Ok(ComponentCompiler::new(
+        Some(program),
+        Duration::from_secs(300),
+    ))
 }
 
 /// Measures compiling components in a child process, and loading them from the cache.
 async fn uploads() -> Result<(), Failure> {
     report::heading("A component's way in");
     let compiler = compiler()?;
-    let mut table = Table::new(&["component", "kB", "compiled ms", "cached kB", "loaded ms"]);
+    let mut table = ReportTable::new(&["component", "kB", "compiled ms", "cached kB", "loaded ms"]);
     for artifact in embedded() {
         let bytes = Bytes::from(artifact.bytes.clone().into_owned());
         let began = Instant::now();
         let (inspected, native) = compiler.compile(bytes.clone()).await?;
         let compiled = began.elapsed();
         let cache = tempfile::tempdir()?;
-        let uploaded = Artifact::uploaded(inspected.slot, &artifact.identity.name, "9.9.9", bytes);
-        let node = || Components::with_defaults(cache.path().into(), [0; 32]);
+        let uploaded =
+            ComponentArtifact::uploaded(inspected.slot, &artifact.identity.name, "9.9.9", bytes);
+        let node = || ComponentRegistry::with_defaults(cache.path().into(), [0; 32]);
         let size = native.len();
         node()?
             .keep_native(uploaded.slot, &uploaded.identity, native)
@@ -420,9 +427,9 @@ async fn uploads() -> Result<(), Failure> {
 }
 
 /// Measures the latency of callers while the largest component is compiled.
-async fn bystanders(components: &Arc<Components>) -> Result<(), Failure> {
+async fn bystanders(components: &Arc<ComponentRegistry>) -> Result<(), Failure> {
     report::heading("Callers while a candidate is compiled");
-    let mut table = Table::new(&["meanwhile", "median µs", "p99 µs", "worst ms"]);
+    let mut table = ReportTable::new(&["meanwhile", "median µs", "p99 µs", "worst ms"]);
     let largest = embedded().find(|artifact| artifact.slot == Slot::Documents);
     let largest = largest.ok_or("no document component")?;
     let alone = latencies(
@@ -448,7 +455,7 @@ async fn bystanders(components: &Arc<Components>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn noticed(table: &mut Table, name: &str, times: &[f64]) {
+fn noticed(table: &mut ReportTable, name: &str, times: &[f64]) {
     table.row([
         name.into(),
         format!("{:.1}", median(times)),
@@ -459,7 +466,7 @@ fn noticed(table: &mut Table, name: &str, times: &[f64]) {
 
 /// Runs two callers that make one call per millisecond each, and returns the durations.
 async fn latencies(
-    components: &Arc<Components>,
+    components: &Arc<ComponentRegistry>,
     longest: Duration,
     done: Arc<AtomicBool>,
 ) -> Result<Vec<f64>, Failure> {

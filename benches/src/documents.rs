@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
-use holdfast::components::Components;
+use holdfast::components::ComponentRegistry;
 use holdfast::components::rules::{documents, placement};
-use holdfast::domain::priority::Priority;
+use holdfast::domain::priority::PriorityClass;
 use serde_json::json;
 
 use crate::Failure;
-use crate::partner::{FORM, Partner, form};
+use crate::partner::{FORM, PartnerClient, form};
 use crate::pdf::PdfBuilder;
-use crate::report::{self, Table, median, millis};
+use crate::report::{self, ReportTable, median, millis};
 
 const PAGES: usize = 500;
 /// Page of the anchor in the comparison.
@@ -32,7 +32,7 @@ pub fn run() -> Result<(), Failure> {
     runtime.block_on(async {
         let long = Bytes::from(text_document(PAGES)?);
         let cache = tempfile::tempdir()?;
-        let components = Components::with_defaults(cache.path().into(), [0; 32])?;
+        let components = ComponentRegistry::with_defaults(cache.path().into(), [0; 32])?;
         components.load_documents();
         anchors(&components, &long).await?;
         templates(&long).await?;
@@ -41,37 +41,37 @@ pub fn run() -> Result<(), Failure> {
 }
 
 /// Compares the component with `pdftotext -bbox` for one anchor on page 400 of 500.
-async fn anchors(components: &Components, long: &Bytes) -> Result<(), Failure> {
+async fn anchors(components: &ComponentRegistry, long: &Bytes) -> Result<(), Failure> {
     report::heading("One anchor on page 400 of a 500-page document");
     let mut file = tempfile::NamedTempFile::new()?;
     file.write_all(long)?;
     let (mut ours, mut poppler) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        let before = processor_time(Whose::Own)?;
+        let before = processor_time(WriterKind::Own)?;
         let placed = components
-            .placement(None, Priority::Request)
+            .placement(None, PriorityClass::Request)
             .place(long.clone(), vec![anchor(PAGE)])
             .await?
             .map_err(|error| format!("{error:?}"))?;
-        ours.push(millis(processor_time(Whose::Own)? - before));
+        ours.push(millis(processor_time(WriterKind::Own)? - before));
         let page = placed[0].areas[0].page;
         if page as usize != PAGE {
             return Err(format!("the anchor was found on page {page}").into());
         }
-        let before = processor_time(Whose::Children)?;
+        let before = processor_time(WriterKind::Children)?;
         let output = Command::new("pdftotext")
             .arg("-bbox")
             .arg(file.path())
             .arg("-")
             .output()
             .map_err(|error| format!("pdftotext: {error}; run `apt-get install poppler-utils`"))?;
-        poppler.push(millis(processor_time(Whose::Children)? - before));
+        poppler.push(millis(processor_time(WriterKind::Children)? - before));
         if !String::from_utf8_lossy(&output.stdout).contains(&format!("A{PAGE}")) {
             return Err("pdftotext does not see the anchor".into());
         }
     }
     let (own, other) = (median(&ours), median(&poppler));
-    let mut table = Table::new(&["reader", "CPU ms", "ratio"]);
+    let mut table = ReportTable::new(&["reader", "CPU ms", "ratio"]);
     table.row([
         "pdftotext -bbox".into(),
         format!("{other:.0}"),
@@ -84,7 +84,7 @@ async fn anchors(components: &Components, long: &Bytes) -> Result<(), Failure> {
     ]);
     table.print();
     let peak = components.metrics().of(&components
-        .placement(None, Priority::Request)
+        .placement(None, PriorityClass::Request)
         .identity()?
         .to_string());
     println!(
@@ -121,8 +121,8 @@ async fn templates(long: &Bytes) -> Result<(), Failure> {
     report::heading("Making a template of it");
     let folder = tempfile::tempdir()?;
     let url = format!("sqlite://{}", folder.path().join("holdfast.db").display());
-    let partner = Partner::start(folder.path(), &url)?;
-    let mut table = Table::new(&["anchors", "median ms", "ms an anchor"]);
+    let partner = PartnerClient::start(folder.path(), &url)?;
+    let mut table = ReportTable::new(&["anchors", "median ms", "ms an anchor"]);
     for count in [1, 20, 200] {
         let fields: Vec<_> = (0..count)
             .map(|index| {
@@ -161,9 +161,9 @@ async fn templates(long: &Bytes) -> Result<(), Failure> {
 }
 
 /// Measures writing and drawing on an ordinary contract of four pages.
-async fn writing(components: &Components) -> Result<(), Failure> {
+async fn writing(components: &ComponentRegistry) -> Result<(), Failure> {
     report::heading("Writing and drawing");
-    let rules = components.documents(None, Priority::Request);
+    let rules = components.documents(None, PriorityClass::Request);
     let contract = Bytes::from_static(CONTRACT);
     let mark = |kind| documents::MarkRequest {
         kind,
@@ -198,7 +198,7 @@ async fn writing(components: &Components) -> Result<(), Failure> {
         done(picture.map(|picture| picture.png))?;
         rows[3].1.push(lap());
     }
-    let mut table = Table::new(&["work", "median ms"]);
+    let mut table = ReportTable::new(&["work", "median ms"]);
     for (name, times) in rows {
         table.row([name.to_owned(), format!("{:.1}", median(&times))]);
     }
@@ -311,19 +311,19 @@ pub fn text_document(pages: usize) -> Result<Vec<u8>, Failure> {
 }
 
 /// Process of a time measurement: this one, or the children it has waited for.
-enum Whose {
+enum WriterKind {
     Own,
     Children,
 }
 
 /// Returns the processor time used so far, in steps of 10 ms.
-fn processor_time(whose: Whose) -> Result<Duration, Failure> {
+fn processor_time(whose: WriterKind) -> Result<Duration, Failure> {
     let text = std::fs::read_to_string("/proc/self/stat")?;
     // The fields follow the program name, which may contain any character.
     let rest = text.rsplit_once(')').ok_or("an unknown /proc/self/stat")?.1;
     let first = match whose {
-        Whose::Own => 11,
-        Whose::Children => 13,
+        WriterKind::Own => 11,
+        WriterKind::Children => 13,
     };
     let mut ticks = 0;
     for field in rest.split_whitespace().skip(first).take(2) {

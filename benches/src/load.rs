@@ -31,18 +31,18 @@ pub fn request(
 }
 
 /// A persistent connection.
-pub struct Connection {
+pub struct LoadConnection {
     stream: TcpStream,
     buffer: Vec<u8>,
 }
 
 /// Status and body of a response.
-pub struct Answer {
+pub struct HttpAnswer {
     pub status: u16,
     pub body: Vec<u8>,
 }
 
-impl Connection {
+impl LoadConnection {
     pub async fn open(address: SocketAddr) -> Result<Self, Failure> {
         Self::over(TcpStream::connect(address).await?)
     }
@@ -56,7 +56,7 @@ impl Connection {
     }
 
     /// Sends a request and reads the response.
-    pub async fn ask(&mut self, request: &[u8]) -> Result<Answer, Failure> {
+    pub async fn ask(&mut self, request: &[u8]) -> Result<HttpAnswer, Failure> {
         self.stream.write_all(request).await?;
         let head = loop {
             if let Some(end) = find(&self.buffer, b"\r\n\r\n") {
@@ -77,7 +77,7 @@ impl Connection {
         }
         let body = self.buffer[head..head + length].to_vec();
         self.buffer.drain(..head + length);
-        Ok(Answer { status, body })
+        Ok(HttpAnswer { status, body })
     }
 
     async fn read(&mut self) -> Result<(), Failure> {
@@ -108,7 +108,7 @@ pub async fn run(
         .map(|first| {
             let requests = requests.clone();
             tokio::spawn(async move {
-                let mut connection = Connection::open(address).await?;
+                let mut connection = LoadConnection::open(address).await?;
                 let mut times = Vec::new();
                 let mut next = first;
                 while Instant::now() < end {

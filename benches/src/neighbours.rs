@@ -18,9 +18,9 @@ use tokio::runtime::{Handle, Runtime};
 
 use crate::Failure;
 use crate::documents::text_document;
-use crate::load::{self, Connection};
-use crate::partner::{FORM, Partner, Tenant, form, scans};
-use crate::report::{self, Table, millis, percentile};
+use crate::load::{self, LoadConnection};
+use crate::partner::{BenchTenant, FORM, PartnerClient, form, scans};
+use crate::report::{self, ReportTable, millis, percentile};
 
 /// Duration of each row in seconds, unless `NEIGHBOUR_SECONDS` is set.
 const SECONDS: u64 = 60;
@@ -39,24 +39,24 @@ pub fn run() -> Result<(), Failure> {
     runtime.block_on(async {
         let folder = tempfile::tempdir()?;
         let url = format!("sqlite://{}", folder.path().join("holdfast.db").display());
-        let attacker = Partner::start(folder.path(), &url)?;
-        let ground = Ground::new(attacker).await?;
+        let attacker = PartnerClient::start(folder.path(), &url)?;
+        let ground = BenchTenants::new(attacker).await?;
         ground.measure().await
     })
 }
 
 /// Waiting times of the quiet tenant, in milliseconds.
 #[derive(Default)]
-struct Waits {
+struct VictimLatencies {
     create: Vec<f64>,
     finish: Vec<f64>,
     vault: Vec<f64>,
     failures: usize,
 }
 
-struct Ground {
-    attacker: Partner,
-    victim: Tenant,
+struct BenchTenants {
+    attacker: PartnerClient,
+    victim: BenchTenant,
     /// Template of the victim.
     template: Value,
     /// Paths of the attacker: a heavy form, and a large copy.
@@ -70,7 +70,7 @@ struct Ground {
 }
 
 /// Function that starts attacking clients.
-type Attack = fn(&Ground, &Crowd) -> Result<(), Failure>;
+type Attack = fn(&BenchTenants, &AttackingClients) -> Result<(), Failure>;
 
 const ATTACKS: [(&str, Attack); 8] = [
     ("nothing", |_, _| Ok(())),
@@ -85,21 +85,21 @@ const ATTACKS: [(&str, Attack); 8] = [
 
 /// Attacking clients, on threads of the lowest priority: in a real attack they would not use the
 /// processors of the server.
-struct Crowd {
+struct AttackingClients {
     /// `None` once dropped.
     runtime: Option<Runtime>,
-    answers: Arc<Answers>,
+    answers: Arc<AnswerCounts>,
 }
 
 /// Counters of the responses to the attacking clients.
 #[derive(Default)]
-struct Answers {
+struct AnswerCounts {
     done: AtomicUsize,
     refused: AtomicUsize,
     failed: AtomicUsize,
 }
 
-impl Answers {
+impl AnswerCounts {
     fn count(&self, status: u16) {
         let counter = match status {
             ..400 => &self.done,
@@ -119,7 +119,7 @@ impl Answers {
     }
 }
 
-impl Crowd {
+impl AttackingClients {
     fn new() -> Result<Self, Failure> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
@@ -148,7 +148,7 @@ impl Crowd {
             self.spawn(async move {
                 loop {
                     let stream = from_elsewhere(address).await.map_err(Failure::from);
-                    let Ok(mut connection) = stream.and_then(Connection::over) else {
+                    let Ok(mut connection) = stream.and_then(LoadConnection::over) else {
                         continue;
                     };
                     while let Ok(answer) = connection.ask(&request).await {
@@ -191,7 +191,7 @@ async fn from_elsewhere(address: SocketAddr) -> io::Result<TcpStream> {
 }
 
 /// Dropping a runtime blocks until its threads end, which asynchronous code must not do.
-impl Drop for Crowd {
+impl Drop for AttackingClients {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
@@ -199,8 +199,8 @@ impl Drop for Crowd {
     }
 }
 
-impl Ground {
-    async fn new(attacker: Partner) -> Result<Self, Failure> {
+impl BenchTenants {
+    async fn new(attacker: PartnerClient) -> Result<Self, Failure> {
         let victim = attacker.another()?;
         let address = attacker.server.address;
         let contract = Bytes::from(text_document(4)?);
@@ -232,7 +232,7 @@ impl Ground {
 
     async fn measure(self) -> Result<(), Failure> {
         report::heading("A quiet tenant beside a busy one");
-        let mut table = Table::new(&[
+        let mut table = ReportTable::new(&[
             "beside",
             "create p99 ms",
             "times",
@@ -252,7 +252,7 @@ impl Ground {
         let rows = ATTACKS.into_iter();
         let rows = rows.filter(|(name, _)| *name == "nothing" || name.contains(&wanted));
         for (name, attack) in rows {
-            let crowd = Crowd::new()?;
+            let crowd = AttackingClients::new()?;
             tokio::task::block_in_place(|| attack(&self, &crowd))
                 .map_err(|error| format!("{name}: {error}"))?;
             let (waits, peak) = tokio::join!(self.quiet_tenant(), self.peak());
@@ -275,7 +275,7 @@ impl Ground {
             table.row(row);
         }
         table.print();
-        let crowd = Crowd::new()?;
+        let crowd = AttackingClients::new()?;
         stalled_readers(&self, &crowd)?;
         half_open(&self, &crowd)?;
         tokio::time::sleep(Duration::from_secs(2)).await;
@@ -301,7 +301,7 @@ impl Ground {
         Ok(peak)
     }
 
-    async fn quiet_tenant(&self) -> Waits {
+    async fn quiet_tenant(&self) -> VictimLatencies {
         let mut ticks = tokio::time::interval(Duration::from_millis(1000 / CREATES));
         let (began, mut number, mut tasks) = (Instant::now(), 0, Vec::new());
         while began.elapsed() < self.time {
@@ -313,7 +313,7 @@ impl Ground {
             }));
             number += 1;
         }
-        let mut waits = Waits::default();
+        let mut waits = VictimLatencies::default();
         for task in tasks {
             match task.await {
                 Ok(Ok((create, signed))) => {
@@ -350,7 +350,7 @@ async fn contract(
 }
 
 async fn ask(address: SocketAddr, request: &[u8]) -> Result<Value, Failure> {
-    let answer = Connection::open(address).await?.ask(request).await?;
+    let answer = LoadConnection::open(address).await?.ask(request).await?;
     if answer.status >= 300 {
         let text = String::from_utf8_lossy(&answer.body).into_owned();
         return Err(format!("{}: {text}", answer.status).into());
@@ -435,7 +435,7 @@ async fn vaulted(address: SocketAddr, key: &str, id: &str) -> Result<(), Failure
     let began = Instant::now();
     let path = format!("/api/v2/partner/envelopes/{id}/status");
     let request = load::get(address, &path, &[("x-api-key", key)]);
-    let mut connection = Connection::open(address).await?;
+    let mut connection = LoadConnection::open(address).await?;
     while began.elapsed() < PATIENCE {
         let answer = connection.ask(&request).await?;
         let status: Value = serde_json::from_slice(&answer.body)?;
@@ -447,7 +447,7 @@ async fn vaulted(address: SocketAddr, key: &str, id: &str) -> Result<(), Failure
     Err("not vaulted in time".into())
 }
 
-fn templates(ground: &Ground, crowd: &Crowd) -> Result<(), Failure> {
+fn templates(ground: &BenchTenants, crowd: &AttackingClients) -> Result<(), Failure> {
     let anchors: Vec<_> = (381..=400)
         .map(|page| format!("Signature A{page} of"))
         .collect();
@@ -461,13 +461,13 @@ fn templates(ground: &Ground, crowd: &Crowd) -> Result<(), Failure> {
     Ok(())
 }
 
-fn copies(ground: &Ground, crowd: &Crowd) -> Result<(), Failure> {
+fn copies(ground: &BenchTenants, crowd: &AttackingClients) -> Result<(), Failure> {
     let request = load::get(ground.address, &ground.copy, &[]);
     crowd.repeat(ground.address, 16, |_| request.clone());
     Ok(())
 }
 
-fn pages(ground: &Ground, crowd: &Crowd) -> Result<(), Failure> {
+fn pages(ground: &BenchTenants, crowd: &AttackingClients) -> Result<(), Failure> {
     crowd.repeat(ground.address, 64, |number| {
         let path = format!("{}/pages/{}.png", ground.heavy_form, number * 6 + 1);
         load::get(ground.address, &path, &[])
@@ -475,7 +475,7 @@ fn pages(ground: &Ground, crowd: &Crowd) -> Result<(), Failure> {
     Ok(())
 }
 
-impl Ground {
+impl BenchTenants {
     /// Builds the request that uploads a component for the attacker.
     fn upload(&self, component: &[u8], name: &str, version: &str) -> Vec<u8> {
         let bearer = format!("Bearer {}", self.token);
@@ -495,7 +495,7 @@ impl Ground {
 }
 
 /// Uploads the largest default component, in a different variant each time.
-fn uploads(ground: &Ground, crowd: &Crowd) -> Result<(), Failure> {
+fn uploads(ground: &BenchTenants, crowd: &AttackingClients) -> Result<(), Failure> {
     let documents = embedded().find(|artifact| artifact.slot == Slot::Documents);
     let documents = documents.ok_or("no documents component")?.bytes;
     crowd.repeat(ground.address, 30, |number| {
@@ -507,7 +507,7 @@ fn uploads(ground: &Ground, crowd: &Crowd) -> Result<(), Failure> {
 }
 
 /// Makes templates with a plugin of the attacker that loops forever.
-fn endless_plugin(ground: &Ground, crowd: &Crowd) -> Result<(), Failure> {
+fn endless_plugin(ground: &BenchTenants, crowd: &AttackingClients) -> Result<(), Failure> {
     let plugin = ground.upload(MISBEHAVING, "endless", "1.0.0");
     let address = ground.address;
     let runtime = Handle::current();
@@ -525,13 +525,13 @@ fn endless_plugin(ground: &Ground, crowd: &Crowd) -> Result<(), Failure> {
     Ok(())
 }
 
-fn stalled_readers(ground: &Ground, crowd: &Crowd) -> Result<(), Failure> {
+fn stalled_readers(ground: &BenchTenants, crowd: &AttackingClients) -> Result<(), Failure> {
     let request = load::get(ground.address, &ground.copy, &[]);
     crowd.silent(ground.address, STALLED, &request);
     Ok(())
 }
 
-fn half_open(ground: &Ground, crowd: &Crowd) -> Result<(), Failure> {
+fn half_open(ground: &BenchTenants, crowd: &AttackingClients) -> Result<(), Failure> {
     let sent = b"GET /healthz HTTP/1.1\r\nhost: bench\r\n";
     crowd.silent(ground.address, HALF_OPEN, sent);
     Ok(())

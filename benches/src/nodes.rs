@@ -10,9 +10,9 @@ use tokio::task::JoinSet;
 
 use crate::Failure;
 use crate::load;
-use crate::partner::Partner;
-use crate::report::{Table, heading};
-use crate::server::Server;
+use crate::partner::PartnerClient;
+use crate::report::{ReportTable, heading};
+use crate::server::BenchServer;
 use crate::webhooks::database;
 
 const TIME: Duration = Duration::from_secs(3);
@@ -23,7 +23,7 @@ pub fn run() -> Result<(), Failure> {
     let server = std::env::var("TEST_POSTGRES_URL")
         .map_err(|_| "no PostgreSQL: run this with `make bench SECTIONS=nodes`")?;
     let runtime = tokio::runtime::Runtime::new()?;
-    let mut table = Table::new(&[
+    let mut table = ReportTable::new(&[
         "nodes",
         "reads a second",
         "of one",
@@ -52,12 +52,12 @@ async fn measure(nodes: usize, server: &str) -> Result<(f64, f64), Failure> {
     let url = database("PostgreSQL", server, &name, folder.path()).await?;
     let objects = format!("file://{}", folder.path().join("objects").display());
     let settings = [("HOLDFAST_STORAGE_URL", objects.as_str())];
-    let partner = Partner::start_with(folder.path(), &url, &settings)?;
+    let partner = PartnerClient::start_with(folder.path(), &url, &settings)?;
     let mut others = Vec::new();
     for _ in 1..nodes {
-        others.push(Partner::join(folder.path(), &url, &settings)?);
+        others.push(PartnerClient::join(folder.path(), &url, &settings)?);
     }
-    let servers: Vec<&Server> = std::iter::once(&partner.server)
+    let servers: Vec<&BenchServer> = std::iter::once(&partner.server)
         .chain(others.iter().map(|(_, node)| node))
         .collect();
     let paper = json!({

@@ -12,14 +12,14 @@ use axum::{Json, Router};
 use holdfast::domain::clock::Clock;
 use holdfast::domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus};
 use holdfast::domain::id::{EnvelopeId, OrgId};
-use holdfast::store::envelopes::Filter;
-use holdfast::store::{Dialect, Store, customers, envelopes};
+use holdfast::store::envelopes::EnvelopeFilter;
+use holdfast::store::{SqlDialect, Store, customers, envelopes};
 use serde_json::{Value, json};
 
 use crate::Failure;
-use crate::load::{self, Connection};
-use crate::report::{self, Table, median};
-use crate::server::{Log, Server, free_address, program};
+use crate::load::{self, LoadConnection};
+use crate::report::{self, ReportTable, median};
+use crate::server::{BenchServer, ServerLog, free_address, program};
 
 /// First argument that runs the bare server.
 pub const BARE_SERVER: &str = "bare-server";
@@ -41,7 +41,7 @@ pub fn run() -> Result<(), Failure> {
     )?;
     let runtime = tokio::runtime::Runtime::new()?;
     report::heading("Reads of the partner API, 100,000 envelopes");
-    let mut table = Table::new(&[
+    let mut table = ReportTable::new(&[
         "database",
         "request",
         "holdfast/s",
@@ -67,26 +67,26 @@ pub fn run() -> Result<(), Failure> {
 }
 
 /// A running server with one organization and a key with a practically unlimited rate.
-pub struct Partner {
-    pub server: Server,
+pub struct PartnerClient {
+    pub server: BenchServer,
     pub org: OrgId,
     pub key: String,
-    operator: Operator,
+    operator: OperatorCommands,
 }
 
 /// The operator's command line for one installation.
-pub struct Operator {
+pub struct OperatorCommands {
     pub folder: PathBuf,
     pub database: String,
 }
 
 /// An organization and its key.
-pub struct Tenant {
+pub struct BenchTenant {
     pub org: OrgId,
     pub key: String,
 }
 
-impl Operator {
+impl OperatorCommands {
     fn operate(&self, arguments: &[&str]) -> Result<Value, Failure> {
         let output = Command::new(program()?)
             .env("HOLDFAST_DATA_DIR", &self.folder)
@@ -111,21 +111,21 @@ impl Operator {
         Ok(issued["token"].as_str().unwrap_or_default().to_owned())
     }
 
-    fn tenant(&self) -> Result<Tenant, Failure> {
+    fn tenant(&self) -> Result<BenchTenant, Failure> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let org = text(&self.operate(&["org", "create", "--name", "Bench"])?["org_id"]);
         let scopes = "envelopes:read,envelopes:write,vault:write";
         let limit = ["--rpm", "1000000000"];
         let create = ["key", "create", "--org", &org, "--scopes", scopes];
         let key = self.operate(&[&create[..], &limit].concat())?;
-        Ok(Tenant {
+        Ok(BenchTenant {
             org: OrgId::parse(&org).ok_or("no organization id")?,
             key: text(&key["api_key"]),
         })
     }
 }
 
-impl Partner {
+impl PartnerClient {
     pub fn start(folder: &Path, database: &str) -> Result<Self, Failure> {
         Self::start_with(folder, database, &[])
     }
@@ -136,11 +136,11 @@ impl Partner {
         database: &str,
         settings: &[(&str, &str)],
     ) -> Result<Self, Failure> {
-        let operator = Operator {
+        let operator = OperatorCommands {
             folder: folder.to_owned(),
             database: database.to_owned(),
         };
-        let Tenant { org, key } = operator.tenant()?;
+        let BenchTenant { org, key } = operator.tenant()?;
         Ok(Self {
             server: Self::serve(folder, database, settings)?,
             org,
@@ -154,14 +154,14 @@ impl Partner {
         folder: &Path,
         database: &str,
         settings: &[(&str, &str)],
-    ) -> Result<Server, Failure> {
+    ) -> Result<BenchServer, Failure> {
         let mut all = vec![("HOLDFAST_DATABASE_URL", database.to_owned())];
         all.extend(
             settings
                 .iter()
                 .map(|(name, value)| (*name, (*value).to_owned())),
         );
-        let mut server = Server::spawn(&program()?, folder, &all, Log::File)?;
+        let mut server = BenchServer::spawn(&program()?, folder, &all, ServerLog::File)?;
         server.start()?;
         Ok(server)
     }
@@ -171,7 +171,7 @@ impl Partner {
         folder: &Path,
         database: &str,
         settings: &[(&str, &str)],
-    ) -> Result<(tempfile::TempDir, Server), Failure> {
+    ) -> Result<(tempfile::TempDir, BenchServer), Failure> {
         let other = tempfile::tempdir()?;
         let keys = other.path().join("keys");
         std::fs::create_dir_all(&keys)?;
@@ -190,7 +190,7 @@ impl Partner {
     }
 
     /// Adds another organization on the same server.
-    pub fn another(&self) -> Result<Tenant, Failure> {
+    pub fn another(&self) -> Result<BenchTenant, Failure> {
         self.operator.tenant()
     }
 
@@ -205,7 +205,7 @@ impl Partner {
 
     /// Sends a request and returns the `data` of the response.
     pub async fn ask(&self, request: &[u8]) -> Result<Value, Failure> {
-        let mut connection = Connection::open(self.server.address).await?;
+        let mut connection = LoadConnection::open(self.server.address).await?;
         let answer = connection.ask(request).await?;
         if answer.status >= 300 {
             return Err(String::from_utf8_lossy(&answer.body).into());
@@ -214,12 +214,17 @@ impl Partner {
     }
 }
 
-async fn reads(table: &mut Table, database: &str, folder: &Path, url: &str) -> Result<(), Failure> {
-    let partner = Partner::start(folder, url)?;
+async fn reads(
+    table: &mut ReportTable,
+    database: &str,
+    folder: &Path,
+    url: &str,
+) -> Result<(), Failure> {
+    let partner = PartnerClient::start(folder, url)?;
     let store = Store::connect(url).await?;
     let ids = fill(&store, &partner.org).await?;
     store.close().await;
-    let bare = Bare::start(url, &partner.org)?;
+    let bare = BareServer::start(url, &partner.org)?;
     let key = [("x-api-key", partner.key.as_str())];
     let spread: Vec<&EnvelopeId> = ids.iter().step_by(97).collect();
     let statuses = |address, prefix: &str, headers: &[(&str, &str)]| -> Vec<Vec<u8>> {
@@ -300,7 +305,7 @@ async fn fill(store: &Store, org: &OrgId) -> Result<Vec<EnvelopeId>, Failure> {
     }
     tx.commit().await?;
     // PostgreSQL analyzes tables automatically, but only after a minute; SQLite never does.
-    if store.dialect() == Dialect::Postgres {
+    if store.dialect() == SqlDialect::Postgres {
         let mut connection = store.read().await?;
         sqlx::query("analyze").execute(&mut *connection).await?;
     }
@@ -308,12 +313,12 @@ async fn fill(store: &Store, org: &OrgId) -> Result<Vec<EnvelopeId>, Failure> {
 }
 
 /// The bare handler, in its own process like holdfast.
-struct Bare {
+struct BareServer {
     child: Child,
     address: SocketAddr,
 }
 
-impl Bare {
+impl BareServer {
     fn start(database: &str, org: &OrgId) -> Result<Self, Failure> {
         let address = free_address()?;
         let mut child = Command::new(std::env::current_exe()?)
@@ -326,7 +331,7 @@ impl Bare {
     }
 }
 
-impl Drop for Bare {
+impl Drop for BareServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -379,7 +384,7 @@ async fn bare_list(
         .unwrap_or(1);
     let found = async {
         let mut connection = store.read().await.ok()?;
-        envelopes::list(&mut connection, &org, &Filter::default(), page, 20)
+        envelopes::list(&mut connection, &org, &EnvelopeFilter::default(), page, 20)
             .await
             .ok()
     };
@@ -400,7 +405,7 @@ async fn bare_list(
 async fn creates_and_uploads() -> Result<(), Failure> {
     let folder = tempfile::tempdir()?;
     let url = format!("sqlite://{}", folder.path().join("holdfast.db").display());
-    let partner = Partner::start(folder.path(), &url)?;
+    let partner = PartnerClient::start(folder.path(), &url)?;
     report::heading("Creating envelopes from a template");
     let fields = json!([{
         "name": "Signature", "type": "signature", "role": "Buyer", "required": true,
@@ -422,7 +427,7 @@ async fn creates_and_uploads() -> Result<(), Failure> {
         "application/json",
         body.to_string().as_bytes(),
     );
-    let mut table = Table::new(&["connections", "creates/s", "p50 ms", "p99 ms"]);
+    let mut table = ReportTable::new(&["connections", "creates/s", "p50 ms", "p99 ms"]);
     for connections in [1, CONNECTIONS] {
         let requests = [create.clone()];
         let times = load::run(
@@ -515,7 +520,7 @@ pub fn scans(pages: usize, bytes: usize) -> Vec<u8> {
     pdf
 }
 
-async fn uploads(partner: &Partner) -> Result<(), Failure> {
+async fn uploads(partner: &PartnerClient) -> Result<(), Failure> {
     report::heading("Ten uploads of 50 MB at once");
     let body = json!({
         "envelope_name": "Scan", "customer_email": "jo@example.com", "customer_name": "Jo",
@@ -542,7 +547,7 @@ async fn uploads(partner: &Partner) -> Result<(), Failure> {
         .into_iter()
         .map(|request| {
             tokio::spawn(async move {
-                let mut connection = Connection::open(address).await?;
+                let mut connection = LoadConnection::open(address).await?;
                 Ok::<_, Failure>(connection.ask(&request).await?.status)
             })
         })
@@ -559,7 +564,7 @@ async fn uploads(partner: &Partner) -> Result<(), Failure> {
             return Err(format!("an upload was answered with {status}").into());
         }
     }
-    let mut table = Table::new(&["resident", "MB"]);
+    let mut table = ReportTable::new(&["resident", "MB"]);
     let megabytes = |kibibytes: f64| format!("{:.1}", kibibytes * 1024.0 / 1e6);
     table.row(["before".to_owned(), megabytes(idle)]);
     table.row(["peak".to_owned(), megabytes(peak)]);

@@ -39,11 +39,11 @@ pub fn heading(title: &str) {
 }
 
 /// Rows under headings; the first column is text, the others are numbers.
-pub struct Table {
+pub struct ReportTable {
     rows: Vec<Vec<String>>,
 }
 
-impl Table {
+impl ReportTable {
     /// Creates a table without rows.
     pub fn new(headings: &[&str]) -> Self {
         Self {

@@ -18,13 +18,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub const POLL: Duration = Duration::from_millis(5);
 
 /// Times of one start, measured from spawning the process.
-pub struct Start {
+pub struct ServerStart {
     pub listening: Duration,
     pub ready: Duration,
 }
 
 /// Memory of an idle server, in KiB.
-pub struct Memory {
+pub struct MemoryUse {
     pub resident: f64,
     pub proportional: f64,
 }
@@ -44,13 +44,13 @@ pub fn program() -> Result<PathBuf, Failure> {
 
 /// Destination of a server's log. Reading it uses about one core under load, so it is watched only
 /// if its lines are timed.
-pub enum Log {
+pub enum ServerLog {
     Watched,
     File,
 }
 
 /// A server process, killed on drop.
-pub struct Server {
+pub struct BenchServer {
     child: Child,
     spawned: Instant,
     pub address: SocketAddr,
@@ -58,13 +58,13 @@ pub struct Server {
     lines: Option<Receiver<(Instant, String)>>,
 }
 
-impl Server {
+impl BenchServer {
     /// Starts `holdfast serve` on a data folder, with `HOLDFAST_*` settings.
     pub fn spawn(
         program: &Path,
         data_folder: &Path,
         settings: &[(&str, String)],
-        log: Log,
+        log: ServerLog,
     ) -> Result<Self, Failure> {
         let address = free_address()?;
         let mut command = Command::new(program);
@@ -83,8 +83,8 @@ impl Server {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(match log {
-                Log::Watched => Stdio::piped(),
-                Log::File => std::fs::File::create(data_folder.join("log"))?.into(),
+                ServerLog::Watched => Stdio::piped(),
+                ServerLog::File => std::fs::File::create(data_folder.join("log"))?.into(),
             });
         let spawned = Instant::now();
         let mut child = command.spawn()?;
@@ -98,7 +98,7 @@ impl Server {
     }
 
     /// Waits until the server is ready.
-    pub fn start(&mut self) -> Result<Start, Failure> {
+    pub fn start(&mut self) -> Result<ServerStart, Failure> {
         let listening = match &self.lines {
             Some(_) => self.wait_for_line("listening on")?,
             None => self.wait_for_connection()?,
@@ -109,7 +109,7 @@ impl Server {
             }
             thread::sleep(POLL);
         }
-        Ok(Start {
+        Ok(ServerStart {
             listening,
             ready: self.spawned.elapsed(),
         })
@@ -153,9 +153,9 @@ impl Server {
     }
 
     /// Returns its current memory.
-    pub fn memory(&self) -> Result<Memory, Failure> {
+    pub fn memory(&self) -> Result<MemoryUse, Failure> {
         let folder = PathBuf::from("/proc").join(self.child.id().to_string());
-        Ok(Memory {
+        Ok(MemoryUse {
             resident: kibibytes(&folder.join("status"), "VmRSS:")?,
             proportional: kibibytes(&folder.join("smaps_rollup"), "Pss:")?,
         })
@@ -176,7 +176,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for BenchServer {
     fn drop(&mut self) {
         // Needed only after a failure; a server that has exited is left alone.
         let _ = self.child.kill();

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use crate::Failure;
 use crate::documents::text_document;
-use crate::load::{self, Connection};
-use crate::partner::{FORM, Partner, form};
-use crate::report::{self, Table, median, millis, percentile};
+use crate::load::{self, LoadConnection};
+use crate::partner::{FORM, PartnerClient, form};
+use crate::report::{self, ReportTable, median, millis, percentile};
 
 const PAGES: usize = 100;
 const ROUNDS: usize = 5;
@@ -23,7 +23,7 @@ pub fn run() -> Result<(), Failure> {
     runtime.block_on(async {
         let folder = tempfile::tempdir()?;
         let url = format!("sqlite://{}", folder.path().join("holdfast.db").display());
-        let partner = Partner::start(folder.path(), &url)?;
+        let partner = PartnerClient::start(folder.path(), &url)?;
         alone(&partner).await?;
         at_once(&partner).await?;
         partner.server.stop()
@@ -31,13 +31,13 @@ pub fn run() -> Result<(), Failure> {
 }
 
 /// Durations of a signer's requests, in the order of a visit.
-struct Visit {
+struct SignerVisit {
     form: Duration,
     page: Duration,
     finish: Duration,
 }
 
-async fn alone(partner: &Partner) -> Result<(), Failure> {
+async fn alone(partner: &PartnerClient) -> Result<(), Failure> {
     report::heading(&format!("Signing a contract of {PAGES} pages"));
     let (mut first, mut later) = (Vec::new(), Vec::new());
     for round in 0..ROUNDS {
@@ -46,7 +46,7 @@ async fn alone(partner: &Partner) -> Result<(), Failure> {
         first.push(visit(partner, &envelope(partner, &template).await?).await?);
         later.push(visit(partner, &envelope(partner, &template).await?).await?);
     }
-    let mut table = Table::new(&[
+    let mut table = ReportTable::new(&[
         "visitor",
         "form ms",
         "first page ms",
@@ -54,7 +54,7 @@ async fn alone(partner: &Partner) -> Result<(), Failure> {
         "finish to completed ms",
     ]);
     for (who, visits) in [("first to open it", &first), ("after others", &later)] {
-        let of = |part: fn(&Visit) -> Duration| {
+        let of = |part: fn(&SignerVisit) -> Duration| {
             let times: Vec<f64> = visits.iter().map(|visit| millis(part(visit))).collect();
             format!("{:.1}", median(&times))
         };
@@ -75,7 +75,7 @@ async fn alone(partner: &Partner) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn at_once(partner: &Partner) -> Result<(), Failure> {
+async fn at_once(partner: &PartnerClient) -> Result<(), Failure> {
     report::heading(&format!("{AT_ONCE} signers at once"));
     let template = template(partner, 4).await?;
     let mut urls = Vec::new();
@@ -93,8 +93,8 @@ async fn at_once(partner: &Partner) -> Result<(), Failure> {
         visits.push(task.await??);
     }
     let took = began.elapsed();
-    let mut table = Table::new(&["step", "p50 ms", "p99 ms"]);
-    let steps: [(&str, fn(&Visit) -> Duration); 3] = [
+    let mut table = ReportTable::new(&["step", "p50 ms", "p99 ms"]);
+    let steps: [(&str, fn(&SignerVisit) -> Duration); 3] = [
         ("form", |visit| visit.form),
         ("first page", |visit| visit.page),
         ("finish to completed", |visit| visit.finish),
@@ -114,7 +114,7 @@ async fn at_once(partner: &Partner) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn template(partner: &Partner, pages: usize) -> Result<Value, Failure> {
+async fn template(partner: &PartnerClient, pages: usize) -> Result<Value, Failure> {
     let fields = json!([{
         "name": "Signature", "type": "signature", "role": "Buyer", "required": true,
         "placement": { "mode": "absolute", "areas": [{ "page": pages, "x": 0.1, "y": 0.8, "w": 0.3, "h": 0.05 }] },
@@ -127,7 +127,7 @@ async fn template(partner: &Partner, pages: usize) -> Result<Value, Failure> {
 }
 
 /// Creates an envelope and returns the path of the first signer's form.
-async fn envelope(partner: &Partner, template: &Value) -> Result<String, Failure> {
+async fn envelope(partner: &PartnerClient, template: &Value) -> Result<String, Failure> {
     let body = json!({
         "envelope_name": "Contract", "customer_email": "jo@example.com", "customer_name": "Jo",
         "template_id": template,
@@ -140,12 +140,12 @@ async fn envelope(partner: &Partner, template: &Value) -> Result<String, Failure
     Ok(url[start..].to_owned())
 }
 
-async fn visit(partner: &Partner, path: &str) -> Result<Visit, Failure> {
+async fn visit(partner: &PartnerClient, path: &str) -> Result<SignerVisit, Failure> {
     visit_at(partner.server.address, path).await
 }
 
-async fn visit_at(address: SocketAddr, path: &str) -> Result<Visit, Failure> {
-    let mut connection = Connection::open(address).await?;
+async fn visit_at(address: SocketAddr, path: &str) -> Result<SignerVisit, Failure> {
+    let mut connection = LoadConnection::open(address).await?;
     let form = timed(&mut connection, &load::get(address, path, &[])).await?;
     let page = format!("{path}/pages/1.png");
     let page = timed(&mut connection, &load::get(address, &page, &[])).await?;
@@ -153,10 +153,10 @@ async fn visit_at(address: SocketAddr, path: &str) -> Result<Visit, Failure> {
     let body = b"Signature=Jo&consent=yes&action=finish";
     let finish = load::request(address, "POST", path, &headers, body);
     let finish = timed(&mut connection, &finish).await?;
-    Ok(Visit { form, page, finish })
+    Ok(SignerVisit { form, page, finish })
 }
 
-async fn timed(connection: &mut Connection, request: &[u8]) -> Result<Duration, Failure> {
+async fn timed(connection: &mut LoadConnection, request: &[u8]) -> Result<Duration, Failure> {
     let asked = Instant::now();
     let answer = connection.ask(request).await?;
     let took = asked.elapsed();

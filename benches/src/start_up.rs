@@ -4,8 +4,8 @@ use std::thread;
 use std::time::Duration;
 
 use crate::Failure;
-use crate::report::{self, Table, median, millis};
-use crate::server::{Log, POLL, Server, program};
+use crate::report::{self, ReportTable, median, millis};
+use crate::server::{BenchServer, POLL, ServerLog, program};
 
 const RUNS: usize = 5;
 /// Idle time before the memory is read.
@@ -18,17 +18,17 @@ pub fn run() -> Result<(), Failure> {
     let (mut cold, mut warm, mut memory) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..RUNS {
         let folder = tempfile::tempdir()?;
-        let mut server = Server::spawn(&program, folder.path(), &[], Log::Watched)?;
+        let mut server = BenchServer::spawn(&program, folder.path(), &[], ServerLog::Watched)?;
         cold.push(server.start()?);
         server.stop()?;
 
-        let mut server = Server::spawn(&program, folder.path(), &[], Log::Watched)?;
+        let mut server = BenchServer::spawn(&program, folder.path(), &[], ServerLog::Watched)?;
         warm.push(server.start()?);
         thread::sleep(IDLE);
         memory.push(server.memory()?);
         server.stop()?;
     }
-    let mut table = Table::new(&["start", "until", "median ms", "fastest", "slowest"]);
+    let mut table = ReportTable::new(&["start", "until", "median ms", "fastest", "slowest"]);
     for (name, starts) in [
         ("cold: empty data folder", &cold),
         ("warm: second start on it", &warm),
@@ -44,7 +44,7 @@ pub fn run() -> Result<(), Failure> {
         POLL.as_millis()
     );
 
-    let mut table = Table::new(&["memory, idle, warm", "median MB", "least", "most"]);
+    let mut table = ReportTable::new(&["memory, idle, warm", "median MB", "least", "most"]);
     let megabytes = |kibibytes: f64| kibibytes * 1024.0 / 1e6;
     let resident: Vec<f64> = memory
         .iter()
@@ -68,7 +68,7 @@ pub fn run() -> Result<(), Failure> {
     Ok(())
 }
 
-fn times(table: &mut Table, name: &str, until: &str, values: &[f64]) {
+fn times(table: &mut ReportTable, name: &str, until: &str, values: &[f64]) {
     table.row(
         [name.to_owned(), until.to_owned()]
             .into_iter()

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::Failure;
-use crate::load::Connection;
-use crate::partner::{FORM, Partner, form, scans};
-use crate::report::{self, Table, median, millis};
+use crate::load::LoadConnection;
+use crate::partner::{FORM, PartnerClient, form, scans};
+use crate::report::{self, ReportTable, median, millis};
 
 const MEGABYTE: usize = 1_000_000;
 const SIZES: [usize; 2] = [MEGABYTE, 25 * MEGABYTE];
@@ -25,7 +25,7 @@ pub fn run() -> Result<(), Failure> {
     runtime.block_on(async {
         report::heading("Vault-in of an uploaded PDF");
         let headings = ["document", "floor ms", "vault-in ms", "ratio", "peak MB", "peak/document"];
-        let mut table = Table::new(&headings);
+        let mut table = ReportTable::new(&headings);
         for size in SIZES {
             table.row(measure(size).await?);
         }
@@ -43,7 +43,7 @@ pub fn run() -> Result<(), Failure> {
 async fn measure(size: usize) -> Result<Vec<String>, Failure> {
     let folder = tempfile::tempdir()?;
     let url = format!("sqlite://{}", folder.path().join("holdfast.db").display());
-    let partner = Partner::start(folder.path(), &url)?;
+    let partner = PartnerClient::start(folder.path(), &url)?;
     // Warm-up: one-time loading is not part of any pipeline.
     vaulted(&partner, &scans(1, 1000)).await?;
     let document = scans(size / MEGABYTE, MEGABYTE);
@@ -69,7 +69,7 @@ async fn measure(size: usize) -> Result<Vec<String>, Failure> {
 
 /// Vaults a document. Returns the duration, and the peak memory of the server above its memory
 /// before.
-async fn vaulted(partner: &Partner, document: &[u8]) -> Result<(Duration, f64), Failure> {
+async fn vaulted(partner: &PartnerClient, document: &[u8]) -> Result<(Duration, f64), Failure> {
     let body = json!({
         "envelope_name": "Scan", "customer_email": "jo@example.com", "customer_name": "Jo",
         "envelope_kind": "paper",
@@ -91,7 +91,7 @@ async fn vaulted(partner: &Partner, document: &[u8]) -> Result<(Duration, f64), 
     let before = partner.server.memory()?.resident;
     let began = Instant::now();
     let task = tokio::spawn(async move {
-        let mut connection = Connection::open(address).await?;
+        let mut connection = LoadConnection::open(address).await?;
         let answer = connection.ask(&request).await?;
         Ok::<_, Failure>((answer.status, answer.body, began.elapsed()))
     });

@@ -12,16 +12,16 @@ use std::time::{Duration, Instant};
 use holdfast::domain::clock::Clock;
 use holdfast::domain::event::{Event, EventType};
 use holdfast::domain::id::{EndpointId, EventId, OrgId};
-use holdfast::domain::webhook::{Endpoint, Health, Selector};
-use holdfast::store::{Dialect, Store, deliveries, events, webhooks};
+use holdfast::domain::webhook::{Endpoint, EndpointHealth, EventSelector};
+use holdfast::store::{SqlDialect, Store, deliveries, events, webhooks};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::Failure;
-use crate::load::Connection;
-use crate::partner::Partner;
-use crate::report::{self, Table, percentile};
+use crate::load::LoadConnection;
+use crate::partner::PartnerClient;
+use crate::report::{self, ReportTable, percentile};
 
 const EVENTS: usize = 5_000;
 const WARM_UP: usize = 500;
@@ -38,7 +38,7 @@ pub fn run() -> Result<(), Failure> {
     )?;
     let runtime = tokio::runtime::Runtime::new()?;
     report::heading("Webhooks: events that are published and received");
-    let mut published = Table::new(&[
+    let mut published = ReportTable::new(&[
         "database",
         "load",
         "accepted/s",
@@ -50,7 +50,7 @@ pub fn run() -> Result<(), Failure> {
         "CPU ms an event",
         "peak MiB",
     ]);
-    let mut drained = Table::new(&[
+    let mut drained = ReportTable::new(&[
         "database",
         "endpoints",
         "delivered/s",
@@ -58,7 +58,7 @@ pub fn run() -> Result<(), Failure> {
         "of that database",
         "peak MiB",
     ]);
-    let mut isolated = Table::new(&[
+    let mut isolated = ReportTable::new(&[
         "database",
         "beside",
         "ack p50 ms",
@@ -70,7 +70,7 @@ pub fn run() -> Result<(), Failure> {
     ]);
     for kind in ["SQLite", "PostgreSQL"] {
         runtime.block_on(async {
-            let bench = Bench::start(kind, &server, "published").await?;
+            let bench = WebhookBench::start(kind, &server, "published").await?;
             for publishers in [16, 64] {
                 bench.publish_closed(&mut published, publishers).await?;
             }
@@ -81,7 +81,7 @@ pub fn run() -> Result<(), Failure> {
             runtime.block_on(drain(&mut drained, kind, &server, endpoints))?;
         }
         runtime.block_on(async {
-            let bench = Bench::start(kind, &server, "isolated").await?;
+            let bench = WebhookBench::start(kind, &server, "isolated").await?;
             bench.beside_the_slow(&mut isolated).await?;
             bench.stop()
         })?;
@@ -109,7 +109,7 @@ pub fn run() -> Result<(), Failure> {
 }
 
 /// A receiver with little overhead.
-struct Receiver {
+struct WebhookReceiver {
     address: SocketAddr,
     arrivals: Mutex<HashMap<String, Instant>>,
     count: AtomicUsize,
@@ -117,7 +117,7 @@ struct Receiver {
     hangs: bool,
 }
 
-impl Receiver {
+impl WebhookReceiver {
     async fn start(hangs: bool) -> Result<Arc<Self>, Failure> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let receiver = Arc::new(Self {
@@ -196,16 +196,16 @@ impl Receiver {
 }
 
 /// A running server, its database, and a responsive receiver.
-struct Bench {
+struct WebhookBench {
     kind: &'static str,
-    partner: Partner,
+    partner: PartnerClient,
     store: Store,
-    receiver: Arc<Receiver>,
+    receiver: Arc<WebhookReceiver>,
     _folder: tempfile::TempDir,
 }
 
 /// An acknowledged event.
-struct Sent {
+struct SentEvent {
     id: String,
     asked: Instant,
     acknowledged: Instant,
@@ -246,7 +246,7 @@ async fn register(store: &Store, org: &OrgId, url: String) -> Result<(), Failure
         created_by: "bench".into(),
         created_at: now,
         updated_at: now,
-        health: Health::default(),
+        health: EndpointHealth::default(),
     };
     let mut tx = store.begin().await?;
     webhooks::insert(&mut tx, &endpoint).await?;
@@ -277,20 +277,20 @@ async fn happen(store: &Store, org: &OrgId, count: usize) -> Result<(), Failure>
 
 /// PostgreSQL does this by itself, a minute later.
 async fn analyze(store: &Store) -> Result<(), Failure> {
-    if store.dialect() == Dialect::Postgres {
+    if store.dialect() == SqlDialect::Postgres {
         let mut connection = store.read().await?;
         sqlx::query("analyze").execute(&mut *connection).await?;
     }
     Ok(())
 }
 
-impl Bench {
+impl WebhookBench {
     async fn start(kind: &'static str, server: &str, name: &str) -> Result<Self, Failure> {
         let folder = tempfile::tempdir()?;
         let url = database(kind, server, name, folder.path()).await?;
-        let partner = Partner::start_with(folder.path(), &url, &SETTINGS)?;
+        let partner = PartnerClient::start_with(folder.path(), &url, &SETTINGS)?;
         let store = Store::connect(&url).await?;
-        let receiver = Receiver::start(false).await?;
+        let receiver = WebhookReceiver::start(false).await?;
         register(
             &store,
             &partner.org,
@@ -329,14 +329,14 @@ impl Bench {
     }
 
     /// From so many connections, each asking again as soon as it is answered.
-    async fn publish(&self, publishers: usize, count: usize) -> Result<Vec<Sent>, Failure> {
+    async fn publish(&self, publishers: usize, count: usize) -> Result<Vec<SentEvent>, Failure> {
         let left = Arc::new(AtomicUsize::new(count));
         let tasks: Vec<_> = (0..publishers)
             .map(|_| {
                 let (request, left) = (self.request(), left.clone());
                 let address = self.partner.server.address;
                 tokio::spawn(async move {
-                    let mut connection = Connection::open(address).await?;
+                    let mut connection = LoadConnection::open(address).await?;
                     let mut sent = Vec::new();
                     let take = |left: usize| left.checked_sub(1);
                     while left
@@ -357,7 +357,7 @@ impl Bench {
     }
 
     /// So many a second, whether or not the ones before are answered.
-    async fn publish_at(&self, rate: u32, time: Duration) -> Result<Vec<Sent>, Failure> {
+    async fn publish_at(&self, rate: u32, time: Duration) -> Result<Vec<SentEvent>, Failure> {
         let period = Duration::from_secs(1) / rate;
         let count = (time.as_secs_f64() * f64::from(rate)) as u32;
         let began = Instant::now();
@@ -372,7 +372,7 @@ impl Bench {
                 let kept = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
                 let mut connection = match kept {
                     Some(connection) => connection,
-                    None => Connection::open(address).await?,
+                    None => LoadConnection::open(address).await?,
                 };
                 let sent = one(&mut connection, &request).await?;
                 idle.lock()
@@ -388,24 +388,28 @@ impl Bench {
         Ok(all)
     }
 
-    async fn publish_closed(&self, table: &mut Table, publishers: usize) -> Result<(), Failure> {
+    async fn publish_closed(
+        &self,
+        table: &mut ReportTable,
+        publishers: usize,
+    ) -> Result<(), Failure> {
         let name = format!("{publishers} publishers");
         let sending = self.publish(publishers, EVENTS);
         self.measure(table, &name, sending).await
     }
 
-    async fn publish_open(&self, table: &mut Table) -> Result<(), Failure> {
+    async fn publish_open(&self, table: &mut ReportTable) -> Result<(), Failure> {
         let sending = self.publish_at(200, OPEN_LOOP);
         self.measure(table, "open loop, 200/s", sending).await
     }
 
     async fn measure(
         &self,
-        table: &mut Table,
+        table: &mut ReportTable,
         name: &str,
-        sending: impl Future<Output = Result<Vec<Sent>, Failure>>,
+        sending: impl Future<Output = Result<Vec<SentEvent>, Failure>>,
     ) -> Result<(), Failure> {
-        let meter = Meter::start(self.partner.server.id(), &self.store).await?;
+        let meter = DeliveryMeter::start(self.partner.server.id(), &self.store).await?;
         let before = self.receiver.count.load(Ordering::Relaxed);
         let began = Instant::now();
         let sent = sending.await?;
@@ -434,8 +438,8 @@ impl Bench {
     }
 
     /// Alone, beside an endpoint that hangs, and beside one that is dead.
-    async fn beside_the_slow(&self, table: &mut Table) -> Result<(), Failure> {
-        let mut row = |name: &str, sent: &[Sent]| {
+    async fn beside_the_slow(&self, table: &mut ReportTable) -> Result<(), Failure> {
+        let mut row = |name: &str, sent: &[SentEvent]| {
             let acknowledged = times(sent, |sent| Some(sent.acknowledged));
             let received = times(sent, |sent| self.receiver.arrival(&sent.id));
             // The answer follows the commit at once.
@@ -468,7 +472,7 @@ impl Bench {
 
         // Another organization, with a receiver that never responds.
         let other = self.partner.another()?;
-        let hung = Receiver::start(true).await?;
+        let hung = WebhookReceiver::start(true).await?;
         register(&self.store, &other.org, format!("http://{}/", hung.address)).await?;
         let before = self.receiver.count.load(Ordering::Relaxed);
         let theirs = self.publish_as(&other.key, 100, ISOLATION);
@@ -492,7 +496,7 @@ impl Bench {
 
     /// Publishes events at this rate, without events of other organizations, and waits for their
     /// arrival.
-    async fn beside_nothing_else(&self, rate: u32) -> Result<Vec<Sent>, Failure> {
+    async fn beside_nothing_else(&self, rate: u32) -> Result<Vec<SentEvent>, Failure> {
         let before = self.receiver.count.load(Ordering::Relaxed);
         let sent = self.publish_at(rate, OPEN_LOOP).await?;
         self.receiver.wait_for(before + sent.len()).await?;
@@ -503,7 +507,7 @@ impl Bench {
         let ours = format!("x-api-key: {}\r\n", self.partner.key);
         let theirs = format!("x-api-key: {key}\r\n");
         let request = String::from_utf8(self.request())?.replace(&ours, &theirs);
-        let mut connection = Connection::open(self.partner.server.address).await?;
+        let mut connection = LoadConnection::open(self.partner.server.address).await?;
         let began = tokio::time::Instant::now();
         for number in 0..(time.as_secs_f64() * f64::from(rate)) as u32 {
             tokio::time::sleep_until(began + Duration::from_secs(1) / rate * number).await;
@@ -513,13 +517,13 @@ impl Bench {
     }
 }
 
-async fn one(connection: &mut Connection, request: &[u8]) -> Result<Sent, Failure> {
+async fn one(connection: &mut LoadConnection, request: &[u8]) -> Result<SentEvent, Failure> {
     let asked = Instant::now();
     let answer = connection.ask(request).await?;
     let acknowledged = Instant::now();
     let body: Value = serde_json::from_slice(&answer.body)?;
     let id = body["data"]["envelope_id"].as_str();
-    Ok(Sent {
+    Ok(SentEvent {
         id: id
             .ok_or_else(|| format!("{}: {body}", answer.status))?
             .to_owned(),
@@ -529,7 +533,7 @@ async fn one(connection: &mut Connection, request: &[u8]) -> Result<Sent, Failur
 }
 
 /// Returns milliseconds from just before the request.
-fn times(sent: &[Sent], until: impl Fn(&Sent) -> Option<Instant>) -> Vec<f64> {
+fn times(sent: &[SentEvent], until: impl Fn(&SentEvent) -> Option<Instant>) -> Vec<f64> {
     sent.iter()
         .filter_map(|sent| Some(until(sent)?.saturating_duration_since(sent.asked)))
         .map(report::millis)
@@ -538,18 +542,18 @@ fn times(sent: &[Sent], until: impl Fn(&Sent) -> Option<Instant>) -> Vec<f64> {
 
 /// Measures draining a backlog for a number of endpoints after the server starts.
 async fn drain(
-    table: &mut Table,
+    table: &mut ReportTable,
     kind: &'static str,
     server: &str,
     endpoints: usize,
 ) -> Result<(), Failure> {
     let folder = tempfile::tempdir()?;
     let url = database(kind, server, &format!("drained_{endpoints}"), folder.path()).await?;
-    let partner = Partner::start_with(folder.path(), &url, &SETTINGS)?;
+    let partner = PartnerClient::start_with(folder.path(), &url, &SETTINGS)?;
     let org = partner.org.clone();
     partner.server.stop()?;
     let store = Store::connect(&url).await?;
-    let receiver = Receiver::start(false).await?;
+    let receiver = WebhookReceiver::start(false).await?;
     for endpoint in 0..endpoints {
         register(
             &store,
@@ -560,9 +564,9 @@ async fn drain(
     }
     happen(&store, &org, BACKLOG / endpoints).await?;
     let backlog = BACKLOG / endpoints.max(1) / 500 * 500 * endpoints;
-    let server = Partner::serve(folder.path(), &url, &SETTINGS)?;
+    let server = PartnerClient::serve(folder.path(), &url, &SETTINGS)?;
     receiver.wait_for(backlog / 20).await?;
-    let meter = Meter::start(server.id(), &store).await?;
+    let meter = DeliveryMeter::start(server.id(), &store).await?;
     let (first, began) = (receiver.count.load(Ordering::Relaxed), Instant::now());
     receiver.wait_for(backlog).await?;
     let (time, count) = (began.elapsed().as_secs_f64(), (backlog - first) as f64);
@@ -579,7 +583,7 @@ async fn drain(
 }
 
 /// Watches what a server and its database use.
-struct Meter {
+struct DeliveryMeter {
     server: u32,
     postgres: Option<u32>,
     before: (f64, f64),
@@ -588,17 +592,17 @@ struct Meter {
 }
 
 /// Seconds of processor time, and the server's peak of resident memory in MiB.
-struct Used {
+struct CpuUse {
     server: f64,
     database: f64,
     peak: f64,
 }
 
-impl Meter {
+impl DeliveryMeter {
     async fn start(server: u32, store: &Store) -> Result<Self, Failure> {
         let postgres = match store.dialect() {
-            Dialect::Sqlite => None,
-            Dialect::Postgres => {
+            SqlDialect::Sqlite => None,
+            SqlDialect::Postgres => {
                 let mut connection = store.read().await?;
                 let backend: i32 = sqlx::query_scalar("select pg_backend_pid()")
                     .fetch_one(&mut *connection)
@@ -625,10 +629,10 @@ impl Meter {
         })
     }
 
-    fn stop(mut self) -> Used {
+    fn stop(mut self) -> CpuUse {
         self.watching.store(false, Ordering::Relaxed);
         let peak = self.peak.take().and_then(|peak| peak.join().ok());
-        Used {
+        CpuUse {
             server: seconds(self.server, false) - self.before.0,
             database: self.postgres.map_or(0.0, family) - self.before.1,
             peak: peak.unwrap_or_default(),

@@ -5,58 +5,58 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use holdfast_guest_builder::{Builder, Guest, Memory, Result, watch};
+use holdfast_guest_builder::{GuestBuilder, GuestCrate, GuestMemory, Result, watch};
 
-const GUESTS: &[Guest] = &[
-    Guest {
+const GUESTS: &[GuestCrate] = &[
+    GuestCrate {
         package: "holdfast-compliance",
         slot: "rules.compliance",
-        memory: Memory::Rules,
+        memory: GuestMemory::Rules,
     },
-    Guest {
+    GuestCrate {
         package: "holdfast-lifecycle",
         slot: "rules.lifecycle",
-        memory: Memory::Rules,
+        memory: GuestMemory::Rules,
     },
-    Guest {
+    GuestCrate {
         package: "holdfast-placement",
         slot: "rules.placement",
-        memory: Memory::Documents,
+        memory: GuestMemory::Documents,
     },
-    Guest {
+    GuestCrate {
         package: "holdfast-documents",
         slot: "rules.documents",
-        memory: Memory::Documents,
+        memory: GuestMemory::Documents,
     },
-    Guest {
+    GuestCrate {
         package: "holdfast-signing-docuseal",
         slot: "provider.signing",
-        memory: Memory::Plugin,
+        memory: GuestMemory::Plugin,
     },
-    Guest {
+    GuestCrate {
         package: "holdfast-payment-stripe",
         slot: "provider.payment",
-        memory: Memory::Plugin,
+        memory: GuestMemory::Plugin,
     },
-    Guest {
+    GuestCrate {
         package: "holdfast-kba-method",
         slot: "provider.kba",
-        memory: Memory::Plugin,
+        memory: GuestMemory::Plugin,
     },
 ];
 
 /// Further guests, which are used only once activated.
-const FURTHER: &[Guest] = &[Guest {
+const FURTHER: &[GuestCrate] = &[GuestCrate {
     package: "holdfast-compliance-ucc2022",
     slot: "rules.compliance",
-    memory: Memory::Rules,
+    memory: GuestMemory::Rules,
 }];
 
 /// Guest of the signing instance `embedded`, in addition to the default of its slot.
-const ROOM: &[Guest] = &[Guest {
+const ROOM: &[GuestCrate] = &[GuestCrate {
     package: "holdfast-signing-embedded",
     slot: "provider.signing",
-    memory: Memory::Plugin,
+    memory: GuestMemory::Plugin,
 }];
 
 fn main() -> Result<()> {
@@ -67,7 +67,7 @@ fn main() -> Result<()> {
         .ok_or("this crate lies in the host's folder")?
         .to_path_buf();
     let out = PathBuf::from(env::var("OUT_DIR")?);
-    let builder = Builder::new(workspace, &out)?;
+    let builder = GuestBuilder::new(workspace, &out)?;
     let tables = [
         ("components.rs", GUESTS),
         ("further.rs", FURTHER),
@@ -75,15 +75,15 @@ fn main() -> Result<()> {
     ];
     let all = env::var_os("CARGO_FEATURE_ALL").is_some();
     for (name, guests) in tables {
-        let wanted = |guest: &&Guest| all || guest.slot == "rules.compliance";
-        let guests: Vec<&Guest> = guests.iter().filter(wanted).collect();
+        let wanted = |guest: &&GuestCrate| all || guest.slot == "rules.compliance";
+        let guests: Vec<&GuestCrate> = guests.iter().filter(wanted).collect();
         fs::write(out.join(name), table(&builder, &out, &guests)?)?;
     }
     Ok(())
 }
 
 /// Builds guests and returns the source code of their table.
-fn table(builder: &Builder, out: &Path, guests: &[&Guest]) -> Result<String> {
+fn table(builder: &GuestBuilder, out: &Path, guests: &[&GuestCrate]) -> Result<String> {
     let mut table = String::from("&[\n");
     for guest in guests {
         let built = builder.build(guest)?;

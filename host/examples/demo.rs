@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use holdfast::components::Components;
-use holdfast::domain::priority::Priority;
+use holdfast::components::ComponentRegistry;
+use holdfast::domain::priority::PriorityClass;
 use reqwest::multipart;
 use scraper::{Html, Selector};
 use serde_json::{Value, json};
@@ -34,9 +34,9 @@ async fn main() -> Result<()> {
     let own = !arguments.is_empty();
 
     let data = tempfile::tempdir()?;
-    let mut server = Server::start(data.path())?;
-    let mut steps = Steps { number: 0 };
-    let demo = Demo::set_up(&server, &mut steps)?;
+    let mut server = DemoServer::start(data.path())?;
+    let mut steps = StepPrinter { number: 0 };
+    let demo = DemoPartner::set_up(&server, &mut steps)?;
     demo.walk(&mut steps, &pdf, own, data.path()).await?;
 
     println!();
@@ -62,11 +62,11 @@ async fn main() -> Result<()> {
 }
 
 /// Prints numbered steps.
-struct Steps {
+struct StepPrinter {
     number: u32,
 }
 
-impl Steps {
+impl StepPrinter {
     fn step(&mut self, text: &str) {
         self.number += 1;
         println!("{:>2}. {text}", self.number);
@@ -78,13 +78,13 @@ impl Steps {
 }
 
 /// A server of its own, ended with the demo.
-struct Server {
+struct DemoServer {
     child: Child,
     url: String,
     data: PathBuf,
 }
 
-impl Server {
+impl DemoServer {
     fn start(data: &Path) -> Result<Self> {
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let started = Instant::now();
@@ -148,21 +148,21 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for DemoServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-struct Demo {
+struct DemoPartner {
     http: reqwest::Client,
     api: String,
     key: String,
 }
 
-impl Demo {
-    fn set_up(server: &Server, steps: &mut Steps) -> Result<Self> {
+impl DemoPartner {
+    fn set_up(server: &DemoServer, steps: &mut StepPrinter) -> Result<Self> {
         steps.step("Create an organization and an API key");
         let org = server.operator(&["org", "create", "--name", "Pinecrest Auto Center"])?;
         let org_id = text(&org, "org_id")?;
@@ -187,7 +187,13 @@ impl Demo {
         })
     }
 
-    async fn walk(&self, steps: &mut Steps, pdf: &Path, own: bool, work: &Path) -> Result<()> {
+    async fn walk(
+        &self,
+        steps: &mut StepPrinter,
+        pdf: &Path,
+        own: bool,
+        work: &Path,
+    ) -> Result<()> {
         let document = std::fs::read(pdf)?;
         steps.step(&format!("Make a template from {}", pdf.display()));
         let fields = fields(&document, own, work).await?;
@@ -343,7 +349,7 @@ impl Demo {
     }
 
     /// Reads the form, fills every control by its type and presses `finish`.
-    async fn sign(&self, steps: &Steps, url: &str) -> Result<()> {
+    async fn sign(&self, steps: &StepPrinter, url: &str) -> Result<()> {
         let page = self
             .http
             .get(url)
@@ -490,10 +496,10 @@ async fn fields(document: &[u8], own: bool, work: &Path) -> Result<Value> {
             },
         ]));
     }
-    let components = Components::with_defaults(work.join("native-code"), [0; 32])?;
+    let components = ComponentRegistry::with_defaults(work.join("native-code"), [0; 32])?;
     let document = bytes::Bytes::copy_from_slice(document);
     let facts = components
-        .placement(None, Priority::Request)
+        .placement(None, PriorityClass::Request)
         .inspect(document.clone())
         .await?
         .map_err(|error| format!("the PDF could not be read: {error:?}"))?;
@@ -503,7 +509,7 @@ async fn fields(document: &[u8], own: bool, work: &Path) -> Result<Value> {
     });
     for page in 1..=facts.pages.len() as u32 {
         let lines = components
-            .placement(None, Priority::Request)
+            .placement(None, PriorityClass::Request)
             .text(document.clone(), page)
             .await?
             .map_err(|error| format!("{error:?}"))?;
@@ -526,7 +532,7 @@ async fn fields(document: &[u8], own: bool, work: &Path) -> Result<Value> {
 /// it is valid, and the report.
 fn verify(bundle: &Path, key: &str) -> Result<(bool, String)> {
     let empty = tempfile::tempdir()?;
-    let output = Server::program(empty.path())
+    let output = DemoServer::program(empty.path())
         .arg("verify")
         .arg(bundle)
         .args(["--key", key])

@@ -35,18 +35,18 @@ const PIECE: usize = 1024 * 1024;
 
 /// Content of a backup.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Manifest {
+pub struct BackupManifest {
     /// Time at which the backup began.
     pub created_at: Timestamp,
     /// Version of the program that made it.
     pub version: String,
     /// Files by path below the data folder.
-    pub files: BTreeMap<String, Kept>,
+    pub files: BTreeMap<String, BackupFile>,
 }
 
 /// File of a backup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct BackupFile {
     /// SHA-256 in lower-case hex.
     pub sha256: String,
     /// Size in bytes.
@@ -78,11 +78,11 @@ pub enum BackupError {
     },
 }
 
-trait At<T> {
+trait IoErrorAt<T> {
     fn at(self, path: &Path) -> Result<T, BackupError>;
 }
 
-impl<T> At<T> for io::Result<T> {
+impl<T> IoErrorAt<T> for io::Result<T> {
     fn at(self, path: &Path) -> Result<T, BackupError> {
         self.map_err(|source| BackupError::Io {
             path: path.display().to_string(),
@@ -109,7 +109,7 @@ fn check_embedded(config: &Config) -> Result<(), BackupError> {
 ///
 /// # Errors
 /// Fails if storage is not embedded, `to` is not empty, or a file cannot be copied.
-pub async fn back_up(config: &Config, to: &Path) -> Result<Manifest, BackupError> {
+pub async fn back_up(config: &Config, to: &Path) -> Result<BackupManifest, BackupError> {
     check_embedded(config)?;
     make_empty(to)?;
     let clock = Clock::ahead_by(config.clock_offset.unwrap_or_default());
@@ -134,7 +134,7 @@ pub async fn back_up(config: &Config, to: &Path) -> Result<Manifest, BackupError
     };
     // Also after a failed copy, so that deletion resumes at once.
     chores::let_go(&store, chores::BACKUP, held.get()).await?;
-    let manifest = Manifest {
+    let manifest = BackupManifest {
         created_at,
         version: env!("CARGO_PKG_VERSION").into(),
         files: copied?,
@@ -155,7 +155,7 @@ async fn copy_all(
     config: &Config,
     store: &Store,
     to: &Path,
-) -> Result<BTreeMap<String, Kept>, BackupError> {
+) -> Result<BTreeMap<String, BackupFile>, BackupError> {
     let from = config.data_dir.clone();
     let mut files = blocking(from.clone(), to, |from, to| {
         copy_below(from, to, CHECKPOINTS, |_| true)
@@ -196,7 +196,7 @@ fn copy_below(
     to: &Path,
     folder: &str,
     wanted: impl Fn(&str) -> bool + Copy,
-) -> Result<BTreeMap<String, Kept>, BackupError> {
+) -> Result<BTreeMap<String, BackupFile>, BackupError> {
     let mut files = BTreeMap::new();
     let source = from.join(folder);
     let entries = match fs::read_dir(&source) {
@@ -241,7 +241,7 @@ fn is_unfinished(name: &str) -> bool {
 }
 
 /// Copies a file; returns its digest and size.
-fn copy(from: &Path, to: &Path) -> Result<Kept, BackupError> {
+fn copy(from: &Path, to: &Path) -> Result<BackupFile, BackupError> {
     let mut source = File::open(from).at(from)?;
     if let Some(folder) = to.parent() {
         fs::create_dir_all(folder).at(folder)?;
@@ -263,17 +263,17 @@ fn copy(from: &Path, to: &Path) -> Result<Kept, BackupError> {
         size += read as u64;
     }
     target.sync_all().at(to)?;
-    Ok(Kept {
+    Ok(BackupFile {
         sha256: hex::encode(hash.finalize()),
         size,
     })
 }
 
-fn digest(path: &Path) -> Result<Kept, BackupError> {
+fn digest(path: &Path) -> Result<BackupFile, BackupError> {
     let mut file = File::open(path).at(path)?;
     let mut hash = Sha256::new();
     let size = io::copy(&mut file, &mut hash).at(path)?;
-    Ok(Kept {
+    Ok(BackupFile {
         sha256: hex::encode(hash.finalize()),
         size,
     })
@@ -283,11 +283,11 @@ fn digest(path: &Path) -> Result<Kept, BackupError> {
 ///
 /// # Errors
 /// Fails if the data folder is not empty or the backup is damaged; nothing is written then.
-pub fn restore(config: &Config, from: &Path) -> Result<Manifest, BackupError> {
+pub fn restore(config: &Config, from: &Path) -> Result<BackupManifest, BackupError> {
     check_embedded(config)?;
     let path = from.join(MANIFEST);
     let text = fs::read(&path).at(&path)?;
-    let manifest: Manifest = serde_json::from_slice(&text)
+    let manifest: BackupManifest = serde_json::from_slice(&text)
         .map_err(|error| BackupError::Damaged(format!("{MANIFEST}: {error}")))?;
     for (name, kept) in &manifest.files {
         // A manifest from elsewhere must not write outside the data folder.

@@ -14,7 +14,7 @@ use crate::service::{App, Core};
 
 /// Result of checking one dependency.
 #[derive(Clone, Debug, Serialize)]
-pub struct Check {
+pub struct DependencyCheck {
     /// `database`, `storage`, `disk`, `mail`, `seal`, `ledger`, `components` or `providers`.
     pub name: &'static str,
     /// Whether it works.
@@ -23,7 +23,7 @@ pub struct Check {
     pub detail: String,
 }
 
-impl Check {
+impl DependencyCheck {
     fn from(name: &'static str, result: Result<String, String>) -> Self {
         let ok = result.is_ok();
         let (Ok(detail) | Err(detail)) = result;
@@ -37,28 +37,28 @@ const PROVIDER_TIMEOUT: Duration = Duration::from_secs(5);
 const LATELY: Duration = Duration::from_secs(1);
 
 /// Checks everything the service depends on, including the mail server and the providers.
-pub async fn checks(app: &App) -> Vec<Check> {
+pub async fn checks(app: &App) -> Vec<DependencyCheck> {
     vec![
-        Check::from("database", database(app).await),
-        Check::from("storage", storage(app).await),
-        Check::from("disk", disk(app)),
-        Check::from("mail", app.mailer.check().await),
-        Check::from("seal", seal(app, &app.vault)),
-        Check::from("ledger", ledger(app, &app.vault).await),
-        Check::from("components", components(app, true)),
-        Check::from("providers", providers(app).await),
+        DependencyCheck::from("database", database(app).await),
+        DependencyCheck::from("storage", storage(app).await),
+        DependencyCheck::from("disk", disk(app)),
+        DependencyCheck::from("mail", app.mailer.check().await),
+        DependencyCheck::from("seal", seal(app, &app.vault)),
+        DependencyCheck::from("ledger", ledger(app, &app.vault).await),
+        DependencyCheck::from("components", components(app, true)),
+        DependencyCheck::from("providers", providers(app).await),
     ]
 }
 
 /// Checks what every request needs. Dependencies of some calls or of one organization (mails,
 /// providers, an organization's own components) do not affect readiness.
-pub async fn readiness(app: &App) -> Vec<Check> {
+pub async fn readiness(app: &App) -> Vec<DependencyCheck> {
     vec![
-        Check::from("database", database(app).await),
-        Check::from("storage", storage_lately(app).await),
-        Check::from("disk", disk(app)),
-        Check::from("ledger", ledger(app, &app.vault).await),
-        Check::from("components", components(app, false)),
+        DependencyCheck::from("database", database(app).await),
+        DependencyCheck::from("storage", storage_lately(app).await),
+        DependencyCheck::from("disk", disk(app)),
+        DependencyCheck::from("ledger", ledger(app, &app.vault).await),
+        DependencyCheck::from("components", components(app, false)),
     ]
 }
 

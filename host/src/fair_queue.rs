@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use crate::domain::id::OrgId;
-use crate::domain::priority::Priority;
+use crate::domain::priority::PriorityClass;
 
 /// Requests served in a row before a waiting job gets its turn.
 const REQUESTS_IN_A_ROW: u32 = 4;
@@ -23,7 +23,7 @@ const SHARED: Duration = Duration::from_secs(30);
 
 /// Units that the queue hands out, and limits of waiting calls.
 #[derive(Clone, Copy, Debug)]
-pub struct Capacity {
+pub struct QueueCapacity {
     /// Total number of units.
     pub units: usize,
     /// Units of one organization while others compete.
@@ -38,12 +38,12 @@ pub struct Capacity {
 
 /// Beneficiary of the work: an organization, and one of its envelopes or documents.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Owner {
+pub struct WorkOwner {
     org: String,
     item: String,
 }
 
-impl Owner {
+impl WorkOwner {
     /// Creates the owner; `item` is an envelope, a document, or empty.
     pub fn new(org: &OrgId, item: &str) -> Self {
         Self {
@@ -55,14 +55,14 @@ impl Owner {
 
 /// Fair queue; cheap to clone.
 #[derive(Clone)]
-pub struct FairQueue(Arc<Mutex<State>>);
+pub struct FairQueue(Arc<Mutex<FairQueueState>>);
 
-struct State {
-    capacity: Capacity,
+struct FairQueueState {
+    capacity: QueueCapacity,
     free: usize,
     held: HashMap<String, usize>,
-    requests: Line,
-    jobs: Line,
+    requests: PriorityLine,
+    jobs: PriorityLine,
     requests_in_a_row: u32,
     /// Organization of the latest call.
     latest: Option<String>,
@@ -71,34 +71,34 @@ struct State {
 
 /// Waiting calls of one kind: requests or jobs.
 #[derive(Default)]
-struct Line {
+struct PriorityLine {
     /// Waiting organizations in the order of their turns.
     turns: VecDeque<String>,
-    waiting: HashMap<String, Calls>,
+    waiting: HashMap<String, OrganizationCalls>,
 }
 
 /// Waiting calls of one organization.
 #[derive(Default)]
-struct Calls {
+struct OrganizationCalls {
     /// Items in the order of their turns.
     turns: VecDeque<String>,
-    waiting: HashMap<String, VecDeque<Call>>,
+    waiting: HashMap<String, VecDeque<WaitingCall>>,
 }
 
-struct Call {
+struct WaitingCall {
     units: usize,
-    ready: oneshot::Sender<Turn>,
+    ready: oneshot::Sender<QueueTurn>,
 }
 
 /// Right to use some units; dropping it releases them.
-pub struct Turn {
+pub struct QueueTurn {
     /// None once the units are released.
     queue: Option<FairQueue>,
     org: String,
     units: usize,
 }
 
-impl Drop for Turn {
+impl Drop for QueueTurn {
     fn drop(&mut self) {
         if let Some(queue) = self.queue.take() {
             let mut state = queue.lock();
@@ -110,13 +110,13 @@ impl Drop for Turn {
 
 impl FairQueue {
     /// Creates an empty queue.
-    pub fn new(capacity: Capacity) -> Self {
-        Self(Arc::new(Mutex::new(State {
+    pub fn new(capacity: QueueCapacity) -> Self {
+        Self(Arc::new(Mutex::new(FairQueueState {
             free: capacity.units,
             capacity,
             held: HashMap::new(),
-            requests: Line::default(),
-            jobs: Line::default(),
+            requests: PriorityLine::default(),
+            jobs: PriorityLine::default(),
             requests_in_a_row: 0,
             latest: None,
             shared_until: None,
@@ -125,14 +125,24 @@ impl FairQueue {
 
     /// Waits for `units`, capped at an organization's share. Returns none if too many calls are
     /// waiting, or if the wait takes too long.
-    pub async fn turn(&self, owner: &Owner, priority: Priority, units: usize) -> Option<Turn> {
-        let job = priority >= Priority::Job;
+    pub async fn turn(
+        &self,
+        owner: &WorkOwner,
+        priority: PriorityClass,
+        units: usize,
+    ) -> Option<QueueTurn> {
+        let job = priority >= PriorityClass::Job;
         let ready = self.join(owner, units, job)?;
         let patience = if job { PATIENCE_OF_JOBS } else { PATIENCE };
         tokio::time::timeout(patience, ready).await.ok()?.ok()
     }
 
-    fn join(&self, owner: &Owner, units: usize, job: bool) -> Option<oneshot::Receiver<Turn>> {
+    fn join(
+        &self,
+        owner: &WorkOwner,
+        units: usize,
+        job: bool,
+    ) -> Option<oneshot::Receiver<QueueTurn>> {
         let mut state = self.lock();
         // Cancelled calls are removed only when the queue is full, as that scans all of it.
         if !state.has_room(owner) {
@@ -150,25 +160,25 @@ impl FairQueue {
         } else {
             &mut state.requests
         };
-        line.push(owner, Call { units, ready });
+        line.push(owner, WaitingCall { units, ready });
         state.serve(self);
         Some(receiver)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, FairQueueState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    fn has_room(&self, owner: &Owner) -> bool {
+impl FairQueueState {
+    fn has_room(&self, owner: &WorkOwner) -> bool {
         let lines = [&self.requests, &self.jobs];
-        let sum = |count: fn(&Line, &Owner) -> usize| -> usize {
+        let sum = |count: fn(&PriorityLine, &WorkOwner) -> usize| -> usize {
             lines.iter().map(|line| count(line, owner)).sum()
         };
         sum(|line, _| line.len()) < self.capacity.waiting
-            && sum(Line::len_of_organization) < self.capacity.waiting_of_organization
-            && sum(Line::len_of_item) < self.capacity.waiting_of_item
+            && sum(PriorityLine::len_of_organization) < self.capacity.waiting_of_organization
+            && sum(PriorityLine::len_of_item) < self.capacity.waiting_of_item
     }
 
     /// Records which organization called, to detect competition.
@@ -232,7 +242,7 @@ impl State {
             self.requests_in_a_row = if jobs { 0 } else { self.requests_in_a_row + 1 };
             self.free -= units;
             *self.held.entry(org.clone()).or_default() += units;
-            let turn = Turn {
+            let turn = QueueTurn {
                 queue: Some(queue.clone()),
                 org,
                 units,
@@ -249,8 +259,8 @@ impl State {
     }
 }
 
-impl Line {
-    fn push(&mut self, owner: &Owner, call: Call) {
+impl PriorityLine {
+    fn push(&mut self, owner: &WorkOwner, call: WaitingCall) {
         if !self.waiting.contains_key(&owner.org) {
             self.turns.push_back(owner.org.clone());
         }
@@ -273,7 +283,7 @@ impl Line {
 
     /// Removes an organization's next call and moves
     /// organization and item to the end of their queues.
-    fn pop(&mut self, org: &str) -> Option<Call> {
+    fn pop(&mut self, org: &str) -> Option<WaitingCall> {
         self.turns.retain(|other| other != org);
         let calls = self.waiting.get_mut(org)?;
         let item = calls.turns.pop_front()?;
@@ -305,21 +315,23 @@ impl Line {
     }
 
     fn len(&self) -> usize {
-        self.waiting.values().map(Calls::len).sum()
+        self.waiting.values().map(OrganizationCalls::len).sum()
     }
 
-    fn len_of_organization(&self, owner: &Owner) -> usize {
-        self.waiting.get(&owner.org).map_or(0, Calls::len)
+    fn len_of_organization(&self, owner: &WorkOwner) -> usize {
+        self.waiting
+            .get(&owner.org)
+            .map_or(0, OrganizationCalls::len)
     }
 
-    fn len_of_item(&self, owner: &Owner) -> usize {
+    fn len_of_item(&self, owner: &WorkOwner) -> usize {
         let calls = self.waiting.get(&owner.org);
         let item = calls.and_then(|calls| calls.waiting.get(&owner.item));
         item.map_or(0, VecDeque::len)
     }
 }
 
-impl Calls {
+impl OrganizationCalls {
     fn len(&self) -> usize {
         self.waiting.values().map(VecDeque::len).sum()
     }
@@ -330,7 +342,7 @@ mod tests {
     use super::*;
 
     fn queue(units: usize, of_organization: usize) -> FairQueue {
-        FairQueue::new(Capacity {
+        FairQueue::new(QueueCapacity {
             units,
             of_organization,
             waiting: 100,
@@ -339,8 +351,8 @@ mod tests {
         })
     }
 
-    fn owner(org: &str, item: &str) -> Owner {
-        Owner {
+    fn owner(org: &str, item: &str) -> WorkOwner {
+        WorkOwner {
             org: org.into(),
             item: item.into(),
         }
@@ -362,7 +374,7 @@ mod tests {
         drop(first);
         let mut order = Vec::new();
         while !waiting.is_empty() {
-            let ready = |(_, ready): &mut (_, oneshot::Receiver<Turn>)| ready.try_recv().ok();
+            let ready = |(_, ready): &mut (_, oneshot::Receiver<QueueTurn>)| ready.try_recv().ok();
             let found = waiting
                 .iter_mut()
                 .enumerate()

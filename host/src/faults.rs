@@ -14,17 +14,17 @@ mod drill {
     use std::sync::LazyLock;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    struct Death {
+    struct InjectedFault {
         place: String,
         left: AtomicU32,
         signal: &'static str,
     }
 
-    static DEATH: LazyLock<Option<Death>> = LazyLock::new(|| {
+    static DEATH: LazyLock<Option<InjectedFault>> = LazyLock::new(|| {
         let wanted = std::env::var("HOLDFAST_FAULTS").ok()?;
         let mut parts = wanted.split(':');
         let (place, count) = (parts.next()?.to_owned(), parts.next()?);
-        Some(Death {
+        Some(InjectedFault {
             place,
             left: AtomicU32::new(count.parse().ok()?),
             signal: match parts.next() {

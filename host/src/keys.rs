@@ -13,8 +13,8 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use crate::domain::at_rest::AtRestCipher;
 use crate::domain::hash::hmac_sha256;
-use crate::domain::seal::Sealer;
 use crate::domain::token::random;
 
 const CURRENT: &str = "master.key";
@@ -34,14 +34,14 @@ const SEALED: &str = "kept answers";
 pub type Key = [u8; 32];
 
 /// Keys as loaded at startup.
-pub struct Keys {
+pub struct InstallationKeys {
     current: Key,
     /// Previous and next master keys, if they exist.
     others: Vec<Key>,
     log: Key,
 }
 
-impl Keys {
+impl InstallationKeys {
     /// Reads the keys below the data folder and generates missing ones.
     pub fn open(data: &Path) -> io::Result<Self> {
         let folder = folder(data);
@@ -72,9 +72,9 @@ impl Keys {
             .collect()
     }
 
-    /// Returns a sealer that seals with the current generation and opens texts of any readable one.
-    pub fn sealer(&self) -> Option<Sealer> {
-        Sealer::of_generations(&self.generations(SEALED))
+    /// Returns a cipher that seals with the current generation and opens texts of any readable one.
+    pub fn cipher(&self) -> Option<AtRestCipher> {
+        AtRestCipher::of_generations(&self.generations(SEALED))
     }
 
     /// Returns the key that signs the head of the log.
@@ -93,7 +93,7 @@ pub fn prepare(data: &Path) -> io::Result<()> {
 /// rotation is interrupted at any point, the remaining keys read everything.
 pub fn rotate(data: &Path) -> io::Result<()> {
     let folder = folder(data);
-    let keys = Keys::open(data)?;
+    let keys = InstallationKeys::open(data)?;
     prepare(data)?;
     // The old key is saved first: an interruption leaves two copies of it, never none.
     replace(&folder, PREVIOUS, &keys.current)?;
@@ -178,15 +178,15 @@ mod tests {
     #[test]
     fn the_current_and_previous_keys_decrypt_after_a_rotation() {
         let data = crate::test_folder();
-        let first = Keys::open(data.path()).unwrap();
+        let first = InstallationKeys::open(data.path()).unwrap();
         rotate(data.path()).unwrap();
-        let second = Keys::open(data.path()).unwrap();
+        let second = InstallationKeys::open(data.path()).unwrap();
         assert_ne!(second.derived("x"), first.derived("x"));
         let both = [second.derived("x"), first.derived("x")];
         assert_eq!(second.generations("x"), both);
         assert_eq!(second.log(), first.log(), "the log has a key of its own");
         rotate(data.path()).unwrap();
-        let third = Keys::open(data.path()).unwrap();
+        let third = InstallationKeys::open(data.path()).unwrap();
         assert_eq!(
             third.generations("x"),
             [third.derived("x"), second.derived("x")]
@@ -196,12 +196,12 @@ mod tests {
     #[test]
     fn a_prepared_key_decrypts_before_its_activation() {
         let data = crate::test_folder();
-        let first = Keys::open(data.path()).unwrap();
+        let first = InstallationKeys::open(data.path()).unwrap();
         prepare(data.path()).unwrap();
-        let prepared = Keys::open(data.path()).unwrap();
+        let prepared = InstallationKeys::open(data.path()).unwrap();
         assert_eq!(prepared.derived("x"), first.derived("x"));
         rotate(data.path()).unwrap();
-        let rotated = Keys::open(data.path()).unwrap();
+        let rotated = InstallationKeys::open(data.path()).unwrap();
         assert_eq!(prepared.generations("x")[1], rotated.derived("x"));
     }
 
@@ -210,7 +210,7 @@ mod tests {
         let data = crate::test_folder();
         fs::create_dir_all(folder(data.path())).unwrap();
         fs::write(folder(data.path()).join(CURRENT), [7; 32]).unwrap();
-        let keys = Keys::open(data.path()).unwrap();
+        let keys = InstallationKeys::open(data.path()).unwrap();
         let before = hmac_sha256(&[7; 32], &[LOG_PURPOSE.as_bytes()]);
         assert_eq!(*keys.log(), before);
     }
@@ -220,7 +220,10 @@ mod tests {
         let data = crate::test_folder();
         fs::create_dir_all(folder(data.path())).unwrap();
         fs::write(folder(data.path()).join(CURRENT), b"short").unwrap();
-        let error = Keys::open(data.path()).err().unwrap().to_string();
+        let error = InstallationKeys::open(data.path())
+            .err()
+            .unwrap()
+            .to_string();
         assert!(
             error.contains("master.key does not hold 32 bytes"),
             "{error}"

@@ -9,7 +9,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry, Unit};
 
-use crate::domain::bulk::Outcome;
+use crate::domain::bulk::ItemOutcome;
 use crate::rules::metrics::ComponentMetrics;
 
 /// Histogram buckets in seconds, from a millisecond to ten seconds.
@@ -108,14 +108,14 @@ pub struct ItemLabels {
     pub outcome: String,
 }
 
-impl From<&Outcome> for ItemLabels {
-    fn from(outcome: &Outcome) -> Self {
+impl From<&ItemOutcome> for ItemLabels {
+    fn from(outcome: &ItemOutcome) -> Self {
         let outcome = match outcome {
-            Outcome::Sent(_) => "sent",
-            Outcome::Failed(_) => "failed",
-            Outcome::Skipped(_) => "skipped",
-            Outcome::Cancelled => "cancelled",
-            Outcome::Later { .. } => "retried",
+            ItemOutcome::Sent(_) => "sent",
+            ItemOutcome::Failed(_) => "failed",
+            ItemOutcome::Skipped(_) => "skipped",
+            ItemOutcome::Cancelled => "cancelled",
+            ItemOutcome::Later { .. } => "retried",
         };
         Self {
             outcome: outcome.into(),

@@ -6,29 +6,29 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use crate::components::compiler::Compiler;
-use crate::components::{ComponentError, Components};
+use crate::components::compiler::ComponentCompiler;
+use crate::components::{ComponentError, ComponentRegistry};
 use crate::config::{Config, ConfigError, SealingKeyFiles};
-use crate::delivery::guard::{self, Lookup, SystemLookup};
-use crate::delivery::sender::{Sender, SenderError};
+use crate::delivery::guard::{self, DnsLookup, SystemLookup};
+use crate::delivery::sender::{SenderError, WebhookSender};
 use crate::disk;
 use crate::domain::clock::Clock;
 use crate::fair_queue::FairQueue;
 use crate::files::{Files, FilesError};
-use crate::keys::{BEARER_TOKENS, Keys};
-use crate::mail::Mailer;
+use crate::keys::{BEARER_TOKENS, InstallationKeys};
+use crate::mail::MailSender;
 use crate::metrics::Metrics;
 use crate::sealing::{SealError, SealingKey, TimestampAuthority, TimestampTrust};
-use crate::service::access::issuer::Issuer;
+use crate::service::access::issuer::TokenIssuer;
 use crate::service::access::rate_limit::RateLimits;
-use crate::service::access::windows::Windows;
-use crate::service::access::{Access, KeyUsage, KnownKeys};
-use crate::service::components::{Followed, Management, load_on_demand, refresh};
+use crate::service::access::windows::LocalWindows;
+use crate::service::access::{AccessState, KeyUsage, KnownKeys};
+use crate::service::components::{ActivationFollower, ComponentManager, load_on_demand, refresh};
 use crate::service::envelopes::uploads;
-use crate::service::vault::copies::Copies;
-use crate::service::vault::log::Sequencer;
-use crate::service::vault::{Locks, Vault, timekeeping};
-use crate::service::{Core, Service};
+use crate::service::vault::copies::CopyCache;
+use crate::service::vault::log::LogSequencer;
+use crate::service::vault::{EnvelopeLocks, Vault, timekeeping};
+use crate::service::{Core, ServiceState};
 use crate::store::{Store, StoreError};
 use crate::tls;
 
@@ -147,14 +147,14 @@ pub async fn start(config: Config) -> Result<App, StartError> {
 
 /// Like [`start`], with a given object store.
 pub async fn start_with(config: Config, files: Files) -> Result<App, StartError> {
-    start_over(config, files, Arc::new(SystemLookup)).await
+    start_with_lookup(config, files, Arc::new(SystemLookup)).await
 }
 
 /// Like [`start_with`], with a given resolver for webhook receivers.
-pub async fn start_over(
+pub async fn start_with_lookup(
     config: Config,
     files: Files,
-    lookup: Arc<dyn Lookup>,
+    lookup: Arc<dyn DnsLookup>,
 ) -> Result<App, StartError> {
     tls::use_one();
     // Before keys and caches are written to it.
@@ -165,7 +165,7 @@ pub async fn start_over(
     timekeeping::begin(&store).await?;
     let clock = Clock::ahead_by(config.clock_offset.unwrap_or_default());
     let cache = config.data_dir.join("native-code");
-    let mut components = Components::load(
+    let mut components = ComponentRegistry::load(
         cache,
         keys.derived("native code"),
         config.components.limits()?,
@@ -173,7 +173,7 @@ pub async fn start_over(
     )?;
     components.limit_native_code(config.components.native_code_bytes);
     let components = Arc::new(components);
-    let sealer = Arc::new(keys.sealer().ok_or(StartError::Sealer)?);
+    let cipher = Arc::new(keys.cipher().ok_or(StartError::Sealer)?);
     let sealing = match config.seal.key()? {
         SealingKeyFiles::Own => {
             SealingKey::open_or_make(&config.data_dir.join("keys/seal"), clock.now())?
@@ -192,16 +192,19 @@ pub async fn start_over(
         Some(url) => Some(TimestampAuthority::new(url.clone(), trust)?),
         None => None,
     };
-    let log = Sequencer::new(keys.log()).ok_or(StartError::Log)?;
+    let log = LogSequencer::new(keys.log()).ok_or(StartError::Log)?;
     let metrics = Metrics::new(&components.metrics());
     let issuer = match &config.auth.oidc {
-        Some(oidc) => Some(Issuer::new(oidc.clone(), config.providers.allow_insecure)?),
+        Some(oidc) => Some(TokenIssuer::new(
+            oidc.clone(),
+            config.providers.allow_insecure,
+        )?),
         None => None,
     };
-    let mailer = Mailer::new(&config)?;
+    let mailer = MailSender::new(&config)?;
     let http = guard::client(config.providers.allow_insecure)?;
-    let webhooks = Sender::new(&config.webhooks, lookup)?;
-    let compiler = Compiler::new(
+    let webhooks = WebhookSender::new(&config.webhooks, lookup)?;
+    let compiler = ComponentCompiler::new(
         config.components.compiler.clone(),
         config.components.compile_limit,
     );
@@ -212,15 +215,15 @@ pub async fn start_over(
         files,
         components,
         shadows: Arc::default(),
-        sealer,
+        cipher,
         document_memory: FairQueue::new(uploads::IN_MEMORY),
         http,
         metrics: Arc::new(metrics),
         stopping: CancellationToken::new(),
     };
-    let app = Arc::new(Service {
+    let app = Arc::new(ServiceState {
         core,
-        access: Arc::new(Access {
+        access: Arc::new(AccessState {
             bearer_keys: keys.generations(BEARER_TOKENS),
             embed_keys: keys.generations("embed tokens"),
             builder_keys: keys.generations("builder sessions"),
@@ -228,11 +231,11 @@ pub async fn start_over(
             rate_limits: RateLimits::default(),
             key_usage: KeyUsage::default(),
             known_keys: KnownKeys::default(),
-            windows: Windows::default(),
+            windows: LocalWindows::default(),
         }),
-        management: Arc::new(Management {
+        management: Arc::new(ComponentManager {
             compiler,
-            followed: Followed::default(),
+            followed: ActivationFollower::default(),
         }),
         pages: Arc::default(),
         callbacks: Arc::default(),
@@ -240,8 +243,8 @@ pub async fn start_over(
             sealing,
             timestamps,
             log,
-            copies: Copies::default(),
-            locks: Locks::default(),
+            copies: CopyCache::default(),
+            locks: EnvelopeLocks::default(),
         }),
         bulk: Arc::default(),
         webhooks: Arc::new(webhooks),
@@ -291,8 +294,8 @@ fn prepare_data_folder(folder: &Path) -> Result<(), StartError> {
 }
 
 /// Opens the keys of the installation, generating them on the first start.
-pub(crate) fn keys(config: &Config) -> Result<Keys, StartError> {
-    Keys::open(&config.data_dir).map_err(|source| StartError::DataFolder {
+pub(crate) fn keys(config: &Config) -> Result<InstallationKeys, StartError> {
+    InstallationKeys::open(&config.data_dir).map_err(|source| StartError::DataFolder {
         folder: config.data_dir.display().to_string(),
         source,
     })

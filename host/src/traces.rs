@@ -23,7 +23,7 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::{Layer, layer};
 
-use crate::config::Traces;
+use crate::config::TraceSettings;
 use crate::tls;
 
 /// Target of all trace spans.
@@ -40,22 +40,22 @@ macro_rules! span {
 pub(crate) use span;
 
 /// Exports traces; dropping it flushes the remaining ones.
-pub(crate) struct Exporter(SdkTracerProvider);
+pub(crate) struct TraceExporter(SdkTracerProvider);
 
-impl Exporter {
+impl TraceExporter {
     /// Starts the export; none if no collector is configured. Must be called within a runtime,
     /// which sends the requests.
     ///
     /// # Errors
     /// Fails if no client can be created from the settings.
     pub(crate) fn start(
-        settings: &Traces,
+        settings: &TraceSettings,
     ) -> Result<Option<Self>, Box<dyn std::error::Error + Send + Sync>> {
         let Some(endpoint) = &settings.endpoint else {
             return Ok(None);
         };
         tls::use_one();
-        let client = Client {
+        let client = TraceHttpClient {
             http: reqwest::Client::new(),
             runtime: Handle::current(),
         };
@@ -97,7 +97,7 @@ impl Exporter {
     }
 }
 
-impl Drop for Exporter {
+impl Drop for TraceExporter {
     fn drop(&mut self) {
         if let Err(error) = self.0.shutdown() {
             tracing::warn!(%error, "last traces could not be sent");
@@ -107,13 +107,13 @@ impl Drop for Exporter {
 
 /// HTTP client for the exporter, which calls it from a thread without a runtime.
 #[derive(Debug)]
-struct Client {
+struct TraceHttpClient {
     http: reqwest::Client,
     runtime: Handle,
 }
 
 #[async_trait]
-impl HttpClient for Client {
+impl HttpClient for TraceHttpClient {
     async fn send_bytes(
         &self,
         request: http::Request<Bytes>,

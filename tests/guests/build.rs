@@ -4,7 +4,7 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use holdfast_guest_builder::{Builder, Guest, Memory, Result, watch};
+use holdfast_guest_builder::{GuestBuilder, GuestCrate, GuestMemory, Result, watch};
 
 fn main() -> Result<()> {
     watch(Path::new("build.rs"));
@@ -17,28 +17,28 @@ fn main() -> Result<()> {
         .ok_or("this crate lies in the tests' folder")?
         .to_path_buf();
     let out = PathBuf::from(env::var("OUT_DIR")?);
-    let builder = Builder::new(workspace, &out)?;
+    let builder = GuestBuilder::new(workspace, &out)?;
     for (name, package, slot, memory) in [
         (
             "misbehaving",
             "holdfast-misbehaving",
             "provider.signing",
-            Memory::Plugin,
+            GuestMemory::Plugin,
         ),
         (
             "opinionated",
             "holdfast-opinionated",
             "rules.compliance",
-            Memory::Rules,
+            GuestMemory::Rules,
         ),
         (
             "lenient",
             "holdfast-lenient",
             "rules.lifecycle",
-            Memory::Rules,
+            GuestMemory::Rules,
         ),
     ] {
-        let built = builder.build(&Guest {
+        let built = builder.build(&GuestCrate {
             package,
             slot,
             memory,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use axum::http::Method;
 use futures::future::BoxFuture;
-use holdfast::delivery::guard::Lookup;
+use holdfast::delivery::guard::DnsLookup;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -20,13 +20,13 @@ const ENDPOINTS: &str = "/webhooks/endpoints";
 
 /// A fake DNS resolver with records that the test sets. It follows aliases.
 #[derive(Default)]
-struct Names {
+struct FakeResolver {
     addresses: Mutex<HashMap<String, Vec<IpAddr>>>,
     aliases: Mutex<HashMap<String, String>>,
     asked: AtomicUsize,
 }
 
-impl Names {
+impl FakeResolver {
     fn set(&self, name: &str, addresses: &[&str]) {
         let addresses = addresses.iter().map(|text| text.parse().unwrap()).collect();
         let mut known = self.addresses.lock().unwrap();
@@ -54,10 +54,10 @@ impl Names {
     }
 }
 
-/// Adapter that implements [`Lookup`] with the fake resolver.
-struct Asked(Arc<Names>);
+/// Adapter that implements [`DnsLookup`] with the fake resolver.
+struct ResolverHandle(Arc<FakeResolver>);
 
-impl Lookup for Asked {
+impl DnsLookup for ResolverHandle {
     fn addresses(&self, name: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
         let found = self.0.find(&name);
         Box::pin(async move { found })
@@ -65,12 +65,12 @@ impl Lookup for Asked {
 }
 
 /// An internal server that counts its connections.
-struct Inside {
+struct InternalServer {
     knocks: Arc<AtomicUsize>,
     port: u16,
 }
 
-impl Inside {
+impl InternalServer {
     async fn listen() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -91,15 +91,15 @@ impl Inside {
     }
 }
 
-async fn create(app: &TestApp, url: &str) -> crate::support::Answer {
+async fn create(app: &TestApp, url: &str) -> crate::support::TestResponse {
     let body = json!({ "url": url, "events": ["*"] });
     app.post_with_bearer(&app.admin(), ENDPOINTS, body).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_webhook_name_with_an_internal_address_is_refused_at_registration() {
-    let names = Arc::new(Names::default());
-    let inside = Inside::listen().await;
+    let names = Arc::new(FakeResolver::default());
+    let inside = InternalServer::listen().await;
     names.set("inside.example.com", &["127.0.0.1"]);
     names.set("mixed.example.com", &["93.184.216.34", "127.0.0.1"]);
     names.set(
@@ -110,7 +110,7 @@ async fn a_webhook_name_with_an_internal_address_is_refused_at_registration() {
     names.alias("www.example.com", "cdn.example.com");
     names.alias("cdn.example.com", "edge.example.com");
     names.set("edge.example.com", &["192.168.1.1"]);
-    let app = TestApp::with_lookup(|_| {}, Arc::new(Asked(names.clone()))).await;
+    let app = TestApp::with_lookup(|_| {}, Arc::new(ResolverHandle(names.clone()))).await;
     for name in [
         "inside.example.com",
         "mixed.example.com",
@@ -144,12 +144,12 @@ async fn a_webhook_name_with_an_internal_address_is_refused_at_registration() {
 /// A name that had a public address at registration resolves to an internal one at delivery.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_webhook_name_that_moves_to_an_internal_address_is_not_contacted() {
-    let names = Arc::new(Names::default());
-    let inside = Inside::listen().await;
+    let names = Arc::new(FakeResolver::default());
+    let inside = InternalServer::listen().await;
     let settings = |config: &mut holdfast::config::Config| {
         config.webhooks.retry_delays = vec![Duration::from_millis(50)];
     };
-    let app = TestApp::with_lookup(settings, Arc::new(Asked(names.clone()))).await;
+    let app = TestApp::with_lookup(settings, Arc::new(ResolverHandle(names.clone()))).await;
     let mut endpoints = Vec::new();
     for name in ["a.example.com", "b.example.com", "c.example.com"] {
         names.set(name, &["93.184.216.34"]);
@@ -184,12 +184,12 @@ async fn a_webhook_name_that_moves_to_an_internal_address_is_not_contacted() {
 /// The address rules apply before each delivery, also to URLs that are already stored.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stored_webhook_url_is_checked_before_delivery() {
-    let inside = Inside::listen().await;
+    let inside = InternalServer::listen().await;
     let settings = |config: &mut holdfast::config::Config| {
         config.webhooks.retry_delays = vec![Duration::from_millis(10)];
     };
-    let names = Arc::new(Names::default());
-    let app = TestApp::with_lookup(settings, Arc::new(Asked(names))).await;
+    let names = Arc::new(FakeResolver::default());
+    let app = TestApp::with_lookup(settings, Arc::new(ResolverHandle(names))).await;
     let endpoint = create(&app, "https://hooks.example.com/").await.data(201);
     for url in [
         "https://127.0.0.1:{}/",
@@ -211,7 +211,7 @@ async fn a_stored_webhook_url_is_checked_before_delivery() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_receivers_certificate_needs_the_right_name_and_a_trusted_root() {
     let secure = crate::support::receiver::secure("hooks.example.com").await;
-    let names = Arc::new(Names::default());
+    let names = Arc::new(FakeResolver::default());
     names.set("hooks.example.com", &["127.0.0.1"]);
     names.set("other.example.com", &["127.0.0.1"]);
     for trusted in [true, false] {
@@ -221,7 +221,7 @@ async fn a_receivers_certificate_needs_the_right_name_and_a_trusted_root() {
             config.webhooks.max_attempts = 1;
             config.webhooks.ca_file = trusted.then_some(ca_file);
         };
-        let app = TestApp::with_lookup(settings, Arc::new(Asked(names.clone()))).await;
+        let app = TestApp::with_lookup(settings, Arc::new(ResolverHandle(names.clone()))).await;
         let url = |name: &str| format!("https://{name}:{}/", secure.port);
         let right = create(&app, &url("hooks.example.com")).await.data(201);
         let wrong = create(&app, &url("other.example.com")).await.data(201);

@@ -5,15 +5,15 @@ use std::io::{Cursor, Read as _, Write as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use holdfast::components::{Artifact, built_in, compliance_alone};
+use holdfast::components::{ComponentArtifact, built_in, compliance_alone};
 use holdfast::domain::checkpoint::{CheckpointSigner, VerifierKey};
 use holdfast::domain::clock::Clock;
 use holdfast::domain::component::ComponentIdentity;
-use holdfast::domain::component::{Activation, Component, Conformance, Slot};
+use holdfast::domain::component::{Component, ComponentActivation, ConformanceResult, Slot};
 use holdfast::domain::hash::sha256;
 use holdfast::domain::id::{ActivationId, ComponentId};
 use holdfast::domain::organization::{OrgSettings, Scope};
-use holdfast::evidence::{self, Bundle, Report, Rules, Trusted, Verdict};
+use holdfast::evidence::{self, Bundle, EvidenceVerdict, Rules, TrustedLogs, VerificationReport};
 use holdfast::store::components;
 use serde_json::{Value, json};
 
@@ -517,7 +517,7 @@ fn rules(files: &Files, cache: &Path) -> Rules {
     let artifact = match (known, bundle.component(&named.sha256)) {
         (Some(known), _) => known,
         (None, Some(bytes)) => {
-            Artifact::uploaded(Slot::Compliance, &named.name, &named.version, bytes)
+            ComponentArtifact::uploaded(Slot::Compliance, &named.name, &named.version, bytes)
         }
         (None, None) => return Err("not at hand".into()),
     };
@@ -526,8 +526,8 @@ fn rules(files: &Files, cache: &Path) -> Rules {
 }
 
 /// Returns the report on a bundle, or none when a required file is missing.
-fn judged(files: &Files, key: &str, rules: &Rules) -> Option<Report> {
-    let mut trusted = Trusted::default();
+fn judged(files: &Files, key: &str, rules: &Rules) -> Option<VerificationReport> {
+    let mut trusted = TrustedLogs::default();
     trusted.components(holdfast::components::known_digests());
     trusted.key(key).unwrap();
     let bundle = Bundle::from_zip(zipped(files)).unwrap();
@@ -560,7 +560,7 @@ async fn no_tampered_bundle_is_valid() {
         (&foreign, &foreign_key, &default_rules),
     ] {
         let report = judged(files, key, rules).unwrap();
-        assert_eq!(report.verdict, Verdict::Valid, "{report:#?}");
+        assert_eq!(report.verdict, EvidenceVerdict::Valid, "{report:#?}");
     }
 
     let mut tampered = vec![("another installation".to_owned(), foreign.clone())];
@@ -591,7 +591,11 @@ async fn no_tampered_bundle_is_valid() {
     tampered.extend(forged_ledgers(one, another, &foreign));
     for (what, files) in &tampered {
         if let Some(report) = judged(files, &key, &own_rules) {
-            assert_eq!(report.verdict, Verdict::NotValid, "{what}: {report:#?}");
+            assert_eq!(
+                report.verdict,
+                EvidenceVerdict::NotValid,
+                "{what}: {report:#?}"
+            );
         }
     }
     println!("{} tampered bundles", tampered.len());
@@ -744,7 +748,7 @@ async fn activate_unexamined(app: &TestApp, slot: Slot, name: &str, bytes: &[u8]
         },
         size: i64::try_from(bytes.len()).unwrap(),
         imports: Vec::new(),
-        conformance: Conformance {
+        conformance: ConformanceResult {
             not_reached: None,
             vectors_version: "1.0.0".into(),
             vectors: 1,
@@ -756,7 +760,7 @@ async fn activate_unexamined(app: &TestApp, slot: Slot, name: &str, bytes: &[u8]
         uploaded_by: "user:ada@acme.example".into(),
         created_at: now,
     };
-    let activation = Activation {
+    let activation = ComponentActivation {
         id: ActivationId::new(),
         org: Some(app.org.clone()),
         slot,

@@ -5,7 +5,7 @@ use std::path::Path;
 use axum::http::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, TestApp, operator, operator_output};
+use crate::support::{TestApp, TestResponse, operator, operator_output};
 
 /// Restarts the installation with its current keys.
 async fn restarted(app: &TestApp, data: &Path) -> TestApp {
@@ -25,7 +25,7 @@ fn refusal(data: &Path, arguments: &[&str]) -> String {
     String::from_utf8(output.stderr).unwrap()
 }
 
-async fn ask(app: &TestApp, token: &str) -> Answer {
+async fn ask(app: &TestApp, token: &str) -> TestResponse {
     app.get_with_bearer(token, "/webhooks/endpoints").await
 }
 

@@ -167,7 +167,7 @@ const INSTALLATION: &[&str] = &[
 
 /// Statements on tenant data that span all buckets, by file and first words.
 const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
-    // `page::List` or a constant appends the bucket and the organization.
+    // `page::PagedQuery` or a constant appends the bucket and the organization.
     ("bulk.rs", &["select * from bulk_batch"]),
     (
         "components.rs",

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use axum::http::StatusCode;
 use holdfast::config::{Config, SecretText};
-use holdfast::domain::brand::{Brand, Color, Logo};
+use holdfast::domain::brand::{BrandColor, BrandLogo, OrganizationBrand};
 use holdfast::domain::organization::OrgSettings;
 use mail_parser::HeaderValue;
 use serde_json::{Value, json};
 
-use crate::support::smtp::{MailServer, Received};
+use crate::support::smtp::{MailServer, ReceivedMail};
 use crate::support::{CONTRACT, TestApp, envelope_body, form, operator_output, pdf};
 
 const USER: &str = "holdfast@mail.example";
@@ -34,10 +34,10 @@ fn logo() -> Vec<u8> {
 fn branded() -> OrgSettings {
     OrgSettings {
         auto_vault: false,
-        brand: Brand {
+        brand: OrganizationBrand {
             name: Some("Höfe \"Maple\" GmbH".into()),
-            color: Some(Color::try_from("#ffd000".to_owned()).unwrap()),
-            logo: Some(Logo::new(logo()).unwrap()),
+            color: Some(BrandColor::try_from("#ffd000".to_owned()).unwrap()),
+            logo: Some(BrandLogo::new(logo()).unwrap()),
         },
         ..OrgSettings::default()
     }
@@ -113,8 +113,8 @@ async fn signing_link(app: &TestApp, id: &str, position: usize) -> String {
 }
 
 /// Returns the mails to this address with a subject that starts with `subject`.
-fn of<'a>(mails: &'a [Received], to: &str, subject: &str) -> Vec<&'a Received> {
-    let mut found: Vec<&Received> = mails.iter().filter(|mail| mail.to() == to).collect();
+fn of<'a>(mails: &'a [ReceivedMail], to: &str, subject: &str) -> Vec<&'a ReceivedMail> {
+    let mut found: Vec<&ReceivedMail> = mails.iter().filter(|mail| mail.to() == to).collect();
     found.retain(|mail| mail.subject().starts_with(subject));
     found
 }
@@ -190,7 +190,7 @@ async fn every_party_gets_mails_in_the_organizations_brand() {
 }
 
 /// Returns the document attached to the completion mail.
-fn copy_of(mails: &[Received], to: &str) -> Vec<u8> {
+fn copy_of(mails: &[ReceivedMail], to: &str) -> Vec<u8> {
     let mut attachments = of(mails, to, "Completed: ")[0].attachments();
     assert_eq!(attachments.len(), 1);
     let (name, copy) = attachments.remove(0);
@@ -199,7 +199,7 @@ fn copy_of(mails: &[Received], to: &str) -> Vec<u8> {
 }
 
 /// Asserts the properties that every mail of the branded organization has.
-fn looks_right(received: &Received) {
+fn looks_right(received: &ReceivedMail) {
     assert!(received.encrypted);
     assert_eq!(received.user.as_deref(), Some(USER));
     let mail = &received.mail;
@@ -449,9 +449,9 @@ async fn no_mail_is_sent_unencrypted_when_tls_is_required() {
 
 /// Captured log lines.
 #[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
+struct CapturedLog(Arc<Mutex<Vec<u8>>>);
 
-impl std::io::Write for Lines {
+impl std::io::Write for CapturedLog {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -464,7 +464,7 @@ impl std::io::Write for Lines {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_mail_password_is_never_logged_and_a_wrong_one_loses_no_mail() {
-    let lines = Lines::default();
+    let lines = CapturedLog::default();
     let writer = lines.clone();
     tracing_subscriber::fmt()
         .with_max_level(tracing::Level::TRACE)
@@ -586,7 +586,7 @@ async fn names_cannot_inject_mail_headers() {
         }
         assert!(!received.html().contains("<script>"), "{}", received.html());
     }
-    let subjects: Vec<&str> = mails.iter().map(Received::subject).collect();
+    let subjects: Vec<&str> = mails.iter().map(ReceivedMail::subject).collect();
     for name in [
         "Ann Bcc: everybody@example.com Hello",
         "Ann\" <other@example.com>, \"Bob",

@@ -6,14 +6,14 @@ use holdfast::domain::clock::{Clock, Timestamp};
 use holdfast::domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus};
 use holdfast::domain::id::{BatchId, EnvelopeId, KeyId, OrgId};
 use holdfast::domain::job::{
-    Addressee, ArchiveSubmission, Job as _, MailCompletion, Queue, SendBatch,
+    ArchiveSubmission, JobPayload as _, JobQueue, MailAddressee, MailCompletion, SendBatch,
 };
 use holdfast::domain::ledger::{NewEntry, verify_chain};
 use holdfast::domain::organization::{ApiKeyRecord, OrgSettings, Organization, Scope};
 use holdfast::domain::token::ApiKey;
-use holdfast::store::envelopes::Confirmed;
+use holdfast::store::envelopes::KeyedEnvelope;
 use holdfast::store::idempotency::RequestKey;
-use holdfast::store::jobs::Lease;
+use holdfast::store::jobs::LeaseRenewal;
 use holdfast::store::{
     Store, StoreError, api_keys, customers, envelopes, idempotency, jobs, ledger, organizations,
     provider_poll, rate_windows,
@@ -85,7 +85,7 @@ async fn a_newer_schema_is_accepted(store: Store) {
         .unwrap();
     tx.commit().await.unwrap();
     let lease = Duration::from_secs(15);
-    let claimed = jobs::claim(&store, Queue::Mail, now, lease, 8).await;
+    let claimed = jobs::claim(&store, JobQueue::Mail, now, lease, 8).await;
     assert_eq!(claimed.unwrap().len(), 1);
 }
 
@@ -96,7 +96,7 @@ async fn migrating_again_changes_nothing(store: Store) {
 }
 
 fn mail() -> MailCompletion {
-    MailCompletion(Addressee {
+    MailCompletion(MailAddressee {
         envelope: EnvelopeId::new(),
         position: None,
     })
@@ -227,10 +227,10 @@ async fn a_claim_leases_as_many_jobs_as_it_asks_for(store: Store) {
     tx.commit().await.unwrap();
     let lease = Duration::from_secs(30);
     for (queue, wanted, limit) in [
-        (Queue::Other, ArchiveSubmission::NAME, 5),
-        (Queue::Mail, MailCompletion::NAME, 3),
-        (Queue::Bulk, SendBatch::NAME, 4),
-        (Queue::Other, ArchiveSubmission::NAME, 8),
+        (JobQueue::Other, ArchiveSubmission::NAME, 5),
+        (JobQueue::Mail, MailCompletion::NAME, 3),
+        (JobQueue::Bulk, SendBatch::NAME, 4),
+        (JobQueue::Other, ArchiveSubmission::NAME, 8),
     ] {
         let claimed = jobs::claim(&store, queue, now, lease, limit).await.unwrap();
         assert_eq!(claimed.len() as i64, limit);
@@ -255,7 +255,7 @@ async fn a_late_worker_cannot_settle_a_reclaimed_job(store: Store) {
     let lease = Duration::from_secs(30);
     let early = jobs::claim(
         &store,
-        Queue::Other,
+        JobQueue::Other,
         now - Duration::from_secs(1),
         lease,
         10,
@@ -263,13 +263,13 @@ async fn a_late_worker_cannot_settle_a_reclaimed_job(store: Store) {
     .await
     .unwrap();
     assert!(early.is_empty());
-    let first = jobs::claim(&store, Queue::Other, now, lease, 10)
+    let first = jobs::claim(&store, JobQueue::Other, now, lease, 10)
         .await
         .unwrap();
     assert_eq!(first.len(), 1, "the second insert found the first");
     assert_eq!(first[0].payload, json!(job));
     assert!(
-        jobs::claim(&store, Queue::Other, now, lease, 10)
+        jobs::claim(&store, JobQueue::Other, now, lease, 10)
             .await
             .unwrap()
             .is_empty(),
@@ -277,7 +277,7 @@ async fn a_late_worker_cannot_settle_a_reclaimed_job(store: Store) {
     );
 
     let later = now + Duration::from_secs(31);
-    let second = jobs::claim(&store, Queue::Other, later, lease, 10)
+    let second = jobs::claim(&store, JobQueue::Other, later, lease, 10)
         .await
         .unwrap();
     assert_eq!(
@@ -286,29 +286,29 @@ async fn a_late_worker_cannot_settle_a_reclaimed_job(store: Store) {
     );
     jobs::finish(&store, &first[0]).await.unwrap();
     let after = later + Duration::from_secs(31);
-    let third = jobs::claim(&store, Queue::Other, after, lease, 10)
+    let third = jobs::claim(&store, JobQueue::Other, after, lease, 10)
         .await
         .unwrap();
     assert_eq!(third.len(), 1, "the first worker was too late to finish it");
     let longer = after + Duration::from_secs(60);
     let renewed = async |job| jobs::renew(&store, job, longer).await.unwrap();
-    assert_eq!(renewed(&third[0]).await, Lease::Renewed);
-    assert_eq!(renewed(&second[0]).await, Lease::TakenOver);
-    let while_renewed = jobs::claim(&store, Queue::Other, after + lease, lease, 10)
+    assert_eq!(renewed(&third[0]).await, LeaseRenewal::Renewed);
+    assert_eq!(renewed(&second[0]).await, LeaseRenewal::TakenOver);
+    let while_renewed = jobs::claim(&store, JobQueue::Other, after + lease, lease, 10)
         .await
         .unwrap();
     assert!(while_renewed.is_empty());
     jobs::settle_failure(&store, &third[0], "broken", Some(after))
         .await
         .unwrap();
-    let fourth = jobs::claim(&store, Queue::Other, after, lease, 10)
+    let fourth = jobs::claim(&store, JobQueue::Other, after, lease, 10)
         .await
         .unwrap();
     jobs::finish(&store, &fourth[0]).await.unwrap();
-    assert_eq!(renewed(&fourth[0]).await, Lease::Over);
+    assert_eq!(renewed(&fourth[0]).await, LeaseRenewal::Over);
     let end = after + Duration::from_secs(3600);
     assert!(
-        jobs::claim(&store, Queue::Other, end, lease, 10)
+        jobs::claim(&store, JobQueue::Other, end, lease, 10)
             .await
             .unwrap()
             .is_empty()
@@ -318,7 +318,7 @@ async fn a_late_worker_cannot_settle_a_reclaimed_job(store: Store) {
 /// Every tenant table has the bucket in its key and an index on the organization.
 async fn every_tenant_table_is_keyed_by_bucket_and_indexed_by_organization(store: Store) {
     let mut connection = store.read().await.unwrap();
-    let sqlite = store.dialect() == holdfast::store::Dialect::Sqlite;
+    let sqlite = store.dialect() == holdfast::store::SqlDialect::Sqlite;
     let definitions = if sqlite {
         "select tbl_name as name, coalesce(sql, '') as text from sqlite_master"
     } else {
@@ -464,12 +464,12 @@ async fn a_cached_key_is_revalidated(store: Store) {
     );
     envelopes::insert(&mut tx, &envelope).await.unwrap();
     let found = envelopes::get_for_key(&mut tx, &key, &envelope.id).await;
-    assert!(matches!(found.unwrap(), Confirmed::Yes(Some(found)) if found.id == envelope.id));
+    assert!(matches!(found.unwrap(), KeyedEnvelope::Yes(Some(found)) if found.id == envelope.id));
     let nobodys = envelopes::get_for_key(&mut tx, &key, &EnvelopeId::new()).await;
-    assert!(matches!(nobodys.unwrap(), Confirmed::Yes(None)));
+    assert!(matches!(nobodys.unwrap(), KeyedEnvelope::Yes(None)));
     api_keys::deactivate(&mut tx, &key.id).await.unwrap();
     let changed = envelopes::get_for_key(&mut tx, &key, &envelope.id).await;
-    assert!(matches!(changed.unwrap(), Confirmed::No));
+    assert!(matches!(changed.unwrap(), KeyedEnvelope::No));
     tx.commit().await.unwrap();
 }
 

@@ -9,12 +9,12 @@ use axum::Json;
 use axum::http::HeaderMap;
 use serde_json::Value;
 
-use crate::journeys::crash::Drill;
-use crate::support::process::{Home, Server, this_program};
+use crate::journeys::crash::CrashDrill;
+use crate::support::process::{ServerHome, ServerProcess, this_program};
 
 /// A received span.
 #[derive(Clone, Debug)]
-struct Span {
+struct CollectedSpan {
     trace: String,
     id: String,
     parent: String,
@@ -22,15 +22,15 @@ struct Span {
     attributes: BTreeMap<String, Value>,
 }
 
-type Spans = Arc<Mutex<Vec<Span>>>;
+type Spans = Arc<Mutex<Vec<CollectedSpan>>>;
 
-fn spans_of(body: &Value) -> Vec<Span> {
+fn spans_of(body: &Value) -> Vec<CollectedSpan> {
     let scopes = body["resourceSpans"].as_array().unwrap().iter();
     let scopes = scopes.flat_map(|resource| resource["scopeSpans"].as_array().unwrap());
     let spans = scopes.flat_map(|scope| scope["spans"].as_array().unwrap());
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     spans
-        .map(|span| Span {
+        .map(|span| CollectedSpan {
             trace: text(&span["traceId"]),
             id: text(&span["spanId"]),
             parent: text(&span["parentSpanId"]),
@@ -70,7 +70,7 @@ async fn a_trace_spans_the_request_and_its_jobs() {
     let spans = Spans::default();
     let endpoint = collector(spans.clone()).await;
     let folder = tempfile::tempdir().unwrap();
-    let home = Home {
+    let home = ServerHome {
         program: this_program(),
         data: folder.path().to_owned(),
         database: None,
@@ -83,8 +83,8 @@ async fn a_trace_spans_the_request_and_its_jobs() {
         ],
     };
     let objects = folder.path().join("objects");
-    let mut drill = Drill::at(home.clone(), objects).await;
-    let server = Server::start(&home, &[], &[]).unwrap();
+    let mut drill = CrashDrill::at(home.clone(), objects).await;
+    let server = ServerProcess::start(&home, &[], &[]).unwrap();
     let partner = "4bf92f3577b34da6a3ce929d0e0e4736";
     let health = reqwest::Client::new()
         .get(format!("{}/healthz", server.url))
@@ -96,8 +96,10 @@ async fn a_trace_spans_the_request_and_its_jobs() {
     // The server exports its remaining spans when it stops.
     server.signal("TERM");
     let since = Instant::now();
-    let has_vaulted = |spans: &[Span]| {
-        let kind = |span: &Span| span.attributes.get("job.kind") == Some(&"envelope.vault".into());
+    let has_vaulted = |spans: &[CollectedSpan]| {
+        let kind = |span: &CollectedSpan| {
+            span.attributes.get("job.kind") == Some(&"envelope.vault".into())
+        };
         spans.iter().filter(|span| kind(span)).count() >= drill.tracked.len()
     };
     while !has_vaulted(&spans.lock().unwrap()) {
@@ -105,9 +107,10 @@ async fn a_trace_spans_the_request_and_its_jobs() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     let spans = spans.lock().unwrap().clone();
-    let by_id: BTreeMap<&str, &Span> = spans.iter().map(|span| (span.id.as_str(), span)).collect();
+    let by_id: BTreeMap<&str, &CollectedSpan> =
+        spans.iter().map(|span| (span.id.as_str(), span)).collect();
     // The path of a span from itself up to the root of its trace.
-    let path = |span: &Span| {
+    let path = |span: &CollectedSpan| {
         let mut names = vec![span.name.clone()];
         let mut at = span;
         while let Some(parent) = by_id.get(at.parent.as_str()) {

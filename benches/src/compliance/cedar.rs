@@ -24,7 +24,7 @@ const CHECKS: [&str; 8] = [
 ];
 
 /// The parsed policy set and the names used in requests.
-pub struct Cedar {
+pub struct CedarEngine {
     authorizer: Authorizer,
     policies: PolicySet,
     entities: Entities,
@@ -34,12 +34,12 @@ pub struct Cedar {
 }
 
 /// A record, prepared for requests.
-pub struct Subject {
+pub struct CedarSubject {
     resource: EntityUid,
     context: Context,
 }
 
-impl Cedar {
+impl CedarEngine {
     /// Parses the policies.
     pub fn new() -> Result<Self, Failure> {
         let action = EntityTypeName::from_str("Action")?;
@@ -57,19 +57,19 @@ impl Cedar {
     }
 
     /// Returns the record as resource and context.
-    pub fn subject(&self, facts: &EnvelopeFacts) -> Result<Subject, Failure> {
+    pub fn subject(&self, facts: &EnvelopeFacts) -> Result<CedarSubject, Failure> {
         let resource = EntityUid::from_type_name_and_id(
             self.envelope.clone(),
             EntityId::new(&facts.envelope_id),
         );
-        Ok(Subject {
+        Ok(CedarSubject {
             resource,
             context: context(facts)?,
         })
     }
 
     /// Sends the eight requests; a policy that cannot be evaluated is an error.
-    pub fn decide(&self, subject: &Subject) -> Result<[bool; 8], Failure> {
+    pub fn decide(&self, subject: &CedarSubject) -> Result<[bool; 8], Failure> {
         let mut satisfied = [false; 8];
         for (satisfied, check) in satisfied.iter_mut().zip(&self.checks) {
             let request = Request::new(

@@ -8,7 +8,7 @@ use holdfast_compliance::types::{
 };
 
 /// A record and the numbers (1 to 8) of the checks that it must fail.
-pub struct Record {
+pub struct BenchRecord {
     pub name: &'static str,
     pub facts: EnvelopeFacts,
     pub failing: &'static [usize],
@@ -69,7 +69,7 @@ pub fn passing() -> EnvelopeFacts {
 }
 
 /// Returns the passing record, records that fail one check each, and unusual ones.
-pub fn all() -> Vec<Record> {
+pub fn all() -> Vec<BenchRecord> {
     vec![
         record("everything in place", &[], |_| {}),
         record("not in the vault", &[1], |facts| {
@@ -151,10 +151,10 @@ fn record(
     name: &'static str,
     failing: &'static [usize],
     change: impl FnOnce(&mut EnvelopeFacts),
-) -> Record {
+) -> BenchRecord {
     let mut facts = passing();
     change(&mut facts);
-    Record {
+    BenchRecord {
         name,
         facts,
         failing,

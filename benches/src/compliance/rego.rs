@@ -13,11 +13,11 @@ use crate::Failure;
 const ENTRY_POINT: &str = "data.holdfast.compliance.evaluation";
 
 /// A virtual machine with the program loaded.
-pub struct Rego {
+pub struct RegoEngine {
     machine: RegoVM,
 }
 
-impl Rego {
+impl RegoEngine {
     /// Compiles the policy.
     pub fn new() -> Result<Self, Failure> {
         let mut engine = Engine::new();

@@ -19,7 +19,7 @@ use crate::Failure;
 pub const OF_ORGANIZATION: usize = 1_000;
 
 /// An organization, its key, and the id of one object of each kind.
-pub struct Known {
+pub struct SeedIds {
     pub org: OrgId,
     pub key: String,
     pub some: BTreeMap<&'static str, String>,
@@ -54,7 +54,7 @@ const KINDS: [(&str, fn() -> String, usize); 10] = [
 /// Adds envelopes as after a year of use: most are vaulted, with a signer, ledger, events,
 /// decisions, a webhook delivery and a planned integrity check. Their organizations have customers,
 /// templates, packages and batches.
-pub async fn fill(store: &Store, count: usize, known: &mut Vec<Known>) -> Result<(), Failure> {
+pub async fn fill(store: &Store, count: usize, known: &mut Vec<SeedIds>) -> Result<(), Failure> {
     let now = Clock::default().now();
     let then = (now - Duration::from_secs(86_400 * 100)).to_string();
     let tomorrow = (now + Duration::from_secs(86_400)).to_string();
@@ -106,7 +106,7 @@ pub async fn fill(store: &Store, count: usize, known: &mut Vec<Known>) -> Result
         }
         tx.commit().await?;
         let key = key.reveal().to_owned();
-        known.push(Known { org, key, some });
+        known.push(SeedIds { org, key, some });
     }
     let mut connection = store.read().await?;
     // The database would do this on its own after some time.

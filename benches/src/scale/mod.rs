@@ -17,17 +17,17 @@ use axum::body::Body;
 use axum::http::Request;
 use holdfast::config::Config;
 use holdfast::domain::clock::{Clock, Timestamp};
-use holdfast::domain::job::Queue;
+use holdfast::domain::job::JobQueue;
 use holdfast::store::{
     Store, deliveries, envelopes, idempotency, integrity, jobs, log, payments, provider_poll,
 };
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
-use self::fill::{Known, OF_ORGANIZATION, fill};
+use self::fill::{OF_ORGANIZATION, SeedIds, fill};
 use crate::Failure;
-use crate::partner::Operator;
-use crate::report::{Table, heading};
+use crate::partner::OperatorCommands;
+use crate::report::{ReportTable, heading};
 use crate::webhooks::database;
 
 const FEW: usize = 100_000;
@@ -76,7 +76,7 @@ async fn measure(many: usize) -> Result<(), Failure> {
     let app = holdfast::start::start(config.clone()).await?;
     let store = Store::connect(&url).await?;
     let router = holdfast::http::router(app);
-    let operator = Operator {
+    let operator = OperatorCommands {
         folder: folder.path().into(),
         database: url.clone(),
     };
@@ -105,7 +105,7 @@ async fn measure(many: usize) -> Result<(), Failure> {
     println!(
         "First: for organizations whose rows are on the disk only. Again: the same once more."
     );
-    let mut table = Table::new(&[
+    let mut table = ReportTable::new(&[
         "median of 60, ms",
         "first, at 100,000",
         "now",
@@ -155,11 +155,11 @@ type Times = BTreeMap<&'static str, [f64; 2]>;
 async fn ask_all(
     store: &Store,
     router: &Router,
-    operator: &Operator,
-    known: &[Known],
+    operator: &OperatorCommands,
+    known: &[SeedIds],
 ) -> Result<Times, Failure> {
     // Spread over all organizations, so that caches hold a realistic share of the data.
-    let asked: Vec<&Known> = (0..ROUNDS)
+    let asked: Vec<&SeedIds> = (0..ROUNDS)
         .map(|round| &known[round * known.len() / ROUNDS])
         .collect();
     let tokens: Vec<String> = asked
@@ -197,7 +197,7 @@ async fn ask_all(
 
 type Asked = (&'static str, &'static str, String, Option<Value>);
 
-fn requests(one: &Known) -> Vec<Asked> {
+fn requests(one: &SeedIds) -> Vec<Asked> {
     let partner = |rest: &str| format!("/api/v2/partner/{rest}");
     let the = |kind: &str| &one.some[kind];
     let envelope = the("envelope");
@@ -286,7 +286,7 @@ fn requests(one: &Known) -> Vec<Asked> {
 
 async fn ask(
     router: &Router,
-    one: &Known,
+    one: &SeedIds,
     token: &str,
     method: &str,
     path: &str,
@@ -327,7 +327,7 @@ async fn sweep(store: &Store, what: &str) -> Result<(), Failure> {
     let now = Clock::default().now();
     let lease = Duration::from_secs(15);
     match what {
-        "sweep: jobs" => drop(jobs::claim(store, Queue::Other, now, lease, 8).await?),
+        "sweep: jobs" => drop(jobs::claim(store, JobQueue::Other, now, lease, 8).await?),
         "sweep: re-reading" => drop(integrity::claim(store, now, now + lease, 20).await?),
         "sweep: read back" => drop(provider_poll::claim(store, now, now, 20).await?),
         "sweep: expiry" => {
@@ -358,8 +358,8 @@ async fn sweep(store: &Store, what: &str) -> Result<(), Failure> {
 async fn explain(
     config: &Config,
     url: &str,
-    operator: &Operator,
-    known: &[Known],
+    operator: &OperatorCommands,
+    known: &[SeedIds],
 ) -> Result<(), Failure> {
     let Ok(log) = std::env::var("TEST_POSTGRES_LOG") else {
         return Err("no log of PostgreSQL: run this with `make bench-scale`".into());

@@ -9,55 +9,55 @@ use crate::types::{Custodian, CustodianStatus, EnvelopeFacts, EnvelopeStatus};
 pub(crate) type Answer = (bool, String);
 
 /// Name of a check and the provisions of the statute that it covers.
-pub(crate) struct Rule {
+pub(crate) struct CheckRule {
     pub requirement: &'static str,
     pub ucc_reference: &'static str,
     pub statute_reference: &'static str,
 }
 
 /// The nine checks.
-pub(crate) const RULES: [Rule; 9] = [
-    Rule {
+pub(crate) const RULES: [CheckRule; 9] = [
+    CheckRule {
         requirement: "Assignee reliably established",
         ucc_reference: "UCC §9-105(a) (2022)",
         statute_reference: "UCC §9-105(a) (2022)",
     },
-    Rule {
+    CheckRule {
         requirement: "Single authoritative copy",
         ucc_reference: "UCC §9-105(b)(1) (2022)",
         statute_reference: "UCC §9-105(b)(1) (2022)",
     },
-    Rule {
+    CheckRule {
         requirement: "Authoritative copy identifies the assignee",
         ucc_reference: "UCC §9-105(b)(2) (2022)",
         statute_reference: "UCC §9-105(b)(2) (2022)",
     },
-    Rule {
+    CheckRule {
         requirement: "Maintained by the assignee or its designated custodian",
         ucc_reference: "UCC §9-105(b)(3) (2022)",
         statute_reference: "UCC §9-105(b)(3) (2022)",
     },
-    Rule {
+    CheckRule {
         requirement: "Amendments identifiable as authorized or unauthorized",
         ucc_reference: "UCC §9-105(b)(6) (2022)",
         statute_reference: "UCC §9-105(b)(6) (2022)",
     },
-    Rule {
+    CheckRule {
         requirement: "Authoritative and non-authoritative copies identifiable",
         ucc_reference: "UCC §9-105(c)(1) (2022)",
         statute_reference: "UCC §9-105(b)(5) and (c)(1) (2022)",
     },
-    Rule {
+    CheckRule {
         requirement: "Assignee can identify itself",
         ucc_reference: "UCC §9-105(c)(2) (2022)",
         statute_reference: "UCC §9-105(c)(2) (2022)",
     },
-    Rule {
+    CheckRule {
         requirement: "Exclusive power to keep others from changing the assignee, and to transfer control",
         ucc_reference: "UCC §9-105(c)(3) (2022)",
         statute_reference: "UCC §9-105(b)(4), (c)(3)(A), (c)(3)(B) and (d) (2022)",
     },
-    Rule {
+    CheckRule {
         requirement: "Signed by every debtor",
         ucc_reference: "UCC §9-203(b)(3)(A) (2022)",
         statute_reference: "UCC §9-203(b)(3)(A) (2022)",

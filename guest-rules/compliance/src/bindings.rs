@@ -27,9 +27,9 @@ pub mod types {
 mod component {
     use super::types::{ComponentIdentity, EnvelopeFacts, Evaluation};
 
-    struct Component;
+    struct ComplianceComponent;
 
-    impl super::exports::holdfast::compliance::compliance::Guest for Component {
+    impl super::exports::holdfast::compliance::compliance::Guest for ComplianceComponent {
         fn evaluate(facts: EnvelopeFacts) -> Evaluation {
             crate::evaluate(&facts)
         }
@@ -44,5 +44,5 @@ mod component {
         }
     }
 
-    super::export!(Component with_types_in super);
+    super::export!(ComplianceComponent with_types_in super);
 }

@@ -31,7 +31,7 @@ pub fn certificate(
         certificate_version: "1.0",
         issued_at,
         issuer,
-        subject: Subject {
+        subject: CertificateSubject {
             envelope_id: &facts.envelope_id,
             envelope_name: &facts.envelope_name,
             customer_id: &facts.customer_id,
@@ -45,7 +45,7 @@ pub fn certificate(
             hash_algorithm: "SHA-256",
             document_hash: facts.document_hash.as_deref(),
         },
-        ucc_9105_compliance: Compliance {
+        ucc_9105_compliance: CertifiedEvaluation {
             compliant: evaluation.compliant,
             score: evaluation.score,
             checks: evaluation
@@ -129,7 +129,7 @@ fn signer_timeline(facts: &EnvelopeFacts) -> Vec<SignerEvent<'_>> {
         .collect()
 }
 
-fn identity_verification(facts: &EnvelopeFacts) -> Option<Vec<Identity<'_>>> {
+fn identity_verification(facts: &EnvelopeFacts) -> Option<Vec<ComponentName<'_>>> {
     if facts.identity_verifications.is_empty() {
         return None;
     }
@@ -137,7 +137,7 @@ fn identity_verification(facts: &EnvelopeFacts) -> Option<Vec<Identity<'_>>> {
         facts
             .identity_verifications
             .iter()
-            .map(|verification| Identity {
+            .map(|verification| ComponentName {
                 signer: &verification.signer_email,
                 outcome: &verification.outcome,
                 timestamp: &verification.occurred_at,
@@ -154,13 +154,13 @@ struct Certificate<'a> {
     certificate_version: &'a str,
     issued_at: &'a str,
     issuer: &'a str,
-    subject: Subject<'a>,
+    subject: CertificateSubject<'a>,
     secured_party: Option<SecuredParty<'a>>,
     document_integrity: DocumentIntegrity<'a>,
-    ucc_9105_compliance: Compliance<'a>,
+    ucc_9105_compliance: CertifiedEvaluation<'a>,
     esign_act_compliance: EsignAct<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    identity_verification: Option<Vec<Identity<'a>>>,
+    identity_verification: Option<Vec<ComponentName<'a>>>,
     signer_timeline: Vec<SignerEvent<'a>>,
     legal_notices: &'a [&'a str],
     rules_component: RulesComponent<'a>,
@@ -171,7 +171,7 @@ struct Certificate<'a> {
 }
 
 #[derive(Serialize)]
-struct Subject<'a> {
+struct CertificateSubject<'a> {
     envelope_id: &'a str,
     envelope_name: &'a str,
     customer_id: &'a str,
@@ -191,7 +191,7 @@ struct DocumentIntegrity<'a> {
 }
 
 #[derive(Serialize)]
-struct Compliance<'a> {
+struct CertifiedEvaluation<'a> {
     compliant: bool,
     score: u32,
     checks: Vec<CertifiedCheck<'a>>,
@@ -214,7 +214,7 @@ struct EsignAct<'a> {
 }
 
 #[derive(Serialize)]
-struct Identity<'a> {
+struct ComponentName<'a> {
     signer: &'a str,
     outcome: &'a str,
     timestamp: &'a str,

@@ -13,7 +13,7 @@ use crate::types::{CustodianStatus, EnvelopeFacts, EnvelopeStatus};
 pub(crate) type Answer = (bool, String);
 
 /// Name and references of a check, as specified.
-pub(crate) struct Rule {
+pub(crate) struct CheckRule {
     pub requirement: &'static str,
     pub ucc_reference: &'static str,
     /// Paragraph of the uniform text that states the requirement. The references of the
@@ -22,43 +22,43 @@ pub(crate) struct Rule {
 }
 
 /// The eight checks.
-pub(crate) const RULES: [Rule; 8] = [
-    Rule {
+pub(crate) const RULES: [CheckRule; 8] = [
+    CheckRule {
         requirement: "Single authoritative copy",
         ucc_reference: "UCC §9-105(b)(2)",
         statute_reference: "UCC §9-105(b)(1)",
     },
-    Rule {
+    CheckRule {
         requirement: "Tamper-evident record",
         ucc_reference: "UCC §9-105(b)(4)",
         statute_reference: "UCC §9-105(b)(6)",
     },
-    Rule {
+    CheckRule {
         requirement: "Controlling party identified",
         ucc_reference: "UCC §9-105(b)(1)",
         statute_reference: "UCC §9-105(b)(3)",
     },
-    Rule {
+    CheckRule {
         requirement: "All required signatories executed",
         ucc_reference: "UCC §9-105(b)(3)",
         statute_reference: "UCC §9-105(a)",
     },
-    Rule {
+    CheckRule {
         requirement: "Non-authoritative copies identifiable",
         ucc_reference: "UCC §9-105(b)(5)",
         statute_reference: "UCC §9-105(b)(5)",
     },
-    Rule {
+    CheckRule {
         requirement: "Electronic record fully executed",
         ucc_reference: "UCC §9-105 general",
         statute_reference: "UCC §9-105(a)",
     },
-    Rule {
+    CheckRule {
         requirement: "Audit certificate generated",
         ucc_reference: "UCC §9-105 best practice",
         statute_reference: "UCC §9-105(a)",
     },
-    Rule {
+    CheckRule {
         requirement: "Secured party identified",
         ucc_reference: "UCC §9-105(b)(1)",
         statute_reference: "UCC §9-105(b)(2)",

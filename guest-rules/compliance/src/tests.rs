@@ -339,17 +339,17 @@ fn the_same_record_gives_the_same_certificate() {
 #[test]
 fn conformance_vectors_pass() {
     #[derive(serde::Deserialize)]
-    struct Vector {
+    struct TestVector {
         name: String,
         facts: EnvelopeFacts,
         failed: Vec<usize>,
         score: u32,
     }
     #[derive(serde::Deserialize)]
-    struct Vectors {
-        vectors: Vec<Vector>,
+    struct TestVectors {
+        vectors: Vec<TestVector>,
     }
-    let all: Vectors =
+    let all: TestVectors =
         serde_json::from_str(include_str!("../../../wit/compliance/vectors.json")).unwrap();
     for vector in all.vectors {
         let evaluation = evaluate(&vector.facts);

@@ -13,7 +13,7 @@ mod synthetic;
 use std::path::Path;
 
 use holdfast_documents::DocumentError;
-use holdfast_documents::typeset::{Ink, Look, Sheet, Style};
+use holdfast_documents::typeset::{Ink, SheetStyle, TextStyle, TypesetSheet};
 
 const WIDTH: f32 = 612.0;
 const HEIGHT: f32 = 792.0;
@@ -26,12 +26,12 @@ const GREY: Ink = (96, 98, 104);
 const RULE: Ink = (60, 62, 68);
 const SHADE: Ink = (238, 240, 243);
 
-const TITLE: Look = Look::new(Style::Bold, 14.0, BLACK);
-const HEADING: Look = Look::new(Style::Bold, 9.5, BLACK);
-const BODY: Look = Look::new(Style::Regular, 8.6, BLACK);
-const STRONG: Look = Look::new(Style::Bold, 8.6, BLACK);
-const SMALL: Look = Look::new(Style::Regular, 7.2, GREY);
-const FIGURE: Look = Look::new(Style::Bold, 13.0, BLACK);
+const TITLE: SheetStyle = SheetStyle::new(TextStyle::Bold, 14.0, BLACK);
+const HEADING: SheetStyle = SheetStyle::new(TextStyle::Bold, 9.5, BLACK);
+const BODY: SheetStyle = SheetStyle::new(TextStyle::Regular, 8.6, BLACK);
+const STRONG: SheetStyle = SheetStyle::new(TextStyle::Bold, 8.6, BLACK);
+const SMALL: SheetStyle = SheetStyle::new(TextStyle::Regular, 7.2, GREY);
+const FIGURE: SheetStyle = SheetStyle::new(TextStyle::Bold, 13.0, BLACK);
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
@@ -54,7 +54,7 @@ fn scan() -> image::GrayImage {
 }
 
 fn contract() -> Result<Vec<u8>, DocumentError> {
-    let mut sheet = Sheet::new(WIDTH, HEIGHT)?;
+    let mut sheet = TypesetSheet::new(WIDTH, HEIGHT)?;
     parties_and_disclosures(&mut sheet);
     sheet.add_page();
     figures(&mut sheet);
@@ -66,7 +66,7 @@ fn contract() -> Result<Vec<u8>, DocumentError> {
     sheet.into_pdf("Retail Installment Sale Contract")
 }
 
-fn parties_and_disclosures(sheet: &mut Sheet) {
+fn parties_and_disclosures(sheet: &mut TypesetSheet) {
     sheet.text(LEFT, 62.0, "RETAIL INSTALLMENT SALE CONTRACT", TITLE);
     sheet.text(LEFT, 76.0, "Simple finance charge · motor vehicle", SMALL);
     sheet.text_right(RIGHT, 62.0, "Contract no. RIC-2026-004187", STRONG);
@@ -173,7 +173,7 @@ fn parties_and_disclosures(sheet: &mut Sheet) {
     }
 }
 
-fn vehicle(sheet: &mut Sheet, top: f32) -> f32 {
+fn vehicle(sheet: &mut TypesetSheet, top: f32) -> f32 {
     sheet.text(LEFT, top + 10.0, "VEHICLE", HEADING);
     let y = top + 16.0;
     let columns: [(&str, &str, f32); 6] = [
@@ -194,7 +194,7 @@ fn vehicle(sheet: &mut Sheet, top: f32) -> f32 {
     y + 40.0
 }
 
-fn schedule(sheet: &mut Sheet, top: f32) -> f32 {
+fn schedule(sheet: &mut TypesetSheet, top: f32) -> f32 {
     sheet.text(LEFT, top + 10.0, "YOUR PAYMENT SCHEDULE", HEADING);
     let mut y = top + 16.0;
     let columns = [LEFT, LEFT + 120.0, LEFT + 260.0];
@@ -225,7 +225,7 @@ fn schedule(sheet: &mut Sheet, top: f32) -> f32 {
     y + 10.0
 }
 
-fn figures(sheet: &mut Sheet) {
+fn figures(sheet: &mut TypesetSheet) {
     sheet.text(LEFT, 62.0, "ITEMIZATION OF AMOUNT FINANCED", HEADING);
     let rows: [(&str, &str, bool); 16] = [
         (
@@ -314,7 +314,7 @@ fn figures(sheet: &mut Sheet) {
     );
 }
 
-fn terms(sheet: &mut Sheet) {
+fn terms(sheet: &mut TypesetSheet) {
     let mut y = 52.0;
     y = numbered(
         sheet,
@@ -362,7 +362,7 @@ fn terms(sheet: &mut Sheet) {
     sheet.paragraph(LEFT + 8.0, y + 6.0, FULL - 16.0, notice, STRONG);
 }
 
-fn numbered(sheet: &mut Sheet, top: f32, title: &str, clauses: &[&str]) -> f32 {
+fn numbered(sheet: &mut TypesetSheet, top: f32, title: &str, clauses: &[&str]) -> f32 {
     sheet.text(LEFT, top + 10.0, title, HEADING);
     sheet.stroke(&[(LEFT, top + 14.0), (RIGHT, top + 14.0)], 0.6, RULE);
     let mut y = top + 19.0;
@@ -374,7 +374,7 @@ fn numbered(sheet: &mut Sheet, top: f32, title: &str, clauses: &[&str]) -> f32 {
     y + 7.0
 }
 
-fn signatures(sheet: &mut Sheet) {
+fn signatures(sheet: &mut TypesetSheet) {
     sheet.text(LEFT, 62.0, "SIGNATURES", TITLE);
     let mut y = 74.0;
     let notice = "NOTICE TO BUYER: Do not sign this contract before you read it or if it contains any blank spaces. You are entitled to a completed copy of the contract you sign. You may prepay the full amount due under this contract at any time. The annual percentage rate may be negotiated with the seller, and the seller may assign this contract and keep its right to receive a part of the finance charge.";
@@ -433,12 +433,12 @@ fn signatures(sheet: &mut Sheet) {
 }
 
 /// Draws a line to write on, with its label below.
-fn line(sheet: &mut Sheet, x: f32, y: f32, width: f32, label: &str) {
+fn line(sheet: &mut TypesetSheet, x: f32, y: f32, width: f32, label: &str) {
     sheet.stroke(&[(x, y), (x + width, y)], 0.8, RULE);
     sheet.text(x, y + 10.0, label, SMALL);
 }
 
-fn running_lines(sheet: &mut Sheet) {
+fn running_lines(sheet: &mut TypesetSheet) {
     let count = sheet.page_count();
     for index in 0..count {
         sheet.select_page(index);

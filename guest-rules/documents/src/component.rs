@@ -11,9 +11,9 @@ use crate::{
     SealSpace,
 };
 
-struct Documents;
+struct DocumentsComponent;
 
-impl Guest for Documents {
+impl Guest for DocumentsComponent {
     fn fill(pdf: Vec<u8>, fields: Vec<FilledField>) -> Result<Vec<u8>, DocumentError> {
         crate::fill(&pdf, &fields)
     }
@@ -47,4 +47,4 @@ impl Guest for Documents {
     }
 }
 
-bindings::export!(Documents with_types_in bindings);
+bindings::export!(DocumentsComponent with_types_in bindings);

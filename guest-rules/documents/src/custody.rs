@@ -9,7 +9,7 @@ use krilla::metadata::Metadata;
 
 use crate::CustodyFacts;
 use crate::error::{Result, other, over_limit};
-use crate::moment::Moment;
+use crate::moment::CalendarTime;
 use crate::overlay;
 
 /// File name of the attached certificate.
@@ -34,7 +34,7 @@ const MAX_CHARACTERS: usize = 2_000_000;
 /// `other` when `recorded-at` is not an RFC 3339 time or the output violates PDF/A; `over-limit`
 /// for facts of more than two million characters.
 pub fn custody_record(facts: &CustodyFacts) -> Result<Vec<u8>> {
-    let recorded_at = Moment::parse(&facts.recorded_at, "recorded-at")?;
+    let recorded_at = CalendarTime::parse(&facts.recorded_at, "recorded-at")?;
     let characters = facts.certificate_json.len()
         + facts
             .timeline

@@ -10,15 +10,15 @@ use krilla::paint::{Fill, LineCap, LineJoin, Stroke};
 use krilla::surface::Surface;
 
 use crate::error::{Result, other, unreadable};
-use crate::fit::{self, Fitted};
-use crate::flatten::{self, Flattened};
+use crate::fit::{self, FittedText};
+use crate::flatten::{self, FlattenedForm};
 use crate::geometry::DisplayedBox;
-use crate::overlay::Overlay;
-use crate::painting::{Placement, Role};
-use crate::picture::Drawable;
-use crate::source::{Source, SourcePage, confirm, is_signed};
-use crate::target::{Target, appended};
-use crate::text::{Fonts, Style};
+use crate::overlay::OverlayDocument;
+use crate::painting::{ContentRole, FormPlacement};
+use crate::picture::DrawableImage;
+use crate::source::{SourceDocument, SourcePage, confirm, is_signed};
+use crate::target::{OverlayTarget, appended};
+use crate::text::{FontSet, TextStyle};
 use crate::{FieldValue, FilledField};
 
 /// Colour of values: near black, with enough blue to be distinguishable from the print.
@@ -47,8 +47,8 @@ pub fn fill(pdf: &[u8], fields: &[FilledField]) -> Result<Vec<u8>> {
     if is_signed(pdf) {
         return fill_signed(pdf, fields);
     }
-    let Source { document, pages } = Source::open_for_rewrite(pdf)?;
-    let mut target = Target::Rewrite(Box::new(document));
+    let SourceDocument { document, pages } = SourceDocument::open_for_rewrite(pdf)?;
+    let mut target = OverlayTarget::Rewrite(Box::new(document));
     write_values(&mut target, &pages, fields)?;
     // The flattened form and its fields are unreachable now; pruning keeps their values out of the
     // file.
@@ -60,7 +60,7 @@ pub fn fill(pdf: &[u8], fields: &[FilledField]) -> Result<Vec<u8>> {
 
 fn fill_signed(pdf: &[u8], fields: &[FilledField]) -> Result<Vec<u8>> {
     let original = Arc::new(pdf.to_vec());
-    let source = Source::open_for_update(&original)?;
+    let source = SourceDocument::open_for_update(&original)?;
     if source.needs_rewrite() {
         return Err(unreadable(
             "it is signed, and its structure is damaged: repairing it would break the signatures",
@@ -69,9 +69,9 @@ fn fill_signed(pdf: &[u8], fields: &[FilledField]) -> Result<Vec<u8>> {
     if source.certification_level() == Some(1) {
         return Err(unreadable("its author certified it against any change"));
     }
-    let Source { document, pages } = source;
+    let SourceDocument { document, pages } = source;
     let tail = appended(original, document, "filled", |target| {
-        paint_values(target, &pages, fields, Flattened::default())
+        paint_values(target, &pages, fields, FlattenedForm::default())
     })?;
     let filled = [pdf, &tail].concat();
     confirm(&filled, pages.len())?;
@@ -80,7 +80,7 @@ fn fill_signed(pdf: &[u8], fields: &[FilledField]) -> Result<Vec<u8>> {
 
 /// Flattens the form of a document and paints values on its pages.
 pub(crate) fn write_values(
-    target: &mut Target,
+    target: &mut OverlayTarget,
     pages: &[SourcePage],
     fields: &[FilledField],
 ) -> Result<()> {
@@ -89,13 +89,13 @@ pub(crate) fn write_values(
 }
 
 fn paint_values(
-    target: &mut Target,
+    target: &mut OverlayTarget,
     pages: &[SourcePage],
     fields: &[FilledField],
-    flattened: Flattened,
+    flattened: FlattenedForm,
 ) -> Result<()> {
-    let fonts = Fonts::load()?;
-    let mut drawings: BTreeMap<usize, Vec<Drawing>> = BTreeMap::new();
+    let fonts = FontSet::load()?;
+    let mut drawings: BTreeMap<usize, Vec<FieldDrawing>> = BTreeMap::new();
     for field in fields {
         for area in &field.areas {
             let (index, page) = page_of(pages, area.page)?;
@@ -104,7 +104,7 @@ fn paint_values(
         }
     }
 
-    let mut overlay = Overlay::new();
+    let mut overlay = OverlayDocument::new();
     let mut placements = flattened.placements;
     let mut drawn = Vec::new();
     for missing in flattened.without_appearance {
@@ -131,10 +131,10 @@ fn paint_values(
     }
     let forms = overlay.import_into(target)?;
     for ((index, matrix), form) in drawn.into_iter().zip(forms) {
-        placements.entry(index).or_default().push(Placement {
+        placements.entry(index).or_default().push(FormPlacement {
             form,
             matrix,
-            role: Role::Content,
+            role: ContentRole::Content,
         });
     }
     for (index, placements) in &placements {
@@ -152,45 +152,49 @@ fn page_of(pages: &[SourcePage], number: u32) -> Result<(usize, &SourcePage)> {
 }
 
 /// A value after layout.
-enum Drawing {
-    Text(Fitted),
+enum FieldDrawing {
+    Text(FittedText),
     Signature {
-        name: Fitted,
+        name: FittedText,
         space: DisplayedBox,
     },
     Picture {
-        picture: Box<Drawable>,
+        picture: Box<DrawableImage>,
         space: DisplayedBox,
     },
     Tick(DisplayedBox),
 }
 
 /// Lays out a value. Returns `None` for values that draw nothing: empty text, an unticked box.
-fn prepare(fonts: &Fonts, value: &FieldValue, space: DisplayedBox) -> Result<Option<Drawing>> {
+fn prepare(
+    fonts: &FontSet,
+    value: &FieldValue,
+    space: DisplayedBox,
+) -> Result<Option<FieldDrawing>> {
     Ok(match value {
         FieldValue::Text(text) if text.trim().is_empty() => None,
-        FieldValue::Text(text) => Some(Drawing::Text(fit::text(
+        FieldValue::Text(text) => Some(FieldDrawing::Text(fit::text(
             fonts,
             text,
-            Style::Regular,
+            TextStyle::Regular,
             space,
         )?)),
         FieldValue::Typed(name) if name.trim().is_empty() => None,
-        FieldValue::Typed(name) => Some(Drawing::Signature {
+        FieldValue::Typed(name) => Some(FieldDrawing::Signature {
             name: fit::signature(fonts, name, space)?,
             space,
         }),
-        FieldValue::Drawn(picture) => Some(Drawing::Picture {
-            picture: Box::new(Drawable::read(picture)?),
+        FieldValue::Drawn(picture) => Some(FieldDrawing::Picture {
+            picture: Box::new(DrawableImage::read(picture)?),
             space,
         }),
-        FieldValue::Checkbox(true) => Some(Drawing::Tick(space)),
+        FieldValue::Checkbox(true) => Some(FieldDrawing::Tick(space)),
         FieldValue::Checkbox(false) => None,
     })
 }
 
-impl Drawing {
-    fn draw(&self, fonts: &Fonts, surface: &mut Surface<'_>) -> Result<()> {
+impl FieldDrawing {
+    fn draw(&self, fonts: &FontSet, surface: &mut Surface<'_>) -> Result<()> {
         surface.set_stroke(None);
         surface.set_fill(Some(solid(INK)));
         match self {

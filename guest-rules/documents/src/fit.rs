@@ -4,7 +4,7 @@ use krilla::surface::Surface;
 
 use crate::error::{Result, over_limit};
 use crate::geometry::DisplayedBox;
-use crate::text::{ASCENT, DESCENT, Fonts, LEADING, Line, Style, Words};
+use crate::text::{ASCENT, DESCENT, FontSet, LEADING, TextLine, TextStyle, WordIterator};
 
 /// Limit on the characters of one value.
 const MAX_CHARACTERS: usize = 20_000;
@@ -19,8 +19,8 @@ const SMALLEST_READABLE: f32 = 5.0;
 const SMALLEST: f32 = 0.4;
 
 /// Lines of text with their position in a box.
-pub(crate) struct Fitted {
-    lines: Vec<Line>,
+pub(crate) struct FittedText {
+    lines: Vec<TextLine>,
     size: f32,
     x: f32,
     first_baseline: f32,
@@ -28,13 +28,18 @@ pub(crate) struct Fitted {
 }
 
 /// Fits text to a box: as large as is comfortable, wrapped in a tall box, smaller where necessary.
-pub(crate) fn text(fonts: &Fonts, text: &str, style: Style, space: DisplayedBox) -> Result<Fitted> {
+pub(crate) fn text(
+    fonts: &FontSet,
+    text: &str,
+    style: TextStyle,
+    space: DisplayedBox,
+) -> Result<FittedText> {
     if text.chars().count() > MAX_CHARACTERS {
         return Err(over_limit(format!(
             "{MAX_CHARACTERS} characters in a field"
         )));
     }
-    let words = Words::new(fonts, text.trim_end(), style);
+    let words = WordIterator::new(fonts, text.trim_end(), style);
     let padding = (space.width * 0.04).min(2.0);
     let width = (space.width - 2.0 * padding).max(0.0);
     let mut size = LARGEST.min(space.height / (ASCENT + DESCENT));
@@ -60,17 +65,17 @@ pub(crate) fn text(fonts: &Fonts, text: &str, style: Style, space: DisplayedBox)
 }
 
 /// Lays out a name as a signature: one line, as large as the box allows, on its bottom line.
-pub(crate) fn signature(fonts: &Fonts, name: &str, space: DisplayedBox) -> Result<Fitted> {
+pub(crate) fn signature(fonts: &FontSet, name: &str, space: DisplayedBox) -> Result<FittedText> {
     if name.chars().count() > MAX_CHARACTERS {
         return Err(over_limit(format!(
             "{MAX_CHARACTERS} characters in a signature"
         )));
     }
-    let line = fonts.line(name.trim(), Style::Italic);
+    let line = fonts.line(name.trim(), TextStyle::Italic);
     let size = (space.height * 0.8 / (ASCENT + DESCENT))
         .min(28.0)
         .min(space.width * 0.94 / line.width(1.0).max(0.01));
-    Ok(Fitted {
+    Ok(FittedText {
         x: space.x + space.width * 0.03,
         first_baseline: signature_baseline(space) - (DESCENT * size).min(space.height * 0.16),
         lines: vec![line],
@@ -89,13 +94,13 @@ fn block_height(lines: usize, size: f32) -> f32 {
 }
 
 fn place(
-    fonts: &Fonts,
+    fonts: &FontSet,
     lines: &[String],
-    style: Style,
+    style: TextStyle,
     size: f32,
     space: DisplayedBox,
     padding: f32,
-) -> Fitted {
+) -> FittedText {
     let free = space.height - block_height(lines.len(), size);
     // A single line is centred vertically; several start at the top, as in handwriting.
     let above = if lines.len() == 1 && space.height < 3.0 * size * LEADING {
@@ -103,7 +108,7 @@ fn place(
     } else {
         free.min(padding)
     };
-    Fitted {
+    FittedText {
         lines: lines.iter().map(|line| fonts.line(line, style)).collect(),
         size,
         x: space.x + padding,
@@ -112,8 +117,8 @@ fn place(
     }
 }
 
-impl Fitted {
-    pub(crate) fn draw(&self, fonts: &Fonts, surface: &mut Surface<'_>) {
+impl FittedText {
+    pub(crate) fn draw(&self, fonts: &FontSet, surface: &mut Surface<'_>) {
         for (index, line) in self.lines.iter().enumerate() {
             let baseline = self.first_baseline + self.distance * index as f32;
             fonts.draw(surface, line, self.x, baseline, self.size);
@@ -134,7 +139,7 @@ mod tests {
         }
     }
 
-    fn widest(fitted: &Fitted) -> f32 {
+    fn widest(fitted: &FittedText) -> f32 {
         fitted
             .lines
             .iter()
@@ -144,24 +149,24 @@ mod tests {
 
     #[test]
     fn a_short_value_keeps_the_default_font_size() {
-        let fonts = Fonts::load().unwrap();
-        let fitted = text(&fonts, "2026-05-01", Style::Regular, space(120.0, 18.0)).unwrap();
+        let fonts = FontSet::load().unwrap();
+        let fitted = text(&fonts, "2026-05-01", TextStyle::Regular, space(120.0, 18.0)).unwrap();
         assert_eq!(fitted.lines.len(), 1);
         assert!((fitted.size - LARGEST).abs() < 0.01);
     }
 
     #[test]
     fn a_tall_box_wraps_before_it_shrinks() {
-        let fonts = Fonts::load().unwrap();
+        let fonts = FontSet::load().unwrap();
         let value = "1200 West Peachtree Street Northwest, Suite 2200, Atlanta, Georgia";
-        let fitted = text(&fonts, value, Style::Regular, space(150.0, 60.0)).unwrap();
+        let fitted = text(&fonts, value, TextStyle::Regular, space(150.0, 60.0)).unwrap();
         assert!(fitted.lines.len() > 1);
         assert!(fitted.size > 9.0, "{}", fitted.size);
     }
 
     #[test]
     fn every_value_fits_its_box_or_is_refused() {
-        let fonts = Fonts::load().unwrap();
+        let fonts = FontSet::load().unwrap();
         for (width, height) in [
             (200.0, 12.0),
             (40.0, 10.0),
@@ -175,7 +180,7 @@ mod tests {
                 "a b c d e f g\nsecond\nthird",
                 "x".repeat(700).as_str(),
             ] {
-                if let Ok(fitted) = text(&fonts, value, Style::Regular, space(width, height)) {
+                if let Ok(fitted) = text(&fonts, value, TextStyle::Regular, space(width, height)) {
                     assert!(widest(&fitted) <= width + 0.01, "{width} {height} {value}");
                     let bottom = fitted.first_baseline
                         + fitted.distance * (fitted.lines.len() - 1) as f32
@@ -191,11 +196,11 @@ mod tests {
 
     #[test]
     fn a_text_that_does_not_fit_is_refused_and_not_truncated() {
-        let fonts = Fonts::load().unwrap();
+        let fonts = FontSet::load().unwrap();
         let outcome = text(
             &fonts,
             &"word ".repeat(700),
-            Style::Regular,
+            TextStyle::Regular,
             space(10.0, 4.0),
         );
         assert!(matches!(outcome, Err(crate::DocumentError::OverLimit(_))));

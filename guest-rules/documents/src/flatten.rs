@@ -7,10 +7,10 @@ use lopdf::{Dictionary, Object, ObjectId};
 
 use crate::FieldValue;
 use crate::error::Result;
-use crate::geometry::{Box2, Matrix};
-use crate::painting::{Placement, Role};
+use crate::geometry::{PageTransform, UserSpaceBox};
+use crate::painting::{ContentRole, FormPlacement};
 use crate::source::SourcePage;
-use crate::target::Target;
+use crate::target::OverlayTarget;
 
 /// Annotation flags (ISO 32000-1, table 165) of widgets that are not displayed.
 const HIDDEN: i64 = 1 << 1;
@@ -24,24 +24,24 @@ const MAX_FIELD_DEPTH: usize = 32;
 
 /// Content of a removed form that still has to be painted. Keys are page indexes, 0-based.
 #[derive(Default)]
-pub(crate) struct Flattened {
-    pub(crate) placements: BTreeMap<usize, Vec<Placement>>,
-    pub(crate) without_appearance: Vec<Missing>,
+pub(crate) struct FlattenedForm {
+    pub(crate) placements: BTreeMap<usize, Vec<FormPlacement>>,
+    pub(crate) without_appearance: Vec<MissingAppearance>,
 }
 
 /// A field with a value but no appearance, which viewers would have drawn on the fly. Such a field
 /// is oriented by the entries of its page, not by the page as displayed.
-pub(crate) struct Missing {
+pub(crate) struct MissingAppearance {
     pub(crate) page: usize,
     pub(crate) value: FieldValue,
     /// Size of the box to draw in, and the map from there to the user space of the page.
     pub(crate) size: (f32, f32),
-    pub(crate) matrix: Matrix,
+    pub(crate) matrix: PageTransform,
 }
 
 /// Removes the form and returns the content of it that has to be painted.
-pub(crate) fn form(target: &mut Target, pages: &[SourcePage]) -> Result<Flattened> {
-    let mut flattened = Flattened::default();
+pub(crate) fn form(target: &mut OverlayTarget, pages: &[SourcePage]) -> Result<FlattenedForm> {
+    let mut flattened = FlattenedForm::default();
     for (index, page) in pages.iter().enumerate() {
         flatten_page(target, index, page, &mut flattened)?;
     }
@@ -60,10 +60,10 @@ pub(crate) fn form(target: &mut Target, pages: &[SourcePage]) -> Result<Flattene
 }
 
 fn flatten_page(
-    target: &mut Target,
+    target: &mut OverlayTarget,
     index: usize,
     page: &SourcePage,
-    flattened: &mut Flattened,
+    flattened: &mut FlattenedForm,
 ) -> Result<()> {
     let annotations = target
         .dictionary(page.id)
@@ -102,7 +102,7 @@ fn flatten_page(
             && says_nothing
         {
             let (size, matrix) = standing(turn(target, widget), rectangle);
-            flattened.without_appearance.push(Missing {
+            flattened.without_appearance.push(MissingAppearance {
                 page: index,
                 value,
                 size,
@@ -113,10 +113,10 @@ fn flatten_page(
             let dictionary = target.edit(form)?;
             dictionary.set("Type", "XObject");
             dictionary.set("Subtype", "Form");
-            let placement = Placement {
+            let placement = FormPlacement {
                 form,
                 matrix,
-                role: Role::Content,
+                role: ContentRole::Content,
             };
             flattened
                 .placements
@@ -134,12 +134,16 @@ fn flatten_page(
     Ok(())
 }
 
-fn is_widget(target: &Target, annotation: &Dictionary) -> bool {
+fn is_widget(target: &OverlayTarget, annotation: &Dictionary) -> bool {
     entry(target, annotation, b"Subtype")
         .is_some_and(|subtype| subtype.as_name().is_ok_and(|name| name == b"Widget"))
 }
 
-fn entry<'a>(target: &'a Target, dictionary: &'a Dictionary, key: &[u8]) -> Option<&'a Object> {
+fn entry<'a>(
+    target: &'a OverlayTarget,
+    dictionary: &'a Dictionary,
+    key: &[u8],
+) -> Option<&'a Object> {
     dictionary
         .get(key)
         .ok()
@@ -147,7 +151,7 @@ fn entry<'a>(target: &'a Target, dictionary: &'a Dictionary, key: &[u8]) -> Opti
 }
 
 fn numbers<const N: usize>(
-    target: &Target,
+    target: &OverlayTarget,
     dictionary: &Dictionary,
     key: &[u8],
 ) -> Option<[f64; N]> {
@@ -159,13 +163,17 @@ fn numbers<const N: usize>(
     numbers.try_into().ok()
 }
 
-fn box_at(target: &Target, dictionary: &Dictionary, key: &[u8]) -> Option<Box2> {
-    Box2::from_corners(numbers(target, dictionary, key)?)
+fn box_at(target: &OverlayTarget, dictionary: &Dictionary, key: &[u8]) -> Option<UserSpaceBox> {
+    UserSpaceBox::from_corners(numbers(target, dictionary, key)?)
 }
 
 /// Returns the normal appearance for the current state of the widget, and the matrix that maps it
 /// into the rectangle of the widget (ISO 32000-1, 12.5.5, algorithm 8.1).
-fn appearance(target: &Target, widget: &Dictionary, rectangle: Box2) -> Option<(ObjectId, Matrix)> {
+fn appearance(
+    target: &OverlayTarget,
+    widget: &Dictionary,
+    rectangle: UserSpaceBox,
+) -> Option<(ObjectId, PageTransform)> {
     let appearances = entry(target, widget, b"AP")?.as_dict().ok()?;
     let mut normal = appearances.get(b"N").ok()?;
     if let Object::Dictionary(states) = target.resolve(normal) {
@@ -175,7 +183,7 @@ fn appearance(target: &Target, widget: &Dictionary, rectangle: Box2) -> Option<(
     let id = last_reference(target, normal)?;
     let form = target.resolve(normal).as_stream().ok()?;
     let bounds = box_at(target, &form.dict, b"BBox")?;
-    let own = numbers(target, &form.dict, b"Matrix").map_or(Matrix::IDENTITY, Matrix);
+    let own = numbers(target, &form.dict, b"Matrix").map_or(PageTransform::IDENTITY, PageTransform);
     let shown = own.apply_to_box(bounds);
     if shown.width() <= 0.0 || shown.height() <= 0.0 {
         return None;
@@ -184,7 +192,7 @@ fn appearance(target: &Target, widget: &Dictionary, rectangle: Box2) -> Option<(
         rectangle.width() / shown.width(),
         rectangle.height() / shown.height(),
     );
-    let matrix = Matrix([
+    let matrix = PageTransform([
         across,
         0.0,
         0.0,
@@ -195,7 +203,7 @@ fn appearance(target: &Target, widget: &Dictionary, rectangle: Box2) -> Option<(
     Some((id, matrix))
 }
 
-fn last_reference(target: &Target, object: &Object) -> Option<ObjectId> {
+fn last_reference(target: &OverlayTarget, object: &Object) -> Option<ObjectId> {
     let mut id = object.as_reference().ok()?;
     for _ in 0..32 {
         match target.document().objects.get(&id) {
@@ -207,7 +215,7 @@ fn last_reference(target: &Target, object: &Object) -> Option<ObjectId> {
 }
 
 /// Returns the counterclockwise rotation of a widget relative to its page (`/MK /R`), in degrees.
-fn turn(target: &Target, widget: &Dictionary) -> i64 {
+fn turn(target: &OverlayTarget, widget: &Dictionary) -> i64 {
     entry(target, widget, b"MK")
         .and_then(|look| entry(target, look.as_dict().ok()?, b"R")?.as_i64().ok())
         .map_or(0, |turn| turn.rem_euclid(360))
@@ -215,19 +223,28 @@ fn turn(target: &Target, widget: &Dictionary) -> i64 {
 
 /// Returns the size of the upright box for rotated content in a rectangle, and the map from the box
 /// to the rectangle.
-fn standing(turn: i64, rectangle: Box2) -> ((f32, f32), Matrix) {
-    let Box2 { x0, y0, x1, y1 } = rectangle;
+fn standing(turn: i64, rectangle: UserSpaceBox) -> ((f32, f32), PageTransform) {
+    let UserSpaceBox { x0, y0, x1, y1 } = rectangle;
     let (width, height) = (rectangle.width() as f32, rectangle.height() as f32);
     match turn {
-        90 => ((height, width), Matrix([0.0, 1.0, -1.0, 0.0, x1, y0])),
-        180 => ((width, height), Matrix([-1.0, 0.0, 0.0, -1.0, x1, y1])),
-        270 => ((height, width), Matrix([0.0, -1.0, 1.0, 0.0, x0, y1])),
-        _ => ((width, height), Matrix([1.0, 0.0, 0.0, 1.0, x0, y0])),
+        90 => (
+            (height, width),
+            PageTransform([0.0, 1.0, -1.0, 0.0, x1, y0]),
+        ),
+        180 => (
+            (width, height),
+            PageTransform([-1.0, 0.0, 0.0, -1.0, x1, y1]),
+        ),
+        270 => (
+            (height, width),
+            PageTransform([0.0, -1.0, 1.0, 0.0, x0, y1]),
+        ),
+        _ => ((width, height), PageTransform([1.0, 0.0, 0.0, 1.0, x0, y0])),
     }
 }
 
 /// Returns whether an appearance draws neither text nor other forms nor pictures.
-fn shows_nothing(target: &Target, form: ObjectId) -> bool {
+fn shows_nothing(target: &OverlayTarget, form: ObjectId) -> bool {
     let Some(Object::Stream(stream)) = target.document().objects.get(&form) else {
         return true;
     };
@@ -248,7 +265,7 @@ fn shows_nothing(target: &Target, form: ObjectId) -> bool {
 
 /// Returns the value of a text or choice field, inherited if the widget has none. The state of a
 /// checkbox is returned only `with_state`, because its appearance shows the state without text.
-fn value(target: &Target, widget: &Dictionary, with_state: bool) -> Option<FieldValue> {
+fn value(target: &OverlayTarget, widget: &Dictionary, with_state: bool) -> Option<FieldValue> {
     let kind = inherited(target, widget, b"FT")?.as_name().ok()?.to_vec();
     match kind.as_slice() {
         b"Tx" | b"Ch" => {
@@ -266,7 +283,11 @@ fn value(target: &Target, widget: &Dictionary, with_state: bool) -> Option<Field
     }
 }
 
-fn inherited<'a>(target: &'a Target, widget: &'a Dictionary, key: &[u8]) -> Option<&'a Object> {
+fn inherited<'a>(
+    target: &'a OverlayTarget,
+    widget: &'a Dictionary,
+    key: &[u8],
+) -> Option<&'a Object> {
     let mut field = widget;
     for _ in 0..MAX_FIELD_DEPTH {
         if let Some(value) = entry(target, field, key) {

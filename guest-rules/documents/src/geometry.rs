@@ -7,9 +7,9 @@ use crate::error::{Result, other};
 
 /// An affine map in PDF order: `x' = a x + c y + e`, `y' = b x + d y + f`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Matrix(pub(crate) [f64; 6]);
+pub(crate) struct PageTransform(pub(crate) [f64; 6]);
 
-impl Matrix {
+impl PageTransform {
     pub(crate) const IDENTITY: Self = Self([1.0, 0.0, 0.0, 1.0, 0.0, 0.0]);
 
     /// Returns the map that applies `self` first and `next` second.
@@ -48,27 +48,27 @@ impl Matrix {
     }
 
     /// Returns the bounding box of a mapped rectangle.
-    pub(crate) fn apply_to_box(self, rectangle: Box2) -> Box2 {
+    pub(crate) fn apply_to_box(self, rectangle: UserSpaceBox) -> UserSpaceBox {
         let corners = [
             (rectangle.x0, rectangle.y0),
             (rectangle.x1, rectangle.y0),
             (rectangle.x0, rectangle.y1),
             (rectangle.x1, rectangle.y1),
         ];
-        Box2::around(corners.map(|corner| self.apply(corner)))
+        UserSpaceBox::around(corners.map(|corner| self.apply(corner)))
     }
 }
 
 /// An axis-parallel rectangle with `x0 <= x1` and `y0 <= y1`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Box2 {
+pub(crate) struct UserSpaceBox {
     pub(crate) x0: f64,
     pub(crate) y0: f64,
     pub(crate) x1: f64,
     pub(crate) y1: f64,
 }
 
-impl Box2 {
+impl UserSpaceBox {
     pub(crate) fn around(points: [(f64, f64); 4]) -> Self {
         let mut around = Self {
             x0: f64::INFINITY,
@@ -118,15 +118,15 @@ pub(crate) struct PageGeometry {
     pub(crate) width: f32,
     pub(crate) height: f32,
     /// From displayed coordinates (origin bottom-left, y up) to the page's user space.
-    pub(crate) to_user: Matrix,
+    pub(crate) to_user: PageTransform,
 }
 
 impl PageGeometry {
     /// Returns `None` for a page box that cannot be mapped, for example one that is not finite.
     pub(crate) fn of(page: &Page<'_>) -> Option<Self> {
         let (width, height) = page.render_dimensions();
-        let to_top_left = Matrix(page.initial_transform(true).as_coeffs());
-        let flip = Matrix([1.0, 0.0, 0.0, -1.0, 0.0, f64::from(height)]);
+        let to_top_left = PageTransform(page.initial_transform(true).as_coeffs());
+        let flip = PageTransform([1.0, 0.0, 0.0, -1.0, 0.0, f64::from(height)]);
         let to_user = flip.then(to_top_left.inverse()?);
         let sound = width.is_finite()
             && height.is_finite()
@@ -183,11 +183,14 @@ mod tests {
 
     #[test]
     fn a_matrix_times_its_inverse_is_the_identity() {
-        let matrix = Matrix([0.0, 2.0, -3.0, 0.5, 7.0, -11.0]);
+        let matrix = PageTransform([0.0, 2.0, -3.0, 0.5, 7.0, -11.0]);
         let there_and_back = matrix.then(matrix.inverse().unwrap());
-        for (number, expected) in there_and_back.0.iter().zip(Matrix::IDENTITY.0) {
+        for (number, expected) in there_and_back.0.iter().zip(PageTransform::IDENTITY.0) {
             assert!((number - expected).abs() < 1e-9);
         }
-        assert_eq!(Matrix([1.0, 1.0, 1.0, 1.0, 0.0, 0.0]).inverse(), None);
+        assert_eq!(
+            PageTransform([1.0, 1.0, 1.0, 1.0, 0.0, 0.0]).inverse(),
+            None
+        );
     }
 }

@@ -13,12 +13,12 @@ use lopdf::{Dictionary, IncrementalDocument, Object, text_string};
 
 use crate::error::{Result, other, over_limit};
 use crate::fill::solid;
-use crate::moment::Moment;
-use crate::overlay::Overlay;
-use crate::painting::{Placement, Role};
-use crate::source::{Source, SourcePage, confirm};
-use crate::target::{Target, appended};
-use crate::text::{ASCENT, DESCENT, Fonts, LEADING, Style};
+use crate::moment::CalendarTime;
+use crate::overlay::OverlayDocument;
+use crate::painting::{ContentRole, FormPlacement};
+use crate::source::{SourceDocument, SourcePage, confirm};
+use crate::target::{OverlayTarget, appended};
+use crate::text::{ASCENT, DESCENT, FontSet, LEADING, TextStyle};
 use crate::{CopyKind, MarkRequest, Marked};
 
 const AUTHORITATIVE: &str = "Authoritative copy";
@@ -49,7 +49,7 @@ const MAX_CHARACTERS: usize = 300;
 /// `encrypted`, `unreadable` and `over-limit` for the document; `other` for a request without an
 /// envelope id or with a malformed time.
 pub fn mark(pdf: Vec<u8>, request: &MarkRequest) -> Result<Marked> {
-    Moment::parse(&request.marked_at, "marked-at")?;
+    CalendarTime::parse(&request.marked_at, "marked-at")?;
     if request.envelope_id.trim().is_empty() {
         return Err(other("a mark names its envelope"));
     }
@@ -64,7 +64,7 @@ pub fn mark(pdf: Vec<u8>, request: &MarkRequest) -> Result<Marked> {
         )));
     }
     let pdf = Arc::new(pdf);
-    let source = Source::open_for_update(&pdf)?;
+    let source = SourceDocument::open_for_update(&pdf)?;
     if request.kind == CopyKind::Authoritative && source.certification_level() == Some(1) {
         return Ok(Marked::Unchanged);
     }
@@ -72,7 +72,7 @@ pub fn mark(pdf: Vec<u8>, request: &MarkRequest) -> Result<Marked> {
         drop(source);
         return Ok(Marked::Rewritten(mark_rewritten(&pdf, request)?));
     }
-    let Source { document, pages } = source;
+    let SourceDocument { document, pages } = source;
     let appended = appended(pdf, document, &format!("{request:?}"), |target| {
         paint(target, &pages, request)
     });
@@ -80,11 +80,11 @@ pub fn mark(pdf: Vec<u8>, request: &MarkRequest) -> Result<Marked> {
 }
 
 fn mark_rewritten(pdf: &[u8], request: &MarkRequest) -> Result<Vec<u8>> {
-    let Source { document, pages } = Source::open_for_rewrite(pdf)?;
+    let SourceDocument { document, pages } = SourceDocument::open_for_rewrite(pdf)?;
     // Rewrite first, then mark with an incremental update, so that the unmarked document stays a
     // byte prefix of the marked one.
-    let rewritten = Target::Rewrite(Box::new(document)).save(pdf, "rewritten")?;
-    let source = Source::open_for_rewrite(&rewritten)?;
+    let rewritten = OverlayTarget::Rewrite(Box::new(document)).save(pdf, "rewritten")?;
+    let source = SourceDocument::open_for_rewrite(&rewritten)?;
     // Repairing a damaged page tree can lose pages; a copy without them must not exist.
     if source.pages.len() != pages.len() {
         return Err(crate::error::unreadable(
@@ -92,17 +92,17 @@ fn mark_rewritten(pdf: &[u8], request: &MarkRequest) -> Result<Vec<u8>> {
         ));
     }
     let update = IncrementalDocument::create_from(rewritten, source.document);
-    let mut target = Target::Update(Box::new(update));
+    let mut target = OverlayTarget::Update(Box::new(update));
     paint(&mut target, &source.pages, request)?;
     let marked = target.save(pdf, &format!("{request:?}"))?;
     confirm(&marked, pages.len())?;
     Ok(marked)
 }
 
-fn paint(target: &mut Target, pages: &[SourcePage], request: &MarkRequest) -> Result<()> {
+fn paint(target: &mut OverlayTarget, pages: &[SourcePage], request: &MarkRequest) -> Result<()> {
     // Pages of one size share one mark.
-    let fonts = Fonts::load()?;
-    let mut overlay = Overlay::new();
+    let fonts = FontSet::load()?;
+    let mut overlay = OverlayDocument::new();
     let mut sizes = BTreeMap::new();
     for page in pages {
         let size = (page.geometry.width, page.geometry.height);
@@ -119,10 +119,10 @@ fn paint(target: &mut Target, pages: &[SourcePage], request: &MarkRequest) -> Re
         );
         let form = sizes.get(&key).and_then(|index| forms.get(*index));
         let form = *form.ok_or_else(|| other("a mark was lost"))?;
-        let placement = Placement {
+        let placement = FormPlacement {
             form,
             matrix: page.geometry.to_user,
-            role: Role::Artifact,
+            role: ContentRole::Artifact,
         };
         target.paint(page.id, &[placement])?;
     }
@@ -130,7 +130,7 @@ fn paint(target: &mut Target, pages: &[SourcePage], request: &MarkRequest) -> Re
 }
 
 fn draw(
-    fonts: &Fonts,
+    fonts: &FontSet,
     surface: &mut Surface<'_>,
     size: (f32, f32),
     request: &MarkRequest,
@@ -147,7 +147,7 @@ fn draw(
 
 /// Draws one discreet line, which grows upwards where a narrow page wraps it.
 fn draw_authoritative(
-    fonts: &Fonts,
+    fonts: &FontSet,
     surface: &mut Surface<'_>,
     (width, height): (f32, f32),
     request: &MarkRequest,
@@ -162,7 +162,7 @@ fn draw_authoritative(
         text.push_str(party);
     }
     let size = (width.min(height) * 0.02).clamp(2.0, 6.5);
-    let lines = fonts.wrap(&text, Style::Regular, size, width * 0.92);
+    let lines = fonts.wrap(&text, TextStyle::Regular, size, width * 0.92);
     surface.set_fill(Some(solid(GREY)));
     for (above, line) in lines.iter().rev().enumerate() {
         let baseline = height - size * (1.1 + LEADING * above as f32);
@@ -179,8 +179,8 @@ fn draw_authoritative(
 /// Draws the phrase from corner to corner, light enough to read the contract through it. It is
 /// drawn as outlines, not as text: slanted text would end up between the words of the contract in a
 /// search or when read aloud. The banner carries the text.
-fn draw_across(fonts: &Fonts, surface: &mut Surface<'_>, (width, height): (f32, f32)) {
-    let line = fonts.line(NON_AUTHORITATIVE, Style::Bold);
+fn draw_across(fonts: &FontSet, surface: &mut Surface<'_>, (width, height): (f32, f32)) {
+    let line = fonts.line(NON_AUTHORITATIVE, TextStyle::Bold);
     let diagonal = width.hypot(height);
     let size = (diagonal * 0.72 / line.width(1.0)).min(width.min(height) * 0.3);
     let angle = -height.atan2(width);
@@ -199,16 +199,16 @@ fn draw_across(fonts: &Fonts, surface: &mut Surface<'_>, (width, height): (f32, 
 
 /// Draws the phrase in a small frame that is visible on any background.
 fn draw_banner(
-    fonts: &Fonts,
+    fonts: &FontSet,
     surface: &mut Surface<'_>,
     (width, height): (f32, f32),
     request: &MarkRequest,
 ) {
     let mut size = (width.min(height) * 0.022).clamp(2.0, 8.0);
     let text = format!("{NON_AUTHORITATIVE} · {}", request.envelope_id);
-    let mut line = fonts.line(&text, Style::Bold);
+    let mut line = fonts.line(&text, TextStyle::Bold);
     if line.width(size) > width * 0.94 {
-        line = fonts.line(NON_AUTHORITATIVE, Style::Bold);
+        line = fonts.line(NON_AUTHORITATIVE, TextStyle::Bold);
         size = size.min(width * 0.94 / line.width(1.0));
     }
     let (x, top) = ((width - line.width(size)) / 2.0, size * 0.6);
@@ -227,7 +227,7 @@ fn draw_banner(
 }
 
 /// Repeats the facts of the mark in the metadata.
-fn describe(target: &mut Target, request: &MarkRequest) -> Result<()> {
+fn describe(target: &mut OverlayTarget, request: &MarkRequest) -> Result<()> {
     let information = target.document().trailer.get(b"Info").ok().cloned();
     let existing = information
         .as_ref()

@@ -6,8 +6,8 @@ use lopdf::{Dictionary, Document, Object, ObjectId};
 
 use crate::error::{Result, other, over_limit};
 use crate::fill::write_values;
-use crate::source::{MAX_PAGES, Source, confirm};
-use crate::target::Target;
+use crate::source::{MAX_PAGES, SourceDocument, confirm};
+use crate::target::OverlayTarget;
 
 /// Limit on the documents of one package.
 const MAX_DOCUMENTS: usize = 100;
@@ -33,11 +33,11 @@ pub fn merge(pdfs: &[Vec<u8>]) -> Result<Vec<u8>> {
     if pdfs.len() > MAX_DOCUMENTS {
         return Err(over_limit(format!("{MAX_DOCUMENTS} documents")));
     }
-    let mut target = Target::Rewrite(Box::new(Document::with_version("1.7")));
+    let mut target = OverlayTarget::Rewrite(Box::new(Document::with_version("1.7")));
     let root = target.add(Dictionary::new())?;
     let tree = target.add(Dictionary::new())?;
     let mut pages = Vec::new();
-    let mut layers = Layers::default();
+    let mut layers = LayerMerge::default();
     for (index, pdf) in pdfs.iter().enumerate() {
         append(&mut target, pdf, tree, &mut pages, &mut layers)
             .map_err(|error| with_part(error, index + 1))?;
@@ -64,11 +64,11 @@ pub fn merge(pdfs: &[Vec<u8>]) -> Result<Vec<u8>> {
 }
 
 fn append(
-    target: &mut Target,
+    target: &mut OverlayTarget,
     pdf: &[u8],
     tree: ObjectId,
     pages: &mut Vec<Object>,
-    layers: &mut Layers,
+    layers: &mut LayerMerge,
 ) -> Result<()> {
     let (flat, ids) = flattened(pdf)?;
     if pages.len() + ids.len() > MAX_PAGES {
@@ -115,13 +115,13 @@ fn append(
 
 /// Returns the document without its form, and its pages in order.
 fn flattened(pdf: &[u8]) -> Result<(Document, Vec<ObjectId>)> {
-    let source = Source::open_for_rewrite(pdf)?;
+    let source = SourceDocument::open_for_rewrite(pdf)?;
     let ids: Vec<ObjectId> = source.pages.iter().map(|page| page.id).collect();
-    let mut target = Target::Rewrite(Box::new(source.document));
+    let mut target = OverlayTarget::Rewrite(Box::new(source.document));
     write_values(&mut target, &source.pages, &[])?;
     match target {
-        Target::Rewrite(document) => Ok((*document, ids)),
-        Target::Update(_) => Err(other("a document to merge is rewritten")),
+        OverlayTarget::Rewrite(document) => Ok((*document, ids)),
+        OverlayTarget::Update(_) => Err(other("a document to merge is rewritten")),
     }
 }
 
@@ -139,15 +139,15 @@ fn inherited(document: &Document, page: ObjectId, key: &[u8]) -> Option<Object> 
 
 /// Optional content of all parts. Layers that were hidden in their own document stay hidden.
 #[derive(Default)]
-struct Layers {
+struct LayerMerge {
     all: Vec<Object>,
     hidden: Vec<Object>,
 }
 
-impl Layers {
+impl LayerMerge {
     fn add(
         &mut self,
-        target: &mut Target,
+        target: &mut OverlayTarget,
         from: &Document,
         known: &mut BTreeMap<ObjectId, ObjectId>,
     ) -> Result<()> {

@@ -6,7 +6,7 @@ use crate::error::{Result, other};
 
 /// An RFC 3339 time in UTC, to the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Moment {
+pub(crate) struct CalendarTime {
     year: u16,
     month: u8,
     day: u8,
@@ -15,7 +15,7 @@ pub(crate) struct Moment {
     second: u8,
 }
 
-impl Moment {
+impl CalendarTime {
     /// Reads `2026-05-01T12:30:00.123Z`; fractions of a second are dropped.
     pub(crate) fn parse(text: &str, name: &str) -> Result<Self> {
         Self::read(text)
@@ -109,7 +109,7 @@ impl Moment {
 
 /// Returns a fact's time in words, or the fact unchanged if it is not a time.
 pub(crate) fn in_words(text: &str) -> String {
-    Moment::read(text).map_or_else(|| text.to_owned(), Moment::in_words)
+    CalendarTime::read(text).map_or_else(|| text.to_owned(), CalendarTime::in_words)
 }
 
 #[cfg(test)]
@@ -118,9 +118,9 @@ mod tests {
 
     #[test]
     fn reads_times_with_and_without_fractions() {
-        let moment = Moment::parse("2026-05-01T12:30:09.123Z", "at").unwrap();
+        let moment = CalendarTime::parse("2026-05-01T12:30:09.123Z", "at").unwrap();
         assert_eq!(moment.in_words(), "1 May 2026, 12:30:09 UTC");
-        assert!(Moment::parse("2026-05-01T12:30:09Z", "at").is_ok());
+        assert!(CalendarTime::parse("2026-05-01T12:30:09Z", "at").is_ok());
     }
 
     #[test]
@@ -133,7 +133,7 @@ mod tests {
             "2026-05-01T12:30:09.Z",
             "２０２６-05-01T12:30:09Z",
         ] {
-            assert!(Moment::parse(text, "at").is_err(), "{text}");
+            assert!(CalendarTime::parse(text, "at").is_err(), "{text}");
         }
     }
 }

@@ -14,14 +14,14 @@ use krilla::surface::Surface;
 use lopdf::{Dictionary, Document, Object, ObjectId, Stream};
 
 use crate::error::{Result, other, over_limit};
-use crate::target::Target;
+use crate::target::OverlayTarget;
 
-pub(crate) struct Overlay {
+pub(crate) struct OverlayDocument {
     document: krilla::Document,
     pages: usize,
 }
 
-impl Overlay {
+impl OverlayDocument {
     pub(crate) fn new() -> Self {
         let document = krilla::Document::new_with(SerializeSettings {
             xmp_metadata: false,
@@ -50,7 +50,7 @@ impl Overlay {
     }
 
     /// Imports the pages into the target as form XObjects, in the order they were drawn.
-    pub(crate) fn import_into(self, target: &mut Target) -> Result<Vec<ObjectId>> {
+    pub(crate) fn import_into(self, target: &mut OverlayTarget) -> Result<Vec<ObjectId>> {
         if self.pages == 0 {
             return Ok(Vec::new());
         }

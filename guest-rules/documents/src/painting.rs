@@ -6,34 +6,34 @@ use hayro_syntax::content::UntypedIter;
 use lopdf::{Dictionary, Object, ObjectId, Stream};
 
 use crate::error::{Result, other};
-use crate::geometry::Matrix;
+use crate::geometry::PageTransform;
 use crate::source::MAX_STREAM_BYTES;
-use crate::target::Target;
+use crate::target::OverlayTarget;
 
 /// Maximum depth of a page in the page tree; inherited resources beyond it are ignored.
 const MAX_TREE_DEPTH: usize = 64;
 
 /// A form XObject and its position.
-pub(crate) struct Placement {
+pub(crate) struct FormPlacement {
     pub(crate) form: ObjectId,
     /// Map from the form's space to the page's user space.
-    pub(crate) matrix: Matrix,
-    pub(crate) role: Role,
+    pub(crate) matrix: PageTransform,
+    pub(crate) role: ContentRole,
 }
 
 /// Role of painted content in a tagged document.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum ContentRole {
     /// Part of the document.
     Content,
     /// Added to the page afterwards, like a page number; screen readers skip it.
     Artifact,
 }
 
-impl Target {
+impl OverlayTarget {
     /// Paints forms on top of a page, independently of the graphics state that its own content
     /// leaves behind.
-    pub(crate) fn paint(&mut self, page: ObjectId, placements: &[Placement]) -> Result<()> {
+    pub(crate) fn paint(&mut self, page: ObjectId, placements: &[FormPlacement]) -> Result<()> {
         if placements.is_empty() {
             return Ok(());
         }
@@ -47,8 +47,8 @@ impl Target {
             let name = self.name_form(page, placement.form)?;
             let [a, b, c, d, e, f] = placement.matrix.0.map(number);
             let (open, close) = match placement.role {
-                Role::Content => ("", ""),
-                Role::Artifact => (
+                ContentRole::Content => ("", ""),
+                ContentRole::Artifact => (
                     "/Artifact <</Type/Pagination/Subtype/Watermark>> BDC ",
                     " EMC",
                 ),
@@ -88,14 +88,14 @@ impl Target {
     pub(crate) fn name_form(&mut self, page: ObjectId, form: ObjectId) -> Result<String> {
         let resources = self.own_resources(page)?;
         let holder = match resources {
-            Holder::Page => {
+            ContentHolder::Page => {
                 let page_dictionary = self.edit(page)?;
                 match page_dictionary.get(b"Resources").and_then(Object::as_dict) {
                     Ok(resources) => resources.get(b"XObject").ok().cloned(),
                     Err(_) => None,
                 }
             }
-            Holder::Object(id) => self.edit(id)?.get(b"XObject").ok().cloned(),
+            ContentHolder::Object(id) => self.edit(id)?.get(b"XObject").ok().cloned(),
         };
         let shared = holder.as_ref().and_then(|object| match self.trace(object) {
             (Some(id), Object::Dictionary(_)) => Some(id),
@@ -105,8 +105,8 @@ impl Target {
             Some(id) => self.edit(id)?,
             None => {
                 let resources = match resources {
-                    Holder::Object(id) => self.edit(id)?,
-                    Holder::Page => dictionary_at(self.edit(page)?, b"Resources")?,
+                    ContentHolder::Object(id) => self.edit(id)?,
+                    ContentHolder::Page => dictionary_at(self.edit(page)?, b"Resources")?,
                 };
                 dictionary_at(resources, b"XObject")?
             }
@@ -125,7 +125,7 @@ impl Target {
     /// Finds the dictionary that holds a page's resources, and makes a page refer directly to
     /// resources it only inherited: adding a key to the page would otherwise hide the inherited
     /// ones.
-    fn own_resources(&mut self, page: ObjectId) -> Result<Holder> {
+    fn own_resources(&mut self, page: ObjectId) -> Result<ContentHolder> {
         let mut node = page;
         for depth in 0..MAX_TREE_DEPTH {
             let Some(dictionary) = self.dictionary(node) else {
@@ -137,9 +137,9 @@ impl Target {
                         if depth > 0 {
                             self.edit(page)?.set("Resources", Object::Reference(id));
                         }
-                        return Ok(Holder::Object(id));
+                        return Ok(ContentHolder::Object(id));
                     }
-                    (None, Object::Dictionary(_)) if depth == 0 => return Ok(Holder::Page),
+                    (None, Object::Dictionary(_)) if depth == 0 => return Ok(ContentHolder::Page),
                     (None, Object::Dictionary(inherited)) => {
                         // Shared by all pages below: moved to an object of its own, to which each
                         // page refers.
@@ -147,7 +147,7 @@ impl Target {
                         let id = self.add(inherited)?;
                         self.edit(node)?.set("Resources", Object::Reference(id));
                         self.edit(page)?.set("Resources", Object::Reference(id));
-                        return Ok(Holder::Object(id));
+                        return Ok(ContentHolder::Object(id));
                     }
                     _ => {}
                 }
@@ -158,20 +158,20 @@ impl Target {
             }
         }
         self.edit(page)?.set("Resources", Dictionary::new());
-        Ok(Holder::Page)
+        Ok(ContentHolder::Page)
     }
 
     /// Counts the graphics states (`q`, `Q`) and text objects that a page's content leaves
     /// unbalanced.
-    fn balance(&self, page: ObjectId) -> Balance {
+    fn balance(&self, page: ObjectId) -> StateBalance {
         let document = match self {
             Self::Rewrite(document) => document,
             Self::Update(update) => update.get_prev_documents(),
         };
         let Ok(content) = document.get_page_content_with_limit(page, MAX_STREAM_BYTES) else {
-            return Balance::default();
+            return StateBalance::default();
         };
-        let mut balance = Balance::default();
+        let mut balance = StateBalance::default();
         let mut operators = UntypedIter::new(&content);
         while let Some(instruction) = operators.next() {
             match &**instruction.operator {
@@ -191,14 +191,14 @@ impl Target {
     }
 }
 
-enum Holder {
+enum ContentHolder {
     /// A direct dictionary in the page.
     Page,
     Object(ObjectId),
 }
 
 #[derive(Default)]
-struct Balance {
+struct StateBalance {
     left_open: usize,
     closed_too_often: usize,
     inside_text: bool,

@@ -29,9 +29,9 @@ const DOTS_PER_INCH: f32 = 150.0;
 
 /// EXIF orientation (1 to 8): how a stored picture must be turned to be upright.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Orientation(u16);
+pub(crate) struct ImageOrientation(u16);
 
-impl Orientation {
+impl ImageOrientation {
     const UPRIGHT: Self = Self(1);
 
     fn swaps_sides(self) -> bool {
@@ -56,23 +56,23 @@ impl Orientation {
 }
 
 /// Facts from a picture's header, known before any pixel is decoded.
-struct Header {
+struct ImageHeader {
     width: u32,
     height: u32,
     bytes_per_pixel: u64,
-    orientation: Orientation,
+    orientation: ImageOrientation,
 }
 
 /// A validated picture, ready to be drawn.
-pub(crate) struct Drawable {
+pub(crate) struct DrawableImage {
     image: Image,
-    orientation: Orientation,
+    orientation: ImageOrientation,
     /// Upright size in pixels.
     pub(crate) width: f32,
     pub(crate) height: f32,
 }
 
-impl Drawable {
+impl DrawableImage {
     /// Reads a picture. JPEG data is kept without its metadata segments and without bytes after its
     /// end; PNGs are decoded and keep only their pixels.
     pub(crate) fn read(picture: &Picture) -> Result<Self> {
@@ -150,7 +150,7 @@ impl Drawable {
 /// `over-limit` for more than 50 megapixels, read from the header before decoding; `other` for
 /// bytes that are not a picture of the declared format.
 pub fn picture_to_pdf(picture: &Picture) -> Result<Vec<u8>> {
-    let picture = Drawable::read(picture)?;
+    let picture = DrawableImage::read(picture)?;
     let (width, height) = page_size(picture.width, picture.height);
     let settings = PageSettings::from_wh(width, height)
         .ok_or_else(|| over_limit(format!("a page of {width} x {height} points")))?;

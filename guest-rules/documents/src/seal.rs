@@ -9,9 +9,9 @@ use std::sync::Arc;
 use lopdf::{Dictionary, Object, ObjectId, Stream, StringFormat, text_string};
 
 use crate::error::{Result, other, over_limit, unreadable};
-use crate::moment::Moment;
-use crate::source::Source;
-use crate::target::{Target, appended};
+use crate::moment::CalendarTime;
+use crate::source::SourceDocument;
+use crate::target::{OverlayTarget, appended};
 use crate::{SealRequest, SealSpace};
 
 /// Limit on the bytes of a signature with its certificates and time stamp.
@@ -31,18 +31,18 @@ const PLACEHOLDER: usize = 1_234_567_890;
 /// `encrypted`, `unreadable` and `over-limit` for the document and the size of the signature,
 /// `other` for a malformed time.
 pub fn prepare_seal(pdf: Vec<u8>, request: &SealRequest) -> Result<SealSpace> {
-    let at = Moment::parse(&request.signed_at, "signed-at")?;
+    let at = CalendarTime::parse(&request.signed_at, "signed-at")?;
     if !(1..=MAX_SIGNATURE_BYTES).contains(&request.signature_bytes) {
         return Err(over_limit(format!(
             "{MAX_SIGNATURE_BYTES} bytes of signature"
         )));
     }
     let pdf = Arc::new(pdf);
-    let source = Source::open_for_update(&pdf)?;
+    let source = SourceDocument::open_for_update(&pdf)?;
     if source.needs_rewrite() {
         return Err(unreadable("it has to be rewritten before it is sealed"));
     }
-    let Source { document, pages } = source;
+    let SourceDocument { document, pages } = source;
     let first = pages.first().ok_or_else(|| unreadable("no page"))?.id;
     let length = pdf.len();
     let mut bytes = appended(pdf, document, &format!("{request:?}"), |target| {
@@ -58,10 +58,10 @@ pub fn prepare_seal(pdf: Vec<u8>, request: &SealRequest) -> Result<SealSpace> {
 
 /// Adds an invisible signature field with an empty signature.
 fn add_field(
-    target: &mut Target,
+    target: &mut OverlayTarget,
     page: ObjectId,
     length: usize,
-    at: &Moment,
+    at: &CalendarTime,
     request: &SealRequest,
 ) -> Result<()> {
     let mut signature = Dictionary::new();
@@ -109,7 +109,7 @@ fn field_name(length: usize) -> String {
 }
 
 /// Appends a reference to an array of a dictionary, which may itself be a reference.
-fn append(target: &mut Target, owner: ObjectId, key: &[u8], item: ObjectId) -> Result<()> {
+fn append(target: &mut OverlayTarget, owner: ObjectId, key: &[u8], item: ObjectId) -> Result<()> {
     let dictionary = target.dictionary(owner);
     let existing = dictionary.and_then(|dictionary| dictionary.get(key).ok());
     let mut items = match existing.map(|existing| target.resolve(existing)) {
@@ -122,7 +122,7 @@ fn append(target: &mut Target, owner: ObjectId, key: &[u8], item: ObjectId) -> R
 }
 
 /// Adds the field to the document's form, which is created if there is none (ISO 32000-1, 12.7.2).
-fn enter_in_form(target: &mut Target, widget: ObjectId) -> Result<()> {
+fn enter_in_form(target: &mut OverlayTarget, widget: ObjectId) -> Result<()> {
     let catalog = match target.document().trailer.get(b"Root") {
         Ok(Object::Reference(id)) => *id,
         _ => return Err(unreadable("the document has no catalog")),

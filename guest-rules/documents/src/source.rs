@@ -20,7 +20,7 @@ pub(crate) const MAX_STREAM_BYTES: usize = 64 * 1024 * 1024;
 const MAX_OBJECT_NUMBER: u32 = 8_000_000;
 
 /// A document that two independent parsers can read.
-pub(crate) struct Source {
+pub(crate) struct SourceDocument {
     pub(crate) document: Document,
     pub(crate) pages: Vec<SourcePage>,
 }
@@ -30,7 +30,7 @@ pub(crate) struct SourcePage {
     pub(crate) geometry: PageGeometry,
 }
 
-impl Source {
+impl SourceDocument {
     /// Loads a document that will be written anew as a whole.
     ///
     /// Refuses encrypted input even if the user password is empty: a writer would have to keep or
@@ -56,9 +56,12 @@ impl Source {
     }
 
     fn read(pdf: &Arc<Vec<u8>>, filter: Option<FilterFunc>) -> Result<Self> {
-        // Decrypting takes a large document longer than a call may take, and it is refused anyway.
-        if contains_name(pdf, b"/Encrypt") && holdfast_reader::is_encrypted(pdf) {
+        // Checked before lopdf decrypts the document, which can exceed the limits of a call.
+        if names(pdf, b"/Encrypt").next().is_some() && holdfast_reader::is_encrypted(pdf) {
             return Err(DocumentError::Encrypted);
+        }
+        if is_cut_short(pdf) {
+            return Err(unreadable("a signature covers bytes behind its end"));
         }
         let geometries = page_geometries(pdf)?;
         let options = LoadOptions {
@@ -132,20 +135,35 @@ impl Source {
 /// Returns whether the bytes contain a signature. Its `/ByteRange` has to be found at a fixed place
 /// in the file, so it is never compressed (ISO 32000-2, 12.8.1).
 pub(crate) fn is_signed(pdf: &[u8]) -> bool {
-    contains_name(pdf, b"/ByteRange")
+    names(pdf, b"/ByteRange").next().is_some()
 }
 
-/// Returns whether a name, with its slash, stands in the bytes outside of compressed streams.
-fn contains_name(pdf: &[u8], name: &[u8]) -> bool {
-    let mut rest = pdf;
-    while let Some(slash) = rest.iter().position(|byte| *byte == b'/') {
-        rest = &rest[slash..];
-        if rest.starts_with(name) {
-            return true;
-        }
-        rest = &rest[1..];
-    }
-    false
+/// Returns whether a signature covers more bytes than the file has. Bytes appended to it would
+/// become part of the signed content.
+fn is_cut_short(pdf: &[u8]) -> bool {
+    names(pdf, b"/ByteRange").any(|rest| {
+        // Two pairs of offset and length: the last pair is behind the signature itself.
+        let array = rest.split(|byte| *byte == b']').next().unwrap_or_default();
+        let array = array.get(..array.len().min(100)).unwrap_or_default();
+        let text = String::from_utf8_lossy(array);
+        let text = text.trim_start().trim_start_matches('[');
+        let numbers = text
+            .split_whitespace()
+            .map_while(|number| number.parse().ok());
+        let numbers: Vec<u64> = numbers.collect();
+        let end = match numbers.as_slice() {
+            [.., offset, length] => offset.saturating_add(*length),
+            _ => 0,
+        };
+        end > pdf.len() as u64
+    })
+}
+
+/// Returns what follows each occurrence of a name, given with its slash, outside of compressed
+/// streams.
+fn names<'a>(pdf: &'a [u8], name: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+    let slashes = pdf.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+    slashes.filter_map(move |(at, _)| pdf.get(at..)?.strip_prefix(name))
 }
 
 /// Key that marks a stream as loaded without its data.

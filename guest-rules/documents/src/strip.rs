@@ -9,14 +9,15 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use holdfast_reader::{
-    ContentStream, Document as Reader, Edit, ReadError, Source as Origin, cut, find_tags,
+    ContentEdit, ContentStream, PdfDocument as Reader, ReadError, TextSource as Origin, cut,
+    find_tags,
 };
 use lopdf::{Dictionary, Object, ObjectId, Stream};
 
 use crate::DocumentError;
 use crate::error::{Result, other, over_limit, unreadable};
-use crate::source::{Source, confirm};
-use crate::target::Target;
+use crate::source::{SourceDocument, confirm};
+use crate::target::OverlayTarget;
 
 /// Removes `{{…}}` tags from the pages and moves nothing else.
 ///
@@ -32,13 +33,13 @@ use crate::target::Target;
 /// document with tags; `other` if a tag is still readable
 /// on a page afterwards.
 pub fn strip_tags(pdf: &[u8]) -> Result<Vec<u8>> {
-    let survey = Survey::of(pdf)?;
+    let survey = TagSurvey::of(pdf)?;
     if survey.pages.is_empty() {
         return Ok(pdf.to_vec());
     }
-    let source = Source::open_for_rewrite(pdf)?;
+    let source = SourceDocument::open_for_rewrite(pdf)?;
     let ids: Vec<ObjectId> = source.pages.iter().map(|page| page.id).collect();
-    let mut target = Target::Rewrite(Box::new(source.document));
+    let mut target = OverlayTarget::Rewrite(Box::new(source.document));
     for (id, content) in survey.edited_everywhere_alike() {
         let old = stream(&target, id)?;
         let new = with_content(&old.dict, content)?;
@@ -58,7 +59,7 @@ pub fn strip_tags(pdf: &[u8]) -> Result<Vec<u8>> {
     let stripped = target.save(pdf, "stripped")?;
     confirm(&stripped, ids.len())?;
     // Verify the result: a remaining tag would show its name and attributes to every signer.
-    if Survey::of(&stripped)?.pages.is_empty() {
+    if TagSurvey::of(&stripped)?.pages.is_empty() {
         Ok(stripped)
     } else {
         Err(other("a tag could not be removed"))
@@ -66,7 +67,7 @@ pub fn strip_tags(pdf: &[u8]) -> Result<Vec<u8>> {
 }
 
 /// Edits of all pages.
-struct Survey {
+struct TagSurvey {
     /// Pages with tags, by page index (0-based).
     pages: BTreeMap<usize, TaggedPage>,
     /// New content for each use of a shared stream; `None` for a use without edits.
@@ -76,10 +77,10 @@ struct Survey {
 struct TaggedPage {
     streams: Vec<ContentStream>,
     /// Edits by stream.
-    edits: BTreeMap<usize, Vec<Edit>>,
+    edits: BTreeMap<usize, Vec<ContentEdit>>,
 }
 
-impl Survey {
+impl TagSurvey {
     fn of(pdf: &[u8]) -> Result<Self> {
         let reader = Reader::open(pdf.to_vec()).map_err(refusal)?;
         let mut text = reader.text_reader();
@@ -95,7 +96,7 @@ impl Survey {
                 .filter(|tag| tag.is_closed)
                 .flat_map(|tag| tag.glyphs)
                 .collect();
-            let mut edits: BTreeMap<usize, Vec<Edit>> = BTreeMap::new();
+            let mut edits: BTreeMap<usize, Vec<ContentEdit>> = BTreeMap::new();
             for edit in cut(&page, &glyphs) {
                 edits.entry(edit.stream).or_default().push(edit);
             }
@@ -138,7 +139,7 @@ impl Survey {
 }
 
 /// A copied form: the bytes of its `Do` in the parent, and the new object.
-struct Redrawn {
+struct RedrawnPage {
     invocation: Range<usize>,
     form: ObjectId,
 }
@@ -146,12 +147,12 @@ struct Redrawn {
 /// Rewrites a page. Streams are listed parents first, so the reverse order handles every child
 /// before its parent.
 fn rewrite_page(
-    target: &mut Target,
+    target: &mut OverlayTarget,
     id: ObjectId,
     page: &TaggedPage,
-    survey: &Survey,
+    survey: &TagSurvey,
 ) -> Result<()> {
-    let mut redrawn: BTreeMap<usize, Vec<Redrawn>> = BTreeMap::new();
+    let mut redrawn: BTreeMap<usize, Vec<RedrawnPage>> = BTreeMap::new();
     for (number, stream) in page.streams.iter().enumerate().rev() {
         let children = redrawn.remove(&number).unwrap_or_default();
         let mut edits = page.edits.get(&number).cloned().unwrap_or_default();
@@ -163,7 +164,7 @@ fn rewrite_page(
                 match (stream.source, stream.parent) {
                     (Origin::Form { .. }, Some(parent)) => {
                         let invocation = stream.invocation.clone();
-                        redrawn.entry(parent).or_default().push(Redrawn {
+                        redrawn.entry(parent).or_default().push(RedrawnPage {
                             invocation,
                             form: copy,
                         });
@@ -191,11 +192,11 @@ fn rewrite_page(
 
 /// Copies a form with edited content and with references to the edited forms that it draws.
 fn copied_form(
-    target: &mut Target,
+    target: &mut OverlayTarget,
     page: ObjectId,
     form: ObjectId,
-    children: &[Redrawn],
-    edits: &mut Vec<Edit>,
+    children: &[RedrawnPage],
+    edits: &mut Vec<ContentEdit>,
     content: &Rc<[u8]>,
 ) -> Result<ObjectId> {
     let mut dictionary = stream(target, form)?.dict.clone();
@@ -238,16 +239,16 @@ fn copied_form(
     target.add(with_content(&dictionary, content)?)
 }
 
-fn call(stream: usize, child: &Redrawn, name: &str) -> Edit {
-    Edit {
+fn call(stream: usize, child: &RedrawnPage, name: &str) -> ContentEdit {
+    ContentEdit {
         stream,
         range: child.invocation.clone(),
         replacement: format!("/{name} Do").into_bytes(),
     }
 }
 
-fn applied(content: &[u8], edits: &[Edit]) -> Result<Vec<u8>> {
-    let mut edits: Vec<&Edit> = edits.iter().collect();
+fn applied(content: &[u8], edits: &[ContentEdit]) -> Result<Vec<u8>> {
+    let mut edits: Vec<&ContentEdit> = edits.iter().collect();
     edits.sort_by_key(|edit| edit.range.start);
     let mut new = Vec::with_capacity(content.len());
     let mut at = 0;
@@ -282,14 +283,14 @@ fn with_content(dictionary: &Dictionary, content: Vec<u8>) -> Result<Stream> {
     Ok(stream)
 }
 
-fn stream(target: &Target, id: ObjectId) -> Result<&Stream> {
+fn stream(target: &OverlayTarget, id: ObjectId) -> Result<&Stream> {
     match target.document().objects.get(&id) {
         Some(Object::Stream(stream)) => Ok(stream),
         _ => Err(unreadable(format!("object {} {} is no stream", id.0, id.1))),
     }
 }
 
-fn stream_object(target: &Target, id: ObjectId) -> Result<Object> {
+fn stream_object(target: &OverlayTarget, id: ObjectId) -> Result<Object> {
     Ok(Object::Stream(stream(target, id)?.clone()))
 }
 

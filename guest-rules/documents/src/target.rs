@@ -9,14 +9,14 @@ use sha2::{Digest, Sha256};
 use crate::error::{Result, other, unreadable};
 use crate::source::{LEFT_OUT, resolve_in};
 
-pub(crate) enum Target {
+pub(crate) enum OverlayTarget {
     /// Every object is written again; earlier revisions disappear.
     Rewrite(Box<Document>),
     /// Changed and new objects follow the original bytes, which stay unchanged.
     Update(Box<IncrementalDocument>),
 }
 
-impl Target {
+impl OverlayTarget {
     pub(crate) fn document(&self) -> &Document {
         match self {
             Self::Rewrite(document) => document,
@@ -231,31 +231,31 @@ pub(crate) fn appended(
     pdf: Arc<Vec<u8>>,
     document: Document,
     purpose: &str,
-    change: impl FnOnce(&mut Target) -> Result<()>,
+    change: impl FnOnce(&mut OverlayTarget) -> Result<()>,
 ) -> Result<Vec<u8>> {
     let identifier = identifier(&pdf, purpose);
-    let mut behind = Behind {
+    let mut behind = OverlayPlacement {
         skipped: pdf.len(),
         bytes: Vec::new(),
     };
     let update = IncrementalDocument::create_from(Arc::unwrap_or_clone(pdf), document);
-    let mut target = Target::Update(Box::new(update));
+    let mut target = OverlayTarget::Update(Box::new(update));
     change(&mut target)?;
     target.identify(identifier);
     match &mut target {
-        Target::Rewrite(document) => document.save_to(&mut behind)?,
-        Target::Update(update) => update.save_to(&mut behind)?,
+        OverlayTarget::Rewrite(document) => document.save_to(&mut behind)?,
+        OverlayTarget::Update(update) => update.save_to(&mut behind)?,
     }
     Ok(behind.bytes)
 }
 
 /// A writer that drops the first bytes and keeps the rest.
-struct Behind {
+struct OverlayPlacement {
     skipped: usize,
     bytes: Vec<u8>,
 }
 
-impl std::io::Write for Behind {
+impl std::io::Write for OverlayPlacement {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let skipped = self.skipped.min(bytes.len());
         self.skipped -= skipped;

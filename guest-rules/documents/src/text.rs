@@ -9,7 +9,7 @@ use crate::error::{Result, other};
 
 /// Faces of Noto Sans (SIL Open Font License) in this component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Style {
+pub enum TextStyle {
     /// Upright.
     Regular,
     /// Upright and bold.
@@ -20,32 +20,32 @@ pub enum Style {
 
 /// Shaped text, ready to be drawn in one style.
 #[derive(Clone, Debug)]
-pub(crate) struct Line {
+pub(crate) struct TextLine {
     text: String,
     glyphs: Vec<KrillaGlyph>,
-    style: Style,
+    style: TextStyle,
     /// Advance in units of the font size.
     em: f32,
 }
 
-impl Line {
+impl TextLine {
     pub(crate) fn width(&self, size: f32) -> f32 {
         self.em * size
     }
 }
 
 /// One face and the data that layout needs.
-struct Typeface {
+struct LoadedTypeface {
     font: Font,
     shapes: harfrust::Font,
     stand_in: harfrust::GlyphId,
 }
 
 /// All loaded faces.
-pub(crate) struct Fonts {
-    regular: Typeface,
-    bold: Typeface,
-    italic: Typeface,
+pub(crate) struct FontSet {
+    regular: LoadedTypeface,
+    bold: LoadedTypeface,
+    italic: LoadedTypeface,
 }
 
 /// Noto Sans: height over and depth under the baseline in units of the font size.
@@ -54,7 +54,7 @@ pub(crate) const DESCENT: f32 = 0.24;
 /// Distance of baselines in units of the font size.
 pub(crate) const LEADING: f32 = 1.3;
 
-impl Typeface {
+impl LoadedTypeface {
     fn load(data: &'static [u8]) -> Result<Self> {
         let font = Font::new(data.into(), 0).ok_or_else(|| other("a built-in font is damaged"))?;
         let shapes =
@@ -71,20 +71,20 @@ impl Typeface {
     }
 }
 
-impl Fonts {
+impl FontSet {
     pub(crate) fn load() -> Result<Self> {
         Ok(Self {
-            regular: Typeface::load(notosans::REGULAR_TTF)?,
-            bold: Typeface::load(notosans::BOLD_TTF)?,
-            italic: Typeface::load(notosans::ITALIC_TTF)?,
+            regular: LoadedTypeface::load(notosans::REGULAR_TTF)?,
+            bold: LoadedTypeface::load(notosans::BOLD_TTF)?,
+            italic: LoadedTypeface::load(notosans::ITALIC_TTF)?,
         })
     }
 
-    fn typeface(&self, style: Style) -> &Typeface {
+    fn typeface(&self, style: TextStyle) -> &LoadedTypeface {
         match style {
-            Style::Regular => &self.regular,
-            Style::Bold => &self.bold,
-            Style::Italic => &self.italic,
+            TextStyle::Regular => &self.regular,
+            TextStyle::Bold => &self.bold,
+            TextStyle::Italic => &self.italic,
         }
     }
 
@@ -96,7 +96,7 @@ impl Fonts {
         clippy::expect_used,
         reason = "shaping fails for a buffer without a direction, or one that does not match its plan"
     )]
-    pub(crate) fn line(&self, text: &str, style: Style) -> Line {
+    pub(crate) fn line(&self, text: &str, style: TextStyle) -> TextLine {
         let typeface = self.typeface(style);
         let text = printable(text);
         let mut shaped = Buffer::new();
@@ -139,7 +139,7 @@ impl Fonts {
                 None,
             ));
         }
-        Line {
+        TextLine {
             text,
             glyphs,
             style,
@@ -151,7 +151,7 @@ impl Fonts {
     pub(crate) fn draw(
         &self,
         surface: &mut Surface<'_>,
-        line: &Line,
+        line: &TextLine,
         x: f32,
         baseline: f32,
         size: f32,
@@ -168,7 +168,7 @@ impl Fonts {
     pub(crate) fn draw_outlines(
         &self,
         surface: &mut Surface<'_>,
-        line: &Line,
+        line: &TextLine,
         x: f32,
         baseline: f32,
         size: f32,
@@ -179,8 +179,14 @@ impl Fonts {
     }
 
     /// Breaks text into shaped lines no wider than `width` at `size`.
-    pub(crate) fn wrap(&self, text: &str, style: Style, size: f32, width: f32) -> Vec<Line> {
-        Words::new(self, text, style)
+    pub(crate) fn wrap(
+        &self,
+        text: &str,
+        style: TextStyle,
+        size: f32,
+        width: f32,
+    ) -> Vec<TextLine> {
+        WordIterator::new(self, text, style)
             .lines(width / size)
             .iter()
             .map(|line| self.line(line, style))
@@ -189,19 +195,19 @@ impl Fonts {
 }
 
 /// Words with known widths, to be laid out at many sizes.
-pub(crate) struct Words {
-    paragraphs: Vec<Vec<Word>>,
+pub(crate) struct WordIterator {
+    paragraphs: Vec<Vec<LaidOutWord>>,
     space: f32,
 }
 
-struct Word {
+struct LaidOutWord {
     text: String,
     em: f32,
     /// Advance of each character alone, for words that have to break.
     characters: Vec<(char, f32)>,
 }
 
-impl Word {
+impl LaidOutWord {
     /// Splits a word that is wider than a line. In the second half of the line it prefers to break
     /// after a separator of an address or path.
     fn pieces(&self, room: f32) -> Vec<(String, f32)> {
@@ -239,8 +245,8 @@ impl Word {
     }
 }
 
-impl Words {
-    pub(crate) fn new(fonts: &Fonts, text: &str, style: Style) -> Self {
+impl WordIterator {
+    pub(crate) fn new(fonts: &FontSet, text: &str, style: TextStyle) -> Self {
         let font = ShaperFont::new(&fonts.typeface(style).shapes);
         let units = f32::from(font.units_per_em());
         let advance = |character: char| {
@@ -252,7 +258,7 @@ impl Words {
             .map(|paragraph| {
                 paragraph
                     .split_whitespace()
-                    .map(|word| Word {
+                    .map(|word| LaidOutWord {
                         em: fonts.line(word, style).em,
                         characters: word
                             .chars()

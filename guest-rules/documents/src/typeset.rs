@@ -1,6 +1,6 @@
 //! Typesetting documents from scratch: the custody record, and the contracts used as fixtures.
 //!
-//! A [`Sheet`] collects the content of its pages and draws nothing until all pages are known, so
+//! A [`TypesetSheet`] collects the content of its pages and draws nothing until all pages are known, so
 //! that a footer can show their number. Coordinates are points, origin top-left.
 
 use krilla::color::rgb;
@@ -9,31 +9,31 @@ use krilla::page::PageSettings;
 use krilla::paint::{LineCap, LineJoin, Stroke};
 use krilla::surface::Surface;
 
-pub use crate::text::Style;
+pub use crate::text::TextStyle;
 
 use crate::DocumentError;
 use crate::error::other;
 use crate::fill::solid;
-use crate::text::{ASCENT, Fonts, LEADING, Line};
+use crate::text::{ASCENT, FontSet, LEADING, TextLine};
 
 /// Red, green and blue, 0 to 255.
 pub type Ink = (u8, u8, u8);
 
 /// Appearance of a piece of text.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Look {
+pub struct SheetStyle {
     /// Typeface.
-    pub style: Style,
+    pub style: TextStyle,
     /// Font size in points.
     pub size: f32,
     /// Colour.
     pub ink: Ink,
 }
 
-impl Look {
+impl SheetStyle {
     /// Creates a look from a face, a size and a colour.
     #[must_use]
-    pub const fn new(style: Style, size: f32, ink: Ink) -> Self {
+    pub const fn new(style: TextStyle, size: f32, ink: Ink) -> Self {
         Self { style, size, ink }
     }
 
@@ -44,9 +44,9 @@ impl Look {
     }
 }
 
-enum Item {
+enum SheetItem {
     Text {
-        line: Line,
+        line: TextLine,
         x: f32,
         baseline: f32,
         size: f32,
@@ -67,14 +67,14 @@ enum Item {
 }
 
 /// Pages being laid out.
-pub struct Sheet {
-    fonts: Fonts,
+pub struct TypesetSheet {
+    fonts: FontSet,
     size: (f32, f32),
-    pages: Vec<Vec<Item>>,
+    pages: Vec<Vec<SheetItem>>,
     current: usize,
 }
 
-impl Sheet {
+impl TypesetSheet {
     /// Creates a sheet with one empty page of a size in points.
     ///
     /// # Errors
@@ -82,7 +82,7 @@ impl Sheet {
     /// When a built-in font cannot be read.
     pub fn new(width: f32, height: f32) -> Result<Self, DocumentError> {
         Ok(Self {
-            fonts: Fonts::load()?,
+            fonts: FontSet::load()?,
             size: (width, height),
             pages: vec![Vec::new()],
             current: 0,
@@ -107,7 +107,7 @@ impl Sheet {
         self.current = index.min(self.pages.len() - 1);
     }
 
-    fn push(&mut self, item: Item) {
+    fn push(&mut self, item: SheetItem) {
         if let Some(page) = self.pages.get_mut(self.current) {
             page.push(item);
         }
@@ -115,14 +115,14 @@ impl Sheet {
 
     /// Returns the width of a text on one line, in points.
     #[must_use]
-    pub fn width(&self, text: &str, look: Look) -> f32 {
+    pub fn width(&self, text: &str, look: SheetStyle) -> f32 {
         self.fonts.line(text, look.style).width(look.size)
     }
 
     /// Adds one line with its baseline at `baseline`.
-    pub fn text(&mut self, x: f32, baseline: f32, text: &str, look: Look) {
+    pub fn text(&mut self, x: f32, baseline: f32, text: &str, look: SheetStyle) {
         let line = self.fonts.line(text, look.style);
-        self.push(Item::Text {
+        self.push(SheetItem::Text {
             line,
             x,
             baseline,
@@ -132,31 +132,31 @@ impl Sheet {
     }
 
     /// Adds one line that ends at `right`.
-    pub fn text_right(&mut self, right: f32, baseline: f32, text: &str, look: Look) {
+    pub fn text_right(&mut self, right: f32, baseline: f32, text: &str, look: SheetStyle) {
         let x = right - self.width(text, look);
         self.text(x, baseline, text, look);
     }
 
     /// Adds one line centred on `middle`.
-    pub fn text_centred(&mut self, middle: f32, baseline: f32, text: &str, look: Look) {
+    pub fn text_centred(&mut self, middle: f32, baseline: f32, text: &str, look: SheetStyle) {
         let x = middle - self.width(text, look) / 2.0;
         self.text(x, baseline, text, look);
     }
 
     /// Returns the height of a text wrapped to a width.
     #[must_use]
-    pub fn height(&self, text: &str, look: Look, width: f32) -> f32 {
+    pub fn height(&self, text: &str, look: SheetStyle, width: f32) -> f32 {
         self.wrap(text, look, width).len() as f32 * look.leading()
     }
 
     /// Breaks a text into lines no wider than `width`. Words longer than a line break too.
     #[must_use]
-    pub fn wrap(&self, text: &str, look: Look, width: f32) -> Vec<String> {
-        crate::text::Words::new(&self.fonts, text, look.style).lines(width / look.size)
+    pub fn wrap(&self, text: &str, look: SheetStyle, width: f32) -> Vec<String> {
+        crate::text::WordIterator::new(&self.fonts, text, look.style).lines(width / look.size)
     }
 
     /// Adds a wrapped text with its first line below `top`, and returns the height used.
-    pub fn paragraph(&mut self, x: f32, top: f32, width: f32, text: &str, look: Look) -> f32 {
+    pub fn paragraph(&mut self, x: f32, top: f32, width: f32, text: &str, look: SheetStyle) -> f32 {
         let lines = self.wrap(text, look, width);
         for (index, line) in lines.iter().enumerate() {
             let baseline = top + look.size * ASCENT + look.leading() * index as f32;
@@ -167,7 +167,7 @@ impl Sheet {
 
     /// Adds a filled rectangle.
     pub fn fill(&mut self, x: f32, y: f32, width: f32, height: f32, ink: Ink) {
-        self.push(Item::Box {
+        self.push(SheetItem::Box {
             x,
             y,
             width,
@@ -180,7 +180,7 @@ impl Sheet {
     pub fn frame(&mut self, x: f32, y: f32, width: f32, height: f32, line: f32, ink: Ink) {
         let (right, bottom) = (x + width, y + height);
         let points = vec![(x, y), (right, y), (right, bottom), (x, bottom), (x, y)];
-        self.push(Item::Stroke {
+        self.push(SheetItem::Stroke {
             points,
             width: line,
             ink,
@@ -189,7 +189,7 @@ impl Sheet {
 
     /// Adds straight lines from point to point.
     pub fn stroke(&mut self, points: &[(f32, f32)], width: f32, ink: Ink) {
-        self.push(Item::Stroke {
+        self.push(SheetItem::Stroke {
             points: points.to_vec(),
             width,
             ink,
@@ -212,9 +212,9 @@ impl Sheet {
         Ok(())
     }
 
-    fn draw(&self, surface: &mut Surface<'_>, item: &Item) {
+    fn draw(&self, surface: &mut Surface<'_>, item: &SheetItem) {
         match item {
-            Item::Text {
+            SheetItem::Text {
                 line,
                 x,
                 baseline,
@@ -225,7 +225,7 @@ impl Sheet {
                 surface.set_fill(Some(solid(*ink)));
                 self.fonts.draw(surface, line, *x, *baseline, *size);
             }
-            Item::Box {
+            SheetItem::Box {
                 x,
                 y,
                 width,
@@ -242,7 +242,7 @@ impl Sheet {
                     surface.draw_path(&path);
                 }
             }
-            Item::Stroke { points, width, ink } => {
+            SheetItem::Stroke { points, width, ink } => {
                 let mut path = PathBuilder::new();
                 for (index, (x, y)) in points.iter().enumerate() {
                     match index {

@@ -28,9 +28,9 @@ mod component {
         BatchStatus, BatchTrigger, EnvelopeFacts, EnvelopeStatus, EnvelopeTrigger, Refusal,
     };
 
-    struct Component;
+    struct LifecycleComponent;
 
-    impl super::exports::holdfast::lifecycle::lifecycle::Guest for Component {
+    impl super::exports::holdfast::lifecycle::lifecycle::Guest for LifecycleComponent {
         fn envelope(
             current: Option<EnvelopeStatus>,
             trigger: EnvelopeTrigger,
@@ -47,5 +47,5 @@ mod component {
         }
     }
 
-    super::export!(Component with_types_in super);
+    super::export!(LifecycleComponent with_types_in super);
 }

@@ -2,33 +2,33 @@
 
 use std::collections::BTreeSet;
 
-use holdfast_reader::{Document, ReadError};
+use holdfast_reader::{PdfDocument, ReadError};
 
 use crate::Anchor;
 use crate::area::{page_index, page_number};
-use crate::issues::{Problem, code, quoted};
+use crate::issues::{FieldProblem, code, quoted};
 use crate::misses::NearMisses;
-use crate::search::{Match, Phrase, SearchPage, Spacing};
+use crate::search::{PhraseMatch, PhraseSpacing, SearchPage, SearchPhrase};
 
 /// Result of looking for an anchor.
 #[derive(Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum AnchorOutcome {
     /// Found on the page with this 0-based index.
-    Found(usize, Match),
-    NotFound(Problem),
+    Found(usize, PhraseMatch),
+    NotFound(FieldProblem),
 }
 
 /// State of the search for one anchor.
-struct Hunt {
-    phrase: Phrase,
+struct AnchorSearch {
+    phrase: SearchPhrase,
     text: String,
     /// Page to search, 0-based; `None` searches all pages.
     page: Option<usize>,
     /// Requested occurrence, 1-based.
     wanted: u32,
     seen: u32,
-    found: Option<(usize, Match)>,
-    spacing: Spacing,
+    found: Option<(usize, PhraseMatch)>,
+    spacing: PhraseSpacing,
     near_misses: NearMisses,
     /// Whether any searched page has text.
     text_there: bool,
@@ -38,16 +38,22 @@ struct Hunt {
 
 /// Looks for all anchors in one pass over the document, which ends as soon as every anchor is
 /// found. If some are missing, a second pass ignores white space for them and collects near misses.
-pub(crate) fn find(document: &Document, anchors: &[&Anchor]) -> Result<Vec<Outcome>, ReadError> {
-    let mut hunts: Vec<Hunt> = anchors.iter().map(|anchor| Hunt::new(anchor)).collect();
+pub(crate) fn find(
+    document: &PdfDocument,
+    anchors: &[&Anchor],
+) -> Result<Vec<AnchorOutcome>, ReadError> {
+    let mut hunts: Vec<AnchorSearch> = anchors
+        .iter()
+        .map(|anchor| AnchorSearch::new(anchor))
+        .collect();
     first_pass(document, &mut hunts)?;
     if hunts.iter().any(|hunt| hunt.seen == 0) {
         second_pass(document, &mut hunts)?;
     }
-    Ok(hunts.into_iter().map(Hunt::outcome).collect())
+    Ok(hunts.into_iter().map(AnchorSearch::outcome).collect())
 }
 
-fn first_pass(document: &Document, hunts: &mut [Hunt]) -> Result<(), ReadError> {
+fn first_pass(document: &PdfDocument, hunts: &mut [AnchorSearch]) -> Result<(), ReadError> {
     let mut reader = document.text_reader();
     for index in 0..document.page_count() {
         if hunts.iter().all(|hunt| hunt.found.is_some()) {
@@ -58,7 +64,7 @@ fn first_pass(document: &Document, hunts: &mut [Hunt]) -> Result<(), ReadError> 
         }
         let page_text = reader.page(index)?;
         let page = SearchPage::new(&page_text);
-        let text = page.index(Spacing::Collapsed);
+        let text = page.index(PhraseSpacing::Collapsed);
         for hunt in hunts.iter_mut().filter(|hunt| hunt.looks_at(index)) {
             hunt.count(index, text.matches(&hunt.phrase.clone()));
         }
@@ -66,16 +72,17 @@ fn first_pass(document: &Document, hunts: &mut [Hunt]) -> Result<(), ReadError> 
     Ok(())
 }
 
-fn second_pass(document: &Document, hunts: &mut [Hunt]) -> Result<(), ReadError> {
-    let mut missing: Vec<&mut Hunt> = hunts.iter_mut().filter(|hunt| hunt.seen == 0).collect();
+fn second_pass(document: &PdfDocument, hunts: &mut [AnchorSearch]) -> Result<(), ReadError> {
+    let mut missing: Vec<&mut AnchorSearch> =
+        hunts.iter_mut().filter(|hunt| hunt.seen == 0).collect();
     for hunt in &mut missing {
-        hunt.spacing = Spacing::Ignored;
+        hunt.spacing = PhraseSpacing::Ignored;
     }
     let mut reader = document.text_reader();
     for index in 0..document.page_count() {
         let page_text = reader.page(index)?;
         let page = SearchPage::new(&page_text);
-        let compact = page.index(Spacing::Ignored);
+        let compact = page.index(PhraseSpacing::Ignored);
         let running_text = page.text();
         for hunt in &mut missing {
             let phrase = hunt.phrase.clone();
@@ -91,16 +98,16 @@ fn second_pass(document: &Document, hunts: &mut [Hunt]) -> Result<(), ReadError>
     Ok(())
 }
 
-impl Hunt {
+impl AnchorSearch {
     fn new(anchor: &Anchor) -> Self {
         Self {
-            phrase: Phrase::new(&anchor.text),
+            phrase: SearchPhrase::new(&anchor.text),
             text: anchor.text.clone(),
             page: anchor.page.and_then(page_index),
             wanted: anchor.occurrence.unwrap_or(1),
             seen: 0,
             found: None,
-            spacing: Spacing::Collapsed,
+            spacing: PhraseSpacing::Collapsed,
             near_misses: NearMisses::default(),
             text_there: false,
             elsewhere: BTreeSet::new(),
@@ -111,7 +118,7 @@ impl Hunt {
         self.found.is_none() && self.page.is_none_or(|page| page == index)
     }
 
-    fn count(&mut self, index: usize, matches: impl Iterator<Item = Match>) {
+    fn count(&mut self, index: usize, matches: impl Iterator<Item = PhraseMatch>) {
         for found in matches {
             self.seen = self.seen.saturating_add(1);
             if self.seen == self.wanted {
@@ -121,16 +128,16 @@ impl Hunt {
         }
     }
 
-    fn outcome(self) -> Outcome {
+    fn outcome(self) -> AnchorOutcome {
         if let Some((page, found)) = self.found {
-            return Outcome::Found(page, found);
+            return AnchorOutcome::Found(page, found);
         }
         let place = match self.page {
             Some(index) => format!(" on page {}", page_number(index)),
             None => String::new(),
         };
-        Outcome::NotFound(if self.seen > 0 {
-            Problem::at(&["placement", "occurrence"], code::OCCURRENCE_OUT_OF_RANGE)
+        AnchorOutcome::NotFound(if self.seen > 0 {
+            FieldProblem::at(&["placement", "occurrence"], code::OCCURRENCE_OUT_OF_RANGE)
                 .expected(format!("1 to {}", self.seen))
                 .received(self.wanted)
                 .message(format!(
@@ -141,7 +148,7 @@ impl Hunt {
                     times(self.seen),
                 ))
         } else {
-            Problem::at(&["placement", "anchor_text"], code::ANCHOR_NOT_FOUND)
+            FieldProblem::at(&["placement", "anchor_text"], code::ANCHOR_NOT_FOUND)
                 .expected(format!("text that occurs in the document{place}"))
                 .received(&self.text)
                 .message(format!(

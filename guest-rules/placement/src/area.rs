@@ -1,6 +1,6 @@
 //! Conversion of rectangles to the contract.
 
-use holdfast_reader::Rect;
+use holdfast_reader::PageRect;
 
 use crate::Area;
 
@@ -9,7 +9,7 @@ pub(crate) const EDGE_TOLERANCE: f64 = 1e-6;
 
 impl Area {
     /// Converts a rectangle on a page given by its 0-based index.
-    pub(crate) fn on_page(index: usize, rect: &Rect) -> Self {
+    pub(crate) fn on_page(index: usize, rect: &PageRect) -> Self {
         Self {
             page: page_number(index),
             x: tidy(rect.x0),

@@ -5,9 +5,9 @@
 use crate::bindings::exports::holdfast::placement::placement::Guest;
 use crate::{Area, DocumentFacts, FieldRequest, PlaceError, ReadError, ResolvedField, TextLine};
 
-struct Component;
+struct PlacementComponent;
 
-impl Guest for Component {
+impl Guest for PlacementComponent {
     fn inspect(pdf: Vec<u8>) -> Result<DocumentFacts, ReadError> {
         crate::inspect(pdf)
     }
@@ -29,4 +29,4 @@ impl Guest for Component {
     }
 }
 
-crate::bindings::export!(Component with_types_in crate::bindings);
+crate::bindings::export!(PlacementComponent with_types_in crate::bindings);

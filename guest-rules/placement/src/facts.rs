@@ -1,6 +1,6 @@
 //! Facts about an upload, read before any other operation.
 
-use holdfast_reader::{Document, Limit, ReadError as Unread, TextLayer};
+use holdfast_reader::{PdfDocument, ReadError as Unread, ReadLimit, TextLayer};
 
 use crate::area::page_index;
 use crate::{Area, DocumentFacts, PageFacts, ReadError, TextLine};
@@ -15,7 +15,7 @@ impl From<Unread> for ReadError {
     }
 }
 
-fn over(limit: Limit) -> String {
+fn over(limit: ReadLimit) -> String {
     format!("the PDF has {limit}")
 }
 
@@ -25,7 +25,7 @@ fn over(limit: Limit) -> String {
 ///
 /// If the bytes are not a PDF, need a password or exceed a limit.
 pub fn inspect(pdf: Vec<u8>) -> Result<DocumentFacts, ReadError> {
-    let document = Document::open(pdf)?;
+    let document = PdfDocument::open(pdf)?;
     let mut reader = document.text_reader();
     let mut pages = Vec::with_capacity(document.page_count());
     for (index, page) in document.pages().into_iter().enumerate() {
@@ -51,7 +51,7 @@ pub fn inspect(pdf: Vec<u8>) -> Result<DocumentFacts, ReadError> {
 ///
 /// Those of [`inspect`].
 pub fn text(pdf: Vec<u8>, page: u32) -> Result<Vec<TextLine>, ReadError> {
-    let document = Document::open(pdf)?;
+    let document = PdfDocument::open(pdf)?;
     let Some(index) = page_index(page) else {
         return Ok(Vec::new());
     };

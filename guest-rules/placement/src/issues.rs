@@ -20,7 +20,7 @@ pub(crate) mod code {
 
 /// A problem, without the field it concerns.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Problem {
+pub(crate) struct FieldProblem {
     pub(crate) path: Vec<String>,
     pub(crate) code: &'static str,
     pub(crate) expected: String,
@@ -28,7 +28,7 @@ pub(crate) struct Problem {
     pub(crate) message: String,
 }
 
-impl Problem {
+impl FieldProblem {
     /// Creates a problem at a path of plain names.
     pub(crate) fn at(path: &[&str], code: &'static str) -> Self {
         Self {

@@ -1,6 +1,6 @@
 //! Suggestions for an anchor text that does not occur.
 
-use crate::search::Phrase;
+use crate::search::SearchPhrase;
 
 /// Number of suggestions kept.
 const KEPT: usize = 3;
@@ -28,7 +28,7 @@ impl Default for NearMisses {
 
 impl NearMisses {
     /// Compares the phrase with every run of the same number of words on a page.
-    pub(crate) fn look_at(&mut self, phrase: &Phrase, page: &str) {
+    pub(crate) fn look_at(&mut self, phrase: &SearchPhrase, page: &str) {
         let wanted: Vec<char> = phrase
             .words()
             .collect::<Vec<_>>()
@@ -141,7 +141,7 @@ mod tests {
     fn suggestions_are_ordered_by_edit_distance() {
         let mut misses = NearMisses::default();
         misses.look_at(
-            &Phrase::new("Buyer Signature"),
+            &SearchPhrase::new("Buyer Signature"),
             "The Buyers Signature and the Dealer Signature or Buyer Signatur here",
         );
         let nearest: Vec<_> = misses.nearest().collect();

@@ -1,11 +1,11 @@
 //! Resolving requested fields.
 
-use holdfast_reader::{Document, Rect};
+use holdfast_reader::{PageRect, PdfDocument};
 
-use crate::anchors::{Outcome, find};
+use crate::anchors::{AnchorOutcome, find};
 use crate::area::{page_index, page_number};
-use crate::issues::{Problem, code};
-use crate::search::{Phrase, SearchPage, Spacing};
+use crate::issues::{FieldProblem, code};
+use crate::search::{PhraseSpacing, SearchPage, SearchPhrase};
 use crate::validate;
 use crate::{Anchor, Area, FieldRequest, Issue, PlaceError, Position, ReadError, ResolvedField};
 
@@ -16,7 +16,7 @@ use crate::{Anchor, Area, FieldRequest, Issue, PlaceError, Position, ReadError, 
 /// [`PlaceError::Unreadable`] when the document cannot be read; otherwise every issue of every
 /// field, sorted by field.
 pub fn place(pdf: Vec<u8>, fields: Vec<FieldRequest>) -> Result<Vec<ResolvedField>, PlaceError> {
-    let document = Document::open(pdf).map_err(unreadable)?;
+    let document = PdfDocument::open(pdf).map_err(unreadable)?;
     let page_count = page_number(document.page_count().saturating_sub(1));
     let mut issues = validate::issues(&fields, page_count);
     let anchored: Vec<(usize, &Anchor)> = fields
@@ -65,8 +65,8 @@ pub fn place(pdf: Vec<u8>, fields: Vec<FieldRequest>) -> Result<Vec<ResolvedFiel
 /// Those of [`inspect`](crate::inspect). A text that is empty or does not occur gives an empty
 /// list.
 pub fn occurrences(pdf: Vec<u8>, text: &str, page: Option<u32>) -> Result<Vec<Area>, ReadError> {
-    let document = Document::open(pdf)?;
-    let phrase = Phrase::new(text);
+    let document = PdfDocument::open(pdf)?;
+    let phrase = SearchPhrase::new(text);
     if phrase.is_empty() {
         return Ok(Vec::new());
     }
@@ -75,7 +75,7 @@ pub fn occurrences(pdf: Vec<u8>, text: &str, page: Option<u32>) -> Result<Vec<Ar
         Some(number) => page_index(number).into_iter().collect(),
     };
     // Ignoring white space can match too much, so it is only the fallback, as for anchors.
-    for spacing in [Spacing::Collapsed, Spacing::Ignored] {
+    for spacing in [PhraseSpacing::Collapsed, PhraseSpacing::Ignored] {
         let mut reader = document.text_reader();
         let mut areas = Vec::new();
         for index in &pages {
@@ -100,10 +100,10 @@ fn unreadable(error: holdfast_reader::ReadError) -> PlaceError {
 
 /// Returns the field's rectangle and that of the matched text; `None` for an invalid size, which
 /// has already been reported.
-fn located(anchor: &Anchor, outcome: Outcome) -> Result<Option<(Area, Area)>, Problem> {
+fn located(anchor: &Anchor, outcome: AnchorOutcome) -> Result<Option<(Area, Area)>, FieldProblem> {
     let (page, found) = match outcome {
-        Outcome::Found(page, found) => (page, found),
-        Outcome::NotFound(problem) => return Err(problem),
+        AnchorOutcome::Found(page, found) => (page, found),
+        AnchorOutcome::NotFound(problem) => return Err(problem),
     };
     if !validate::is_measurable(anchor) {
         return Ok(None);
@@ -112,7 +112,7 @@ fn located(anchor: &Anchor, outcome: Outcome) -> Result<Option<(Area, Area)>, Pr
     let y0 = found.first_line.y0 + anchor.offset_y;
     let area = Area::on_page(
         page,
-        &Rect {
+        &PageRect {
             x0,
             y0,
             x1: x0 + anchor.w,
@@ -120,7 +120,7 @@ fn located(anchor: &Anchor, outcome: Outcome) -> Result<Option<(Area, Area)>, Pr
         },
     );
     if area.leaves_page() {
-        return Err(Problem::at(&["placement"], code::OUTSIDE_PAGE)
+        return Err(FieldProblem::at(&["placement"], code::OUTSIDE_PAGE)
             .expected("an area inside the page")
             .received(format!(
                 "x {} y {} w {} h {}",

@@ -1,16 +1,16 @@
 //! Search for a phrase on a page, without regard to case; white space counts as single spaces or is
 //! ignored.
 
-use holdfast_reader::{LayerChar, PageText, Rect, TextLayer, layer_text};
+use holdfast_reader::{LayerChar, PageRect, PageText, TextLayer, layer_text};
 
 /// A phrase, normalized for comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Phrase {
+pub(crate) struct SearchPhrase {
     spaced: String,
     compact: String,
 }
 
-impl Phrase {
+impl SearchPhrase {
     pub(crate) fn new(text: &str) -> Self {
         let spaced: String = layer_text(text)
             .chars()
@@ -35,7 +35,7 @@ impl Phrase {
 
 /// How white space is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Spacing {
+pub(crate) enum PhraseSpacing {
     /// A single space matches a single space, however wide it is drawn.
     Collapsed,
     /// All white space is ignored: finds letter-spaced headings.
@@ -44,11 +44,11 @@ pub(crate) enum Spacing {
 
 /// Position of an occurrence of a phrase.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Match {
+pub(crate) struct PhraseMatch {
     /// Bounding box of the whole match.
-    pub(crate) rect: Rect,
+    pub(crate) rect: PageRect,
     /// Bounding box of its part on the first line it touches.
-    pub(crate) first_line: Rect,
+    pub(crate) first_line: PageRect,
 }
 
 /// A page prepared for searching.
@@ -65,7 +65,7 @@ impl<'p> SearchPage<'p> {
         }
     }
 
-    pub(crate) fn index(&self, spacing: Spacing) -> PageIndex<'_> {
+    pub(crate) fn index(&self, spacing: PhraseSpacing) -> PageIndex<'_> {
         PageIndex::new(self.page, &self.layer, spacing)
     }
 
@@ -79,18 +79,18 @@ impl<'p> SearchPage<'p> {
 pub(crate) struct PageIndex<'p> {
     page: &'p PageText,
     layer: &'p TextLayer,
-    spacing: Spacing,
+    spacing: PhraseSpacing,
     text: String,
     char_of_byte: Vec<u32>,
 }
 
 impl<'p> PageIndex<'p> {
-    fn new(page: &'p PageText, layer: &'p TextLayer, spacing: Spacing) -> Self {
+    fn new(page: &'p PageText, layer: &'p TextLayer, spacing: PhraseSpacing) -> Self {
         let count = layer.chars().len();
         let mut text = String::with_capacity(count);
         let mut char_of_byte = Vec::with_capacity(count);
         for (position, character) in (0_u32..).zip(layer.chars()) {
-            if spacing == Spacing::Ignored && character.character == ' ' {
+            if spacing == PhraseSpacing::Ignored && character.character == ' ' {
                 continue;
             }
             text.extend(character.character.to_lowercase());
@@ -106,10 +106,13 @@ impl<'p> PageIndex<'p> {
     }
 
     /// Returns every match in drawing order; matches do not overlap.
-    pub(crate) fn matches<'i>(&'i self, phrase: &'i Phrase) -> impl Iterator<Item = Match> + 'i {
+    pub(crate) fn matches<'i>(
+        &'i self,
+        phrase: &'i SearchPhrase,
+    ) -> impl Iterator<Item = PhraseMatch> + 'i {
         let needle = match self.spacing {
-            Spacing::Collapsed => phrase.spaced.as_str(),
-            Spacing::Ignored => phrase.compact.as_str(),
+            PhraseSpacing::Collapsed => phrase.spaced.as_str(),
+            PhraseSpacing::Ignored => phrase.compact.as_str(),
         };
         self.text
             .match_indices(needle)
@@ -117,7 +120,7 @@ impl<'p> PageIndex<'p> {
             .filter_map(|(start, found)| self.located(start, start + found.len()))
     }
 
-    fn located(&self, start: usize, end: usize) -> Option<Match> {
+    fn located(&self, start: usize, end: usize) -> Option<PhraseMatch> {
         let first = *self.char_of_byte.get(start)? as usize;
         let last = *self.char_of_byte.get(end.checked_sub(1)?)? as usize;
         let chars: &[LayerChar] = self.layer.chars().get(first..=last)?;
@@ -127,6 +130,6 @@ impl<'p> PageIndex<'p> {
             self.page,
             chars.iter().take_while(|character| character.line == line),
         );
-        (rect.is_sane() && first_line.is_sane()).then_some(Match { rect, first_line })
+        (rect.is_sane() && first_line.is_sane()).then_some(PhraseMatch { rect, first_line })
     }
 }

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use holdfast_reader::{Document, FoundTag, PageText, Rect, find_tags};
+use holdfast_reader::{FoundTag, PageRect, PageText, PdfDocument, find_tags};
 
-use crate::issues::{Problem, code, quoted};
-use crate::tag_grammar::{Tag, parse};
+use crate::issues::{FieldProblem, code, quoted};
+use crate::tag_grammar::{FieldTag, parse};
 use crate::{Area, Issue, PlaceError, ResolvedField};
 
 /// Returns the fields that a document carries as tags, in document order. Identical tags make one
@@ -19,9 +19,9 @@ use crate::{Area, Issue, PlaceError, ResolvedField};
 /// [`PlaceError::Unreadable`], or all problems of all tags; the `field-index` of an issue counts
 /// the tags of the document from 0.
 pub fn tags(pdf: Vec<u8>) -> Result<Vec<ResolvedField>, PlaceError> {
-    let document = Document::open(pdf).map_err(unreadable)?;
+    let document = PdfDocument::open(pdf).map_err(unreadable)?;
     let mut reader = document.text_reader();
-    let mut collected = Collected::default();
+    let mut collected = CollectedTags::default();
     for index in 0..document.page_count() {
         let page = reader.page(index).map_err(unreadable)?;
         for found in find_tags(&page).map_err(unreadable)? {
@@ -40,14 +40,14 @@ fn unreadable(error: holdfast_reader::ReadError) -> PlaceError {
 }
 
 #[derive(Default)]
-struct Collected {
+struct CollectedTags {
     fields: Vec<ResolvedField>,
     issues: Vec<Issue>,
     tags_seen: usize,
     type_of_name: HashMap<String, String>,
 }
 
-impl Collected {
+impl CollectedTags {
     fn add(&mut self, page_index: usize, page: &PageText, found: &FoundTag) {
         let position = self.tags_seen;
         self.tags_seen += 1;
@@ -73,7 +73,7 @@ impl Collected {
         }
     }
 
-    fn reject(&mut self, position: usize, problems: impl IntoIterator<Item = Problem>) {
+    fn reject(&mut self, position: usize, problems: impl IntoIterator<Item = FieldProblem>) {
         self.issues.extend(
             problems
                 .into_iter()
@@ -81,7 +81,7 @@ impl Collected {
         );
     }
 
-    fn place(&mut self, tag: Tag, area: Area) {
+    fn place(&mut self, tag: FieldTag, area: Area) {
         let same = self.fields.iter_mut().find(|field| {
             field.name == tag.name
                 && field.field_type == tag.field_type
@@ -110,15 +110,15 @@ impl Collected {
     }
 }
 
-fn unclosed(found: &FoundTag) -> Problem {
-    Problem::at(&[], code::INVALID_TAG)
+fn unclosed(found: &FoundTag) -> FieldProblem {
+    FieldProblem::at(&[], code::INVALID_TAG)
         .expected("}} on the same page")
         .received(&found.text)
         .message(format!("the tag {} has no end", quoted(&found.text)))
 }
 
-fn conflict(tag: &Tag, known: &str, found: &FoundTag) -> Problem {
-    Problem::at(&["type"], code::CONFLICTING_TYPE)
+fn conflict(tag: &FieldTag, known: &str, found: &FoundTag) -> FieldProblem {
+    FieldProblem::at(&["type"], code::CONFLICTING_TYPE)
         .expected(known)
         .received(&tag.field_type)
         .message(format!(
@@ -130,7 +130,12 @@ fn conflict(tag: &Tag, known: &str, found: &FoundTag) -> Problem {
         ))
 }
 
-fn area(index: usize, page: &PageText, found: &FoundTag, tag: &Tag) -> Result<Area, Problem> {
+fn area(
+    index: usize,
+    page: &PageText,
+    found: &FoundTag,
+    tag: &FieldTag,
+) -> Result<Area, FieldProblem> {
     let line = &found.first_line;
     let x0 = line.x0.max(0.0);
     let y0 = line.y0.max(0.0);
@@ -138,7 +143,7 @@ fn area(index: usize, page: &PageText, found: &FoundTag, tag: &Tag) -> Result<Ar
     let height = tag
         .height
         .map_or(line.height(), |points| points / page.height);
-    let rect = Rect {
+    let rect = PageRect {
         x0,
         y0,
         x1: (x0 + width).min(1.0),
@@ -147,7 +152,7 @@ fn area(index: usize, page: &PageText, found: &FoundTag, tag: &Tag) -> Result<Ar
     if rect.is_sane() && rect.width() > 0.0 && rect.height() > 0.0 {
         Ok(Area::on_page(index, &rect))
     } else {
-        Err(Problem::at(&[], code::OUTSIDE_PAGE)
+        Err(FieldProblem::at(&[], code::OUTSIDE_PAGE)
             .expected("a tag inside the visible page")
             .received(&found.text)
             .message(format!(

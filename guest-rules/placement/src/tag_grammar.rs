@@ -9,7 +9,7 @@
 //! Names and values are trimmed. A value ends at the next `;`; there is no escape. Attribute names,
 //! types and the words `true` and `false` are compared without regard to case.
 
-use crate::issues::{Problem, code, quoted};
+use crate::issues::{FieldProblem, code, quoted};
 
 /// Types a tag may have.
 const TYPES: [&str; 8] = [
@@ -52,7 +52,7 @@ const LONGEST_SIDE: f64 = 14_400.0;
 
 /// A parsed tag.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Tag {
+pub(crate) struct FieldTag {
     pub(crate) name: String,
     pub(crate) field_type: String,
     pub(crate) role: String,
@@ -73,13 +73,13 @@ pub(crate) struct Tag {
 /// # Errors
 ///
 /// All problems of the tag.
-pub(crate) fn parse(text: &str) -> Result<Tag, Vec<Problem>> {
+pub(crate) fn parse(text: &str) -> Result<FieldTag, Vec<FieldProblem>> {
     let body = text
         .strip_prefix("{{")
         .and_then(|rest| rest.strip_suffix("}}"))
         .unwrap_or(text);
     let mut problems = Vec::new();
-    let mut tag = Tag {
+    let mut tag = FieldTag {
         name: String::new(),
         field_type: "text".to_owned(),
         role: DEFAULT_ROLE.to_owned(),
@@ -102,7 +102,7 @@ pub(crate) fn parse(text: &str) -> Result<Tag, Vec<Problem>> {
             _ if position == 0 => segment.clone_into(&mut tag.name),
             _ if segment.is_empty() => {}
             _ => problems.push(
-                Problem::at(&[], code::INVALID_TAG)
+                FieldProblem::at(&[], code::INVALID_TAG)
                     .expected("attribute=value")
                     .received(segment)
                     .message(format!(
@@ -115,7 +115,7 @@ pub(crate) fn parse(text: &str) -> Result<Tag, Vec<Problem>> {
     }
     if tag.name.is_empty() {
         problems.push(
-            Problem::at(&["name"], code::TOO_SMALL)
+            FieldProblem::at(&["name"], code::TOO_SMALL)
                 .expected("at least 1 character")
                 .received("empty")
                 .message(format!("the tag {} has no name", quoted(text))),
@@ -152,10 +152,10 @@ fn is_attribute(key: &str) -> bool {
     ) || HANDED_ON.contains(&key)
 }
 
-impl Tag {
-    fn set(&mut self, text: &str, key: &str, value: &str) -> Result<(), Problem> {
+impl FieldTag {
+    fn set(&mut self, text: &str, key: &str, value: &str) -> Result<(), FieldProblem> {
         if self.attributes.iter().any(|(known, _)| known == key) {
-            return Err(Problem::at(&[key], code::INVALID_TAG)
+            return Err(FieldProblem::at(&[key], code::INVALID_TAG)
                 .expected("each attribute once")
                 .received(format!("{key}={value}"))
                 .message(format!("in the tag {}: {key} is given twice", quoted(text))));
@@ -183,7 +183,7 @@ impl Tag {
             "height" => self.height = Some(side(text, key, value)?),
             other if HANDED_ON.contains(&other) => {}
             other => {
-                return Err(Problem::at(&[other], code::INVALID_TAG)
+                return Err(FieldProblem::at(&[other], code::INVALID_TAG)
                     .expected("type, role, required, readonly, default, width, height or options")
                     .received(other)
                     .message(format!(
@@ -198,12 +198,12 @@ impl Tag {
     }
 }
 
-fn field_type(text: &str, value: &str) -> Result<String, Problem> {
+fn field_type(text: &str, value: &str) -> Result<String, FieldProblem> {
     let kind = key_of(value);
     if TYPES.contains(&kind.as_str()) {
         return Ok(kind);
     }
-    Err(Problem::at(&["type"], code::INVALID_ENUM_VALUE)
+    Err(FieldProblem::at(&["type"], code::INVALID_ENUM_VALUE)
         .expected(TYPES.join(" | "))
         .received(value)
         .message(format!(
@@ -214,11 +214,11 @@ fn field_type(text: &str, value: &str) -> Result<String, Problem> {
         )))
 }
 
-fn truth(text: &str, key: &str, value: &str) -> Result<bool, Problem> {
+fn truth(text: &str, key: &str, value: &str) -> Result<bool, FieldProblem> {
     match key_of(value).as_str() {
         "true" => Ok(true),
         "false" => Ok(false),
-        _ => Err(Problem::at(&[key], code::INVALID_ENUM_VALUE)
+        _ => Err(FieldProblem::at(&[key], code::INVALID_ENUM_VALUE)
             .expected("true | false")
             .received(value)
             .message(format!(
@@ -230,12 +230,12 @@ fn truth(text: &str, key: &str, value: &str) -> Result<bool, Problem> {
 }
 
 /// Parses a length in points; `px` counts as points, as pixels at 72 per inch do.
-fn side(text: &str, key: &str, value: &str) -> Result<f64, Problem> {
+fn side(text: &str, key: &str, value: &str) -> Result<f64, FieldProblem> {
     let compact = key_of(value);
     let number = compact.strip_suffix("px").unwrap_or(&compact);
     match number.parse::<f64>() {
         Ok(length) if length.is_finite() && length > 0.0 && length <= LONGEST_SIDE => Ok(length),
-        _ => Err(Problem::at(&[key], code::INVALID_TAG)
+        _ => Err(FieldProblem::at(&[key], code::INVALID_TAG)
             .expected(format!(
                 "pixels at 72 per inch, more than 0, at most {LONGEST_SIDE}"
             ))

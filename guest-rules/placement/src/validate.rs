@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use crate::area::EDGE_TOLERANCE;
-use crate::issues::{Problem, code, quoted};
-use crate::search::Phrase;
+use crate::issues::{FieldProblem, code, quoted};
+use crate::search::SearchPhrase;
 use crate::{Anchor, Area, FieldRequest, Issue, Position};
 
 /// Types that requests may use; tags allow more.
@@ -24,13 +24,13 @@ pub(crate) fn issues(fields: &[FieldRequest], page_count: u32) -> Vec<Issue> {
     issues
 }
 
-fn field_problems(field: &FieldRequest, page_count: u32) -> Vec<Problem> {
+fn field_problems(field: &FieldRequest, page_count: u32) -> Vec<FieldProblem> {
     let mut problems = Vec::new();
     problems.extend(blank(&field.name, "name"));
     problems.extend(blank(&field.role, "role"));
     if !TYPES.contains(&field.field_type.as_str()) {
         problems.push(
-            Problem::at(&["type"], code::INVALID_ENUM_VALUE)
+            FieldProblem::at(&["type"], code::INVALID_ENUM_VALUE)
                 .expected(TYPES.join(" | "))
                 .received(&field.field_type)
                 .message(format!(
@@ -47,19 +47,19 @@ fn field_problems(field: &FieldRequest, page_count: u32) -> Vec<Problem> {
     problems
 }
 
-fn blank(text: &str, name: &str) -> Option<Problem> {
+fn blank(text: &str, name: &str) -> Option<FieldProblem> {
     text.trim().is_empty().then(|| {
-        Problem::at(&[name], code::TOO_SMALL)
+        FieldProblem::at(&[name], code::TOO_SMALL)
             .expected("at least 1 character")
             .received("empty")
             .message(format!("{name} must not be empty"))
     })
 }
 
-fn areas_problems(areas: &[Area], page_count: u32) -> Vec<Problem> {
+fn areas_problems(areas: &[Area], page_count: u32) -> Vec<FieldProblem> {
     if areas.is_empty() {
         return vec![
-            Problem::at(&["placement", "areas"], code::TOO_SMALL)
+            FieldProblem::at(&["placement", "areas"], code::TOO_SMALL)
                 .expected("at least 1 area")
                 .received("0 areas")
                 .message("areas must not be empty"),
@@ -77,7 +77,7 @@ fn areas_problems(areas: &[Area], page_count: u32) -> Vec<Problem> {
         .collect()
 }
 
-fn area_problems(area: &Area, page_count: u32) -> Vec<Problem> {
+fn area_problems(area: &Area, page_count: u32) -> Vec<FieldProblem> {
     let mut problems = Vec::new();
     problems.extend(page_problem(area.page, page_count));
     problems.extend(coordinate(area.x, "x"));
@@ -94,10 +94,16 @@ fn area_problems(area: &Area, page_count: u32) -> Vec<Problem> {
     problems
 }
 
-fn beyond_edge(start: f64, length: f64, from: &str, over: &str, edge: &str) -> Option<Problem> {
+fn beyond_edge(
+    start: f64,
+    length: f64,
+    from: &str,
+    over: &str,
+    edge: &str,
+) -> Option<FieldProblem> {
     let end = start + length;
     (end > 1.0 + EDGE_TOLERANCE).then(|| {
-        Problem::at(&[over], code::OUTSIDE_PAGE)
+        FieldProblem::at(&[over], code::OUTSIDE_PAGE)
             .expected(format!("{from} + {over} at most 1"))
             .received(end)
             .message(format!(
@@ -106,11 +112,11 @@ fn beyond_edge(start: f64, length: f64, from: &str, over: &str, edge: &str) -> O
     })
 }
 
-fn anchor_problems(anchor: &Anchor, page_count: u32) -> Vec<Problem> {
+fn anchor_problems(anchor: &Anchor, page_count: u32) -> Vec<FieldProblem> {
     let mut problems = Vec::new();
-    if Phrase::new(&anchor.text).is_empty() {
+    if SearchPhrase::new(&anchor.text).is_empty() {
         problems.push(
-            Problem::at(&["anchor_text"], code::TOO_SMALL)
+            FieldProblem::at(&["anchor_text"], code::TOO_SMALL)
                 .expected("at least 1 visible character")
                 .received("empty")
                 .message("anchor_text must not be empty"),
@@ -118,7 +124,7 @@ fn anchor_problems(anchor: &Anchor, page_count: u32) -> Vec<Problem> {
     }
     if anchor.occurrence == Some(0) {
         problems.push(
-            Problem::at(&["occurrence"], code::TOO_SMALL)
+            FieldProblem::at(&["occurrence"], code::TOO_SMALL)
                 .expected("at least 1")
                 .received(0)
                 .message("occurrence counts from 1"),
@@ -137,7 +143,7 @@ fn anchor_problems(anchor: &Anchor, page_count: u32) -> Vec<Problem> {
 
 /// Returns whether an anchor can be searched for, independently of other problems of its field.
 pub(crate) fn is_searchable(anchor: &Anchor, page_count: u32) -> bool {
-    !Phrase::new(&anchor.text).is_empty()
+    !SearchPhrase::new(&anchor.text).is_empty()
         && anchor.occurrence != Some(0)
         && anchor
             .page
@@ -152,9 +158,9 @@ pub(crate) fn is_measurable(anchor: &Anchor) -> bool {
         && length(anchor.h, "h").is_none()
 }
 
-fn page_problem(page: u32, page_count: u32) -> Option<Problem> {
+fn page_problem(page: u32, page_count: u32) -> Option<FieldProblem> {
     (!(1..=page_count).contains(&page)).then(|| {
-        Problem::at(&["page"], code::PAGE_OUT_OF_RANGE)
+        FieldProblem::at(&["page"], code::PAGE_OUT_OF_RANGE)
             .expected(format!("1 to {page_count}"))
             .received(page)
             .message(format!(
@@ -171,12 +177,12 @@ pub(crate) fn pages(count: u32) -> String {
     }
 }
 
-fn coordinate(value: f64, name: &str) -> Option<Problem> {
+fn coordinate(value: f64, name: &str) -> Option<FieldProblem> {
     not_a_number(value, name)
         .or_else(|| too_big(value, name))
         .or_else(|| {
             (value < 0.0).then(|| {
-                Problem::at(&[name], code::TOO_SMALL)
+                FieldProblem::at(&[name], code::TOO_SMALL)
                     .expected("at least 0")
                     .received(value)
                     .message(format!(
@@ -187,12 +193,12 @@ fn coordinate(value: f64, name: &str) -> Option<Problem> {
 }
 
 /// The specification bounds offsets by 1 only; a negative offset reaches above or left of the text.
-fn offset(value: f64, name: &str) -> Option<Problem> {
+fn offset(value: f64, name: &str) -> Option<FieldProblem> {
     not_a_number(value, name)
         .or_else(|| too_big(value, name))
         .or_else(|| {
             (value < -1.0).then(|| {
-                Problem::at(&[name], code::TOO_SMALL)
+                FieldProblem::at(&[name], code::TOO_SMALL)
                     .expected("at least -1")
                     .received(value)
                     .message(format!(
@@ -202,12 +208,12 @@ fn offset(value: f64, name: &str) -> Option<Problem> {
         })
 }
 
-fn length(value: f64, name: &str) -> Option<Problem> {
+fn length(value: f64, name: &str) -> Option<FieldProblem> {
     not_a_number(value, name)
         .or_else(|| too_big(value, name))
         .or_else(|| {
             (value <= 0.0).then(|| {
-                Problem::at(&[name], code::TOO_SMALL)
+                FieldProblem::at(&[name], code::TOO_SMALL)
                     .expected("greater than 0")
                     .received(value)
                     .message(format!("{name} must be greater than 0"))
@@ -215,18 +221,18 @@ fn length(value: f64, name: &str) -> Option<Problem> {
         })
 }
 
-fn not_a_number(value: f64, name: &str) -> Option<Problem> {
+fn not_a_number(value: f64, name: &str) -> Option<FieldProblem> {
     (!value.is_finite()).then(|| {
-        Problem::at(&[name], code::INVALID_TYPE)
+        FieldProblem::at(&[name], code::INVALID_TYPE)
             .expected("number")
             .received(value)
             .message(format!("{name} must be a finite number"))
     })
 }
 
-fn too_big(value: f64, name: &str) -> Option<Problem> {
+fn too_big(value: f64, name: &str) -> Option<FieldProblem> {
     (value > 1.0).then(|| {
-        Problem::at(&[name], code::TOO_BIG)
+        FieldProblem::at(&[name], code::TOO_BIG)
             .expected("at most 1")
             .received(value)
             .message(format!(
@@ -250,7 +256,7 @@ fn conflicts(fields: &[FieldRequest]) -> Vec<Issue> {
             .or_insert((index, &field.field_type));
         if kind != field.field_type {
             issues.push(
-                Problem::at(&["type"], code::CONFLICTING_TYPE)
+                FieldProblem::at(&["type"], code::CONFLICTING_TYPE)
                     .expected(kind)
                     .received(&field.field_type)
                     .message(format!(

@@ -6,7 +6,7 @@ mod damage;
 #[path = "../../reader/tests/support/mod.rs"]
 mod support;
 
-use damage::{Sequence, mutate};
+use damage::{DamageSequence, mutate};
 use holdfast_placement::{inspect, occurrences, tags, text};
 use support::PdfBuilder;
 
@@ -63,7 +63,7 @@ fn damaged_documents_never_panic() {
         .ok()
         .and_then(|rounds| rounds.parse().ok())
         .unwrap_or(1_000);
-    let mut sequence = Sequence(1);
+    let mut sequence = DamageSequence(1);
     for _ in 0..rounds {
         read_all(&mutate(&original, &mut sequence));
     }
@@ -82,7 +82,7 @@ fn damaged_corpus_files_never_panic() {
         .filter(|path| !path.to_string_lossy().contains("bomb"))
         .collect();
     paths.sort();
-    let mut sequence = Sequence(2);
+    let mut sequence = DamageSequence(2);
     for path in paths {
         let original = std::fs::read(&path).unwrap();
         for _ in 0..10 {

@@ -5,8 +5,8 @@ use hayro_syntax::object::{Array, Dict, Name, Object, Rect as PdfRect, Stream};
 use hayro_syntax::page::Page;
 
 use crate::error::ReadError;
-use crate::geometry::Matrix;
-use crate::interpret::{HiddenLayers, Interpreter};
+use crate::geometry::AffineMap;
+use crate::interpret::{ContentInterpreter, HiddenLayers};
 use crate::objects::resolved;
 
 /// Annotation flags that hide it on screen (ISO 32000-1, 12.5.3).
@@ -16,9 +16,9 @@ const NO_VIEW: i32 = 1 << 5;
 /// Runs the normal appearance of every annotation that is visible on the page.
 pub(crate) fn run_appearances<'a>(
     page: &Page<'a>,
-    interpreter: &mut Interpreter<'_, 'a>,
+    interpreter: &mut ContentInterpreter<'_, 'a>,
     hidden_layers: &HiddenLayers,
-    to_page: &Matrix,
+    to_page: &AffineMap,
 ) -> Result<(), ReadError> {
     let Some(annotations) = page.raw().get::<Array<'a>>("Annots") else {
         return Ok(());
@@ -57,20 +57,20 @@ fn normal_appearance<'a>(annotation: &Dict<'a>) -> Option<Stream<'a>> {
 
 /// Returns the map that fits the appearance's box into the annotation's rectangle (ISO 32000-1,
 /// 12.5.5, algorithm 8.1).
-fn placement(annotation: &Dict<'_>, appearance: &Stream<'_>) -> Option<Matrix> {
+fn placement(annotation: &Dict<'_>, appearance: &Stream<'_>) -> Option<AffineMap> {
     let rect = annotation.get::<PdfRect>("Rect")?;
     let dict = appearance.dict();
     let bounds = dict.get::<PdfRect>("BBox")?;
     let matrix = dict
         .get::<[f64; 6]>("Matrix")
-        .map_or(Matrix::IDENTITY, Matrix::new);
+        .map_or(AffineMap::IDENTITY, AffineMap::new);
     let transformed = matrix.bounds_of(bounds.x0, bounds.y0, bounds.x1, bounds.y1);
     let scale = |target: f64, source: f64| {
         if source > 0.0 { target / source } else { 1.0 }
     };
     let scale_x = scale(rect.width(), transformed.width());
     let scale_y = scale(rect.height(), transformed.height());
-    let fit = Matrix::new([
+    let fit = AffineMap::new([
         scale_x,
         0.0,
         0.0,

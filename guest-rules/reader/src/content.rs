@@ -8,12 +8,12 @@ use std::ops::Range;
 
 /// An operand of an operator.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Operand<'a> {
+pub(crate) enum ContentOperand<'a> {
     Number(f64),
     /// Without the slash, `#xx` decoded.
     Name(Cow<'a, [u8]>),
     String(Cow<'a, [u8]>),
-    /// Elements of an array, as positions in [`Operands::items`].
+    /// Elements of an array, as positions in [`OperandStack::items`].
     Array(Range<usize>),
     /// Bytes of a dictionary, brackets included.
     Dict(&'a [u8]),
@@ -21,29 +21,29 @@ pub(crate) enum Operand<'a> {
 
 /// The operands of an operator. The buffer is reused for the next operator.
 #[derive(Debug, Default)]
-pub(crate) struct Operands<'a> {
-    values: Vec<Operand<'a>>,
+pub(crate) struct OperandStack<'a> {
+    values: Vec<ContentOperand<'a>>,
     /// Strings and numbers of the arrays among the values, with nested arrays flattened.
-    items: Vec<Operand<'a>>,
+    items: Vec<ContentOperand<'a>>,
 }
 
 /// The longest operand list has 33 values (`scn`); anything beyond the limit is noise.
 const MAX_OPERANDS: usize = 64;
 
-impl<'a> Operands<'a> {
+impl<'a> OperandStack<'a> {
     fn clear(&mut self) {
         self.values.clear();
         self.items.clear();
     }
 
-    fn push(&mut self, value: Operand<'a>) {
+    fn push(&mut self, value: ContentOperand<'a>) {
         if self.values.len() < MAX_OPERANDS {
             self.values.push(value);
         }
     }
 
     /// Returns the values in order.
-    pub(crate) fn values(&self) -> &[Operand<'a>] {
+    pub(crate) fn values(&self) -> &[ContentOperand<'a>] {
         &self.values
     }
 
@@ -54,7 +54,7 @@ impl<'a> Operands<'a> {
         let mut numbers = [0.0; N];
         for (number, value) in numbers.iter_mut().zip(self.values.get(start..)?) {
             match value {
-                Operand::Number(value) => *number = *value,
+                ContentOperand::Number(value) => *number = *value,
                 _ => return None,
             }
         }
@@ -62,27 +62,27 @@ impl<'a> Operands<'a> {
     }
 
     /// Returns the last value.
-    pub(crate) fn last(&self) -> Option<&Operand<'a>> {
+    pub(crate) fn last(&self) -> Option<&ContentOperand<'a>> {
         self.values.last()
     }
 
     /// Returns the last value if it is a name.
     pub(crate) fn last_name(&self) -> Option<&[u8]> {
         match self.last()? {
-            Operand::Name(name) => Some(name),
+            ContentOperand::Name(name) => Some(name),
             _ => None,
         }
     }
 
     /// Returns the strings and numbers of an array value.
-    pub(crate) fn items(&self, range: &Range<usize>) -> &[Operand<'a>] {
+    pub(crate) fn items(&self, range: &Range<usize>) -> &[ContentOperand<'a>] {
         self.items.get(range.clone()).unwrap_or_default()
     }
 }
 
 /// An operator and its position.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Operator<'a> {
+pub(crate) struct ContentOperator<'a> {
     pub(crate) name: &'a [u8],
     /// From the first byte of its first operand to the last byte of its name. For an inline image,
     /// to the end of `EI`.
@@ -102,7 +102,7 @@ impl<'a> ContentLexer<'a> {
     }
 
     /// Returns the next operator and stores its operands in `operands`.
-    pub(crate) fn next(&mut self, operands: &mut Operands<'a>) -> Option<Operator<'a>> {
+    pub(crate) fn next(&mut self, operands: &mut OperandStack<'a>) -> Option<ContentOperator<'a>> {
         operands.clear();
         let mut start = None;
         loop {
@@ -111,14 +111,14 @@ impl<'a> ContentLexer<'a> {
             let first = self.peek()?;
             match first {
                 b'0'..=b'9' | b'+' | b'-' | b'.' => {
-                    operands.push(Operand::Number(self.number()));
+                    operands.push(ContentOperand::Number(self.number()));
                 }
-                b'/' => operands.push(Operand::Name(self.name())),
-                b'(' => operands.push(Operand::String(self.literal_string())),
+                b'/' => operands.push(ContentOperand::Name(self.name())),
+                b'(' => operands.push(ContentOperand::String(self.literal_string())),
                 b'<' if self.peek_at(1) == Some(b'<') => {
-                    operands.push(Operand::Dict(self.dict()));
+                    operands.push(ContentOperand::Dict(self.dict()));
                 }
-                b'<' => operands.push(Operand::String(self.hex_string())),
+                b'<' => operands.push(ContentOperand::String(self.hex_string())),
                 b'[' => {
                     let array = self.array(&mut operands.items);
                     operands.push(array);
@@ -134,7 +134,7 @@ impl<'a> ContentLexer<'a> {
                     if name == b"BI" {
                         self.skip_inline_image();
                     }
-                    return Some(Operator {
+                    return Some(ContentOperator {
                         name,
                         range: start..self.position,
                     });
@@ -290,7 +290,7 @@ impl<'a> ContentLexer<'a> {
         Cow::Owned(bytes)
     }
 
-    fn array(&mut self, items: &mut Vec<Operand<'a>>) -> Operand<'a> {
+    fn array(&mut self, items: &mut Vec<ContentOperand<'a>>) -> ContentOperand<'a> {
         let start = items.len();
         self.position += 1;
         loop {
@@ -301,12 +301,14 @@ impl<'a> ContentLexer<'a> {
                     self.position += 1;
                     break;
                 }
-                b'0'..=b'9' | b'+' | b'-' | b'.' => items.push(Operand::Number(self.number())),
-                b'(' => items.push(Operand::String(self.literal_string())),
+                b'0'..=b'9' | b'+' | b'-' | b'.' => {
+                    items.push(ContentOperand::Number(self.number()))
+                }
+                b'(' => items.push(ContentOperand::String(self.literal_string())),
                 b'<' if self.peek_at(1) == Some(b'<') => {
                     self.dict();
                 }
-                b'<' => items.push(Operand::String(self.hex_string())),
+                b'<' => items.push(ContentOperand::String(self.hex_string())),
                 b'/' => {
                     self.name();
                 }
@@ -321,7 +323,7 @@ impl<'a> ContentLexer<'a> {
                 _ => self.position += 1,
             }
         }
-        Operand::Array(start..items.len())
+        ContentOperand::Array(start..items.len())
     }
 
     fn dict(&mut self) -> &'a [u8] {
@@ -464,9 +466,9 @@ fn is_regular(byte: u8) -> bool {
 mod tests {
     use super::*;
 
-    fn operators(data: &[u8]) -> Vec<(String, Vec<Operand<'_>>, Range<usize>)> {
+    fn operators(data: &[u8]) -> Vec<(String, Vec<ContentOperand<'_>>, Range<usize>)> {
         let mut lexer = ContentLexer::new(data);
-        let mut operands = Operands::default();
+        let mut operands = OperandStack::default();
         let mut found = Vec::new();
         while let Some(operator) = lexer.next(&mut operands) {
             found.push((
@@ -495,7 +497,7 @@ mod tests {
         let numbers: Vec<_> = found[0].1.clone();
         assert_eq!(
             numbers,
-            [-0.5, 3.0, -7.0, 1.0, 4.0, 0.25].map(Operand::Number)
+            [-0.5, 3.0, -7.0, 1.0, 4.0, 0.25].map(ContentOperand::Number)
         );
     }
 
@@ -505,8 +507,8 @@ mod tests {
         assert_eq!(
             found[0].1,
             [
-                Operand::String(Cow::Borrowed(b"a(b)Ac(d)")),
-                Operand::String(Cow::Borrowed(b"AB@")),
+                ContentOperand::String(Cow::Borrowed(b"a(b)Ac(d)")),
+                ContentOperand::String(Cow::Borrowed(b"AB@")),
             ]
         );
     }
@@ -514,16 +516,16 @@ mod tests {
     #[test]
     fn names_and_dictionaries_are_parsed_as_operands() {
         let found = operators(b"/Span <</A <41>>> BDC");
-        assert_eq!(found[0].1[1], Operand::Dict(b"<</A <41>>>"));
+        assert_eq!(found[0].1[1], ContentOperand::Dict(b"<</A <41>>>"));
         let found = operators(b"/Span <</ActualText (>>) /K <<>> >> BDC /A#20B gs");
         assert_eq!(
             found[0].1,
             [
-                Operand::Name(Cow::Borrowed(b"Span")),
-                Operand::Dict(b"<</ActualText (>>) /K <<>> >>"),
+                ContentOperand::Name(Cow::Borrowed(b"Span")),
+                ContentOperand::Dict(b"<</ActualText (>>) /K <<>> >>"),
             ]
         );
-        assert_eq!(found[1].1, [Operand::Name(Cow::Borrowed(b"A B"))]);
+        assert_eq!(found[1].1, [ContentOperand::Name(Cow::Borrowed(b"A B"))]);
     }
 
     #[test]

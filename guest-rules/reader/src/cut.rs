@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use crate::page_text::{Element, PageText, ShowKind, ShowOperator};
+use crate::page_text::{PageText, ShowKind, ShowOperator, TextElement};
 
 /// A replacement of bytes in a decoded content stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Edit {
+pub struct ContentEdit {
     /// Index into [`PageText::streams`].
     pub stream: usize,
     /// Bytes to replace.
@@ -23,17 +23,17 @@ pub struct Edit {
 /// so that the rest of the line does not move. `/ActualText` that covers a removed glyph is removed
 /// too. Edits are sorted by stream and position and do not overlap. A stream with a form as its
 /// `source` may have other uses and must be copied before it is edited for this page alone.
-pub fn cut(page: &PageText, glyphs: &[usize]) -> Vec<Edit> {
+pub fn cut(page: &PageText, glyphs: &[usize]) -> Vec<ContentEdit> {
     let removed: HashSet<usize> = glyphs.iter().copied().collect();
     let operators: BTreeMap<u32, ()> = glyphs
         .iter()
         .filter_map(|glyph| page.glyphs.get(*glyph))
         .map(|glyph| (glyph.operator, ()))
         .collect();
-    let mut edits: Vec<Edit> = operators
+    let mut edits: Vec<ContentEdit> = operators
         .keys()
         .filter_map(|index| page.operators.get(*index as usize))
-        .map(|operator| Edit {
+        .map(|operator| ContentEdit {
             stream: operator.stream,
             range: operator.range.clone(),
             replacement: rewritten(page, operator, &removed),
@@ -43,7 +43,7 @@ pub fn cut(page: &PageText, glyphs: &[usize]) -> Vec<Edit> {
         page.replaced
             .iter()
             .filter(|span| span.glyphs.clone().any(|glyph| removed.contains(&glyph)))
-            .map(|span| Edit {
+            .map(|span| ContentEdit {
                 stream: span.stream,
                 range: span.range.clone(),
                 // Keeps the marked content balanced: its EMC stays in the stream.
@@ -79,8 +79,8 @@ fn rewritten(page: &PageText, operator: &ShowOperator, removed: &HashSet<usize>)
     };
     for element in elements {
         match element {
-            Element::Adjustment(number) => array.adjust(*number),
-            Element::Glyphs(range) => {
+            TextElement::Adjustment(number) => array.adjust(*number),
+            TextElement::Glyphs(range) => {
                 for index in range.clone() {
                     let Some(glyph) = page.glyphs.get(index) else {
                         continue;

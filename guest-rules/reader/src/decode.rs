@@ -7,7 +7,7 @@ use hayro_syntax::Filter;
 use hayro_syntax::object::Stream;
 
 use crate::error::ReadError;
-use crate::limits::Limit;
+use crate::limits::ReadLimit;
 
 /// Maximum expansion of Deflate; streams that stay below the ceiling at this ratio need no check.
 const MAX_DEFLATE_RATIO: usize = 1_032;
@@ -35,7 +35,7 @@ pub(crate) fn decode(
         return Ok(None);
     };
     if decoded.len() > ceiling_bytes {
-        return Err(ReadError::OverLimit(Limit::PageContent));
+        return Err(ReadError::OverLimit(ReadLimit::PageContent));
     }
     Ok(Some(decoded.into_owned()))
 }
@@ -52,7 +52,7 @@ fn inflate_up_to(data: &[u8], ceiling_bytes: usize) -> Result<Vec<u8>, ReadError
         }
         decoded.extend_from_slice(chunk.get(..read).unwrap_or_default());
         if decoded.len() > ceiling_bytes {
-            return Err(ReadError::OverLimit(Limit::PageContent));
+            return Err(ReadError::OverLimit(ReadLimit::PageContent));
         }
     }
     Ok(decoded)

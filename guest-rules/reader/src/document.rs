@@ -7,23 +7,23 @@ use hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
 use crate::annotations::run_appearances;
 use crate::decode::decode;
 use crate::error::ReadError;
-use crate::facts::{self, Signatures};
+use crate::facts::{self, SignatureFacts};
 use crate::font::FontTable;
-use crate::geometry::Matrix;
-use crate::interpret::{HiddenLayers, Interpreter};
-use crate::limits::{Budget, Limit, MAX_PAGES};
+use crate::geometry::AffineMap;
+use crate::interpret::{ContentInterpreter, HiddenLayers};
+use crate::limits::{MAX_PAGES, ReadBudget, ReadLimit};
 use crate::objects::resolved;
 use crate::page_text::PageText;
 use crate::xref;
 
 /// An opened PDF.
-pub struct Document {
+pub struct PdfDocument {
     pdf: Pdf,
     needs_rewrite: bool,
     is_encrypted: bool,
 }
 
-impl std::fmt::Debug for Document {
+impl std::fmt::Debug for PdfDocument {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Document")
             .field("pages", &self.pdf.pages().len())
@@ -42,10 +42,10 @@ pub struct PageInfo {
     pub rotation: u32,
     /// Map from default user space (the initial coordinates of the content stream) to points of the
     /// displayed page with the origin in its top-left corner.
-    pub matrix: Matrix,
+    pub matrix: AffineMap,
 }
 
-impl Document {
+impl PdfDocument {
     /// Opens a document.
     ///
     /// # Errors
@@ -73,7 +73,7 @@ impl Document {
         })?;
         match pdf.pages().len() {
             0 => Err(ReadError::Unreadable("it has no pages".into())),
-            count if count > MAX_PAGES => Err(ReadError::OverLimit(Limit::Pages)),
+            count if count > MAX_PAGES => Err(ReadError::OverLimit(ReadLimit::Pages)),
             _ => Ok(Self {
                 pdf,
                 needs_rewrite: !survey.is_sound,
@@ -105,7 +105,7 @@ impl Document {
     }
 
     /// Returns the existing digital signatures and their permissions.
-    pub fn signatures(&self) -> Signatures {
+    pub fn signatures(&self) -> SignatureFacts {
         self.catalog()
             .map(|catalog| facts::signatures(&catalog, self.pdf.xref()))
             .unwrap_or_default()
@@ -117,7 +117,7 @@ impl Document {
         TextReader {
             pages: self.pdf.pages(),
             fonts: FontTable::new(),
-            budget: Budget::new(),
+            budget: ReadBudget::new(),
             hidden_layers: HiddenLayers::of(self.catalog().as_ref()),
         }
     }
@@ -132,7 +132,7 @@ impl Document {
 pub struct TextReader<'a> {
     pages: &'a [Page<'a>],
     fonts: FontTable<'a>,
-    budget: Budget,
+    budget: ReadBudget,
     hidden_layers: HiddenLayers,
 }
 
@@ -157,7 +157,7 @@ impl TextReader<'_> {
         self.budget.start_page();
         let info = page_info(page);
         let content = page_content(page, &mut self.budget)?;
-        let mut interpreter = Interpreter::new(
+        let mut interpreter = ContentInterpreter::new(
             &mut self.fonts,
             &mut self.budget,
             &self.hidden_layers,
@@ -176,8 +176,8 @@ fn page_info(page: &Page<'_>) -> PageInfo {
         .get::<f64>("UserUnit")
         .filter(|unit| unit.is_finite() && (0.01..=10_000.0).contains(unit))
         .unwrap_or(1.0);
-    let displayed = Matrix::new(page.initial_transform(true).as_coeffs());
-    let scale = Matrix::new([user_unit, 0.0, 0.0, user_unit, 0.0, 0.0]);
+    let displayed = AffineMap::new(page.initial_transform(true).as_coeffs());
+    let scale = AffineMap::new([user_unit, 0.0, 0.0, user_unit, 0.0, 0.0]);
     PageInfo {
         width: f64::from(width) * user_unit,
         height: f64::from(height) * user_unit,
@@ -193,7 +193,7 @@ fn page_info(page: &Page<'_>) -> PageInfo {
 
 /// Returns the decoded content of a page. An array of streams counts as one stream (ISO 32000-1,
 /// 7.8.2).
-fn page_content(page: &Page<'_>, budget: &mut Budget) -> Result<Vec<u8>, ReadError> {
+fn page_content(page: &Page<'_>, budget: &mut ReadBudget) -> Result<Vec<u8>, ReadError> {
     let contents = page.raw();
     let mut content = Vec::new();
     let parts: Vec<Stream<'_>> = match contents.get::<Stream<'_>>("Contents") {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::limits::Limit;
+use crate::limits::ReadLimit;
 
 /// Error of reading a document or one of its pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub enum ReadError {
     /// The document needs a password, or a security handler that this reader does not support.
     Encrypted,
     /// Reading would take more work than any legitimate document needs.
-    OverLimit(Limit),
+    OverLimit(ReadLimit),
 }
 
 impl fmt::Display for ReadError {

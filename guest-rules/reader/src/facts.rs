@@ -12,7 +12,7 @@ const MAX_FIELDS: usize = 100_000;
 
 /// Existing digital signatures of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Signatures {
+pub struct SignatureFacts {
     /// Signature fields that hold a signature.
     pub count: u32,
     /// The DocMDP level when the document is certified: 1 forbids every change, 2 allows filling
@@ -20,8 +20,8 @@ pub struct Signatures {
     pub certification_level: Option<u32>,
 }
 
-pub(crate) fn signatures<'a>(catalog: &Dict<'a>, xref: &'a XRef) -> Signatures {
-    Signatures {
+pub(crate) fn signatures<'a>(catalog: &Dict<'a>, xref: &'a XRef) -> SignatureFacts {
+    SignatureFacts {
         count: signed_fields(catalog, xref),
         certification_level: certification_level(catalog, xref),
     }

@@ -14,14 +14,14 @@ use hayro_font::{
 use hayro_syntax::object::{Dict, Name, ObjectIdentifier};
 
 use fallback::UnicodeFallback;
-use metrics::Metrics;
+use metrics::FontMetrics;
 
 /// A font, reduced to the needs of the interpreter.
-pub(crate) struct Face<'a> {
+pub(crate) struct FontFace<'a> {
     font: Option<Font<'a>>,
     is_composite: bool,
     pub(crate) is_vertical: bool,
-    pub(crate) metrics: Metrics,
+    pub(crate) metrics: FontMetrics,
     fallback: UnicodeFallback,
     codes: HashMap<(u32, u8), CodeFacts>,
 }
@@ -38,8 +38,8 @@ pub(crate) struct CodeFacts {
     pub(crate) is_word_space: bool,
 }
 
-impl<'a> Face<'a> {
-    fn new(dict: &Dict<'a>, loader: &Loader<'a>) -> Self {
+impl<'a> FontFace<'a> {
+    fn new(dict: &Dict<'a>, loader: &FontLoader<'a>) -> Self {
         let subtype = dict.get::<Name<'_>>("Subtype");
         let is_composite = subtype.as_deref() == Some(b"Type0");
         let font = loader
@@ -54,7 +54,7 @@ impl<'a> Face<'a> {
             is_vertical: font.as_ref().is_some_and(|font| !font.is_horizontal()),
             font,
             is_composite,
-            metrics: Metrics::of(dict),
+            metrics: FontMetrics::of(dict),
             fallback: UnicodeFallback::of(dict, is_composite),
             codes: HashMap::new(),
         }
@@ -140,7 +140,7 @@ fn unicode(
 /// Limit on loaded fonts: fonts in direct dictionaries are not cached and could pile up.
 const MAX_FACES: usize = 10_000;
 
-struct Loader<'a> {
+struct FontLoader<'a> {
     cache: FontCache<'a>,
     fonts: FontResolverFn,
     cmaps: CMapResolverFn,
@@ -152,15 +152,15 @@ pub(crate) struct FontIndex(usize);
 
 /// All fonts of a document that were used so far.
 pub(crate) struct FontTable<'a> {
-    loader: Loader<'a>,
-    faces: Vec<Face<'a>>,
+    loader: FontLoader<'a>,
+    faces: Vec<FontFace<'a>>,
     by_object: HashMap<ObjectIdentifier, FontIndex>,
 }
 
 impl<'a> FontTable<'a> {
     pub(crate) fn new() -> Self {
         Self {
-            loader: Loader {
+            loader: FontLoader {
                 cache: FontCache::new(),
                 // Only widths and names of a substitute are used, so the choice hardly matters.
                 fonts: Arc::new(|query| match query {
@@ -193,14 +193,14 @@ impl<'a> FontTable<'a> {
             return None;
         }
         let index = FontIndex(self.faces.len());
-        self.faces.push(Face::new(&dict()?, &self.loader));
+        self.faces.push(FontFace::new(&dict()?, &self.loader));
         if let Some(object) = object {
             self.by_object.insert(object, index);
         }
         Some(index)
     }
 
-    pub(crate) fn face_mut(&mut self, index: FontIndex) -> Option<&mut Face<'a>> {
+    pub(crate) fn face_mut(&mut self, index: FontIndex) -> Option<&mut FontFace<'a>> {
         self.faces.get_mut(index.0)
     }
 }

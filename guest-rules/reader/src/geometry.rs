@@ -2,7 +2,7 @@
 
 /// An affine map `x' = a x + c y + e`, `y' = b x + d y + f`, in the order PDF writes it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Matrix {
+pub struct AffineMap {
     /// See the type.
     pub a: f64,
     /// See the type.
@@ -17,7 +17,7 @@ pub struct Matrix {
     pub f: f64,
 }
 
-impl Matrix {
+impl AffineMap {
     /// The identity map.
     pub const IDENTITY: Self = Self::new([1.0, 0.0, 0.0, 1.0, 0.0, 0.0]);
 
@@ -57,14 +57,14 @@ impl Matrix {
     }
 
     /// Returns the bounding box of a mapped rectangle.
-    pub fn bounds_of(&self, x0: f64, y0: f64, x1: f64, y1: f64) -> Rect {
+    pub fn bounds_of(&self, x0: f64, y0: f64, x1: f64, y1: f64) -> PageRect {
         let corners = [
             self.apply(x0, y0),
             self.apply(x1, y0),
             self.apply(x0, y1),
             self.apply(x1, y1),
         ];
-        let mut bounds = Rect::EMPTY;
+        let mut bounds = PageRect::EMPTY;
         for (x, y) in corners {
             bounds.x0 = bounds.x0.min(x);
             bounds.y0 = bounds.y0.min(y);
@@ -77,7 +77,7 @@ impl Matrix {
 
 /// An axis-parallel rectangle; in results of this crate, in fractions of the displayed page.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rect {
+pub struct PageRect {
     /// Left edge.
     pub x0: f64,
     /// Top edge.
@@ -88,7 +88,7 @@ pub struct Rect {
     pub y1: f64,
 }
 
-impl Rect {
+impl PageRect {
     /// The empty rectangle, neutral in a union.
     pub const EMPTY: Self = Self {
         x0: f64::INFINITY,
@@ -133,19 +133,19 @@ mod tests {
 
     #[test]
     fn matrix_then_applies_the_left_operand_first() {
-        let scale = Matrix::new([2.0, 0.0, 0.0, 2.0, 0.0, 0.0]);
-        let shift = Matrix::translation(10.0, 0.0);
+        let scale = AffineMap::new([2.0, 0.0, 0.0, 2.0, 0.0, 0.0]);
+        let shift = AffineMap::translation(10.0, 0.0);
         assert_eq!(scale.then(&shift).apply(1.0, 1.0), (12.0, 2.0));
         assert_eq!(shift.then(&scale).apply(1.0, 1.0), (22.0, 2.0));
     }
 
     #[test]
     fn bounds_of_a_rotated_rectangle_are_axis_aligned() {
-        let quarter_turn = Matrix::new([0.0, 1.0, -1.0, 0.0, 0.0, 0.0]);
+        let quarter_turn = AffineMap::new([0.0, 1.0, -1.0, 0.0, 0.0, 0.0]);
         let bounds = quarter_turn.bounds_of(0.0, 0.0, 4.0, 1.0);
         assert_eq!(
             bounds,
-            Rect {
+            PageRect {
                 x0: -1.0,
                 y0: 0.0,
                 x1: 0.0,

@@ -11,64 +11,64 @@ use std::rc::Rc;
 use hayro_syntax::object::{Dict, Name, ObjectIdentifier, Stream};
 use hayro_syntax::page::Resources;
 
-use crate::content::{ContentLexer, Operand, Operands, Operator};
+use crate::content::{ContentLexer, ContentOperand, ContentOperator, OperandStack};
 use crate::decode::decode;
 use crate::error::ReadError;
 use crate::font::{FontIndex, FontTable};
-use crate::geometry::Matrix;
-use crate::limits::{Budget, Limit, MAX_FORM_DEPTH};
-use crate::page_text::{ContentStream, PageText, ShowKind, Source};
-use crate::text_state::{State, TextMatrices};
+use crate::geometry::AffineMap;
+use crate::limits::{MAX_FORM_DEPTH, ReadBudget, ReadLimit};
+use crate::page_text::{ContentStream, PageText, ShowKind, TextSource};
+use crate::text_state::{TextMatrices, TextState};
 
 pub(crate) use layers::HiddenLayers;
-use marks::Mark;
+use marks::MarkedContent;
 
 /// Maximum `q` nesting that is restored exactly; real content stays far below.
 const MAX_SAVED_STATES: usize = 1_000;
 
 /// Interpreter that turns the streams of one page into a [`PageText`].
-pub(crate) struct Interpreter<'r, 'a> {
+pub(crate) struct ContentInterpreter<'r, 'a> {
     fonts: &'r mut FontTable<'a>,
-    budget: &'r mut Budget,
+    budget: &'r mut ReadBudget,
     hidden_layers: &'r HiddenLayers,
     page: PageText,
-    forms: HashMap<ObjectIdentifier, Option<Rc<Form<'a>>>>,
+    forms: HashMap<ObjectIdentifier, Option<Rc<FormXObject<'a>>>>,
     /// The running stream and the streams that draw it.
-    scopes: Vec<Scope>,
+    scopes: Vec<StreamScope>,
     /// Number of enclosing marks that hide their content.
     hidden: usize,
 }
 
 /// A form XObject, read once per page.
-struct Form<'a> {
+struct FormXObject<'a> {
     content: Rc<[u8]>,
-    matrix: Matrix,
+    matrix: AffineMap,
     resources: Option<Resources<'a>>,
     is_hidden: bool,
 }
 
 /// A use of a content stream. It is added to [`PageText::streams`] when it shows its first glyph,
 /// so that drawing an empty form a million times costs no memory.
-struct Scope {
+struct StreamScope {
     stream: ContentStream,
     form: Option<ObjectIdentifier>,
     index: Option<usize>,
 }
 
 /// Mutable state of one run of a stream.
-struct Run<'s, 'a> {
+struct TextRun<'s, 'a> {
     resources: &'s Resources<'a>,
-    state: State,
-    saved: Vec<State>,
+    state: TextState,
+    saved: Vec<TextState>,
     matrices: TextMatrices,
-    marks: Vec<Mark>,
+    marks: Vec<MarkedContent>,
     fonts: HashMap<Vec<u8>, Option<FontIndex>>,
 }
 
-impl<'r, 'a> Interpreter<'r, 'a> {
+impl<'r, 'a> ContentInterpreter<'r, 'a> {
     pub(crate) fn new(
         fonts: &'r mut FontTable<'a>,
-        budget: &'r mut Budget,
+        budget: &'r mut ReadBudget,
         hidden_layers: &'r HiddenLayers,
         (width, height): (f64, f64),
     ) -> Self {
@@ -96,10 +96,10 @@ impl<'r, 'a> Interpreter<'r, 'a> {
         &mut self,
         content: Vec<u8>,
         resources: &Resources<'a>,
-        matrix: Matrix,
+        matrix: AffineMap,
     ) -> Result<(), ReadError> {
         let stream = ContentStream {
-            source: Source::Page,
+            source: TextSource::Page,
             parent: None,
             name: Vec::new(),
             invocation: 0..0,
@@ -108,13 +108,13 @@ impl<'r, 'a> Interpreter<'r, 'a> {
         };
         self.page.streams.push(stream.clone());
         self.run_scope(
-            Scope {
+            StreamScope {
                 stream,
                 form: None,
                 index: Some(0),
             },
             resources,
-            State::new(matrix),
+            TextState::new(matrix),
         )
     }
 
@@ -123,15 +123,15 @@ impl<'r, 'a> Interpreter<'r, 'a> {
         &mut self,
         stream: &Stream<'a>,
         page_resources: &Resources<'a>,
-        matrix: Matrix,
+        matrix: AffineMap,
     ) -> Result<(), ReadError> {
         let id = stream.obj_id();
         let Some(form) = self.form(id, stream)? else {
             return Ok(());
         };
-        let scope = Scope {
+        let scope = StreamScope {
             stream: ContentStream {
-                source: Source::Appearance {
+                source: TextSource::Appearance {
                     number: id.obj_number,
                     generation: id.gen_number,
                 },
@@ -145,20 +145,20 @@ impl<'r, 'a> Interpreter<'r, 'a> {
             index: None,
         };
         let resources = form.resources.as_ref().unwrap_or(page_resources);
-        self.run_scope(scope, resources, State::new(matrix))
+        self.run_scope(scope, resources, TextState::new(matrix))
     }
 
     fn run_scope(
         &mut self,
-        scope: Scope,
+        scope: StreamScope,
         resources: &Resources<'a>,
-        state: State,
+        state: TextState,
     ) -> Result<(), ReadError> {
         let content = Rc::clone(&scope.stream.content);
         // A stream may leave marks open; they must not hide content outside of it.
         let hidden_before = self.hidden;
         self.scopes.push(scope);
-        let mut run = Run {
+        let mut run = TextRun {
             resources,
             state,
             saved: Vec::new(),
@@ -167,7 +167,7 @@ impl<'r, 'a> Interpreter<'r, 'a> {
             fonts: HashMap::new(),
         };
         let mut lexer = ContentLexer::new(&content);
-        let mut operands = Operands::default();
+        let mut operands = OperandStack::default();
         while let Some(operator) = lexer.next(&mut operands) {
             self.budget.spend_operator()?;
             self.execute(&mut run, &operator, &operands)?;
@@ -182,9 +182,9 @@ impl<'r, 'a> Interpreter<'r, 'a> {
 
     fn execute(
         &mut self,
-        run: &mut Run<'_, 'a>,
-        operator: &Operator<'_>,
-        operands: &Operands<'_>,
+        run: &mut TextRun<'_, 'a>,
+        operator: &ContentOperator<'_>,
+        operands: &OperandStack<'_>,
     ) -> Result<(), ReadError> {
         let state = &mut run.state;
         match operator.name {
@@ -196,7 +196,7 @@ impl<'r, 'a> Interpreter<'r, 'a> {
             }
             b"cm" => {
                 if let Some(numbers) = operands.numbers::<6>() {
-                    state.ctm = Matrix::new(numbers).then(&state.ctm);
+                    state.ctm = AffineMap::new(numbers).then(&state.ctm);
                 }
             }
             b"BT" => run.matrices = TextMatrices::new(),
@@ -221,7 +221,7 @@ impl<'r, 'a> Interpreter<'r, 'a> {
             }
             b"Tm" => {
                 if let Some(numbers) = operands.numbers::<6>() {
-                    run.matrices.set(Matrix::new(numbers));
+                    run.matrices.set(AffineMap::new(numbers));
                 }
             }
             b"T*" => run.matrices.next_line(0.0, -state.leading),
@@ -235,8 +235,10 @@ impl<'r, 'a> Interpreter<'r, 'a> {
                 let [.., word, character, _] = operands.values() else {
                     return Ok(());
                 };
-                let (Operand::Number(word_spacing), Operand::Number(character_spacing)) =
-                    (word, character)
+                let (
+                    ContentOperand::Number(word_spacing),
+                    ContentOperand::Number(character_spacing),
+                ) = (word, character)
                 else {
                     return Ok(());
                 };
@@ -249,7 +251,7 @@ impl<'r, 'a> Interpreter<'r, 'a> {
                 };
                 self.show(run, operator, operands, kind)?;
             }
-            b"BMC" => self.begin_mark(run, Mark::plain()),
+            b"BMC" => self.begin_mark(run, MarkedContent::plain()),
             b"BDC" => {
                 let mark = self.described_mark(run, operator, operands);
                 self.begin_mark(run, mark);
@@ -265,8 +267,9 @@ impl<'r, 'a> Interpreter<'r, 'a> {
         Ok(())
     }
 
-    fn set_font(&mut self, run: &mut Run<'_, 'a>, operands: &Operands<'_>) {
-        let [.., Operand::Name(name), Operand::Number(size)] = operands.values() else {
+    fn set_font(&mut self, run: &mut TextRun<'_, 'a>, operands: &OperandStack<'_>) {
+        let [.., ContentOperand::Name(name), ContentOperand::Number(size)] = operands.values()
+        else {
             return;
         };
         run.state.size = *size;
@@ -281,7 +284,7 @@ impl<'r, 'a> Interpreter<'r, 'a> {
     }
 
     /// Applies `gs`, which may also set the font.
-    fn set_graphics_state(&mut self, run: &mut Run<'_, 'a>, operands: &Operands<'_>) {
+    fn set_graphics_state(&mut self, run: &mut TextRun<'_, 'a>, operands: &OperandStack<'_>) {
         let font = operands
             .last_name()
             .and_then(|name| run.resources.ext_g_states.get::<Dict<'a>>(name))
@@ -300,9 +303,9 @@ impl<'r, 'a> Interpreter<'r, 'a> {
 
     fn draw_object(
         &mut self,
-        run: &mut Run<'_, 'a>,
-        operator: &Operator<'_>,
-        operands: &Operands<'_>,
+        run: &mut TextRun<'_, 'a>,
+        operator: &ContentOperator<'_>,
+        operands: &OperandStack<'_>,
     ) -> Result<(), ReadError> {
         let Some(name) = operands.last_name() else {
             return Ok(());
@@ -318,7 +321,7 @@ impl<'r, 'a> Interpreter<'r, 'a> {
             return Ok(());
         }
         if self.scopes.len() > MAX_FORM_DEPTH {
-            return Err(ReadError::OverLimit(Limit::FormDepth));
+            return Err(ReadError::OverLimit(ReadLimit::FormDepth));
         }
         let Some(form) = self.form(id, &stream)? else {
             return Ok(());
@@ -327,9 +330,9 @@ impl<'r, 'a> Interpreter<'r, 'a> {
             return Ok(());
         }
         let matrix = form.matrix.then(&run.state.ctm);
-        let scope = Scope {
+        let scope = StreamScope {
             stream: ContentStream {
-                source: Source::Form {
+                source: TextSource::Form {
                     number: id.obj_number,
                     generation: id.gen_number,
                 },
@@ -352,7 +355,7 @@ impl<'r, 'a> Interpreter<'r, 'a> {
         &mut self,
         id: ObjectIdentifier,
         stream: &Stream<'a>,
-    ) -> Result<Option<Rc<Form<'a>>>, ReadError> {
+    ) -> Result<Option<Rc<FormXObject<'a>>>, ReadError> {
         if let Some(known) = self.forms.get(&id) {
             return Ok(known.clone());
         }
@@ -361,11 +364,11 @@ impl<'r, 'a> Interpreter<'r, 'a> {
             .spend_page_content(content.as_ref().map_or(0, Vec::len))?;
         let dict = stream.dict();
         let form = content.map(|content| {
-            Rc::new(Form {
+            Rc::new(FormXObject {
                 content: content.into(),
                 matrix: dict
                     .get::<[f64; 6]>("Matrix")
-                    .map_or(Matrix::IDENTITY, Matrix::new),
+                    .map_or(AffineMap::IDENTITY, AffineMap::new),
                 resources: dict.get::<Dict<'a>>("Resources").map(Resources::new),
                 is_hidden: self.hidden_layers.hides_entry(dict, "OC"),
             })
@@ -396,13 +399,13 @@ impl<'r, 'a> Interpreter<'r, 'a> {
     }
 }
 
-fn set(parameter: &mut f64, operands: &Operands<'_>) {
+fn set(parameter: &mut f64, operands: &OperandStack<'_>) {
     if let Some([value]) = operands.numbers() {
         *parameter = value;
     }
 }
 
 /// Returns the byte range of an operator, which stays valid after the run.
-fn owned_range(operator: &Operator<'_>) -> Range<usize> {
+fn owned_range(operator: &ContentOperator<'_>) -> Range<usize> {
     operator.range.clone()
 }

@@ -1,7 +1,7 @@
 //! The glyphs of a page as running text.
 
-use crate::geometry::Rect;
-use crate::page_text::{Glyph, PageText, ShowOperator};
+use crate::geometry::PageRect;
+use crate::page_text::{PageText, PlacedGlyph, ShowOperator};
 use crate::unicode::{is_ignorable, ligature};
 
 /// Gap that starts a new word, in ems.
@@ -36,18 +36,18 @@ pub struct LayerChar {
 
 /// A line of text.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Line {
+pub struct LayerLine {
     /// Its text, without white space at either end.
     pub text: String,
     /// Its box.
-    pub rect: Rect,
+    pub rect: PageRect,
 }
 
 impl TextLayer {
     /// Builds the layer of visible (or, over a scan, selectable) text, without glyphs outside of
     /// the page.
     pub fn visible(page: &PageText) -> Self {
-        Self::build(page, Glyph::is_on_page)
+        Self::build(page, PlacedGlyph::is_on_page)
     }
 
     /// Builds the layer of all text, including text outside of the visible page.
@@ -61,9 +61,9 @@ impl TextLayer {
     }
 
     /// Returns the box of one character. Characters that share a glyph get equal parts of its box.
-    pub fn rect(&self, page: &PageText, character: &LayerChar) -> Rect {
+    pub fn rect(&self, page: &PageText, character: &LayerChar) -> PageRect {
         let Some(glyph) = page.glyphs.get(character.glyph as usize) else {
-            return Rect::EMPTY;
+            return PageRect::EMPTY;
         };
         let whole = glyph.rect();
         if character.parts <= 1 {
@@ -81,22 +81,22 @@ impl TextLayer {
         &self,
         page: &PageText,
         characters: impl IntoIterator<Item = &'c LayerChar>,
-    ) -> Rect {
+    ) -> PageRect {
         characters
             .into_iter()
             .filter(|character| character.character != ' ')
-            .fold(Rect::EMPTY, |bounds, character| {
+            .fold(PageRect::EMPTY, |bounds, character| {
                 bounds.union(&self.rect(page, character))
             })
     }
 
     /// Returns the lines of the page in drawing order.
-    pub fn lines(&self, page: &PageText) -> Vec<Line> {
+    pub fn lines(&self, page: &PageText) -> Vec<LayerLine> {
         self.chars
             .chunk_by(|left, right| left.line == right.line)
             .map(|line| {
                 let text: String = line.iter().map(|character| character.character).collect();
-                Line {
+                LayerLine {
                     text: text.trim().to_owned(),
                     rect: self.bounds(page, line),
                 }
@@ -105,8 +105,8 @@ impl TextLayer {
             .collect()
     }
 
-    fn build(page: &PageText, is_wanted: impl Fn(&Glyph) -> bool) -> Self {
-        let mut builder = Builder::default();
+    fn build(page: &PageText, is_wanted: impl Fn(&PlacedGlyph) -> bool) -> Self {
+        let mut builder = LayerBuilder::default();
         for (index, glyph) in page.glyphs.iter().enumerate() {
             if is_wanted(glyph)
                 && let Some(operator) = page.operators.get(glyph.operator as usize)
@@ -141,24 +141,24 @@ pub fn layer_text(phrase: &str) -> String {
 }
 
 #[derive(Default)]
-struct Builder<'p> {
+struct LayerBuilder<'p> {
     chars: Vec<LayerChar>,
     line: u32,
-    previous: Option<(&'p Glyph, &'p ShowOperator)>,
+    previous: Option<(&'p PlacedGlyph, &'p ShowOperator)>,
 }
 
-enum Step {
+enum ReadingStep {
     SameWord,
     NewWord,
     NewLine,
 }
 
-impl<'p> Builder<'p> {
+impl<'p> LayerBuilder<'p> {
     fn add(
         &mut self,
         page: &'p PageText,
         index: u32,
-        glyph: &'p Glyph,
+        glyph: &'p PlacedGlyph,
         operator: &'p ShowOperator,
     ) {
         let text = page.glyph_text(glyph);
@@ -167,9 +167,9 @@ impl<'p> Builder<'p> {
         }
         if let Some((last, last_operator)) = self.previous {
             match step(last, last_operator, glyph, operator) {
-                Step::SameWord => {}
-                Step::NewWord => self.space(true),
-                Step::NewLine => {
+                ReadingStep::SameWord => {}
+                ReadingStep::NewWord => self.space(true),
+                ReadingStep::NewLine => {
                     self.space(true);
                     self.line = self.line.saturating_add(1);
                 }
@@ -234,32 +234,32 @@ impl<'p> Builder<'p> {
 
 /// Returns how a glyph continues the text of the preceding one.
 fn step(
-    last: &Glyph,
+    last: &PlacedGlyph,
     last_operator: &ShowOperator,
-    glyph: &Glyph,
+    glyph: &PlacedGlyph,
     operator: &ShowOperator,
-) -> Step {
+) -> ReadingStep {
     let em = last_operator.em.max(operator.em);
     let [along_x, along_y] = last_operator.direction;
     let [next_x, next_y] = operator.direction;
     if along_x * next_x + along_y * next_y < 0.9 {
-        return Step::NewLine;
+        return ReadingStep::NewLine;
     }
     let shift_x = glyph.origin[0] - last.origin[0];
     let shift_y = glyph.origin[1] - last.origin[1];
     let gap = shift_x * along_x + shift_y * along_y - last.advance;
     let across = (shift_y * along_x - shift_x * along_y).abs();
     if across > LINE_SHIFT * em {
-        Step::NewLine
+        ReadingStep::NewLine
     } else if gap > WORD_GAP * em || gap < -JUMP_BACK * em {
-        Step::NewWord
+        ReadingStep::NewWord
     } else {
-        Step::SameWord
+        ReadingStep::SameWord
     }
 }
 
 /// Returns a part of a glyph's box, cut along the writing direction.
-fn part_of(whole: &Rect, [along_x, along_y]: [f32; 2], part: u16, parts: u16) -> Rect {
+fn part_of(whole: &PageRect, [along_x, along_y]: [f32; 2], part: u16, parts: u16) -> PageRect {
     let (part, parts) = (f64::from(part), f64::from(parts));
     let slice = |low: f64, high: f64, is_forward: bool| {
         let step = (high - low) / parts;

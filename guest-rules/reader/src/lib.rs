@@ -3,10 +3,10 @@
 //! The reader handles text and geometry; fields, anchors and the meaning of tags are left to its
 //! users. It covers three tasks:
 //!
-//! * Facts about a document: [`Document::open`], [`Document::pages`], [`Document::signatures`].
+//! * Facts about a document: [`PdfDocument::open`], [`PdfDocument::pages`], [`PdfDocument::signatures`].
 //! * Positions of text: [`TextReader::page`] returns every glyph in *displayed* coordinates,
 //!   [`TextLayer`] groups glyphs into words and lines.
-//! * Removal of text: each [`Glyph`] refers to the [`ShowOperator`] that drew it and thereby to
+//! * Removal of text: each [`PlacedGlyph`] refers to the [`ShowOperator`] that drew it and thereby to
 //!   its bytes in a [`ContentStream`]; [`cut`] turns a set of glyphs into byte edits that move
 //!   no other glyph, and [`find_tags`] returns the glyphs of each `{{...}}` tag.
 //!
@@ -19,7 +19,7 @@
 //! # Hostile input
 //!
 //! Parsing runs inside a sandbox with limits on memory and time, so it cannot harm the host. The
-//! [`Limit`]s turn an excess into an error with an explanation instead of a trap.
+//! [`ReadLimit`]s turn an excess into an error with an explanation instead of a trap.
 
 mod annotations;
 mod content;
@@ -40,15 +40,16 @@ mod text_state;
 mod unicode;
 mod xref;
 
-pub use cut::{Edit, cut};
-pub use document::{Document, PageInfo, TextReader};
+pub use cut::{ContentEdit, cut};
+pub use document::{PageInfo, PdfDocument, TextReader};
 pub use error::ReadError;
-pub use facts::Signatures;
-pub use geometry::{Matrix, Rect};
-pub use layer::{LayerChar, Line, TextLayer, layer_text};
-pub use limits::Limit;
+pub use facts::SignatureFacts;
+pub use geometry::{AffineMap, PageRect};
+pub use layer::{LayerChar, LayerLine, TextLayer, layer_text};
+pub use limits::ReadLimit;
 pub use page_text::{
-    ContentStream, Element, Glyph, PageText, ReplacedText, ShowKind, ShowOperator, Source,
+    ContentStream, PageText, PlacedGlyph, ReplacedText, ShowKind, ShowOperator, TextElement,
+    TextSource,
 };
 pub use tag::{FoundTag, find_tags};
 pub use xref::is_encrypted;

@@ -21,7 +21,7 @@ pub(crate) const MAX_TAG_BYTES: usize = 16 * 1024;
 
 /// A limit of this reader. `Display` completes the sentence "the PDF has ...".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Limit {
+pub enum ReadLimit {
     /// More than 5,000 pages.
     Pages,
     /// More than 5 million content operators in the document.
@@ -38,7 +38,7 @@ pub enum Limit {
     TagText,
 }
 
-impl fmt::Display for Limit {
+impl fmt::Display for ReadLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Pages => "more than 5,000 pages",
@@ -54,14 +54,14 @@ impl fmt::Display for Limit {
 
 /// Remaining work that a document may cause.
 #[derive(Debug)]
-pub(crate) struct Budget {
+pub(crate) struct ReadBudget {
     operators: u32,
     glyphs: u32,
     page_glyphs: u32,
     page_content_bytes: usize,
 }
 
-impl Budget {
+impl ReadBudget {
     pub(crate) fn new() -> Self {
         Self {
             operators: MAX_OPERATORS,
@@ -85,7 +85,7 @@ impl Budget {
         self.operators = self
             .operators
             .checked_sub(1)
-            .ok_or(ReadError::OverLimit(Limit::Operators))?;
+            .ok_or(ReadError::OverLimit(ReadLimit::Operators))?;
         Ok(())
     }
 
@@ -93,11 +93,11 @@ impl Budget {
         self.glyphs = self
             .glyphs
             .checked_sub(1)
-            .ok_or(ReadError::OverLimit(Limit::Glyphs))?;
+            .ok_or(ReadError::OverLimit(ReadLimit::Glyphs))?;
         self.page_glyphs = self
             .page_glyphs
             .checked_sub(1)
-            .ok_or(ReadError::OverLimit(Limit::PageGlyphs))?;
+            .ok_or(ReadError::OverLimit(ReadLimit::PageGlyphs))?;
         Ok(())
     }
 
@@ -105,7 +105,7 @@ impl Budget {
         self.page_content_bytes = self
             .page_content_bytes
             .checked_sub(bytes)
-            .ok_or(ReadError::OverLimit(Limit::PageContent))?;
+            .ok_or(ReadError::OverLimit(ReadLimit::PageContent))?;
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use crate::geometry::{Matrix, Rect};
+use crate::geometry::{AffineMap, PageRect};
 
 /// All text of one page in drawing order: page content first, then the appearances of annotations.
 #[derive(Debug, Clone, Default)]
@@ -13,11 +13,11 @@ pub struct PageText {
     /// Height of the displayed page in points.
     pub height: f64,
     /// All glyphs, including those outside of the visible part of the page.
-    pub glyphs: Vec<Glyph>,
+    pub glyphs: Vec<PlacedGlyph>,
     /// The operators that show the glyphs.
     pub operators: Vec<ShowOperator>,
     /// The strings and adjustments of the operators.
-    pub elements: Vec<Element>,
+    pub elements: Vec<TextElement>,
     /// The content streams of the operators: entry 0 is the page content, and every use of a form
     /// XObject or appearance has its own entry.
     pub streams: Vec<ContentStream>,
@@ -29,7 +29,7 @@ pub struct PageText {
 
 /// One glyph.
 #[derive(Debug, Clone, Copy)]
-pub struct Glyph {
+pub struct PlacedGlyph {
     /// Edges in fractions of the displayed page: left, top, right, bottom.
     pub(crate) edges: [f32; 4],
     /// Pen position, in points of the displayed page.
@@ -51,11 +51,11 @@ pub struct Glyph {
     pub adjustment: f32,
 }
 
-impl Glyph {
+impl PlacedGlyph {
     /// Returns the box of the glyph: its advance wide, from the descent to the ascent of the font.
-    pub fn rect(&self) -> Rect {
+    pub fn rect(&self) -> PageRect {
         let [x0, y0, x1, y1] = self.edges.map(f64::from);
-        Rect { x0, y0, x1, y1 }
+        PageRect { x0, y0, x1, y1 }
     }
 
     /// Returns whether any of it is inside the visible part of the page.
@@ -106,7 +106,7 @@ pub struct ShowOperator {
 
 /// A part of the operands of a text-showing operator.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Element {
+pub enum TextElement {
     /// A string: these glyphs, as a range of [`PageText::glyphs`].
     Glyphs(Range<usize>),
     /// A number of a `TJ` array.
@@ -115,7 +115,7 @@ pub enum Element {
 
 /// Origin of a content stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Source {
+pub enum TextSource {
     /// The page's `/Contents`. Several streams are joined with a space after each, omitting
     /// undecodable ones.
     Page,
@@ -140,7 +140,7 @@ pub enum Source {
 #[derive(Debug, Clone)]
 pub struct ContentStream {
     /// Its origin.
-    pub source: Source,
+    pub source: TextSource,
     /// For a form: the entry of [`PageText::streams`] that draws it with `Do`.
     pub parent: Option<usize>,
     /// For a form: its name in the XObject resources of the parent.
@@ -150,7 +150,7 @@ pub struct ContentStream {
     /// The decoded bytes, to which the ranges of operators refer.
     pub content: Rc<[u8]>,
     /// Map from the stream's coordinates to points of the displayed page.
-    pub matrix: Matrix,
+    pub matrix: AffineMap,
 }
 
 /// Marked content with replacement text in `/ActualText`. The text must be removed together with
@@ -169,7 +169,7 @@ pub struct ReplacedText {
 
 impl PageText {
     /// Returns the Unicode text of a glyph; empty if unknown.
-    pub fn glyph_text(&self, glyph: &Glyph) -> &str {
+    pub fn glyph_text(&self, glyph: &PlacedGlyph) -> &str {
         self.text
             .get(glyph.text_start as usize..glyph.text_end as usize)
             .unwrap_or_default()

@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use crate::error::ReadError;
-use crate::geometry::Rect;
+use crate::geometry::PageRect;
 use crate::layer::{LayerChar, TextLayer};
-use crate::limits::{Limit, MAX_TAG_BYTES};
+use crate::limits::{MAX_TAG_BYTES, ReadLimit};
 use crate::page_text::PageText;
 
 /// A tag, or the start of one.
@@ -19,9 +19,9 @@ pub struct FoundTag {
     /// The glyphs that draw it, as indices into [`PageText::glyphs`], in drawing order.
     pub glyphs: Vec<usize>,
     /// Bounding box of the tag.
-    pub rect: Rect,
+    pub rect: PageRect,
     /// Bounding box of its part on its first line.
-    pub first_line: Rect,
+    pub first_line: PageRect,
 }
 
 /// Number of characters quoted from an unclosed tag.
@@ -33,7 +33,7 @@ const QUOTED_CHARS: usize = 60;
 ///
 /// # Errors
 ///
-/// [`Limit::TagText`].
+/// [`ReadLimit::TagText`].
 pub fn find_tags(page: &PageText) -> Result<Vec<FoundTag>, ReadError> {
     let layer = TextLayer::complete(page);
     let chars = layer.chars();
@@ -64,7 +64,7 @@ pub fn find_tags(page: &PageText) -> Result<Vec<FoundTag>, ReadError> {
         let body = chars.get(open.end..close.start).unwrap_or_default();
         let bytes: usize = body.iter().map(|c| c.character.len_utf8()).sum();
         if bytes > MAX_TAG_BYTES {
-            return Err(ReadError::OverLimit(Limit::TagText));
+            return Err(ReadError::OverLimit(ReadLimit::TagText));
         }
         let text: String = body.iter().map(|c| c.character).collect();
         let all = chars.get(open.start..close.end).unwrap_or_default();
@@ -113,7 +113,7 @@ fn unclosed(page: &PageText, layer: &TextLayer, open: &Range<usize>) -> FoundTag
     }
 }
 
-fn first_line(page: &PageText, layer: &TextLayer, chars: &[LayerChar]) -> Rect {
+fn first_line(page: &PageText, layer: &TextLayer, chars: &[LayerChar]) -> PageRect {
     let line = chars.first().map(|character| character.line);
     layer.bounds(
         page,

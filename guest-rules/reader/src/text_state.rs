@@ -1,13 +1,13 @@
 //! The parts of the graphics state that affect text.
 
 use crate::font::FontIndex;
-use crate::geometry::Matrix;
+use crate::geometry::AffineMap;
 
 /// State saved and restored by `q` and `Q`.
 #[derive(Debug, Clone)]
-pub(crate) struct State {
+pub(crate) struct TextState {
     /// Map from the current coordinates to points of the displayed page.
-    pub(crate) ctm: Matrix,
+    pub(crate) ctm: AffineMap,
     pub(crate) font: Option<FontIndex>,
     pub(crate) size: f64,
     pub(crate) character_spacing: f64,
@@ -18,8 +18,8 @@ pub(crate) struct State {
     pub(crate) rise: f64,
 }
 
-impl State {
-    pub(crate) fn new(ctm: Matrix) -> Self {
+impl TextState {
+    pub(crate) fn new(ctm: AffineMap) -> Self {
         Self {
             ctm,
             font: None,
@@ -36,30 +36,30 @@ impl State {
 /// The two matrices of a text object.
 #[derive(Debug, Clone)]
 pub(crate) struct TextMatrices {
-    pub(crate) text: Matrix,
-    pub(crate) line: Matrix,
+    pub(crate) text: AffineMap,
+    pub(crate) line: AffineMap,
 }
 
 impl TextMatrices {
     pub(crate) fn new() -> Self {
         Self {
-            text: Matrix::IDENTITY,
-            line: Matrix::IDENTITY,
+            text: AffineMap::IDENTITY,
+            line: AffineMap::IDENTITY,
         }
     }
 
-    pub(crate) fn set(&mut self, matrix: Matrix) {
+    pub(crate) fn set(&mut self, matrix: AffineMap) {
         self.line = matrix;
         self.text = matrix;
     }
 
     /// Applies `Td`: moves relative to the start of the current line.
     pub(crate) fn next_line(&mut self, x: f64, y: f64) {
-        self.set(Matrix::translation(x, y).then(&self.line));
+        self.set(AffineMap::translation(x, y).then(&self.line));
     }
 
     /// Moves the pen along the baseline.
     pub(crate) fn advance(&mut self, x: f64, y: f64) {
-        self.text = Matrix::translation(x, y).then(&self.text);
+        self.text = AffineMap::translation(x, y).then(&self.text);
     }
 }

@@ -18,19 +18,19 @@ const MAX_STREAM_BYTES: usize = 64 * 1024 * 1024;
 
 /// Result of checking the chain of cross-reference sections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Survey {
+pub(crate) struct XrefSurvey {
     pub(crate) is_sound: bool,
     pub(crate) is_encrypted: bool,
 }
 
-pub(crate) fn survey(data: &[u8]) -> Survey {
-    let mut walk = Walk {
+pub(crate) fn survey(data: &[u8]) -> XrefSurvey {
+    let mut walk = XrefWalk {
         data,
         listed: HashSet::new(),
         is_encrypted: false,
     };
     let is_sound = walk.follow_chain().is_some();
-    Survey {
+    XrefSurvey {
         is_sound,
         is_encrypted: walk.is_encrypted,
     }
@@ -43,18 +43,18 @@ pub fn is_encrypted(data: &[u8]) -> bool {
     survey(data).is_encrypted
 }
 
-struct Walk<'a> {
+struct XrefWalk<'a> {
     data: &'a [u8],
     /// Objects that a newer section has already listed.
     listed: HashSet<u32>,
     is_encrypted: bool,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> XrefWalk<'a> {
     /// Follows the chain of sections. Returns `None` at the first inconsistency.
     fn follow_chain(&mut self) -> Option<()> {
         let marker = rfind(self.data, b"startxref")?;
-        let mut cursor = Cursor::at(self.data, marker + b"startxref".len());
+        let mut cursor = ByteCursor::at(self.data, marker + b"startxref".len());
         let mut open = vec![usize::try_from(cursor.number()?).ok()?];
         let mut visited = HashSet::new();
         while let Some(position) = open.pop() {
@@ -76,7 +76,7 @@ impl<'a> Walk<'a> {
     }
 
     fn section(&mut self, position: usize) -> Option<Dict<'a>> {
-        let mut cursor = Cursor::at(self.data, position);
+        let mut cursor = ByteCursor::at(self.data, position);
         if cursor.keyword(b"xref") {
             self.table(cursor)
         } else {
@@ -84,7 +84,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn table(&mut self, mut cursor: Cursor<'a>) -> Option<Dict<'a>> {
+    fn table(&mut self, mut cursor: ByteCursor<'a>) -> Option<Dict<'a>> {
         while !cursor.keyword(b"trailer") {
             let first = cursor.number()?;
             let count = cursor.number()?;
@@ -105,7 +105,7 @@ impl<'a> Walk<'a> {
         Dict::from_bytes(self.data.get(cursor.position..)?)
     }
 
-    fn stream(&mut self, mut cursor: Cursor<'a>) -> Option<Dict<'a>> {
+    fn stream(&mut self, mut cursor: ByteCursor<'a>) -> Option<Dict<'a>> {
         cursor.number()?;
         cursor.number()?;
         if !cursor.keyword(b"obj") {
@@ -159,7 +159,7 @@ impl<'a> Walk<'a> {
         if !self.listed.insert(number) || offset == 0 {
             return Some(());
         }
-        let mut cursor = Cursor::at(self.data, usize::try_from(offset).ok()?);
+        let mut cursor = ByteCursor::at(self.data, usize::try_from(offset).ok()?);
         if cursor.number()? != u64::from(number) {
             return None;
         }
@@ -189,12 +189,12 @@ fn rfind(data: &[u8], needle: &[u8]) -> Option<usize> {
 }
 
 /// Lexer of the few tokens of a cross-reference table.
-struct Cursor<'a> {
+struct ByteCursor<'a> {
     data: &'a [u8],
     position: usize,
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> ByteCursor<'a> {
     fn at(data: &'a [u8], position: usize) -> Self {
         Self { data, position }
     }

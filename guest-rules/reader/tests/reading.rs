@@ -3,11 +3,17 @@
 
 mod support;
 
-use holdfast_reader::{Document, Limit, PageText, ReadError, Source, TextLayer, cut, find_tags};
+use holdfast_reader::{
+    PageText, PdfDocument, ReadError, ReadLimit, TextLayer, TextSource, cut, find_tags,
+};
 use support::{PdfBuilder, one_page};
 
 fn read(pdf: Vec<u8>) -> PageText {
-    Document::open(pdf).unwrap().text_reader().page(0).unwrap()
+    PdfDocument::open(pdf)
+        .unwrap()
+        .text_reader()
+        .page(0)
+        .unwrap()
 }
 
 fn lines(page: &PageText) -> Vec<String> {
@@ -58,7 +64,8 @@ fn text_boxes_respect_rotation_and_crop_box() {
 #[test]
 fn user_unit_scales_sizes_but_not_fractions() {
     let entries = "/MediaBox [0 0 200 100] /UserUnit 2";
-    let document = Document::open(PdfBuilder::new().page_with(entries, "", HELLO).build()).unwrap();
+    let document =
+        PdfDocument::open(PdfBuilder::new().page_with(entries, "", HELLO).build()).unwrap();
     let info = document.pages()[0];
     assert_eq!((info.width, info.height), (400.0, 200.0));
     let page = document.text_reader().page(0).unwrap();
@@ -128,7 +135,7 @@ fn form_xobjects_are_read_where_drawn_and_never_recursively() {
         .find(|operator| operator.stream != 0)
         .unwrap();
     let stream = &page.streams[inner.stream];
-    assert!(matches!(stream.source, Source::Form { .. }));
+    assert!(matches!(stream.source, TextSource::Form { .. }));
     assert_eq!(stream.parent, Some(0));
     assert_eq!(stream.name, b"X");
     assert_eq!(&stream.content[inner.range.clone()], b"(inner) Tj");
@@ -162,9 +169,9 @@ fn exponentially_nested_forms_stop_at_the_operator_limit() {
         &format!("/XObject << /X {inner} 0 R >>"),
         "/X Do",
     );
-    let document = Document::open(pdf.build()).unwrap();
+    let document = PdfDocument::open(pdf.build()).unwrap();
     let error = document.text_reader().page(0).unwrap_err();
-    assert_eq!(error, ReadError::OverLimit(Limit::Operators));
+    assert_eq!(error, ReadError::OverLimit(ReadLimit::Operators));
 }
 
 #[test]
@@ -185,9 +192,9 @@ fn deeply_nested_forms_stop_at_the_depth_limit() {
         &format!("/XObject << /X {inner} 0 R >>"),
         "/X Do",
     );
-    let document = Document::open(pdf.build()).unwrap();
+    let document = PdfDocument::open(pdf.build()).unwrap();
     let error = document.text_reader().page(0).unwrap_err();
-    assert_eq!(error, ReadError::OverLimit(Limit::FormDepth));
+    assert_eq!(error, ReadError::OverLimit(ReadLimit::FormDepth));
 }
 
 #[test]
@@ -216,7 +223,7 @@ fn visible_field_values_are_read_and_hidden_ones_skipped() {
     assert!((left - 104.0).abs() < 0.01, "{left}");
     assert!(matches!(
         page.streams[page.operators[0].stream].source,
-        Source::Appearance { .. }
+        TextSource::Appearance { .. }
     ));
 }
 
@@ -302,7 +309,7 @@ fn signed_and_certified_documents_are_recognized() {
     pdf.catalog(&format!(
         "/AcroForm << /Fields [{signed} 0 R {empty} 0 R] >> /Perms << /DocMDP {value} 0 R >>"
     ));
-    let document = Document::open(pdf.build()).unwrap();
+    let document = PdfDocument::open(pdf.build()).unwrap();
     let signatures = document.signatures();
     assert_eq!(signatures.count, 1);
     assert_eq!(signatures.certification_level, Some(1));
@@ -313,17 +320,17 @@ fn signed_and_certified_documents_are_recognized() {
 #[test]
 fn a_wrong_cross_reference_table_is_detected() {
     let good = one_page(HELLO);
-    assert!(!Document::open(good.clone()).unwrap().needs_rewrite());
+    assert!(!PdfDocument::open(good.clone()).unwrap().needs_rewrite());
     let text = String::from_utf8(good).unwrap();
     let shifted = text.replacen("%PDF-1.7\n", "%PDF-1.7\n%shift\n", 1);
     assert!(
-        Document::open(shifted.into_bytes())
+        PdfDocument::open(shifted.into_bytes())
             .unwrap()
             .needs_rewrite()
     );
     let cut_off = &text[..text.find("xref\n").unwrap()];
     assert!(
-        Document::open(cut_off.as_bytes().to_vec())
+        PdfDocument::open(cut_off.as_bytes().to_vec())
             .unwrap()
             .needs_rewrite()
     );
@@ -332,7 +339,7 @@ fn a_wrong_cross_reference_table_is_detected() {
 #[test]
 fn a_file_that_is_not_a_pdf_is_refused_with_a_reason() {
     for bytes in [&b""[..], b"hello", b"%PDF-1.7", b"%PDF-1.7\ntrailer<<>>"] {
-        let error = Document::open(bytes.to_vec()).unwrap_err();
+        let error = PdfDocument::open(bytes.to_vec()).unwrap_err();
         assert!(matches!(error, ReadError::Unreadable(_)), "{error:?}");
     }
 }
@@ -385,7 +392,7 @@ fn an_excessively_long_tag_exceeds_the_limit() {
         "x".repeat(17 * 1024)
     );
     let error = find_tags(&read(one_page(&content))).unwrap_err();
-    assert_eq!(error, ReadError::OverLimit(Limit::TagText));
+    assert_eq!(error, ReadError::OverLimit(ReadLimit::TagText));
 }
 
 /// Cuts the tags of the page content and reads the result.

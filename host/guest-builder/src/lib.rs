@@ -21,18 +21,18 @@ pub type Result<T> = std::result::Result<T, Box<dyn Error>>;
 const TARGET: &str = "wasm32-unknown-unknown";
 
 /// Package of the workspace that is compiled to a component.
-pub struct Guest {
+pub struct GuestCrate {
     /// Cargo package; also the component's name.
     pub package: &'static str,
     /// Slot, for example `rules.compliance`.
     pub slot: &'static str,
     /// Memory layout.
-    pub memory: Memory,
+    pub memory: GuestMemory,
 }
 
 /// Stack and initial memory of a guest.
 #[derive(Clone, Copy)]
-pub enum Memory {
+pub enum GuestMemory {
     /// 16 KiB of stack, 64 KiB of memory. Small because the host resets the memory after every
     /// call, which costs more than the checks themselves. Records with
     /// dozens of parties make the memory grow.
@@ -45,21 +45,21 @@ pub enum Memory {
 }
 
 /// Builder for the guests of a workspace.
-pub struct Builder {
+pub struct GuestBuilder {
     workspace: PathBuf,
     target: PathBuf,
-    toolchain: Toolchain,
+    toolchain: GuestToolchain,
 }
 
 /// Guest compiled to a component.
-pub struct Built {
+pub struct BuiltGuest {
     /// Version of the package.
     pub version: String,
     /// Bytes of the component, with its manifest as a custom section.
     pub component: Vec<u8>,
 }
 
-impl Builder {
+impl GuestBuilder {
     /// Creates a builder for the build script of a package in `workspace`; `out` is its `OUT_DIR`.
     pub fn new(workspace: PathBuf, out: &Path) -> Result<Self> {
         for folder in ["wit", "guest-rules", "plugins"] {
@@ -72,24 +72,24 @@ impl Builder {
     /// Creates a builder for any workspace, with the target folder `target`.
     pub fn at(workspace: PathBuf, target: PathBuf) -> Result<Self> {
         Ok(Self {
-            toolchain: Toolchain::find()?,
+            toolchain: GuestToolchain::find()?,
             target,
             workspace,
         })
     }
 
     /// Compiles one guest to a core module.
-    pub fn module(&self, guest: &Guest) -> Result<PathBuf> {
+    pub fn module(&self, guest: &GuestCrate) -> Result<PathBuf> {
         self.toolchain.build(&self.workspace, &self.target, guest)
     }
 
     /// Compiles one guest to a component.
-    pub fn build(&self, guest: &Guest) -> Result<Built> {
+    pub fn build(&self, guest: &GuestCrate) -> Result<BuiltGuest> {
         let version = package_version(&self.workspace, guest.package)?;
         let module = self.module(guest)?;
         let component = encode(&fs::read(&module)?, guest, &version)
             .map_err(|error| format!("{} is no component: {error:#}", guest.package))?;
-        Ok(Built { version, component })
+        Ok(BuiltGuest { version, component })
     }
 }
 
@@ -120,7 +120,7 @@ fn package_version(workspace: &Path, package: &str) -> Result<String> {
 }
 
 /// Encodes a core module as a component, with its manifest as a custom section.
-fn encode(module: &[u8], guest: &Guest, version: &str) -> Result<Vec<u8>> {
+fn encode(module: &[u8], guest: &GuestCrate, version: &str) -> Result<Vec<u8>> {
     let mut component = wit_component::ComponentEncoder::default()
         .module(module)?
         .validate(true)
@@ -156,14 +156,14 @@ fn leb128(mut value: usize) -> Vec<u8> {
 }
 
 /// Toolchain that compiles the guests.
-enum Toolchain {
+enum GuestToolchain {
     /// The toolchain in use has the target.
     Own { cargo: PathBuf },
     /// Debian's compiler and cargo with the linker of the toolchain in use.
     Debian { linker: PathBuf },
 }
 
-impl Toolchain {
+impl GuestToolchain {
     fn find() -> Result<Self> {
         println!("cargo::rerun-if-env-changed=CARGO");
         let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
@@ -191,7 +191,7 @@ impl Toolchain {
     }
 
     /// Compiles one guest and returns its core module.
-    fn build(&self, workspace: &Path, target: &Path, guest: &Guest) -> Result<PathBuf> {
+    fn build(&self, workspace: &Path, target: &Path, guest: &GuestCrate) -> Result<PathBuf> {
         let mut command = match self {
             Self::Own { cargo } => Command::new(cargo),
             Self::Debian { .. } => Command::new("/usr/bin/cargo"),
@@ -241,15 +241,15 @@ impl Toolchain {
             command.args(["-Z", "build-std=std,panic_abort"]);
         }
         command.arg("--").args(match guest.memory {
-            Memory::Rules => [
+            GuestMemory::Rules => [
                 "-Clink-arg=-zstack-size=16384",
                 "-Clink-arg=--initial-memory=65536",
             ],
-            Memory::Plugin => [
+            GuestMemory::Plugin => [
                 "-Clink-arg=-zstack-size=65536",
                 "-Clink-arg=--initial-memory=262144",
             ],
-            Memory::Documents => [
+            GuestMemory::Documents => [
                 "-Clink-arg=-zstack-size=1048576",
                 "-Clink-arg=--initial-memory=4194304",
             ],

@@ -10,29 +10,31 @@ use serde_json::json;
 use tracing::instrument::WithSubscriber as _;
 use tracing::subscriber::NoSubscriber;
 
-use super::output::Output;
+use super::output::CommandOutput;
 use super::scaffold::{self, NewComponent};
 use super::{Failure, org_id};
-use crate::components::compiler::{CompileError, Compiler};
-use crate::components::inspection::{Inspected, Reason};
-use crate::components::script::Script;
-use crate::components::{Artifact, Components};
+use crate::components::compiler::{CompileError, ComponentCompiler};
+use crate::components::inspection::{AdmissionReason, InspectedComponent};
+use crate::components::script::FarEndScript;
+use crate::components::{ComponentArtifact, ComponentRegistry};
 use crate::config::Config;
 use crate::disk;
 use crate::domain::clock::{Clock, Timestamp};
-use crate::domain::component::{Conformance, Slot};
+use crate::domain::component::{ConformanceResult, Slot};
 use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::token::random;
-use crate::files::Spool;
-use crate::service::components::shadow::{self, Shadow};
-use crate::service::components::{self, Activate, Owner, RollBack, Upload};
+use crate::files::SpoolWriter;
+use crate::service::components::shadow::{self, ReplayRequest};
+use crate::service::components::{
+    self, ActivationRequest, ComponentOwner, ComponentUpload, RollbackRequest,
+};
 use crate::service::{App, Caller, ServiceError};
 use crate::start;
 use crate::store::organizations;
 use crate::tls;
 
 #[derive(Subcommand)]
-pub enum Command {
+pub enum ComponentCommand {
     /// Create a folder with a new component that builds, and its tests.
     New(NewComponent),
     /// Convert a core module from a compiler to a component.
@@ -54,17 +56,17 @@ pub enum Command {
     /// List components, newest first.
     List {
         #[command(flatten)]
-        whose: Whose,
+        whose: OwnerArguments,
     },
     /// Show the present and past activations of every slot.
     Slots {
         #[command(flatten)]
-        whose: Whose,
+        whose: OwnerArguments,
     },
     /// Show the component ledger: all changes of components, with actor and reason.
     History {
         #[command(flatten)]
-        whose: Whose,
+        whose: OwnerArguments,
     },
     /// Activate a component in its slot. All nodes follow within two seconds.
     Activate(ActivateComponent),
@@ -83,7 +85,7 @@ pub enum Command {
 }
 
 #[derive(Args)]
-pub struct Whose {
+pub struct OwnerArguments {
     /// Organization; without it, the installation.
     #[arg(long, value_parser = org_id)]
     org: Option<OrgId>,
@@ -101,7 +103,7 @@ pub struct UploadFile {
     #[arg(long)]
     signature: Option<String>,
     #[command(flatten)]
-    whose: Whose,
+    whose: OwnerArguments,
 }
 
 #[derive(Args)]
@@ -121,7 +123,7 @@ pub struct ActivateComponent {
     #[arg(long, value_parser = time)]
     at: Option<Timestamp>,
     #[command(flatten)]
-    whose: Whose,
+    whose: OwnerArguments,
 }
 
 #[derive(Args)]
@@ -136,7 +138,7 @@ pub struct RollBackSlot {
     #[arg(long)]
     activation: Option<String>,
     #[command(flatten)]
-    whose: Whose,
+    whose: OwnerArguments,
 }
 
 fn slot(text: &str) -> Result<Slot, String> {
@@ -152,15 +154,15 @@ fn time(text: &str) -> Result<Timestamp, String> {
     Timestamp::parse(text).ok_or_else(|| "not a time, for example 2027-01-01T05:00:00Z".into())
 }
 
-impl Whose {
+impl OwnerArguments {
     /// Returns the organization, which must exist, or the installation.
-    async fn owner(&self, app: &App) -> Result<Owner, Failure> {
+    async fn owner(&self, app: &App) -> Result<ComponentOwner, Failure> {
         if let Some(org) = &self.org {
             organizations_check(app, org).await?;
         }
-        Ok(Owner {
+        Ok(ComponentOwner {
             org: self.org.clone(),
-            ..Owner::installation()
+            ..ComponentOwner::installation()
         })
     }
 }
@@ -174,18 +176,28 @@ async fn organizations_check(app: &App, org: &OrgId) -> Result<(), Failure> {
 }
 
 /// Runs a command. Exit status 1 if a component is refused.
-pub async fn run(command: Command, config: Config, output: &Output) -> Result<ExitCode, Failure> {
+pub async fn run(
+    command: ComponentCommand,
+    config: Config,
+    output: &CommandOutput,
+) -> Result<ExitCode, Failure> {
     let command = match command {
-        Command::New(new) => return scaffold::new(&new, output),
-        Command::Encode { module, component } => return encode(&module, &component, output),
-        Command::Check { file, script } => return check(&file, &script, &config, output).await,
+        ComponentCommand::New(new) => return scaffold::new(&new, output),
+        ComponentCommand::Encode { module, component } => {
+            return encode(&module, &component, output);
+        }
+        ComponentCommand::Check { file, script } => {
+            return check(&file, &script, &config, output).await;
+        }
         other => other,
     };
     let app = start::start(config).await?;
     match command {
-        Command::New(_) | Command::Encode { .. } | Command::Check { .. } => {}
-        Command::Upload(upload) => return self::upload(&app, upload, output).await,
-        Command::List { whose } => {
+        ComponentCommand::New(_)
+        | ComponentCommand::Encode { .. }
+        | ComponentCommand::Check { .. } => {}
+        ComponentCommand::Upload(upload) => return self::upload(&app, upload, output).await,
+        ComponentCommand::List { whose } => {
             let owner = whose.owner(&app).await?;
             components::keep_defaults(&app).await?;
             let (found, _) = components::list(&app, &owner, None, 1, i64::MAX).await?;
@@ -200,7 +212,7 @@ pub async fn run(command: Command, config: Config, output: &Output) -> Result<Ex
                 .collect();
             output.one(&json!(found), &lines.join("\n"));
         }
-        Command::Slots { whose } => {
+        ComponentCommand::Slots { whose } => {
             let owner = whose.owner(&app).await?;
             let slots = components::slots(&app, &app.management, &owner).await?;
             let lines: Vec<String> = slots
@@ -215,7 +227,7 @@ pub async fn run(command: Command, config: Config, output: &Output) -> Result<Ex
                 .collect();
             output.one(&json!(slots), &lines.join("\n"));
         }
-        Command::History { whose } => {
+        ComponentCommand::History { whose } => {
             let owner = whose.owner(&app).await?;
             let entries = components::history(&app, &owner).await?;
             let lines: Vec<String> = entries
@@ -229,13 +241,13 @@ pub async fn run(command: Command, config: Config, output: &Output) -> Result<Ex
                 .collect();
             output.one(&json!(entries), &lines.join("\n"));
         }
-        Command::Activate(request) => {
+        ComponentCommand::Activate(request) => {
             let owner = request.whose.owner(&app).await?;
             let config = match request.settings {
                 Some(file) => Some(serde_json::from_slice(&disk::read(&file)?)?),
                 None => None,
             };
-            let activate = Activate {
+            let activate = ActivationRequest {
                 component_id: request.component,
                 config,
                 instance: request.instance,
@@ -251,9 +263,9 @@ pub async fn run(command: Command, config: Config, output: &Output) -> Result<Ex
             );
             output.one(&json!(activation), &text);
         }
-        Command::Rollback(request) => {
+        ComponentCommand::Rollback(request) => {
             let owner = request.whose.owner(&app).await?;
-            let roll_back = RollBack {
+            let roll_back = RollbackRequest {
                 instance: request.instance,
                 reason: request.reason,
                 activation_id: request.activation,
@@ -264,7 +276,7 @@ pub async fn run(command: Command, config: Config, output: &Output) -> Result<Ex
             let text = format!("{} does not count any more", back.activation_id);
             output.one(&json!(back), &text);
         }
-        Command::Shadow {
+        ComponentCommand::Shadow {
             component,
             org,
             records,
@@ -277,7 +289,7 @@ pub async fn run(command: Command, config: Config, output: &Output) -> Result<Ex
                 bar.set_length(total);
                 bar.set_position(done);
             };
-            let request = Shadow {
+            let request = ReplayRequest {
                 records: Some(records),
             };
             let caller = Caller::system(org);
@@ -325,11 +337,15 @@ fn told(error: ServiceError) -> Failure {
     }
 }
 
-async fn upload(app: &App, upload: UploadFile, output: &Output) -> Result<ExitCode, Failure> {
+async fn upload(
+    app: &App,
+    upload: UploadFile,
+    output: &CommandOutput,
+) -> Result<ExitCode, Failure> {
     let owner = upload.whose.owner(app).await?;
-    let mut spool = Spool::new(&std::env::temp_dir()).await?;
+    let mut spool = SpoolWriter::new(&std::env::temp_dir()).await?;
     spool.write(&disk::read(&upload.file)?).await?;
-    let request = Upload {
+    let request = ComponentUpload {
         name: upload.name,
         version: upload.version,
         file: spool.finish().await?,
@@ -351,7 +367,7 @@ async fn upload(app: &App, upload: UploadFile, output: &Output) -> Result<ExitCo
     }
 }
 
-fn refused(output: &Output, reasons: &[Reason]) -> ExitCode {
+fn refused(output: &CommandOutput, reasons: &[AdmissionReason]) -> ExitCode {
     let lines: Vec<String> = reasons
         .iter()
         .map(|reason| format!("{}: {}", reason.code, reason.message))
@@ -365,7 +381,7 @@ async fn check(
     file: &Path,
     scripts: &[PathBuf],
     config: &Config,
-    output: &Output,
+    output: &CommandOutput,
 ) -> Result<ExitCode, Failure> {
     let bytes = Bytes::from(disk::read(file)?);
     let scripts = scripts
@@ -377,7 +393,7 @@ async fn check(
             let value = json!({
                 "admitted": true, "slot": inspected.slot, "imports": inspected.imports,
                 "conformance": conformance,
-                "script_calls": scripts.iter().map(Script::calls).sum::<usize>(),
+                "script_calls": scripts.iter().map(FarEndScript::calls).sum::<usize>(),
             });
             let fuel = match conformance.fuel {
                 Some(fuel) => format!("{fuel} units of fuel, "),
@@ -408,12 +424,12 @@ async fn check(
 /// Runs the checks of an upload in a temporary folder, and stores nothing.
 async fn examined(
     bytes: Bytes,
-    scripts: &[Script],
+    scripts: &[FarEndScript],
     config: &Config,
-) -> Result<Result<(Inspected, Conformance), Vec<Reason>>, Failure> {
+) -> Result<Result<(InspectedComponent, ConformanceResult), Vec<AdmissionReason>>, Failure> {
     tls::use_one();
     let settings = &config.components;
-    let compiler = Compiler::new(settings.compiler.clone(), settings.compile_limit);
+    let compiler = ComponentCompiler::new(settings.compiler.clone(), settings.compile_limit);
     let (inspected, native) = match compiler.compile(bytes.clone()).await {
         Ok(compiled) => compiled,
         Err(CompileError::Refused(reasons)) => return Ok(Err(reasons)),
@@ -422,13 +438,13 @@ async fn examined(
     let cache = tempfile::tempdir()?;
     let answer = async {
         let limits = settings.limits()?;
-        let components = Components::load(
+        let components = ComponentRegistry::load(
             cache.path().into(),
             random::<32>(),
             limits,
             Clock::default(),
         )?;
-        let artifact = Artifact::uploaded(inspected.slot, "candidate", "0.0.0", bytes);
+        let artifact = ComponentArtifact::uploaded(inspected.slot, "candidate", "0.0.0", bytes);
         components
             .keep_native(artifact.slot, &artifact.identity, native)
             .await?;
@@ -453,13 +469,14 @@ async fn examined(
     Ok(answer.await?.map(|conformance| (inspected, conformance)))
 }
 
-fn read_script(file: &Path) -> Result<Script, Failure> {
+fn read_script(file: &Path) -> Result<FarEndScript, Failure> {
     let text = std::fs::read_to_string(file)?;
-    Script::parse(&text).map_err(|why| format!("{} is no script: {why}", file.display()).into())
+    FarEndScript::parse(&text)
+        .map_err(|why| format!("{} is no script: {why}", file.display()).into())
 }
 
 /// Converts a core module to a component, like `wasm-tools component new`.
-fn encode(module: &Path, component: &Path, output: &Output) -> Result<ExitCode, Failure> {
+fn encode(module: &Path, component: &Path, output: &CommandOutput) -> Result<ExitCode, Failure> {
     let bytes = wit_component::ComponentEncoder::default()
         .module(&disk::read(module)?)
         .and_then(|encoder| encoder.validate(true).encode())
@@ -479,13 +496,17 @@ fn encode(module: &Path, component: &Path, output: &Output) -> Result<ExitCode, 
 }
 
 #[derive(Args)]
-pub struct Replay {
+pub struct ReplayArguments {
     /// Id of the envelope.
     envelope: String,
 }
 
 /// Repeats all decisions of rules about an envelope.
-pub async fn replay(replay: Replay, config: Config, output: &Output) -> Result<ExitCode, Failure> {
+pub async fn replay(
+    replay: ReplayArguments,
+    config: Config,
+    output: &CommandOutput,
+) -> Result<ExitCode, Failure> {
     let id = EnvelopeId::parse(&replay.envelope).ok_or("not an envelope's id (env_…)")?;
     let app = start::start(config).await?;
     let mut connection = app.store.read().await?;

@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use serde_json::{Value, json};
 
-use super::output::Output;
+use super::output::CommandOutput;
 use super::{Failure, org_id, organizations};
 use crate::config::Config;
 use crate::domain::clock::Clock;
@@ -12,13 +12,13 @@ use crate::domain::organization::{ApiKeyRecord, Scope};
 use crate::domain::token::ApiKey;
 use crate::service::access::credentials;
 use crate::start;
-use crate::store::{Store, StoreError, Tx, api_keys};
+use crate::store::{Store, StoreError, WriteTransaction, api_keys};
 
 /// Default rate limit of a key in requests per minute.
 const DEFAULT_RPM: i64 = 100;
 
 #[derive(Subcommand)]
-pub enum Command {
+pub enum KeyCommand {
     /// Create a key. It is shown only once.
     Create {
         #[arg(long, value_parser = org_id)]
@@ -61,10 +61,14 @@ pub enum Command {
     },
 }
 
-pub async fn run(command: Command, config: &Config, output: &Output) -> Result<(), Failure> {
+pub async fn run(
+    command: KeyCommand,
+    config: &Config,
+    output: &CommandOutput,
+) -> Result<(), Failure> {
     let store = start::open_store(config).await?;
     match command {
-        Command::Create {
+        KeyCommand::Create {
             org,
             scopes,
             rpm,
@@ -90,7 +94,7 @@ pub async fn run(command: Command, config: &Config, output: &Output) -> Result<(
             tx.commit().await?;
             show(output, &record, Some(&key));
         }
-        Command::Rotate { key: id } => {
+        KeyCommand::Rotate { key: id } => {
             let record = existing(&store, &id).await?;
             let key = ApiKey::generate();
             let mut tx = store.begin().await?;
@@ -99,7 +103,7 @@ pub async fn run(command: Command, config: &Config, output: &Output) -> Result<(
             tx.commit().await?;
             show(output, &record, Some(&key));
         }
-        Command::Update {
+        KeyCommand::Update {
             key: id,
             scopes,
             rpm,
@@ -113,7 +117,7 @@ pub async fn run(command: Command, config: &Config, output: &Output) -> Result<(
             tx.commit().await?;
             show(output, &record, None);
         }
-        Command::Deactivate { key: id } => {
+        KeyCommand::Deactivate { key: id } => {
             let mut record = existing(&store, &id).await?;
             let mut tx = store.begin().await?;
             api_keys::deactivate(&mut tx, &id).await?;
@@ -122,7 +126,7 @@ pub async fn run(command: Command, config: &Config, output: &Output) -> Result<(
             tx.commit().await?;
             show(output, &record, None);
         }
-        Command::List { org } => {
+        KeyCommand::List { org } => {
             organizations::existing(&store, &org).await?;
             let mut connection = store.read().await?;
             let records = api_keys::list(&mut connection, &org).await?;
@@ -135,7 +139,11 @@ pub async fn run(command: Command, config: &Config, output: &Output) -> Result<(
 }
 
 /// Records an action on a key, with the key's resulting permissions.
-async fn audit(tx: &mut Tx, record: &ApiKeyRecord, action: &str) -> Result<(), StoreError> {
+async fn audit(
+    tx: &mut WriteTransaction,
+    record: &ApiKeyRecord,
+    action: &str,
+) -> Result<(), StoreError> {
     let mut details = view(record, None);
     if let Value::Object(members) = &mut details {
         members.remove("org_id");
@@ -157,7 +165,7 @@ async fn existing(store: &Store, id: &KeyId) -> Result<ApiKeyRecord, Failure> {
     found.ok_or_else(|| format!("there is no key {id}").into())
 }
 
-fn show(output: &Output, record: &ApiKeyRecord, key: Option<&ApiKey>) {
+fn show(output: &CommandOutput, record: &ApiKeyRecord, key: Option<&ApiKey>) {
     let view = view(record, key);
     match key {
         Some(key) => {

@@ -10,7 +10,7 @@ use serde_json::json;
 use url::Url;
 
 use super::Failure;
-use super::output::Output;
+use super::output::CommandOutput;
 use crate::domain::checkpoint::{Checkpoint, VerifierKey};
 use crate::domain::merkle::{self, Hash};
 use crate::domain::succession::BelievedKeys;
@@ -21,13 +21,13 @@ use crate::tls;
 const ANSWER_LIMIT: usize = 1024 * 1024;
 
 #[derive(Subcommand)]
-pub enum Command {
+pub enum LedgerCommand {
     /// Fetch the head of a log, and check that it extends the last one seen.
-    Monitor(Monitor),
+    Monitor(LogMonitor),
 }
 
 #[derive(Args)]
-pub struct Monitor {
+pub struct LogMonitor {
     /// Base URL of the log, for example https://vault.example/api/v2.
     #[arg(long)]
     url: Url,
@@ -44,16 +44,16 @@ pub struct Monitor {
 }
 
 /// Result of checking the head of a log.
-enum Look {
+enum MonitorVisit {
     First,
     Same,
     Grown { from: u64 },
 }
 
 /// Runs a command.
-pub async fn run(command: Command, output: &Output) -> Result<ExitCode, Failure> {
+pub async fn run(command: LedgerCommand, output: &CommandOutput) -> Result<ExitCode, Failure> {
     tls::use_one();
-    let Command::Monitor(monitor) = command;
+    let LedgerCommand::Monitor(monitor) = command;
     let http = reqwest::Client::builder()
         .timeout(Duration::from_secs(30))
         .build()?;
@@ -69,9 +69,9 @@ pub async fn run(command: Command, output: &Output) -> Result<ExitCode, Failure>
             (Err(error), _) => return Err(error),
         };
         let text = match look {
-            Look::First => format!("first seen at {} entries", head.size),
-            Look::Same => format!("still at {} entries", head.size),
-            Look::Grown { from } => {
+            MonitorVisit::First => format!("first seen at {} entries", head.size),
+            MonitorVisit::Same => format!("still at {} entries", head.size),
+            MonitorVisit::Grown { from } => {
                 format!("grown from {from} to {} entries, consistently", head.size)
             }
         };
@@ -89,8 +89,8 @@ pub async fn run(command: Command, output: &Output) -> Result<ExitCode, Failure>
     }
 }
 
-impl Monitor {
-    async fn look(&self, http: &reqwest::Client) -> Result<(Checkpoint, Look), Failure> {
+impl LogMonitor {
+    async fn look(&self, http: &reqwest::Client) -> Result<(Checkpoint, MonitorVisit), Failure> {
         let seen = match std::fs::read(&self.state) {
             Ok(text) => Some(serde_json::from_slice::<LogHead>(&text)?),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
@@ -98,7 +98,7 @@ impl Monitor {
         };
         let since = seen.as_ref().map(|seen| seen.tree_size);
         let text = self.ask(http, since).await?;
-        let mut head: LogHead = serde_json::from_slice::<Answer>(&text)?.data;
+        let mut head: LogHead = serde_json::from_slice::<HeadAnswer>(&text)?.data;
         let key = match (&self.key, &seen) {
             (Some(key), _) => key,
             (None, Some(seen)) => &seen.public_key,
@@ -108,14 +108,14 @@ impl Monitor {
         let keys = BelievedKeys::new(key, &head.successions);
         let (checkpoint, key) = keys.open(&head.checkpoint)?;
         let look = match &seen {
-            None => Look::First,
+            None => MonitorVisit::First,
             Some(seen) => {
                 let (seen, _) = keys.open(&seen.checkpoint)?;
                 follows(&seen, &checkpoint, &head)?;
                 if seen == checkpoint {
-                    Look::Same
+                    MonitorVisit::Same
                 } else {
-                    Look::Grown { from: seen.size }
+                    MonitorVisit::Grown { from: seen.size }
                 }
             }
         };
@@ -155,7 +155,7 @@ impl Monitor {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct HeadAnswer {
     data: LogHead,
 }
 

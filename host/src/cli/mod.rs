@@ -27,21 +27,21 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _};
 
-use crate::backup::{self, Manifest};
+use crate::backup::{self, BackupManifest};
 use crate::components::compiler::{self, COMMAND as COMPILE};
 use crate::config::{self, Config, LogFormat, parse_duration};
 use crate::domain::id::OrgId;
 use crate::domain::organization::Role;
 use crate::service::vault::log;
 use crate::start;
-use crate::traces::Exporter;
+use crate::traces::TraceExporter;
 use crate::{doctor, server};
-use output::Output;
+use output::CommandOutput;
 
 /// Electronic signatures, tamper-evident authoritative copies, and their proof.
 #[derive(Parser)]
 #[command(name = "holdfast", version)]
-struct Cli {
+struct CommandLine {
     /// Settings file (TOML).
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -49,41 +49,41 @@ struct Cli {
     #[arg(long, global = true)]
     json: bool,
     #[command(subcommand)]
-    command: Command,
+    command: CliCommand,
 }
 
 #[derive(Subcommand)]
-enum Command {
+enum CliCommand {
     /// Serve HTTP and run background jobs.
     Serve,
     /// Migrate the database schema.
     Migrate,
     /// Manage organizations and their settings.
     #[command(subcommand)]
-    Org(organizations::Command),
+    Org(organizations::OrganizationCommand),
     /// Manage API keys.
     #[command(subcommand)]
-    Key(keys::Command),
+    Key(keys::KeyCommand),
     /// Manage web-app bearer tokens.
     #[command(subcommand)]
-    Token(tokens::Command),
+    Token(tokens::TokenCommand),
     /// Rotate the keys of this installation.
     #[command(subcommand)]
-    Keys(rotation::Command),
+    Keys(rotation::KeyRotationCommand),
     /// Verify a released bundle (folder or zip), or an envelope of this installation.
-    Verify(verify::Verify),
+    Verify(verify::VerifyTarget),
     /// Check the contents of the vault.
     #[command(subcommand)]
-    Vault(vault::Command),
+    Vault(vault::VaultCommand),
     /// Monitor the log of all custody ledgers from outside.
     #[command(subcommand)]
-    Ledger(ledger::Command),
+    Ledger(ledger::LedgerCommand),
     /// Manage components: check, admit, activate, roll back.
     #[command(subcommand)]
-    Component(component::Command),
+    Component(component::ComponentCommand),
     /// Repeat all decisions of rules about an envelope, with exactly the components
     /// that decided.
-    Replay(component::Replay),
+    Replay(component::ReplayArguments),
     /// Back up the data folder, whether its server runs or not.
     Backup {
         /// A folder that is empty or does not exist yet.
@@ -96,7 +96,7 @@ enum Command {
     },
     /// Show billed usage.
     #[command(subcommand)]
-    Usage(usage::Command),
+    Usage(usage::UsageCommand),
     /// List every setting with its default and meaning.
     Settings,
     /// Check each dependency.
@@ -115,8 +115,8 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Runs the command line and returns the exit status.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
-    if let Command::Compile { confinement } = cli.command {
+    let cli = CommandLine::parse();
+    if let CliCommand::Compile { confinement } = cli.command {
         let done = match confinement {
             true => compiler::show_confinement(),
             false => compiler::run_child(),
@@ -128,9 +128,9 @@ pub fn main() -> ExitCode {
     }
     // Keys, documents and the database are readable by this user only, even with a laxer umask.
     rustix::process::umask(Mode::from_raw_mode(0o077));
-    let output = Output::new(cli.json);
+    let output = CommandOutput::new(cli.json);
     // Runs without loading the settings, because it helps to repair invalid ones.
-    if let Command::Settings = cli.command {
+    if let CliCommand::Settings = cli.command {
         let settings = json!(config::settings());
         output.one(&settings, config::reference().trim_end());
         return ExitCode::SUCCESS;
@@ -143,7 +143,7 @@ pub fn main() -> ExitCode {
                 .build()?;
             let _log = {
                 let _runtime = runtime.enter();
-                start_logging(&config, matches!(cli.command, Command::Serve))?
+                start_logging(&config, matches!(cli.command, CliCommand::Serve))?
             };
             runtime.block_on(run(cli.command, config, &output))
         });
@@ -156,9 +156,13 @@ pub fn main() -> ExitCode {
     }
 }
 
-async fn run(command: Command, config: Config, output: &Output) -> Result<ExitCode, Failure> {
+async fn run(
+    command: CliCommand,
+    config: Config,
+    output: &CommandOutput,
+) -> Result<ExitCode, Failure> {
     match command {
-        Command::Serve => {
+        CliCommand::Serve => {
             config.check_exposure()?;
             if !config.is_production() {
                 tracing::warn!(
@@ -171,35 +175,35 @@ async fn run(command: Command, config: Config, output: &Output) -> Result<ExitCo
             let app = start::start(config).await?;
             server::serve(app, termination()).await?;
         }
-        Command::Migrate => {
+        CliCommand::Migrate => {
             start::open_store(&config).await?;
             output.one(&json!({ "migrated": true }), "the schema is up to date");
         }
-        Command::Org(command) => organizations::run(command, &config, output).await?,
-        Command::Key(command) => keys::run(command, &config, output).await?,
-        Command::Token(command) => tokens::run(command, &config, output).await?,
-        Command::Keys(command) => rotation::run(command, &config, output).await?,
-        Command::Verify(verify) => return verify::run(verify, config, output).await,
-        Command::Vault(command) => return vault::run(command, config, output).await,
-        Command::Ledger(command) => return ledger::run(command, output).await,
-        Command::Component(command) => return component::run(command, config, output).await,
-        Command::Replay(replay) => return component::replay(replay, config, output).await,
-        Command::Backup { to } => {
+        CliCommand::Org(command) => organizations::run(command, &config, output).await?,
+        CliCommand::Key(command) => keys::run(command, &config, output).await?,
+        CliCommand::Token(command) => tokens::run(command, &config, output).await?,
+        CliCommand::Keys(command) => rotation::run(command, &config, output).await?,
+        CliCommand::Verify(verify) => return verify::run(verify, config, output).await,
+        CliCommand::Vault(command) => return vault::run(command, config, output).await,
+        CliCommand::Ledger(command) => return ledger::run(command, output).await,
+        CliCommand::Component(command) => return component::run(command, config, output).await,
+        CliCommand::Replay(replay) => return component::replay(replay, config, output).await,
+        CliCommand::Backup { to } => {
             let manifest = backup::back_up(&config, &to).await?;
             backed_up(output, &manifest, "backed up");
         }
-        Command::Restore { from } => {
+        CliCommand::Restore { from } => {
             let manifest = backup::restore(&config, &from)?;
             backed_up(output, &manifest, "restored");
         }
-        Command::Usage(command) => usage::run(command, &config, output).await?,
-        Command::Doctor => return look(config, output).await,
-        Command::Compile { .. } | Command::Settings => {}
+        CliCommand::Usage(command) => usage::run(command, &config, output).await?,
+        CliCommand::Doctor => return look(config, output).await,
+        CliCommand::Compile { .. } | CliCommand::Settings => {}
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn backed_up(output: &Output, manifest: &Manifest, done: &str) {
+fn backed_up(output: &CommandOutput, manifest: &BackupManifest, done: &str) {
     let files = manifest.files.len();
     let bytes: u64 = manifest.files.values().map(|file| file.size).sum();
     let at = manifest.created_at;
@@ -210,7 +214,7 @@ fn backed_up(output: &Output, manifest: &Manifest, done: &str) {
     );
 }
 
-async fn look(config: Config, output: &Output) -> Result<ExitCode, Failure> {
+async fn look(config: Config, output: &CommandOutput) -> Result<ExitCode, Failure> {
     let app = start::start(config).await?;
     let components = app.components.clone();
     tokio::task::spawn_blocking(move || components.load_documents()).await?;
@@ -243,7 +247,7 @@ async fn look(config: Config, output: &Output) -> Result<ExitCode, Failure> {
 fn start_logging(
     config: &Config,
     serving: bool,
-) -> Result<(Option<Exporter>, WorkerGuard), Failure> {
+) -> Result<(Option<TraceExporter>, WorkerGuard), Failure> {
     let filter = if serving {
         config.log.filter.as_str()
     } else {
@@ -258,11 +262,11 @@ fn start_logging(
         LogFormat::Json => lines.json().boxed(),
     };
     let exporter = match serving {
-        true => Exporter::start(&config.traces)?,
+        true => TraceExporter::start(&config.traces)?,
         false => None,
     };
     tracing_subscriber::registry()
-        .with(exporter.as_ref().map(Exporter::layer))
+        .with(exporter.as_ref().map(TraceExporter::layer))
         .with(lines.with_filter(EnvFilter::new(filter)))
         .init();
     Ok((exporter, guard))

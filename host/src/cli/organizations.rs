@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use clap::{ArgGroup, Args, Subcommand};
 use serde_json::{Map, Value, json};
 
-use super::output::Output;
+use super::output::CommandOutput;
 use super::{Failure, org_id};
 use crate::config::Config;
-use crate::domain::brand::{Brand, Color, Logo};
+use crate::domain::brand::{BrandColor, BrandLogo, OrganizationBrand};
 use crate::domain::clock::Clock;
 use crate::domain::id::OrgId;
 use crate::domain::ledger::LedgerEntry;
@@ -18,7 +18,7 @@ use crate::start;
 use crate::store::{Store, organizations};
 
 #[derive(Subcommand)]
-pub enum Command {
+pub enum OrganizationCommand {
     /// Create an organization.
     Create {
         #[arg(long, value_parser = one_line)]
@@ -57,7 +57,7 @@ pub struct ChangeBrand {
     name: Option<String>,
     /// Colour of buttons and lines, as #rrggbb.
     #[arg(long, value_parser = color)]
-    color: Option<Color>,
+    color: Option<BrandColor>,
     /// A PNG or JPEG of at most 64 KiB.
     #[arg(long, value_name = "FILE")]
     logo: Option<PathBuf>,
@@ -66,10 +66,14 @@ pub struct ChangeBrand {
     clear: bool,
 }
 
-pub async fn run(command: Command, config: &Config, output: &Output) -> Result<(), Failure> {
+pub async fn run(
+    command: OrganizationCommand,
+    config: &Config,
+    output: &CommandOutput,
+) -> Result<(), Failure> {
     let store = start::open_store(config).await?;
     match command {
-        Command::Create { name } => {
+        OrganizationCommand::Create { name } => {
             let organization = Organization {
                 id: OrgId::new(),
                 name,
@@ -81,7 +85,7 @@ pub async fn run(command: Command, config: &Config, output: &Output) -> Result<(
             tx.commit().await?;
             output.one(&view(&organization), organization.id.as_str());
         }
-        Command::List => {
+        OrganizationCommand::List => {
             let mut connection = store.read().await?;
             let found = organizations::list(&mut connection).await?;
             let lines: Vec<String> = found
@@ -93,7 +97,7 @@ pub async fn run(command: Command, config: &Config, output: &Output) -> Result<(
                 &lines.join("\n"),
             );
         }
-        Command::Set { org, settings } => {
+        OrganizationCommand::Set { org, settings } => {
             let mut organization = existing(&store, &org).await?;
             organization.settings = changed(&organization.settings, &settings)?;
             let mut tx = store.begin().await?;
@@ -101,7 +105,7 @@ pub async fn run(command: Command, config: &Config, output: &Output) -> Result<(
             tx.commit().await?;
             output.one(&view(&organization), "changed");
         }
-        Command::Audit { org } => {
+        OrganizationCommand::Audit { org } => {
             existing(&store, &org).await?;
             let mut connection = store.read().await?;
             let entries = credentials::history(&mut connection, Some(&org)).await?;
@@ -110,7 +114,7 @@ pub async fn run(command: Command, config: &Config, output: &Output) -> Result<(
             let lines: Vec<String> = entries.iter().map(line).collect();
             output.one(&serde_json::to_value(&entries)?, &lines.join("\n"));
         }
-        Command::Brand(change) => {
+        OrganizationCommand::Brand(change) => {
             let mut organization = existing(&store, &change.org).await?;
             organization.settings.brand = rebranded(organization.settings.brand, &change)?;
             let mut tx = store.begin().await?;
@@ -123,26 +127,26 @@ pub async fn run(command: Command, config: &Config, output: &Output) -> Result<(
 }
 
 /// Applies a change to a brand. Options that are not given keep their value.
-fn rebranded(brand: Brand, change: &ChangeBrand) -> Result<Brand, Failure> {
+fn rebranded(brand: OrganizationBrand, change: &ChangeBrand) -> Result<OrganizationBrand, Failure> {
     if change.clear {
-        return Ok(Brand::default());
+        return Ok(OrganizationBrand::default());
     }
     let logo = change.logo.as_deref().map(read_logo).transpose()?;
-    Ok(Brand {
+    Ok(OrganizationBrand {
         name: change.name.clone().or(brand.name),
         color: change.color.clone().or(brand.color),
         logo: logo.or(brand.logo),
     })
 }
 
-fn read_logo(file: &Path) -> Result<Logo, Failure> {
+fn read_logo(file: &Path) -> Result<BrandLogo, Failure> {
     let named = |error: String| Failure::from(format!("{}: {error}", file.display()));
     let bytes = std::fs::read(file).map_err(|error| named(error.to_string()))?;
-    Logo::new(bytes).map_err(named)
+    BrandLogo::new(bytes).map_err(named)
 }
 
-fn color(text: &str) -> Result<Color, String> {
-    Color::try_from(text.to_owned())
+fn color(text: &str) -> Result<BrandColor, String> {
+    BrandColor::try_from(text.to_owned())
 }
 
 fn one_line(text: &str) -> Result<String, String> {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 /// Output format of a command.
-pub struct Output {
+pub struct CommandOutput {
     json: bool,
 }
 
@@ -12,7 +12,7 @@ pub struct Output {
     clippy::print_stderr,
     reason = "this is what prints"
 )]
-impl Output {
+impl CommandOutput {
     pub fn new(json: bool) -> Self {
         Self { json }
     }

@@ -4,19 +4,19 @@ use clap::Subcommand;
 use serde_json::json;
 
 use super::Failure;
-use super::output::Output;
+use super::output::CommandOutput;
 use crate::config::Config;
 use crate::domain::checkpoint::CheckpointSigner;
 use crate::domain::clock::Clock;
-use crate::domain::succession::Succession;
+use crate::domain::succession::KeySuccession;
 use crate::keys;
 use crate::service::access::credentials;
-use crate::service::signing::resealing;
+use crate::service::signing::reencryption;
 use crate::start;
 use crate::store::log;
 
 #[derive(Subcommand)]
-pub enum Command {
+pub enum KeyRotationCommand {
     /// Create the next master key, which nodes can read from their next start on. Needed
     /// before a rotation if several nodes restart one after the other.
     Prepare,
@@ -32,22 +32,26 @@ pub enum Command {
     Reseal,
 }
 
-pub async fn run(command: Command, config: &Config, output: &Output) -> Result<(), Failure> {
+pub async fn run(
+    command: KeyRotationCommand,
+    config: &Config,
+    output: &CommandOutput,
+) -> Result<(), Failure> {
     match command {
-        Command::Prepare => {
+        KeyRotationCommand::Prepare => {
             keys::prepare(&config.data_dir)?;
             let text = "the next master key is prepared: give keys/master.next.key to every \
                         node and restart them, then rotate";
             output.one(&json!({ "prepared": true }), text);
         }
-        Command::Rotate { log: false } => rotate(config, output).await?,
-        Command::Rotate { log: true } => rotate_log(config, output).await?,
-        Command::Reseal => {
+        KeyRotationCommand::Rotate { log: false } => rotate(config, output).await?,
+        KeyRotationCommand::Rotate { log: true } => rotate_log(config, output).await?,
+        KeyRotationCommand::Reseal => {
             let store = start::open_store(config).await?;
-            let sealer = start::keys(config)?
-                .sealer()
+            let cipher = start::keys(config)?
+                .cipher()
                 .ok_or("the keys cannot be used")?;
-            let resealed = resealing::reseal(&store, &sealer).await?;
+            let resealed = reencryption::reencrypt(&store, &cipher).await?;
             let text = format!("{resealed} secrets were sealed with the current key");
             output.one(&json!({ "resealed": resealed }), &text);
         }
@@ -55,12 +59,12 @@ pub async fn run(command: Command, config: &Config, output: &Output) -> Result<(
     Ok(())
 }
 
-async fn rotate(config: &Config, output: &Output) -> Result<(), Failure> {
+async fn rotate(config: &Config, output: &CommandOutput) -> Result<(), Failure> {
     let store = start::open_store(config).await?;
-    let sealer = start::keys(config)?
-        .sealer()
+    let cipher = start::keys(config)?
+        .cipher()
         .ok_or("the keys cannot be used")?;
-    let older = resealing::count(&store, &sealer).await?;
+    let older = reencryption::count(&store, &cipher).await?;
     if older > 0 {
         return Err(format!(
             "{older} secrets are sealed with the previous master key, which this rotation \
@@ -80,7 +84,7 @@ async fn rotate(config: &Config, output: &Output) -> Result<(), Failure> {
 
 /// Replaces the log's key. Both keys sign the succession, which is published with the log's head.
 /// The next run finishes an interrupted one.
-async fn rotate_log(config: &Config, output: &Output) -> Result<(), Failure> {
+async fn rotate_log(config: &Config, output: &CommandOutput) -> Result<(), Failure> {
     let store = start::open_store(config).await?;
     let old = start::keys(config)?;
     let next = keys::prepare_log(&config.data_dir)?;
@@ -95,12 +99,12 @@ async fn rotate_log(config: &Config, output: &Output) -> Result<(), Failure> {
         let (before, after) = (old.verifier(&head.origin), new.verifier(&head.origin));
         let known = log::successions(&mut tx).await?;
         let recorded = known.iter().any(|note| {
-            Succession::open(note).is_ok_and(|succession| succession.new_key() == &after)
+            KeySuccession::open(note).is_ok_and(|succession| succession.new_key() == &after)
         });
         if !recorded {
             let current = known
                 .last()
-                .and_then(|note| Succession::open(note).ok())
+                .and_then(|note| KeySuccession::open(note).ok())
                 .map_or(head.public_key.clone(), |last| {
                     Some(last.new_key().to_string())
                 });
@@ -109,7 +113,7 @@ async fn rotate_log(config: &Config, output: &Output) -> Result<(), Failure> {
                     "the log is signed with another key than this node's keys/log.key".into(),
                 );
             }
-            let note = Succession::sign(&old, &new, &head.origin, head.size);
+            let note = KeySuccession::sign(&old, &new, &head.origin, head.size);
             log::add_succession(&mut tx, &note, now).await?;
             let details = json!({ "old": before.to_string(), "new": after.to_string() });
             credentials::record(&mut tx, None, "log_key.rotated", details, now).await?;

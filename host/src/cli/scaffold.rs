@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use super::Failure;
-use super::output::Output;
+use super::output::CommandOutput;
 use crate::components::worlds;
 use crate::domain::component::Slot;
 
@@ -17,22 +17,22 @@ use crate::domain::component::Slot;
 pub struct NewComponent {
     /// World of the component.
     #[arg(long, value_enum)]
-    world: World,
+    world: PluginWorld,
     /// Programming language.
     #[arg(long, value_enum)]
-    lang: Language,
+    lang: PluginLanguage,
     /// A folder that does not exist yet. Its name becomes the component's.
     folder: PathBuf,
 }
 
 /// World with an example.
 #[derive(Clone, Copy, ValueEnum)]
-enum World {
+enum PluginWorld {
     SigningProvider,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Language {
+enum PluginLanguage {
     Rust,
     Js,
     Python,
@@ -55,7 +55,7 @@ const FAR_END: File = (
     include_str!("../../../plugins/examples/far-end.json"),
 );
 
-impl Language {
+impl PluginLanguage {
     fn files(self) -> &'static [File] {
         match self {
             Self::Rust => example!(
@@ -93,7 +93,7 @@ impl Language {
 ///
 /// # Errors
 /// The folder exists, or its name is no valid name of a component.
-pub fn new(new: &NewComponent, output: &Output) -> Result<ExitCode, Failure> {
+pub fn new(new: &NewComponent, output: &CommandOutput) -> Result<ExitCode, Failure> {
     let folder = &new.folder;
     let name = folder
         .file_name()
@@ -104,7 +104,7 @@ pub fn new(new: &NewComponent, output: &Output) -> Result<ExitCode, Failure> {
         return Err(format!("{} is there already", folder.display()).into());
     }
     let slot = match new.world {
-        World::SigningProvider => Slot::Signing,
+        PluginWorld::SigningProvider => Slot::Signing,
     };
     let named = |text: &str| {
         text.replace(EXAMPLE, name)

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::output::Output;
+use super::output::CommandOutput;
 use super::{Failure, duration, org_id, organizations, role};
 use crate::config::Config;
 use crate::domain::clock::{Clock, Timestamp};
@@ -20,9 +20,9 @@ use crate::store::{Store, tokens};
 const ISSUED: &str = "token.issued";
 
 #[derive(Subcommand)]
-pub enum Command {
+pub enum TokenCommand {
     /// Issue a bearer token for a web-app user.
-    Issue(Issue),
+    Issue(IssueToken),
     /// Revoke a token on all nodes. The next request with it is refused.
     Revoke {
         /// The token, or its id (tok_…) together with --org.
@@ -38,7 +38,7 @@ pub enum Command {
 }
 
 #[derive(Args)]
-pub struct Issue {
+pub struct IssueToken {
     #[arg(long, value_parser = org_id)]
     org: OrgId,
     #[arg(long)]
@@ -51,13 +51,19 @@ pub struct Issue {
     ttl: Duration,
 }
 
-pub async fn run(command: Command, config: &Config, output: &Output) -> Result<(), Failure> {
+pub async fn run(
+    command: TokenCommand,
+    config: &Config,
+    output: &CommandOutput,
+) -> Result<(), Failure> {
     let store = start::open_store(config).await?;
     let now = Clock::ahead_by(config.clock_offset.unwrap_or_default()).now();
     match command {
-        Command::Issue(request) => issue(&store, config, output, &request, now).await,
-        Command::Revoke { token, org } => revoke(&store, config, output, &token, org, now).await,
-        Command::List { org } => {
+        TokenCommand::Issue(request) => issue(&store, config, output, &request, now).await,
+        TokenCommand::Revoke { token, org } => {
+            revoke(&store, config, output, &token, org, now).await
+        }
+        TokenCommand::List { org } => {
             organizations::existing(&store, &org).await?;
             let listed = unended(&store, &org, now).await?;
             let lines: Vec<String> = listed.iter().map(line).collect();
@@ -70,8 +76,8 @@ pub async fn run(command: Command, config: &Config, output: &Output) -> Result<(
 async fn issue(
     store: &Store,
     config: &Config,
-    output: &Output,
-    request: &Issue,
+    output: &CommandOutput,
+    request: &IssueToken,
     now: Timestamp,
 ) -> Result<(), Failure> {
     organizations::existing(store, &request.org).await?;
@@ -107,7 +113,7 @@ async fn issue(
 async fn revoke(
     store: &Store,
     config: &Config,
-    output: &Output,
+    output: &CommandOutput,
     token: &str,
     org: Option<OrgId>,
     now: Timestamp,

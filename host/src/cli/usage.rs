@@ -7,23 +7,23 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
-use super::output::Output;
+use super::output::CommandOutput;
 use super::{Failure, org_id};
 use crate::config::Config;
 use crate::domain::clock::Timestamp;
 use crate::domain::id::OrgId;
 use crate::domain::identity::KbaStatus;
 use crate::start;
-use crate::store::kba::{self, Usage};
+use crate::store::kba::{self, KbaUsage};
 
 #[derive(Subcommand)]
-pub enum Command {
+pub enum UsageCommand {
     /// Show the identity question sessions of a calendar month, by organization.
-    Kba(Kba),
+    Kba(KbaUsageArguments),
 }
 
 #[derive(Args)]
-pub struct Kba {
+pub struct KbaUsageArguments {
     /// Calendar month in UTC, for example 2026-11.
     #[arg(long, value_parser = month)]
     month: Date,
@@ -39,14 +39,18 @@ fn month(text: &str) -> Result<Date, String> {
     first.ok_or_else(|| format!("{text} is no month; write it as 2026-11"))
 }
 
-pub async fn run(command: Command, config: &Config, output: &Output) -> Result<(), Failure> {
-    let Command::Kba(wanted) = command;
+pub async fn run(
+    command: UsageCommand,
+    config: &Config,
+    output: &CommandOutput,
+) -> Result<(), Failure> {
+    let UsageCommand::Kba(wanted) = command;
     let store = start::open_store(config).await?;
     let (from, to) = (begins(wanted.month)?, begins(next(wanted.month)?)?);
     let mut connection = store.read().await?;
     let usage = kba::usage(&mut connection, from, to).await?;
     let month = wanted.month.strftime("%Y-%m").to_string();
-    let mut by_org: BTreeMap<OrgId, Vec<Usage>> = BTreeMap::new();
+    let mut by_org: BTreeMap<OrgId, Vec<KbaUsage>> = BTreeMap::new();
     for one in usage {
         if wanted.org.as_ref().is_none_or(|org| *org == one.org) {
             by_org.entry(one.org.clone()).or_default().push(one);
@@ -70,7 +74,7 @@ fn begins(day: Date) -> Result<Timestamp, Failure> {
     Ok(Timestamp::from_millis(midnight.as_millisecond()))
 }
 
-fn row(org: &OrgId, month: &str, all: &[Usage]) -> Value {
+fn row(org: &OrgId, month: &str, all: &[KbaUsage]) -> Value {
     let sessions = |status| {
         let of = all.iter().filter(|one| one.status == status);
         of.map(|one| one.sessions).sum::<i64>()

@@ -9,9 +9,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
 use super::Failure;
-use super::output::Output;
+use super::output::CommandOutput;
 use crate::config::Config;
-use crate::service::vault::integrity::{self, Looked};
+use crate::service::vault::integrity::{self, IntegrityCheck};
 use crate::service::vault::orphans;
 use crate::start;
 
@@ -19,7 +19,7 @@ use crate::start;
 const OTHERS: u32 = 600;
 
 #[derive(Subcommand)]
-pub enum Command {
+pub enum VaultCommand {
     /// Re-read all vaulted documents and their ledgers now. A running server does this
     /// every week, spread over the week.
     Sweep {
@@ -33,8 +33,12 @@ pub enum Command {
 }
 
 /// Runs a command. Exit status 1 if a check fails.
-pub async fn run(command: Command, config: Config, output: &Output) -> Result<ExitCode, Failure> {
-    let Command::Sweep { resume, orphans } = command;
+pub async fn run(
+    command: VaultCommand,
+    config: Config,
+    output: &CommandOutput,
+) -> Result<ExitCode, Failure> {
+    let VaultCommand::Sweep { resume, orphans } = command;
     let app = start::start(config).await?;
     let started = app.clock.now();
     if !resume {
@@ -54,7 +58,8 @@ pub async fn run(command: Command, config: Config, output: &Output) -> Result<Ex
         if !looked.is_empty() {
             idle = 0;
             bar.inc(looked.len() as u64);
-            let failed = |looked: Looked| Some((looked.envelope, looked.unread?.to_string()));
+            let failed =
+                |looked: IntegrityCheck| Some((looked.envelope, looked.unread?.to_string()));
             unread.extend(looked.into_iter().filter_map(failed));
             continue;
         }

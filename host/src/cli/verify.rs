@@ -3,31 +3,35 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::verify::{Arguments, USAGE, ready, text};
+use crate::verify::{USAGE, VerifyArguments, ready, text};
 use clap::Args;
 
 use super::Failure;
-use super::output::Output;
-use crate::components::compiler::Compiler;
+use super::output::CommandOutput;
+use crate::components::compiler::ComponentCompiler;
 use crate::components::known_compliance;
 use crate::config::Config;
 use crate::domain::id::EnvelopeId;
-use crate::evidence::{self, Bundle, Report, Rules, Trusted};
+use crate::evidence::{self, Bundle, Rules, TrustedLogs, VerificationReport};
 use crate::service::vault::{custody, log};
 use crate::service::{App, Caller, ServiceError, components};
 use crate::start;
 use crate::store::organizations;
 
 #[derive(Args)]
-pub struct Verify {
+pub struct VerifyTarget {
     /// Folder or zip, or the id of a vaulted or released envelope.
     subject: String,
     #[command(flatten)]
-    arguments: Arguments,
+    arguments: VerifyArguments,
 }
 
 /// Verifies a bundle without data of this installation, or an envelope of this installation.
-pub async fn run(verify: Verify, config: Config, output: &Output) -> Result<ExitCode, Failure> {
+pub async fn run(
+    verify: VerifyTarget,
+    config: Config,
+    output: &CommandOutput,
+) -> Result<ExitCode, Failure> {
     let (subject, path) = (verify.subject.as_str(), Path::new(&verify.subject));
     let is_envelope = EnvelopeId::parse(subject).is_some() && !path.exists();
     let (trusted, bundle) = match given(&verify, path, is_envelope, &config) {
@@ -40,7 +44,8 @@ pub async fn run(verify: Verify, config: Config, output: &Output) -> Result<Exit
     let report = match bundle {
         Some(bundle) => {
             let settings = &config.components;
-            let compiler = Compiler::new(settings.compiler.clone(), settings.compile_limit);
+            let compiler =
+                ComponentCompiler::new(settings.compiler.clone(), settings.compile_limit);
             let checked = verify.arguments.verify(&bundle, &trusted, &compiler);
             checked.await?
         }
@@ -52,11 +57,11 @@ pub async fn run(verify: Verify, config: Config, output: &Output) -> Result<Exit
 
 /// Returns the trust anchors, and the bundle unless the subject is an envelope.
 fn given(
-    verify: &Verify,
+    verify: &VerifyTarget,
     path: &Path,
     is_envelope: bool,
     config: &Config,
-) -> Result<(Trusted, Option<Bundle>), Failure> {
+) -> Result<(TrustedLogs, Option<Bundle>), Failure> {
     let roots = config.seal.timestamp_trust_file.as_deref();
     let trusted = verify.arguments.trusted(roots)?;
     let bundle = match is_envelope {
@@ -68,9 +73,9 @@ fn given(
 
 async fn verify_envelope(
     id: &str,
-    mut trusted: Trusted,
+    mut trusted: TrustedLogs,
     config: Config,
-) -> Result<Report, Failure> {
+) -> Result<VerificationReport, Failure> {
     let app = start::start(config).await?;
     // Without a running server, for example after a restore, this process extends the log.
     if let Err(error) = log::catch_up(&app, &app.vault).await {

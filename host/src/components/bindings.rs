@@ -11,8 +11,8 @@ pub mod signing {
         imports: { default: async | trappable },
         exports: { default: async },
         with: {
-            "holdfast:host/blobs.blob": crate::components::lent::Blob,
-            "holdfast:host/secrets.secret": crate::components::lent::Secret,
+            "holdfast:host/blobs.blob": crate::components::lent::LentBlob,
+            "holdfast:host/secrets.secret": crate::components::lent::LentSecret,
         },
     });
 }

@@ -15,30 +15,30 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
-use super::artifact::{Artifact, NativeCodeCache, embedded};
+use super::artifact::{ComponentArtifact, NativeCodeCache, embedded};
 use super::background;
 use super::documents::{DocumentsPre, PlacementPre};
-use super::egress::Egress;
-use super::engine::{Engines, Limited};
+use super::egress::NetworkAccess;
+use super::engine::{EngineSet, LimitedEngine};
 use super::error::ComponentError;
-use super::gate::Gate;
-use super::inspection::Reason;
-use super::lent::Lease;
+use super::gate::CallGate;
+use super::inspection::AdmissionReason;
+use super::lent::LentHost;
 use super::providers::{
-    KbaPlugin, KbaPre, PaymentPlugin, PaymentPre, Plugin, Provider, ProviderError, SigningPlugin,
-    SigningPre, payment, signing,
+    KbaPlugin, KbaPre, PaymentPlugin, PaymentPre, PluginRuntime, ProviderCalls, ProviderError,
+    SigningPlugin, SigningPre, payment, signing,
 };
 use super::rules::{CompliancePre, LifecyclePre, compliance, documents, lifecycle, placement};
-use super::slot::{self, Active, Handle, World};
+use super::slot::{self, ActiveComponent, ComponentHandle, ComponentWorld};
 use crate::config::SecretText;
 use crate::domain::clock::Clock;
-use crate::domain::component::{Conformance, Slot};
+use crate::domain::component::{ConformanceResult, Slot};
 
 /// Test run of a candidate.
-struct Examination {
+struct ConformanceRun {
     version: String,
     asked: u32,
-    wrong: Vec<Reason>,
+    wrong: Vec<AdmissionReason>,
     memory: usize,
     fuel: u64,
     slowest: Duration,
@@ -49,7 +49,7 @@ struct Examination {
 /// Maximum number of failures in a report.
 const SHOWN: usize = 20;
 
-impl Examination {
+impl ConformanceRun {
     fn new(version: &str) -> Self {
         Self {
             version: version.into(),
@@ -68,11 +68,11 @@ impl Examination {
     }
 
     /// Runs one vector. `None` if the call failed, which is recorded.
-    fn ask<P: World, R>(
+    fn ask<P: ComponentWorld, R>(
         &mut self,
-        active: &Active<P>,
+        active: &ActiveComponent<P>,
         name: &str,
-        work: impl FnOnce(&mut wasmtime::Store<Limited<()>>, &P) -> wasmtime::Result<R>,
+        work: impl FnOnce(&mut wasmtime::Store<LimitedEngine<()>>, &P) -> wasmtime::Result<R>,
     ) -> Option<R> {
         self.asked += 1;
         let began = Instant::now();
@@ -91,8 +91,10 @@ impl Examination {
 
     fn wrong(&mut self, name: &str, what: &str) {
         if self.wrong.len() < SHOWN {
-            self.wrong
-                .push(Reason::new("conformance", format!("\"{name}\": {what}")));
+            self.wrong.push(AdmissionReason::new(
+                "conformance",
+                format!("\"{name}\": {what}"),
+            ));
         }
     }
 
@@ -112,11 +114,11 @@ impl Examination {
         }
     }
 
-    fn end(self, fueled: bool) -> Result<Conformance, Vec<Reason>> {
+    fn end(self, fueled: bool) -> Result<ConformanceResult, Vec<AdmissionReason>> {
         if !self.wrong.is_empty() {
             return Err(self.wrong);
         }
-        Ok(Conformance {
+        Ok(ConformanceResult {
             vectors_version: self.version,
             vectors: self.asked,
             memory_bytes: self.memory as u64,
@@ -138,11 +140,16 @@ impl Examination {
 /// # Errors
 /// The component does not fit its slot, or the failed vectors.
 pub(super) fn examine(
-    engines: &Engines,
+    engines: &EngineSet,
     cache: &NativeCodeCache,
-    artifact: &Artifact,
-) -> Result<Conformance, Vec<Reason>> {
-    let unfit = |error: ComponentError| vec![Reason::new("type_mismatch", error.kind.to_string())];
+    artifact: &ComponentArtifact,
+) -> Result<ConformanceResult, Vec<AdmissionReason>> {
+    let unfit = |error: ComponentError| {
+        vec![AdmissionReason::new(
+            "type_mismatch",
+            error.kind.to_string(),
+        )]
+    };
     match artifact.slot {
         Slot::Compliance => {
             let active =
@@ -167,7 +174,7 @@ pub(super) fn examine(
                 slot::load_candidate::<DocumentsPre>(engines, cache, artifact).map_err(unfit)?;
             documents_vectors(&active)
         }
-        Slot::Signing | Slot::Payment | Slot::Kba => Err(vec![Reason::new(
+        Slot::Signing | Slot::Payment | Slot::Kba => Err(vec![AdmissionReason::new(
             "unknown_world",
             "providers are asked with a far end",
         )]),
@@ -190,18 +197,20 @@ struct ComplianceVector {
     failed: Vec<usize>,
 }
 
-fn data<T: for<'de> Deserialize<'de>>(text: &str) -> Result<T, Vec<Reason>> {
+fn data<T: for<'de> Deserialize<'de>>(text: &str) -> Result<T, Vec<AdmissionReason>> {
     serde_json::from_str(text).map_err(|error| {
-        vec![Reason::new(
+        vec![AdmissionReason::new(
             "conformance",
             format!("the vectors of this host cannot be read: {error}"),
         )]
     })
 }
 
-fn compliance_vectors(active: &Active<CompliancePre>) -> Result<Conformance, Vec<Reason>> {
+fn compliance_vectors(
+    active: &ActiveComponent<CompliancePre>,
+) -> Result<ConformanceResult, Vec<AdmissionReason>> {
     let all: ComplianceVectors = data(include_str!("../../../wit/compliance/vectors.json"))?;
-    let mut examination = Examination::new(&all.version);
+    let mut examination = ConformanceRun::new(&all.version);
     for vector in &all.vectors {
         let name = vector.name.as_str();
         let Some(evaluation) = examination.ask(active, name, |store, pre| {
@@ -244,7 +253,7 @@ fn compliance_vectors(active: &Active<CompliancePre>) -> Result<Conformance, Vec
 }
 
 /// Checks that the parts of an evaluation do not contradict each other.
-fn consistent(examination: &mut Examination, name: &str, evaluation: &compliance::Evaluation) {
+fn consistent(examination: &mut ConformanceRun, name: &str, evaluation: &compliance::Evaluation) {
     let (total, missing): (usize, Vec<&str>) = (
         evaluation.checks.len(),
         evaluation
@@ -274,8 +283,8 @@ fn consistent(examination: &mut Examination, name: &str, evaluation: &compliance
 }
 
 fn certificate(
-    examination: &mut Examination,
-    active: &Active<CompliancePre>,
+    examination: &mut ConformanceRun,
+    active: &ActiveComponent<CompliancePre>,
     vector: &ComplianceVector,
 ) {
     let identity = compliance::ComponentIdentity {
@@ -354,11 +363,11 @@ impl LifecycleFacts {
 }
 
 fn lifecycle_vectors(
-    active: &Active<LifecyclePre>,
-    default: &Active<LifecyclePre>,
-) -> Result<Conformance, Vec<Reason>> {
+    active: &ActiveComponent<LifecyclePre>,
+    default: &ActiveComponent<LifecyclePre>,
+) -> Result<ConformanceResult, Vec<AdmissionReason>> {
     let all: LifecycleVectors = data(include_str!("../../../wit/lifecycle/vectors.json"))?;
-    let mut examination = Examination::new(&all.version);
+    let mut examination = ConformanceRun::new(&all.version);
     for (index, row) in all.facts.iter().enumerate() {
         let facts = row.facts();
         for (trigger, from) in &row.moves {
@@ -406,9 +415,9 @@ fn lifecycle_vectors(
 /// Checks all transitions of a batch: a transition that the default refuses must be refused, and
 /// an allowed one must lead to the same status.
 fn batches(
-    examination: &mut Examination,
-    active: &Active<LifecyclePre>,
-    default: &Active<LifecyclePre>,
+    examination: &mut ConformanceRun,
+    active: &ActiveComponent<LifecyclePre>,
+    default: &ActiveComponent<LifecyclePre>,
 ) {
     use lifecycle::BatchStatus as Status;
     use lifecycle::BatchTrigger as Trigger;
@@ -436,7 +445,7 @@ fn batches(
         .flat_map(|status| triggers.map(|trigger| (status, trigger)))
     {
         let name = format!("batch: {trigger:?} in {status:?}");
-        let ask = |store: &mut wasmtime::Store<Limited<()>>, pre: &LifecyclePre| {
+        let ask = |store: &mut wasmtime::Store<LimitedEngine<()>>, pre: &LifecyclePre| {
             let instance = pre.instantiate(&mut *store)?;
             let rules = instance.holdfast_lifecycle_lifecycle();
             rules.call_batch(store, status, trigger)
@@ -517,8 +526,10 @@ const DOCUMENT_VECTORS: &str = "1.0.0";
 /// Document of four pages with text.
 const CONTRACT: &[u8] = include_bytes!("../../../tests/fixtures/retail-installment-contract.pdf");
 
-fn placement_vectors(active: &Active<PlacementPre>) -> Result<Conformance, Vec<Reason>> {
-    let mut examination = Examination::new(DOCUMENT_VECTORS);
+fn placement_vectors(
+    active: &ActiveComponent<PlacementPre>,
+) -> Result<ConformanceResult, Vec<AdmissionReason>> {
+    let mut examination = ConformanceRun::new(DOCUMENT_VECTORS);
     let ask = "a document of four pages is read";
     let facts = examination.ask(active, ask, |store, pre| {
         let instance = pre.instantiate(&mut *store)?;
@@ -605,8 +616,10 @@ fn placement_vectors(active: &Active<PlacementPre>) -> Result<Conformance, Vec<R
     examination.end(true)
 }
 
-fn documents_vectors(active: &Active<DocumentsPre>) -> Result<Conformance, Vec<Reason>> {
-    let mut examination = Examination::new(DOCUMENT_VECTORS);
+fn documents_vectors(
+    active: &ActiveComponent<DocumentsPre>,
+) -> Result<ConformanceResult, Vec<AdmissionReason>> {
+    let mut examination = ConformanceRun::new(DOCUMENT_VECTORS);
     let name = "a mark is added behind what was signed";
     let request = documents::MarkRequest {
         kind: documents::CopyKind::NonAuthoritative,
@@ -647,7 +660,11 @@ fn documents_vectors(active: &Active<DocumentsPre>) -> Result<Conformance, Vec<R
 }
 
 /// Checks the functions that return a whole document.
-fn further_documents(examination: &mut Examination, active: &Active<DocumentsPre>, png: Vec<u8>) {
+fn further_documents(
+    examination: &mut ConformanceRun,
+    active: &ActiveComponent<DocumentsPre>,
+    png: Vec<u8>,
+) {
     type Given = Result<Vec<u8>, documents::DocumentError>;
     let gives = |function: &str, answer: Option<Given>| {
         let pdf = answer.map(|pdf| pdf.is_ok_and(|pdf| pdf.starts_with(b"%PDF")));
@@ -752,10 +769,10 @@ const FAR_END: &str = "far-end.invalid";
 /// responses, each call must return an error of its world, within its limits. Success cannot be
 /// tested, because the host does not know the API of the provider's vendor.
 pub(super) async fn examine_provider(
-    engines: &Engines,
+    engines: &EngineSet,
     cache: &NativeCodeCache,
-    artifact: &Artifact,
-) -> Result<Conformance, Vec<Reason>> {
+    artifact: &ComponentArtifact,
+) -> Result<ConformanceResult, Vec<AdmissionReason>> {
     match artifact.slot {
         Slot::Payment => examine_kind::<PaymentPre>(engines, cache, artifact).await,
         Slot::Kba => examine_kind::<KbaPre>(engines, cache, artifact).await,
@@ -764,29 +781,29 @@ pub(super) async fn examine_provider(
 }
 
 /// Kind of provider, with calls of all its functions.
-trait Kind: Provider + World {
+trait ProviderKind: ProviderCalls + ComponentWorld {
     fn ask_all(
-        examination: &mut Examination,
-        plugin: &Plugin<Self>,
+        examination: &mut ConformanceRun,
+        plugin: &PluginRuntime<Self>,
         far_end: &FarEnd,
     ) -> impl Future<Output = ()> + Send;
 }
 
-async fn examine_kind<P: Kind>(
-    engines: &Engines,
+async fn examine_kind<P: ProviderKind>(
+    engines: &EngineSet,
     cache: &NativeCodeCache,
-    artifact: &Artifact,
-) -> Result<Conformance, Vec<Reason>> {
+    artifact: &ComponentArtifact,
+) -> Result<ConformanceResult, Vec<AdmissionReason>> {
     let mut active = loaded::<P>(engines, cache, artifact).await?;
     active.limits.deadline = active.limits.deadline.min(PER_QUESTION);
-    let gate = Gate::of(Arc::new(Semaphore::new(1)));
-    let plugin = Plugin::<P>::new(Handle::Held(slot::ready(active)), gate);
-    let mut examination = Examination::new(&data::<ProviderVectors>(PROVIDER_VECTORS)?.version);
+    let gate = CallGate::of(Arc::new(Semaphore::new(1)));
+    let plugin = PluginRuntime::<P>::new(ComponentHandle::Held(slot::ready(active)), gate);
+    let mut examination = ConformanceRun::new(&data::<ProviderVectors>(PROVIDER_VECTORS)?.version);
     let began = Instant::now();
     for far_end in data::<ProviderVectors>(PROVIDER_VECTORS)?.far_ends {
         if began.elapsed() > IN_ALL {
             let why = format!("it takes more than {IN_ALL:?} to answer");
-            return Err(vec![Reason::new("over_limit", why)]);
+            return Err(vec![AdmissionReason::new("over_limit", why)]);
         }
         P::ask_all(&mut examination, &plugin, &far_end).await;
         if examination.wrong.len() >= ENOUGH {
@@ -798,16 +815,21 @@ async fn examine_kind<P: Kind>(
 }
 
 /// Loads a candidate from cached native code.
-pub(super) async fn loaded<P: World>(
-    engines: &Engines,
+pub(super) async fn loaded<P: ComponentWorld>(
+    engines: &EngineSet,
     cache: &NativeCodeCache,
-    artifact: &Artifact,
-) -> Result<Active<P>, Vec<Reason>> {
+    artifact: &ComponentArtifact,
+) -> Result<ActiveComponent<P>, Vec<AdmissionReason>> {
     let (engines, cache, artifact) = (engines.clone(), cache.clone(), artifact.clone());
     background::run(move || slot::load_candidate::<P>(&engines, &cache, &artifact))
         .await
-        .map_err(|error| vec![Reason::new("conformance", error.to_string())])?
-        .map_err(|error| vec![Reason::new("type_mismatch", error.kind.to_string())])
+        .map_err(|error| vec![AdmissionReason::new("conformance", error.to_string())])?
+        .map_err(|error| {
+            vec![AdmissionReason::new(
+                "type_mismatch",
+                error.kind.to_string(),
+            )]
+        })
 }
 
 // Candidates are examined one at a time, so one examination must not take long.
@@ -849,7 +871,7 @@ fn once() -> usize {
 }
 
 impl FarEnd {
-    fn lease(&self) -> Lease {
+    fn lease(&self) -> LentHost {
         let mut answer = http::Response::new(Bytes::from(self.body.repeat(self.times)));
         *answer.status_mut() = http::StatusCode::from_u16(self.status).unwrap_or_default();
         let settings = [
@@ -859,12 +881,12 @@ impl FarEnd {
         .map(|(name, value)| (name.to_owned(), value));
         let secrets = ["api_key", "secret_key", "webhook_secret"]
             .map(|name| (name.to_owned(), SecretText::new("conformance-secret")));
-        Lease {
+        LentHost {
             room: None,
             label: "conformance".into(),
             settings: Arc::new(BTreeMap::from(settings)),
             secrets: Arc::new(BTreeMap::from(secrets)),
-            egress: Egress::scripted(Arc::new(move |_| answer.clone()), FAR_END),
+            egress: NetworkAccess::scripted(Arc::new(move |_| answer.clone()), FAR_END),
             clock: Clock::default(),
         }
     }
@@ -872,7 +894,7 @@ impl FarEnd {
 
 /// Records the result of a call. Success is a failure of the vector, unless `may_do` allows it.
 fn note(
-    examination: &mut Examination,
+    examination: &mut ConformanceRun,
     far_end: &FarEnd,
     call: &str,
     began: Instant,
@@ -901,8 +923,8 @@ fn unsigned() -> (Vec<(String, String)>, Vec<u8>) {
     )
 }
 
-impl Kind for SigningPre {
-    async fn ask_all(examination: &mut Examination, plugin: &SigningPlugin, far_end: &FarEnd) {
+impl ProviderKind for SigningPre {
+    async fn ask_all(examination: &mut ConformanceRun, plugin: &SigningPlugin, far_end: &FarEnd) {
         let lease = || far_end.lease();
         let document = Bytes::from_static(CONTRACT);
         let request = signing::SubmissionRequest {
@@ -964,8 +986,8 @@ impl Kind for SigningPre {
     }
 }
 
-impl Kind for PaymentPre {
-    async fn ask_all(examination: &mut Examination, plugin: &PaymentPlugin, far_end: &FarEnd) {
+impl ProviderKind for PaymentPre {
+    async fn ask_all(examination: &mut ConformanceRun, plugin: &PaymentPlugin, far_end: &FarEnd) {
         let lease = || far_end.lease();
         let mut note = |call: &str, began, ended| {
             note(examination, far_end, call, began, ended, false);
@@ -997,8 +1019,8 @@ impl Kind for PaymentPre {
     }
 }
 
-impl Kind for KbaPre {
-    async fn ask_all(examination: &mut Examination, plugin: &KbaPlugin, far_end: &FarEnd) {
+impl ProviderKind for KbaPre {
+    async fn ask_all(examination: &mut ConformanceRun, plugin: &KbaPlugin, far_end: &FarEnd) {
         let lease = || far_end.lease();
         let mut note = |call: &str, began, ended, may_do| {
             note(examination, far_end, call, began, ended, may_do);

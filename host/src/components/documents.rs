@@ -7,22 +7,22 @@ use bytes::Bytes;
 use wasmtime::Store;
 
 use super::background;
-use super::engine::Limited;
-use super::error::{ComponentError, Failure};
+use super::engine::LimitedEngine;
+use super::error::{CallFailure, ComponentError};
 use super::rules::{documents, placement};
-use super::slot::{Handle, World, active};
+use super::slot::{ComponentHandle, ComponentWorld, active};
 use crate::domain::component::ComponentIdentity;
-use crate::domain::priority::Priority;
-use crate::fair_queue::{FairQueue, Owner};
+use crate::domain::priority::PriorityClass;
+use crate::fair_queue::{FairQueue, WorkOwner};
 
 pub(super) use crate::rules::rules::{DocumentsPre, PlacementPre};
 
 /// Queue position of a caller. Only a few calls run at once, because each may use hundreds of MiB.
 #[derive(Clone)]
-pub(super) struct Turns {
+pub(super) struct DocumentTurns {
     pub queue: FairQueue,
-    pub owner: Owner,
-    pub priority: Priority,
+    pub owner: WorkOwner,
+    pub priority: PriorityClass,
 }
 
 /// Result of a call: the component's result, or its error about the document.
@@ -31,8 +31,8 @@ pub type Answer<T, E> = Result<Result<T, E>, ComponentError>;
 /// Component of a slot that works on documents.
 #[derive(Clone)]
 pub struct OnDocuments<P> {
-    slot: Handle<P>,
-    turns: Turns,
+    slot: ComponentHandle<P>,
+    turns: DocumentTurns,
 }
 
 /// Component of slot `rules.placement`.
@@ -40,13 +40,13 @@ pub type Placement = OnDocuments<PlacementPre>;
 /// Component of slot `rules.documents`.
 pub type Documents = OnDocuments<DocumentsPre>;
 
-impl<P: World> OnDocuments<P> {
-    pub(super) fn new(slot: Handle<P>, turns: Turns) -> Self {
+impl<P: ComponentWorld> OnDocuments<P> {
+    pub(super) fn new(slot: ComponentHandle<P>, turns: DocumentTurns) -> Self {
         Self { slot, turns }
     }
 
     /// Sets the organization, and the envelope or document, that the work is for.
-    pub(crate) fn for_owner(mut self, owner: Owner) -> Self {
+    pub(crate) fn for_owner(mut self, owner: WorkOwner) -> Self {
         self.turns.owner = owner;
         self
     }
@@ -58,14 +58,14 @@ impl<P: World> OnDocuments<P> {
 
     async fn work<R: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Store<Limited<()>>, &P) -> wasmtime::Result<R> + Send + 'static,
+        work: impl FnOnce(&mut Store<LimitedEngine<()>>, &P) -> wasmtime::Result<R> + Send + 'static,
     ) -> Result<R, ComponentError> {
         let held = self.slot.ready().await?;
         // A default component that is not loaded yet is loaded below, off the async threads.
         if let Some(Err(error)) = LazyLock::get(&held) {
             return Err(error.again());
         }
-        let Turns {
+        let DocumentTurns {
             queue,
             owner,
             priority,
@@ -73,7 +73,7 @@ impl<P: World> OnDocuments<P> {
         let Some(turn) = queue.turn(owner, *priority, 1).await else {
             return Err(ComponentError {
                 component: "documents".into(),
-                kind: Failure::Busy,
+                kind: CallFailure::Busy,
                 by_document: false,
             });
         };
@@ -86,7 +86,7 @@ impl<P: World> OnDocuments<P> {
         task.await.unwrap_or_else(|error| {
             Err(ComponentError {
                 component: "documents".into(),
-                kind: Failure::Trap(error.to_string()),
+                kind: CallFailure::Trap(error.to_string()),
                 by_document: false,
             })
         })

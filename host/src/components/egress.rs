@@ -20,7 +20,7 @@ use url::Url;
 use wasmtime::component::Resource;
 
 use super::bindings::signing::holdfast::host as wit;
-use super::lent::{Blob, FETCHED, Lent};
+use super::lent::{FETCHED, LentBlob, LentResources};
 use crate::config::SecretText;
 use crate::delivery::guard;
 use crate::traces;
@@ -40,23 +40,23 @@ pub type FarEnd = Arc<dyn Fn(http::Request<Bytes>) -> http::Response<Bytes> + Se
 
 /// Network access of one provider instance.
 #[derive(Clone)]
-pub struct Egress {
+pub struct NetworkAccess {
     allow_hosts: Vec<String>,
     allow_insecure: bool,
     timeout: Duration,
-    transport: Transport,
+    transport: EgressTransport,
     /// Metric: 1 if the last request reached the external service, otherwise 0.
     reachable: Option<Gauge>,
 }
 
 #[derive(Clone)]
-enum Transport {
+enum EgressTransport {
     Network(reqwest::Client),
     /// Function in place of the network.
     Scripted(FarEnd),
 }
 
-impl Egress {
+impl NetworkAccess {
     /// Allows requests over the network to `allow_hosts` only.
     pub fn network(
         client: reqwest::Client,
@@ -68,7 +68,7 @@ impl Egress {
             allow_hosts,
             allow_insecure,
             timeout,
-            transport: Transport::Network(client),
+            transport: EgressTransport::Network(client),
             reachable: None,
         }
     }
@@ -85,7 +85,7 @@ impl Egress {
             allow_hosts: vec![host.into()],
             allow_insecure: true,
             timeout: Duration::from_secs(60),
-            transport: Transport::Scripted(far_end),
+            transport: EgressTransport::Scripted(far_end),
             reachable: None,
         }
     }
@@ -102,7 +102,7 @@ impl Egress {
                 "host {host} is not on the allow-list of this instance"
             )));
         }
-        if let Transport::Network(_) = self.transport {
+        if let EgressTransport::Network(_) = self.transport {
             guard::check_url(&url, self.allow_insecure)
                 .map_err(|refused| HttpError::Denied(refused.to_string()))?;
         }
@@ -115,7 +115,10 @@ impl Egress {
     }
 
     /// Sends a request and waits for the head of the response.
-    pub(super) async fn open(&self, request: Outgoing) -> Result<Incoming, HttpError> {
+    pub(super) async fn open(
+        &self,
+        request: OutgoingRequest,
+    ) -> Result<IncomingResponse, HttpError> {
         let host = request.url.host_str().unwrap_or_default();
         let span = traces::span!(
             "provider request",
@@ -138,10 +141,10 @@ impl Egress {
         opened
     }
 
-    async fn exchange(&self, request: Outgoing) -> Result<Incoming, HttpError> {
-        let Body { length, pieces } = request.body;
+    async fn exchange(&self, request: OutgoingRequest) -> Result<IncomingResponse, HttpError> {
+        let EgressBody { length, pieces } = request.body;
         match &self.transport {
-            Transport::Network(client) => {
+            EgressTransport::Network(client) => {
                 let mut outgoing = client.request(request.method, request.url);
                 for (name, value) in request.headers {
                     outgoing = outgoing.header(name, value);
@@ -154,7 +157,7 @@ impl Egress {
                     .send()
                     .await
                     .map_err(|error| HttpError::Unreachable(chain(&error)))?;
-                Ok(Incoming {
+                Ok(IncomingResponse {
                     status: answer.status(),
                     headers: answer.headers().clone(),
                     body: answer
@@ -163,7 +166,7 @@ impl Egress {
                         .boxed(),
                 })
             }
-            Transport::Scripted(far_end) => {
+            EgressTransport::Scripted(far_end) => {
                 let mut asked = http::Request::builder()
                     .method(request.method)
                     .uri(request.url.path().to_owned() + &query(&request.url));
@@ -178,7 +181,7 @@ impl Egress {
                     .body(body.concat().into())
                     .map_err(|error| HttpError::InvalidRequest(error.to_string()))?;
                 let (head, body) = far_end(asked).into_parts();
-                Ok(Incoming {
+                Ok(IncomingResponse {
                     status: head.status,
                     headers: head.headers,
                     body: stream::once(async { Ok(body) }).boxed(),
@@ -189,21 +192,21 @@ impl Egress {
 }
 
 /// Request with its secrets inserted and its body ready to be streamed.
-pub(super) struct Outgoing {
+pub(super) struct OutgoingRequest {
     pub method: http::Method,
     pub url: Url,
     pub headers: Vec<(String, String)>,
-    pub body: Body,
+    pub body: EgressBody,
 }
 
 /// Body of a request.
-pub(super) struct Body {
+pub(super) struct EgressBody {
     /// Length in bytes, if known.
     pub length: Option<usize>,
     pub pieces: BoxStream<'static, Result<Bytes, std::io::Error>>,
 }
 
-impl Body {
+impl EgressBody {
     /// Creates a body from bytes that are in memory.
     pub fn whole(bytes: Bytes) -> Self {
         Self {
@@ -214,27 +217,27 @@ impl Body {
 }
 
 /// Response with a body that is still to be read.
-pub(super) struct Incoming {
+pub(super) struct IncomingResponse {
     pub status: http::StatusCode,
     pub headers: http::HeaderMap,
     pub body: BoxStream<'static, Result<Bytes, HttpError>>,
 }
 
 /// Outgoing requests of one call: network access, secrets, and a counter.
-pub(super) struct Outbound {
+pub(super) struct OutboundRequest {
     /// Component and instance, for log lines.
     pub label: String,
-    pub egress: Egress,
+    pub egress: NetworkAccess,
     pub secrets: Arc<BTreeMap<String, SecretText>>,
     /// Number of requests so far, including refused ones.
     requests: u32,
     most_requests: u32,
 }
 
-impl Outbound {
+impl OutboundRequest {
     pub fn new(
         label: String,
-        egress: Egress,
+        egress: NetworkAccess,
         secrets: Arc<BTreeMap<String, SecretText>>,
         most_requests: u32,
     ) -> Self {
@@ -271,13 +274,13 @@ impl Outbound {
     /// Sends a request and reads the whole response, as long as `has_room` allows.
     async fn send(
         &self,
-        request: Outgoing,
+        request: OutgoingRequest,
         limit: usize,
         has_room: impl FnMut(usize) -> bool,
-    ) -> Result<Answer, HttpError> {
+    ) -> Result<EgressAnswer, HttpError> {
         let exchange = async {
             let answer = self.egress.open(request).await?;
-            Ok(Answer {
+            Ok(EgressAnswer {
                 status: answer.status.as_u16(),
                 headers: readable(&answer.headers),
                 body: collect(answer.body, limit, has_room).await?,
@@ -288,14 +291,17 @@ impl Outbound {
     }
 }
 
-struct Answer {
+struct EgressAnswer {
     status: u16,
     headers: Vec<(String, String)>,
     body: Bytes,
 }
 
-impl Lent {
-    fn outgoing(&mut self, request: Request) -> wasmtime::Result<Result<Outgoing, HttpError>> {
+impl LentResources {
+    fn outgoing(
+        &mut self,
+        request: Request,
+    ) -> wasmtime::Result<Result<OutgoingRequest, HttpError>> {
         let Ok(method) = request.method.parse() else {
             return Ok(Err(HttpError::InvalidRequest(format!(
                 "method {}",
@@ -335,18 +341,18 @@ impl Lent {
             };
             parts.push(pieces(bytes, encoded));
         }
-        Ok(Ok(Outgoing {
+        Ok(Ok(OutgoingRequest {
             method,
             url,
             headers,
-            body: Body {
+            body: EgressBody {
                 length: Some(length),
                 pieces: stream::iter(parts).flatten().boxed(),
             },
         }))
     }
 
-    fn blob(&self, blob: &Resource<Blob>) -> wasmtime::Result<Bytes> {
+    fn blob(&self, blob: &Resource<LentBlob>) -> wasmtime::Result<Bytes> {
         Ok(self.table.get(blob)?.0.clone())
     }
 }
@@ -441,7 +447,7 @@ fn chain(error: &dyn std::error::Error) -> String {
     }
 }
 
-impl wit::http::Host for Lent {
+impl wit::http::Host for LentResources {
     async fn send(&mut self, request: Request) -> wasmtime::Result<Result<Response, HttpError>> {
         self.count()?;
         let outgoing = match self.outgoing(request)? {
@@ -478,7 +484,7 @@ impl wit::http::Host for Lent {
                 Ok(Ok(BlobResponse {
                     status: answer.status,
                     headers: answer.headers,
-                    body: self.table.push(Blob(answer.body))?,
+                    body: self.table.push(LentBlob(answer.body))?,
                 }))
             }
             Err(error) => Ok(Err(error)),

@@ -9,12 +9,12 @@ use subtle::ConstantTimeEq;
 use wasmtime::component::{Resource, ResourceTable};
 
 use super::bindings::signing::holdfast::host as wit;
-use super::egress::{BLOB_LIMIT, Egress, Outbound};
+use super::egress::{BLOB_LIMIT, NetworkAccess, OutboundRequest};
 use super::error::TooManyHostCalls;
-use super::gate::Reservation;
-use super::limits::Limits;
+use super::gate::MemoryReservation;
+use super::limits::CallLimits;
 use super::room::RoomRecords;
-use super::wasi::Wasi;
+use super::wasi::WasiHost;
 use crate::config::SecretText;
 use crate::domain::clock::Clock;
 use crate::domain::hash::hmac_sha256;
@@ -32,48 +32,57 @@ const RANDOM_LIMIT: u32 = 1024;
 
 /// Document that a component holds as a handle.
 #[derive(Clone, Debug)]
-pub struct Blob(pub Bytes);
+pub struct LentBlob(pub Bytes);
 
 /// Secret that a component can use but not read.
-pub struct Secret(pub SecretText);
+pub struct LentSecret(pub SecretText);
 
 /// Provider instance of a call, with the settings, secrets and network access it may use.
 #[derive(Clone)]
-pub struct Lease {
+pub struct LentHost {
     /// Component and instance, for log lines.
     pub label: String,
     pub settings: Arc<BTreeMap<String, String>>,
     pub secrets: Arc<BTreeMap<String, SecretText>>,
-    pub egress: Egress,
+    pub egress: NetworkAccess,
     /// Records of the signing room; only its component has them.
     pub room: Option<Arc<dyn RoomRecords>>,
     pub clock: Clock,
 }
 
 /// Store data of one provider call.
-pub struct Lent {
+pub struct LentResources {
     pub table: ResourceTable,
-    pub(super) outbound: Outbound,
+    pub(super) outbound: OutboundRequest,
     settings: Arc<BTreeMap<String, String>>,
     pub(super) room: Option<Arc<dyn RoomRecords>>,
     clock: Clock,
     /// WASI context, created at its first use.
-    wasi: Option<Box<Wasi>>,
+    wasi: Option<Box<WasiHost>>,
     /// Remaining host calls.
     calls_left: u32,
     /// Remaining bytes of documents to fetch.
     pub fetch_left: usize,
     /// Reservation for fetched documents in the memory share of the component's owner.
-    pub(super) fetched: Option<Reservation>,
+    pub(super) fetched: Option<MemoryReservation>,
 }
 
-impl Lent {
-    pub(super) fn new(lease: Lease, limits: &Limits, fetched: Option<Reservation>) -> Self {
+impl LentResources {
+    pub(super) fn new(
+        lease: LentHost,
+        limits: &CallLimits,
+        fetched: Option<MemoryReservation>,
+    ) -> Self {
         let mut table = ResourceTable::new();
         table.set_max_capacity(HANDLES);
         Self {
             table,
-            outbound: Outbound::new(lease.label, lease.egress, lease.secrets, limits.requests),
+            outbound: OutboundRequest::new(
+                lease.label,
+                lease.egress,
+                lease.secrets,
+                limits.requests,
+            ),
             settings: lease.settings,
             room: lease.room,
             clock: lease.clock,
@@ -85,10 +94,10 @@ impl Lent {
     }
 
     /// Returns the WASI context and the parts that its traits need.
-    pub(super) fn wasi(&mut self) -> (&mut Wasi, &mut ResourceTable, &mut Outbound) {
+    pub(super) fn wasi(&mut self) -> (&mut WasiHost, &mut ResourceTable, &mut OutboundRequest) {
         let wasi = self
             .wasi
-            .get_or_insert_with(|| Box::new(Wasi::new(&self.outbound.label, self.clock)));
+            .get_or_insert_with(|| Box::new(WasiHost::new(&self.outbound.label, self.clock)));
         (wasi, &mut self.table, &mut self.outbound)
     }
 
@@ -104,27 +113,27 @@ impl Lent {
     }
 }
 
-impl wit::blobs::Host for Lent {}
+impl wit::blobs::Host for LentResources {}
 
 /// `types` interfaces have no functions.
-impl super::bindings::signing::holdfast::signing::types::Host for Lent {}
-impl super::bindings::payment::holdfast::payment::types::Host for Lent {}
-impl super::bindings::kba::holdfast::kba::types::Host for Lent {}
+impl super::bindings::signing::holdfast::signing::types::Host for LentResources {}
+impl super::bindings::payment::holdfast::payment::types::Host for LentResources {}
+impl super::bindings::kba::holdfast::kba::types::Host for LentResources {}
 
-impl wit::blobs::HostBlob for Lent {
-    async fn size(&mut self, blob: Resource<Blob>) -> wasmtime::Result<u64> {
+impl wit::blobs::HostBlob for LentResources {
+    async fn size(&mut self, blob: Resource<LentBlob>) -> wasmtime::Result<u64> {
         self.count()?;
         Ok(self.table.get(&blob)?.0.len() as u64)
     }
 
-    async fn sha256(&mut self, blob: Resource<Blob>) -> wasmtime::Result<String> {
+    async fn sha256(&mut self, blob: Resource<LentBlob>) -> wasmtime::Result<String> {
         self.count()?;
         Ok(hex::encode(Sha256::digest(&self.table.get(&blob)?.0)))
     }
 
     async fn read(
         &mut self,
-        blob: Resource<Blob>,
+        blob: Resource<LentBlob>,
         offset: u64,
         length: u32,
     ) -> wasmtime::Result<Vec<u8>> {
@@ -137,33 +146,33 @@ impl wit::blobs::HostBlob for Lent {
         Ok(bytes.slice(start..start + length).to_vec())
     }
 
-    async fn drop(&mut self, blob: Resource<Blob>) -> wasmtime::Result<()> {
+    async fn drop(&mut self, blob: Resource<LentBlob>) -> wasmtime::Result<()> {
         self.table.delete(blob)?;
         Ok(())
     }
 }
 
-impl wit::settings::Host for Lent {
+impl wit::settings::Host for LentResources {
     async fn get(&mut self, key: String) -> wasmtime::Result<Option<String>> {
         self.count()?;
         Ok(self.settings.get(&key).cloned())
     }
 }
 
-impl wit::secrets::Host for Lent {
-    async fn open(&mut self, name: String) -> wasmtime::Result<Option<Resource<Secret>>> {
+impl wit::secrets::Host for LentResources {
+    async fn open(&mut self, name: String) -> wasmtime::Result<Option<Resource<LentSecret>>> {
         self.count()?;
         match self.outbound.secrets.get(&name) {
-            Some(secret) => Ok(Some(self.table.push(Secret(secret.clone()))?)),
+            Some(secret) => Ok(Some(self.table.push(LentSecret(secret.clone()))?)),
             None => Ok(None),
         }
     }
 }
 
-impl wit::secrets::HostSecret for Lent {
+impl wit::secrets::HostSecret for LentResources {
     async fn hmac_sha256(
         &mut self,
-        secret: Resource<Secret>,
+        secret: Resource<LentSecret>,
         message: Vec<u8>,
     ) -> wasmtime::Result<Vec<u8>> {
         self.count()?;
@@ -173,7 +182,7 @@ impl wit::secrets::HostSecret for Lent {
 
     async fn equals(
         &mut self,
-        secret: Resource<Secret>,
+        secret: Resource<LentSecret>,
         candidate: String,
     ) -> wasmtime::Result<bool> {
         self.count()?;
@@ -182,13 +191,13 @@ impl wit::secrets::HostSecret for Lent {
         Ok(secret.ct_eq(candidate.as_bytes()).into())
     }
 
-    async fn drop(&mut self, secret: Resource<Secret>) -> wasmtime::Result<()> {
+    async fn drop(&mut self, secret: Resource<LentSecret>) -> wasmtime::Result<()> {
         self.table.delete(secret)?;
         Ok(())
     }
 }
 
-impl wit::log::Host for Lent {
+impl wit::log::Host for LentResources {
     async fn write(&mut self, level: wit::log::Level, message: String) -> wasmtime::Result<()> {
         self.count()?;
         note(&self.outbound.label, level, message);
@@ -207,14 +216,14 @@ pub(super) fn note(component: &str, level: wit::log::Level, mut message: String)
     }
 }
 
-impl wit::clock::Host for Lent {
+impl wit::clock::Host for LentResources {
     async fn now(&mut self) -> wasmtime::Result<u64> {
         self.count()?;
         Ok(u64::try_from(self.clock.now().as_millis()).unwrap_or_default())
     }
 }
 
-impl wit::random::Host for Lent {
+impl wit::random::Host for LentResources {
     async fn bytes(&mut self, length: u32) -> wasmtime::Result<Vec<u8>> {
         self.count()?;
         let mut bytes = vec![0; length.min(RANDOM_LIMIT) as usize];

@@ -29,10 +29,10 @@ pub mod script;
 mod wasi;
 
 pub use crate::rules::{
-    Artifact, ComponentError, Engines, Failure, built_in, compiler, compliance_alone, embedded,
-    inspection, is_reserved_name, known_compliance, known_digests, load_compliance, room_component,
-    rules, worlds,
+    CallFailure, ComponentArtifact, ComponentError, EngineSet, built_in, compiler,
+    compliance_alone, embedded, inspection, is_reserved_name, known_compliance, known_digests,
+    load_compliance, room_component, rules, worlds,
 };
 use crate::rules::{artifact, background, baseline, engine, error, gate, limits, slot};
 pub use documents::{Documents, Placement};
-pub use registry::{Activations, Components, Live};
+pub use registry::{ActivationTable, ComponentRegistry, LiveActivation};

@@ -10,26 +10,32 @@ use arc_swap::ArcSwap;
 use futures::FutureExt as _;
 use tokio::sync::Semaphore;
 
-use super::artifact::{self, Artifact, NativeCodeCache};
-use super::baseline::Baselines;
-use super::documents::{Documents, DocumentsPre, Placement, PlacementPre, Turns};
-use super::engine::Engines;
+use super::artifact::{self, ComponentArtifact, NativeCodeCache};
+use super::baseline::BaselineRules;
+use super::documents::{DocumentTurns, Documents, DocumentsPre, Placement, PlacementPre};
+use super::engine::EngineSet;
 use super::error::ComponentError;
-use super::gate::{Gate, MemoryShare, PLUGINS, RULES, TimeSlice};
-use super::inspection::Reason;
-use super::providers::{KbaPlugin, KbaPre, PaymentPlugin, PaymentPre, Plugin, Provider};
+use super::gate::{CallGate, MemoryShare, PLUGINS, RULES, TimeSlice};
+use super::inspection::AdmissionReason;
+use super::providers::{
+    KbaPlugin, KbaPre, PaymentPlugin, PaymentPre, PluginRuntime, ProviderCalls,
+};
 use super::providers::{SigningPlugin, SigningPre};
-use super::rules::{Compliance, CompliancePre, Lifecycle, LifecyclePre, OwnRules};
-use super::script::{self, Script};
-use super::slot::{self, Deferred, Handle, Loaded, Loader, World};
+use super::rules::{CompliancePre, ComplianceRules, LifecyclePre, LifecycleRules, OwnRules};
+use super::script::{self, FarEndScript};
+use super::slot::{
+    self, ComponentHandle, ComponentSource, ComponentWorld, Deferred, LoadedComponent,
+};
 use super::{background, conformance};
-use crate::config::limits::{AllLimits, Limits};
+use crate::config::limits::{AllLimits, CallLimits};
 use crate::config::{EMBEDDED, VERIFIED};
 use crate::domain::clock::{Clock, Timestamp};
-use crate::domain::component::{Activation, ComponentIdentity, Conformance, Instance, Slot};
+use crate::domain::component::{
+    ComponentActivation, ComponentIdentity, ConformanceResult, InstanceReference, Slot,
+};
 use crate::domain::id::{ActivationId, ComponentId, OrgId};
-use crate::domain::priority::Priority;
-use crate::fair_queue::{Capacity, FairQueue, Owner};
+use crate::domain::priority::PriorityClass;
+use crate::fair_queue::{FairQueue, QueueCapacity, WorkOwner};
 use crate::rules::metrics::ComponentMetrics;
 
 /// Maximum number of calls that wait for document work: in total, of one organization, and about
@@ -39,21 +45,21 @@ const WAITING_OF_ORGANIZATION: usize = 256;
 const WAITING_OF_ITEM: usize = 64;
 
 /// All components of this process.
-pub struct Components {
-    pub(super) engines: Engines,
+pub struct ComponentRegistry {
+    pub(super) engines: EngineSet,
     pub(super) cache: NativeCodeCache,
     clock: Clock,
-    loader: Loader,
-    compliance: Arc<Loaded<CompliancePre>>,
-    baselines: Baselines,
-    lifecycle: Arc<Loaded<LifecyclePre>>,
-    placement: Arc<Loaded<PlacementPre>>,
-    documents: Arc<Loaded<DocumentsPre>>,
-    signing: Arc<Loaded<SigningPre>>,
+    loader: ComponentSource,
+    compliance: Arc<LoadedComponent<CompliancePre>>,
+    baselines: BaselineRules,
+    lifecycle: Arc<LoadedComponent<LifecyclePre>>,
+    placement: Arc<LoadedComponent<PlacementPre>>,
+    documents: Arc<LoadedComponent<DocumentsPre>>,
+    signing: Arc<LoadedComponent<SigningPre>>,
     /// Component of the signing instance `embedded`.
     room: Deferred<SigningPre>,
-    payment: Arc<Loaded<PaymentPre>>,
-    kba: Arc<Loaded<KbaPre>>,
+    payment: Arc<LoadedComponent<PaymentPre>>,
+    kba: Arc<LoadedComponent<KbaPre>>,
     /// Queue for document work, shared by the slots for reading and writing.
     document_turns: FairQueue,
     /// Concurrent calls of all providers, which share one engine.
@@ -65,16 +71,16 @@ pub struct Components {
     callback_permits: Arc<Semaphore>,
     /// Concurrent calls of organizations' own compliance rules.
     own_rules_permits: Arc<Semaphore>,
-    of_organization: Mutex<HashMap<OrgId, Arc<Shares>>>,
+    of_organization: Mutex<HashMap<OrgId, Arc<OrganizationShares>>>,
     of_callbacks: Mutex<HashMap<(Slot, String), Arc<Semaphore>>>,
     /// Candidates are examined one at a time, and take no permit from other calls.
     candidates: Arc<Semaphore>,
     candidates_turns: FairQueue,
-    active: ArcSwap<Activations>,
+    active: ArcSwap<ActivationTable>,
 }
 
 /// Shares of one organization in this node's pools.
-struct Shares {
+struct OrganizationShares {
     providers: Arc<Semaphore>,
     memory: Arc<MemoryShare>,
     rules: Arc<TimeSlice>,
@@ -89,7 +95,7 @@ const CALLBACKS: usize = 16;
 
 /// Component that is active now or from a later time on.
 #[derive(Clone, Debug)]
-pub struct Live {
+pub struct LiveActivation {
     pub activation: ActivationId,
     pub effective_at: Timestamp,
     pub component: ComponentId,
@@ -103,21 +109,21 @@ type Place = (Slot, Option<OrgId>, String);
 
 /// Snapshot of all present and future activations.
 #[derive(Clone, Debug, Default)]
-pub struct Activations {
-    by_place: BTreeMap<Place, Vec<Live>>,
+pub struct ActivationTable {
+    by_place: BTreeMap<Place, Vec<LiveActivation>>,
 }
 
-impl Activations {
+impl ActivationTable {
     /// Adds a component. Of two with the same time, the one added later is active.
-    pub fn add(&mut self, slot: Slot, org: Option<OrgId>, instance: String, live: Live) {
+    pub fn add(&mut self, slot: Slot, org: Option<OrgId>, instance: String, live: LiveActivation) {
         let there = self.by_place.entry((slot, org, instance)).or_default();
         let position = there.partition_point(|other| other.effective_at <= live.effective_at);
         there.insert(position, live);
     }
 
     /// Adds a recorded activation.
-    pub fn take(&mut self, activation: &Activation, identity: &ComponentIdentity) {
-        let live = Live {
+    pub fn take(&mut self, activation: &ComponentActivation, identity: &ComponentIdentity) {
+        let live = LiveActivation {
             activation: activation.id.clone(),
             effective_at: activation.effective_at,
             component: activation.component.clone(),
@@ -136,7 +142,7 @@ impl Activations {
         org: Option<&OrgId>,
         instance: &str,
         now: Timestamp,
-    ) -> Option<(&Live, bool)> {
+    ) -> Option<(&LiveActivation, bool)> {
         // The built-in instance always runs the default. Earlier releases accepted activations
         // for it, so there can be some.
         if instance == EMBEDDED {
@@ -176,8 +182,8 @@ impl Activations {
     }
 }
 
-fn turns_of(limits: &Limits) -> Capacity {
-    Capacity {
+fn turns_of(limits: &CallLimits) -> QueueCapacity {
+    QueueCapacity {
         units: limits.instances,
         of_organization: limits.instances_of_organization,
         waiting: WAITING,
@@ -186,7 +192,7 @@ fn turns_of(limits: &Limits) -> Capacity {
     }
 }
 
-impl Components {
+impl ComponentRegistry {
     /// Loads the default components. The small ones are ready on return; those for documents are
     /// loaded at their first use. Only this service may write to the folder `cache`;
     /// `cache_key` is a secret of this node.
@@ -201,19 +207,19 @@ impl Components {
         let documents = engines.limits.of(Slot::Documents);
         let providers = engines.limits.of(Slot::Signing);
         let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
-        let loader = Loader::default();
+        let loader = ComponentSource::default();
         let permits = |count: usize| Arc::new(Semaphore::new(count));
-        let compliance = Arc::new(Loaded::new(&engines, &cache, loader.clone()));
+        let compliance = Arc::new(LoadedComponent::new(&engines, &cache, loader.clone()));
         let components = Self {
-            baselines: Baselines::new(&engines, &cache, compliance.default()),
+            baselines: BaselineRules::new(&engines, &cache, compliance.default()),
             compliance,
-            lifecycle: Arc::new(Loaded::new(&engines, &cache, loader.clone())),
-            placement: Arc::new(Loaded::new(&engines, &cache, loader.clone())),
-            documents: Arc::new(Loaded::new(&engines, &cache, loader.clone())),
-            signing: Arc::new(Loaded::new(&engines, &cache, loader.clone())),
+            lifecycle: Arc::new(LoadedComponent::new(&engines, &cache, loader.clone())),
+            placement: Arc::new(LoadedComponent::new(&engines, &cache, loader.clone())),
+            documents: Arc::new(LoadedComponent::new(&engines, &cache, loader.clone())),
+            signing: Arc::new(LoadedComponent::new(&engines, &cache, loader.clone())),
             room: slot::deferred(&engines, &cache, artifact::room()),
-            payment: Arc::new(Loaded::new(&engines, &cache, loader.clone())),
-            kba: Arc::new(Loaded::new(&engines, &cache, loader.clone())),
+            payment: Arc::new(LoadedComponent::new(&engines, &cache, loader.clone())),
+            kba: Arc::new(LoadedComponent::new(&engines, &cache, loader.clone())),
             loader,
             document_turns: FairQueue::new(turns_of(&documents)),
             provider_permits: permits(providers.instances),
@@ -224,7 +230,7 @@ impl Components {
             of_organization: Mutex::default(),
             of_callbacks: Mutex::default(),
             candidates: Arc::new(Semaphore::new(1)),
-            candidates_turns: FairQueue::new(Capacity {
+            candidates_turns: FairQueue::new(QueueCapacity {
                 units: 1,
                 of_organization: 1,
                 ..turns_of(&documents)
@@ -288,9 +294,9 @@ impl Components {
 
     /// Returns the active compliance rules of an organization; without one, those of the
     /// installation, for results that several organizations see.
-    pub fn compliance(&self, org: Option<&OrgId>) -> Compliance {
+    pub fn compliance(&self, org: Option<&OrgId>) -> ComplianceRules {
         let (identity, own) = self.at(Slot::Compliance, org);
-        Compliance::new(
+        ComplianceRules::new(
             self.compliance.get(identity.as_ref()),
             self.baselines.clone(),
             self.own_rules(own.then_some(org).flatten()),
@@ -298,9 +304,9 @@ impl Components {
     }
 
     /// Returns the active lifecycle rules of an organization.
-    pub fn lifecycle(&self, org: Option<&OrgId>) -> Lifecycle {
+    pub fn lifecycle(&self, org: Option<&OrgId>) -> LifecycleRules {
         let (identity, own) = self.at(Slot::Lifecycle, org);
-        Lifecycle::new(
+        LifecycleRules::new(
             self.lifecycle.get(identity.as_ref()),
             self.lifecycle.default(),
             self.own_rules(own.then_some(org).flatten()),
@@ -308,7 +314,7 @@ impl Components {
     }
 
     /// Returns the active placement rules of an organization, which read documents.
-    pub fn placement(&self, org: Option<&OrgId>, priority: Priority) -> Placement {
+    pub fn placement(&self, org: Option<&OrgId>, priority: PriorityClass) -> Placement {
         let (identity, _) = self.at(Slot::Placement, org);
         Placement::new(
             self.placement.get(identity.as_ref()),
@@ -317,7 +323,7 @@ impl Components {
     }
 
     /// Returns the active document rules of an organization, which write documents.
-    pub fn documents(&self, org: Option<&OrgId>, priority: Priority) -> Documents {
+    pub fn documents(&self, org: Option<&OrgId>, priority: PriorityClass) -> Documents {
         let (identity, _) = self.at(Slot::Documents, org);
         Documents::new(
             self.documents.get(identity.as_ref()),
@@ -327,21 +333,21 @@ impl Components {
 
     /// Returns the queue position for document work. All components share one queue, regardless
     /// of their owners.
-    fn turns(&self, org: Option<&OrgId>, priority: Priority) -> Turns {
-        Turns {
+    fn turns(&self, org: Option<&OrgId>, priority: PriorityClass) -> DocumentTurns {
+        DocumentTurns {
             queue: self.document_turns.clone(),
-            owner: org.map_or_else(Owner::default, |org| Owner::new(org, "")),
+            owner: org.map_or_else(WorkOwner::default, |org| WorkOwner::new(org, "")),
             priority,
         }
     }
 
     /// Returns the built-in document rules, regardless of activations.
-    pub fn embedded_documents(&self, org: &OrgId, priority: Priority) -> Documents {
+    pub fn embedded_documents(&self, org: &OrgId, priority: PriorityClass) -> Documents {
         Documents::new(self.documents.get(None), self.turns(Some(org), priority))
     }
 
     /// Returns the built-in placement rules, regardless of activations.
-    pub fn embedded_placement(&self, org: &OrgId, priority: Priority) -> Placement {
+    pub fn embedded_placement(&self, org: &OrgId, priority: PriorityClass) -> Placement {
         Placement::new(self.placement.get(None), self.turns(Some(org), priority))
     }
 
@@ -350,8 +356,8 @@ impl Components {
     /// instance `embedded` always runs the built-in component of the signing room.
     pub fn signing(&self, org: Option<&OrgId>, instance: &str) -> SigningPlugin {
         match instance {
-            EMBEDDED => Plugin::new(
-                Handle::Held(self.room.clone()),
+            EMBEDDED => PluginRuntime::new(
+                ComponentHandle::Held(self.room.clone()),
                 self.provider_gate(org, false),
             ),
             _ => self.provider(&self.signing, org, instance),
@@ -378,7 +384,11 @@ impl Components {
         self.callbacks(self.payment(None, instance), instance)
     }
 
-    fn callbacks<P: World + Provider>(&self, plugin: Plugin<P>, instance: &str) -> Plugin<P> {
+    fn callbacks<P: ComponentWorld + ProviderCalls>(
+        &self,
+        plugin: PluginRuntime<P>,
+        instance: &str,
+    ) -> PluginRuntime<P> {
         let mut of_callbacks = held(&self.of_callbacks);
         let permits = of_callbacks
             .entry((P::SLOT, instance.to_owned()))
@@ -386,37 +396,37 @@ impl Components {
         let permits = vec![permits.clone(), self.callback_permits.clone()];
         drop(of_callbacks);
         let gate = plugin.gate().clone();
-        plugin.with_gate(Gate { permits, ..gate })
+        plugin.with_gate(CallGate { permits, ..gate })
     }
 
-    fn provider<P: World + Provider>(
+    fn provider<P: ComponentWorld + ProviderCalls>(
         &self,
-        loaded: &Arc<Loaded<P>>,
+        loaded: &Arc<LoadedComponent<P>>,
         org: Option<&OrgId>,
         instance: &str,
-    ) -> Plugin<P> {
-        let at = Instance::parse(instance);
+    ) -> PluginRuntime<P> {
+        let at = InstanceReference::parse(instance);
         let owner = at.org.as_ref();
         let active = self.active.load();
         let live = active.at(P::SLOT, owner, &at.name, self.clock.now());
         let identity = live.map(|(live, _)| &live.identity);
         let own = live.is_some_and(|(_, own)| own);
         let gate = self.provider_gate(owner.or(org), own);
-        Plugin::new(loaded.get(identity), gate)
+        PluginRuntime::new(loaded.get(identity), gate)
     }
 
     /// Returns the gate for provider calls on behalf of an organization. `own` tightens it for the
     /// organization's own component.
-    fn provider_gate(&self, org: Option<&OrgId>, own: bool) -> Gate {
+    fn provider_gate(&self, org: Option<&OrgId>, own: bool) -> CallGate {
         let Some(org) = org else {
-            return Gate::of(self.provider_permits.clone());
+            return CallGate::of(self.provider_permits.clone());
         };
         let shares = self.shares(org);
-        // Narrowest first: see `Gate::permits`.
+        // Narrowest first: see `CallGate::permits`.
         let mut permits = vec![shares.providers.clone()];
         permits.extend(own.then(|| self.own_provider_permits.clone()));
         permits.push(self.provider_permits.clone());
-        Gate {
+        CallGate {
             permits,
             memory: own.then(|| shares.memory.clone()),
             time: own.then(|| shares.plugins.clone()),
@@ -430,14 +440,14 @@ impl Components {
         })
     }
 
-    fn shares(&self, org: &OrgId) -> Arc<Shares> {
+    fn shares(&self, org: &OrgId) -> Arc<OrganizationShares> {
         let mut all = held(&self.of_organization);
         if let Some(shares) = all.get(org) {
             return shares.clone();
         }
         let limits = self.engines.limits.of(Slot::Signing);
         let memory = limits.memory_of_organization;
-        let shares = Arc::new(Shares {
+        let shares = Arc::new(OrganizationShares {
             providers: Arc::new(Semaphore::new(limits.instances_of_organization)),
             memory: Arc::new(MemoryShare::new(memory, self.own_provider_memory.clone())),
             rules: Arc::new(TimeSlice::new(RULES)),
@@ -460,7 +470,7 @@ impl Components {
     }
 
     /// Returns the snapshot of activations that this node uses.
-    pub fn active(&self) -> Arc<Activations> {
+    pub fn active(&self) -> Arc<ActivationTable> {
         self.active.load_full()
     }
 
@@ -479,7 +489,7 @@ impl Components {
 
     /// Loads a component: takes its native code from the cache, or compiles it. Blocks, so callers
     /// run it off the async threads.
-    pub fn add(&self, artifact: &Artifact) -> Result<(), ComponentError> {
+    pub fn add(&self, artifact: &ComponentArtifact) -> Result<(), ComponentError> {
         let (engines, cache) = (&self.engines, &self.cache);
         match artifact.slot {
             Slot::Compliance => self.compliance.put(slot::load(engines, cache, artifact)?),
@@ -518,7 +528,7 @@ impl Components {
     }
 
     /// Whether the cache has valid native code of the component.
-    pub fn is_compiled(&self, artifact: &Artifact) -> bool {
+    pub fn is_compiled(&self, artifact: &ComponentArtifact) -> bool {
         self.cache.has(self.engines.of(artifact.slot), artifact)
     }
 
@@ -529,11 +539,11 @@ impl Components {
     }
 
     /// Removes the native code of a refused component.
-    pub fn forget_native(&self, artifact: &Artifact) {
+    pub fn forget_native(&self, artifact: &ComponentArtifact) {
         self.cache.forget(self.engines.of(artifact.slot), artifact);
     }
 
-    /// Caches native code from the [`Compiler`](super::compiler::Compiler).
+    /// Caches native code from the [`ComponentCompiler`](super::compiler::Compiler).
     pub async fn keep_native(
         &self,
         slot: Slot,
@@ -552,22 +562,30 @@ impl Components {
     ///
     /// # Errors
     /// The failed vectors.
-    pub async fn examine(&self, artifact: Artifact) -> Result<Conformance, Vec<Reason>> {
+    pub async fn examine(
+        &self,
+        artifact: ComponentArtifact,
+    ) -> Result<ConformanceResult, Vec<AdmissionReason>> {
         let _turn = self.candidates.acquire().await;
         let (engines, cache) = (self.engines.clone(), self.cache.clone());
         if artifact.slot.is_provider() {
             return conformance::examine_provider(&engines, &cache, &artifact).await;
         }
         let task = background::run(move || conformance::examine(&engines, &cache, &artifact));
-        task.await
-            .unwrap_or_else(|error| Err(vec![Reason::new("conformance", error.to_string())]))
+        task.await.unwrap_or_else(|error| {
+            Err(vec![AdmissionReason::new("conformance", error.to_string())])
+        })
     }
 
     /// Runs a provider against the external service that its author has scripted.
     ///
     /// # Errors
     /// All deviations from the script.
-    pub async fn rehearse(&self, artifact: Artifact, script: &Script) -> Result<(), Vec<Reason>> {
+    pub async fn rehearse(
+        &self,
+        artifact: ComponentArtifact,
+        script: &FarEndScript,
+    ) -> Result<(), Vec<AdmissionReason>> {
         let _turn = self.candidates.acquire().await;
         let (engines, cache) = (&self.engines, &self.cache);
         let reasons = match artifact.slot {
@@ -591,7 +609,7 @@ impl Components {
     }
 
     /// Switches to other activations at once. Running calls keep the component they started with.
-    pub fn switch(&self, activations: Activations) {
+    pub fn switch(&self, activations: ActivationTable) {
         // Components of the previous snapshot stay loaded too: a call may still be using it.
         let now = Arc::new(activations);
         let before = self.active.swap(now.clone());
@@ -611,39 +629,51 @@ impl Components {
     }
 
     /// Loads a particular component of slot `rules.compliance` to repeat earlier calls.
-    pub fn compliance_from(&self, artifact: &Artifact) -> Result<Compliance, ComponentError> {
+    pub fn compliance_from(
+        &self,
+        artifact: &ComponentArtifact,
+    ) -> Result<ComplianceRules, ComponentError> {
         let active = slot::load(&self.engines, &self.cache, artifact)?;
-        let handle = Handle::Held(slot::ready(active));
-        Ok(Compliance::new(handle, self.baselines.clone(), None))
+        let handle = ComponentHandle::Held(slot::ready(active));
+        Ok(ComplianceRules::new(handle, self.baselines.clone(), None))
     }
 
     /// Loads a particular component of slot `rules.placement` to repeat earlier calls.
-    pub fn placement_from(&self, artifact: &Artifact) -> Result<Placement, ComponentError> {
+    pub fn placement_from(
+        &self,
+        artifact: &ComponentArtifact,
+    ) -> Result<Placement, ComponentError> {
         let active = slot::load(&self.engines, &self.cache, artifact)?;
-        let handle = Handle::Held(slot::ready(active));
+        let handle = ComponentHandle::Held(slot::ready(active));
         Ok(Placement::new(handle, self.candidates_turns()))
     }
 
     /// Loads a particular component of slot `rules.documents` to repeat earlier calls.
-    pub fn documents_from(&self, artifact: &Artifact) -> Result<Documents, ComponentError> {
+    pub fn documents_from(
+        &self,
+        artifact: &ComponentArtifact,
+    ) -> Result<Documents, ComponentError> {
         let active = slot::load(&self.engines, &self.cache, artifact)?;
-        let handle = Handle::Held(slot::ready(active));
+        let handle = ComponentHandle::Held(slot::ready(active));
         Ok(Documents::new(handle, self.candidates_turns()))
     }
 
-    fn candidates_turns(&self) -> Turns {
-        Turns {
+    fn candidates_turns(&self) -> DocumentTurns {
+        DocumentTurns {
             queue: self.candidates_turns.clone(),
-            owner: Owner::default(),
-            priority: Priority::Request,
+            owner: WorkOwner::default(),
+            priority: PriorityClass::Request,
         }
     }
 
     /// Loads a particular component of slot `rules.lifecycle` to repeat earlier calls.
-    pub fn lifecycle_from(&self, artifact: &Artifact) -> Result<Lifecycle, ComponentError> {
+    pub fn lifecycle_from(
+        &self,
+        artifact: &ComponentArtifact,
+    ) -> Result<LifecycleRules, ComponentError> {
         let active = slot::load(&self.engines, &self.cache, artifact)?;
-        let handle = Handle::Held(slot::ready(active));
-        Ok(Lifecycle::new(handle, self.lifecycle.default(), None))
+        let handle = ComponentHandle::Held(slot::ready(active));
+        Ok(LifecycleRules::new(handle, self.lifecycle.default(), None))
     }
 }
 
@@ -655,8 +685,8 @@ fn held<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
 
-    fn live(name: &str, at: i64) -> Live {
-        Live {
+    fn live(name: &str, at: i64) -> LiveActivation {
+        LiveActivation {
             activation: ActivationId::new(),
             effective_at: Timestamp::from_millis(at),
             component: ComponentId::new(),
@@ -669,7 +699,7 @@ mod tests {
         }
     }
 
-    fn found(activations: &Activations, org: &OrgId, now: i64) -> Option<String> {
+    fn found(activations: &ActivationTable, org: &OrgId, now: i64) -> Option<String> {
         let now = Timestamp::from_millis(now);
         let found = activations.at(Slot::Compliance, Some(org), "", now);
         found.map(|(live, _)| live.identity.name.clone())
@@ -678,7 +708,7 @@ mod tests {
     #[test]
     fn an_organizations_activation_overrides_the_installations() {
         let (oak, elm) = (OrgId::new(), OrgId::new());
-        let mut activations = Activations::default();
+        let mut activations = ActivationTable::default();
         let mut add = |org: Option<&OrgId>, name, at| {
             activations.add(
                 Slot::Compliance,
@@ -698,7 +728,7 @@ mod tests {
     #[test]
     fn a_scheduled_activation_starts_on_time_and_the_latest_wins() {
         let oak = OrgId::new();
-        let mut activations = Activations::default();
+        let mut activations = ActivationTable::default();
         for (name, at) in [("law", 500), ("first", 100), ("second", 100)] {
             activations.add(
                 Slot::Compliance,
@@ -717,9 +747,9 @@ mod tests {
     #[test]
     fn an_unprefixed_instance_name_is_the_operators() {
         let folder = tempfile::tempdir().unwrap();
-        let components = Components::with_defaults(folder.path().into(), [1; 32]).unwrap();
+        let components = ComponentRegistry::with_defaults(folder.path().into(), [1; 32]).unwrap();
         let oak = OrgId::new();
-        let mut activations = Activations::default();
+        let mut activations = ActivationTable::default();
         for instance in ["cloud", EMBEDDED] {
             let live = live("oak-plugin", 0);
             activations.add(Slot::Signing, Some(oak.clone()), instance.into(), live);
@@ -731,7 +761,7 @@ mod tests {
         };
         let default = "holdfast-signing-docuseal";
         assert_eq!(answers(&oak, "cloud"), default);
-        let own = Instance::own(&oak, "cloud").to_string();
+        let own = InstanceReference::own(&oak, "cloud").to_string();
         assert_eq!(answers(&oak, &own), "oak-plugin");
         let room = "holdfast-signing-embedded";
         assert_eq!(answers(&oak, EMBEDDED), room);

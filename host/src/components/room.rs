@@ -10,8 +10,8 @@ use futures::future::BoxFuture;
 use wasmtime::component::{HasSelf, Linker, Resource};
 
 use super::bindings::room::holdfast::host::room as wit;
-use super::engine::Limited;
-use super::lent::{Blob, Lent};
+use super::engine::LimitedEngine;
+use super::lent::{LentBlob, LentResources};
 
 pub use super::error::RoomFailure;
 pub use wit::{Area, Field, Invitation, NewSubmission, Submission, Submitter, Template};
@@ -33,11 +33,11 @@ pub trait RoomRecords: Send + Sync {
 pub type Answer<'a, T> = BoxFuture<'a, Result<T, RoomFailure>>;
 
 /// Adds the interface to a linker.
-pub(super) fn link(linker: &mut Linker<Limited<Lent>>) -> wasmtime::Result<()> {
-    wit::add_to_linker::<_, HasSelf<Lent>>(linker, |limited| &mut limited.data)
+pub(super) fn link(linker: &mut Linker<LimitedEngine<LentResources>>) -> wasmtime::Result<()> {
+    wit::add_to_linker::<_, HasSelf<LentResources>>(linker, |limited| &mut limited.data)
 }
 
-impl Lent {
+impl LentResources {
     /// Counts a host call and returns the records.
     fn room(&mut self) -> wasmtime::Result<Arc<dyn RoomRecords>> {
         self.count()?;
@@ -46,7 +46,7 @@ impl Lent {
     }
 }
 
-impl wit::Host for Lent {
+impl wit::Host for LentResources {
     async fn find_template(&mut self, id: u64) -> wasmtime::Result<Option<Template>> {
         Ok(self.room()?.find_template(id).await?)
     }
@@ -58,7 +58,7 @@ impl wit::Host for Lent {
         Ok(self.room()?.find_template_of(&external_id).await?)
     }
 
-    async fn keep_document(&mut self, document: Resource<Blob>) -> wasmtime::Result<String> {
+    async fn keep_document(&mut self, document: Resource<LentBlob>) -> wasmtime::Result<String> {
         let bytes = self.table.get(&document)?.0.clone();
         Ok(self.room()?.keep_document(bytes).await?)
     }
@@ -89,9 +89,9 @@ impl wit::Host for Lent {
         Ok(())
     }
 
-    async fn executed_document(&mut self, id: u64) -> wasmtime::Result<Option<Resource<Blob>>> {
+    async fn executed_document(&mut self, id: u64) -> wasmtime::Result<Option<Resource<LentBlob>>> {
         match self.room()?.executed_document(id).await? {
-            Some(document) => Ok(Some(self.table.push(Blob(document))?)),
+            Some(document) => Ok(Some(self.table.push(LentBlob(document))?)),
             None => Ok(None),
         }
     }

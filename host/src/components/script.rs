@@ -22,13 +22,13 @@ use wasmtime::component::types::ComponentFunc;
 use wasmtime::component::{Resource, ResourceAny, Type, Val};
 use wasmtime::{AsContextMut as _, Store};
 
-use super::egress::Egress;
-use super::engine::{Limited, provider_store};
+use super::egress::NetworkAccess;
+use super::engine::{LimitedEngine, provider_store};
 use super::error::ComponentError;
-use super::inspection::Reason;
-use super::lent::{Blob, Lease, Lent};
-use super::providers::Provider;
-use super::slot::{Active, World};
+use super::inspection::AdmissionReason;
+use super::lent::{LentBlob, LentHost, LentResources};
+use super::providers::ProviderCalls;
+use super::slot::{ActiveComponent, ComponentWorld};
 use super::worlds;
 use crate::config::SecretText;
 use crate::domain::clock::{Clock, Timestamp};
@@ -36,20 +36,20 @@ use crate::domain::clock::{Clock, Timestamp};
 /// Script of calls of one provider instance, in order.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Script {
+pub struct FarEndScript {
     /// Settings of the instance; `base_url` is the URL of the external service.
     settings: BTreeMap<String, String>,
     #[serde(default)]
     secrets: BTreeMap<String, String>,
     /// Time of the clock; the present if absent.
     now: Option<Timestamp>,
-    calls: Vec<Call>,
+    calls: Vec<ScriptedCall>,
 }
 
 /// One call.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Call {
+struct ScriptedCall {
     /// Name of the function in the WIT package.
     call: String,
     /// Parameters.
@@ -57,52 +57,52 @@ struct Call {
     with: Map<String, Value>,
     /// Requests of the provider during the call, with their responses.
     #[serde(default)]
-    exchanges: Vec<Exchange>,
+    exchanges: Vec<ScriptedExchange>,
     /// Result that the provider must return.
     answer: Value,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Exchange {
-    request: Expected,
-    response: Scripted,
+struct ScriptedExchange {
+    request: ExpectedRequest,
+    response: ScriptedTransport,
 }
 
 /// Expected request. It may have headers that are not listed.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Expected {
+struct ExpectedRequest {
     method: String,
     /// Path with the query.
     path: String,
     #[serde(default)]
     headers: BTreeMap<String, String>,
     #[serde(default)]
-    body: Content,
+    body: ScriptedContent,
 }
 
 /// Response of the external service.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Scripted {
+struct ScriptedTransport {
     status: u16,
     #[serde(default)]
     headers: BTreeMap<String, String>,
     #[serde(default)]
-    body: Content,
+    body: ScriptedContent,
 }
 
 /// Body, with at most one of the members.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Content {
+struct ScriptedContent {
     json: Option<Value>,
     text: Option<String>,
     base64: Option<String>,
 }
 
-impl Script {
+impl FarEndScript {
     /// Parses a script.
     ///
     /// # Errors
@@ -125,18 +125,18 @@ impl Script {
         url.host_str().map(str::to_owned)
     }
 
-    fn lease(&self, far_end: &FarEnd) -> Lease {
+    fn lease(&self, far_end: &FarEnd) -> LentHost {
         let secrets = self
             .secrets
             .iter()
             .map(|(name, secret)| (name.clone(), SecretText::new(secret)));
         let far_end = far_end.clone();
-        Lease {
+        LentHost {
             room: None,
             label: "script".into(),
             settings: Arc::new(self.settings.clone()),
             secrets: Arc::new(secrets.collect()),
-            egress: Egress::scripted(
+            egress: NetworkAccess::scripted(
                 Arc::new(move |request| far_end.answer(&request)),
                 &self.host().unwrap_or_default(),
             ),
@@ -148,7 +148,7 @@ impl Script {
 /// Scripted external service during one call.
 #[derive(Clone, Default)]
 struct FarEnd {
-    left: Arc<Mutex<VecDeque<Exchange>>>,
+    left: Arc<Mutex<VecDeque<ScriptedExchange>>>,
     wrong: Arc<Mutex<Vec<String>>>,
 }
 
@@ -205,7 +205,7 @@ impl FarEnd {
     }
 }
 
-impl Content {
+impl ScriptedContent {
     fn bytes(&self) -> Vec<u8> {
         if let Some(value) = &self.json {
             return value.to_string().into_bytes();
@@ -232,7 +232,7 @@ impl Content {
     }
 }
 
-impl Scripted {
+impl ScriptedTransport {
     fn response(&self) -> Response<Bytes> {
         let mut response = Response::new(self.body.bytes().into());
         let headers = response.headers_mut();
@@ -257,10 +257,10 @@ impl Scripted {
 }
 
 /// Runs a script, each call in a fresh instance.
-pub(super) async fn rehearse<P: Provider + World>(
-    active: &Active<P>,
-    script: &Script,
-) -> Vec<Reason> {
+pub(super) async fn rehearse<P: ProviderCalls + ComponentWorld>(
+    active: &ActiveComponent<P>,
+    script: &FarEndScript,
+) -> Vec<AdmissionReason> {
     let mut reasons = Vec::new();
     for (number, call) in (1..).zip(&script.calls) {
         let far_end = FarEnd::default();
@@ -280,19 +280,19 @@ pub(super) async fn rehearse<P: Provider + World>(
         tracing::debug!(call = call.call, elapsed = ?began.elapsed(), "script call finished");
         reasons.extend(wrong.into_iter().map(|what| {
             let name = &call.call;
-            Reason::new("script", format!("call {number}, \"{name}\": {what}"))
+            AdmissionReason::new("script", format!("call {number}, \"{name}\": {what}"))
         }));
     }
     reasons
 }
 
-async fn answer<P: Provider + World>(
-    active: &Active<P>,
-    lease: Lease,
-    call: &Call,
+async fn answer<P: ProviderCalls + ComponentWorld>(
+    active: &ActiveComponent<P>,
+    lease: LentHost,
+    call: &ScriptedCall,
 ) -> Result<Value, String> {
     let limits = &active.limits;
-    let lent = Lent::new(lease, limits, None);
+    let lent = LentResources::new(lease, limits, None);
     let (mut store, watch) = provider_store(&active.engine, limits, None, None, lent);
     let told = |error: wasmtime::Error| {
         let error = ComponentError::from_call(&active.identity, &error);
@@ -320,7 +320,7 @@ async fn answer<P: Provider + World>(
     }
 }
 
-type ProviderStore = Store<Limited<Lent>>;
+type ProviderStore = Store<LimitedEngine<LentResources>>;
 
 fn parameters(
     store: &mut ProviderStore,
@@ -418,7 +418,7 @@ fn read(store: &mut ProviderStore, ty: &Type, value: &Value) -> Result<Val, Stri
             Val::Variant(name.to_owned(), payload)
         }
         Type::Own(_) | Type::Borrow(_) => {
-            let blob = Blob(Bytes::from(bytes(value).ok_or_else(unfit)?));
+            let blob = LentBlob(Bytes::from(bytes(value).ok_or_else(unfit)?));
             let table = &mut store.data_mut().data.table;
             let handle = table.push(blob).map_err(|error| error.to_string())?;
             let handle = ResourceAny::try_from_resource(handle, store.as_context_mut());
@@ -487,7 +487,7 @@ fn written(store: &mut ProviderStore, value: &Val) -> Result<Value, String> {
         Val::Result(Ok(value)) => json!({ "ok": payload(store, value)? }),
         Val::Result(Err(value)) => json!({ "err": payload(store, value)? }),
         Val::Resource(handle) => {
-            let blob: Resource<Blob> = handle
+            let blob: Resource<LentBlob> = handle
                 .try_into_resource(store.as_context_mut())
                 .map_err(|error| error.to_string())?;
             let blob = store.data_mut().data.table.delete(blob);

@@ -22,9 +22,11 @@ use wasmtime_wasi_http::{
     Error, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks, WasiHttpView,
 };
 
-use super::egress::{BLOB_LIMIT, Body, Incoming, Outbound, Outgoing, is_ours};
-use super::engine::Limited;
-use super::lent::{self, Lent};
+use super::egress::{
+    BLOB_LIMIT, EgressBody, IncomingResponse, OutboundRequest, OutgoingRequest, is_ours,
+};
+use super::engine::LimitedEngine;
+use super::lent::{self, LentResources};
 use crate::domain::clock::Clock;
 
 use super::bindings::signing::holdfast::host as wit;
@@ -42,13 +44,13 @@ const RANDOM: u64 = 64 * 1024;
 const WAITING: usize = 64 * 1024;
 
 /// Adds all interfaces of [`WASI`](super::worlds::WASI) to a linker.
-pub(super) fn link(linker: &mut Linker<Limited<Lent>>) -> wasmtime::Result<()> {
+pub(super) fn link(linker: &mut Linker<LimitedEngine<LentResources>>) -> wasmtime::Result<()> {
     use wasmtime_wasi::cli::{WasiCli, WasiCliView as _};
     use wasmtime_wasi::filesystem::{WasiFilesystem, WasiFilesystemView as _};
     use wasmtime_wasi::p2::bindings::{cli, filesystem, random};
     use wasmtime_wasi::random::WasiRandom;
 
-    type T = Limited<Lent>;
+    type T = LimitedEngine<LentResources>;
     wasmtime_wasi::p2::add_to_linker_proxy_interfaces_async(linker)?;
     cli::environment::add_to_linker::<T, WasiCli>(linker, T::cli)?;
     cli::exit::add_to_linker::<T, WasiCli>(linker, T::cli)?;
@@ -65,16 +67,16 @@ pub(super) fn link(linker: &mut Linker<Limited<Lent>>) -> wasmtime::Result<()> {
 }
 
 /// WASI context of a call. Calls that do not use WASI have none.
-pub(super) struct Wasi {
+pub(super) struct WasiHost {
     ctx: WasiCtx,
     http: WasiHttpCtx,
 }
 
-impl Wasi {
+impl WasiHost {
     pub fn new(label: &str, clock: Clock) -> Self {
         let left = Arc::new(Mutex::new(PRINTED));
-        let printer = |level| Printer {
-            line: Arc::new(Mutex::new(Line {
+        let printer = |level| LogPrinter {
+            line: Arc::new(Mutex::new(OutputLine {
                 label: label.to_owned(),
                 level,
                 text: Vec::new(),
@@ -96,7 +98,7 @@ impl Wasi {
     }
 }
 
-impl WasiView for Lent {
+impl WasiView for LentResources {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         let (wasi, table, _) = self.wasi();
         WasiCtxView {
@@ -106,7 +108,7 @@ impl WasiView for Lent {
     }
 }
 
-impl WasiHttpView for Lent {
+impl WasiHttpView for LentResources {
     fn http(&mut self) -> WasiHttpCtxView<'_> {
         let (wasi, table, hooks) = self.wasi();
         WasiHttpCtxView {
@@ -131,11 +133,11 @@ impl HostWallClock for WallClock {
 }
 
 /// Standard output or standard error: writes lines to the host's log.
-struct Printer {
-    line: Arc<Mutex<Line>>,
+struct LogPrinter {
+    line: Arc<Mutex<OutputLine>>,
 }
 
-struct Line {
+struct OutputLine {
     label: String,
     level: Level,
     text: Vec<u8>,
@@ -143,7 +145,7 @@ struct Line {
     left: Arc<Mutex<usize>>,
 }
 
-impl Line {
+impl OutputLine {
     fn print(&mut self, bytes: &[u8]) {
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes = &bytes[..bytes.len().min(*left)];
@@ -166,38 +168,38 @@ impl Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for OutputLine {
     fn drop(&mut self) {
         self.end();
     }
 }
 
-impl IsTerminal for Printer {
+impl IsTerminal for LogPrinter {
     fn is_terminal(&self) -> bool {
         false
     }
 }
 
-impl StdoutStream for Printer {
+impl StdoutStream for LogPrinter {
     /// WASI 0.3 is not supported.
     fn async_stream(&self) -> Box<dyn tokio::io::AsyncWrite + Send + Sync> {
         Box::new(tokio::io::sink())
     }
 
     fn p2_stream(&self) -> Box<dyn OutputStream> {
-        Box::new(Printer {
+        Box::new(LogPrinter {
             line: self.line.clone(),
         })
     }
 }
 
 #[async_trait]
-impl Pollable for Printer {
+impl Pollable for LogPrinter {
     async fn ready(&mut self) {}
 }
 
 #[async_trait]
-impl OutputStream for Printer {
+impl OutputStream for LogPrinter {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
         let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
         line.print(&bytes);
@@ -218,7 +220,7 @@ type Sent = (
     Box<dyn Future<Output = Result<(), Error>> + Send>,
 );
 
-impl WasiHttpHooks for Outbound {
+impl WasiHttpHooks for OutboundRequest {
     fn p2_outgoing_body_chunk_size(&mut self) -> usize {
         WAITING
     }
@@ -239,7 +241,7 @@ impl WasiHttpHooks for Outbound {
                 let (url, headers) = (admitted?, headers?);
                 let method = request.method().clone();
                 let body = outgoing_body(request.into_body()).await?;
-                let request = Outgoing {
+                let request = OutgoingRequest {
                     method,
                     url,
                     headers,
@@ -265,7 +267,7 @@ impl WasiHttpHooks for Outbound {
     }
 }
 
-impl Outbound {
+impl OutboundRequest {
     /// Returns the headers with `{{secret:NAME}}` in values replaced by secrets.
     fn headers(&self, headers: &http::HeaderMap) -> Result<Vec<(String, String)>, HttpError> {
         headers
@@ -302,7 +304,7 @@ impl Outbound {
 }
 
 /// Buffers a body to find its length. Streams a larger one in chunks without a length.
-async fn outgoing_body(body: WasiBody) -> Result<Body, HttpError> {
+async fn outgoing_body(body: WasiBody) -> Result<EgressBody, HttpError> {
     let broken = |error: Error| HttpError::InvalidRequest(format!("its body broke off: {error}"));
     let mut pieces = body.into_data_stream();
     let mut begin = BytesMut::new();
@@ -321,17 +323,17 @@ async fn outgoing_body(body: WasiBody) -> Result<Body, HttpError> {
                         .ok_or_else(|| std::io::Error::other("the body is too long"))?;
                     Ok(piece)
                 });
-            return Ok(Body {
+            return Ok(EgressBody {
                 length: None,
                 pieces: limited.boxed(),
             });
         }
     }
-    Ok(Body::whole(begin.freeze()))
+    Ok(EgressBody::whole(begin.freeze()))
 }
 
 /// Converts a response. Its body fails after the deadline and above the size limit.
-fn incoming(answer: Incoming, deadline: tokio::time::Instant) -> http::Response<WasiBody> {
+fn incoming(answer: IncomingResponse, deadline: tokio::time::Instant) -> http::Response<WasiBody> {
     let open = Some((answer.body, BLOB_LIMIT));
     let frames = stream::unfold(open, move |open| async move {
         let (mut body, left) = open?;
@@ -369,15 +371,15 @@ mod tests {
     use http::{HeaderMap, HeaderName, HeaderValue};
 
     use super::*;
-    use crate::components::egress::Egress;
+    use crate::components::egress::NetworkAccess;
     use crate::config::SecretText;
 
-    fn outbound() -> Outbound {
+    fn outbound() -> OutboundRequest {
         let secrets = [("api_key", "k-1"), ("other", "{{secret:api_key}}")];
         let secrets = secrets.map(|(name, text)| (name.to_owned(), SecretText::new(text)));
-        let egress = Egress::scripted(Arc::new(|_| http::Response::default()), "far-end");
+        let egress = NetworkAccess::scripted(Arc::new(|_| http::Response::default()), "far-end");
         let secrets = Arc::new(BTreeMap::from(secrets));
-        Outbound::new("test".into(), egress, secrets, 2)
+        OutboundRequest::new("test".into(), egress, secrets, 2)
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub struct ComponentSettings {
     pub compiler: Option<PathBuf>,
     /// Which uploads are accepted; default: `signed` in
     /// production or when trusted keys are set, otherwise `on`.
-    pub uploads: Option<Uploads>,
+    pub uploads: Option<UploadPolicy>,
     /// Largest total size of one organization's components, in bytes.
     pub quota_bytes: u64,
     /// Largest number of components of one organization; each version counts.
@@ -42,7 +42,7 @@ pub struct ComponentSettings {
 /// Which components organizations may upload. The operator's own components are exempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Uploads {
+pub enum UploadPolicy {
     /// Uploads are disabled.
     Off,
     /// Components signed with a trusted key.
@@ -69,11 +69,11 @@ impl Default for ComponentSettings {
 
 impl ComponentSettings {
     /// Returns the configured policy, or the default for the environment.
-    pub fn uploads(&self, production: bool) -> Uploads {
+    pub fn uploads(&self, production: bool) -> UploadPolicy {
         let signed = production || !self.trusted_keys.is_empty();
         self.uploads.unwrap_or(match signed {
-            true => Uploads::Signed,
-            false => Uploads::On,
+            true => UploadPolicy::Signed,
+            false => UploadPolicy::On,
         })
     }
 
@@ -97,11 +97,11 @@ mod tests {
     #[test]
     fn production_accepts_only_signed_uploads_by_default() {
         let mut settings = ComponentSettings::default();
-        assert_eq!(settings.uploads(false), Uploads::On);
-        assert_eq!(settings.uploads(true), Uploads::Signed);
+        assert_eq!(settings.uploads(false), UploadPolicy::On);
+        assert_eq!(settings.uploads(true), UploadPolicy::Signed);
         settings.trusted_keys.insert("counsel".into(), "00".into());
-        assert_eq!(settings.uploads(false), Uploads::Signed);
-        settings.uploads = Some(Uploads::On);
-        assert_eq!(settings.uploads(true), Uploads::On);
+        assert_eq!(settings.uploads(false), UploadPolicy::Signed);
+        settings.uploads = Some(UploadPolicy::On);
+        assert_eq!(settings.uploads(true), UploadPolicy::On);
     }
 }

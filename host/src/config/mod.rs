@@ -12,7 +12,7 @@ pub use crate::rules::limits;
 mod rates;
 mod reference;
 
-pub use components::{ComponentSettings, Uploads};
+pub use components::{ComponentSettings, UploadPolicy};
 pub use error::ConfigError;
 pub use http::HttpSettings;
 pub use rates::RateLimitSettings;
@@ -66,7 +66,7 @@ pub struct Config {
     /// `file://…`, `s3://…`, …; default: a folder in the data folder.
     pub storage_url: Option<String>,
     /// Options of the object store: credentials, encryption, retention.
-    pub storage: Storage,
+    pub storage: StorageSettings,
     /// Folder of the embedded database, objects, outbox and generated keys.
     pub data_dir: PathBuf,
     /// Mail server: `smtps://user:password@host`, `smtp://…?tls=required` or
@@ -79,7 +79,7 @@ pub struct Config {
     pub mail_from: String,
     /// `production` rejects development-only settings. If
     /// unset, `serve` starts on a loopback address only.
-    pub env: Option<Environment>,
+    pub env: Option<DeploymentEnvironment>,
     /// Overrides the interval of all periodic work; for tests.
     #[serde(deserialize_with = "optional_duration")]
     #[schemars(with = "Option<String>")]
@@ -89,16 +89,16 @@ pub struct Config {
     #[schemars(with = "Option<String>")]
     pub clock_offset: Option<Duration>,
     /// Web-app authentication.
-    pub auth: Auth,
+    pub auth: AuthSettings,
     /// Signing, payment and KBA provider instances.
-    pub providers: Providers,
+    pub providers: ProviderSettings,
     /// Key that seals authoritative copies; by default one is generated in the data folder. Nodes
     /// that share a vault must use the same key.
-    pub seal: Seal,
+    pub seal: SealSettings,
     /// Webhook delivery.
-    pub webhooks: Webhooks,
+    pub webhooks: WebhookSettings,
     /// Bulk send.
-    pub bulk: Bulk,
+    pub bulk: BulkSettings,
     /// Components that can be replaced at run time.
     pub components: ComponentSettings,
     /// Limits on connections and requests.
@@ -106,15 +106,15 @@ pub struct Config {
     /// Request rate limits for links, tokens and client addresses.
     pub rate_limits: RateLimitSettings,
     /// Logging.
-    pub log: Log,
+    pub log: LogSettings,
     /// Traces.
-    pub traces: Traces,
+    pub traces: TraceSettings,
 }
 
 /// Kind of installation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Environment {
+pub enum DeploymentEnvironment {
     /// A developer's machine or a test.
     Development,
     /// An installation with real contracts.
@@ -124,7 +124,7 @@ pub enum Environment {
 /// `[storage]`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Storage {
+pub struct StorageSettings {
     /// Options of the object store by the lower-case names of its environment variables:
     /// `aws_endpoint`, `aws_access_key_id`, `aws_server_side_encryption`…
     pub options: BTreeMap<String, SecretText>,
@@ -157,7 +157,7 @@ pub enum RetentionMode {
 /// `[seal]`. The key is given as PEM files or as one PKCS #12 file.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Seal {
+pub struct SealSettings {
     /// PKCS #8 key on P-256, in PEM.
     pub key_file: Option<PathBuf>,
     /// PEM chain: the key's certificate first, then its issuers.
@@ -185,7 +185,7 @@ pub enum SealingKeyFiles {
     Pkcs12(PathBuf, PathBuf),
 }
 
-impl Seal {
+impl SealSettings {
     /// Returns the configured location; fails when settings of two kinds are mixed.
     pub fn key(&self) -> Result<SealingKeyFiles, ConfigError> {
         let given = (
@@ -215,16 +215,16 @@ impl Seal {
 /// `[auth]`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Auth {
+pub struct AuthSettings {
     /// Longest lifetime of a web-app token issued by this host.
     #[serde(deserialize_with = "duration")]
     #[schemars(with = "String")]
     pub max_token_ttl: Duration,
     /// Additional OpenID Connect issuer of web-app tokens.
-    pub oidc: Option<Oidc>,
+    pub oidc: Option<OidcSettings>,
 }
 
-impl Default for Auth {
+impl Default for AuthSettings {
     fn default() -> Self {
         Self {
             max_token_ttl: Duration::from_secs(86_400),
@@ -236,7 +236,7 @@ impl Default for Auth {
 /// `[auth.oidc]`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Oidc {
+pub struct OidcSettings {
     /// Issuer, exactly as in the `iss` claim. Its keys are discovered through
     /// `/.well-known/openid-configuration` below this URL.
     #[schemars(with = "String")]
@@ -269,7 +269,7 @@ fn role_claim() -> String {
 /// Provider instances by kind.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Providers {
+pub struct ProviderSettings {
     /// Admits `http` and loopback base URLs; development only.
     pub allow_insecure: bool,
     /// Signing services.
@@ -282,7 +282,7 @@ pub struct Providers {
     pub callbacks_per_minute: Option<u32>,
 }
 
-impl Providers {
+impl ProviderSettings {
     /// Returns the number of callbacks per minute that this node accepts for one instance.
     pub fn callbacks_per_minute(&self) -> u32 {
         self.callbacks_per_minute.unwrap_or(3_000)
@@ -356,12 +356,12 @@ impl Default for SigningProviders {
 /// `[bulk]`: bulk send.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Bulk {
+pub struct BulkSettings {
     /// Items in flight at one provider instance, from this node; 0 disables bulk send.
     pub concurrency: usize,
 }
 
-impl Default for Bulk {
+impl Default for BulkSettings {
     fn default() -> Self {
         Self { concurrency: 8 }
     }
@@ -419,7 +419,7 @@ impl SecretText {
 /// `[webhooks]`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Webhooks {
+pub struct WebhookSettings {
     /// Admits `http` and loopback receivers; development only.
     pub allow_insecure: bool,
     /// Delays between the attempts of a delivery; the last one repeats.
@@ -440,7 +440,7 @@ pub struct Webhooks {
     pub ca_file: Option<PathBuf>,
 }
 
-impl Default for Webhooks {
+impl Default for WebhookSettings {
     fn default() -> Self {
         let minutes = |count: u64| Duration::from_secs(60 * count);
         Self {
@@ -463,7 +463,7 @@ impl Default for Webhooks {
 /// `[log]`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Log {
+pub struct LogSettings {
     /// `text` or `json`.
     pub format: LogFormat,
     /// A `tracing` filter, for example `info,holdfast=debug`.
@@ -473,7 +473,7 @@ pub struct Log {
 /// `[traces]`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Traces {
+pub struct TraceSettings {
     /// OpenTelemetry collector that accepts OTLP over HTTP, for example `http://127.0.0.1:4318`.
     /// Without one, tracing is off.
     #[schemars(with = "Option<String>")]
@@ -484,7 +484,7 @@ pub struct Traces {
     pub sample: f64,
 }
 
-impl Default for Traces {
+impl Default for TraceSettings {
     fn default() -> Self {
         Self {
             endpoint: None,
@@ -504,7 +504,7 @@ pub enum LogFormat {
     Json,
 }
 
-impl Default for Log {
+impl Default for LogSettings {
     fn default() -> Self {
         Self {
             format: LogFormat::Text,
@@ -524,7 +524,7 @@ impl Default for Config {
             trusted_proxies: Vec::new(),
             database_url: None,
             storage_url: None,
-            storage: Storage::default(),
+            storage: StorageSettings::default(),
             data_dir: "data".into(),
             smtp_url: None,
             smtp_ca_file: None,
@@ -532,16 +532,16 @@ impl Default for Config {
             env: None,
             sweep_interval: None,
             clock_offset: None,
-            auth: Auth::default(),
-            providers: Providers::default(),
-            seal: Seal::default(),
-            webhooks: Webhooks::default(),
-            bulk: Bulk::default(),
+            auth: AuthSettings::default(),
+            providers: ProviderSettings::default(),
+            seal: SealSettings::default(),
+            webhooks: WebhookSettings::default(),
+            bulk: BulkSettings::default(),
             components: ComponentSettings::default(),
             http: HttpSettings::default(),
             rate_limits: RateLimitSettings::default(),
-            log: Log::default(),
-            traces: Traces::default(),
+            log: LogSettings::default(),
+            traces: TraceSettings::default(),
         }
     }
 }
@@ -567,7 +567,7 @@ impl Config {
 
     /// Returns whether this is a production installation.
     pub fn is_production(&self) -> bool {
-        self.env == Some(Environment::Production)
+        self.env == Some(DeploymentEnvironment::Production)
     }
 
     /// Returns the public URL, without a trailing slash.

@@ -31,7 +31,7 @@ const INSIDE: [&str; 9] = [
 
 /// Reason a URL or address is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum AddressRefusal {
     /// A scheme other than `https` (or `http` where that is allowed).
     #[error("scheme {0} is not allowed")]
     Scheme(String),
@@ -49,42 +49,42 @@ pub enum Refused {
 
 /// Checks a URL without resolving its name. `allow_insecure`
 /// permits `http` and loopback, for development.
-pub fn check_url(url: &Url, allow_insecure: bool) -> Result<(), Refused> {
+pub fn check_url(url: &Url, allow_insecure: bool) -> Result<(), AddressRefusal> {
     match url.scheme() {
         "https" => {}
         "http" if allow_insecure => {}
-        other => return Err(Refused::Scheme(other.into())),
+        other => return Err(AddressRefusal::Scheme(other.into())),
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(Refused::UserInfo);
+        return Err(AddressRefusal::UserInfo);
     }
     match url.host() {
-        None => Err(Refused::Host(String::new())),
+        None => Err(AddressRefusal::Host(String::new())),
         Some(Host::Ipv4(address)) => check_address(address.into(), allow_insecure),
         Some(Host::Ipv6(address)) => check_address(address.into(), allow_insecure),
         Some(Host::Domain(name)) => check_name(name, allow_insecure),
     }
 }
 
-fn check_name(name: &str, allow_insecure: bool) -> Result<(), Refused> {
+fn check_name(name: &str, allow_insecure: bool) -> Result<(), AddressRefusal> {
     let name = name.to_ascii_lowercase();
     if name == "localhost" || name.ends_with(".localhost") {
         return match allow_insecure {
             true => Ok(()),
-            false => Err(Refused::Host(name)),
+            false => Err(AddressRefusal::Host(name)),
         };
     }
     // A single label resolves through search domains,
     // and a trailing dot would evade the suffix list.
     let dotted = name.contains('.') && !name.ends_with('.');
     if !dotted || INSIDE.iter().any(|suffix| name.ends_with(suffix)) {
-        return Err(Refused::Host(name));
+        return Err(AddressRefusal::Host(name));
     }
     Ok(())
 }
 
 /// Checks that a connection to `address` is allowed.
-pub fn check_address(address: IpAddr, allow_loopback: bool) -> Result<(), Refused> {
+pub fn check_address(address: IpAddr, allow_loopback: bool) -> Result<(), AddressRefusal> {
     // Before any check, so that an embedded IPv4 address cannot evade the IPv4 rules.
     let address = canonical(address);
     if allow_loopback && address.is_loopback() {
@@ -94,7 +94,7 @@ pub fn check_address(address: IpAddr, allow_loopback: bool) -> Result<(), Refuse
         IpAddr::V4(address) => is_public_v4(address),
         IpAddr::V6(address) => is_public_v6(address),
     };
-    public.then_some(()).ok_or(Refused::Address(address))
+    public.then_some(()).ok_or(AddressRefusal::Address(address))
 }
 
 /// Unwraps an IPv4 address embedded in IPv6 (mapped,
@@ -150,7 +150,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
 }
 
 /// DNS resolution; a trait so that tests can replace it.
-pub trait Lookup: Send + Sync {
+pub trait DnsLookup: Send + Sync {
     /// Returns every address of a name.
     fn addresses(&self, name: String) -> BoxFuture<'static, std::io::Result<Vec<IpAddr>>>;
 }
@@ -158,7 +158,7 @@ pub trait Lookup: Send + Sync {
 /// Resolver of the operating system.
 pub struct SystemLookup;
 
-impl Lookup for SystemLookup {
+impl DnsLookup for SystemLookup {
     fn addresses(&self, name: String) -> BoxFuture<'static, std::io::Result<Vec<IpAddr>>> {
         Box::pin(async move {
             let found = tokio::net::lookup_host((name, 0)).await?;
@@ -171,7 +171,7 @@ impl Lookup for SystemLookup {
 /// name is: a mix of public and private answers indicates an attack.
 #[derive(Clone)]
 pub struct GuardedResolver {
-    lookup: Arc<dyn Lookup>,
+    lookup: Arc<dyn DnsLookup>,
     allow_loopback: bool,
 }
 
@@ -180,7 +180,7 @@ pub struct GuardedResolver {
 pub enum ResolveError {
     /// The name, or one of its addresses, is not public.
     #[error(transparent)]
-    Refused(#[from] Refused),
+    Refused(#[from] AddressRefusal),
     /// The name does not resolve.
     #[error("the host name cannot be resolved: {0}")]
     Unknown(#[from] std::io::Error),
@@ -188,7 +188,7 @@ pub enum ResolveError {
 
 impl GuardedResolver {
     /// Creates a resolver; `allow_loopback` is for development.
-    pub fn new(lookup: Arc<dyn Lookup>, allow_loopback: bool) -> Self {
+    pub fn new(lookup: Arc<dyn DnsLookup>, allow_loopback: bool) -> Self {
         Self {
             lookup,
             allow_loopback,
@@ -253,10 +253,10 @@ pub fn client(allow_insecure: bool) -> Result<reqwest::Client, reqwest::Error> {
 mod tests {
     use super::*;
 
-    fn verdict(text: &str) -> Result<(), Refused> {
+    fn verdict(text: &str) -> Result<(), AddressRefusal> {
         match Url::parse(text) {
             Ok(url) => check_url(&url, false),
-            Err(_) => Err(Refused::Host(text.into())),
+            Err(_) => Err(AddressRefusal::Host(text.into())),
         }
     }
 

@@ -23,15 +23,15 @@ use rustls_platform_verifier::Verifier;
 use tokio::net::TcpStream;
 use url::{Host, Url};
 
-use super::guard::{self, CONNECT_TIMEOUT, GuardedResolver, Lookup, ResolveError};
+use super::guard::{self, CONNECT_TIMEOUT, DnsLookup, GuardedResolver, ResolveError};
 use super::signature;
-use crate::config::Webhooks;
+use crate::config::WebhookSettings;
 use crate::disk;
+use crate::domain::at_rest::AtRestCipher;
 use crate::domain::clock::Timestamp;
 use crate::domain::event::EventType;
 use crate::domain::id::{DeliveryId, EndpointId, EventId};
-use crate::domain::seal::Sealer;
-use crate::domain::webhook::{Endpoint, Outcome, SealedSecret, Secret};
+use crate::domain::webhook::{AttemptOutcome, EncryptedSecret, Endpoint, WebhookSecret};
 
 /// Timeout of an attempt, from the DNS lookup to the end of the response.
 pub const PATIENCE: Duration = Duration::from_secs(10);
@@ -52,20 +52,20 @@ const USER_AGENT: HeaderValue = HeaderValue::from_static("Service-Webhooks/1.0")
 
 /// Destination of a delivery.
 #[derive(Clone, Debug)]
-pub struct Target {
+pub struct DeliveryTarget {
     pub endpoint: EndpointId,
     pub url: String,
     /// Secret for `X-Service-Signature`; none when deliveries are unsigned.
-    pub secret: Option<Secret>,
+    pub secret: Option<WebhookSecret>,
     /// Previous secret, and the time until which it also signs.
-    pub previous: Option<(Secret, Timestamp)>,
+    pub previous: Option<(WebhookSecret, Timestamp)>,
 }
 
-impl Target {
+impl DeliveryTarget {
     /// Returns the endpoint's current destination. Returns none when its secret was sealed with
     /// another key: a delivery that must be signed is never sent unsigned.
-    pub fn of(endpoint: &Endpoint, sealer: &Sealer) -> Option<Self> {
-        let open = |sealed: &SealedSecret| sealed.open(&endpoint.id, sealer);
+    pub fn of(endpoint: &Endpoint, cipher: &AtRestCipher) -> Option<Self> {
+        let open = |sealed: &EncryptedSecret| sealed.decrypt(&endpoint.id, cipher);
         let secret = match &endpoint.secret {
             None => None,
             Some(sealed) => Some(open(sealed)?),
@@ -83,7 +83,7 @@ impl Target {
 
 /// Payload of a delivery.
 #[derive(Clone, Debug)]
-pub struct Parcel {
+pub struct DeliveryPayload {
     pub delivery: DeliveryId,
     pub event: EventId,
     pub event_type: EventType,
@@ -104,11 +104,11 @@ pub enum SenderError {
 
 /// Connector that applies [`CONNECT_TIMEOUT`] to TCP and TLS together.
 #[derive(Clone)]
-struct Connector(HttpsConnector<HttpConnector<GuardedResolver>>);
+struct GuardedConnector(HttpsConnector<HttpConnector<GuardedResolver>>);
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-impl tower::Service<http::Uri> for Connector {
+impl tower::Service<http::Uri> for GuardedConnector {
     type Response = MaybeHttpsStream<TokioIo<TcpStream>>;
     type Error = BoxError;
     type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
@@ -128,15 +128,18 @@ impl tower::Service<http::Uri> for Connector {
 
 /// Sends deliveries.
 #[derive(Clone)]
-pub struct Sender {
-    client: Client<Connector, Full<Bytes>>,
+pub struct WebhookSender {
+    client: Client<GuardedConnector, Full<Bytes>>,
     resolver: GuardedResolver,
     allow_insecure: bool,
 }
 
-impl Sender {
+impl WebhookSender {
     /// Creates a sender that resolves names with `lookup`.
-    pub fn new(settings: &Webhooks, lookup: Arc<dyn Lookup>) -> Result<Self, SenderError> {
+    pub fn new(
+        settings: &WebhookSettings,
+        lookup: Arc<dyn DnsLookup>,
+    ) -> Result<Self, SenderError> {
         let resolver = GuardedResolver::new(lookup, settings.allow_insecure);
         let mut tcp = HttpConnector::new_with_resolver(resolver.clone());
         // The TLS wrapper above it passes `https` URLs down to this connector.
@@ -160,7 +163,7 @@ impl Sender {
             .timer(TokioTimer::new())
             .http2_keep_alive_interval(KEEP_ALIVE)
             .http2_keep_alive_timeout(KEEP_ALIVE)
-            .build(Connector(https));
+            .build(GuardedConnector(https));
         Ok(Self {
             client,
             resolver,
@@ -190,9 +193,14 @@ impl Sender {
     }
 
     /// Makes one attempt at time `now`.
-    pub async fn send(&self, target: &Target, parcel: &Parcel, now: Timestamp) -> Outcome {
+    pub async fn send(
+        &self,
+        target: &DeliveryTarget,
+        parcel: &DeliveryPayload,
+        now: Timestamp,
+    ) -> AttemptOutcome {
         let started = Instant::now();
-        let mut outcome = Outcome::nothing("");
+        let mut outcome = AttemptOutcome::nothing("");
         let exchange = self.exchange(target, parcel, now, &mut outcome);
         // The exchange fills `outcome` as it goes, so that
         // a timeout keeps the status received before it.
@@ -209,10 +217,10 @@ impl Sender {
 
     async fn exchange(
         &self,
-        target: &Target,
-        parcel: &Parcel,
+        target: &DeliveryTarget,
+        parcel: &DeliveryPayload,
         now: Timestamp,
-        outcome: &mut Outcome,
+        outcome: &mut AttemptOutcome,
     ) -> Result<(), String> {
         // The rules may have become stricter since the endpoint was registered.
         let url = self.check_text(&target.url)?;
@@ -279,8 +287,8 @@ fn tls(ca_file: Option<&Path>) -> Result<rustls::ClientConfig, SenderError> {
 
 /// Returns the specification's headers, then those of Standard Webhooks.
 fn headers(
-    target: &Target,
-    parcel: &Parcel,
+    target: &DeliveryTarget,
+    parcel: &DeliveryPayload,
     now: Timestamp,
 ) -> Result<HeaderMap, header::InvalidHeaderValue> {
     let mut headers = HeaderMap::with_capacity(12);
@@ -343,17 +351,17 @@ fn cause(error: &dyn std::error::Error) -> String {
 mod tests {
     use super::*;
 
-    fn target(previous: Option<(Secret, Timestamp)>) -> Target {
-        Target {
+    fn target(previous: Option<(WebhookSecret, Timestamp)>) -> DeliveryTarget {
+        DeliveryTarget {
             endpoint: EndpointId::new(),
             url: "https://hooks.example.com/".into(),
-            secret: Some(Secret::of("the present secret".into())),
+            secret: Some(WebhookSecret::of("the present secret".into())),
             previous,
         }
     }
 
-    fn parcel() -> Parcel {
-        Parcel {
+    fn parcel() -> DeliveryPayload {
+        DeliveryPayload {
             delivery: DeliveryId::new(),
             event: EventId::new(),
             event_type: EventType::WebhookTest,
@@ -364,10 +372,10 @@ mod tests {
     #[test]
     fn the_old_secret_signs_until_the_end_of_its_rotation() {
         let until = Timestamp::from_millis(48 * 3_600_000);
-        let target = target(Some((Secret::of("the secret before".into()), until)));
+        let target = target(Some((WebhookSecret::of("the secret before".into()), until)));
         let parcel = parcel();
         let during = headers(&target, &parcel, until - Duration::from_millis(1)).unwrap();
-        let old = signature::of_body(&Secret::of("the secret before".into()), b"{}");
+        let old = signature::of_body(&WebhookSecret::of("the secret before".into()), b"{}");
         assert_eq!(during["x-service-signature-previous"], old);
         let standard = during["webhook-signature"].to_str().unwrap();
         assert_eq!(standard.split(' ').count(), 2, "{standard}");
@@ -380,7 +388,7 @@ mod tests {
 
     #[test]
     fn a_delivery_without_a_secret_is_not_signed() {
-        let target = Target {
+        let target = DeliveryTarget {
             secret: None,
             ..target(None)
         };

@@ -31,7 +31,7 @@ const AMZ_JSON: &str = "application/x-amz-json-1.1";
 const ANSWER_LIMIT: usize = 256 * 1024;
 
 /// Client for signed AWS requests.
-pub(super) struct Aws {
+pub(super) struct AwsClient {
     http: reqwest::Client,
     credentials: AwsCredentialProvider,
     region: String,
@@ -41,7 +41,7 @@ pub(super) struct Aws {
     kms: String,
 }
 
-impl Aws {
+impl AwsClient {
     /// Takes the object store's configuration, and the KMS endpoint if it is not the AWS default.
     pub(super) fn new(
         (builder, kms): (AmazonS3Builder, Option<String>),
@@ -105,14 +105,14 @@ impl Aws {
     ) -> Result<(Vec<u8>, String), FilesError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "PascalCase")]
-        struct Answer {
+        struct GenerateDataKeyResponse {
             plaintext: String,
             ciphertext_blob: String,
         }
         let body = json!({
             "KeyId": key, "KeySpec": "AES_256", "EncryptionContext": { "holdfast": context },
         });
-        let answer: Answer = self.ask_kms("GenerateDataKey", &body).await?;
+        let answer: GenerateDataKeyResponse = self.ask_kms("GenerateDataKey", &body).await?;
         Ok((decoded(&answer.plaintext)?, answer.ciphertext_blob))
     }
 
@@ -124,13 +124,13 @@ impl Aws {
     ) -> Result<Vec<u8>, FilesError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "PascalCase")]
-        struct Answer {
+        struct GenerateDataKeyResponse {
             plaintext: String,
         }
         let body = json!({
             "CiphertextBlob": wrapped, "EncryptionContext": { "holdfast": context },
         });
-        let answer: Answer = self.ask_kms("Decrypt", &body).await?;
+        let answer: GenerateDataKeyResponse = self.ask_kms("Decrypt", &body).await?;
         decoded(&answer.plaintext)
     }
 
@@ -164,11 +164,11 @@ impl Aws {
             let body = Bytes::from(body.clone());
             let attempt = self.attempt(service, method.clone(), url, content_type, headers, body);
             match attempt.await {
-                Err(Attempt::Again(why)) => match delays.next() {
+                Err(AwsCallFailure::Again(why)) => match delays.next() {
                     Some(delay) => tokio::time::sleep(delay).await,
                     None => return Err(FilesError::AwsAway(format!("{service}: {why}"))),
                 },
-                Err(Attempt::Failed(error)) => return Err(error),
+                Err(AwsCallFailure::Failed(error)) => return Err(error),
                 Ok(answer) => return Ok(answer),
             }
         }
@@ -182,8 +182,9 @@ impl Aws {
         content_type: &'static str,
         headers: &[(&'static str, &str)],
         body: Bytes,
-    ) -> Result<Bytes, Attempt> {
-        let failed = |why: &str| Attempt::Failed(FilesError::Aws(format!("{service}: {why}")));
+    ) -> Result<Bytes, AwsCallFailure> {
+        let failed =
+            |why: &str| AwsCallFailure::Failed(FilesError::Aws(format!("{service}: {why}")));
         let mut request = http::Request::builder()
             .method(method)
             .uri(url)
@@ -208,16 +209,17 @@ impl Aws {
             .send()
             .await
             // The URL contains the object's key, which must not reach the log.
-            .map_err(|error| Attempt::Again(error.without_url().to_string()))?;
+            .map_err(|error| AwsCallFailure::Again(error.without_url().to_string()))?;
         let status = answer.status();
         if status.is_server_error() || status == http::StatusCode::TOO_MANY_REQUESTS {
-            return Err(Attempt::Again(status.to_string()));
+            return Err(AwsCallFailure::Again(status.to_string()));
         }
         if !status.is_success() {
             return Err(failed(&status.to_string()));
         }
         let answer = answer.bytes().await;
-        let answer = answer.map_err(|error| Attempt::Again(error.without_url().to_string()))?;
+        let answer =
+            answer.map_err(|error| AwsCallFailure::Again(error.without_url().to_string()))?;
         match answer.len() <= ANSWER_LIMIT {
             true => Ok(answer),
             false => Err(failed("the answer is too large")),
@@ -226,7 +228,7 @@ impl Aws {
 }
 
 /// Failure of one attempt: retryable or final.
-enum Attempt {
+enum AwsCallFailure {
     Again(String),
     Failed(FilesError),
 }

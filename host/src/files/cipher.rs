@@ -21,9 +21,9 @@ use moka::future::Cache;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 
 use super::FilesError;
-use super::aws::Aws;
+use super::aws::AwsClient;
 use crate::disk;
-use crate::domain::seal::Sealer;
+use crate::domain::at_rest::AtRestCipher;
 use crate::domain::token::random;
 
 /// First bytes of an encrypted object, followed by the header's length in two bytes.
@@ -45,27 +45,27 @@ const KEPT_FOR: Duration = Duration::from_secs(300);
 type ObjectKey = [u8; 32];
 
 /// Encrypts and decrypts objects.
-pub(super) struct Cipher {
-    wrap: Wrap,
+pub(super) struct ObjectCipher {
+    wrap: KeyWrapping,
     unwrapped: Cache<String, ObjectKey>,
 }
 
 /// Source of the keys that wrap object keys.
-enum Wrap {
+enum KeyWrapping {
     /// Keys of a file; the current one wraps new object keys.
     File {
         current: String,
-        keys: BTreeMap<String, Sealer>,
+        keys: BTreeMap<String, AtRestCipher>,
     },
     /// Key that never leaves AWS KMS.
-    Kms { aws: Box<Aws>, key: String },
+    Kms { aws: Box<AwsClient>, key: String },
 }
 
 fn refused(why: impl Into<String>) -> FilesError {
     FilesError::Encryption(why.into())
 }
 
-impl Cipher {
+impl ObjectCipher {
     /// Reads the keys of a file: one `NAME KEY` a line, the key being 32 bytes in base64. The first
     /// key encrypts new objects, the others decrypt older ones.
     pub(super) fn from_file(path: &Path) -> Result<Self, FilesError> {
@@ -88,9 +88,9 @@ impl Cipher {
             let (name, key) = line.trim().split_once(' ').ok_or_else(line_is_bad)?;
             let key = STANDARD.decode(key.trim()).ok();
             let key = key.and_then(|key| ObjectKey::try_from(key).ok());
-            let sealer = key.and_then(|key| Sealer::new(&key));
+            let cipher = key.and_then(|key| AtRestCipher::new(&key));
             if keys
-                .insert(name.to_owned(), sealer.ok_or_else(line_is_bad)?)
+                .insert(name.to_owned(), cipher.ok_or_else(line_is_bad)?)
                 .is_some()
             {
                 return Err(refused(format!("the key file names {name} twice")));
@@ -98,16 +98,16 @@ impl Cipher {
             current.get_or_insert_with(|| name.to_owned());
         }
         let current = current.ok_or_else(|| refused("the key file holds no key"))?;
-        Ok(Self::with(Wrap::File { current, keys }))
+        Ok(Self::with(KeyWrapping::File { current, keys }))
     }
 
     /// Uses a key of AWS KMS, named by its id, ARN or alias.
-    pub(super) fn from_kms(aws: Aws, key: &str) -> Self {
+    pub(super) fn from_kms(aws: AwsClient, key: &str) -> Self {
         let (aws, key) = (Box::new(aws), key.to_owned());
-        Self::with(Wrap::Kms { aws, key })
+        Self::with(KeyWrapping::Kms { aws, key })
     }
 
-    fn with(wrap: Wrap) -> Self {
+    fn with(wrap: KeyWrapping) -> Self {
         let unwrapped = Cache::builder()
             .max_capacity(KEPT_KEYS)
             .time_to_live(KEPT_FOR)
@@ -118,13 +118,13 @@ impl Cipher {
     /// Generates an object key; returns it with the header that stores it in wrapped form.
     async fn new_key(&self) -> Result<(ObjectKey, String), FilesError> {
         match &self.wrap {
-            Wrap::File { current, keys } => {
-                let sealer = keys.get(current).ok_or_else(|| unknown(current))?;
+            KeyWrapping::File { current, keys } => {
+                let cipher = keys.get(current).ok_or_else(|| unknown(current))?;
                 let key = random::<32>();
-                let wrapped = sealer.seal(&STANDARD.encode(key), CONTEXT);
+                let wrapped = cipher.encrypt(&STANDARD.encode(key), CONTEXT);
                 Ok((key, format!("file:{current} {wrapped}")))
             }
-            Wrap::Kms { aws, key } => {
+            KeyWrapping::Kms { aws, key } => {
                 let (key, wrapped) = aws.new_data_key(key, CONTEXT).await?;
                 let key = key.try_into().map_err(|_| refused("KMS gave no key"))?;
                 Ok((key, format!("kms {wrapped}")))
@@ -139,12 +139,12 @@ impl Cipher {
         }
         let (by, wrapped) = head.split_once(' ').ok_or(FilesError::Damaged)?;
         let key = match (&self.wrap, by.strip_prefix("file:")) {
-            (Wrap::File { keys, .. }, Some(name)) => {
-                let sealer = keys.get(name).ok_or_else(|| unknown(name))?;
-                let opened = sealer.open(wrapped, CONTEXT);
+            (KeyWrapping::File { keys, .. }, Some(name)) => {
+                let cipher = keys.get(name).ok_or_else(|| unknown(name))?;
+                let opened = cipher.open(wrapped, CONTEXT);
                 opened.and_then(|key| STANDARD.decode(key).ok())
             }
-            (Wrap::Kms { aws, .. }, None) if by == "kms" => {
+            (KeyWrapping::Kms { aws, .. }, None) if by == "kms" => {
                 Some(aws.open_data_key(wrapped, CONTEXT).await?)
             }
             _ => return Err(unknown(by)),
@@ -157,15 +157,15 @@ impl Cipher {
     }
 
     /// Starts encrypting an object.
-    pub(super) async fn encrypt(&self) -> Result<Encryption, FilesError> {
+    pub(super) async fn encrypt(&self) -> Result<ObjectEncryption, FilesError> {
         let (key, head) = self.new_key().await?;
         let length = u16::try_from(head.len()).map_err(|_| refused("the key's name is long"))?;
         let mut begun = BytesMut::with_capacity(SEALED_SEGMENT);
         begun.extend_from_slice(MAGIC);
         begun.extend_from_slice(&length.to_be_bytes());
         begun.extend_from_slice(head.as_bytes());
-        Ok(Encryption {
-            segments: Segments::new(&key)?,
+        Ok(ObjectEncryption {
+            segments: SegmentCipher::new(&key)?,
             waiting: BytesMut::with_capacity(SEGMENT),
             done: begun,
         })
@@ -183,12 +183,12 @@ fn unopened() -> FilesError {
 }
 
 /// Segments of one object, in order.
-struct Segments {
+struct SegmentCipher {
     key: LessSafeKey,
     number: u32,
 }
 
-impl Segments {
+impl SegmentCipher {
     fn new(key: &ObjectKey) -> Result<Self, FilesError> {
         let key = UnboundKey::new(&AES_256_GCM, key).map_err(|_| refused("no cipher"))?;
         Ok(Self {
@@ -233,14 +233,14 @@ impl Segments {
 }
 
 /// Encryption in progress.
-pub(super) struct Encryption {
-    segments: Segments,
+pub(super) struct ObjectEncryption {
+    segments: SegmentCipher,
     /// Buffered input: up to one full segment, until it is known whether it is the last.
     waiting: BytesMut,
     done: BytesMut,
 }
 
-impl Encryption {
+impl ObjectEncryption {
     /// Encrypts more bytes; returns the output that is complete so far.
     pub(super) fn update(&mut self, mut piece: &[u8]) -> Result<Bytes, FilesError> {
         while !piece.is_empty() {
@@ -269,11 +269,11 @@ pub(super) type Raw = BoxStream<'static, Result<Bytes, FilesError>>;
 
 /// Decrypts a stored object of `size` bytes; returns its plain bytes and their number.
 pub(super) async fn decrypted(
-    cipher: Option<&Cipher>,
+    cipher: Option<&ObjectCipher>,
     raw: Raw,
     size: u64,
 ) -> Result<(Raw, u64), FilesError> {
-    let mut raw = Reader {
+    let mut raw = SegmentReader {
         raw,
         begun: BytesMut::new(),
         missing: size,
@@ -300,7 +300,7 @@ pub(super) async fn decrypted(
     let head = std::str::from_utf8(&head).map_err(|_| FilesError::Damaged)?;
     let cipher = cipher
         .ok_or_else(|| refused("the object is encrypted, and no encryption key is configured"))?;
-    let segments = Segments::new(&cipher.key_of(head).await?)?;
+    let segments = SegmentCipher::new(&cipher.key_of(head).await?)?;
     let sealed = size.saturating_sub((prefix + length) as u64);
     // Every segment, including a partial last one, carries one tag.
     let tags = sealed.div_ceil(SEALED_SEGMENT as u64) * TAG as u64;
@@ -324,14 +324,14 @@ pub(super) async fn decrypted(
     Ok((pieces.boxed(), plain))
 }
 
-struct Reader {
+struct SegmentReader {
     raw: Raw,
     begun: BytesMut,
     /// Bytes still to come, according to the size that the store reported.
     missing: u64,
 }
 
-impl Reader {
+impl SegmentReader {
     /// Reads until at least `length` bytes are buffered or the object ends.
     async fn fill(&mut self, length: usize) -> Result<(), FilesError> {
         while self.begun.len() < length {
@@ -366,18 +366,18 @@ impl Reader {
 mod tests {
     use super::*;
 
-    fn keys(lines: &str) -> Result<Cipher, FilesError> {
+    fn keys(lines: &str) -> Result<ObjectCipher, FilesError> {
         let folder = crate::test_folder();
         let path = folder.path().join("keys");
         std::fs::write(&path, lines).unwrap();
-        Cipher::from_file(&path)
+        ObjectCipher::from_file(&path)
     }
 
     fn key(byte: u8) -> String {
         STANDARD.encode([byte; 32])
     }
 
-    async fn encrypted(cipher: &Cipher, bytes: &[u8], at_once: usize) -> Vec<u8> {
+    async fn encrypted(cipher: &ObjectCipher, bytes: &[u8], at_once: usize) -> Vec<u8> {
         let mut encryption = cipher.encrypt().await.unwrap();
         let mut all = Vec::new();
         for piece in bytes.chunks(at_once) {
@@ -388,7 +388,7 @@ mod tests {
     }
 
     async fn read(
-        cipher: Option<&Cipher>,
+        cipher: Option<&ObjectCipher>,
         stored: &[u8],
         at_once: usize,
     ) -> Result<(Vec<u8>, u64), FilesError> {
@@ -397,7 +397,7 @@ mod tests {
 
     /// Reads an object with a reported size of `size`.
     async fn read_of(
-        cipher: Option<&Cipher>,
+        cipher: Option<&ObjectCipher>,
         stored: &[u8],
         size: usize,
         at_once: usize,
@@ -495,7 +495,9 @@ mod tests {
             let error = keys(&lines).err().unwrap().to_string();
             assert!(error.contains(why), "{error}");
         }
-        let error = Cipher::from_file(Path::new("/nowhere")).err().unwrap();
+        let error = ObjectCipher::from_file(Path::new("/nowhere"))
+            .err()
+            .unwrap();
         assert!(error.to_string().contains("cannot be read"), "{error}");
     }
 }

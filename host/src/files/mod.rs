@@ -28,16 +28,16 @@ use sha2::{Digest, Sha256};
 use tokio::io::AsyncReadExt as _;
 use url::Url;
 
-use crate::config::{RetentionMode, Storage};
+use crate::config::{RetentionMode, StorageSettings};
 use crate::disk;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::StoredFile;
 use crate::domain::hash::sha256;
 use crate::domain::id::{OrgId, RequestId};
 
-use aws::Aws;
-use cipher::Cipher;
-pub use spool::{Spool, Spooled};
+use aws::AwsClient;
+use cipher::ObjectCipher;
+pub use spool::{SpoolWriter, SpooledFile};
 
 /// Size up to which a file is stored in one request; larger files are uploaded in parts of this
 /// size, the minimum that S3 accepts.
@@ -60,7 +60,7 @@ const SLOWEST: u64 = 128 * 1024;
 
 /// Area of the object store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Area {
+pub enum StorageArea {
     /// Documents as uploaded.
     Uploads,
     /// Templates' documents.
@@ -79,7 +79,7 @@ pub enum Area {
     Room,
 }
 
-impl Area {
+impl StorageArea {
     const ALL: [Self; 8] = [
         Self::Uploads,
         Self::Templates,
@@ -106,15 +106,15 @@ impl Area {
 }
 
 /// An object's key in its parts: `area/bucket/organization/owner/SHA-256`.
-pub struct Key {
-    pub area: Area,
+pub struct StoredObjectKey {
+    pub area: StorageArea,
     pub org: OrgId,
     /// Id of the object it belongs to, for example an envelope.
     pub owner: String,
     text: String,
 }
 
-impl Key {
+impl StoredObjectKey {
     /// Parses a key; none if it is not a document of an organization.
     pub fn parse(text: &str) -> Option<Self> {
         let parts: Vec<&str> = text.split('/').collect();
@@ -122,7 +122,9 @@ impl Key {
             return None;
         };
         Some(Self {
-            area: Area::ALL.into_iter().find(|known| known.folder() == area)?,
+            area: StorageArea::ALL
+                .into_iter()
+                .find(|known| known.folder() == area)?,
             org: OrgId::parse(org)?,
             owner: owner.to_owned(),
             text: text.to_owned(),
@@ -251,14 +253,14 @@ pub struct Files {
     folder: Option<PathBuf>,
     patience: Duration,
     /// Encrypts documents before they are stored.
-    cipher: Option<Arc<Cipher>>,
+    cipher: Option<Arc<ObjectCipher>>,
     /// Locks archived documents against removal.
-    retention: Option<Arc<Retention>>,
+    retention: Option<Arc<ArchiveRetention>>,
 }
 
 /// Object Lock settings for archived documents.
-struct Retention {
-    aws: Aws,
+struct ArchiveRetention {
+    aws: AwsClient,
     /// Prefix of every key in the bucket.
     prefix: Path,
     mode: RetentionMode,
@@ -289,7 +291,7 @@ impl Files {
 
     /// Opens `file://`, `s3://`, `az://` or `gs://`. Credentials and endpoint come from the usual
     /// environment variables of each service and from the settings.
-    pub fn open(url: &str, settings: &Storage) -> Result<Self, FilesError> {
+    pub fn open(url: &str, settings: &StorageSettings) -> Result<Self, FilesError> {
         let url = Url::parse(url).map_err(|error| FilesError::Url(error.to_string()))?;
         if url.scheme() == "file" {
             let folder = url
@@ -306,8 +308,8 @@ impl Files {
         if let Some(period) = settings.archive_retention {
             let bucket = url.host_str().filter(|_| url.scheme() == "s3");
             let bucket = bucket.ok_or_else(unlockable)?;
-            files.retention = Some(Arc::new(Retention {
-                aws: Aws::new(aws_settings(bucket, settings))?,
+            files.retention = Some(Arc::new(ArchiveRetention {
+                aws: AwsClient::new(aws_settings(bucket, settings))?,
                 prefix,
                 mode: settings.archive_retention_mode,
                 period,
@@ -317,17 +319,17 @@ impl Files {
     }
 
     /// Adds encryption, if it is configured.
-    pub fn with(mut self, settings: &Storage) -> Result<Self, FilesError> {
+    pub fn with(mut self, settings: &StorageSettings) -> Result<Self, FilesError> {
         if settings.archive_retention.is_some() && self.retention.is_none() {
             return Err(unlockable());
         }
         let keys = (&settings.encryption_key_file, &settings.encryption_kms_key);
         self.cipher = match keys {
-            (Some(file), _) => Some(Arc::new(Cipher::from_file(file)?)),
+            (Some(file), _) => Some(Arc::new(ObjectCipher::from_file(file)?)),
             (None, Some(key)) => {
                 // Only credentials and region are used, so the bucket's name does not matter.
-                let aws = Aws::new(aws_settings("none", settings))?;
-                Some(Arc::new(Cipher::from_kms(aws, key)))
+                let aws = AwsClient::new(aws_settings("none", settings))?;
+                Some(Arc::new(ObjectCipher::from_kms(aws, key)))
             }
             (None, None) => None,
         };
@@ -338,7 +340,7 @@ impl Files {
     /// already, it is verified and counts as stored.
     pub async fn put(
         &self,
-        area: Area,
+        area: StorageArea,
         org: &OrgId,
         owner: &str,
         bytes: Bytes,
@@ -440,10 +442,10 @@ impl Files {
     /// upload of the same bytes writes the same object.
     pub async fn put_spooled(
         &self,
-        area: Area,
+        area: StorageArea,
         org: &OrgId,
         owner: &str,
-        upload: &Spooled,
+        upload: &SpooledFile,
         content_type: &str,
     ) -> Result<StoredFile, FilesError> {
         if upload.size() <= PART as u64 {
@@ -591,7 +593,7 @@ impl Files {
         &self,
         file: &StoredFile,
         folder: &FilePath,
-    ) -> Result<Spooled, FilesError> {
+    ) -> Result<SpooledFile, FilesError> {
         let read = self.spool_object(file, folder).await;
         self.or_tampered(file, read).await
     }
@@ -600,9 +602,9 @@ impl Files {
         &self,
         file: &StoredFile,
         folder: &FilePath,
-    ) -> Result<Spooled, FilesError> {
+    ) -> Result<SpooledFile, FilesError> {
         let (mut pieces, size) = self.open_object(file).await?;
-        let mut spool = Spool::new(folder).await.map_err(FilesError::Spool)?;
+        let mut spool = SpoolWriter::new(folder).await.map_err(FilesError::Spool)?;
         while let Some(piece) = pieces.try_next().await? {
             spool.write(&piece).await.map_err(FilesError::Spool)?;
         }
@@ -716,7 +718,7 @@ fn unlockable() -> FilesError {
 }
 
 /// Merges the object store's environment variables with the settings, which take precedence.
-fn options(settings: &Storage) -> BTreeMap<String, String> {
+fn options(settings: &StorageSettings) -> BTreeMap<String, String> {
     let variables = std::env::vars().filter_map(|(name, value)| {
         let known = ["AWS_", "AZURE_", "GOOGLE_"]
             .iter()
@@ -782,7 +784,7 @@ fn retries() -> RetryConfig {
 }
 
 /// Returns the configuration of a bucket's store, for other AWS calls, and the KMS endpoint.
-fn aws_settings(bucket: &str, settings: &Storage) -> (AmazonS3Builder, Option<String>) {
+fn aws_settings(bucket: &str, settings: &StorageSettings) -> (AmazonS3Builder, Option<String>) {
     let mut builder = AmazonS3Builder::new().with_bucket_name(bucket);
     let options = options(settings);
     for (name, value) in &options {
@@ -841,7 +843,7 @@ fn abort_on_io_error(error: &object_store::Error) {
 
 /// Builds the file's record; its key consists of area, owner and hash.
 fn named(
-    area: Area,
+    area: StorageArea,
     org: &OrgId,
     owner: &str,
     sha256: String,
@@ -889,7 +891,7 @@ mod tests {
         let files = Files::local(folder.path()).unwrap();
         let bytes = Bytes::from(vec![7; 300_000]);
         let org = OrgId::new();
-        let stored = files.put(Area::Vault, &org, "owner", bytes, "application/pdf");
+        let stored = files.put(StorageArea::Vault, &org, "owner", bytes, "application/pdf");
         let file = stored.await.unwrap();
         let whole: Vec<Bytes> = files
             .read_in_pieces(&file)

@@ -20,14 +20,14 @@ const HEAD: usize = 1024;
 const PIECE: usize = 32 * 1024;
 
 /// Temporary file being written.
-pub struct Spool {
+pub struct SpoolWriter {
     file: File,
     hasher: Sha256,
     size: u64,
     head: Vec<u8>,
 }
 
-impl Spool {
+impl SpoolWriter {
     /// Creates an empty file in `folder`.
     pub async fn new(folder: &Path) -> io::Result<Self> {
         tokio::fs::create_dir_all(folder).await?;
@@ -56,9 +56,9 @@ impl Spool {
     }
 
     /// Finishes writing.
-    pub async fn finish(mut self) -> io::Result<Spooled> {
+    pub async fn finish(mut self) -> io::Result<SpooledFile> {
         self.file.flush().await?;
-        Ok(Spooled {
+        Ok(SpooledFile {
             // Waits for writes in flight; readers use blocking calls on the plain file.
             file: self.file.into_std().await,
             sha256: hex::encode(self.hasher.finalize()),
@@ -69,14 +69,14 @@ impl Spool {
 }
 
 /// Complete temporary file.
-pub struct Spooled {
+pub struct SpooledFile {
     file: std::fs::File,
     sha256: String,
     size: u64,
     head: Vec<u8>,
 }
 
-impl Spooled {
+impl SpooledFile {
     /// Creates a file in `folder` and fills it with `write`, on a blocking thread.
     pub async fn written(
         folder: &Path,
@@ -151,7 +151,7 @@ impl Spooled {
 }
 
 /// Reads the piece at an offset; it is empty at the end of the file.
-async fn read_piece(file: Arc<Spooled>, at: u64) -> io::Result<(Arc<Spooled>, Bytes)> {
+async fn read_piece(file: Arc<SpooledFile>, at: u64) -> io::Result<(Arc<SpooledFile>, Bytes)> {
     let read = tokio::task::spawn_blocking(move || {
         let mut piece = vec![0; PIECE];
         let length = file.file.read_at(&mut piece, at)?;
@@ -168,7 +168,7 @@ mod tests {
     #[tokio::test]
     async fn an_object_written_in_pieces_is_read_completely() {
         let folder = crate::test_folder();
-        let mut spool = Spool::new(folder.path()).await.unwrap();
+        let mut spool = SpoolWriter::new(folder.path()).await.unwrap();
         let piece = vec![7; 700];
         for _ in 0..3 {
             spool.write(&piece).await.unwrap();

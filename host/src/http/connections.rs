@@ -12,46 +12,46 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
-use super::pace::Pace;
+use super::pace::TransferPace;
 use crate::config::HttpSettings;
 
 /// First bytes of every HTTP/2 connection.
 const HTTP2_PREFACE: &[u8] = b"PRI";
 
 /// Registry of open connections.
-pub(super) struct Connections {
+pub(super) struct ConnectionRegistry {
     most: usize,
-    open: Mutex<Open>,
+    open: Mutex<OpenConnections>,
 }
 
 #[derive(Default)]
-struct Open {
-    connections: BTreeMap<u64, Arc<Connection>>,
+struct OpenConnections {
+    connections: BTreeMap<u64, Arc<ClientConnection>>,
     next: u64,
 }
 
 /// Result of registering one more connection.
-pub(super) enum Admission {
+pub(super) enum ConnectionAdmission {
     /// Registered. `shed` is set if another connection was closed to make room.
-    Admitted { entry: Entry, shed: bool },
+    Admitted { entry: ConnectionEntry, shed: bool },
     /// Every connection has a request in progress.
     Full,
 }
 
 /// Registration of an open connection; dropping it removes the connection.
-pub(super) struct Entry {
-    all: Arc<Connections>,
+pub(super) struct ConnectionEntry {
+    all: Arc<ConnectionRegistry>,
     id: u64,
-    pub connection: Arc<Connection>,
+    pub connection: Arc<ClientConnection>,
 }
 
-impl Drop for Entry {
+impl Drop for ConnectionEntry {
     fn drop(&mut self) {
         self.all.lock().connections.remove(&self.id);
     }
 }
 
-impl Connections {
+impl ConnectionRegistry {
     pub fn new(most: usize) -> Arc<Self> {
         Arc::new(Self {
             most,
@@ -61,14 +61,14 @@ impl Connections {
 
     /// Registers a connection. When the limit is reached, closes the connection that has waited
     /// longest for a request, preferring those that never sent a complete request head.
-    pub fn admit(self: &Arc<Self>) -> Admission {
+    pub fn admit(self: &Arc<Self>) -> ConnectionAdmission {
         let mut open = self.lock();
         let mut shed = false;
         if open.connections.len() >= self.most {
             let waiting = open.connections.iter();
             let waiting = waiting.filter_map(|(id, connection)| Some((connection.rank()?, *id)));
             let Some((_, id)) = waiting.min() else {
-                return Admission::Full;
+                return ConnectionAdmission::Full;
             };
             // Removed here and not by its task, so that the limit holds at once.
             if let Some(connection) = open.connections.remove(&id) {
@@ -78,29 +78,29 @@ impl Connections {
         }
         let id = open.next;
         open.next += 1;
-        let connection = Arc::new(Connection::new());
+        let connection = Arc::new(ClientConnection::new());
         open.connections.insert(id, connection.clone());
-        let entry = Entry {
+        let entry = ConnectionEntry {
             all: self.clone(),
             id,
             connection,
         };
-        Admission::Admitted { entry, shed }
+        ConnectionAdmission::Admitted { entry, shed }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Open> {
+    fn lock(&self) -> MutexGuard<'_, OpenConnections> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Activity and close signal of one connection.
-pub(super) struct Connection {
+pub(super) struct ClientConnection {
     /// Cancelled when the connection has to close immediately.
     pub close: CancellationToken,
-    activity: Mutex<Activity>,
+    activity: Mutex<ConnectionActivity>,
 }
 
-struct Activity {
+struct ConnectionActivity {
     /// None until the first byte has arrived.
     http2: Option<bool>,
     /// Requests in progress: from the complete head to the last piece of the answer.
@@ -111,14 +111,14 @@ struct Activity {
     /// Start of waiting for a complete request head.
     head_since: Option<Instant>,
     /// Pace at which the client reads.
-    reading: Pace,
+    reading: TransferPace,
     /// Answers with a piece handed to the connection and no further poll since.
     unasked: BTreeMap<u64, Instant>,
 }
 
 /// Time limit that a connection exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Overdue {
+pub(super) enum ConnectionTimeout {
     /// The request head did not arrive in time.
     Head,
     /// No request arrived within the idle timeout.
@@ -127,40 +127,42 @@ pub(super) enum Overdue {
     Reading,
 }
 
-impl Connection {
+impl ClientConnection {
     fn new() -> Self {
         let now = Instant::now();
         Self {
             close: CancellationToken::new(),
-            activity: Mutex::new(Activity {
+            activity: Mutex::new(ConnectionActivity {
                 http2: None,
                 requests: 0,
                 next_request: 0,
                 waiting_since: now,
                 head_since: Some(now),
-                reading: Pace::new(),
+                reading: TransferPace::new(),
                 unasked: BTreeMap::new(),
             }),
         }
     }
 
     /// Returns the exceeded time limit, if any.
-    pub fn overdue(&self, settings: &HttpSettings) -> Option<Overdue> {
+    pub fn overdue(&self, settings: &HttpSettings) -> Option<ConnectionTimeout> {
         let activity = self.lock();
         let patience = settings.write_timeout;
         let mut unasked = activity.unasked.values();
         if activity.reading.is_over(patience) || unasked.any(|since| since.elapsed() > patience) {
-            return Some(Overdue::Reading);
+            return Some(ConnectionTimeout::Reading);
         }
         if activity.requests > 0 {
             return None;
         }
         match activity.head_since {
-            Some(since) if since.elapsed() > settings.header_timeout => Some(Overdue::Head),
+            Some(since) if since.elapsed() > settings.header_timeout => {
+                Some(ConnectionTimeout::Head)
+            }
             Some(_) => None,
             None => {
                 let idle = activity.waiting_since.elapsed() > settings.idle_timeout;
-                idle.then_some(Overdue::Idle)
+                idle.then_some(ConnectionTimeout::Idle)
             }
         }
     }
@@ -182,12 +184,12 @@ impl Connection {
     }
 
     /// Records that a request's head is complete. Dropping the result ends the request.
-    pub fn begin(self: &Arc<Self>) -> InHand {
+    pub fn begin(self: &Arc<Self>) -> ActiveRequest {
         let mut activity = self.lock();
         activity.requests += 1;
         activity.head_since = None;
         activity.next_request += 1;
-        InHand {
+        ActiveRequest {
             request: activity.next_request,
             connection: self.clone(),
         }
@@ -219,18 +221,18 @@ impl Connection {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Activity> {
+    fn lock(&self) -> MutexGuard<'_, ConnectionActivity> {
         self.activity.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Request in progress.
-pub(super) struct InHand {
-    connection: Arc<Connection>,
+pub(super) struct ActiveRequest {
+    connection: Arc<ClientConnection>,
     request: u64,
 }
 
-impl InHand {
+impl ActiveRequest {
     /// Records that the connection polled for the next piece of the answer.
     pub fn asked(&self) {
         self.connection.lock().unasked.remove(&self.request);
@@ -243,7 +245,7 @@ impl InHand {
     }
 }
 
-impl Drop for InHand {
+impl Drop for ActiveRequest {
     fn drop(&mut self) {
         let mut activity = self.connection.lock();
         activity.unasked.remove(&self.request);
@@ -255,12 +257,12 @@ impl Drop for InHand {
 }
 
 /// Socket that records reads and writes in its connection's activity.
-pub(super) struct Watched {
+pub(super) struct TrackedSocket {
     pub stream: TcpStream,
-    pub connection: Arc<Connection>,
+    pub connection: Arc<ClientConnection>,
 }
 
-impl AsyncRead for Watched {
+impl AsyncRead for TrackedSocket {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -276,7 +278,7 @@ impl AsyncRead for Watched {
     }
 }
 
-impl AsyncWrite for Watched {
+impl AsyncWrite for TrackedSocket {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -39,11 +39,11 @@ pub struct HttpError {
 
 /// Error code of a response, for metrics.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Code(pub &'static str);
+pub struct ErrorCode(pub &'static str);
 
 /// Cause of a failed request, for its log line.
 #[derive(Clone)]
-pub struct Cause(pub String);
+pub struct FailureCause(pub String);
 
 impl HttpError {
     pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
@@ -116,10 +116,10 @@ impl IntoResponse for HttpError {
                 .insert(header::RETRY_AFTER, seconds.into());
         }
         if let Some(code) = self.code {
-            response.extensions_mut().insert(Code(code));
+            response.extensions_mut().insert(ErrorCode(code));
         }
         if let Some(cause) = self.cause {
-            response.extensions_mut().insert(Cause(cause));
+            response.extensions_mut().insert(FailureCause(cause));
         }
         response
     }
@@ -231,9 +231,9 @@ impl From<ServiceError> for HttpError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::components::{ComponentError, Failure};
+    use crate::components::{CallFailure, ComponentError};
 
-    fn status(kind: Failure, on_document: bool) -> u16 {
+    fn status(kind: CallFailure, on_document: bool) -> u16 {
         let error = ComponentError {
             component: "rules 1.0.0".into(),
             kind,
@@ -251,12 +251,12 @@ mod tests {
     /// component is an internal error.
     #[test]
     fn resource_exhaustion_is_attributed_to_the_document() {
-        assert_eq!(status(Failure::Timeout, true), 422);
-        assert_eq!(status(Failure::Trap("stack".into()), true), 422);
-        assert_eq!(status(Failure::Memory("512 MiB".into()), true), 422);
-        assert_eq!(status(Failure::Link("missing".into()), true), 500);
-        assert_eq!(status(Failure::Busy, true), 503);
-        assert_eq!(status(Failure::Absent("compiling".into()), false), 503);
-        assert_eq!(status(Failure::Timeout, false), 500);
+        assert_eq!(status(CallFailure::Timeout, true), 422);
+        assert_eq!(status(CallFailure::Trap("stack".into()), true), 422);
+        assert_eq!(status(CallFailure::Memory("512 MiB".into()), true), 422);
+        assert_eq!(status(CallFailure::Link("missing".into()), true), 500);
+        assert_eq!(status(CallFailure::Busy, true), 503);
+        assert_eq!(status(CallFailure::Absent("compiling".into()), false), 503);
+        assert_eq!(status(CallFailure::Timeout, false), 500);
     }
 }

@@ -24,7 +24,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::Service;
 
-use super::connections::{Admission, Connections, Entry, InHand, Overdue, Watched};
+use super::connections::{
+    ActiveRequest, ConnectionAdmission, ConnectionEntry, ConnectionRegistry, ConnectionTimeout,
+    TrackedSocket,
+};
 use crate::config::HttpSettings;
 use crate::metrics::ConnectionMetrics;
 
@@ -56,9 +59,9 @@ pub async fn serve(
     stop: CancellationToken,
 ) {
     let grace = settings.stop_grace.mul_f64(GRACE_OF_REQUESTS);
-    let server = Arc::new(Server {
+    let server = Arc::new(ConnectionServer {
         builder: builder(&settings),
-        connections: Connections::new(settings.connections),
+        connections: ConnectionRegistry::new(settings.connections),
         // A client that does not read must not use up the whole grace period.
         stopping: HttpSettings {
             write_timeout: settings.write_timeout.min(settings.stop_grace / 4),
@@ -126,9 +129,9 @@ fn builder(settings: &HttpSettings) -> Builder<TokioExecutor> {
     builder
 }
 
-struct Server {
+struct ConnectionServer {
     builder: Builder<TokioExecutor>,
-    connections: Arc<Connections>,
+    connections: Arc<ConnectionRegistry>,
     settings: HttpSettings,
     /// Settings that apply after `stop`.
     stopping: HttpSettings,
@@ -139,33 +142,33 @@ struct Server {
     cut_off: CancellationToken,
 }
 
-impl Server {
-    fn admit(&self) -> Option<Entry> {
+impl ConnectionServer {
+    fn admit(&self) -> Option<ConnectionEntry> {
         match self.connections.admit() {
-            Admission::Admitted { entry, shed } => {
+            ConnectionAdmission::Admitted { entry, shed } => {
                 if shed {
                     self.metrics.closed("shed");
                 }
                 Some(entry)
             }
-            Admission::Full => {
+            ConnectionAdmission::Full => {
                 self.metrics.closed("refused");
                 None
             }
         }
     }
 
-    async fn serve(self: Arc<Self>, entry: Entry, stream: TcpStream, peer: SocketAddr) {
+    async fn serve(self: Arc<Self>, entry: ConnectionEntry, stream: TcpStream, peer: SocketAddr) {
         let _open = self.metrics.opened();
         // Sends small answers without delay. A socket that fails here fails again at its next
         // write.
         let _ = stream.set_nodelay(true);
         let connection = entry.connection.clone();
-        let watched = Watched {
+        let watched = TrackedSocket {
             stream,
             connection: connection.clone(),
         };
-        let handler = Handler {
+        let handler = ConnectionHandler {
             router: self.router.clone(),
             peer,
             connection: connection.clone(),
@@ -195,9 +198,9 @@ impl Server {
                 }
                 _ = looks.tick() => match connection.overdue(settings) {
                     None => {}
-                    Some(Overdue::Head) => return self.metrics.closed("half-open"),
-                    Some(Overdue::Reading) => return self.metrics.closed("not-reading"),
-                    Some(Overdue::Idle) => {
+                    Some(ConnectionTimeout::Head) => return self.metrics.closed("half-open"),
+                    Some(ConnectionTimeout::Reading) => return self.metrics.closed("not-reading"),
+                    Some(ConnectionTimeout::Idle) => {
                         self.metrics.closed("idle");
                         serving.as_mut().graceful_shutdown();
                         let _ = tokio::time::timeout(FAREWELL, serving).await;
@@ -222,13 +225,13 @@ impl Server {
 
 /// Passes requests of one connection to the router.
 #[derive(Clone)]
-struct Handler {
+struct ConnectionHandler {
     router: Router,
     peer: SocketAddr,
-    connection: Arc<super::connections::Connection>,
+    connection: Arc<super::connections::ClientConnection>,
 }
 
-impl<B> Service<Request<B>> for Handler
+impl<B> Service<Request<B>> for ConnectionHandler
 where
     B: HttpBody<Data = Bytes> + Send + 'static,
     B::Error: Into<axum::BoxError>,
@@ -248,18 +251,18 @@ where
         let answer = self.router.call(request);
         Box::pin(async move {
             let response = answer.await?;
-            Ok(response.map(|body| Body::new(Answer { body, in_hand })))
+            Ok(response.map(|body| Body::new(TrackedBody { body, in_hand })))
         })
     }
 }
 
 /// Response body that records whether the client reads it.
-struct Answer {
+struct TrackedBody {
     body: Body,
-    in_hand: InHand,
+    in_hand: ActiveRequest,
 }
 
-impl HttpBody for Answer {
+impl HttpBody for TrackedBody {
     type Data = Bytes;
     type Error = axum::Error;
 

@@ -28,7 +28,7 @@ use crate::config::RateLimitSettings;
 use crate::domain::id::RequestId;
 use crate::domain::token::LinkToken;
 use crate::metrics::{DiskLabels, RequestLabels};
-use crate::service::access::rate_limit::Allowance;
+use crate::service::access::rate_limit::RateAllowance;
 use crate::service::{App, gauges};
 use crate::traces;
 use api::{ledger, routes};
@@ -48,8 +48,11 @@ pub fn router(app: App) -> Router {
     let api = routes::api().finish_api(&mut document);
     let document = Arc::new(serde_json::json!(document));
     let served = document.clone();
-    let buffered = (app.config.http.clone(), Arc::<bodies::Buffered>::default());
-    let queries = Arc::new(unknown::Queries::of(&document, "/api/v2"));
+    let buffered = (
+        app.config.http.clone(),
+        Arc::<bodies::BufferedBytes>::default(),
+    );
+    let queries = Arc::new(unknown::QueryParameterIndex::of(&document, "/api/v2"));
     Router::new()
         .nest("/api/v2", api.merge(ledger::tiles()))
         .route(
@@ -139,13 +142,13 @@ async fn identify(
     if status == 429 {
         app.metrics.rate_limited.inc();
     }
-    if response.extensions().get() == Some(&error::Code(error::DISK_FULL)) {
+    if response.extensions().get() == Some(&error::ErrorCode(error::DISK_FULL)) {
         app.metrics.disk_full.inc();
     }
     let duration_ms = duration.as_millis() as u64;
     let org = notes.org.get().map(|org| org.as_str());
     let credential = notes.credential.get().map(String::as_str);
-    let cause = response.extensions().get::<error::Cause>();
+    let cause = response.extensions().get::<error::FailureCause>();
     let cause = cause.map(|cause| cause.0.as_str());
     span.in_scope(|| {
         if status >= 500 {
@@ -181,7 +184,7 @@ fn known_method(method: &Method) -> &str {
 }
 
 /// Sets the rate limit headers of the API contract; the reset is in epoch seconds.
-fn say(allowance: &Allowance, headers: &mut header::HeaderMap) {
+fn say(allowance: &RateAllowance, headers: &mut header::HeaderMap) {
     headers.insert(RATE_LIMIT, allowance.limit.into());
     headers.insert(RATE_REMAINING, allowance.remaining.into());
     headers.insert(RATE_RESET, allowance.reset.as_seconds().into());

@@ -7,13 +7,13 @@ const SLOWEST: u64 = 8 * 1024;
 
 /// Time that the server waited for a client, and the bytes moved. Processing time of the server
 /// does not count.
-pub(super) struct Pace {
+pub(super) struct TransferPace {
     bytes: u64,
     waited: Duration,
     waiting_since: Option<Instant>,
 }
 
-impl Pace {
+impl TransferPace {
     pub fn new() -> Self {
         Self {
             bytes: 0,
@@ -59,8 +59,8 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_secs(30);
 
-    fn pace(bytes: u64, waited: u64) -> Pace {
-        Pace {
+    fn pace(bytes: u64, waited: u64) -> TransferPace {
+        TransferPace {
             bytes,
             waited: Duration::from_secs(waited),
             waiting_since: None,

@@ -19,25 +19,25 @@ use serde_json::{Value, json};
 use super::error::HttpError;
 use super::openapi::content;
 use crate::domain::warning::Warning;
-use crate::files::{FilesError, Spool, Spooled};
+use crate::files::{FilesError, SpoolWriter, SpooledFile};
 use crate::service::{App, ServiceError};
 
 /// `{ data: T }` with a status; if `WARNS`, with `warnings` beside it when there are any.
-pub struct Reply<const STATUS: u16, T, const WARNS: bool = false> {
+pub struct DataReply<const STATUS: u16, T, const WARNS: bool = false> {
     response: Response,
     shown: PhantomData<fn() -> T>,
 }
 
 /// 200 with `{ data }`.
-pub type Found<T> = Reply<200, T>;
+pub type Found<T> = DataReply<200, T>;
 /// 202 with `{ data }`.
-pub type Accepted<T> = Reply<202, T>;
+pub type Accepted<T> = DataReply<202, T>;
 /// 201 with `{ data }`.
-pub type Created<T> = Reply<201, T>;
+pub type Created<T> = DataReply<201, T>;
 /// 200 with `{ data, warnings? }`.
-pub type FoundWithWarnings<T> = Reply<200, T, true>;
+pub type FoundWithWarnings<T> = DataReply<200, T, true>;
 /// 201 with `{ data, warnings? }`.
-pub type CreatedWithWarnings<T> = Reply<201, T, true>;
+pub type CreatedWithWarnings<T> = DataReply<201, T, true>;
 
 /// Returns the body of an answer.
 pub fn body(data: &impl Serialize, warnings: &[Warning]) -> Value {
@@ -48,21 +48,21 @@ pub fn body(data: &impl Serialize, warnings: &[Warning]) -> Value {
     body
 }
 
-impl<const STATUS: u16, T: Serialize> Reply<STATUS, T> {
+impl<const STATUS: u16, T: Serialize> DataReply<STATUS, T> {
     /// Builds an answer with `data`.
     pub fn new(data: &T) -> Self {
         Self::raw(Json(body(data, &[])).into_response())
     }
 }
 
-impl<const STATUS: u16, T: Serialize> Reply<STATUS, T, true> {
+impl<const STATUS: u16, T: Serialize> DataReply<STATUS, T, true> {
     /// Builds an answer with `data` and warnings about the request.
     pub fn with_warnings(data: &T, warnings: &[Warning]) -> Self {
         Self::raw(Json(body(data, warnings)).into_response())
     }
 }
 
-impl<const STATUS: u16, T, const WARNS: bool> Reply<STATUS, T, WARNS> {
+impl<const STATUS: u16, T, const WARNS: bool> DataReply<STATUS, T, WARNS> {
     /// Wraps a finished response, for example a replayed one.
     pub fn raw(mut response: Response) -> Self {
         // A replayed error keeps its own status.
@@ -76,14 +76,14 @@ impl<const STATUS: u16, T, const WARNS: bool> Reply<STATUS, T, WARNS> {
     }
 }
 
-impl<const STATUS: u16, T, const WARNS: bool> IntoResponse for Reply<STATUS, T, WARNS> {
+impl<const STATUS: u16, T, const WARNS: bool> IntoResponse for DataReply<STATUS, T, WARNS> {
     fn into_response(self) -> Response {
         self.response
     }
 }
 
 impl<const STATUS: u16, T: JsonSchema, const WARNS: bool> OperationOutput
-    for Reply<STATUS, T, WARNS>
+    for DataReply<STATUS, T, WARNS>
 {
     type Inner = T;
 
@@ -112,12 +112,12 @@ impl<const STATUS: u16, T: JsonSchema, const WARNS: bool> OperationOutput
 }
 
 /// 200 with `{ data: [T], meta: { page, limit, total } }`.
-pub struct Page<T> {
+pub struct PageReply<T> {
     response: Response,
     shown: PhantomData<fn() -> T>,
 }
 
-impl<T: Serialize> Page<T> {
+impl<T: Serialize> PageReply<T> {
     /// Builds one page of a list of `total` items.
     pub fn new(data: &[T], page: i64, limit: i64, total: i64) -> Self {
         let body =
@@ -129,13 +129,13 @@ impl<T: Serialize> Page<T> {
     }
 }
 
-impl<T> IntoResponse for Page<T> {
+impl<T> IntoResponse for PageReply<T> {
     fn into_response(self) -> Response {
         self.response
     }
 }
 
-impl<T: JsonSchema> OperationOutput for Page<T> {
+impl<T: JsonSchema> OperationOutput for PageReply<T> {
     type Inner = T;
 
     fn operation_response(context: &mut GenContext, _: &mut Operation) -> Option<Documented> {
@@ -196,7 +196,7 @@ pub struct FileReply<const ZIP: bool>(pub Response);
 
 impl FileReply<true> {
     /// Sends an archive to be saved under `name`.
-    pub fn zip(name: &str, file: Spooled) -> Self {
+    pub fn zip(name: &str, file: SpooledFile) -> Self {
         Self(attachment("application/zip", name, file))
     }
 }
@@ -208,7 +208,9 @@ impl WasmReply {
     /// Sends a component to be saved under `name`.
     pub async fn new(app: &App, name: &str, bytes: &[u8]) -> Result<Self, HttpError> {
         let lost = |error| HttpError::from(ServiceError::from(FilesError::Spool(error)));
-        let mut spool = Spool::new(&app.config.spool_folder()).await.map_err(lost)?;
+        let mut spool = SpoolWriter::new(&app.config.spool_folder())
+            .await
+            .map_err(lost)?;
         spool.write(bytes).await.map_err(lost)?;
         let file = spool.finish().await.map_err(lost)?;
         Ok(Self(attachment(WASM, name, file)))
@@ -236,7 +238,7 @@ impl OperationOutput for WasmReply {
 
 /// Sends a file to be saved under `name`. It is streamed from disk, so a slow client holds a file
 /// open and no memory.
-fn attachment(kind: &str, name: &str, file: Spooled) -> Response {
+fn attachment(kind: &str, name: &str, file: SpooledFile) -> Response {
     let file = Arc::new(file);
     let headers = [
         (header::CONTENT_TYPE, kind.to_owned()),

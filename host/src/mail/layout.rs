@@ -6,26 +6,26 @@
 
 use maud::{DOCTYPE, Markup, html};
 
-use super::letters::Letter;
-use crate::domain::brand::{Brand, Color, Logo};
+use super::letters::MailContent;
+use crate::domain::brand::{BrandColor, BrandLogo, OrganizationBrand};
 use crate::domain::organization::Organization;
 
 /// Product name, shown where an organization has no branding.
 const PRODUCT: &str = "holdfast";
 
 /// Branding of an organization's mails.
-pub(crate) struct Look {
+pub(crate) struct MailBranding {
     /// Display name of the sender.
     pub sender: String,
     /// Heading of the mail when there is no logo.
     pub heading: String,
-    pub color: Color,
-    pub logo: Option<Logo>,
+    pub color: BrandColor,
+    pub logo: Option<BrandLogo>,
 }
 
-impl Look {
+impl MailBranding {
     pub(crate) fn of(organization: &Organization) -> Self {
-        let Brand { name, color, logo } = organization.settings.brand.clone();
+        let OrganizationBrand { name, color, logo } = organization.settings.brand.clone();
         let branded = name.is_some() || color.is_some() || logo.is_some();
         let sender = organization.display_name().to_owned();
         Self {
@@ -35,14 +35,14 @@ impl Look {
                 PRODUCT.to_owned()
             },
             sender,
-            color: color.unwrap_or(Color::OURS),
+            color: color.unwrap_or(BrandColor::OURS),
             logo,
         }
     }
 }
 
 /// Renders the plain-text part, with the same wording as the HTML.
-pub(crate) fn text(letter: &Letter, look: &Look) -> String {
+pub(crate) fn text(letter: &MailContent, look: &MailBranding) -> String {
     let mut blocks = vec![greeting(letter)];
     blocks.extend(letter.paragraphs.iter().cloned());
     if let Some(button) = &letter.button {
@@ -54,7 +54,7 @@ pub(crate) fn text(letter: &Letter, look: &Look) -> String {
 }
 
 /// Renders the HTML part; `logo` is the `cid:` URL of the logo.
-pub(crate) fn html(letter: &Letter, look: &Look, logo: Option<&str>) -> String {
+pub(crate) fn html(letter: &MailContent, look: &MailBranding, logo: Option<&str>) -> String {
     let frame = format!(
         "max-width:560px;margin:0 auto;padding:24px 16px;border-top:4px solid {};\
          font-family:system-ui,-apple-system,'Segoe UI',Roboto,Arial,sans-serif;\
@@ -90,7 +90,7 @@ pub(crate) fn html(letter: &Letter, look: &Look, logo: Option<&str>) -> String {
 }
 
 /// Renders the logo on white, as many logos are drawn for paper; without one, the name.
-fn head(look: &Look, logo: Option<&str>) -> Markup {
+fn head(look: &MailBranding, logo: Option<&str>) -> Markup {
     html! {
         @match logo {
             Some(url) => img src=(url) alt=(look.heading)
@@ -101,7 +101,7 @@ fn head(look: &Look, logo: Option<&str>) -> Markup {
 }
 
 /// Renders a button with the URL as text below it, so that recipients can check the target.
-fn button(label: &str, url: &str, color: &Color) -> Markup {
+fn button(label: &str, url: &str, color: &BrandColor) -> Markup {
     let cell = format!("background-color:{color};border-radius:6px");
     let link = format!(
         "display:inline-block;padding:12px 20px;color:{};font-weight:bold;text-decoration:none",
@@ -115,7 +115,7 @@ fn button(label: &str, url: &str, color: &Color) -> Markup {
     }
 }
 
-fn greeting(letter: &Letter) -> String {
+fn greeting(letter: &MailContent) -> String {
     match &letter.to {
         Some(name) => format!("Hello {name},"),
         None => "Hello,".to_owned(),
@@ -128,10 +128,10 @@ mod tests {
     use crate::domain::clock::Timestamp;
     use crate::domain::id::OrgId;
     use crate::domain::organization::OrgSettings;
-    use crate::mail::letters::Button;
+    use crate::mail::letters::MailButton;
 
-    fn look(brand: Brand) -> Look {
-        Look::of(&Organization {
+    fn look(brand: OrganizationBrand) -> MailBranding {
+        MailBranding::of(&Organization {
             id: OrgId::new(),
             name: "Maple".into(),
             settings: OrgSettings {
@@ -142,12 +142,12 @@ mod tests {
         })
     }
 
-    fn letter() -> Letter {
-        Letter {
+    fn letter() -> MailContent {
+        MailContent {
             subject: "Sign".into(),
             to: Some("<b>Ann</b>".into()),
             paragraphs: vec!["Maple & Oak ask you.".into()],
-            button: Some(Button {
+            button: Some(MailButton {
                 label: "Sign",
                 url: "https://sign.example/abc".into(),
             }),
@@ -157,27 +157,27 @@ mod tests {
 
     #[test]
     fn a_mail_without_a_brand_shows_our_name_and_the_organization_as_sender() {
-        let plain = look(Brand::default());
+        let plain = look(OrganizationBrand::default());
         assert_eq!(
             (plain.heading.as_str(), plain.sender.as_str()),
             ("holdfast", "Maple")
         );
-        assert_eq!(plain.color, Color::OURS);
-        let colored = look(Brand {
-            color: Some(Color::try_from("#ffd000".to_owned()).unwrap()),
-            ..Brand::default()
+        assert_eq!(plain.color, BrandColor::OURS);
+        let colored = look(OrganizationBrand {
+            color: Some(BrandColor::try_from("#ffd000".to_owned()).unwrap()),
+            ..OrganizationBrand::default()
         });
         assert_eq!(colored.heading, "Maple");
-        let named = look(Brand {
+        let named = look(OrganizationBrand {
             name: Some("Maple Motors".into()),
-            ..Brand::default()
+            ..OrganizationBrand::default()
         });
         assert_eq!(named.sender, "Maple Motors");
     }
 
     #[test]
     fn text_and_html_of_a_mail_agree_and_input_is_escaped() {
-        let (letter, look) = (letter(), look(Brand::default()));
+        let (letter, look) = (letter(), look(OrganizationBrand::default()));
         let text = text(&letter, &look);
         let page = html(&letter, &look, None);
         for words in [
@@ -195,9 +195,9 @@ mod tests {
 
     #[test]
     fn the_mail_button_has_the_brand_colour_and_readable_text() {
-        let yellow = look(Brand {
-            color: Some(Color::try_from("#ffd000".to_owned()).unwrap()),
-            ..Brand::default()
+        let yellow = look(OrganizationBrand {
+            color: Some(BrandColor::try_from("#ffd000".to_owned()).unwrap()),
+            ..OrganizationBrand::default()
         });
         let page = html(&letter(), &yellow, Some("cid:logo"));
         assert!(page.contains("background-color:#ffd000"), "{page}");

@@ -6,26 +6,26 @@ use crate::domain::webhook::{DisableReason, Endpoint};
 
 /// Content of a mail, independent of its layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Letter {
+pub(crate) struct MailContent {
     pub subject: String,
     /// Recipient's name, if known.
     pub to: Option<String>,
     pub paragraphs: Vec<String>,
-    pub button: Option<Button>,
+    pub button: Option<MailButton>,
     /// Small print.
     pub notes: Vec<String>,
 }
 
 /// Call to action.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Button {
+pub(crate) struct MailButton {
     pub label: &'static str,
     pub url: String,
 }
 
 /// Recipient of a notification that a signer declined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Told<'a> {
+pub(crate) enum DeclineRecipient<'a> {
     /// The only recipient who learns who declined, and why.
     Creator {
         by: &'a str,
@@ -40,9 +40,9 @@ const LINK_NOTE: &str =
     "The link is meant for you alone and works for seven days. Please do not forward this e-mail.";
 
 /// Builds the invitation to sign.
-pub(crate) fn invitation(sender: &str, envelope: &Envelope, to: &str, url: String) -> Letter {
+pub(crate) fn invitation(sender: &str, envelope: &Envelope, to: &str, url: String) -> MailContent {
     let document = one_line(&envelope.name);
-    Letter {
+    MailContent {
         subject: format!("{sender} asks you to sign: {document}"),
         to: Some(one_line(to)),
         paragraphs: [format!("{sender} asks you to sign “{document}”.")]
@@ -66,9 +66,9 @@ fn message(envelope: &Envelope) -> impl Iterator<Item = String> {
 }
 
 /// Builds a reminder.
-pub(crate) fn reminder(sender: &str, envelope: &Envelope, to: &str, url: String) -> Letter {
+pub(crate) fn reminder(sender: &str, envelope: &Envelope, to: &str, url: String) -> MailContent {
     let document = one_line(&envelope.name);
-    Letter {
+    MailContent {
         subject: format!("Reminder: {sender} is waiting for your signature: {document}"),
         to: Some(one_line(to)),
         paragraphs: vec![
@@ -81,7 +81,7 @@ pub(crate) fn reminder(sender: &str, envelope: &Envelope, to: &str, url: String)
 }
 
 /// How a recipient gets the copy of the signed document.
-pub(crate) enum Copy {
+pub(crate) enum CopyDelivery {
     Attached,
     /// Too large to attach: a download link for this recipient.
     Linked(String),
@@ -90,27 +90,27 @@ pub(crate) enum Copy {
 }
 
 /// Builds the notification that all signers have signed.
-pub(crate) fn completed(envelope: &Envelope, to: Option<&str>, copy: Copy) -> Letter {
+pub(crate) fn completed(envelope: &Envelope, to: Option<&str>, copy: CopyDelivery) -> MailContent {
     let document = one_line(&envelope.name);
     let (said, url) = match copy {
-        Copy::Attached => (
+        CopyDelivery::Attached => (
             "The signed document is attached, marked as a non-authoritative copy.",
             None,
         ),
-        Copy::Linked(url) => (
+        CopyDelivery::Linked(url) => (
             "The signed document is too large for an e-mail. You can download your copy for seven days.",
             Some(url),
         ),
-        Copy::Kept => ("The signed document is too large for an e-mail.", None),
+        CopyDelivery::Kept => ("The signed document is too large for an e-mail.", None),
     };
-    Letter {
+    MailContent {
         subject: format!("Completed: {document}"),
         to: to.map(one_line),
         paragraphs: vec![
             format!("“{document}” is completed: all parties have signed."),
             said.into(),
         ],
-        button: url.map(|url| Button {
+        button: url.map(|url| MailButton {
             label: "Download your copy",
             url,
         }),
@@ -123,11 +123,11 @@ pub(crate) fn declined(
     sender: &str,
     envelope: &Envelope,
     to: Option<&str>,
-    told: Told<'_>,
-) -> Letter {
+    told: DeclineRecipient<'_>,
+) -> MailContent {
     let document = one_line(&envelope.name);
     let paragraphs = match told {
-        Told::Creator { by, reason } => {
+        DeclineRecipient::Creator { by, reason } => {
             let mut paragraphs = vec![format!(
                 "{} has declined to sign “{document}”.",
                 one_line(by)
@@ -137,16 +137,16 @@ pub(crate) fn declined(
             }
             paragraphs
         }
-        Told::Decliner => vec![
+        DeclineRecipient::Decliner => vec![
             format!("You have declined to sign “{document}”. {sender} has been notified."),
             format!("If you did not decline, please contact {sender}."),
         ],
-        Told::OtherSigner => vec![
+        DeclineRecipient::OtherSigner => vec![
             format!("Another signer has declined to sign “{document}”."),
             "The document is closed. You do not need to do anything.".into(),
         ],
     };
-    Letter {
+    MailContent {
         subject: format!("Declined: {document}"),
         to: to.map(one_line),
         paragraphs,
@@ -156,9 +156,9 @@ pub(crate) fn declined(
 }
 
 /// Builds the notification that the sender withdrew the document.
-pub(crate) fn withdrawn(sender: &str, envelope: &Envelope, to: &str) -> Letter {
+pub(crate) fn withdrawn(sender: &str, envelope: &Envelope, to: &str) -> MailContent {
     let document = one_line(&envelope.name);
-    Letter {
+    MailContent {
         subject: format!("Withdrawn: {document}"),
         to: Some(one_line(to)),
         paragraphs: vec![
@@ -171,11 +171,11 @@ pub(crate) fn withdrawn(sender: &str, envelope: &Envelope, to: &str) -> Letter {
 }
 
 /// Builds the warning that a webhook endpoint has been failing for days.
-pub(crate) fn endpoint_failing(endpoint: &Endpoint) -> Letter {
+pub(crate) fn endpoint_failing(endpoint: &Endpoint) -> MailContent {
     let host = host(endpoint);
     let since = endpoint.health.failing_since;
     let since = since.map_or_else(|| "for days".into(), |at| format!("since {at}"));
-    Letter {
+    MailContent {
         subject: format!("Webhooks do not arrive at {host}"),
         to: None,
         paragraphs: vec![
@@ -189,13 +189,13 @@ pub(crate) fn endpoint_failing(endpoint: &Endpoint) -> Letter {
 }
 
 /// Builds the notification that a webhook endpoint was disabled.
-pub(crate) fn endpoint_disabled(endpoint: &Endpoint) -> Letter {
+pub(crate) fn endpoint_disabled(endpoint: &Endpoint) -> MailContent {
     let host = host(endpoint);
     let why = match endpoint.health.disabled {
         Some((DisableReason::Gone, _)) => "It answered 410 (gone).",
         _ => "Every attempt failed for five days.",
     };
-    Letter {
+    MailContent {
         subject: format!("Webhooks to {host} are disabled"),
         to: None,
         paragraphs: vec![
@@ -220,8 +220,8 @@ fn endpoint_reference(endpoint: &Endpoint) -> String {
     format!("Reference: {}", endpoint.id)
 }
 
-fn read_and_sign(url: String) -> Button {
-    Button {
+fn read_and_sign(url: String) -> MailButton {
+    MailButton {
         label: "Read and sign the document",
         url,
     }

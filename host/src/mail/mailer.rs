@@ -7,22 +7,22 @@ use lettre::Message;
 use lettre::message::Mailbox;
 
 use super::MailError;
-use super::smtp::Smtp;
+use super::smtp::SmtpServer;
 use crate::config::{Config, ConfigError};
 use crate::domain::id::JobId;
 
 /// Sends messages; created once at startup.
-pub(crate) struct Mailer {
+pub(crate) struct MailSender {
     from: Mailbox,
-    way: Way,
+    way: MailTransport,
 }
 
-enum Way {
-    Server(Smtp),
+enum MailTransport {
+    Server(SmtpServer),
     Outbox(PathBuf),
 }
 
-impl Mailer {
+impl MailSender {
     /// Creates the mailer from the settings. An error names the setting and contains no secret.
     pub(crate) fn new(config: &Config) -> Result<Self, ConfigError> {
         let from = config.mail_from.parse().map_err(|_| ConfigError::Refused {
@@ -30,8 +30,8 @@ impl Mailer {
             why: format!("{} is no mailbox like Name <name@host>", config.mail_from),
         })?;
         let way = match &config.smtp_url {
-            Some(url) => Way::Server(Smtp::new(url, config)?),
-            None => Way::Outbox(config.data_dir.join("outbox")),
+            Some(url) => MailTransport::Server(SmtpServer::new(url, config)?),
+            None => MailTransport::Outbox(config.data_dir.join("outbox")),
         };
         Ok(Self { from, way })
     }
@@ -44,8 +44,8 @@ impl Mailer {
     /// Sends a message, or writes it to the outbox.
     pub(crate) async fn send(&self, id: &JobId, message: &Message) -> Result<(), MailError> {
         match &self.way {
-            Way::Server(server) => server.send(message).await,
-            Way::Outbox(folder) => {
+            MailTransport::Server(server) => server.send(message).await,
+            MailTransport::Outbox(folder) => {
                 let (folder, name) = (folder.clone(), format!("{id}.eml"));
                 let bytes = message.formatted();
                 let put = tokio::task::spawn_blocking(move || put(&folder, &name, &bytes));
@@ -57,14 +57,14 @@ impl Mailer {
     /// Describes where mails go, for the operator.
     pub(crate) fn describe(&self) -> String {
         match &self.way {
-            Way::Server(server) => format!("mails go to {server}"),
-            Way::Outbox(_) => "no mail server: mails are files in the outbox".to_owned(),
+            MailTransport::Server(server) => format!("mails go to {server}"),
+            MailTransport::Outbox(_) => "no mail server: mails are files in the outbox".to_owned(),
         }
     }
 
     /// Connects to the mail server and authenticates, without sending a mail.
     pub(crate) async fn check(&self) -> Result<String, String> {
-        if let Way::Server(server) = &self.way {
+        if let MailTransport::Server(server) = &self.way {
             let greeted = server.check().await;
             greeted.map_err(|error| format!("{server}: {error}"))?;
         }
@@ -112,7 +112,7 @@ mod tests {
             mail_from: "nobody".into(),
             ..Config::default()
         };
-        let error = Mailer::new(&config).err().unwrap().to_string();
+        let error = MailSender::new(&config).err().unwrap().to_string();
         assert!(error.contains("mail_from"), "{error}");
     }
 }

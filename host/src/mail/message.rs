@@ -8,10 +8,10 @@ use lettre::message::{Attachment, Mailbox, MultiPart, SinglePart};
 use lettre::{Address, Message};
 
 use super::MailError;
-use super::layout::{self, Look};
-use super::letters::Letter;
+use super::layout::{self, MailBranding};
+use super::letters::MailContent;
 use super::line::{file_name, short_line};
-use crate::domain::brand::Logo;
+use crate::domain::brand::BrandLogo;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::FileType;
 use crate::domain::id::JobId;
@@ -20,7 +20,7 @@ use crate::domain::id::JobId;
 const HEADER_TEXT: usize = 200;
 
 /// Input of a message.
-pub(crate) struct Draft<'a> {
+pub(crate) struct MessageDraft<'a> {
     /// Id of the job; a repeated attempt gets the same `Message-ID`.
     pub id: &'a JobId,
     /// The installation's own mailbox.
@@ -29,19 +29,19 @@ pub(crate) struct Draft<'a> {
     pub to: &'a str,
     /// Address for replies.
     pub reply_to: Option<&'a str>,
-    pub letter: &'a Letter,
-    pub look: &'a Look,
-    pub attachment: Option<Pdf>,
+    pub letter: &'a MailContent,
+    pub look: &'a MailBranding,
+    pub attachment: Option<PdfAttachment>,
     pub at: Timestamp,
 }
 
 /// An attached document.
-pub(crate) struct Pdf {
+pub(crate) struct PdfAttachment {
     pub name: String,
     pub bytes: Bytes,
 }
 
-impl Draft<'_> {
+impl MessageDraft<'_> {
     pub(crate) fn message(self) -> Result<Message, MailError> {
         let from = Mailbox::new(display_name(&self.look.sender), self.from.email.clone());
         let name = self.letter.to.as_deref().and_then(display_name);
@@ -78,7 +78,7 @@ impl Draft<'_> {
 }
 
 /// Builds the text and HTML alternatives, with the logo.
-fn words(letter: &Letter, look: &Look, domain: &str) -> Result<MultiPart, MailError> {
+fn words(letter: &MailContent, look: &MailBranding, domain: &str) -> Result<MultiPart, MailError> {
     let text = SinglePart::plain(layout::text(letter, look));
     let alternative = MultiPart::alternative().singlepart(text);
     let Some(logo) = &look.logo else {
@@ -93,7 +93,7 @@ fn words(letter: &Letter, look: &Look, domain: &str) -> Result<MultiPart, MailEr
     Ok(alternative.multipart(related))
 }
 
-fn picture(logo: &Logo, content_id: String) -> Result<SinglePart, MailError> {
+fn picture(logo: &BrandLogo, content_id: String) -> Result<SinglePart, MailError> {
     let name = match logo.file_type {
         FileType::Jpeg => "logo.jpg",
         _ => "logo.png",

@@ -21,7 +21,7 @@ mod smtp;
 
 use std::time::Duration;
 
-pub(crate) use mailer::Mailer;
+pub(crate) use mailer::MailSender;
 
 /// Reason a mail was not sent.
 #[derive(Debug, thiserror::Error)]

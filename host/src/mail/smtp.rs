@@ -33,25 +33,25 @@ const KEPT: usize = 4;
 const KEPT_FOR: Duration = Duration::from_secs(30);
 
 /// A mail server.
-pub(super) struct Smtp {
+pub(super) struct SmtpServer {
     host: String,
     port: u16,
     tls: Tls,
     /// Name for the EHLO command.
     name: ClientId,
     credentials: Option<Credentials>,
-    kept: Mutex<Vec<Kept>>,
+    kept: Mutex<Vec<IdleConnection>>,
 }
 
 /// Idle connection.
-struct Kept {
+struct IdleConnection {
     connection: AsyncSmtpConnection,
     since: Instant,
 }
 
 /// Use of TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Encryption {
+enum SmtpEncryption {
     /// From the first byte.
     Implicit,
     /// With STARTTLS, before anything else is sent.
@@ -61,7 +61,7 @@ enum Encryption {
     Never,
 }
 
-impl Smtp {
+impl SmtpServer {
     pub(super) fn new(url: &SecretText, config: &Config) -> Result<Self, ConfigError> {
         let url = Url::parse(url.reveal()).map_err(|error| refused(error.to_string()))?;
         let encryption = encryption(&url).ok_or_else(|| {
@@ -74,7 +74,10 @@ impl Smtp {
             return Err(refused("names no host"));
         }
         let credentials = credentials(&url)?;
-        let hidden = matches!(encryption, Encryption::Implicit | Encryption::Required);
+        let hidden = matches!(
+            encryption,
+            SmtpEncryption::Implicit | SmtpEncryption::Required
+        );
         // Opportunistic TLS can be stripped by an attacker, so it must not protect a password.
         if credentials.is_some() && !hidden {
             return Err(refused("a password needs smtps:// or ?tls=required"));
@@ -85,10 +88,10 @@ impl Smtp {
             .build_rustls()
             .map_err(|error| refused(error.to_string()))?;
         let (port, tls) = match encryption {
-            Encryption::Implicit => (SUBMISSIONS_PORT, Tls::Wrapper(tls)),
-            Encryption::Required => (SUBMISSION_PORT, Tls::Required(tls)),
-            Encryption::Opportunistic => (SUBMISSION_PORT, Tls::Opportunistic(tls)),
-            Encryption::Never => (SMTP_PORT, Tls::None),
+            SmtpEncryption::Implicit => (SUBMISSIONS_PORT, Tls::Wrapper(tls)),
+            SmtpEncryption::Required => (SUBMISSION_PORT, Tls::Required(tls)),
+            SmtpEncryption::Opportunistic => (SUBMISSION_PORT, Tls::Opportunistic(tls)),
+            SmtpEncryption::Never => (SMTP_PORT, Tls::None),
         };
         Ok(Self {
             host: host.to_owned(),
@@ -165,14 +168,14 @@ impl Smtp {
     fn keep(&self, connection: AsyncSmtpConnection) {
         let mut kept = self.kept();
         if kept.len() < KEPT {
-            kept.push(Kept {
+            kept.push(IdleConnection {
                 connection,
                 since: Instant::now(),
             });
         }
     }
 
-    fn kept(&self) -> std::sync::MutexGuard<'_, Vec<Kept>> {
+    fn kept(&self) -> std::sync::MutexGuard<'_, Vec<IdleConnection>> {
         self.kept
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner())
@@ -180,7 +183,7 @@ impl Smtp {
 }
 
 /// Formats the server without its credentials.
-impl fmt::Display for Smtp {
+impl fmt::Display for SmtpServer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tls = match self.tls {
             Tls::Wrapper(_) => "TLS",
@@ -200,12 +203,12 @@ pub(super) fn is_about_credentials(error: &smtp::Error) -> bool {
         .is_some_and(|code| code.category == Category::Unspecified3)
 }
 
-fn encryption(url: &Url) -> Option<Encryption> {
+fn encryption(url: &Url) -> Option<SmtpEncryption> {
     match (url.scheme(), url.query()) {
-        ("smtps", None) => Some(Encryption::Implicit),
-        ("smtp", Some("tls=required")) => Some(Encryption::Required),
-        ("smtp", Some("tls=opportunistic")) => Some(Encryption::Opportunistic),
-        ("smtp", None) => Some(Encryption::Never),
+        ("smtps", None) => Some(SmtpEncryption::Implicit),
+        ("smtp", Some("tls=required")) => Some(SmtpEncryption::Required),
+        ("smtp", Some("tls=opportunistic")) => Some(SmtpEncryption::Opportunistic),
+        ("smtp", None) => Some(SmtpEncryption::Never),
         _ => None,
     }
 }
@@ -264,8 +267,9 @@ fn refused(why: impl Into<String>) -> ConfigError {
 mod tests {
     use super::*;
 
-    fn server(url: &str) -> Result<Smtp, String> {
-        Smtp::new(&SecretText::new(url), &Config::default()).map_err(|error| error.to_string())
+    fn server(url: &str) -> Result<SmtpServer, String> {
+        SmtpServer::new(&SecretText::new(url), &Config::default())
+            .map_err(|error| error.to_string())
     }
 
     #[test]

@@ -3,13 +3,13 @@
 use crate::components::ComponentError;
 use crate::components::rules::documents::{Area, DocumentError, FieldValue, FilledField};
 use crate::domain::id::OrgId;
-use crate::fair_queue::Owner;
-use crate::files::{Area as FileArea, FilesError};
+use crate::fair_queue::WorkOwner;
+use crate::files::{FilesError, StorageArea as FileArea};
 use crate::store::StoreError;
 use crate::store::room::{self as rooms, RoomField, RoomSubmitter};
 
 use super::Room;
-use super::signature::Signature;
+use super::signature::SignatureValue;
 
 /// Reason the document could not be created.
 #[derive(Debug, thiserror::Error)]
@@ -53,7 +53,7 @@ impl Room {
         let executed = self
             .components
             .documents(None, self.store.priority())
-            .for_owner(Owner::new(org, &submission.to_string()))
+            .for_owner(WorkOwner::new(org, &submission.to_string()))
             .fill(pdf.clone(), fields)
             .await?
             .map_err(ExecuteError::Document)?;
@@ -103,9 +103,9 @@ pub(super) fn filled(
                 .get(&field.name)
                 .filter(|value| !value.is_empty())?;
             let value = match field.field_type.as_str() {
-                "signature" | "initials" => match Signature::parse(value) {
-                    Ok(Signature::Typed(name)) => FieldValue::Typed(name),
-                    Ok(Signature::Drawn(picture)) => FieldValue::Drawn(picture),
+                "signature" | "initials" => match SignatureValue::parse(value) {
+                    Ok(SignatureValue::Typed(name)) => FieldValue::Typed(name),
+                    Ok(SignatureValue::Drawn(picture)) => FieldValue::Drawn(picture),
                     Err(why) => return Some(Err(DocumentError::Other(why))),
                 },
                 "checkbox" => FieldValue::Checkbox(value == "true"),

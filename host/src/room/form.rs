@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use super::Room;
 use super::shown::ShownDocument;
-use super::signature::{Signature, is_picture};
+use super::signature::{SignatureValue, is_picture};
 use crate::components::ComponentError;
 use crate::domain::field::Area;
 use crate::domain::id::OrgId;
 use crate::domain::job::ExecuteSubmission;
-use crate::fair_queue::Owner;
+use crate::fair_queue::WorkOwner;
 use crate::files::FilesError;
 use crate::store::room::{self as rooms, RoomField, RoomSubmission, RoomSubmitter};
-use crate::store::{StoreError, Tx, jobs};
+use crate::store::{StoreError, WriteTransaction, jobs};
 
 /// Maximum length of a text field's value, in characters.
 const TEXT_LIMIT: usize = 4_000;
@@ -25,7 +25,7 @@ const TEXT_LIMIT: usize = 4_000;
 const HEAD_START: Duration = Duration::from_secs(3);
 
 /// Data of a signer's form.
-pub struct Form {
+pub struct SigningForm {
     pub submission: RoomSubmission,
     pub submitter: RoomSubmitter,
     /// Signer's fields in reading order.
@@ -38,7 +38,7 @@ pub struct Form {
 
 /// Client that made a request; recorded with the signature.
 #[derive(Clone, Debug, Default)]
-pub struct Origin {
+pub struct RequestOrigin {
     pub ip: Option<String>,
     pub user_agent: Option<String>,
 }
@@ -82,7 +82,7 @@ pub enum FormError {
 
 impl Room {
     /// Returns the current state of a submitter's form.
-    pub async fn form(&self, org: &OrgId, submitter: i64) -> Result<Form, FormError> {
+    pub async fn form(&self, org: &OrgId, submitter: i64) -> Result<SigningForm, FormError> {
         let mut connection = self.store.read().await?;
         let submitter = rooms::submitter(&mut connection, org, submitter)
             .await?
@@ -91,7 +91,7 @@ impl Room {
             .await?
             .ok_or(FormError::NotFound)?;
         let submitters = rooms::submitters(&mut connection, org, submission.id).await?;
-        Ok(Form {
+        Ok(SigningForm {
             fields: own_fields(&submission, &submitter),
             waits_for: waits_for(&submission, &submitter, &submitters),
             document: ShownDocument::new(
@@ -109,7 +109,7 @@ impl Room {
         &self,
         org: &OrgId,
         submitter: i64,
-        origin: &Origin,
+        origin: &RequestOrigin,
     ) -> Result<(), FormError> {
         let (mut tx, _, mut submitter) = self.turn(org, submitter).await?;
         if submitter.opened_at.is_some() {
@@ -155,7 +155,7 @@ impl Room {
         values: &BTreeMap<String, String>,
         consent: bool,
         seen: &SeenDocument,
-        origin: &Origin,
+        origin: &RequestOrigin,
     ) -> Result<(), FormError> {
         let form = self.form(org, submitter).await?;
         let (valid, mut problems) = self.checked(&form, values).await?;
@@ -221,12 +221,12 @@ impl Room {
     /// Splits the submitted values into valid ones and problems.
     async fn checked(
         &self,
-        form: &Form,
+        form: &SigningForm,
         values: &BTreeMap<String, String>,
     ) -> Result<(BTreeMap<String, String>, Problems), FormError> {
         let mut valid = BTreeMap::new();
         let mut problems = Problems::new();
-        let owner = Owner::new(&form.submitter.org, &form.submission.id.to_string());
+        let owner = WorkOwner::new(&form.submitter.org, &form.submission.id.to_string());
         for field in form.fields.iter().filter(|field| !field.is_locked()) {
             let Some(value) = values.get(&field.name).map(|value| value.trim()) else {
                 continue;
@@ -253,7 +253,7 @@ impl Room {
         &self,
         field: &RoomField,
         value: &str,
-        owner: &Owner,
+        owner: &WorkOwner,
     ) -> Result<Result<(), String>, FormError> {
         // Cheap checks come before the sandbox call.
         if let Err(why) = check_value(field, value) {
@@ -262,9 +262,9 @@ impl Room {
         if !field.is_signature() {
             return Ok(Ok(()));
         }
-        match Signature::parse(value) {
-            Ok(Signature::Typed(_)) => Ok(Ok(())),
-            Ok(Signature::Drawn(picture)) => {
+        match SignatureValue::parse(value) {
+            Ok(SignatureValue::Typed(_)) => Ok(Ok(())),
+            Ok(SignatureValue::Drawn(picture)) => {
                 let drawn = self
                     .components
                     .documents(None, self.store.priority())
@@ -285,7 +285,7 @@ impl Room {
         org: &OrgId,
         submitter: i64,
         reason: &str,
-        origin: &Origin,
+        origin: &RequestOrigin,
     ) -> Result<(), FormError> {
         let (mut tx, _, mut submitter) = self.turn(org, submitter).await?;
         submitter.declined_at = Some(self.clock.now());
@@ -302,7 +302,7 @@ impl Room {
         &self,
         org: &OrgId,
         submitter: i64,
-    ) -> Result<(Tx, RoomSubmission, RoomSubmitter), FormError> {
+    ) -> Result<(WriteTransaction, RoomSubmission, RoomSubmitter), FormError> {
         let mut tx = self.store.begin().await?;
         let found = rooms::submitter(&mut tx, org, submitter)
             .await?
@@ -330,7 +330,11 @@ impl Room {
     }
 
     /// Records the start of signing when the first field is saved.
-    async fn start(&self, tx: &mut Tx, submitter: &mut RoomSubmitter) -> Result<(), FormError> {
+    async fn start(
+        &self,
+        tx: &mut WriteTransaction,
+        submitter: &mut RoomSubmitter,
+    ) -> Result<(), FormError> {
         if submitter.started_at.is_none() {
             submitter.started_at = Some(self.clock.now());
             self.tell(tx, submitter).await?;

@@ -7,12 +7,12 @@
 
 use std::sync::Arc;
 
-use crate::components::Components;
+use crate::components::ComponentRegistry;
 use crate::domain::clock::Clock;
 use crate::domain::job::FollowSubmission;
 use crate::files::Files;
 use crate::store::room::RoomSubmitter;
-use crate::store::{Store, StoreError, Tx, jobs};
+use crate::store::{Store, StoreError, WriteTransaction, jobs};
 
 pub mod execute;
 pub mod form;
@@ -20,19 +20,24 @@ mod records;
 pub mod shown;
 pub mod signature;
 
-pub use records::Records;
+pub use records::BufferedRoomRecords;
 
 /// The signing room.
 #[derive(Clone)]
 pub struct Room {
     pub(crate) store: Store,
     pub(crate) files: Files,
-    pub(crate) components: Arc<Components>,
+    pub(crate) components: Arc<ComponentRegistry>,
     pub(crate) clock: Clock,
 }
 
 impl Room {
-    pub fn new(store: Store, files: Files, components: Arc<Components>, clock: Clock) -> Self {
+    pub fn new(
+        store: Store,
+        files: Files,
+        components: Arc<ComponentRegistry>,
+        clock: Clock,
+    ) -> Self {
         Self {
             store,
             files,
@@ -42,7 +47,11 @@ impl Room {
     }
 
     /// Adds the job that updates the envelope after a change of its submission.
-    async fn tell(&self, tx: &mut Tx, submitter: &RoomSubmitter) -> Result<(), StoreError> {
+    async fn tell(
+        &self,
+        tx: &mut WriteTransaction,
+        submitter: &RoomSubmitter,
+    ) -> Result<(), StoreError> {
         let job = FollowSubmission::of(submitter.submission);
         jobs::insert(tx, &submitter.org, &job, None, self.clock.now()).await
     }

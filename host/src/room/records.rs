@@ -12,23 +12,23 @@ use crate::components::room::{self as lent, Answer, RoomFailure, RoomRecords};
 use crate::domain::envelope::StoredFile;
 use crate::domain::field::Area;
 use crate::domain::id::OrgId;
-use crate::files::{Area as FileArea, FilesError};
+use crate::files::{FilesError, StorageArea as FileArea};
 use crate::store::room::{
     self as rooms, RoomField, RoomRole, RoomSubmission, RoomSubmitter, RoomTemplate,
 };
-use crate::store::{StoreError, Tx};
+use crate::store::{StoreError, WriteTransaction};
 
 /// Records of one organization during one unit of work. Other readers see the changes once
-/// [`Records::write`] has committed. This unit of work sees its templates at once, because a batch
+/// [`BufferedRoomRecords::write`] has committed. This unit of work sees its templates at once, because a batch
 /// clones a template and then sends it.
-pub struct Records {
+pub struct BufferedRoomRecords {
     room: Room,
     org: OrgId,
-    pending: Mutex<Pending>,
+    pending: Mutex<PendingChanges>,
 }
 
 #[derive(Default)]
-struct Pending {
+struct PendingChanges {
     templates: BTreeMap<u64, lent::Template>,
     submissions: Vec<lent::NewSubmission>,
     archived: BTreeSet<u64>,
@@ -36,8 +36,8 @@ struct Pending {
 
 impl Room {
     /// Opens an organization's records for one unit of work.
-    pub fn records(&self, org: &OrgId) -> Records {
-        Records {
+    pub fn records(&self, org: &OrgId) -> BufferedRoomRecords {
+        BufferedRoomRecords {
             room: self.clone(),
             org: org.clone(),
             pending: Mutex::default(),
@@ -45,8 +45,8 @@ impl Room {
     }
 }
 
-impl Records {
-    fn pending(&self) -> MutexGuard<'_, Pending> {
+impl BufferedRoomRecords {
+    fn pending(&self) -> MutexGuard<'_, PendingChanges> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -59,7 +59,7 @@ impl Records {
     }
 
     /// Writes the pending changes.
-    pub async fn write(&self, tx: &mut Tx) -> Result<(), StoreError> {
+    pub async fn write(&self, tx: &mut WriteTransaction) -> Result<(), StoreError> {
         // Taken before the first await, so that the lock is never held across one.
         let pending = mem::take(&mut *self.pending());
         for template in pending.templates.into_values() {
@@ -178,7 +178,7 @@ impl Records {
     }
 }
 
-impl RoomRecords for Records {
+impl RoomRecords for BufferedRoomRecords {
     fn find_template(&self, id: u64) -> Answer<'_, Option<lent::Template>> {
         async move {
             if let Some(put) = self.pending().templates.get(&id) {

@@ -13,12 +13,12 @@ use crate::domain::envelope::FileType;
 pub const PICTURE_LIMIT: usize = 300 * 1024;
 
 /// Signature as entered by the signer.
-pub enum Signature {
+pub enum SignatureValue {
     Typed(String),
     Drawn(Picture),
 }
 
-impl Signature {
+impl SignatureValue {
     /// Parses a value. Rejects `data:` URLs that are not pictures of a supported format; whether
     /// the bytes can be drawn is checked in the sandbox.
     pub fn parse(value: &str) -> Result<Self, String> {
@@ -56,11 +56,11 @@ mod tests {
     #[test]
     fn a_signature_is_a_typed_name_or_an_image_data_url() {
         assert!(
-            matches!(Signature::parse("Ann Lee"), Ok(Signature::Typed(name)) if name == "Ann Lee")
+            matches!(SignatureValue::parse("Ann Lee"), Ok(SignatureValue::Typed(name)) if name == "Ann Lee")
         );
         let url = format!("data:image/png;base64,{}", STANDARD.encode(PNG));
         assert!(
-            matches!(Signature::parse(&url), Ok(Signature::Drawn(picture)) if picture.bytes == PNG)
+            matches!(SignatureValue::parse(&url), Ok(SignatureValue::Drawn(picture)) if picture.bytes == PNG)
         );
     }
 
@@ -78,7 +78,7 @@ mod tests {
             format!("data:image/png;base64,{large}"),
         ] {
             assert!(
-                Signature::parse(&wrong).is_err(),
+                SignatureValue::parse(&wrong).is_err(),
                 "{}",
                 &wrong[..wrong.len().min(60)]
             );

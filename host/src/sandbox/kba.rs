@@ -36,11 +36,11 @@ const QUESTIONS: [(&str, &str, [&str; 4]); 3] = [
 const RIGHT: &str = "correct";
 
 /// Provider that asks every signer the same questions.
-pub(super) struct Questions;
+pub(super) struct SandboxKba;
 
 type Answer<'a> = BoxFuture<'a, Result<Progress, ProviderError>>;
 
-impl KbaProvider for Questions {
+impl KbaProvider for SandboxKba {
     fn required_identity(&self) -> BoxFuture<'_, Result<Vec<IdentityField>, ComponentError>> {
         ready(Ok(Vec::new())).boxed()
     }

@@ -42,7 +42,7 @@ impl Sandbox {
 
     /// Returns the payment provider of an organization.
     pub fn payment(&self, org: Option<&OrgId>) -> Box<dyn PaymentProvider> {
-        Box::new(payments::Account {
+        Box::new(payments::SandboxPayments {
             sandbox: self.clone(),
             org: org.cloned(),
         })
@@ -50,6 +50,6 @@ impl Sandbox {
 
     /// Returns the identity provider.
     pub fn kba(&self) -> Box<dyn KbaProvider> {
-        Box::new(kba::Questions)
+        Box::new(kba::SandboxKba)
     }
 }

@@ -12,16 +12,16 @@ use crate::components::providers::{PaymentProvider, ProviderError};
 use crate::domain::id::OrgId;
 use crate::domain::job::PaidInSandbox;
 use crate::domain::token::random;
-use crate::store::sandbox::{self, Intent as Kept};
+use crate::store::sandbox::{self, SandboxIntent as Kept};
 use crate::store::{StoreError, jobs};
 
 /// Sandbox for one organization; without one it can only read callbacks.
-pub(super) struct Account {
+pub(super) struct SandboxPayments {
     pub sandbox: Sandbox,
     pub org: Option<OrgId>,
 }
 
-impl PaymentProvider for Account {
+impl PaymentProvider for SandboxPayments {
     fn create_intent(
         &self,
         request: IntentRequest,
@@ -52,7 +52,7 @@ impl PaymentProvider for Account {
     }
 }
 
-impl Account {
+impl SandboxPayments {
     async fn create(&self, request: IntentRequest) -> Result<Kept, ProviderError> {
         let no_org = || ProviderError::NotConfigured("no organization is named".into());
         let org = self.org.clone().ok_or_else(no_org)?;

@@ -150,7 +150,7 @@ impl SealingKey {
         pdf: Vec<u8>,
         place: Range<usize>,
         now: Timestamp,
-    ) -> Result<Unstamped, SealError> {
+    ) -> Result<UnstampedSeal, SealError> {
         self.check(now)?;
         let empty = pdf
             .get(place.clone())
@@ -162,7 +162,7 @@ impl SealingKey {
         let signed = self
             .signed(&digest_around(&pdf, &place))
             .map_err(unusable)?;
-        Ok(Unstamped { pdf, place, signed })
+        Ok(UnstampedSeal { pdf, place, signed })
     }
 
     fn signed(&self, digest: &[u8; 32]) -> Result<SignedData, cms::builder::Error> {
@@ -203,14 +203,14 @@ impl SealingKey {
 }
 
 /// Signature that has not been embedded in its document yet.
-pub struct Unstamped {
+pub struct UnstampedSeal {
     pdf: Vec<u8>,
     /// Byte range of the placeholder, from `<` to `>`.
     place: Range<usize>,
     signed: SignedData,
 }
 
-impl Unstamped {
+impl UnstampedSeal {
     /// Returns the digest to be timestamped: the SHA-256 of the signature (RFC 3161, appendix A).
     pub fn signature_digest(&self) -> [u8; 32] {
         let signer = self.signed.signer_infos.0.get(0);

@@ -9,7 +9,7 @@ use url::Url;
 use x509_cert::spki::AlgorithmIdentifierOwned;
 use x509_tsp::{MessageImprint, TimeStampReq, TimeStampResp, TspVersion};
 
-use crate::evidence::stamp::Stamp;
+use crate::evidence::stamp::TimeStamp;
 use crate::evidence::{TimestampTrust, signed};
 
 use crate::domain::token::random;
@@ -60,7 +60,7 @@ impl TimestampAuthority {
     }
 
     /// Requests a token for a SHA-256 digest; retries once if the authority is unreachable.
-    pub async fn stamp(&self, digest: &[u8; 32]) -> Result<Stamp, TimestampError> {
+    pub async fn stamp(&self, digest: &[u8; 32]) -> Result<TimeStamp, TimestampError> {
         let mut attempt = 1;
         loop {
             match self.ask(digest).await {
@@ -70,7 +70,7 @@ impl TimestampAuthority {
         }
     }
 
-    async fn ask(&self, digest: &[u8; 32]) -> Result<Stamp, TimestampError> {
+    async fn ask(&self, digest: &[u8; 32]) -> Result<TimeStamp, TimestampError> {
         let unusable = |error: &dyn std::fmt::Display| TimestampError::Unusable(error.to_string());
         let unreachable =
             |error: reqwest::Error| TimestampError::Unreachable(error.without_url().to_string());
@@ -97,7 +97,7 @@ impl TimestampAuthority {
         }
         let token = token(&answer).map_err(TimestampError::Unusable)?;
         // The nonce proves that the token answers this request and is not replayed.
-        let stamp = Stamp::checked(token, digest, Some(&nonce));
+        let stamp = TimeStamp::checked(token, digest, Some(&nonce));
         let stamp = stamp.map_err(TimestampError::Unusable)?;
         if let Some(trust) = &self.trust {
             stamp.leads_to(trust).map_err(TimestampError::Unusable)?;

@@ -7,36 +7,36 @@ use std::time::Duration;
 use prometheus_client::metrics::gauge::Gauge;
 use tokio_util::sync::CancellationToken;
 
-use crate::components::egress::Egress;
+use crate::components::egress::NetworkAccess;
 use crate::components::providers::ProviderLease;
-use crate::components::{Components, Documents, Placement};
+use crate::components::{ComponentRegistry, Documents, Placement};
 use crate::config::{Config, EMBEDDED, VERIFIED};
-use crate::delivery::sender::Sender;
+use crate::delivery::sender::WebhookSender;
+use crate::domain::at_rest::AtRestCipher;
 use crate::domain::clock::Clock;
-use crate::domain::component::{Instance, Slot};
+use crate::domain::component::{InstanceReference, Slot};
 use crate::domain::id::OrgId;
-use crate::domain::priority::Priority;
-use crate::domain::seal::Sealer;
+use crate::domain::priority::PriorityClass;
 use crate::fair_queue::FairQueue;
 use crate::files::Files;
-use crate::mail::Mailer;
+use crate::mail::MailSender;
 use crate::metrics::{Metrics, ProviderLabels};
 use crate::room::Room;
 use crate::sandbox::Sandbox;
 use crate::service::ServiceError;
-use crate::service::access::Access;
-use crate::service::bulk::Bulk;
-use crate::service::components::Management;
-use crate::service::components::live_shadow::Shadows;
-use crate::service::gauges::Seen;
+use crate::service::access::AccessState;
+use crate::service::bulk::BulkState;
+use crate::service::components::ComponentManager;
+use crate::service::components::live_shadow::LiveShadows;
+use crate::service::gauges::ProbeCache;
 use crate::service::signing::callbacks::CallbackLimits;
 use crate::service::signing::provider_instance::InstanceConfig;
-use crate::service::templates::pages::Pages;
+use crate::service::templates::pages::PageCache;
 use crate::service::vault::Vault;
 use crate::store::Store;
 
 /// The running service. Cheap to clone.
-pub type App = Arc<Service>;
+pub type App = Arc<ServiceState>;
 
 /// Shared context of all service functions: settings, clock, storage, components, metrics.
 /// Cheap to clone.
@@ -49,11 +49,11 @@ pub struct Core {
     /// Database handle. Carries the scheduling priority of the work it is used for.
     pub(crate) store: Store,
     pub(crate) files: Files,
-    pub(crate) components: Arc<Components>,
+    pub(crate) components: Arc<ComponentRegistry>,
     /// Candidate components that run beside the active ones.
-    pub(crate) shadows: Arc<Shadows>,
+    pub(crate) shadows: Arc<LiveShadows>,
     /// Encrypts secrets, identity sessions and stored responses at rest.
-    pub(crate) sealer: Arc<Sealer>,
+    pub(crate) cipher: Arc<AtRestCipher>,
     /// Budget for documents held in memory, shared fairly between organizations.
     pub(crate) document_memory: FairQueue,
     /// HTTP client for requests to providers.
@@ -65,23 +65,23 @@ pub struct Core {
 }
 
 /// The shared context, plus state that belongs to single areas.
-pub struct Service {
+pub struct ServiceState {
     pub(crate) core: Core,
-    pub(crate) access: Arc<Access>,
-    pub(crate) management: Arc<Management>,
+    pub(crate) access: Arc<AccessState>,
+    pub(crate) management: Arc<ComponentManager>,
     /// Cache of recently rendered document pages.
-    pub(crate) pages: Arc<Pages>,
+    pub(crate) pages: Arc<PageCache>,
     /// Rate limits for provider callbacks.
     pub(crate) callbacks: Arc<CallbackLimits>,
     pub(crate) vault: Arc<Vault>,
-    pub(crate) bulk: Arc<Bulk>,
+    pub(crate) bulk: Arc<BulkState>,
     /// HTTP sender for webhook deliveries.
-    pub(crate) webhooks: Arc<Sender>,
-    pub(crate) mailer: Arc<Mailer>,
-    pub(crate) seen: Arc<Seen>,
+    pub(crate) webhooks: Arc<WebhookSender>,
+    pub(crate) mailer: Arc<MailSender>,
+    pub(crate) seen: Arc<ProbeCache>,
 }
 
-impl Deref for Service {
+impl Deref for ServiceState {
     type Target = Core;
 
     fn deref(&self) -> &Core {
@@ -89,9 +89,9 @@ impl Deref for Service {
     }
 }
 
-impl Service {
+impl ServiceState {
     /// Returns the same service with its database work at another priority.
-    pub(crate) fn at(&self, priority: Priority) -> App {
+    pub(crate) fn at(&self, priority: PriorityClass) -> App {
         let store = self.core.store.at(priority);
         Arc::new(Self {
             core: Core {
@@ -133,7 +133,7 @@ impl Core {
     pub(crate) fn instance(&self, slot: Slot, org: &OrgId) -> String {
         let (active, now) = (self.components.active(), self.clock.now());
         match active.newest_instance(slot, org, now) {
-            Some(own) => Instance::own(org, own).to_string(),
+            Some(own) => InstanceReference::own(org, own).to_string(),
             None => self.config.providers.default_of(slot).to_owned(),
         }
     }
@@ -146,7 +146,7 @@ impl Core {
         if kba_required {
             let own = active.at(Slot::Signing, Some(org), VERIFIED, now);
             if own.is_some_and(|(live, own)| own && live.config.is_some()) {
-                return Instance::own(org, VERIFIED).to_string();
+                return InstanceReference::own(org, VERIFIED).to_string();
             }
             if configured.instances.contains_key(VERIFIED) {
                 return VERIFIED.into();
@@ -171,7 +171,7 @@ impl Core {
                 _ => Err(missing()),
             };
         }
-        let at = Instance::parse(instance);
+        let at = InstanceReference::parse(instance);
         let (settings, secrets, allow_hosts, timeout, reachable) = if let Some(owner) = &at.org {
             let active = self.components.active();
             let now = self.clock.now();
@@ -180,7 +180,7 @@ impl Core {
                 .ok_or_else(missing)?;
             let config = live.config.as_ref().ok_or_else(missing)?;
             // A configuration encrypted with a key that this node lacks counts as missing.
-            let config = InstanceConfig::open(config, &self.sealer, &at).ok_or_else(missing)?;
+            let config = InstanceConfig::open(config, &self.cipher, &at).ok_or_else(missing)?;
             (
                 config.all_settings(),
                 config.secret_texts(),
@@ -206,7 +206,7 @@ impl Core {
                 Some(self.provider_reachable(slot, instance)),
             )
         };
-        let egress = Egress::network(
+        let egress = NetworkAccess::network(
             self.http.clone(),
             allow_hosts,
             timeout,
@@ -263,7 +263,7 @@ impl Core {
             label: format!("{} {EMBEDDED}", Slot::Signing),
             settings: Arc::default(),
             secrets: Arc::default(),
-            egress: Egress::network(self.http.clone(), Vec::new(), Duration::ZERO, false),
+            egress: NetworkAccess::network(self.http.clone(), Vec::new(), Duration::ZERO, false),
             room: None,
             clock: self.clock,
         }

@@ -4,15 +4,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::domain::change::Change;
+use crate::domain::change::FieldPatch;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus, StoredFile};
 use crate::domain::event::EventType;
 use crate::domain::id::CustomerId;
-use crate::fair_queue::Owner;
-use crate::service::envelopes::uploads::{self, Upload};
+use crate::fair_queue::WorkOwner;
+use crate::service::envelopes::uploads::{self, DocumentUpload};
 use crate::service::events;
-use crate::service::idempotency::Answering;
+use crate::service::idempotency::ResponseRecorder;
 use crate::service::{Caller, Core, ServiceError};
 use crate::store::customers::{self, CustomerRow};
 use crate::store::envelopes;
@@ -109,7 +109,7 @@ impl From<CustomerRow> for OwnCustomer {
 
 /// Writable contact and company data of a customer.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Details {
+pub struct CustomerDetails {
     #[schemars(length(max = 100))]
     pub phone: Option<String>,
     #[schemars(length(max = 500))]
@@ -156,7 +156,7 @@ pub struct CreateCustomer {
     #[schemars(email)]
     pub email: Option<String>,
     #[serde(flatten)]
-    pub details: Details,
+    pub details: CustomerDetails,
 }
 
 /// Body of `PATCH /customers/{id}`: absent members stay unchanged, null clears a value.
@@ -167,10 +167,10 @@ pub struct ChangeCustomer {
     pub name: Option<String>,
     #[serde(default)]
     #[schemars(with = "Option<String>", email)]
-    pub email: Change<String>,
+    pub email: FieldPatch<String>,
     /// Kept as raw members, because only the raw body distinguishes null from absent.
     #[serde(flatten)]
-    #[schemars(with = "Details")]
+    #[schemars(with = "CustomerDetails")]
     pub details: Map<String, Value>,
 }
 
@@ -181,7 +181,7 @@ fn address(email: String) -> String {
 }
 
 /// Returns the non-null members of `details` by name.
-fn set(details: &Details) -> Map<String, Value> {
+fn set(details: &CustomerDetails) -> Map<String, Value> {
     let Value::Object(members) = json!(details) else {
         return Map::new();
     };
@@ -194,7 +194,7 @@ pub async fn create(
     core: &Core,
     caller: &Caller,
     request: CreateCustomer,
-    answer: &Answering<OwnCustomer>,
+    answer: &ResponseRecorder<OwnCustomer>,
 ) -> Result<OwnCustomer, ServiceError> {
     let now = core.clock.now();
     let customer = CustomerRow {
@@ -233,7 +233,7 @@ pub async fn change(
         customer.name = name;
     }
     request.email.map(address).apply(&mut customer.email);
-    let known = json!(Details::default());
+    let known = json!(CustomerDetails::default());
     for (name, value) in request.details {
         // Flattening collects all remaining members; only known ones are stored.
         if known.get(&name).is_none() {
@@ -277,7 +277,7 @@ pub async fn list(
 }
 
 /// A document that was filed under a customer, with the envelope that holds it.
-pub struct Filed {
+pub struct FiledDocument {
     pub customer: CustomerId,
     pub envelope: Envelope,
     pub file: StoredFile,
@@ -289,9 +289,9 @@ pub async fn file_document(
     core: &Core,
     caller: &Caller,
     id: &str,
-    upload: Upload,
-    answer: &Answering<Filed>,
-) -> Result<Filed, ServiceError> {
+    upload: DocumentUpload,
+    answer: &ResponseRecorder<FiledDocument>,
+) -> Result<FiledDocument, ServiceError> {
     let file_type = upload.file_type()?;
     let unknown = || ServiceError::NotFound("Customer");
     let id = CustomerId::parse(id).ok_or_else(unknown)?;
@@ -301,7 +301,7 @@ pub async fn file_document(
         .ok_or_else(unknown)?;
     drop(connection);
     // No item: the envelope does not exist yet.
-    let owner = Owner::new(&caller.org, "");
+    let owner = WorkOwner::new(&caller.org, "");
     uploads::check_readable(core, &caller.org, &owner, file_type, &upload).await?;
     let now = core.clock.now();
     let name = match &upload.file_name {
@@ -337,7 +337,7 @@ pub async fn file_document(
     )
     .await?;
     envelope.upload = Some(file.clone());
-    let filed = Filed {
+    let filed = FiledDocument {
         customer: customer.id,
         envelope,
         file,

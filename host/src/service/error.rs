@@ -6,11 +6,11 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::components::inspection::Reason;
+use crate::components::inspection::AdmissionReason;
 use crate::components::providers::ProviderError;
 use crate::components::rules::TransitionError;
 use crate::components::rules::lifecycle::Refusal;
-use crate::components::{ComponentError, Failure};
+use crate::components::{CallFailure, ComponentError};
 use crate::domain::component::Slot;
 use crate::files::FilesError;
 use crate::sealing::SealError;
@@ -21,7 +21,7 @@ const KBA_REQUIRED: &str =
 
 /// One problem in a request body.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Issue {
+pub struct ValidationIssue {
     pub code: String,
     pub expected: String,
     pub received: String,
@@ -33,7 +33,7 @@ pub struct Issue {
     pub nearest: Option<String>,
 }
 
-impl Issue {
+impl ValidationIssue {
     /// Creates an issue for a well-formed value that is not acceptable.
     pub fn new(
         code: &str,
@@ -64,7 +64,7 @@ impl Issue {
 pub enum ServiceError {
     /// The request is well-formed, but some of its values are not acceptable.
     #[error("Validation failed")]
-    Invalid(Vec<Issue>),
+    Invalid(Vec<ValidationIssue>),
     /// The parts of the request contradict each other.
     #[error("{0}")]
     Malformed(String),
@@ -87,7 +87,7 @@ pub enum ServiceError {
     Semantic(String),
     /// The component failed admission, for these reasons.
     #[error("The component is not admitted")]
-    NotAdmitted(Vec<Reason>),
+    NotAdmitted(Vec<AdmissionReason>),
     #[error("{0}")]
     Conflict(String),
     /// The organization has used up a quota; `retry_after` is in seconds.
@@ -127,7 +127,7 @@ pub enum ServiceError {
 impl From<ComponentError> for ServiceError {
     fn from(error: ComponentError) -> Self {
         match error.kind {
-            Failure::Busy => Self::Busy,
+            CallFailure::Busy => Self::Busy,
             _ => Self::Component(error),
         }
     }
@@ -151,7 +151,7 @@ impl ServiceError {
             Self::Provider(error) | Self::OtherProvider(_, error) => matches!(
                 error,
                 ProviderError::Component(ComponentError {
-                    kind: Failure::DiskFull,
+                    kind: CallFailure::DiskFull,
                     ..
                 })
             ),

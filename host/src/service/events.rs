@@ -6,11 +6,11 @@ use crate::domain::clock::Timestamp;
 use crate::domain::envelope::Envelope;
 use crate::domain::event::{Event, EventType};
 use crate::domain::ledger::{LedgerEntry, NewEntry};
-use crate::store::{StoreError, Tx, deliveries, events, ledger};
+use crate::store::{StoreError, WriteTransaction, deliveries, events, ledger};
 
 /// Appends an entry to the envelope's custody ledger.
 pub async fn record(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     envelope: &Envelope,
     actor: &str,
     action: &str,
@@ -28,7 +28,7 @@ pub async fn record(
 
 /// Writes an event about the envelope to the outbox, with one delivery per subscribed endpoint.
 pub async fn emit(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     envelope: &Envelope,
     event_type: EventType,
     data: Value,
@@ -41,7 +41,7 @@ pub async fn emit(
 
 /// Appends the ledger entry and emits the event, when both carry the same data.
 pub async fn record_and_emit(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     envelope: &Envelope,
     actor: &str,
     event_type: EventType,

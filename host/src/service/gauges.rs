@@ -9,7 +9,7 @@ use crate::store::{self, StoreError, jobs};
 
 /// Cached results of expensive checks.
 #[derive(Default)]
-pub struct Seen {
+pub struct ProbeCache {
     /// Time until which the row-count gauges count as fresh.
     pub(crate) gauges_good_until: tokio::sync::Mutex<Option<Instant>>,
     /// Time and result of the last object store probe.
@@ -22,7 +22,7 @@ const GAUGES_SHARE: u32 = 20;
 const GAUGES_AGE: Duration = Duration::from_secs(600);
 
 /// Recomputes the gauges from the database, unless they are still fresh.
-pub async fn update(core: &Core, seen: &Seen) -> Result<(), StoreError> {
+pub async fn update(core: &Core, seen: &ProbeCache) -> Result<(), StoreError> {
     // Held while counting, so that concurrent scrapes wait for one count instead of
     // starting their own.
     let mut good_until = seen.gauges_good_until.lock().await;

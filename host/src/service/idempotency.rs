@@ -13,11 +13,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::domain::at_rest::AtRestCipher;
 use crate::domain::id::RequestId;
-use crate::domain::seal::Sealer;
 use crate::service::{Caller, Core, ServiceError};
-use crate::store::idempotency::{self, Kept, RequestKey};
-use crate::store::{StoreError, Tx};
+use crate::store::idempotency::{self, IdempotentResponse, RequestKey};
+use crate::store::{StoreError, WriteTransaction};
 
 /// Retention of a stored response.
 pub const LIFE: Duration = Duration::from_secs(24 * 3600);
@@ -25,22 +25,22 @@ pub const LIFE: Duration = Duration::from_secs(24 * 3600);
 const LEASE: Duration = Duration::from_secs(180);
 
 /// Outcome of claiming an idempotency key.
-pub enum Claim {
+pub enum IdempotencyClaim {
     /// First request with this key: run it and settle the receipt.
-    Go(Receipt),
+    Go(IdempotencyReceipt),
     /// Repeated request: status and body of the stored response.
     Replay(u16, String),
 }
 
 /// The right to run a request and to store its response. Empty for requests without a key.
 #[derive(Clone, Default)]
-pub struct Receipt(Option<Arc<Claimed>>);
+pub struct IdempotencyReceipt(Option<Arc<ClaimedKey>>);
 
 /// The claimed key, with the token that fences off an earlier claim.
-struct Claimed {
+struct ClaimedKey {
     key: RequestKey,
     claim: String,
-    sealer: Arc<Sealer>,
+    cipher: Arc<AtRestCipher>,
     settled: AtomicBool,
 }
 
@@ -54,7 +54,7 @@ pub async fn claim(
     caller: &Caller,
     key: &str,
     fingerprint: &str,
-) -> Result<Claim, ServiceError> {
+) -> Result<IdempotencyClaim, ServiceError> {
     let key = RequestKey {
         org: caller.org.clone(),
         actor: caller.actor.clone(),
@@ -96,21 +96,23 @@ pub async fn claim(
         ));
     }
     tx.commit().await?;
-    Ok(Claim::Go(Receipt(Some(Arc::new(Claimed {
-        key,
-        claim,
-        sealer: core.sealer.clone(),
-        settled: AtomicBool::new(false),
-    })))))
+    Ok(IdempotencyClaim::Go(IdempotencyReceipt(Some(Arc::new(
+        ClaimedKey {
+            key,
+            claim,
+            cipher: core.cipher.clone(),
+            settled: AtomicBool::new(false),
+        },
+    )))))
 }
 
 /// Returns the stored response, or none while the first request has not stored one.
 fn known(
     core: &Core,
     key: &RequestKey,
-    kept: &Kept,
+    kept: &IdempotentResponse,
     fingerprint: &str,
-) -> Result<Option<Claim>, ServiceError> {
+) -> Result<Option<IdempotencyClaim>, ServiceError> {
     if kept.fingerprint != fingerprint {
         return Err(ServiceError::Semantic(
             "Idempotency-Key was used for another request".into(),
@@ -121,25 +123,25 @@ fn known(
     };
     // The key is part of the encryption context: a response moved to another row does not open.
     let body = core
-        .sealer
+        .cipher
         .open(body, &key.key)
         .ok_or_else(|| ServiceError::Internal("a kept answer cannot be opened".into()))?;
     let status = u16::try_from(*status).unwrap_or(500);
-    Ok(Some(Claim::Replay(status, body)))
+    Ok(Some(IdempotencyClaim::Replay(status, body)))
 }
 
-impl Receipt {
+impl IdempotencyReceipt {
     /// Commits a change together with its response.
     async fn commit(
         &self,
-        mut tx: Tx,
+        mut tx: WriteTransaction,
         status: u16,
         body: impl FnOnce() -> String,
     ) -> Result<(), StoreError> {
         let Some(claimed) = &self.0 else {
             return tx.commit().await;
         };
-        let sealed = claimed.sealer.seal(&body(), &claimed.key.key);
+        let sealed = claimed.cipher.encrypt(&body(), &claimed.key.key);
         idempotency::settle(&mut tx, &claimed.key, &claimed.claim, status, &sealed).await?;
         tx.commit().await?;
         claimed.settled.store(true, Ordering::Release);
@@ -170,16 +172,16 @@ impl Receipt {
 }
 
 /// Builds and stores the response to a change, in the transaction of the change.
-pub struct Answering<T> {
-    receipt: Receipt,
+pub struct ResponseRecorder<T> {
+    receipt: IdempotencyReceipt,
     status: u16,
     body: Box<dyn Fn(&T) -> Value + Send + Sync>,
 }
 
-impl<T> Answering<T> {
+impl<T> ResponseRecorder<T> {
     /// `body` builds the whole response body from the result.
     pub fn new(
-        receipt: Receipt,
+        receipt: IdempotencyReceipt,
         status: u16,
         body: impl Fn(&T) -> Value + Send + Sync + 'static,
     ) -> Self {
@@ -191,7 +193,7 @@ impl<T> Answering<T> {
     }
 
     /// Commits the transaction that produced `result`, with the response.
-    pub async fn commit(&self, tx: Tx, result: &T) -> Result<(), StoreError> {
+    pub async fn commit(&self, tx: WriteTransaction, result: &T) -> Result<(), StoreError> {
         let body = || self.body(result).to_string();
         self.receipt.commit(tx, self.status, body).await
     }

@@ -10,11 +10,11 @@ use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, Signer, SignerStatus};
 use crate::domain::id::{EndpointId, OrgId};
 use crate::domain::job::{
-    Addressee, EndpointMail, EnvelopeMail, MailCompletion, MailDecline, MailEndpointDisabled,
+    EndpointMail, EnvelopeMail, MailAddressee, MailCompletion, MailDecline, MailEndpointDisabled,
     MailEndpointFailing, MailInvitation, MailReminder, MailWithdrawal,
 };
 use crate::service::envelopes::invited_now;
-use crate::store::{StoreError, Tx, jobs, signers};
+use crate::store::{StoreError, WriteTransaction, jobs, signers};
 
 /// Delay of completion mails while the envelope is being vaulted. Recipients then get the
 /// vaulted copy, the one with its hash in the ledger, and it is rendered once. If vaulting
@@ -23,7 +23,7 @@ pub const VAULT_HEAD_START: Duration = Duration::from_secs(10);
 
 /// Queues an invitation with a fresh link for the signer.
 pub async fn invite(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     envelope: &Envelope,
     signer: &Signer,
     now: Timestamp,
@@ -33,7 +33,7 @@ pub async fn invite(
 
 /// Queues a reminder with a fresh link for the signer.
 pub async fn remind(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     envelope: &Envelope,
     signer: &Signer,
     now: Timestamp,
@@ -42,7 +42,11 @@ pub async fn remind(
 }
 
 /// Queues completion mails to every signer and the creator, not to be sent before `at`.
-pub async fn completed(tx: &mut Tx, envelope: &Envelope, at: Timestamp) -> Result<(), StoreError> {
+pub async fn completed(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    at: Timestamp,
+) -> Result<(), StoreError> {
     let signers = signers::list(tx, &envelope.org, &envelope.id).await?;
     for signer in distinct(&signers) {
         queue::<MailCompletion>(tx, envelope, Some(signer), at).await?;
@@ -57,7 +61,7 @@ pub async fn completed(tx: &mut Tx, envelope: &Envelope, at: Timestamp) -> Resul
 
 /// Queues another mail with the signed copy for a signer.
 pub async fn copy_again(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     envelope: &Envelope,
     signer: &Signer,
     now: Timestamp,
@@ -66,7 +70,11 @@ pub async fn copy_again(
 }
 
 /// Queues mails to the creator and the invited signers about a declined envelope.
-pub async fn declined(tx: &mut Tx, envelope: &Envelope, now: Timestamp) -> Result<(), StoreError> {
+pub async fn declined(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    now: Timestamp,
+) -> Result<(), StoreError> {
     let signers = signers::list(tx, &envelope.org, &envelope.id).await?;
     for signer in distinct(invited(envelope, &signers)) {
         // The creator's own mail is queued below.
@@ -82,7 +90,11 @@ pub async fn declined(tx: &mut Tx, envelope: &Envelope, now: Timestamp) -> Resul
 
 /// Queues mails to the invited signers that the envelope was withdrawn. `envelope` is the
 /// record from before it was voided.
-pub async fn withdrawn(tx: &mut Tx, envelope: &Envelope, now: Timestamp) -> Result<(), StoreError> {
+pub async fn withdrawn(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    now: Timestamp,
+) -> Result<(), StoreError> {
     // Signers of an envelope that was never sent do not know of it.
     if !envelope.status.is_out_for_signing() {
         return Ok(());
@@ -96,7 +108,7 @@ pub async fn withdrawn(tx: &mut Tx, envelope: &Envelope, now: Timestamp) -> Resu
 
 /// Queues a mail to the endpoint's owner: deliveries are failing.
 pub async fn endpoint_failing(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     org: &OrgId,
     endpoint: &EndpointId,
     now: Timestamp,
@@ -106,7 +118,7 @@ pub async fn endpoint_failing(
 
 /// Queues a mail to the endpoint's owner: the endpoint was disabled.
 pub async fn endpoint_disabled(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     org: &OrgId,
     endpoint: &EndpointId,
     now: Timestamp,
@@ -115,7 +127,7 @@ pub async fn endpoint_disabled(
 }
 
 async fn queue_of_endpoint<M: EndpointMail>(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     org: &OrgId,
     endpoint: &EndpointId,
     now: Timestamp,
@@ -127,12 +139,12 @@ async fn queue_of_endpoint<M: EndpointMail>(
 /// Inserts the mail's job in the transaction of the change. An unsent or failed job with
 /// the same key is revived instead of adding a second one.
 async fn queue<M: EnvelopeMail>(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     envelope: &Envelope,
     to: Option<&Signer>,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let addressee = Addressee {
+    let addressee = MailAddressee {
         envelope: envelope.id.clone(),
         position: to.map(|signer| signer.position),
     };
@@ -185,7 +197,7 @@ fn is_same(left: &str, right: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::envelope::{EnvelopeKind, Sending};
+    use crate::domain::envelope::{EnvelopeKind, SentDocument};
     use crate::domain::id::{CustomerId, OrgId};
 
     fn envelope(preserve_signing_order: bool) -> Envelope {
@@ -198,9 +210,9 @@ mod tests {
             "key:key_1".into(),
             now,
         );
-        let sending = Sending {
+        let sending = SentDocument {
             preserve_signing_order,
-            ..Sending::default()
+            ..SentDocument::default()
         };
         Envelope { sending, ..new }
     }

@@ -32,8 +32,8 @@ pub mod templates;
 pub mod vault;
 pub mod webhooks;
 
-pub use app::{App, Core, Service};
-pub use error::{Issue, ServiceError};
+pub use app::{App, Core, ServiceState};
+pub use error::{ServiceError, ValidationIssue};
 
 use crate::domain::id::OrgId;
 

@@ -12,9 +12,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::components::providers::{Leased, PaymentProvider, ProviderError, payment as seen};
+use crate::components::providers::{LeasedPlugin, PaymentProvider, ProviderError, payment as seen};
 use crate::config::EMBEDDED;
-use crate::domain::component::{Instance, Slot};
+use crate::domain::component::{InstanceReference, Slot};
 use crate::domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus, PaymentStatus, Signer};
 use crate::domain::event::EventType;
 use crate::domain::id::OrgId;
@@ -24,7 +24,7 @@ use crate::service::events;
 use crate::service::signing::CallbackError;
 use crate::service::vault::vault_in;
 use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
-use crate::store::payments::Payment;
+use crate::store::payments::EnvelopePayment;
 use crate::store::row::OwnedEnvelope;
 use crate::store::{customers, envelopes, ledger, organizations, payments, signers};
 
@@ -73,21 +73,21 @@ pub struct PaymentIntent {
 /// Status of an envelope's payment (specification, `POST /embed/payment-status`).
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{ "status": "paid" }]))]
-pub struct Standing {
+pub struct PaymentStatusView {
     /// Null when the envelope requires no payment.
     pub status: Option<PaymentStatus>,
 }
 
 /// An open payment and its payer.
-pub struct Due {
-    pub payment: Payment,
+pub struct PaymentDue {
+    pub payment: EnvelopePayment,
     pub payer_email: String,
     /// The payer's position among the signers; none for a document that is not signed here.
     pub position: Option<i64>,
 }
 
 /// Returns the open payment of an envelope and its payer, or none when nothing is due.
-pub async fn due(core: &Core, envelope: &Envelope) -> Result<Option<Due>, ServiceError> {
+pub async fn due(core: &Core, envelope: &Envelope) -> Result<Option<PaymentDue>, ServiceError> {
     let open = match envelope.status {
         EnvelopeStatus::Sent | EnvelopeStatus::Viewed | EnvelopeStatus::Completed => true,
         EnvelopeStatus::Uploaded => envelope.kind == EnvelopeKind::Paper,
@@ -108,7 +108,7 @@ pub async fn due(core: &Core, envelope: &Envelope) -> Result<Option<Due>, Servic
     let customer = customers::get(&mut connection, &envelope.org, &envelope.customer).await?;
     Ok(payment.and_then(|payment| {
         let signer = payer(&payment.asked.payer, signers);
-        Some(Due {
+        Some(PaymentDue {
             position: signer.as_ref().map(|signer| signer.position),
             payer_email: match signer {
                 Some(signer) => signer.email,
@@ -155,7 +155,7 @@ pub async fn collect(
     }
 }
 
-async fn begun(core: &Core, due: &Due) -> Result<PaymentIntent, ServiceError> {
+async fn begun(core: &Core, due: &PaymentDue) -> Result<PaymentIntent, ServiceError> {
     let (payment, intent) = asked(core, due).await?;
     let status = settle(core, &payment, &intent).await?;
     // Paid in the meantime: nothing is due any more.
@@ -179,13 +179,13 @@ async fn begun(core: &Core, due: &Due) -> Result<PaymentIntent, ServiceError> {
 }
 
 /// Returns whether the payment's provider instance belongs to the operator.
-fn is_operators(payment: &Payment) -> bool {
+fn is_operators(payment: &EnvelopePayment) -> bool {
     let instance = payment.intent.as_ref().map(|(instance, _)| instance);
-    instance.is_some_and(|instance| Instance::parse(instance).org.is_none())
+    instance.is_some_and(|instance| InstanceReference::parse(instance).org.is_none())
 }
 
 /// Returns the payment status, read from the provider while the payment is open.
-pub async fn standing(core: &Core, envelope: &Envelope) -> Result<Standing, ServiceError> {
+pub async fn standing(core: &Core, envelope: &Envelope) -> Result<PaymentStatusView, ServiceError> {
     let mut status = envelope.payment;
     if status == Some(PaymentStatus::RequiresPayment) {
         let mut connection = core.store.read().await?;
@@ -197,12 +197,15 @@ pub async fn standing(core: &Core, envelope: &Envelope) -> Result<Standing, Serv
             status = Some(reconcile(core, &payment).await?);
         }
     }
-    Ok(Standing { status })
+    Ok(PaymentStatusView { status })
 }
 
 /// Returns the payment intent at the provider, and creates it if there is none yet. The
 /// payment's id is the provider's idempotency key.
-async fn asked(core: &Core, due: &Due) -> Result<(Payment, seen::Intent), ServiceError> {
+async fn asked(
+    core: &Core,
+    due: &PaymentDue,
+) -> Result<(EnvelopePayment, seen::Intent), ServiceError> {
     let payment = &due.payment;
     if payment.intent.is_some() {
         let intent = read(core, payment).await?;
@@ -254,7 +257,7 @@ async fn asked(core: &Core, due: &Due) -> Result<(Payment, seen::Intent), Servic
         .await?;
         tx.commit().await?;
         let intent_of = Some((instance, intent.intent_id.clone()));
-        let payment = Payment {
+        let payment = EnvelopePayment {
             begun: payment.begun + 1,
             intent: intent_of,
             ..payment.clone()
@@ -272,7 +275,7 @@ async fn asked(core: &Core, due: &Due) -> Result<(Payment, seen::Intent), Servic
 }
 
 /// Reads the payment intent from its provider.
-async fn read(core: &Core, payment: &Payment) -> Result<seen::Intent, ServiceError> {
+async fn read(core: &Core, payment: &EnvelopePayment) -> Result<seen::Intent, ServiceError> {
     let Some((instance, intent)) = &payment.intent else {
         return Err(ServiceError::NotFound("Payment"));
     };
@@ -297,7 +300,7 @@ fn provider(
         Some(org) => core.components.payment(Some(org), instance),
         None => core.components.payment_callbacks(instance),
     };
-    Ok(Box::new(Leased { plugin, lease }))
+    Ok(Box::new(LeasedPlugin { plugin, lease }))
 }
 
 fn failed(error: ProviderError) -> ServiceError {
@@ -305,7 +308,7 @@ fn failed(error: ProviderError) -> ServiceError {
 }
 
 /// Reads the payment from its provider and records a change of its status.
-async fn reconcile(core: &Core, payment: &Payment) -> Result<PaymentStatus, ServiceError> {
+async fn reconcile(core: &Core, payment: &EnvelopePayment) -> Result<PaymentStatus, ServiceError> {
     let intent = read(core, payment).await?;
     settle(core, payment, &intent).await
 }
@@ -314,7 +317,7 @@ async fn reconcile(core: &Core, payment: &Payment) -> Result<PaymentStatus, Serv
 /// right currency.
 async fn settle(
     core: &Core,
-    payment: &Payment,
+    payment: &EnvelopePayment,
     intent: &seen::Intent,
 ) -> Result<PaymentStatus, ServiceError> {
     let asked = &payment.asked;
@@ -407,7 +410,7 @@ async fn of_intent(
     core: &Core,
     instance: &str,
     intent: &str,
-) -> Result<Option<Payment>, ServiceError> {
+) -> Result<Option<EnvelopePayment>, ServiceError> {
     let mut connection = core.store.read().await?;
     Ok(payments::by_intent(&mut connection, instance, intent).await?)
 }
@@ -416,7 +419,7 @@ async fn of_intent(
 /// document stays signed.
 async fn note_reversal(
     core: &Core,
-    payment: &Payment,
+    payment: &EnvelopePayment,
     amount: u64,
     word: &str,
 ) -> Result<(), ServiceError> {

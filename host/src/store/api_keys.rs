@@ -6,7 +6,7 @@ use sqlx::{AnyConnection, Row as _};
 use subtle::ConstantTimeEq as _;
 
 use super::StoreError;
-use super::row::Columns;
+use super::row::RowColumns;
 use crate::domain::clock::Timestamp;
 use crate::domain::id::{KeyId, OrgId};
 use crate::domain::organization::{ApiKeyRecord, Scope};
@@ -174,7 +174,7 @@ fn scopes_text(scopes: &[Scope]) -> String {
 }
 
 fn api_key(row: &AnyRow) -> Result<ApiKeyRecord, StoreError> {
-    let columns = Columns {
+    let columns = RowColumns {
         row,
         table: "api_key",
         id: "key_id",

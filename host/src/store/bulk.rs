@@ -9,10 +9,12 @@ use std::time::Duration;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe};
 
-use super::page::List;
-use super::row::{Columns, json_text};
-use super::{Dialect, Store, StoreError, Tx};
-use crate::domain::bulk::{Batch, BatchStatus, Counts, DocumentSource, Item, ItemStatus, Outcome};
+use super::page::PagedQuery;
+use super::row::{RowColumns, json_text};
+use super::{SqlDialect, Store, StoreError, WriteTransaction};
+use crate::domain::bulk::{
+    Batch, BatchCounts, BatchItem, BatchStatus, DocumentSource, ItemOutcome, ItemStatus,
+};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::VaultTerms;
 use crate::domain::id::{BatchId, CustomerId, EnvelopeId, ItemId, OrgId, PackageId, TemplateId};
@@ -60,7 +62,11 @@ pub async fn get(
 }
 
 /// Returns a batch with its row locked until the transaction ends.
-pub async fn lock(tx: &mut Tx, org: &OrgId, id: &BatchId) -> Result<Option<Batch>, StoreError> {
+pub async fn lock(
+    tx: &mut WriteTransaction,
+    org: &OrgId,
+    id: &BatchId,
+) -> Result<Option<Batch>, StoreError> {
     let for_update = tx.dialect.for_update();
     one(tx, org, id, for_update).await
 }
@@ -92,7 +98,7 @@ pub async fn list(
     page: i64,
     limit: i64,
 ) -> Result<(Vec<Batch>, i64), StoreError> {
-    let list = List {
+    let list = PagedQuery {
         select: "select * from bulk_batch",
         table: "bulk_batch",
         id: "batch_id",
@@ -105,7 +111,11 @@ pub async fn list(
 }
 
 /// Writes all mutable columns of a batch. The caller must hold its row lock.
-pub async fn update(tx: &mut Tx, batch: &Batch, now: Timestamp) -> Result<(), StoreError> {
+pub async fn update(
+    tx: &mut WriteTransaction,
+    batch: &Batch,
+    now: Timestamp,
+) -> Result<(), StoreError> {
     let terms = batch.terms.as_ref();
     sqlx::query(
         "update bulk_batch set name = $3, kba_required = $4, preserve_signing_order = $5,
@@ -137,7 +147,11 @@ pub async fn update(tx: &mut Tx, batch: &Batch, now: Timestamp) -> Result<(), St
 }
 
 /// Soft-deletes a batch: the row stays in the database only.
-pub async fn delete(tx: &mut Tx, batch: &Batch, now: Timestamp) -> Result<(), StoreError> {
+pub async fn delete(
+    tx: &mut WriteTransaction,
+    batch: &Batch,
+    now: Timestamp,
+) -> Result<(), StoreError> {
     sqlx::query("update bulk_batch set deleted_at = $3 where bucket = $1 and batch_id = $2")
         .bind(batch.org.bucket())
         .bind(batch.id.as_str())
@@ -152,14 +166,14 @@ pub async fn counts(
     connection: &mut AnyConnection,
     org: &OrgId,
     batches: &[&BatchId],
-) -> Result<HashMap<BatchId, Counts>, StoreError> {
+) -> Result<HashMap<BatchId, BatchCounts>, StoreError> {
     let names: Vec<String> = (0..batches.len()).map(|n| format!("${}", n + 2)).collect();
     let text = format!(
         "select batch_id, status, count(*) as items from bulk_item
          where bucket = $1 and batch_id in ({}) group by batch_id, status",
         names.join(", ")
     );
-    let mut counts: HashMap<BatchId, Counts> = HashMap::new();
+    let mut counts: HashMap<BatchId, BatchCounts> = HashMap::new();
     // `in ()` is not valid SQL.
     if batches.is_empty() {
         return Ok(counts);
@@ -169,7 +183,7 @@ pub async fn counts(
         query = query.bind(batch.as_str());
     }
     for row in &query.fetch_all(connection).await? {
-        let columns = Columns {
+        let columns = RowColumns {
             row,
             table: "bulk_item",
             id: "batch_id",
@@ -186,7 +200,7 @@ pub async fn counts_of(
     connection: &mut AnyConnection,
     org: &OrgId,
     batch: &BatchId,
-) -> Result<Counts, StoreError> {
+) -> Result<BatchCounts, StoreError> {
     let mut counts = counts(connection, org, &[batch]).await?;
     Ok(counts.remove(batch).unwrap_or_default())
 }
@@ -196,7 +210,7 @@ pub async fn items(
     connection: &mut AnyConnection,
     org: &OrgId,
     batch: &BatchId,
-) -> Result<Vec<Item>, StoreError> {
+) -> Result<Vec<BatchItem>, StoreError> {
     sqlx::query(
         "select * from bulk_item where bucket = $1 and org_id = $2 and batch_id = $3
          order by position",
@@ -213,9 +227,9 @@ pub async fn items(
 
 /// Replaces all items of a batch. The caller must hold its row lock.
 pub async fn replace_items(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     batch: &Batch,
-    items: &[Item],
+    items: &[BatchItem],
     now: Timestamp,
 ) -> Result<(), StoreError> {
     /// Rows per statement: each binds eleven values, and SQLite allows 32,766.
@@ -258,12 +272,12 @@ pub async fn replace_items(
 
 /// Leases up to `limit` due items of a batch: new ones, and those with an expired lease.
 pub async fn claim(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     batch: &Batch,
     now: Timestamp,
     lease: Duration,
     limit: i64,
-) -> Result<Vec<Item>, StoreError> {
+) -> Result<Vec<BatchItem>, StoreError> {
     let text = format!(
         "with due as materialized (
              select item_id from bulk_item
@@ -292,7 +306,7 @@ pub async fn claim(
 }
 
 /// Extends the leases of items in progress.
-pub async fn renew(store: &Store, items: &[Item], until: Timestamp) -> Result<(), StoreError> {
+pub async fn renew(store: &Store, items: &[BatchItem], until: Timestamp) -> Result<(), StoreError> {
     // Urgent, because the leases keep running while this waits.
     let mut tx = store.begin_urgently().await?;
     for item in items {
@@ -312,8 +326,8 @@ pub async fn renew(store: &Store, items: &[Item], until: Timestamp) -> Result<()
 
 /// Records the envelope of an item that was claimed in this transaction.
 pub async fn set_envelope(
-    tx: &mut Tx,
-    item: &Item,
+    tx: &mut WriteTransaction,
+    item: &BatchItem,
     envelope: &EnvelopeId,
 ) -> Result<(), StoreError> {
     sqlx::query("update bulk_item set envelope_id = $3 where bucket = $1 and item_id = $2")
@@ -327,7 +341,7 @@ pub async fn set_envelope(
 
 /// Returns whether the caller still holds an item's lease; if so, it keeps the item until the
 /// transaction ends.
-pub async fn holds(tx: &mut Tx, item: &Item) -> Result<bool, StoreError> {
+pub async fn holds(tx: &mut WriteTransaction, item: &BatchItem) -> Result<bool, StoreError> {
     let text = format!(
         "select item_id from bulk_item
          where bucket = $1 and item_id = $2 and lease_epoch = $3 and status = 'running' {}",
@@ -343,13 +357,17 @@ pub async fn holds(tx: &mut Tx, item: &Item) -> Result<bool, StoreError> {
 }
 
 /// Records the outcome of a leased item.
-pub async fn settle(tx: &mut Tx, item: &Item, outcome: &Outcome) -> Result<(), StoreError> {
+pub async fn settle(
+    tx: &mut WriteTransaction,
+    item: &BatchItem,
+    outcome: &ItemOutcome,
+) -> Result<(), StoreError> {
     let (status, error, sent_at, run_at, attempts) = match outcome {
-        Outcome::Sent(at) => (ItemStatus::Sent, None, Some(at.to_string()), None, 0),
-        Outcome::Failed(why) => (ItemStatus::Failed, Some(why), None, None, 1),
-        Outcome::Skipped(why) => (ItemStatus::Skipped, Some(why), None, None, 0),
-        Outcome::Cancelled => (ItemStatus::Cancelled, None, None, None, 0),
-        Outcome::Later { at, why, counts } => {
+        ItemOutcome::Sent(at) => (ItemStatus::Sent, None, Some(at.to_string()), None, 0),
+        ItemOutcome::Failed(why) => (ItemStatus::Failed, Some(why), None, None, 1),
+        ItemOutcome::Skipped(why) => (ItemStatus::Skipped, Some(why), None, None, 0),
+        ItemOutcome::Cancelled => (ItemStatus::Cancelled, None, None, None, 0),
+        ItemOutcome::Later { at, why, counts } => {
             let attempts = i64::from(*counts);
             (ItemStatus::Pending, Some(why), None, Some(at), attempts)
         }
@@ -374,7 +392,7 @@ pub async fn settle(tx: &mut Tx, item: &Item, outcome: &Outcome) -> Result<(), S
 
 /// Moves all items of a batch from one status to another; returns their number.
 pub async fn move_items(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     batch: &Batch,
     from: ItemStatus,
     to: ItemStatus,
@@ -409,7 +427,7 @@ pub async fn next_due(
     .bind(batch.id.as_str())
     .fetch_one(connection)
     .await?;
-    let columns = Columns {
+    let columns = RowColumns {
         row: &row,
         table: "bulk_item",
         id: "item_id",
@@ -439,7 +457,7 @@ pub async fn abandoned(
     .await?;
     rows.iter()
         .map(|row| {
-            let columns = Columns {
+            let columns = RowColumns {
                 row,
                 table: "envelope",
                 id: "envelope_id",
@@ -452,7 +470,7 @@ pub async fn abandoned(
 /// Expires all leases at startup of the database's only
 /// node (SQLite): their holders ended with the earlier run.
 pub async fn forget_leases(store: &Store, now: Timestamp) -> Result<(), StoreError> {
-    if store.dialect() != Dialect::Sqlite {
+    if store.dialect() != SqlDialect::Sqlite {
         return Ok(());
     }
     let mut tx = store.begin().await?;
@@ -468,7 +486,7 @@ pub async fn forget_leases(store: &Store, now: Timestamp) -> Result<(), StoreErr
 }
 
 fn batch(row: &AnyRow) -> Result<Batch, StoreError> {
-    let columns = Columns {
+    let columns = RowColumns {
         row,
         table: "bulk_batch",
         id: "batch_id",
@@ -503,13 +521,13 @@ fn batch(row: &AnyRow) -> Result<Batch, StoreError> {
     })
 }
 
-fn item(row: &AnyRow) -> Result<Item, StoreError> {
-    let columns = Columns {
+fn item(row: &AnyRow) -> Result<BatchItem, StoreError> {
+    let columns = RowColumns {
         row,
         table: "bulk_item",
         id: "item_id",
     };
-    Ok(Item {
+    Ok(BatchItem {
         id: columns.parsed("item_id", ItemId::parse)?,
         org: columns.parsed("org_id", OrgId::parse)?,
         batch: columns.parsed("batch_id", BatchId::parse)?,

@@ -18,7 +18,7 @@ const LOOK: i64 = 1000;
 const CLAIM_TIME: Duration = Duration::from_secs(3);
 
 /// Query that claims due rows of a table.
-pub(super) struct Claim<'a> {
+pub(super) struct RowClaim<'a> {
     pub table: &'static str,
     /// Column that identifies a row within its bucket.
     pub id: &'static str,
@@ -33,7 +33,7 @@ pub(super) struct Claim<'a> {
     pub returning: &'static str,
 }
 
-impl Claim<'_> {
+impl RowClaim<'_> {
     /// Claims up to `limit` rows that were due at `due`, bucket by bucket, the longest-due bucket
     /// first. Each bucket has its own transaction.
     pub async fn take(

@@ -5,14 +5,16 @@
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row as _};
 
-use super::row::{Columns, json_text};
-use super::{StoreError, Tx, owned};
+use super::row::{RowColumns, json_text};
+use super::{StoreError, WriteTransaction, owned};
 use crate::domain::clock::Timestamp;
-use crate::domain::component::{Activation, Component, ComponentIdentity, RolledBack, Slot};
+use crate::domain::component::{
+    Component, ComponentActivation, ComponentIdentity, RolledBack, Slot,
+};
 use crate::domain::id::{ActivationId, ComponentId, OrgId};
 
 /// Activation that put a component in a slot.
-pub struct Activated {
+pub struct SlotActivation {
     pub activation: ActivationId,
     /// Owner of the component; none is the installation.
     pub component_owner: Option<OrgId>,
@@ -20,7 +22,7 @@ pub struct Activated {
 
 /// Raises the revision. The row lock serializes all
 /// changes to components until the transaction ends.
-pub async fn begin_change(tx: &mut Tx) -> Result<(), StoreError> {
+pub async fn begin_change(tx: &mut WriteTransaction) -> Result<(), StoreError> {
     sqlx::query("update component_revision set revision = revision + 1 where id = 1")
         .execute(&mut **tx)
         .await?;
@@ -37,7 +39,7 @@ pub async fn revision(connection: &mut AnyConnection) -> Result<i64, StoreError>
 
 /// Adds a component. Returns false if its id exists
 /// already, as for a default component stored earlier.
-pub async fn insert(tx: &mut Tx, component: &Component) -> Result<bool, StoreError> {
+pub async fn insert(tx: &mut WriteTransaction, component: &Component) -> Result<bool, StoreError> {
     let (bucket, org) = owned(component.org.as_ref());
     let done = sqlx::query(
         "insert into component (bucket, component_id, org_id, slot, name, version, sha256, size,
@@ -148,7 +150,7 @@ pub async fn activated(
     slot: Slot,
     identity: &ComponentIdentity,
     at: Timestamp,
-) -> Result<Option<Activated>, StoreError> {
+) -> Result<Option<SlotActivation>, StoreError> {
     let row = sqlx::query(
         "select a.activation_id, c.org_id as owner_id
          from component_activation a join component c on c.component_id = a.component_id
@@ -172,12 +174,12 @@ pub async fn activated(
     let Some(row) = row else {
         return Ok(None);
     };
-    let columns = Columns {
+    let columns = RowColumns {
         row: &row,
         table: "component_activation",
         id: "activation_id",
     };
-    Ok(Some(Activated {
+    Ok(Some(SlotActivation {
         activation: columns.parsed("activation_id", ActivationId::parse)?,
         component_owner: columns.parsed("owner_id", owner)?,
     }))
@@ -223,8 +225,8 @@ pub async fn list(
 
 /// Adds an activation; requires [`begin_change`].
 pub async fn activate(
-    tx: &mut Tx,
-    activation: &Activation,
+    tx: &mut WriteTransaction,
+    activation: &ComponentActivation,
     component: &Component,
 ) -> Result<(), StoreError> {
     let (bucket, org) = owned(activation.org.as_ref());
@@ -255,8 +257,8 @@ pub async fn activate(
 
 /// Replaces an activation's settings; requires [`begin_change`].
 pub async fn set_config(
-    tx: &mut Tx,
-    activation: &Activation,
+    tx: &mut WriteTransaction,
+    activation: &ComponentActivation,
     config: &str,
 ) -> Result<(), StoreError> {
     let (bucket, org) = owned(activation.org.as_ref());
@@ -275,8 +277,8 @@ pub async fn set_config(
 
 /// Records the rollback of an activation; requires [`begin_change`].
 pub async fn roll_back(
-    tx: &mut Tx,
-    activation: &Activation,
+    tx: &mut WriteTransaction,
+    activation: &ComponentActivation,
     rolled_back: &RolledBack,
 ) -> Result<(), StoreError> {
     let (bucket, org) = owned(activation.org.as_ref());
@@ -298,8 +300,8 @@ pub async fn roll_back(
 
 /// Marks an activation as superseded, so that nodes no longer load it; requires [`begin_change`].
 pub async fn supersede(
-    tx: &mut Tx,
-    activation: &Activation,
+    tx: &mut WriteTransaction,
+    activation: &ComponentActivation,
     at: Timestamp,
 ) -> Result<(), StoreError> {
     let (bucket, org) = owned(activation.org.as_ref());
@@ -333,7 +335,7 @@ pub async fn usage(connection: &mut AnyConnection, org: &OrgId) -> Result<(i64, 
 /// Records the compile time of an organization's
 /// component, and deletes records from before `since`.
 pub async fn note_compile(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     org: &OrgId,
     at: Timestamp,
     millis: i64,
@@ -385,7 +387,7 @@ pub async fn activations(
     org: Option<&OrgId>,
     slot: Option<Slot>,
     limit: i64,
-) -> Result<Vec<Activation>, StoreError> {
+) -> Result<Vec<ComponentActivation>, StoreError> {
     let (bucket, owner) = owned(org);
     sqlx::query(
         "select * from component_activation
@@ -408,7 +410,7 @@ pub async fn live_of(
     connection: &mut AnyConnection,
     org: Option<&OrgId>,
     slot: Slot,
-) -> Result<Vec<Activation>, StoreError> {
+) -> Result<Vec<ComponentActivation>, StoreError> {
     let (bucket, owner) = owned(org);
     sqlx::query(
         "select * from component_activation
@@ -442,7 +444,7 @@ pub async fn newest(
 /// Lists the live activations of all owners, oldest first, with their components' identities.
 pub async fn live(
     connection: &mut AnyConnection,
-) -> Result<Vec<(Activation, ComponentIdentity)>, StoreError> {
+) -> Result<Vec<(ComponentActivation, ComponentIdentity)>, StoreError> {
     sqlx::query(
         "select * from component_activation
          where rolled_back_at is null and superseded_at is null order by activation_id",
@@ -463,7 +465,7 @@ fn identity(row: &AnyRow) -> Result<ComponentIdentity, StoreError> {
 }
 
 fn component(row: &AnyRow) -> Result<Component, StoreError> {
-    let columns = Columns {
+    let columns = RowColumns {
         row,
         table: "component",
         id: "component_id",
@@ -482,8 +484,8 @@ fn component(row: &AnyRow) -> Result<Component, StoreError> {
     })
 }
 
-fn activation(row: &AnyRow) -> Result<Activation, StoreError> {
-    let columns = Columns {
+fn activation(row: &AnyRow) -> Result<ComponentActivation, StoreError> {
+    let columns = RowColumns {
         row,
         table: "component_activation",
         id: "activation_id",
@@ -496,7 +498,7 @@ fn activation(row: &AnyRow) -> Result<Activation, StoreError> {
         }),
         None => None,
     };
-    Ok(Activation {
+    Ok(ComponentActivation {
         id: columns.parsed("activation_id", ActivationId::parse)?,
         org: columns.parsed("org_id", owner)?,
         slot: columns.parsed("slot", Slot::parse)?,

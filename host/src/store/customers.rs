@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe};
 
-use super::page::List;
-use super::row::{Columns, json_text};
-use super::{StoreError, Tx};
+use super::page::PagedQuery;
+use super::row::{RowColumns, json_text};
+use super::{StoreError, WriteTransaction};
 use crate::domain::clock::Timestamp;
 use crate::domain::id::{CustomerId, OrgId};
 
@@ -58,7 +58,7 @@ pub async fn upsert_by_email(
     .bind(now.to_string())
     .fetch_one(connection)
     .await?;
-    let columns = Columns {
+    let columns = RowColumns {
         row: &row,
         table: "customer",
         id: "customer_id",
@@ -170,7 +170,7 @@ pub async fn update(
 
 /// Returns a customer with its row locked until the transaction ends.
 pub async fn lock(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     org: &OrgId,
     id: &CustomerId,
 ) -> Result<Option<CustomerRow>, StoreError> {
@@ -195,7 +195,7 @@ pub async fn list(
     page: i64,
     limit: i64,
 ) -> Result<(Vec<CustomerRow>, i64), StoreError> {
-    let list = List {
+    let list = PagedQuery {
         select: "select * from customer",
         table: "customer",
         id: "customer_id",
@@ -208,7 +208,7 @@ pub async fn list(
 }
 
 fn customer(row: &AnyRow) -> Result<CustomerRow, StoreError> {
-    let columns = Columns {
+    let columns = RowColumns {
         row,
         table: "customer",
         id: "customer_id",

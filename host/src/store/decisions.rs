@@ -3,15 +3,15 @@
 use serde_json::Value;
 use sqlx::{AnyConnection, Row as _};
 
-use super::row::{Columns, json_text};
-use super::{StoreError, Tx};
+use super::row::{RowColumns, json_text};
+use super::{StoreError, WriteTransaction};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeStatus};
 use crate::domain::id::{DecisionId, EnvelopeId, OrgId, TemplateId};
 
 /// Status change of an envelope.
 #[derive(Clone, Debug)]
-pub struct Move {
+pub struct LifecycleMove {
     pub id: DecisionId,
     pub envelope: EnvelopeId,
     /// Status before; none for a new envelope.
@@ -25,7 +25,7 @@ pub struct Move {
 
 /// Compliance evaluation of an envelope's record.
 #[derive(Clone, Debug)]
-pub struct Evaluated {
+pub struct StoredEvaluation {
     pub envelope: EnvelopeId,
     pub facts: Value,
     pub component: Value,
@@ -33,9 +33,9 @@ pub struct Evaluated {
 
 /// Records a status change, in the transaction that makes it.
 pub async fn insert_move(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     envelope: &Envelope,
-    made: &Move,
+    made: &LifecycleMove,
     at: Timestamp,
 ) -> Result<(), StoreError> {
     sqlx::query(
@@ -63,7 +63,7 @@ pub async fn last_moves(
     connection: &mut AnyConnection,
     org: &OrgId,
     limit: i64,
-) -> Result<Vec<Move>, StoreError> {
+) -> Result<Vec<LifecycleMove>, StoreError> {
     sqlx::query(
         "select * from lifecycle_decision where bucket = $1 and org_id = $2
          order by decision_id desc limit $3",
@@ -83,7 +83,7 @@ pub async fn moves_of(
     connection: &mut AnyConnection,
     org: &OrgId,
     envelope: &EnvelopeId,
-) -> Result<Vec<Move>, StoreError> {
+) -> Result<Vec<LifecycleMove>, StoreError> {
     sqlx::query(
         "select * from lifecycle_decision
          where bucket = $1 and envelope_id = $2 and org_id = $3 order by decision_id",
@@ -98,13 +98,13 @@ pub async fn moves_of(
     .collect()
 }
 
-fn one_move(row: &sqlx::any::AnyRow) -> Result<Move, StoreError> {
-    let columns = Columns {
+fn one_move(row: &sqlx::any::AnyRow) -> Result<LifecycleMove, StoreError> {
+    let columns = RowColumns {
         row,
         table: "lifecycle_decision",
         id: "decision_id",
     };
-    Ok(Move {
+    Ok(LifecycleMove {
         id: columns.parsed("decision_id", DecisionId::parse)?,
         envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
         from: columns.optional_parsed("from_status", EnvelopeStatus::parse)?,
@@ -120,7 +120,7 @@ pub async fn last_evaluations(
     connection: &mut AnyConnection,
     org: &OrgId,
     limit: i64,
-) -> Result<Vec<Evaluated>, StoreError> {
+) -> Result<Vec<StoredEvaluation>, StoreError> {
     sqlx::query(
         "select envelope_id, facts, component from evaluation where bucket = $1 and org_id = $2
          order by envelope_id desc limit $3",
@@ -140,7 +140,7 @@ pub async fn evaluation_of(
     connection: &mut AnyConnection,
     org: &OrgId,
     envelope: &EnvelopeId,
-) -> Result<Option<Evaluated>, StoreError> {
+) -> Result<Option<StoredEvaluation>, StoreError> {
     sqlx::query(
         "select envelope_id, facts, component from evaluation
          where bucket = $1 and envelope_id = $2 and org_id = $3",
@@ -154,13 +154,13 @@ pub async fn evaluation_of(
     .transpose()
 }
 
-fn evaluated(row: &sqlx::any::AnyRow) -> Result<Evaluated, StoreError> {
-    let columns = Columns {
+fn evaluated(row: &sqlx::any::AnyRow) -> Result<StoredEvaluation, StoreError> {
+    let columns = RowColumns {
         row,
         table: "evaluation",
         id: "envelope_id",
     };
-    Ok(Evaluated {
+    Ok(StoredEvaluation {
         envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
         facts: columns.json("facts")?,
         component: columns.json("component")?,
@@ -169,7 +169,7 @@ fn evaluated(row: &sqlx::any::AnyRow) -> Result<Evaluated, StoreError> {
 
 /// Records the component that placed a template's fields.
 pub async fn note_placed(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     org: &OrgId,
     template: &TemplateId,
     component: &Value,

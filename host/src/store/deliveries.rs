@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 
-use super::page::List;
-use super::row::Columns;
+use super::page::PagedQuery;
+use super::row::RowColumns;
 use super::webhooks::OwnedEndpoint;
-use super::{Store, StoreError, Tx};
+use super::{Store, StoreError, WriteTransaction};
 use crate::domain::clock::Timestamp;
 use crate::domain::event::{Event, EventType};
 use crate::domain::id::{DeliveryId, EndpointId, EnvelopeId, EventId, OrgId};
-use crate::domain::webhook::Outcome;
-use crate::domain::webhook::{DeliveryStatus, Endpoint, Selector};
+use crate::domain::webhook::AttemptOutcome;
+use crate::domain::webhook::{DeliveryStatus, Endpoint, EventSelector};
 
 /// Delivery with its last attempt.
 #[derive(Clone, Debug)]
@@ -34,12 +34,12 @@ pub struct Delivery {
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     /// Last attempt, if there was one.
-    pub last: Option<Attempt>,
+    pub last: Option<DeliveryAttempt>,
 }
 
 /// One attempt of a delivery.
 #[derive(Clone, Debug)]
-pub struct Attempt {
+pub struct DeliveryAttempt {
     /// Number of the attempt, starting at 1.
     pub number: i64,
     pub at: Timestamp,
@@ -49,9 +49,9 @@ pub struct Attempt {
     pub duration_ms: i64,
 }
 
-impl Attempt {
+impl DeliveryAttempt {
     /// Builds the record of attempt `number`, which began at `at`.
-    pub fn of(number: i64, at: Timestamp, outcome: Outcome) -> Self {
+    pub fn of(number: i64, at: Timestamp, outcome: AttemptOutcome) -> Self {
         Self {
             number,
             at,
@@ -65,7 +65,7 @@ impl Attempt {
 
 /// Criteria of a list of deliveries.
 #[derive(Clone, Debug, Default)]
-pub struct Filter {
+pub struct DeliveryFilter {
     pub status: Option<DeliveryStatus>,
     pub event_type: Option<EventType>,
     pub event: Option<EventId>,
@@ -73,7 +73,7 @@ pub struct Filter {
 
 /// Adds a delivery for each active endpoint subscribed to the event, in the transaction of the
 /// change that caused it.
-pub async fn fan_out(tx: &mut Tx, event: &Event) -> Result<(), StoreError> {
+pub async fn fan_out(tx: &mut WriteTransaction, event: &Event) -> Result<(), StoreError> {
     let rows = sqlx::query(
         "select endpoint_id, events from webhook_endpoint
          where bucket = $1 and org_id = $2 and is_active = 1",
@@ -84,12 +84,12 @@ pub async fn fan_out(tx: &mut Tx, event: &Event) -> Result<(), StoreError> {
     .await?;
     let mut wanting = Vec::new();
     for row in &rows {
-        let columns = Columns {
+        let columns = RowColumns {
             row,
             table: "webhook_endpoint",
             id: "endpoint_id",
         };
-        let selectors: Vec<Selector> = columns.json("events")?;
+        let selectors: Vec<EventSelector> = columns.json("events")?;
         if selectors
             .iter()
             .any(|selector| selector.matches(event.event_type))
@@ -115,7 +115,7 @@ pub async fn fan_out(tx: &mut Tx, event: &Event) -> Result<(), StoreError> {
 /// Returns when an event is due. Events of one envelope must be due in commit order, although a
 /// writer that waited for the envelope's lock read the clock earlier; so an event is never due
 /// before the envelope's latest one.
-async fn due_at(tx: &mut Tx, event: &Event) -> Result<Timestamp, StoreError> {
+async fn due_at(tx: &mut WriteTransaction, event: &Event) -> Result<Timestamp, StoreError> {
     let Some(envelope) = &event.envelope_id else {
         return Ok(event.timestamp);
     };
@@ -153,7 +153,7 @@ impl Delivery {
 }
 
 /// Adds a delivery. If it is pending, its endpoint is woken when the transaction commits.
-pub async fn insert(tx: &mut Tx, delivery: &Delivery) -> Result<(), StoreError> {
+pub async fn insert(tx: &mut WriteTransaction, delivery: &Delivery) -> Result<(), StoreError> {
     sqlx::query(
         "insert into webhook_delivery (bucket, delivery_id, org_id, endpoint_id, event_id,
              event_type, envelope_id, status, attempts, due_at, redelivery_of, created_at, updated_at)
@@ -186,9 +186,9 @@ pub async fn insert(tx: &mut Tx, delivery: &Delivery) -> Result<(), StoreError> 
 
 /// Adds the attempt of a delivery that was sent before its row existed.
 pub async fn insert_attempt(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     delivery: &Delivery,
-    attempt: &Attempt,
+    attempt: &DeliveryAttempt,
 ) -> Result<(), StoreError> {
     sqlx::query(
         "insert into webhook_attempt (bucket, delivery_id, attempt, org_id, at, response_code,
@@ -240,11 +240,11 @@ pub async fn list(
     connection: &mut AnyConnection,
     org: &OrgId,
     endpoint: &EndpointId,
-    filter: &Filter,
+    filter: &DeliveryFilter,
     page: i64,
     limit: i64,
 ) -> Result<(Vec<Delivery>, i64), StoreError> {
-    let list = List {
+    let list = PagedQuery {
         select: SELECT,
         table: "webhook_delivery",
         id: "delivery_id",
@@ -268,7 +268,7 @@ pub async fn attempts(
     connection: &mut AnyConnection,
     org: &OrgId,
     id: &DeliveryId,
-) -> Result<Vec<Attempt>, StoreError> {
+) -> Result<Vec<DeliveryAttempt>, StoreError> {
     sqlx::query(
         "select * from webhook_attempt where bucket = $1 and delivery_id = $2 order by attempt",
     )
@@ -278,7 +278,7 @@ pub async fn attempts(
     .await?
     .iter()
     .map(|row| {
-        let columns = Columns {
+        let columns = RowColumns {
             row,
             table: "webhook_attempt",
             id: "delivery_id",
@@ -304,7 +304,11 @@ pub async fn body(
 }
 
 /// Fails all pending deliveries of an endpoint, including those in flight.
-pub async fn give_up(tx: &mut Tx, endpoint: &Endpoint, now: Timestamp) -> Result<(), StoreError> {
+pub async fn give_up(
+    tx: &mut WriteTransaction,
+    endpoint: &Endpoint,
+    now: Timestamp,
+) -> Result<(), StoreError> {
     sqlx::query(
         "update webhook_delivery set status = 'failed', due_at = null, updated_at = $3
          where bucket = $1 and endpoint_id = $2 and status = 'pending'",
@@ -337,7 +341,7 @@ pub async fn give_up_left_behind(store: &Store, now: Timestamp) -> Result<(), St
 
 /// Pending delivery with the event's body.
 #[derive(Clone, Debug)]
-pub struct Due {
+pub struct PendingDelivery {
     pub id: DeliveryId,
     pub event: EventId,
     pub event_type: EventType,
@@ -353,7 +357,7 @@ pub async fn next(
     connection: &mut AnyConnection,
     wanted: &OwnedEndpoint,
     limit: i64,
-) -> Result<Vec<Due>, StoreError> {
+) -> Result<Vec<PendingDelivery>, StoreError> {
     sqlx::query(
                 "select d.delivery_id, d.event_id, d.event_type, d.envelope_id, d.attempts, d.due_at,
              (select body from event e where e.bucket = d.bucket and e.event_id = d.event_id) as body
@@ -380,9 +384,9 @@ pub async fn next(
     .collect()
 }
 
-fn due(row: &AnyRow) -> Result<Due, StoreError> {
+fn due(row: &AnyRow) -> Result<PendingDelivery, StoreError> {
     let columns = columns(row);
-    Ok(Due {
+    Ok(PendingDelivery {
         id: columns.parsed("delivery_id", DeliveryId::parse)?,
         event: columns.parsed("event_id", EventId::parse)?,
         event_type: columns.parsed("event_type", EventType::parse)?,
@@ -395,12 +399,12 @@ fn due(row: &AnyRow) -> Result<Due, StoreError> {
 
 /// Result of an attempt, ready to be recorded.
 #[derive(Clone, Debug)]
-pub struct Settlement {
+pub struct AttemptSettlement {
     pub at: OwnedEndpoint,
     /// Lease epoch under which the node holds the endpoint.
     pub epoch: i64,
     pub delivery: DeliveryId,
-    pub attempt: Attempt,
+    pub attempt: DeliveryAttempt,
     pub status: DeliveryStatus,
     /// Time of the next attempt, if the delivery is still pending.
     pub due_at: Option<Timestamp>,
@@ -409,9 +413,12 @@ pub struct Settlement {
 /// Records attempts and the resulting state of their deliveries in one
 /// transaction. Deliveries that were given up meanwhile stay so. Nothing
 /// is recorded for an endpoint that another node has leased since.
-pub async fn settle(tx: &mut Tx, settlements: &[Settlement]) -> Result<(), StoreError> {
+pub async fn settle(
+    tx: &mut WriteTransaction,
+    settlements: &[AttemptSettlement],
+) -> Result<(), StoreError> {
     // One statement per bucket, which stays on one shard, in a fixed order that prevents deadlocks.
-    let mut by_bucket: BTreeMap<i64, Vec<&Settlement>> = BTreeMap::new();
+    let mut by_bucket: BTreeMap<i64, Vec<&AttemptSettlement>> = BTreeMap::new();
     for settlement in settlements {
         let of_bucket = by_bucket.entry(settlement.at.org.bucket()).or_default();
         of_bucket.push(settlement);
@@ -423,9 +430,9 @@ pub async fn settle(tx: &mut Tx, settlements: &[Settlement]) -> Result<(), Store
 }
 
 async fn settle_in(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     bucket: i64,
-    settlements: &[&Settlement],
+    settlements: &[&AttemptSettlement],
 ) -> Result<(), StoreError> {
     let text = format!(
         "update webhook_delivery set status = s.status, attempts = s.attempt, due_at = s.due_at,
@@ -479,7 +486,7 @@ async fn settle_in(
 }
 
 /// Returns the new state of a delivery.
-fn standing(settlement: &Settlement) -> Value {
+fn standing(settlement: &AttemptSettlement) -> Value {
     let attempt = &settlement.attempt;
     let took = Duration::from_millis(attempt.duration_ms.unsigned_abs());
     json!({
@@ -494,7 +501,7 @@ fn standing(settlement: &Settlement) -> Value {
 }
 
 /// Returns the row of the attempt.
-fn attempted(settlement: &Settlement) -> Value {
+fn attempted(settlement: &AttemptSettlement) -> Value {
     let attempt = &settlement.attempt;
     json!({
         "org": settlement.at.org,
@@ -616,16 +623,16 @@ pub async fn counts(
     })
 }
 
-fn columns(row: &AnyRow) -> Columns<'_> {
-    Columns {
+fn columns(row: &AnyRow) -> RowColumns<'_> {
+    RowColumns {
         row,
         table: "webhook_delivery",
         id: "delivery_id",
     }
 }
 
-fn attempt(columns: &Columns<'_>, number: i64) -> Result<Attempt, StoreError> {
-    Ok(Attempt {
+fn attempt(columns: &RowColumns<'_>, number: i64) -> Result<DeliveryAttempt, StoreError> {
+    Ok(DeliveryAttempt {
         number,
         at: columns.time("at")?,
         response_code: columns.optional_number("response_code")?,

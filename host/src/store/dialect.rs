@@ -2,12 +2,12 @@
 
 /// Database engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dialect {
+pub enum SqlDialect {
     Sqlite,
     Postgres,
 }
 
-impl Dialect {
+impl SqlDialect {
     pub(super) fn of(url: &str) -> Self {
         if url.starts_with("postgres") {
             Self::Postgres

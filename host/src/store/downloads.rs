@@ -4,7 +4,7 @@
 use sqlx::AnyConnection;
 
 use super::StoreError;
-use super::row::Columns;
+use super::row::RowColumns;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::words;
 use crate::domain::id::{EnvelopeId, OrgId};
@@ -68,7 +68,7 @@ pub async fn get(
         .fetch_optional(connection)
         .await?;
     row.map(|row| {
-        let columns = Columns {
+        let columns = RowColumns {
             row: &row,
             table: "download_link",
             id: "envelope_id",

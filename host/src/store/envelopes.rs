@@ -3,13 +3,13 @@
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 
-use super::page::List;
-use super::row::{Columns, file_json, json_text};
-use super::{StoreError, Tx};
+use super::page::PagedQuery;
+use super::row::{RowColumns, file_json, json_text};
+use super::{StoreError, WriteTransaction};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{
-    Authoritative, Envelope, EnvelopeKind, EnvelopeStatus, ListedEnvelope, PaymentStatus, Sending,
-    StoredFile, VaultRecord, VaultTerms,
+    AuthoritativeCopy, Envelope, EnvelopeKind, EnvelopeStatus, ListedEnvelope, PaymentStatus,
+    SentDocument, StoredFile, VaultRecord, VaultTerms,
 };
 use crate::domain::id::{BatchId, CustomerId, EnvelopeId, OrgId, TemplateId};
 use crate::domain::organization::ApiKeyRecord;
@@ -17,7 +17,7 @@ use crate::domain::template::Template;
 
 /// Criteria of a list of envelopes.
 #[derive(Clone, Debug, Default)]
-pub struct Filter {
+pub struct EnvelopeFilter {
     pub status: Option<EnvelopeStatus>,
     pub customer: Option<CustomerId>,
 }
@@ -81,7 +81,7 @@ pub async fn get(
 }
 
 /// Result of reading an envelope with a cached API key.
-pub enum Confirmed {
+pub enum KeyedEnvelope {
     /// The key is unchanged; contains the envelope, if the organization has it.
     Yes(Option<Box<Envelope>>),
     /// The key's record has changed since it was cached.
@@ -93,7 +93,7 @@ pub async fn get_for_key(
     connection: &mut AnyConnection,
     key: &ApiKeyRecord,
     id: &EnvelopeId,
-) -> Result<Confirmed, StoreError> {
+) -> Result<KeyedEnvelope, StoreError> {
     let row = sqlx::query(
         "select envelope.* from api_key
          left join envelope on envelope.bucket = $3 and envelope.org_id = $4
@@ -108,9 +108,9 @@ pub async fn get_for_key(
     .fetch_optional(connection)
     .await?;
     let Some(row) = row else {
-        return Ok(Confirmed::No);
+        return Ok(KeyedEnvelope::No);
     };
-    Ok(Confirmed::Yes(
+    Ok(KeyedEnvelope::Yes(
         match row.try_get::<Option<String>, _>("envelope_id")? {
             None => None,
             Some(_) => Some(Box::new(envelope(&row)?)),
@@ -120,7 +120,7 @@ pub async fn get_for_key(
 
 /// Returns an envelope with its row locked until the transaction ends.
 pub async fn lock(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     org: &OrgId,
     id: &EnvelopeId,
 ) -> Result<Option<Envelope>, StoreError> {
@@ -158,11 +158,11 @@ pub async fn by_submission(
 pub async fn list(
     connection: &mut AnyConnection,
     org: &OrgId,
-    filter: &Filter,
+    filter: &EnvelopeFilter,
     page: i64,
     limit: i64,
 ) -> Result<(Vec<ListedEnvelope>, i64), StoreError> {
-    let list = List {
+    let list = PagedQuery {
         select: "select envelope_id, name, status, customer_id, external_id, created_at, updated_at
              from envelope",
         table: "envelope",
@@ -183,7 +183,7 @@ pub async fn list(
 }
 
 /// Envelope past its expiry.
-pub struct Expiring {
+pub struct ExpiredEnvelope {
     pub org: OrgId,
     pub id: EnvelopeId,
     expires_at: Timestamp,
@@ -193,9 +193,9 @@ pub struct Expiring {
 pub async fn expiring(
     connection: &mut AnyConnection,
     now: Timestamp,
-    after: Option<&Expiring>,
+    after: Option<&ExpiredEnvelope>,
     limit: i64,
-) -> Result<Vec<Expiring>, StoreError> {
+) -> Result<Vec<ExpiredEnvelope>, StoreError> {
     let rows = sqlx::query(
         "select org_id, envelope_id, expires_at from envelope
          where expires_at <= $1 and status in ('pending', 'uploaded', 'preparing', 'sent', 'viewed')
@@ -211,7 +211,7 @@ pub async fn expiring(
     rows.iter()
         .map(|row| {
             let columns = columns(row);
-            Ok(Expiring {
+            Ok(ExpiredEnvelope {
                 org: columns.parsed("org_id", OrgId::parse)?,
                 id: columns.parsed("envelope_id", EnvelopeId::parse)?,
                 expires_at: columns.time("expires_at")?,
@@ -430,8 +430,8 @@ pub(super) fn one_row(rows: u64) -> Result<(), StoreError> {
     }
 }
 
-fn columns(row: &AnyRow) -> Columns<'_> {
-    Columns {
+fn columns(row: &AnyRow) -> RowColumns<'_> {
+    RowColumns {
         row,
         table: "envelope",
         id: "envelope_id",
@@ -465,7 +465,7 @@ fn envelope(row: &AnyRow) -> Result<Envelope, StoreError> {
         metadata: columns.json("metadata")?,
         secured_party: columns.optional_json("secured_party")?,
         upload: columns.optional_file("upload")?,
-        sending: Sending {
+        sending: SentDocument {
             provider_instance: columns.optional_text("provider_instance")?,
             submission: columns.optional_text("provider_submission")?,
             preserve_signing_order: columns.flag("preserve_signing_order")?,
@@ -475,10 +475,10 @@ fn envelope(row: &AnyRow) -> Result<Envelope, StoreError> {
         },
         record: VaultRecord {
             authoritative: match columns.optional_file("vault")? {
-                Some(live) => Authoritative::Live(live),
+                Some(live) => AuthoritativeCopy::Live(live),
                 None => columns
                     .optional_file("archive")?
-                    .map_or(Authoritative::Nowhere, Authoritative::Archived),
+                    .map_or(AuthoritativeCopy::Nowhere, AuthoritativeCopy::Archived),
             },
             document_hash: columns.optional_text("document_hash")?,
             copy: columns.optional_file("copy")?,

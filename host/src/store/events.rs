@@ -2,12 +2,12 @@
 
 use sqlx::{AnyConnection, Row as _};
 
-use super::{StoreError, Tx};
+use super::{StoreError, WriteTransaction};
 use crate::domain::event::Event;
 use crate::domain::id::{EnvelopeId, OrgId};
 
 /// Adds an event, in the transaction that causes it.
-pub async fn insert(tx: &mut Tx, event: &Event) -> Result<(), StoreError> {
+pub async fn insert(tx: &mut WriteTransaction, event: &Event) -> Result<(), StoreError> {
     sqlx::query(
         "insert into event (bucket, event_id, org_id, envelope_id, event_type, body, created_at)
          values ($1, $2, $3, $4, $5, $6, $7)",

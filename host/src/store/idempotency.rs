@@ -4,8 +4,8 @@ use sqlx::AnyConnection;
 use sqlx::any::{Any, AnyArguments};
 use sqlx::query::Query;
 
-use super::row::Columns;
-use super::{Dialect, Store, StoreError};
+use super::row::RowColumns;
+use super::{SqlDialect, Store, StoreError};
 use crate::domain::clock::Timestamp;
 use crate::domain::id::OrgId;
 
@@ -19,7 +19,7 @@ pub struct RequestKey {
 
 /// Stored request, with its response once there is one.
 #[derive(Clone, Debug)]
-pub struct Kept {
+pub struct IdempotentResponse {
     pub fingerprint: String,
     pub created_at: Timestamp,
     pub lease_until: Timestamp,
@@ -39,7 +39,7 @@ fn keyed<'q>(sql: &'static str, key: &'q RequestKey) -> Query<'q, Any, AnyArgume
 pub async fn get(
     connection: &mut AnyConnection,
     key: &RequestKey,
-) -> Result<Option<Kept>, StoreError> {
+) -> Result<Option<IdempotentResponse>, StoreError> {
     let row = keyed(
         "select * from idempotency
          where bucket = $1 and org_id = $2 and actor = $3 and idempotency_key = $4",
@@ -48,14 +48,14 @@ pub async fn get(
     .fetch_optional(connection)
     .await?;
     row.map(|row| {
-        let columns = Columns {
+        let columns = RowColumns {
             row: &row,
             table: "idempotency",
             id: "idempotency_key",
         };
         let status = columns.optional_number("status")?;
         let body = columns.optional_text("body")?;
-        Ok(Kept {
+        Ok(IdempotentResponse {
             fingerprint: columns.text("fingerprint")?,
             created_at: columns.time("created_at")?,
             lease_until: columns.time("lease_until")?,
@@ -74,7 +74,7 @@ pub async fn claim(
     claim: &str,
     now: Timestamp,
     lease_until: Timestamp,
-    replaced: Option<&Kept>,
+    replaced: Option<&IdempotentResponse>,
 ) -> Result<bool, StoreError> {
     // The lease in the condition makes this a compare-and-swap: only one caller replaces the row.
     if let Some(old) = replaced {
@@ -156,7 +156,7 @@ pub async fn forget(connection: &mut AnyConnection, before: Timestamp) -> Result
 /// Releases the keys of requests that an earlier run of
 /// the database's only node (SQLite) did not finish.
 pub async fn forget_claims(store: &Store) -> Result<(), StoreError> {
-    if store.dialect() != Dialect::Sqlite {
+    if store.dialect() != SqlDialect::Sqlite {
         return Ok(());
     }
     let mut tx = store.begin().await?;

@@ -4,16 +4,16 @@ use serde::de::DeserializeOwned;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row as _};
 
-use super::claims::Claim;
-use super::row::{Columns, OwnedEnvelope};
-use super::{Store, StoreError, Tx};
+use super::claims::RowClaim;
+use super::row::{OwnedEnvelope, RowColumns};
+use super::{Store, StoreError, WriteTransaction};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::Envelope;
 use crate::domain::id::EnvelopeId;
 
 /// Progress of the checks.
 #[derive(Clone, Copy, Debug)]
-pub struct Progress {
+pub struct IntegrityProgress {
     /// Envelopes in the vault or released from it.
     pub total: i64,
     /// Envelopes checked since the requested time.
@@ -23,7 +23,11 @@ pub struct Progress {
 }
 
 /// Schedules an envelope's first check for `due`.
-pub async fn plan(tx: &mut Tx, envelope: &Envelope, due: Timestamp) -> Result<(), StoreError> {
+pub async fn plan(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    due: Timestamp,
+) -> Result<(), StoreError> {
     sqlx::query(
         "insert into integrity_check (bucket, envelope_id, org_id, due_at)
          values ($1, $2, $3, $4) on conflict (bucket, envelope_id) do nothing",
@@ -45,7 +49,7 @@ pub async fn claim(
     lease_until: Timestamp,
     limit: i64,
 ) -> Result<Vec<OwnedEnvelope>, StoreError> {
-    let due = Claim {
+    let due = RowClaim {
         table: "integrity_check",
         id: "envelope_id",
         since: "due_at",
@@ -77,7 +81,7 @@ pub async fn problems(
 
 /// Records the result of a check and schedules the next.
 pub async fn checked(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     due: &OwnedEnvelope,
     now: Timestamp,
     next: Timestamp,
@@ -98,7 +102,11 @@ pub async fn checked(
 }
 
 /// Makes every envelope due that was not checked since `since`.
-pub async fn make_due(tx: &mut Tx, since: Timestamp, now: Timestamp) -> Result<(), StoreError> {
+pub async fn make_due(
+    tx: &mut WriteTransaction,
+    since: Timestamp,
+    now: Timestamp,
+) -> Result<(), StoreError> {
     sqlx::query(
         "update integrity_check set due_at = $2
          where due_at > $2 and (checked_at is null or checked_at < $1)",
@@ -133,7 +141,7 @@ pub async fn with_problems<T: DeserializeOwned>(
 pub async fn progress(
     connection: &mut AnyConnection,
     since: Timestamp,
-) -> Result<Progress, StoreError> {
+) -> Result<IntegrityProgress, StoreError> {
     let row = sqlx::query(
         "select count(*) as total,
              count(case when checked_at >= $1 then 1 end) as checked,
@@ -143,15 +151,15 @@ pub async fn progress(
     .bind(since.to_string())
     .fetch_one(connection)
     .await?;
-    Ok(Progress {
+    Ok(IntegrityProgress {
         total: row.try_get("total")?,
         checked: row.try_get("checked")?,
         with_problems: row.try_get("with_problems")?,
     })
 }
 
-fn columns(row: &AnyRow) -> Columns<'_> {
-    Columns {
+fn columns(row: &AnyRow) -> RowColumns<'_> {
+    RowColumns {
         row,
         table: "integrity_check",
         id: "envelope_id",

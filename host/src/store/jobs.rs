@@ -9,12 +9,12 @@ use std::time::Duration;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row as _};
 
-use super::claims::Claim;
-use super::row::{Columns, json_text};
-use super::{Dialect, Store, StoreError, Tx};
+use super::claims::RowClaim;
+use super::row::{RowColumns, json_text};
+use super::{SqlDialect, Store, StoreError, WriteTransaction};
 use crate::domain::clock::Timestamp;
 use crate::domain::id::{JobId, OrgId};
-use crate::domain::job::{Job, KINDS, Queue};
+use crate::domain::job::{JobPayload, JobQueue, KINDS};
 use crate::traces;
 
 /// Duration of a lease. A worker renews it while it works on the job.
@@ -36,8 +36,8 @@ pub struct ClaimedJob {
 
 /// Adds a job. With a `dedup_key`, nothing is added if
 /// an unfinished job of the same kind and key exists.
-pub async fn insert<J: Job>(
-    tx: &mut Tx,
+pub async fn insert<J: JobPayload>(
+    tx: &mut WriteTransaction,
     org: &OrgId,
     job: &J,
     dedup_key: Option<&str>,
@@ -66,8 +66,8 @@ pub async fn insert<J: Job>(
 
 /// Like [`insert`], but also revives a failed job of the same kind and key, and runs one that waits
 /// for a retry at once.
-pub async fn insert_or_revive<J: Job>(
-    tx: &mut Tx,
+pub async fn insert_or_revive<J: JobPayload>(
+    tx: &mut WriteTransaction,
     org: &OrgId,
     job: &J,
     dedup_key: &str,
@@ -89,7 +89,11 @@ pub async fn insert_or_revive<J: Job>(
 }
 
 /// Removes a job after its work was done elsewhere.
-pub async fn remove<J: Job>(tx: &mut Tx, org: &OrgId, dedup_key: &str) -> Result<(), StoreError> {
+pub async fn remove<J: JobPayload>(
+    tx: &mut WriteTransaction,
+    org: &OrgId,
+    dedup_key: &str,
+) -> Result<(), StoreError> {
     sqlx::query("delete from job where bucket = $1 and kind = $2 and dedup_key = $3")
         .bind(org.bucket())
         .bind(J::NAME)
@@ -101,7 +105,7 @@ pub async fn remove<J: Job>(tx: &mut Tx, org: &OrgId, dedup_key: &str) -> Result
 
 /// Result of renewing a job's lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lease {
+pub enum LeaseRenewal {
     /// The lease was extended.
     Renewed,
     /// Another worker has leased the job.
@@ -111,7 +115,11 @@ pub enum Lease {
 }
 
 /// Extends the lease of a job in progress.
-pub async fn renew(store: &Store, job: &ClaimedJob, until: Timestamp) -> Result<Lease, StoreError> {
+pub async fn renew(
+    store: &Store,
+    job: &ClaimedJob,
+    until: Timestamp,
+) -> Result<LeaseRenewal, StoreError> {
     // Urgent, because the lease keeps running while this waits.
     let mut tx = store.begin_urgently().await?;
     let renewed = sqlx::query(
@@ -125,7 +133,7 @@ pub async fn renew(store: &Store, job: &ClaimedJob, until: Timestamp) -> Result<
     .await?
     .rows_affected();
     let lease = if renewed == 1 {
-        Lease::Renewed
+        LeaseRenewal::Renewed
     } else {
         // The row is gone if the job is finished, and stays if another worker took it over.
         let left = sqlx::query("select job_id from job where bucket = $1 and job_id = $2")
@@ -133,26 +141,26 @@ pub async fn renew(store: &Store, job: &ClaimedJob, until: Timestamp) -> Result<
             .bind(job.id.as_str())
             .fetch_optional(&mut *tx)
             .await?;
-        left.map_or(Lease::Over, |_| Lease::TakenOver)
+        left.map_or(LeaseRenewal::Over, |_| LeaseRenewal::TakenOver)
     };
     tx.commit().await?;
     Ok(lease)
 }
 
-/// Returns the condition for waiting jobs of a queue. [`Queue::Other`] includes kinds that only
+/// Returns the condition for waiting jobs of a queue. [`JobQueue::Other`] includes kinds that only
 /// later releases know.
-fn waiting_in(queue: Queue) -> String {
-    let named = |wanted: fn(Queue, Queue) -> bool| {
+fn waiting_in(queue: JobQueue) -> String {
+    let named = |wanted: fn(JobQueue, JobQueue) -> bool| {
         let kinds = KINDS.iter().filter(|kind| wanted(kind.queue, queue));
         let quoted: Vec<_> = kinds.map(|kind| format!("'{}'", kind.name)).collect();
         quoted.join(", ")
     };
     match queue {
-        Queue::Mail | Queue::Bulk => {
+        JobQueue::Mail | JobQueue::Bulk => {
             let kinds = named(|of, queue| of == queue);
             format!("state = 'waiting' and kind in ({kinds})")
         }
-        Queue::Other => {
+        JobQueue::Other => {
             // Excluding the known kinds of other queues leaves unknown kinds in.
             let others = named(|of, queue| of != queue);
             format!("state = 'waiting' and kind not in ({others})")
@@ -163,12 +171,12 @@ fn waiting_in(queue: Queue) -> String {
 /// Leases up to `limit` due jobs of a queue until `now` + `lease`.
 pub async fn claim(
     store: &Store,
-    queue: Queue,
+    queue: JobQueue,
     now: Timestamp,
     lease: Duration,
     limit: i64,
 ) -> Result<Vec<ClaimedJob>, StoreError> {
-    let due = Claim {
+    let due = RowClaim {
         table: "job",
         id: "job_id",
         since: "run_at",
@@ -220,7 +228,7 @@ pub async fn counts(
 /// Expires all leases at startup of the database's only
 /// node (SQLite): their holders ended with the earlier run.
 pub async fn forget_leases(store: &Store, now: Timestamp) -> Result<(), StoreError> {
-    if store.dialect() != Dialect::Sqlite {
+    if store.dialect() != SqlDialect::Sqlite {
         return Ok(());
     }
     let mut tx = store.begin().await?;
@@ -291,7 +299,7 @@ pub async fn settle_failure(
 }
 
 fn claimed(row: &AnyRow) -> Result<ClaimedJob, StoreError> {
-    let columns = Columns {
+    let columns = RowColumns {
         row,
         table: "job",
         id: "job_id",

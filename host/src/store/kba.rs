@@ -3,8 +3,8 @@
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 
-use super::row::Columns;
-use super::{StoreError, Tx};
+use super::row::RowColumns;
+use super::{StoreError, WriteTransaction};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, Signer};
 use crate::domain::id::{EnvelopeId, KbaId, OrgId};
@@ -12,7 +12,7 @@ use crate::domain::identity::{KbaSession, KbaStatus, KbaStep};
 use crate::domain::token::SecretHash;
 
 /// Adds a new session.
-pub async fn insert(tx: &mut Tx, session: &KbaSession) -> Result<(), StoreError> {
+pub async fn insert(tx: &mut WriteTransaction, session: &KbaSession) -> Result<(), StoreError> {
     sqlx::query(
         "insert into kba_session (bucket, kba_id, org_id, envelope_id, position, email, instance,
              status, step, ip_address, price_cents, started_at, expires_at)
@@ -70,7 +70,7 @@ pub async fn of_signer(
 
 /// Browser in which a signer opened the document.
 #[derive(Clone, Debug)]
-pub struct Browser {
+pub struct SignerBrowser {
     /// Hash of its cookie.
     pub hash: SecretHash,
     pub ip: Option<String>,
@@ -84,7 +84,7 @@ pub async fn browsers(
     connection: &mut AnyConnection,
     envelope: &Envelope,
     signer: &Signer,
-) -> Result<Vec<Browser>, StoreError> {
+) -> Result<Vec<SignerBrowser>, StoreError> {
     sqlx::query(
         "select * from kba_browser
          where bucket = $1 and envelope_id = $2 and position = $3 and org_id = $4 and email = $5",
@@ -98,12 +98,12 @@ pub async fn browsers(
     .await?
     .iter()
     .map(|row| {
-        let columns = Columns {
+        let columns = RowColumns {
             row,
             table: "kba_browser",
             id: "envelope_id",
         };
-        Ok(Browser {
+        Ok(SignerBrowser {
             hash: SecretHash::kept(columns.text("hash")?),
             ip: columns.optional_text("ip_address")?,
             rebound_at: columns.optional_time("rebound_at")?,
@@ -131,7 +131,7 @@ pub async fn rebound(
     .await?
     .iter()
     .map(|row| {
-        let columns = Columns {
+        let columns = RowColumns {
             row,
             table: "kba_browser",
             id: "envelope_id",
@@ -143,10 +143,10 @@ pub async fn rebound(
 
 /// Adds a signer's browser.
 pub async fn add_browser(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     envelope: &Envelope,
     signer: &Signer,
-    browser: &Browser,
+    browser: &SignerBrowser,
 ) -> Result<(), StoreError> {
     sqlx::query(
         "insert into kba_browser (bucket, envelope_id, position, hash, org_id, email, ip_address,
@@ -168,7 +168,7 @@ pub async fn add_browser(
 
 /// Moves an open session to another step. Returns false if the session has changed meanwhile.
 pub async fn step(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     session: &KbaSession,
     step: KbaStep,
     sealed: Option<&str>,
@@ -192,7 +192,7 @@ pub async fn step(
 
 /// Ends an open session and deletes its provider state. Returns false if it had ended before.
 pub async fn end(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     session: &KbaSession,
     status: KbaStatus,
     provider_session: Option<&str>,
@@ -221,7 +221,7 @@ pub async fn end(
 /// Ends expired sessions. A session with a provider request in flight ends only if it expired at or
 /// before `answering_since`.
 pub async fn forget(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     answering_since: Timestamp,
     now: Timestamp,
 ) -> Result<(), StoreError> {
@@ -239,7 +239,11 @@ pub async fn forget(
 
 /// Records the billing of a signer for a month. Returns
 /// false if the signer was billed in that month already.
-pub async fn bill(tx: &mut Tx, session: &KbaSession, month: &str) -> Result<bool, StoreError> {
+pub async fn bill(
+    tx: &mut WriteTransaction,
+    session: &KbaSession,
+    month: &str,
+) -> Result<bool, StoreError> {
     let billed = sqlx::query(
         "insert into kba_billed (bucket, org_id, month, email, kba_id) values ($1, $2, $3, $4, $5)
          on conflict (bucket, org_id, month, email) do nothing",
@@ -257,7 +261,7 @@ pub async fn bill(tx: &mut Tx, session: &KbaSession, month: &str) -> Result<bool
 
 /// Sessions of one organization with one outcome in a period.
 #[derive(Clone, Debug)]
-pub struct Usage {
+pub struct KbaUsage {
     pub org: OrgId,
     pub status: KbaStatus,
     pub sessions: i64,
@@ -272,7 +276,7 @@ pub async fn usage(
     connection: &mut AnyConnection,
     from: Timestamp,
     to: Timestamp,
-) -> Result<Vec<Usage>, StoreError> {
+) -> Result<Vec<KbaUsage>, StoreError> {
     sqlx::query(
         "select org_id, status, count(*) as sessions,
              cast(sum(case when price_cents > 0 then 1 else 0 end) as bigint) as billed,
@@ -288,7 +292,7 @@ pub async fn usage(
     .iter()
     .map(|row| {
         let columns = columns(row);
-        Ok(Usage {
+        Ok(KbaUsage {
             org: columns.parsed("org_id", OrgId::parse)?,
             status: columns.parsed("status", KbaStatus::parse)?,
             sessions: columns.number("sessions")?,
@@ -299,8 +303,8 @@ pub async fn usage(
     .collect()
 }
 
-fn columns(row: &AnyRow) -> Columns<'_> {
-    Columns {
+fn columns(row: &AnyRow) -> RowColumns<'_> {
+    RowColumns {
         row,
         table: "kba_session",
         id: "kba_id",

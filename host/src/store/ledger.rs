@@ -3,17 +3,17 @@
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row as _};
 
-use super::row::{Columns, json_text};
-use super::{StoreError, Tx, log, owned};
+use super::row::{RowColumns, json_text};
+use super::{StoreError, WriteTransaction, log, owned};
 use crate::domain::id::OrgId;
-use crate::domain::ledger::{Chain, LedgerEntry, NewEntry};
+use crate::domain::ledger::{LedgerChain, LedgerEntry, NewEntry};
 
 /// Appends an entry; organization `None` is the installation. Concurrent writers cannot both take
 /// the next sequence number, because the primary key rejects the second.
 pub async fn append(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     org: Option<&OrgId>,
-    of: &impl Chain,
+    of: &impl LedgerChain,
     new: NewEntry,
 ) -> Result<LedgerEntry, StoreError> {
     let (bucket, owner) = owned(org);
@@ -55,7 +55,7 @@ pub async fn append(
 pub async fn last_sequence(
     connection: &mut AnyConnection,
     org: &OrgId,
-    of: &impl Chain,
+    of: &impl LedgerChain,
 ) -> Result<i64, StoreError> {
     let row = sqlx::query(
         "select coalesce(max(sequence), 0) as last from ledger_entry
@@ -73,7 +73,7 @@ pub async fn last_sequence(
 pub async fn list(
     connection: &mut AnyConnection,
     org: Option<&OrgId>,
-    of: &impl Chain,
+    of: &impl LedgerChain,
 ) -> Result<Vec<LedgerEntry>, StoreError> {
     let (bucket, owner) = owned(org);
     sqlx::query(
@@ -91,7 +91,7 @@ pub async fn list(
 }
 
 fn entry(row: &AnyRow) -> Result<LedgerEntry, StoreError> {
-    let columns = Columns {
+    let columns = RowColumns {
         row,
         table: "ledger_entry",
         id: "envelope_id",

@@ -5,20 +5,20 @@
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 
-use super::row::Columns;
-use super::{Dialect, Store, StoreError, Tx, owned};
+use super::row::RowColumns;
+use super::{SqlDialect, Store, StoreError, WriteTransaction, owned};
 use crate::domain::checkpoint::Checkpoint;
 use crate::domain::clock::Timestamp;
 use crate::domain::id::OrgId;
-use crate::domain::ledger::{Chain, LedgerEntry};
-use crate::domain::merkle::{Hash, TileId, Tiles};
+use crate::domain::ledger::{LedgerChain, LedgerEntry};
+use crate::domain::merkle::{Hash, TileId, TileReader};
 
 /// Key of the only log.
 const LOG: i64 = 1;
 
 /// State of the log.
 #[derive(Clone, Debug)]
-pub struct Head {
+pub struct LogState {
     /// Name of the log, fixed with its first checkpoint.
     pub origin: String,
     pub size: u64,
@@ -33,7 +33,7 @@ pub struct Head {
 
 /// Ledger entry that is not in the log yet.
 #[derive(Clone, Debug)]
-pub struct Pending {
+pub struct PendingLeaf {
     bucket: i64,
     /// Id of the ledger: an envelope or an organization.
     pub chain: String,
@@ -44,9 +44,9 @@ pub struct Pending {
 
 /// Queues an entry for the log, in the transaction that appends it.
 pub async fn enqueue(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     org: Option<&OrgId>,
-    of: &impl Chain,
+    of: &impl LedgerChain,
     entry: &LedgerEntry,
 ) -> Result<(), StoreError> {
     sqlx::query(
@@ -80,7 +80,10 @@ pub async fn pending_count(connection: &mut AnyConnection) -> Result<i64, StoreE
 }
 
 /// Returns the oldest pending entries.
-pub async fn pending(tx: &mut Tx, limit: i64) -> Result<Vec<Pending>, StoreError> {
+pub async fn pending(
+    tx: &mut WriteTransaction,
+    limit: i64,
+) -> Result<Vec<PendingLeaf>, StoreError> {
     let rows = sqlx::query(
         "select bucket, envelope_id, sequence, hash from ledger_pending
          order by at, envelope_id, sequence limit $1",
@@ -90,12 +93,12 @@ pub async fn pending(tx: &mut Tx, limit: i64) -> Result<Vec<Pending>, StoreError
     .await?;
     rows.iter()
         .map(|row| {
-            let columns = Columns {
+            let columns = RowColumns {
                 row,
                 table: "ledger_pending",
                 id: "envelope_id",
             };
-            Ok(Pending {
+            Ok(PendingLeaf {
                 bucket: columns.number("bucket")?,
                 chain: columns.text("envelope_id")?,
                 sequence: columns.number("sequence")?,
@@ -108,12 +111,12 @@ pub async fn pending(tx: &mut Tx, limit: i64) -> Result<Vec<Pending>, StoreError
 /// Acquires or renews the lease on extending the log until `until`, and locks its row until the
 /// transaction ends. Returns none while another node holds the lease.
 pub async fn lease(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     origin: &str,
     holder: &str,
     now: Timestamp,
     until: Timestamp,
-) -> Result<Option<Head>, StoreError> {
+) -> Result<Option<LogState>, StoreError> {
     sqlx::query(
         "insert into ledger_log (log_id, origin, tree_size, root_hash)
          values ($1, $2, 0, '') on conflict (log_id) do nothing",
@@ -139,7 +142,7 @@ pub async fn lease(
 /// Releases the lease at startup of the database's only
 /// node (SQLite): its holder ended with the earlier run.
 pub async fn forget_lease(store: &Store) -> Result<(), StoreError> {
-    if store.dialect() != Dialect::Sqlite {
+    if store.dialect() != SqlDialect::Sqlite {
         return Ok(());
     }
     let mut tx = store.begin().await?;
@@ -151,7 +154,7 @@ pub async fn forget_lease(store: &Store) -> Result<(), StoreError> {
 }
 
 /// Returns the head; none before the first entry.
-pub async fn head(connection: &mut AnyConnection) -> Result<Option<Head>, StoreError> {
+pub async fn head(connection: &mut AnyConnection) -> Result<Option<LogState>, StoreError> {
     let row = sqlx::query("select * from ledger_log where log_id = $1")
         .bind(LOG)
         .fetch_optional(connection)
@@ -160,7 +163,7 @@ pub async fn head(connection: &mut AnyConnection) -> Result<Option<Head>, StoreE
 }
 
 /// Returns the head with the log's row locked: the log cannot grow until the transaction ends.
-pub async fn locked(tx: &mut Tx) -> Result<Option<Head>, StoreError> {
+pub async fn locked(tx: &mut WriteTransaction) -> Result<Option<LogState>, StoreError> {
     let row = sqlx::query("update ledger_log set origin = origin where log_id = $1 returning *")
         .bind(LOG)
         .fetch_optional(&mut **tx)
@@ -177,7 +180,11 @@ pub async fn successions(connection: &mut AnyConnection) -> Result<Vec<String>, 
 }
 
 /// Adds a key succession; requires [`locked`].
-pub async fn add_succession(tx: &mut Tx, note: &str, now: Timestamp) -> Result<(), StoreError> {
+pub async fn add_succession(
+    tx: &mut WriteTransaction,
+    note: &str,
+    now: Timestamp,
+) -> Result<(), StoreError> {
     sqlx::query(
         "insert into log_key_succession (position, note, at)
          select coalesce(max(position), 0) + 1, $1, $2 from log_key_succession",
@@ -196,7 +203,7 @@ pub async fn checkpoint(connection: &mut AnyConnection) -> Result<Option<String>
 
 /// Replaces the head.
 pub async fn set_head(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     head: &Checkpoint,
     note: &str,
     public_key: &str,
@@ -219,7 +226,11 @@ pub async fn set_head(
 }
 
 /// Assigns consecutive positions to entries, starting at `first`.
-pub async fn place(tx: &mut Tx, entries: &[Pending], first: u64) -> Result<(), StoreError> {
+pub async fn place(
+    tx: &mut WriteTransaction,
+    entries: &[PendingLeaf],
+    first: u64,
+) -> Result<(), StoreError> {
     if entries.is_empty() {
         return Ok(());
     }
@@ -266,7 +277,7 @@ pub async fn place(tx: &mut Tx, entries: &[Pending], first: u64) -> Result<(), S
 pub async fn places(
     connection: &mut AnyConnection,
     org: Option<&OrgId>,
-    of: &impl Chain,
+    of: &impl LedgerChain,
 ) -> Result<Vec<(i64, u64)>, StoreError> {
     let rows = sqlx::query(
         "select sequence, leaf_index from ledger_leaf where bucket = $1 and envelope_id = $2
@@ -288,8 +299,8 @@ pub async fn places(
 pub async fn tiles(
     connection: &mut AnyConnection,
     ids: impl IntoIterator<Item = TileId>,
-) -> Result<Tiles, StoreError> {
-    let mut tiles = Tiles::default();
+) -> Result<TileReader, StoreError> {
+    let mut tiles = TileReader::default();
     for id in ids {
         if tiles.get(id).is_some() {
             continue;
@@ -300,7 +311,7 @@ pub async fn tiles(
             .fetch_optional(&mut *connection)
             .await?;
         if let Some(row) = row {
-            let columns = Columns {
+            let columns = RowColumns {
                 row: &row,
                 table: "ledger_tile",
                 id: "hashes",
@@ -312,7 +323,11 @@ pub async fn tiles(
 }
 
 /// Writes a new or extended tile.
-pub async fn set_tile(tx: &mut Tx, id: TileId, hashes: &[Hash]) -> Result<(), StoreError> {
+pub async fn set_tile(
+    tx: &mut WriteTransaction,
+    id: TileId,
+    hashes: &[Hash],
+) -> Result<(), StoreError> {
     sqlx::query(
         "insert into ledger_tile (level, tile, hashes) values ($1, $2, $3)
          on conflict (level, tile) do update set hashes = excluded.hashes",
@@ -331,13 +346,13 @@ fn hashes(text: &str) -> Option<Vec<Hash>> {
     rest.is_empty().then(|| hashes.to_vec())
 }
 
-fn head_of(row: &AnyRow) -> Result<Head, StoreError> {
-    let columns = Columns {
+fn head_of(row: &AnyRow) -> Result<LogState, StoreError> {
+    let columns = RowColumns {
         row,
         table: "ledger_log",
         id: "origin",
     };
-    Ok(Head {
+    Ok(LogState {
         origin: columns.text("origin")?,
         size: columns.number("tree_size")?.cast_unsigned(),
         root: columns.text("root_hash")?,

@@ -18,7 +18,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use crate::disk;
 use crate::domain::clock::Timestamp;
 use crate::domain::id::OrgId;
-use crate::domain::priority::Priority;
+use crate::domain::priority::PriorityClass;
 
 mod claims;
 mod dialect;
@@ -60,8 +60,8 @@ pub mod tokens;
 pub mod vault;
 pub mod webhooks;
 
-pub use dialect::Dialect;
-use turns::{Turn, Turns};
+pub use dialect::SqlDialect;
+use turns::{WriterQueue, WriterTurn};
 pub use wakeups::run as share_wakeups;
 use webhooks::OwnedEndpoint;
 
@@ -169,26 +169,26 @@ pub struct Store {
     /// Connections for work that must not wait behind requests: a separate pool on PostgreSQL, the
     /// writer pool on SQLite, where urgent work takes the next turn.
     urgent: AnyPool,
-    dialect: Dialect,
+    dialect: SqlDialect,
     /// Queue for the single writer (SQLite only).
-    turns: Option<Turns>,
+    turns: Option<WriterQueue>,
     /// Limits the connections for batch work (PostgreSQL only).
     batch: Arc<Semaphore>,
     /// Priority of the transactions begun with this handle.
-    priority: Priority,
+    priority: PriorityClass,
     work: Arc<Notify>,
-    fresh: Arc<Fresh>,
+    fresh: Arc<FreshEndpointSet>,
     /// URL for the connection that listens for notifications, outside the pools.
     url: Arc<str>,
-    wakeups: wakeups::Wakeups,
+    wakeups: wakeups::WakeupChannel,
 }
 
 /// Endpoints with newly committed deliveries or settings.
-type FreshEndpoints = BTreeMap<OwnedEndpoint, Touch>;
+type FreshEndpoints = BTreeMap<OwnedEndpoint, EndpointTouch>;
 
 /// Commit that concerns an endpoint.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Touch {
+pub struct EndpointTouch {
     /// Whether its settings changed.
     pub changed: bool,
     /// Whether this process made the commit, so that other nodes may not know of it yet.
@@ -196,7 +196,7 @@ pub struct Touch {
 }
 
 #[derive(Default)]
-struct Fresh {
+struct FreshEndpointSet {
     endpoints: Mutex<FreshEndpoints>,
     added: Notify,
 }
@@ -205,7 +205,7 @@ impl Store {
     /// Connects, without migrating.
     pub async fn connect(url: &str) -> Result<Self, StoreError> {
         sqlx::any::install_default_drivers();
-        let dialect = Dialect::of(url);
+        let dialect = SqlDialect::of(url);
         let url: Arc<str> = dialect.connect_url(url).into();
         let options = AnyConnectOptions::from_str(&url)?;
         let pool = |connections: u32| {
@@ -217,11 +217,11 @@ impl Store {
                 .idle_timeout(None)
                 .max_lifetime(None)
                 .after_release(move |_, about| {
-                    let worn = dialect == Dialect::Postgres && about.age > CONNECTION_LIFETIME;
+                    let worn = dialect == SqlDialect::Postgres && about.age > CONNECTION_LIFETIME;
                     Box::pin(async move { Ok(!worn) })
                 })
                 // A connection to a local file does not break while idle.
-                .test_before_acquire(dialect == Dialect::Postgres)
+                .test_before_acquire(dialect == SqlDialect::Postgres)
                 // After a failed commit, a connection counts as being in a transaction forever.
                 .before_acquire(|connection, _| {
                     let usable = !connection.is_in_transaction();
@@ -237,12 +237,12 @@ impl Store {
                 })
         };
         let (readers, writers, urgent) = match dialect {
-            Dialect::Sqlite => {
+            SqlDialect::Sqlite => {
                 let writers = pool(1).connect_with(options.clone()).await?;
                 let readers = pool(8).connect_with(options).await?;
                 (readers, writers.clone(), writers)
             }
-            Dialect::Postgres => {
+            SqlDialect::Postgres => {
                 let shared = pool(16).connect_with(options.clone()).await?;
                 let urgent = pool(4).connect_with(options).await?;
                 (shared.clone(), shared, urgent)
@@ -253,13 +253,13 @@ impl Store {
             writers,
             urgent,
             dialect,
-            turns: (dialect == Dialect::Sqlite).then(Turns::default),
+            turns: (dialect == SqlDialect::Sqlite).then(WriterQueue::default),
             batch: Arc::new(Semaphore::new(BATCH_WRITERS)),
-            priority: Priority::Request,
+            priority: PriorityClass::Request,
             work: Arc::new(Notify::new()),
             fresh: Arc::default(),
             url,
-            wakeups: wakeups::Wakeups::default(),
+            wakeups: wakeups::WakeupChannel::default(),
         })
     }
 
@@ -301,7 +301,7 @@ impl Store {
     }
 
     /// Returns a handle to the same database with another priority.
-    pub fn at(&self, priority: Priority) -> Self {
+    pub fn at(&self, priority: PriorityClass) -> Self {
         Self {
             priority,
             ..self.clone()
@@ -309,12 +309,12 @@ impl Store {
     }
 
     /// Returns the priority of this handle.
-    pub fn priority(&self) -> Priority {
+    pub fn priority(&self) -> PriorityClass {
         self.priority
     }
 
     /// Begins a write transaction.
-    pub async fn begin(&self) -> Result<Tx, StoreError> {
+    pub async fn begin(&self) -> Result<WriteTransaction, StoreError> {
         self.begin_in(&self.writers, self.priority).await
     }
 
@@ -322,26 +322,30 @@ impl Store {
     pub async fn read_urgently(&self) -> Result<sqlx::pool::PoolConnection<Any>, StoreError> {
         // SQLite readers never wait for requests that write, so its shared pool is good enough.
         let pool = match self.dialect {
-            Dialect::Sqlite => &self.readers,
-            Dialect::Postgres => &self.urgent,
+            SqlDialect::Sqlite => &self.readers,
+            SqlDialect::Postgres => &self.urgent,
         };
         Ok(pool.acquire().await?)
     }
 
     /// Like [`Store::begin`], ahead of all other waiting writers.
-    pub async fn begin_urgently(&self) -> Result<Tx, StoreError> {
-        self.begin_in(&self.urgent, Priority::Urgent).await
+    pub async fn begin_urgently(&self) -> Result<WriteTransaction, StoreError> {
+        self.begin_in(&self.urgent, PriorityClass::Urgent).await
     }
 
     /// Like [`Store::begin`], with connections separate from those of requests on PostgreSQL, and
     /// in the same queue as requests on SQLite.
-    pub async fn begin_apart(&self) -> Result<Tx, StoreError> {
-        self.begin_in(&self.urgent, Priority::Request).await
+    pub async fn begin_apart(&self) -> Result<WriteTransaction, StoreError> {
+        self.begin_in(&self.urgent, PriorityClass::Request).await
     }
 
-    async fn begin_in(&self, pool: &AnyPool, priority: Priority) -> Result<Tx, StoreError> {
+    async fn begin_in(
+        &self,
+        pool: &AnyPool,
+        priority: PriorityClass,
+    ) -> Result<WriteTransaction, StoreError> {
         let batch = match (&self.turns, priority) {
-            (None, Priority::Batch) => self.batch.clone().acquire_owned().await.ok(),
+            (None, PriorityClass::Batch) => self.batch.clone().acquire_owned().await.ok(),
             _ => None,
         };
         let turn = match &self.turns {
@@ -355,7 +359,7 @@ impl Store {
         };
         // The turn comes first: waiting writers must queue by priority, not in the pool.
         let inner = pool.begin_with(self.dialect.begin_write()).await?;
-        Ok(Tx {
+        Ok(WriteTransaction {
             inner,
             dialect: self.dialect,
             work: self.work.clone(),
@@ -388,7 +392,7 @@ impl Store {
     }
 
     /// Returns the database engine.
-    pub fn dialect(&self) -> Dialect {
+    pub fn dialect(&self) -> SqlDialect {
         self.dialect
     }
 
@@ -400,22 +404,22 @@ impl Store {
     }
 }
 
-/// Write transaction; dropping it without [`Tx::commit`] rolls it back.
-pub struct Tx {
+/// Write transaction; dropping it without [`WriteTransaction::commit`] rolls it back.
+pub struct WriteTransaction {
     inner: Transaction<'static, Any>,
-    dialect: Dialect,
+    dialect: SqlDialect,
     work: Arc<Notify>,
     added_jobs: bool,
-    committed: Arc<Fresh>,
-    wakeups: wakeups::Wakeups,
+    committed: Arc<FreshEndpointSet>,
+    wakeups: wakeups::WakeupChannel,
     /// Endpoints concerned, and whether their settings change.
     fresh: BTreeMap<OwnedEndpoint, bool>,
     /// Dropped after the connection, so that the next writer finds the connection free.
-    _turn: Option<Turn>,
+    _turn: Option<WriterTurn>,
     _batch: Option<OwnedSemaphorePermit>,
 }
 
-impl Fresh {
+impl FreshEndpointSet {
     fn lock(&self) -> std::sync::MutexGuard<'_, FreshEndpoints> {
         self.endpoints
             .lock()
@@ -434,7 +438,7 @@ impl Fresh {
     }
 }
 
-impl Tx {
+impl WriteTransaction {
     /// Commits, then wakes the workers and dispatchers concerned.
     pub async fn commit(self) -> Result<(), StoreError> {
         if let Err(error) = self.inner.commit().await {
@@ -445,7 +449,7 @@ impl Tx {
         if self.added_jobs {
             self.work.notify_one();
         }
-        if self.dialect == Dialect::Postgres && (self.added_jobs || !self.fresh.is_empty()) {
+        if self.dialect == SqlDialect::Postgres && (self.added_jobs || !self.fresh.is_empty()) {
             // Only after the commit: other nodes would not see the rows before.
             self.wakeups.tell(self.added_jobs, &self.fresh);
         }
@@ -468,10 +472,10 @@ fn owned(org: Option<&OrgId>) -> (i64, &str) {
 }
 
 /// Aborts the process if SQLite failed to write a commit to the disk.
-fn abort_on_io_error(dialect: Dialect, error: &sqlx::Error) {
+fn abort_on_io_error(dialect: SqlDialect, error: &sqlx::Error) {
     const SQLITE_IOERR: u32 = 10;
     let code = match error {
-        sqlx::Error::Database(error) if dialect == Dialect::Sqlite => error.code(),
+        sqlx::Error::Database(error) if dialect == SqlDialect::Sqlite => error.code(),
         _ => None,
     };
     let code = code.and_then(|code| code.parse::<u32>().ok());
@@ -480,7 +484,7 @@ fn abort_on_io_error(dialect: Dialect, error: &sqlx::Error) {
     }
 }
 
-impl Deref for Tx {
+impl Deref for WriteTransaction {
     type Target = AnyConnection;
 
     fn deref(&self) -> &AnyConnection {
@@ -488,7 +492,7 @@ impl Deref for Tx {
     }
 }
 
-impl DerefMut for Tx {
+impl DerefMut for WriteTransaction {
     fn deref_mut(&mut self) -> &mut AnyConnection {
         &mut self.inner
     }

@@ -3,8 +3,8 @@
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe};
 
-use super::row::{Columns, json_text};
-use super::{StoreError, Tx};
+use super::row::{RowColumns, json_text};
+use super::{StoreError, WriteTransaction};
 use crate::domain::id::OrgId;
 use crate::domain::organization::{OrgSettings, Organization};
 
@@ -41,7 +41,7 @@ pub async fn get(
 
 /// Locks the organization until the transaction ends,
 /// which serializes changes that count against its quotas.
-pub async fn lock(tx: &mut Tx, org: &OrgId) -> Result<(), StoreError> {
+pub async fn lock(tx: &mut WriteTransaction, org: &OrgId) -> Result<(), StoreError> {
     let text = format!(
         "select org_id from organization where bucket = $1 and org_id = $2 {}",
         tx.dialect.for_update()
@@ -78,7 +78,7 @@ pub async fn set_settings(
 }
 
 fn organization(row: &AnyRow) -> Result<Organization, StoreError> {
-    let columns = Columns {
+    let columns = RowColumns {
         row,
         table: "organization",
         id: "org_id",

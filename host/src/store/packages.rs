@@ -4,8 +4,8 @@ use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 
 use super::StoreError;
-use super::page::List;
-use super::row::{Columns, json_text};
+use super::page::PagedQuery;
+use super::row::{RowColumns, json_text};
 use crate::domain::clock::Timestamp;
 use crate::domain::id::{OrgId, PackageId};
 use crate::domain::package::Package;
@@ -51,7 +51,7 @@ pub async fn list(
     page: i64,
     limit: i64,
 ) -> Result<(Vec<Package>, i64), StoreError> {
-    let list = List {
+    let list = PagedQuery {
         select: "select * from document_package",
         table: "document_package",
         id: "package_id",
@@ -87,7 +87,7 @@ pub async fn replace(
 }
 
 fn package(row: &AnyRow) -> Result<Package, StoreError> {
-    let columns = Columns {
+    let columns = RowColumns {
         row,
         table: "document_package",
         id: "package_id",

@@ -6,7 +6,7 @@ use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 use super::StoreError;
 
 /// Query of a paged list.
-pub(super) struct List<'a> {
+pub(super) struct PagedQuery<'a> {
     /// `select … from table …`; joined tables may have columns of the same names.
     pub select: &'a str,
     pub table: &'a str,
@@ -19,7 +19,7 @@ pub(super) struct List<'a> {
     pub also: &'a str,
 }
 
-impl List<'_> {
+impl PagedQuery<'_> {
     /// Returns the rows of a page, counted from 1, and the total number.
     pub async fn page(
         &self,

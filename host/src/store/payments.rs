@@ -2,9 +2,9 @@
 
 use sqlx::AnyConnection;
 
-use super::claims::Claim;
-use super::row::{Columns, OwnedEnvelope};
-use super::{Store, StoreError, Tx};
+use super::claims::RowClaim;
+use super::row::{OwnedEnvelope, RowColumns};
+use super::{Store, StoreError, WriteTransaction};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::Envelope;
 use crate::domain::id::{EnvelopeId, OrgId, PaymentId};
@@ -12,7 +12,7 @@ use crate::domain::organization::PaymentSettings;
 
 /// Payment that must be made before an envelope can be vaulted.
 #[derive(Clone, Debug)]
-pub struct Payment {
+pub struct EnvelopePayment {
     pub id: PaymentId,
     pub org: OrgId,
     pub envelope: EnvelopeId,
@@ -63,7 +63,7 @@ pub async fn get(
     connection: &mut AnyConnection,
     org: &OrgId,
     envelope: &EnvelopeId,
-) -> Result<Option<Payment>, StoreError> {
+) -> Result<Option<EnvelopePayment>, StoreError> {
     sqlx::query("select * from payment where bucket = $1 and envelope_id = $2 and org_id = $3")
         .bind(org.bucket())
         .bind(envelope.as_str())
@@ -80,7 +80,7 @@ pub async fn by_intent(
     connection: &mut AnyConnection,
     instance: &str,
     intent: &str,
-) -> Result<Option<Payment>, StoreError> {
+) -> Result<Option<EnvelopePayment>, StoreError> {
     sqlx::query("select * from payment where instance = $1 and intent_id = $2")
         .bind(instance)
         .bind(intent)
@@ -91,8 +91,8 @@ pub async fn by_intent(
         .transpose()
 }
 
-fn payment(row: &sqlx::any::AnyRow) -> Result<Payment, StoreError> {
-    let columns = Columns {
+fn payment(row: &sqlx::any::AnyRow) -> Result<EnvelopePayment, StoreError> {
+    let columns = RowColumns {
         row,
         table: "payment",
         id: "payment_id",
@@ -101,7 +101,7 @@ fn payment(row: &sqlx::any::AnyRow) -> Result<Payment, StoreError> {
     let amount = |value: i64| u64::try_from(value).unwrap_or_default();
     let instance = columns.optional_text("instance")?;
     let intent = columns.optional_text("intent_id")?;
-    Ok(Payment {
+    Ok(EnvelopePayment {
         id: columns.parsed("payment_id", PaymentId::parse)?,
         org: columns.parsed("org_id", OrgId::parse)?,
         envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
@@ -121,8 +121,8 @@ fn payment(row: &sqlx::any::AnyRow) -> Result<Payment, StoreError> {
 /// Records where the payment is collected, replacing an earlier provider intent. Returns false if a
 /// concurrent call was faster.
 pub async fn set_intent(
-    tx: &mut Tx,
-    payment: &Payment,
+    tx: &mut WriteTransaction,
+    payment: &EnvelopePayment,
     instance: &str,
     intent: &str,
     now: Timestamp,
@@ -145,7 +145,11 @@ pub async fn set_intent(
 }
 
 /// Records that it was paid. Returns false if that was recorded already.
-pub async fn set_paid(tx: &mut Tx, payment: &Payment, now: Timestamp) -> Result<bool, StoreError> {
+pub async fn set_paid(
+    tx: &mut WriteTransaction,
+    payment: &EnvelopePayment,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
     let noted = sqlx::query(
         "update payment set paid_at = $3
          where bucket = $1 and envelope_id = $2 and paid_at is null",
@@ -168,7 +172,7 @@ pub async fn claim(
     now: Timestamp,
     limit: i64,
 ) -> Result<Vec<OwnedEnvelope>, StoreError> {
-    let due = Claim {
+    let due = RowClaim {
         table: "payment",
         id: "envelope_id",
         since: "looked_at",
@@ -180,7 +184,7 @@ pub async fn claim(
     let rows = due.take(store, since, limit).await?;
     rows.iter()
         .map(|row| {
-            let columns = Columns {
+            let columns = RowColumns {
                 row,
                 table: "payment",
                 id: "payment_id",

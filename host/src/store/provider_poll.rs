@@ -2,9 +2,9 @@
 
 use sqlx::{AnyConnection, Row as _};
 
-use super::claims::Claim;
-use super::row::{Columns, OwnedEnvelope};
-use super::{Store, StoreError, Tx};
+use super::claims::RowClaim;
+use super::row::{OwnedEnvelope, RowColumns};
+use super::{Store, StoreError, WriteTransaction};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::Envelope;
 
@@ -17,7 +17,7 @@ pub async fn claim(
     now: Timestamp,
     limit: i64,
 ) -> Result<Vec<OwnedEnvelope>, StoreError> {
-    let due = Claim {
+    let due = RowClaim {
         table: "envelope",
         id: "envelope_id",
         since: "looked_at",
@@ -29,7 +29,7 @@ pub async fn claim(
     let rows = due.take(store, since, limit).await?;
     rows.iter()
         .map(|row| {
-            let columns = Columns {
+            let columns = RowColumns {
                 row,
                 table: "envelope",
                 id: "envelope_id",
@@ -56,7 +56,7 @@ pub async fn looked_at(
 /// Records a poll and whether the provider reported the submission as archived; returns the time
 /// since which it has been archived.
 pub async fn looked(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     envelope: &Envelope,
     archived: bool,
     now: Timestamp,

@@ -3,7 +3,7 @@
 use sqlx::AnyConnection;
 
 use super::StoreError;
-use super::row::Columns;
+use super::row::RowColumns;
 use crate::domain::clock::Timestamp;
 use crate::domain::organization::ApiKeyRecord;
 
@@ -42,7 +42,7 @@ pub async fn lease(
     .bind(expired.to_string())
     .fetch_one(connection)
     .await?;
-    let columns = Columns {
+    let columns = RowColumns {
         row: &row,
         table: "rate_window",
         id: "key_id",

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe};
 
-use super::row::{Columns, json_text};
-use super::{StoreError, Tx};
+use super::row::{RowColumns, json_text};
+use super::{StoreError, WriteTransaction};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::StoredFile;
 use crate::domain::field::{Area, is_signature};
@@ -127,7 +127,10 @@ impl RoomSubmitter {
 
 /// Creates a template, or replaces the one with the same
 /// external id. An archived template stays archived.
-pub async fn put_template(tx: &mut Tx, template: &RoomTemplate) -> Result<(), StoreError> {
+pub async fn put_template(
+    tx: &mut WriteTransaction,
+    template: &RoomTemplate,
+) -> Result<(), StoreError> {
     sqlx::query(
         "insert into room_template (bucket, template_id, org_id, name, external_id, document_key,
              document_sha256, roles, fields, created_at, archived_at)
@@ -185,7 +188,7 @@ pub async fn template_by_external_id(
 }
 
 fn room_template(row: &AnyRow) -> Result<RoomTemplate, StoreError> {
-    let columns = Columns {
+    let columns = RowColumns {
         row,
         table: "room_template",
         id: "name",
@@ -204,7 +207,10 @@ fn room_template(row: &AnyRow) -> Result<RoomTemplate, StoreError> {
     })
 }
 
-pub async fn insert_submission(tx: &mut Tx, submission: &RoomSubmission) -> Result<(), StoreError> {
+pub async fn insert_submission(
+    tx: &mut WriteTransaction,
+    submission: &RoomSubmission,
+) -> Result<(), StoreError> {
     sqlx::query(
         "insert into room_submission (bucket, submission_id, org_id, template_id, name,
              preserve_order, document_key, fields, created_at)
@@ -244,7 +250,7 @@ pub async fn submission(
 /// Returns a submission with its row locked, so that two signers who finish at the same moment see
 /// each other's changes.
 pub async fn lock_submission(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     org: &OrgId,
     id: i64,
 ) -> Result<Option<RoomSubmission>, StoreError> {
@@ -263,7 +269,10 @@ pub async fn lock_submission(
 }
 
 /// Writes the mutable columns of a submission.
-pub async fn update_submission(tx: &mut Tx, submission: &RoomSubmission) -> Result<(), StoreError> {
+pub async fn update_submission(
+    tx: &mut WriteTransaction,
+    submission: &RoomSubmission,
+) -> Result<(), StoreError> {
     sqlx::query(
         "update room_submission set signed_key = $3, completed_at = $4, archived_at = $5
          where bucket = $1 and submission_id = $2",
@@ -278,7 +287,10 @@ pub async fn update_submission(tx: &mut Tx, submission: &RoomSubmission) -> Resu
     Ok(())
 }
 
-pub async fn insert_submitter(tx: &mut Tx, submitter: &RoomSubmitter) -> Result<(), StoreError> {
+pub async fn insert_submitter(
+    tx: &mut WriteTransaction,
+    submitter: &RoomSubmitter,
+) -> Result<(), StoreError> {
     sqlx::query(
         "insert into room_submitter (bucket, submitter_id, org_id, submission_id, position, slug,
              name, email, role, external_id, field_values)
@@ -359,7 +371,10 @@ pub async fn submission_by_external_id(
 }
 
 /// Writes the mutable columns of a submitter.
-pub async fn update_submitter(tx: &mut Tx, submitter: &RoomSubmitter) -> Result<(), StoreError> {
+pub async fn update_submitter(
+    tx: &mut WriteTransaction,
+    submitter: &RoomSubmitter,
+) -> Result<(), StoreError> {
     sqlx::query(
         "update room_submitter set field_values = $3, opened_at = $4, started_at = $5,
              completed_at = $6, declined_at = $7, decline_reason = $8, ip = $9, user_agent = $10,
@@ -384,7 +399,7 @@ pub async fn update_submitter(tx: &mut Tx, submitter: &RoomSubmitter) -> Result<
 }
 
 fn read_submission(row: &AnyRow) -> Result<RoomSubmission, StoreError> {
-    let columns = Columns {
+    let columns = RowColumns {
         row,
         table: "room_submission",
         id: "name",
@@ -405,7 +420,7 @@ fn read_submission(row: &AnyRow) -> Result<RoomSubmission, StoreError> {
 }
 
 fn read_submitter(row: &AnyRow) -> Result<RoomSubmitter, StoreError> {
-    let columns = Columns {
+    let columns = RowColumns {
         row,
         table: "room_submitter",
         id: "slug",

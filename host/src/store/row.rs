@@ -17,14 +17,14 @@ pub struct OwnedEnvelope {
 }
 
 /// Row with the name of its table.
-pub(super) struct Columns<'r> {
+pub(super) struct RowColumns<'r> {
     pub row: &'r AnyRow,
     pub table: &'static str,
     /// Column that identifies the row in errors.
     pub id: &'static str,
 }
 
-impl Columns<'_> {
+impl RowColumns<'_> {
     pub fn text(&self, column: &str) -> Result<String, StoreError> {
         Ok(self.row.try_get(column)?)
     }

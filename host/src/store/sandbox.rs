@@ -3,14 +3,14 @@
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 
-use super::row::Columns;
-use super::{StoreError, Tx};
+use super::row::RowColumns;
+use super::{StoreError, WriteTransaction};
 use crate::domain::clock::Timestamp;
 use crate::domain::id::OrgId;
 
 /// Payment that the sandbox collects.
 #[derive(Clone, Debug)]
-pub struct Intent {
+pub struct SandboxIntent {
     pub id: String,
     pub org: OrgId,
     /// Payment id of the request; it makes repeated requests idempotent.
@@ -23,7 +23,11 @@ pub struct Intent {
 }
 
 /// Adds a payment, or returns the existing one for the same payment id.
-pub async fn insert(tx: &mut Tx, intent: Intent, now: Timestamp) -> Result<Intent, StoreError> {
+pub async fn insert(
+    tx: &mut WriteTransaction,
+    intent: SandboxIntent,
+    now: Timestamp,
+) -> Result<SandboxIntent, StoreError> {
     sqlx::query(
         "insert into sandbox_intent (bucket, intent_id, org_id, payment_id, amount, currency,
              status, created_at)
@@ -56,7 +60,7 @@ pub async fn get(
     connection: &mut AnyConnection,
     bucket: i64,
     id: &str,
-) -> Result<Option<Intent>, StoreError> {
+) -> Result<Option<SandboxIntent>, StoreError> {
     sqlx::query("select * from sandbox_intent where bucket = $1 and intent_id = $2")
         .bind(bucket)
         .bind(id)
@@ -68,7 +72,10 @@ pub async fn get(
 }
 
 /// Marks a payment as paid. Returns false if it was paid before.
-pub async fn set_paid(tx: &mut Tx, intent: &Intent) -> Result<bool, StoreError> {
+pub async fn set_paid(
+    tx: &mut WriteTransaction,
+    intent: &SandboxIntent,
+) -> Result<bool, StoreError> {
     let changed = sqlx::query(
         "update sandbox_intent set status = 'paid'
          where bucket = $1 and intent_id = $2 and status <> 'paid'",
@@ -81,13 +88,13 @@ pub async fn set_paid(tx: &mut Tx, intent: &Intent) -> Result<bool, StoreError> 
     Ok(changed == 1)
 }
 
-fn read(row: &AnyRow) -> Result<Intent, StoreError> {
-    let columns = Columns {
+fn read(row: &AnyRow) -> Result<SandboxIntent, StoreError> {
+    let columns = RowColumns {
         row,
         table: "sandbox_intent",
         id: "intent_id",
     };
-    Ok(Intent {
+    Ok(SandboxIntent {
         id: columns.text("intent_id")?,
         org: columns.parsed("org_id", OrgId::parse)?,
         payment: columns.text("payment_id")?,

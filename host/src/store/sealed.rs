@@ -2,11 +2,11 @@
 
 use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 
-use super::{StoreError, Tx};
+use super::{StoreError, WriteTransaction};
 
 /// Column of sealed texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum SealedColumn {
     /// Secrets of webhook endpoints.
     Webhook,
     /// Previous secrets of webhook endpoints, during their grace period.
@@ -15,7 +15,7 @@ pub enum Place {
     Instance,
 }
 
-impl Place {
+impl SealedColumn {
     /// All columns.
     pub const ALL: [Self; 3] = [Self::Webhook, Self::PreviousWebhook, Self::Instance];
 
@@ -36,7 +36,7 @@ impl Place {
 
 /// Sealed text with its location.
 #[derive(Clone, Debug)]
-pub struct Text {
+pub struct SealedText {
     bucket: i64,
     pub id: String,
     /// Empty for the installation.
@@ -46,7 +46,10 @@ pub struct Text {
 }
 
 /// Returns all texts of a column, of every organization.
-pub async fn list(connection: &mut AnyConnection, place: Place) -> Result<Vec<Text>, StoreError> {
+pub async fn list(
+    connection: &mut AnyConnection,
+    place: SealedColumn,
+) -> Result<Vec<SealedText>, StoreError> {
     let (table, id, column, instance) = place.columns();
     let text = format!(
         "select bucket, {id} as id, org_id, {instance} as instance, {column} as sealed
@@ -57,7 +60,7 @@ pub async fn list(connection: &mut AnyConnection, place: Place) -> Result<Vec<Te
         .await?;
     rows.iter()
         .map(|row| {
-            Ok(Text {
+            Ok(SealedText {
                 bucket: row.try_get("bucket")?,
                 id: row.try_get("id")?,
                 org: row.try_get("org_id")?,
@@ -70,9 +73,9 @@ pub async fn list(connection: &mut AnyConnection, place: Place) -> Result<Vec<Te
 
 /// Replaces a text; returns false if it has changed since it was read.
 pub async fn replace(
-    tx: &mut Tx,
-    place: Place,
-    text: &Text,
+    tx: &mut WriteTransaction,
+    place: SealedColumn,
+    text: &SealedText,
     sealed: &str,
 ) -> Result<bool, StoreError> {
     let (table, id, column, _) = place.columns();

@@ -4,15 +4,15 @@ use serde_json::Value;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row as _};
 
-use super::row::{Columns, json_text};
-use super::{StoreError, Tx};
+use super::row::{RowColumns, json_text};
+use super::{StoreError, WriteTransaction};
 use crate::domain::clock::Timestamp;
 use crate::domain::component::Slot;
 use crate::domain::id::{ComponentId, OrgId, ShadowId};
 
 /// Candidate evaluated beside an organization's active component.
 #[derive(Clone, Debug)]
-pub struct Shadow {
+pub struct ShadowRun {
     pub id: ShadowId,
     pub org: OrgId,
     pub slot: Slot,
@@ -21,19 +21,19 @@ pub struct Shadow {
     pub started_by: String,
     pub started_at: Timestamp,
     pub ended_at: Option<Timestamp>,
-    pub counts: Counts,
+    pub counts: ShadowCounts,
 }
 
 /// Numbers of comparisons by result.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Counts {
+pub struct ShadowCounts {
     pub compared: i64,
     pub differing: i64,
     pub failed: i64,
     pub left_out: i64,
 }
 
-pub async fn insert(tx: &mut Tx, shadow: &Shadow) -> Result<(), StoreError> {
+pub async fn insert(tx: &mut WriteTransaction, shadow: &ShadowRun) -> Result<(), StoreError> {
     sqlx::query(
         "insert into component_shadow (bucket, shadow_id, org_id, slot, component_id, sha256,
              started_by, started_at, compared, differing, failed, left_out)
@@ -53,7 +53,12 @@ pub async fn insert(tx: &mut Tx, shadow: &Shadow) -> Result<(), StoreError> {
 }
 
 /// Ends the running shadow; returns false if there is none.
-pub async fn end(tx: &mut Tx, org: &OrgId, slot: Slot, now: Timestamp) -> Result<bool, StoreError> {
+pub async fn end(
+    tx: &mut WriteTransaction,
+    org: &OrgId,
+    slot: Slot,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
     let done = sqlx::query(
         "update component_shadow set ended_at = $4
          where bucket = $1 and org_id = $2 and slot = $3 and ended_at is null",
@@ -68,7 +73,7 @@ pub async fn end(tx: &mut Tx, org: &OrgId, slot: Slot, now: Timestamp) -> Result
 }
 
 /// Returns the running shadows of all organizations.
-pub async fn running(connection: &mut AnyConnection) -> Result<Vec<Shadow>, StoreError> {
+pub async fn running(connection: &mut AnyConnection) -> Result<Vec<ShadowRun>, StoreError> {
     sqlx::query("select * from component_shadow where ended_at is null order by shadow_id")
         .fetch_all(connection)
         .await?
@@ -82,7 +87,7 @@ pub async fn last(
     connection: &mut AnyConnection,
     org: &OrgId,
     slot: Slot,
-) -> Result<Option<Shadow>, StoreError> {
+) -> Result<Option<ShadowRun>, StoreError> {
     sqlx::query(
         "select * from component_shadow where bucket = $1 and org_id = $2 and slot = $3
          order by shadow_id desc limit 1",
@@ -98,10 +103,10 @@ pub async fn last(
 
 /// Adds to the shadow's counts.
 pub async fn count(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     org: &OrgId,
     id: &ShadowId,
-    more: &Counts,
+    more: &ShadowCounts,
 ) -> Result<(), StoreError> {
     sqlx::query(
         "update component_shadow set compared = compared + $4, differing = differing + $5,
@@ -123,7 +128,7 @@ pub async fn count(
 /// Records a difference unless `most` are recorded already.
 /// Only the first one per record and check is kept.
 pub async fn insert_difference(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     org: &OrgId,
     id: &ShadowId,
     found: (&str, &str, &Value, &Value),
@@ -172,7 +177,7 @@ pub async fn differences(
     .await?
     .iter()
     .map(|row| {
-        let columns = Columns {
+        let columns = RowColumns {
             row,
             table: "component_difference",
             id: "record_id",
@@ -187,13 +192,13 @@ pub async fn differences(
     .collect()
 }
 
-fn shadow(row: &AnyRow) -> Result<Shadow, StoreError> {
-    let columns = Columns {
+fn shadow(row: &AnyRow) -> Result<ShadowRun, StoreError> {
+    let columns = RowColumns {
         row,
         table: "component_shadow",
         id: "shadow_id",
     };
-    Ok(Shadow {
+    Ok(ShadowRun {
         id: columns.parsed("shadow_id", ShadowId::parse)?,
         org: columns.parsed("org_id", OrgId::parse)?,
         slot: columns.parsed("slot", Slot::parse)?,
@@ -202,7 +207,7 @@ fn shadow(row: &AnyRow) -> Result<Shadow, StoreError> {
         started_by: columns.text("started_by")?,
         started_at: columns.time("started_at")?,
         ended_at: columns.optional_time("ended_at")?,
-        counts: Counts {
+        counts: ShadowCounts {
             compared: row.try_get("compared")?,
             differing: row.try_get("differing")?,
             failed: row.try_get("failed")?,

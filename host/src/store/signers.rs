@@ -4,7 +4,7 @@ use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 
 use super::StoreError;
-use super::row::Columns;
+use super::row::RowColumns;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Custodian, CustodianStatus, Envelope, Signer, SignerStatus};
 use crate::domain::id::{EnvelopeId, OrgId};
@@ -106,7 +106,7 @@ pub async fn custodians(
     .await?;
     rows.iter()
         .map(|row| {
-            let columns = Columns {
+            let columns = RowColumns {
                 row,
                 table: "custodian",
                 id: "envelope_id",
@@ -230,7 +230,7 @@ pub async fn link(
         .fetch_optional(connection)
         .await?;
     row.map(|row| {
-        let columns = Columns {
+        let columns = RowColumns {
             row: &row,
             table: "signing_link",
             id: "envelope_id",
@@ -246,7 +246,7 @@ pub async fn link(
 }
 
 fn signer(row: &AnyRow) -> Result<Signer, StoreError> {
-    let columns = Columns {
+    let columns = RowColumns {
         row,
         table: "signer",
         id: "envelope_id",

@@ -4,8 +4,8 @@ use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe};
 
 use super::StoreError;
-use super::page::List;
-use super::row::{Columns, json_text};
+use super::page::PagedQuery;
+use super::row::{RowColumns, json_text};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::StoredFile;
 use crate::domain::field::Field;
@@ -101,7 +101,7 @@ pub async fn list(
     page: i64,
     limit: i64,
 ) -> Result<(Vec<Template>, i64), StoreError> {
-    let list = List {
+    let list = PagedQuery {
         select: "select * from template",
         table: "template",
         id: "template_id",
@@ -342,7 +342,7 @@ fn document_key(template: &Template) -> &str {
 }
 
 fn template(row: &AnyRow) -> Result<Template, StoreError> {
-    let columns = Columns {
+    let columns = RowColumns {
         row,
         table: "template",
         id: "template_id",

@@ -2,14 +2,14 @@
 
 use sqlx::AnyConnection;
 
-use super::{StoreError, Tx};
+use super::{StoreError, WriteTransaction};
 use crate::domain::clock::Timestamp;
 use crate::domain::id::{OrgId, TokenId};
 
 /// Revokes a token on all nodes, from their next
 /// request on. Returns false if it was revoked already.
 pub async fn revoke(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     org: &OrgId,
     token: &TokenId,
     expires_at: Timestamp,
@@ -49,7 +49,7 @@ pub async fn is_revoked(
 }
 
 /// Deletes the revocations of expired tokens.
-pub async fn forget(tx: &mut Tx, ended_before: Timestamp) -> Result<(), StoreError> {
+pub async fn forget(tx: &mut WriteTransaction, ended_before: Timestamp) -> Result<(), StoreError> {
     sqlx::query("delete from revoked_token where expires_at < $1")
         .bind(ended_before.to_string())
         .execute(&mut **tx)

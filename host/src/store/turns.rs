@@ -9,30 +9,30 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-use crate::domain::priority::Priority;
+use crate::domain::priority::PriorityClass;
 
 /// Passes the write turn from one writer to the next.
 #[derive(Clone, Default)]
-pub(super) struct Turns {
-    state: Arc<Mutex<State>>,
+pub(super) struct WriterQueue {
+    state: Arc<Mutex<WriterQueueState>>,
 }
 
 /// Number of other writers that may pass a waiting batch writer, so that batches do not starve.
 const BEFORE_BATCH: u32 = 8;
 
 #[derive(Default)]
-struct State {
+struct WriterQueueState {
     taken: bool,
-    urgent: VecDeque<oneshot::Sender<Turn>>,
-    usual: VecDeque<oneshot::Sender<Turn>>,
-    batch: VecDeque<oneshot::Sender<Turn>>,
+    urgent: VecDeque<oneshot::Sender<WriterTurn>>,
+    usual: VecDeque<oneshot::Sender<WriterTurn>>,
+    batch: VecDeque<oneshot::Sender<WriterTurn>>,
     /// Number of other writers that passed since a batch writer began to wait.
     passed: u32,
 }
 
-impl State {
+impl WriterQueueState {
     /// Returns the next waiter, which may have given up.
-    fn next(&mut self) -> Option<oneshot::Sender<Turn>> {
+    fn next(&mut self) -> Option<oneshot::Sender<WriterTurn>> {
         if let Some(urgent) = self.urgent.pop_front() {
             return Some(urgent);
         }
@@ -49,13 +49,13 @@ impl State {
 }
 
 /// Right to write; dropping it passes the turn on.
-pub(super) struct Turn {
-    turns: Turns,
+pub(super) struct WriterTurn {
+    turns: WriterQueue,
 }
 
-impl Turns {
+impl WriterQueue {
     /// Waits for the turn.
-    pub async fn wait(&self, priority: Priority) -> Turn {
+    pub async fn wait(&self, priority: PriorityClass) -> WriterTurn {
         let handed = {
             let mut state = self.lock();
             if !state.taken {
@@ -64,9 +64,9 @@ impl Turns {
             }
             let (hand, handed) = oneshot::channel();
             match priority {
-                Priority::Urgent => state.urgent.push_back(hand),
-                Priority::Request | Priority::Job => state.usual.push_back(hand),
-                Priority::Batch => state.batch.push_back(hand),
+                PriorityClass::Urgent => state.urgent.push_back(hand),
+                PriorityClass::Request | PriorityClass::Job => state.usual.push_back(hand),
+                PriorityClass::Batch => state.batch.push_back(hand),
             }
             handed
         };
@@ -77,18 +77,18 @@ impl Turns {
         }
     }
 
-    fn turn(&self) -> Turn {
-        Turn {
+    fn turn(&self) -> WriterTurn {
+        WriterTurn {
             turns: self.clone(),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, WriterQueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Turn {
+impl Drop for WriterTurn {
     fn drop(&mut self) {
         let mut state = self.turns.lock();
         let next = loop {
@@ -112,11 +112,11 @@ impl Drop for Turn {
 mod tests {
     use super::*;
 
-    use super::Priority::{Batch, Request, Urgent};
+    use super::PriorityClass::{Batch, Request, Urgent};
 
     /// Returns the order in which writers that wait together get their turns.
-    async fn order(waiting: &[(&'static str, Priority)]) -> Vec<&'static str> {
-        let turns = Turns::default();
+    async fn order(waiting: &[(&'static str, PriorityClass)]) -> Vec<&'static str> {
+        let turns = WriterQueue::default();
         let first = turns.wait(Request).await;
         let order = Arc::new(Mutex::new(Vec::new()));
         let mut tasks = Vec::new();
@@ -159,7 +159,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_cancelled_waiter_does_not_block_other_writers() {
-        let turns = Turns::default();
+        let turns = WriterQueue::default();
         let first = turns.wait(Request).await;
         let other = turns.clone();
         let gone = tokio::spawn(async move { drop(other.wait(Urgent).await) });

@@ -5,15 +5,15 @@ use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 
 use super::envelopes::one_row;
-use super::row::Columns;
-use super::{StoreError, Tx};
+use super::row::RowColumns;
+use super::{StoreError, WriteTransaction};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, StoredFile};
 use crate::domain::id::{EnvelopeId, IntentId, OrgId};
 
 /// Decision to vault an envelope; made once per envelope.
 #[derive(Clone, Debug)]
-pub struct Intent {
+pub struct VaultIntent {
     pub id: IntentId,
     /// `vault_in_signed` or `vault_in_upload`.
     pub trigger: String,
@@ -31,7 +31,7 @@ pub struct Intent {
 
 /// Failure of an envelope's vault pipeline.
 #[derive(Clone, Debug)]
-pub struct Failure {
+pub struct VaultFailure {
     pub step: String,
     pub message: String,
     pub at: Timestamp,
@@ -41,10 +41,10 @@ pub struct Failure {
 
 /// Records the intent, or returns the one recorded before.
 pub async fn intend(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     envelope: &Envelope,
-    intent: &Intent,
-) -> Result<Intent, StoreError> {
+    intent: &VaultIntent,
+) -> Result<VaultIntent, StoreError> {
     sqlx::query(
         "insert into vault_intent (bucket, envelope_id, org_id, intent_id, trigger_name,
              requested_by, frozen_at, ledger_sequence, issuer, checkpoint)
@@ -66,7 +66,7 @@ pub async fn intend(
     let row = select_intent(tx, envelope).await?;
     let row = row.ok_or(StoreError::Conflict)?;
     let columns = intent_columns(&row);
-    Ok(Intent {
+    Ok(VaultIntent {
         id: columns.parsed("intent_id", IntentId::parse)?,
         trigger: columns.text("trigger_name")?,
         requested_by: columns.text("requested_by")?,
@@ -81,7 +81,10 @@ pub async fn intend(
 }
 
 /// Deletes an unfinished intent because its document was replaced; the next one starts anew.
-pub async fn forget_intent(tx: &mut Tx, envelope: &Envelope) -> Result<(), StoreError> {
+pub async fn forget_intent(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+) -> Result<(), StoreError> {
     sqlx::query(
         "delete from vault_intent
          where bucket = $1 and envelope_id = $2 and finished_at is null",
@@ -95,7 +98,7 @@ pub async fn forget_intent(tx: &mut Tx, envelope: &Envelope) -> Result<(), Store
 
 /// Deletes an unfinished intent unless a user requested it. Returns true if no intent is left.
 pub async fn forget_unattended_intent(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     envelope: &Envelope,
 ) -> Result<bool, StoreError> {
     sqlx::query(
@@ -113,9 +116,9 @@ pub async fn forget_unattended_intent(
 /// Marks the intent as finished and deletes its intermediate results, except the step `keep`. Fails
 /// with a conflict if the intent was deleted or is finished already.
 pub async fn finish_intent(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     envelope: &Envelope,
-    intent: &Intent,
+    intent: &VaultIntent,
     keep: &str,
     now: Timestamp,
 ) -> Result<(), StoreError> {
@@ -147,9 +150,9 @@ pub async fn finish_intent(
 
 /// Records why the pipeline stopped.
 pub async fn note_failure(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     envelope: &Envelope,
-    intent: &Intent,
+    intent: &VaultIntent,
     step: &str,
     message: &str,
     now: Timestamp,
@@ -174,7 +177,7 @@ pub async fn note_failure(
 pub async fn failure(
     connection: &mut AnyConnection,
     envelope: &Envelope,
-) -> Result<Option<Failure>, StoreError> {
+) -> Result<Option<VaultFailure>, StoreError> {
     let Some(row) = select_intent(connection, envelope).await? else {
         return Ok(None);
     };
@@ -182,7 +185,7 @@ pub async fn failure(
     let Some(step) = columns.optional_text("failed_step")? else {
         return Ok(None);
     };
-    Ok(Some(Failure {
+    Ok(Some(VaultFailure {
         step,
         message: columns.optional_text("last_error")?.unwrap_or_default(),
         at: columns.time("failed_at")?,
@@ -194,7 +197,7 @@ pub async fn failure(
 pub async fn step(
     connection: &mut AnyConnection,
     envelope: &Envelope,
-    intent: &Intent,
+    intent: &VaultIntent,
     step: &str,
 ) -> Result<Option<Value>, StoreError> {
     let row = sqlx::query(
@@ -213,9 +216,9 @@ pub async fn step(
 /// Records the result of a step, unless a concurrent
 /// pipeline was first; returns the recorded result.
 pub async fn record_step(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     envelope: &Envelope,
-    intent: &Intent,
+    intent: &VaultIntent,
     name: &str,
     result: &Value,
     now: Timestamp,
@@ -281,8 +284,8 @@ pub async fn source(
     Ok(file.flatten())
 }
 
-fn step_columns(row: &AnyRow) -> Columns<'_> {
-    Columns {
+fn step_columns(row: &AnyRow) -> RowColumns<'_> {
+    RowColumns {
         row,
         table: "vault_step",
         id: "envelope_id",
@@ -301,8 +304,8 @@ async fn select_intent(
     Ok(row)
 }
 
-fn intent_columns(row: &AnyRow) -> Columns<'_> {
-    Columns {
+fn intent_columns(row: &AnyRow) -> RowColumns<'_> {
+    RowColumns {
         row,
         table: "vault_intent",
         id: "envelope_id",
@@ -311,7 +314,7 @@ fn intent_columns(row: &AnyRow) -> Columns<'_> {
 
 /// Records the facts from which a certificate was made.
 pub async fn insert_evaluation(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     envelope: &Envelope,
     facts: &Value,
     component: &Value,
@@ -334,7 +337,7 @@ pub async fn insert_evaluation(
 
 /// Records the release form as signed.
 pub async fn insert_release(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     envelope: &Envelope,
     form: &Value,
     at: Timestamp,

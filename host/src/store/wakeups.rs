@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::webhooks::OwnedEndpoint;
-use super::{Dialect, Store};
+use super::{SqlDialect, Store};
 use crate::domain::id::{EndpointId, OrgId, RequestId};
 
 const CHANNEL: &str = "holdfast";
@@ -28,29 +28,29 @@ const RETRY: Duration = Duration::from_secs(5);
 
 /// Announcements that have not been sent yet.
 #[derive(Clone)]
-pub(super) struct Wakeups {
+pub(super) struct WakeupChannel {
     /// Id of this process, with which it ignores its own notifications.
     node: Arc<str>,
-    waiting: Arc<Mutex<Waiting>>,
+    waiting: Arc<Mutex<PendingWakeup>>,
     added: Arc<Notify>,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct PendingWakeup {
     jobs: bool,
     endpoints: BTreeMap<OwnedEndpoint, bool>,
 }
 
 /// Payload of a notification.
 #[derive(Serialize, Deserialize)]
-struct Told {
+struct WakeupMessage {
     node: String,
     jobs: bool,
     /// Organization, endpoint, and whether its settings were changed.
     endpoints: Vec<(String, String, bool)>,
 }
 
-impl Default for Wakeups {
+impl Default for WakeupChannel {
     fn default() -> Self {
         Self {
             node: RequestId::new().as_str().into(),
@@ -60,8 +60,8 @@ impl Default for Wakeups {
     }
 }
 
-impl Wakeups {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Waiting> {
+impl WakeupChannel {
+    fn lock(&self) -> std::sync::MutexGuard<'_, PendingWakeup> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -82,7 +82,7 @@ impl Wakeups {
 
 /// Announces this node's commits to other nodes, and receives theirs, until `stop` is cancelled.
 pub async fn run(store: Store, stop: CancellationToken) {
-    if store.dialect() != Dialect::Postgres {
+    if store.dialect() != SqlDialect::Postgres {
         return;
     }
     tokio::select! {
@@ -98,7 +98,7 @@ async fn tell(store: &Store) {
         tokio::time::sleep(COLLECT).await;
         let waiting = std::mem::take(&mut *wakeups.lock());
         let endpoints = waiting.endpoints.into_iter();
-        let told = Told {
+        let told = WakeupMessage {
             node: wakeups.node.to_string(),
             jobs: waiting.jobs,
             endpoints: endpoints
@@ -111,7 +111,7 @@ async fn tell(store: &Store) {
     }
 }
 
-async fn notify(store: &Store, told: &Told) -> Result<(), super::StoreError> {
+async fn notify(store: &Store, told: &WakeupMessage) -> Result<(), super::StoreError> {
     let payload = serde_json::to_string(told).unwrap_or_default();
     // Announcements must not wait behind the requests that caused them.
     let mut connection = store.read_urgently().await?;
@@ -154,7 +154,7 @@ async fn listen(store: &Store) -> Result<(), sqlx::Error> {
 }
 
 impl Store {
-    fn heard(&self, told: Told) {
+    fn heard(&self, told: WakeupMessage) {
         // `NOTIFY` also reaches its sender, which has woken itself already.
         if *told.node == *self.wakeups.node {
             return;

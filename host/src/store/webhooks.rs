@@ -6,11 +6,13 @@ use serde_json::{Value, json};
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 
-use super::row::{Columns, json_text};
-use super::{Dialect, Store, StoreError, Tx};
+use super::row::{RowColumns, json_text};
+use super::{SqlDialect, Store, StoreError, WriteTransaction};
 use crate::domain::clock::Timestamp;
 use crate::domain::id::{EndpointId, KeyId, OrgId};
-use crate::domain::webhook::{DisableReason, Endpoint, Health, Previous, SealedSecret};
+use crate::domain::webhook::{
+    DisableReason, EncryptedSecret, Endpoint, EndpointHealth, PreviousSecret,
+};
 
 /// Endpoint with its organization, for work across all organizations.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -28,7 +30,7 @@ impl OwnedEndpoint {
     }
 }
 
-pub async fn insert(tx: &mut Tx, endpoint: &Endpoint) -> Result<(), StoreError> {
+pub async fn insert(tx: &mut WriteTransaction, endpoint: &Endpoint) -> Result<(), StoreError> {
     sqlx::query(
         "insert into webhook_endpoint (bucket, endpoint_id, org_id, url, description, events,
              is_active, partner_key_id, legacy, secret, created_by, created_at, updated_at, lease_epoch)
@@ -43,7 +45,7 @@ pub async fn insert(tx: &mut Tx, endpoint: &Endpoint) -> Result<(), StoreError> 
     .bind(i64::from(endpoint.is_active))
     .bind(endpoint.key.as_ref().map(KeyId::as_str))
     .bind(i64::from(endpoint.legacy))
-    .bind(endpoint.secret.as_ref().map(SealedSecret::as_str))
+    .bind(endpoint.secret.as_ref().map(EncryptedSecret::as_str))
     .bind(&endpoint.created_by)
     .bind(endpoint.created_at.to_string())
     .execute(&mut **tx)
@@ -62,7 +64,7 @@ pub async fn get(
 
 /// Like [`get`], with the row locked until the transaction ends.
 pub async fn lock(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     org: &OrgId,
     id: &EndpointId,
 ) -> Result<Option<Endpoint>, StoreError> {
@@ -131,7 +133,7 @@ pub async fn list(
 }
 
 /// Writes the mutable columns of an endpoint. The caller must hold its row lock.
-pub async fn update(tx: &mut Tx, endpoint: &Endpoint) -> Result<(), StoreError> {
+pub async fn update(tx: &mut WriteTransaction, endpoint: &Endpoint) -> Result<(), StoreError> {
     let (reason, disabled_at) = endpoint.health.disabled.unzip();
     sqlx::query(
         "update webhook_endpoint set url = $3, description = $4, events = $5, is_active = $6,
@@ -148,7 +150,7 @@ pub async fn update(tx: &mut Tx, endpoint: &Endpoint) -> Result<(), StoreError> 
     .bind(endpoint.description.as_deref())
     .bind(json_text(&endpoint.selectors))
     .bind(i64::from(endpoint.is_active))
-    .bind(endpoint.secret.as_ref().map(SealedSecret::as_str))
+    .bind(endpoint.secret.as_ref().map(EncryptedSecret::as_str))
     .bind(endpoint.previous.as_ref().map(|old| old.secret.as_str()))
     .bind(endpoint.previous.as_ref().map(|old| old.until.to_string()))
     .bind(endpoint.updated_at.to_string())
@@ -165,7 +167,11 @@ pub async fn update(tx: &mut Tx, endpoint: &Endpoint) -> Result<(), StoreError> 
 }
 
 /// Soft-deletes an endpoint; its deliveries stay.
-pub async fn delete(tx: &mut Tx, endpoint: &Endpoint, now: Timestamp) -> Result<(), StoreError> {
+pub async fn delete(
+    tx: &mut WriteTransaction,
+    endpoint: &Endpoint,
+    now: Timestamp,
+) -> Result<(), StoreError> {
     sqlx::query(
         "update webhook_endpoint set deleted_at = $3, updated_at = $3, is_active = 0,
              holder = null, lease_until = null
@@ -182,7 +188,7 @@ pub async fn delete(tx: &mut Tx, endpoint: &Endpoint, now: Timestamp) -> Result<
 
 /// Endpoint leased by this node.
 #[derive(Clone, Debug)]
-pub struct Held {
+pub struct EndpointLease {
     pub endpoint: Endpoint,
     /// Fencing token: settling names it, so that a node with an expired lease cannot settle.
     pub epoch: i64,
@@ -228,7 +234,7 @@ pub async fn take(
     holder: &str,
     now: Timestamp,
     until: Timestamp,
-) -> Result<Option<Held>, StoreError> {
+) -> Result<Option<EndpointLease>, StoreError> {
     let mut tx = store.begin_apart().await?;
     let row = sqlx::query(
         "update webhook_endpoint set holder = $3, lease_until = $5, lease_epoch = lease_epoch + 1
@@ -254,7 +260,7 @@ pub async fn renew(
     holder: &str,
     now: Timestamp,
     until: Timestamp,
-) -> Result<Vec<Held>, StoreError> {
+) -> Result<Vec<EndpointLease>, StoreError> {
     // Urgent, because the leases keep running while this waits.
     let mut tx = store.begin_urgently().await?;
     let buckets: Vec<i64> = sqlx::query_scalar(
@@ -326,9 +332,12 @@ pub async fn release_all(store: &Store, like: &str) -> Result<(), StoreError> {
 }
 
 /// Locks endpoints in key order until the transaction ends.
-pub async fn lock_all(tx: &mut Tx, endpoints: &BTreeSet<OwnedEndpoint>) -> Result<(), StoreError> {
+pub async fn lock_all(
+    tx: &mut WriteTransaction,
+    endpoints: &BTreeSet<OwnedEndpoint>,
+) -> Result<(), StoreError> {
     // SQLite has one writer, so there is nothing to lock.
-    if tx.dialect == Dialect::Sqlite {
+    if tx.dialect == SqlDialect::Sqlite {
         return Ok(());
     }
     let mut by_bucket: BTreeMap<i64, Vec<Value>> = BTreeMap::new();
@@ -358,11 +367,11 @@ pub async fn lock_all(tx: &mut Tx, endpoints: &BTreeSet<OwnedEndpoint>) -> Resul
 /// Records the health of the receiver at `url`, unless the endpoint was taken over, moved to
 /// another URL, or disabled in the meantime.
 pub async fn note_health(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     noted: &OwnedEndpoint,
     epoch: i64,
     url: &str,
-    health: &Health,
+    health: &EndpointHealth,
 ) -> Result<(), StoreError> {
     sqlx::query(
         "update webhook_endpoint set failing_since = $4, warned_at = $5, paused_until = $6
@@ -404,16 +413,16 @@ pub async fn counts(connection: &mut AnyConnection) -> Result<EndpointCounts, St
     })
 }
 
-fn columns(row: &AnyRow) -> Columns<'_> {
-    Columns {
+fn columns(row: &AnyRow) -> RowColumns<'_> {
+    RowColumns {
         row,
         table: "webhook_endpoint",
         id: "endpoint_id",
     }
 }
 
-fn held(row: &AnyRow) -> Result<Held, StoreError> {
-    Ok(Held {
+fn held(row: &AnyRow) -> Result<EndpointLease, StoreError> {
+    Ok(EndpointLease {
         endpoint: endpoint(row)?,
         epoch: columns(row).number("lease_epoch")?,
     })
@@ -433,15 +442,15 @@ fn endpoint(row: &AnyRow) -> Result<Endpoint, StoreError> {
         is_active: columns.flag("is_active")?,
         key: columns.optional_parsed("partner_key_id", KeyId::parse)?,
         legacy: columns.flag("legacy")?,
-        secret: columns.optional_text("secret")?.map(SealedSecret::kept),
-        previous: previous.zip(until).map(|(secret, until)| Previous {
-            secret: SealedSecret::kept(secret),
+        secret: columns.optional_text("secret")?.map(EncryptedSecret::kept),
+        previous: previous.zip(until).map(|(secret, until)| PreviousSecret {
+            secret: EncryptedSecret::kept(secret),
             until,
         }),
         created_by: columns.text("created_by")?,
         created_at: columns.time("created_at")?,
         updated_at: columns.time("updated_at")?,
-        health: Health {
+        health: EndpointHealth {
             failing_since: columns.optional_time("failing_since")?,
             warned_at: columns.optional_time("warned_at")?,
             paused_until: columns.optional_time("paused_until")?,

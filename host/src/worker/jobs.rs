@@ -10,30 +10,34 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::mails::{self, About, DeliveryError, Health};
+use super::mails::{self, DeliveryError, EndpointMailKind, EnvelopeMailKind};
 use crate::config::EMBEDDED;
 use crate::domain::envelope::KeptFile;
 use crate::domain::job::{
-    ArchiveSubmission, ArchiveTemplate, DeleteObject, ExecuteSubmission, FollowSubmission, Job,
-    Kind, MailCompletion, MailDecline, MailEndpointDisabled, MailEndpointFailing, MailInvitation,
-    MailReminder, MailWithdrawal, Next, PaidInSandbox, Queue, Retries, SendBatch, VaultEnvelope,
-    VoidBatch, WithdrawSubmission,
+    ArchiveSubmission, ArchiveTemplate, DeleteObject, ExecuteSubmission, FollowSubmission, JobKind,
+    JobPayload, JobQueue, MailCompletion, MailDecline, MailEndpointDisabled, MailEndpointFailing,
+    MailInvitation, MailReminder, MailWithdrawal, NextStep, PaidInSandbox, RetryPolicy, SendBatch,
+    VaultEnvelope, VoidBatch, WithdrawSubmission,
 };
-use crate::domain::priority::Priority;
+use crate::domain::priority::PriorityClass;
 use crate::faults;
 use crate::files::FilesError;
 use crate::metrics::JobLabels;
 use crate::room;
 use crate::service::envelopes::{dispatch, expiry, lifecycle};
 use crate::service::vault::orphans;
-use crate::service::vault::vault_in::{self, Entrance};
+use crate::service::vault::vault_in::{self, VaultInEndpoint};
 use crate::service::{App, Caller, ServiceError, bulk, payments, signing, templates};
-use crate::store::jobs::{self, ClaimedJob, LEASE, Lease};
+use crate::store::jobs::{self, ClaimedJob, LEASE, LeaseRenewal};
 use crate::traces;
 
 const RENEWAL: Duration = Duration::from_secs(5);
 /// Maximum number of concurrent jobs, by queue.
-const SLOTS: [(Queue, usize); 3] = [(Queue::Other, 8), (Queue::Mail, 4), (Queue::Bulk, 4)];
+const SLOTS: [(JobQueue, usize); 3] = [
+    (JobQueue::Other, 8),
+    (JobQueue::Mail, 4),
+    (JobQueue::Bulk, 4),
+];
 /// Poll interval, in case a wake-up is lost.
 const SWEEP: Duration = Duration::from_secs(1);
 /// Delay of a job of unknown kind. During a rolling upgrade, newer nodes know more kinds.
@@ -61,8 +65,8 @@ pub(super) async fn run(app: &App, stop: &CancellationToken) {
                 // they acquired.
                 let slot = slots.clone().try_acquire_owned().ok();
                 let priority = match queue {
-                    Queue::Other => Priority::Job,
-                    Queue::Mail | Queue::Bulk => Priority::Batch,
+                    JobQueue::Other => PriorityClass::Job,
+                    JobQueue::Mail | JobQueue::Bulk => PriorityClass::Batch,
                 };
                 in_hand.spawn(work(app.at(priority), job, slot));
             }
@@ -80,7 +84,7 @@ pub(super) async fn run(app: &App, stop: &CancellationToken) {
     while in_hand.join_next().await.is_some() {}
 }
 
-async fn claim(app: &App, queue: Queue, limit: usize) -> Vec<ClaimedJob> {
+async fn claim(app: &App, queue: JobQueue, limit: usize) -> Vec<ClaimedJob> {
     if limit == 0 {
         return Vec::new();
     }
@@ -110,11 +114,11 @@ async fn work(app: App, job: ClaimedJob, _slot: Option<OwnedSemaphorePermit>) {
         app.metrics.jobs.get_or_create(&labels).inc();
     };
     let settled = match outcome {
-        Ok(Next::Done) => {
+        Ok(NextStep::Done) => {
             count("done");
             jobs::finish(&app.store, &job).await
         }
-        Ok(Next::Again(at)) => jobs::put_back(&app.store, &job, at).await,
+        Ok(NextStep::Again(at)) => jobs::put_back(&app.store, &job, at).await,
         Err(JobError::Lost) => {
             tracing::warn!(
                 job_id = job.id.as_str(),
@@ -147,12 +151,12 @@ async fn work(app: App, job: ClaimedJob, _slot: Option<OwnedSemaphorePermit>) {
 /// Returns the seconds until the next try after failure number `attempt`, from 0. None gives the
 /// job up.
 fn wait(kind: &str, attempt: i64, error: &JobError) -> Option<u64> {
-    let retries = Kind::named(kind).map_or(Retries::Limited, |kind| kind.retries);
-    if error.is_final() && retries != Retries::EvenRefused {
+    let retries = JobKind::named(kind).map_or(RetryPolicy::Limited, |kind| kind.retries);
+    if error.is_final() && retries != RetryPolicy::EvenRefused {
         return None;
     }
     let attempt = usize::try_from(attempt).unwrap_or(usize::MAX);
-    let waits = retries != Retries::Limited || error.is_outage() && attempt < OUTAGE_ATTEMPTS;
+    let waits = retries != RetryPolicy::Limited || error.is_outage() && attempt < OUTAGE_ATTEMPTS;
     let last = RETRY_SECONDS.last().filter(|_| waits);
     RETRY_SECONDS.get(attempt).or(last).copied()
 }
@@ -201,17 +205,17 @@ impl JobError {
 }
 
 /// Performs a job while renewing its lease.
-async fn perform_leased(app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
+async fn perform_leased(app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
     let work = std::pin::pin!(perform(app, job));
     let renewals = async {
         loop {
             tokio::time::sleep(RENEWAL).await;
             let until = app.clock.now() + LEASE;
             match jobs::renew(&app.store, job, until).await {
-                Ok(Lease::Renewed) => {}
-                Ok(Lease::TakenOver) => return JobError::Lost,
+                Ok(LeaseRenewal::Renewed) => {}
+                Ok(LeaseRenewal::TakenOver) => return JobError::Lost,
                 // This worker removed the job and is about to end, or another one finished it.
-                Ok(Lease::Over) => {
+                Ok(LeaseRenewal::Over) => {
                     tokio::time::sleep(RENEWAL).await;
                     return JobError::Lost;
                 }
@@ -228,12 +232,12 @@ async fn perform_leased(app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
 }
 
 /// Work of the jobs of one kind.
-trait Work: Job {
-    async fn run(self, app: &App, job: &ClaimedJob) -> Result<Next, JobError>;
+trait RunnableJob: JobPayload {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError>;
 }
 
-impl Work for VaultEnvelope {
-    async fn run(self, app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
+impl RunnableJob for VaultEnvelope {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
         let caller = Caller::system(job.org.clone());
         match &self.intent {
             Some(intent) => {
@@ -241,37 +245,37 @@ impl Work for VaultEnvelope {
             }
             None => {
                 let id = self.envelope.as_str();
-                vault_in::vault_in(app, &app.vault, &caller, id, Entrance::Signed).await?;
+                vault_in::vault_in(app, &app.vault, &caller, id, VaultInEndpoint::Signed).await?;
             }
         }
-        Ok(Next::Done)
+        Ok(NextStep::Done)
     }
 }
 
-impl Work for ArchiveSubmission {
-    async fn run(self, app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
+impl RunnableJob for ArchiveSubmission {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
         expiry::archive(app, &job.org, &self.envelope).await?;
-        Ok(Next::Done)
+        Ok(NextStep::Done)
     }
 }
 
-impl Work for WithdrawSubmission {
-    async fn run(self, app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
+impl RunnableJob for WithdrawSubmission {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
         Ok(dispatch::withdraw_stray(app, &job.org, &self).await?)
     }
 }
 
-impl Work for ArchiveTemplate {
-    async fn run(self, app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
+impl RunnableJob for ArchiveTemplate {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
         Ok(templates::archive(app, &job.org, &self.template).await?)
     }
 }
 
-impl Work for DeleteObject {
-    async fn run(self, app: &App, _: &ClaimedJob) -> Result<Next, JobError> {
+impl RunnableJob for DeleteObject {
+    async fn run(self, app: &App, _: &ClaimedJob) -> Result<NextStep, JobError> {
         // A running backup may still have to copy the object.
         if let Some(until) = orphans::held(app).await? {
-            return Ok(Next::Again(until));
+            return Ok(NextStep::Again(until));
         }
         if let Some(KeptFile(instead)) = &self.instead {
             // Verify the replacement first: the object may be the last intact copy.
@@ -279,28 +283,28 @@ impl Work for DeleteObject {
         }
         app.files.delete(&self.key).await?;
         faults::pass("deleted");
-        Ok(Next::Done)
+        Ok(NextStep::Done)
     }
 }
 
-impl Work for SendBatch {
-    async fn run(self, app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
+impl RunnableJob for SendBatch {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
         Ok(bulk::drive::drive(app, &app.bulk, &job.org, &self.batch).await?)
     }
 }
 
-impl Work for VoidBatch {
-    async fn run(self, app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
+impl RunnableJob for VoidBatch {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
         Ok(bulk::tidy(app, &job.org, &self.batch).await?)
     }
 }
 
 macro_rules! envelope_mails {
     ($($job:ident: $about:ident,)*) => {$(
-        impl Work for $job {
-            async fn run(self, app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
-                mails::deliver(app, job, About::$about, self.0).await?;
-                Ok(Next::Done)
+        impl RunnableJob for $job {
+            async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
+                mails::deliver(app, job, EnvelopeMailKind::$about, self.0).await?;
+                Ok(NextStep::Done)
             }
         }
     )*};
@@ -314,48 +318,51 @@ envelope_mails! {
     MailWithdrawal: Withdrawal,
 }
 
-impl Work for MailEndpointFailing {
-    async fn run(self, app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
-        mails::about_endpoint(app, job, &self.endpoint, Health::Failing).await?;
-        Ok(Next::Done)
+impl RunnableJob for MailEndpointFailing {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
+        mails::about_endpoint(app, job, &self.endpoint, EndpointMailKind::Failing).await?;
+        Ok(NextStep::Done)
     }
 }
 
-impl Work for MailEndpointDisabled {
-    async fn run(self, app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
-        mails::about_endpoint(app, job, &self.endpoint, Health::Disabled).await?;
-        Ok(Next::Done)
+impl RunnableJob for MailEndpointDisabled {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
+        mails::about_endpoint(app, job, &self.endpoint, EndpointMailKind::Disabled).await?;
+        Ok(NextStep::Done)
     }
 }
 
-impl Work for ExecuteSubmission {
-    async fn run(self, app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
+impl RunnableJob for ExecuteSubmission {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
         app.room().execute(&job.org, self.submission).await?;
-        Ok(Next::Done)
+        Ok(NextStep::Done)
     }
 }
 
-impl Work for FollowSubmission {
-    async fn run(self, app: &App, _: &ClaimedJob) -> Result<Next, JobError> {
+impl RunnableJob for FollowSubmission {
+    async fn run(self, app: &App, _: &ClaimedJob) -> Result<NextStep, JobError> {
         let submission = self.submission().to_string();
         signing::catch_up(app, EMBEDDED, &submission).await?;
-        Ok(Next::Done)
+        Ok(NextStep::Done)
     }
 }
 
-impl Work for PaidInSandbox {
-    async fn run(self, app: &App, _: &ClaimedJob) -> Result<Next, JobError> {
+impl RunnableJob for PaidInSandbox {
+    async fn run(self, app: &App, _: &ClaimedJob) -> Result<NextStep, JobError> {
         // Left over from before the installation became a production one.
         if app.config.is_production() {
-            return Ok(Next::Done);
+            return Ok(NextStep::Done);
         }
         payments::catch_up(app, EMBEDDED, self.intent()).await?;
-        Ok(Next::Done)
+        Ok(NextStep::Done)
     }
 }
 
-async fn perform(app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
-    async fn read_and_run<J: Work>(app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
+async fn perform(app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
+    async fn read_and_run<J: RunnableJob>(
+        app: &App,
+        job: &ClaimedJob,
+    ) -> Result<NextStep, JobError> {
         J::deserialize(&job.payload)?.run(app, job).await
     }
     macro_rules! by_name {
@@ -364,7 +371,7 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
                 $($job::NAME => read_and_run::<$job>(app, job).await,)*
                 unknown => {
                     tracing::warn!(kind = unknown, "unknown job kind, leaving it to newer nodes");
-                    Ok(Next::Again(app.clock.now() + UNKNOWN_WAIT))
+                    Ok(NextStep::Again(app.clock.now() + UNKNOWN_WAIT))
                 }
             }
         };

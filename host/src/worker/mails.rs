@@ -3,11 +3,11 @@
 use crate::components::providers::ProviderError;
 use crate::domain::envelope::{Envelope, Signer, SignerStatus};
 use crate::domain::id::{EndpointId, OrgId};
-use crate::domain::job::Addressee;
+use crate::domain::job::MailAddressee;
 use crate::mail::MailError;
-use crate::mail::layout::Look;
-use crate::mail::letters::{self, Letter, Told};
-use crate::mail::message::{Draft, Pdf};
+use crate::mail::layout::MailBranding;
+use crate::mail::letters::{self, DeclineRecipient, MailContent};
+use crate::mail::message::{MessageDraft, PdfAttachment};
 use crate::service::signing::links;
 use crate::service::vault::copies;
 use crate::service::{App, ServiceError};
@@ -51,7 +51,7 @@ impl DeliveryError {
 
 /// Subject of a mail about an envelope.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum About {
+pub(super) enum EnvelopeMailKind {
     Invitation,
     Reminder,
     Completion,
@@ -61,45 +61,45 @@ pub(super) enum About {
 
 /// State of an endpoint that a mail reports.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Health {
+pub(super) enum EndpointMailKind {
     Failing,
     Disabled,
 }
 
 /// Envelope of a mail, with its addressee.
-struct Matter {
+struct MailSubject {
     envelope: Envelope,
     signers: Vec<Signer>,
-    look: Look,
+    look: MailBranding,
     /// Position of the addressed signer; none addresses the creator.
     position: Option<i64>,
 }
 
 /// Letter with its attachment.
-struct Written {
-    letter: Letter,
-    attachment: Option<Pdf>,
+struct PreparedMail {
+    letter: MailContent,
+    attachment: Option<PdfAttachment>,
 }
 
 /// Sends the mail of a job, unless it is obsolete by now.
 pub(super) async fn deliver(
     app: &App,
     job: &ClaimedJob,
-    about: About,
-    to: Addressee,
+    about: EnvelopeMailKind,
+    to: MailAddressee,
 ) -> Result<(), DeliveryError> {
-    let Some(matter) = Matter::read(app, &job.org, to).await? else {
+    let Some(matter) = MailSubject::read(app, &job.org, to).await? else {
         return Ok(());
     };
     let Some(to) = matter.address() else {
         return Ok(());
     };
     let written = match about {
-        About::Invitation => matter.with_link(app, letters::invitation).await?,
-        About::Reminder => matter.with_link(app, letters::reminder).await?,
-        About::Completion => matter.completed(app).await?,
-        About::Decline => matter.declined(),
-        About::Withdrawal => matter.withdrawn(),
+        EnvelopeMailKind::Invitation => matter.with_link(app, letters::invitation).await?,
+        EnvelopeMailKind::Reminder => matter.with_link(app, letters::reminder).await?,
+        EnvelopeMailKind::Completion => matter.completed(app).await?,
+        EnvelopeMailKind::Decline => matter.declined(),
+        EnvelopeMailKind::Withdrawal => matter.withdrawn(),
     };
     let Some(written) = written else {
         return Ok(());
@@ -122,7 +122,7 @@ pub(super) async fn about_endpoint(
     app: &App,
     job: &ClaimedJob,
     endpoint: &EndpointId,
-    health: Health,
+    health: EndpointMailKind,
 ) -> Result<(), DeliveryError> {
     let mut connection = app.store.read().await?;
     let endpoint = webhooks::get(&mut connection, &job.org, endpoint).await?;
@@ -134,29 +134,33 @@ pub(super) async fn about_endpoint(
     // Nothing to send if the endpoint has recovered, or was created by a key without an e-mail
     // address.
     let letter = match health {
-        Health::Disabled if !endpoint.is_active => letters::endpoint_disabled(&endpoint),
-        Health::Failing if endpoint.is_active => letters::endpoint_failing(&endpoint),
+        EndpointMailKind::Disabled if !endpoint.is_active => letters::endpoint_disabled(&endpoint),
+        EndpointMailKind::Failing if endpoint.is_active => letters::endpoint_failing(&endpoint),
         _ => return Ok(()),
     };
     if !endpoint.created_by.contains('@') {
         return Ok(());
     }
     let mailer = &app.mailer;
-    let draft = Draft {
+    let draft = MessageDraft {
         id: &job.id,
         from: mailer.from(),
         to: &endpoint.created_by,
         reply_to: None,
         letter: &letter,
-        look: &Look::of(&organization),
+        look: &MailBranding::of(&organization),
         attachment: None,
         at: app.clock.now(),
     };
     Ok(mailer.send(&job.id, &draft.message()?).await?)
 }
 
-impl Matter {
-    async fn read(app: &App, org: &OrgId, to: Addressee) -> Result<Option<Self>, DeliveryError> {
+impl MailSubject {
+    async fn read(
+        app: &App,
+        org: &OrgId,
+        to: MailAddressee,
+    ) -> Result<Option<Self>, DeliveryError> {
         let mut connection = app.store.read().await?;
         let envelope = envelopes::get(&mut connection, org, &to.envelope).await?;
         let organization = organizations::get(&mut connection, org).await?;
@@ -167,7 +171,7 @@ impl Matter {
         Ok(Some(Self {
             envelope,
             signers,
-            look: Look::of(&organization),
+            look: MailBranding::of(&organization),
             position: to.position,
         }))
     }
@@ -177,10 +181,10 @@ impl Matter {
         app: &App,
         job: &ClaimedJob,
         to: &str,
-        Written { letter, attachment }: Written,
+        PreparedMail { letter, attachment }: PreparedMail,
     ) -> Result<(), DeliveryError> {
         let mailer = &app.mailer;
-        let draft = Draft {
+        let draft = MessageDraft {
             id: &job.id,
             from: mailer.from(),
             to,
@@ -218,8 +222,8 @@ impl Matter {
     async fn with_link(
         &self,
         app: &App,
-        letter: fn(&str, &Envelope, &str, String) -> Letter,
-    ) -> Result<Option<Written>, DeliveryError> {
+        letter: fn(&str, &Envelope, &str, String) -> MailContent,
+    ) -> Result<Option<PreparedMail>, DeliveryError> {
         let open = self.envelope.status.is_out_for_signing();
         let signer = self
             .signer()
@@ -229,7 +233,7 @@ impl Matter {
         };
         let url = self.link(app, signer).await?;
         let letter = letter(&self.look.sender, &self.envelope, &signer.name, url);
-        Ok(Some(Written::plain(letter)))
+        Ok(Some(PreparedMail::plain(letter)))
     }
 
     async fn link(&self, app: &App, signer: &Signer) -> Result<String, DeliveryError> {
@@ -239,7 +243,7 @@ impl Matter {
         Ok(url)
     }
 
-    async fn completed(&self, app: &App) -> Result<Option<Written>, DeliveryError> {
+    async fn completed(&self, app: &App) -> Result<Option<PreparedMail>, DeliveryError> {
         let finished = self.envelope.status.is_signed();
         if !finished {
             return Ok(None);
@@ -251,43 +255,43 @@ impl Matter {
     async fn told_of_completion(
         &self,
         app: &App,
-        attachment: Option<Pdf>,
-    ) -> Result<Written, DeliveryError> {
+        attachment: Option<PdfAttachment>,
+    ) -> Result<PreparedMail, DeliveryError> {
         let copy = match (&attachment, self.signer()) {
-            (Some(_), _) => letters::Copy::Attached,
-            (None, Some(signer)) => letters::Copy::Linked(self.link(app, signer).await?),
-            (None, None) => letters::Copy::Kept,
+            (Some(_), _) => letters::CopyDelivery::Attached,
+            (None, Some(signer)) => letters::CopyDelivery::Linked(self.link(app, signer).await?),
+            (None, None) => letters::CopyDelivery::Kept,
         };
         let to = self.signer().map(|signer| signer.name.as_str());
         let letter = letters::completed(&self.envelope, to, copy);
-        Ok(Written { letter, attachment })
+        Ok(PreparedMail { letter, attachment })
     }
 
-    fn declined(&self) -> Option<Written> {
+    fn declined(&self) -> Option<PreparedMail> {
         let mut signers = self.signers.iter();
         let decliner = signers.find(|signer| signer.status == SignerStatus::Declined)?;
         let told = match self.signer() {
-            None => Told::Creator {
+            None => DeclineRecipient::Creator {
                 by: &decliner.name,
                 reason: decliner.decline_reason.as_deref().unwrap_or_default(),
             },
-            Some(signer) if signer.position == decliner.position => Told::Decliner,
-            Some(_) => Told::OtherSigner,
+            Some(signer) if signer.position == decliner.position => DeclineRecipient::Decliner,
+            Some(_) => DeclineRecipient::OtherSigner,
         };
         let to = self.signer().map(|signer| signer.name.as_str());
         let letter = letters::declined(&self.look.sender, &self.envelope, to, told);
-        Some(Written::plain(letter))
+        Some(PreparedMail::plain(letter))
     }
 
-    fn withdrawn(&self) -> Option<Written> {
+    fn withdrawn(&self) -> Option<PreparedMail> {
         let signer = self.signer()?;
         let letter = letters::withdrawn(&self.look.sender, &self.envelope, &signer.name);
-        Some(Written::plain(letter))
+        Some(PreparedMail::plain(letter))
     }
 }
 
-impl Written {
-    fn plain(letter: Letter) -> Self {
+impl PreparedMail {
+    fn plain(letter: MailContent) -> Self {
         Self {
             letter,
             attachment: None,
@@ -297,7 +301,10 @@ impl Written {
 
 /// Returns the copy to attach; none if it is too large or permanently unavailable. The mail reports
 /// the completion in any case.
-async fn attachable_copy(app: &App, envelope: &Envelope) -> Result<Option<Pdf>, DeliveryError> {
+async fn attachable_copy(
+    app: &App,
+    envelope: &Envelope,
+) -> Result<Option<PdfAttachment>, DeliveryError> {
     let known_size = envelope
         .record
         .copy
@@ -308,7 +315,7 @@ async fn attachable_copy(app: &App, envelope: &Envelope) -> Result<Option<Pdf>, 
     }
     match copies::signers_copy(app, &app.vault, envelope).await {
         Ok(copy) if copy.size > COPY_LIMIT as u64 => Ok(None),
-        Ok(copy) => Ok(Some(Pdf {
+        Ok(copy) => Ok(Some(PdfAttachment {
             name: envelope.name.clone(),
             bytes: copy.whole().await.map_err(ServiceError::from)?,
         })),

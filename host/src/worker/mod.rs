@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use self::node::Node;
+use self::node::NodeRun;
 use crate::service::vault::{log, timekeeping};
 use crate::service::{App, components};
 use crate::store;
@@ -31,7 +31,7 @@ pub async fn run(app: App, stop: CancellationToken) {
     if let Err(error) = store::bulk::forget_leases(&app.store, app.clock.now()).await {
         tracing::error!(%error, "bulk item leases of an earlier run could not be released");
     }
-    let node = Arc::new(Node::of(&app.config.data_dir));
+    let node = Arc::new(NodeRun::of(&app.config.data_dir));
     let periodic = tokio::spawn(periodic::run(app.clone(), stop.clone()));
     let sequencer = tokio::spawn(log::run(app.clone(), stop.clone()));
     let sweeps = tokio::spawn(periodic::sweep(app.clone(), stop.clone()));

@@ -9,14 +9,14 @@ use crate::domain::id::RequestId;
 /// Run of a node. `run` is `<node>/<run>`: the first half is stored in the data folder, the second
 /// is new for each run, so that a node with a copied data folder never mistakes another node's
 /// leases for its own.
-pub struct Node {
+pub struct NodeRun {
     pub run: String,
     /// The node's persistent name, with the lock on its file. The lock ends with the process, so
     /// leases of earlier runs are free once it is acquired.
     kept: Option<(String, File)>,
 }
 
-impl Node {
+impl NodeRun {
     /// Reads the name from the data folder. If it is in use or cannot be stored, uses a name for
     /// this run only.
     pub fn of(folder: &Path) -> Self {
@@ -72,8 +72,8 @@ mod tests {
     #[test]
     fn a_node_keeps_its_name_and_each_run_has_a_new_id() {
         let folder = crate::test_folder();
-        let first = Node::of(folder.path());
-        let beside = Node::of(folder.path());
+        let first = NodeRun::of(folder.path());
+        let beside = NodeRun::of(folder.path());
         assert_eq!(beside.earlier_runs(), None, "the first is still there");
         let earlier = first.earlier_runs().unwrap();
         let (name, _) = first.run.split_once('/').unwrap();
@@ -81,7 +81,7 @@ mod tests {
         assert!(!beside.run.starts_with(name));
         let before = first.run.clone();
         drop(first);
-        let again = Node::of(folder.path());
+        let again = NodeRun::of(folder.path());
         assert_eq!(again.earlier_runs(), Some(earlier));
         assert_ne!(again.run, before);
     }
@@ -90,7 +90,7 @@ mod tests {
     fn a_truncated_node_name_file_is_replaced() {
         let folder = crate::test_folder();
         std::fs::write(folder.path().join("node"), "req_01jdk7").unwrap();
-        let node = Node::of(folder.path());
+        let node = NodeRun::of(folder.path());
         let kept = std::fs::read_to_string(folder.path().join("node")).unwrap();
         assert_eq!(node.earlier_runs(), Some(format!("{kept}/%")));
         assert!(RequestId::parse(&kept).is_some());

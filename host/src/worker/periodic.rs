@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::priority::Priority;
+use crate::domain::priority::PriorityClass;
 use crate::service::envelopes::expiry;
 use crate::service::signing::provider_poll;
 use crate::service::vault::{integrity, orphans};
@@ -60,7 +60,7 @@ pub(super) async fn sweep(app: App, stop: CancellationToken) {
                 0
             }
         };
-        if let Err(error) = deliveries::tidy(&app.at(Priority::Batch), &stop).await {
+        if let Err(error) = deliveries::tidy(&app.at(PriorityClass::Batch), &stop).await {
             tracing::error!(%error, "webhook log could not be pruned");
         }
         if let Err(error) = orphans::sweep_when_due(&app, &app.vault).await {

@@ -8,7 +8,7 @@ use crate::bindings::holdfast::host::http::{
     self, BodyPart, HeaderValue, HttpError, Request, Response,
 };
 use crate::bindings::holdfast::host::{secrets, settings};
-use crate::wire::{self, Failure, Meaning};
+use crate::wire::{self, ErrorMeaning, WireFailure};
 
 holdfast_plugin_sdk::http_failures!();
 
@@ -16,31 +16,35 @@ holdfast_plugin_sdk::http_failures!();
 const VERSION: &str = "2026-03-30";
 
 /// Error of a request: one reported by Method, or any other.
-pub(crate) enum Refused {
+pub(crate) enum MethodRefusal {
     /// An error reported by Method: the session or the request failed.
-    Said(Failure),
+    Said(WireFailure),
     Provider(ProviderError),
 }
 
-impl From<ProviderError> for Refused {
+impl From<ProviderError> for MethodRefusal {
     fn from(error: ProviderError) -> Self {
         Self::Provider(error)
     }
 }
 
-pub(crate) fn get<T: DeserializeOwned>(path: &str) -> Result<T, Refused> {
+pub(crate) fn get<T: DeserializeOwned>(path: &str) -> Result<T, MethodRefusal> {
     call("GET", path, None)
 }
 
-pub(crate) fn post<T: DeserializeOwned>(path: &str, body: &Value) -> Result<T, Refused> {
+pub(crate) fn post<T: DeserializeOwned>(path: &str, body: &Value) -> Result<T, MethodRefusal> {
     call("POST", path, Some(body))
 }
 
-pub(crate) fn put<T: DeserializeOwned>(path: &str, body: &Value) -> Result<T, Refused> {
+pub(crate) fn put<T: DeserializeOwned>(path: &str, body: &Value) -> Result<T, MethodRefusal> {
     call("PUT", path, Some(body))
 }
 
-fn call<T: DeserializeOwned>(method: &str, path: &str, body: Option<&Value>) -> Result<T, Refused> {
+fn call<T: DeserializeOwned>(
+    method: &str,
+    path: &str,
+    body: Option<&Value>,
+) -> Result<T, MethodRefusal> {
     let missing = |what: &str| ProviderError::NotConfigured(what.into());
     let base = settings::get("base_url").ok_or_else(|| missing("setting base_url"))?;
     let key = secrets::open("secret_key").ok_or_else(|| missing("secret secret_key"))?;
@@ -71,15 +75,15 @@ fn call<T: DeserializeOwned>(method: &str, path: &str, body: Option<&Value>) -> 
     })
 }
 
-fn check(response: &Response) -> Result<(), Refused> {
+fn check(response: &Response) -> Result<(), MethodRefusal> {
     let provider = match response.status {
         200..=299 => return Ok(()),
         401 | 403 => ProviderError::NotConfigured(
             "the provider does not accept the secret secret_key".into(),
         ),
-        status @ 400..=499 => match Failure::of(&response.body) {
-            Some(failure) if status != 429 || failure.meaning() != Meaning::Other => {
-                return Err(Refused::Said(failure));
+        status @ 400..=499 => match WireFailure::of(&response.body) {
+            Some(failure) if status != 429 || failure.meaning() != ErrorMeaning::Other => {
+                return Err(MethodRefusal::Said(failure));
             }
             _ if status == 429 => ProviderError::RateLimited(retry_after(response)),
             _ => ProviderError::Rejected(format!("answered {status}")),

@@ -5,25 +5,25 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::api::{self, Refused};
+use crate::api::{self, MethodRefusal};
 use crate::bindings::exports::holdfast::kba::kba::{Guest, IdentityField, Progress, ProviderError};
 use crate::bindings::holdfast::host::settings;
 use crate::bindings::holdfast::kba::types::{Choice, Question, Step};
 use crate::identity;
-use crate::wire::{Entity, Meaning, Session};
+use crate::wire::{ErrorMeaning, WireEntity, WireSession};
 
 type Result<T> = std::result::Result<T, ProviderError>;
 
-struct Component;
+struct KbaMethodComponent;
 
-/// State passed to the next call: the person and the session.
+/// SessionState passed to the next call: the person and the session.
 #[derive(Serialize, Deserialize)]
-struct State {
+struct SessionState {
     entity: String,
     session: String,
 }
 
-impl State {
+impl SessionState {
     fn read(text: &str) -> Result<Self> {
         serde_json::from_str(text).map_err(|_| ProviderError::Rejected("no state of ours".into()))
     }
@@ -44,7 +44,7 @@ impl State {
     }
 }
 
-impl Guest for Component {
+impl Guest for KbaMethodComponent {
     fn required_identity() -> Vec<IdentityField> {
         let setting = settings::get("identity_fields");
         identity::declared(setting.as_deref())
@@ -58,7 +58,8 @@ impl Guest for Component {
     }
 
     fn start(identity: Vec<(String, String)>) -> Result<Progress> {
-        let entity: Entity = api::post("/entities", &identity::entity(&identity)).map_err(other)?;
+        let entity: WireEntity =
+            api::post("/entities", &identity::entity(&identity)).map_err(other)?;
         let verification = &entity.verification;
         let methods = &verification.identity.methods;
         let asks = |method: &String| method == "kba";
@@ -72,41 +73,41 @@ impl Guest for Component {
     }
 
     fn submit_code(state: String, code: String) -> Result<Progress> {
-        let state = State::read(&state)?;
+        let state = SessionState::read(&state)?;
         let body = json!({ "type": "phone", "method": "sms", "sms": { "sms_code": code } });
-        let wrong = match api::put::<Session>(&state.path(), &body) {
+        let wrong = match api::put::<WireSession>(&state.path(), &body) {
             Ok(session) => match (session.status.as_str(), session.error) {
                 ("verified", _) => return questions(state.entity),
                 (_, Some(failure)) => failure.meaning(),
-                _ => Meaning::WrongCode,
+                _ => ErrorMeaning::WrongCode,
             },
-            Err(Refused::Said(failure)) if failure.meaning() == Meaning::Other => {
+            Err(MethodRefusal::Said(failure)) if failure.meaning() == ErrorMeaning::Other => {
                 return Err(ProviderError::Rejected(failure.name()));
             }
-            Err(Refused::Said(failure)) => failure.meaning(),
-            Err(Refused::Provider(error)) => return Err(error),
+            Err(MethodRefusal::Said(failure)) => failure.meaning(),
+            Err(MethodRefusal::Provider(error)) => return Err(error),
         };
         match wrong {
-            Meaning::DoneBefore => questions(state.entity),
-            Meaning::Expired => Ok(state.progress(Step::Expired)),
-            Meaning::TooMany => Err(ProviderError::RateLimited(None)),
+            ErrorMeaning::DoneBefore => questions(state.entity),
+            ErrorMeaning::Expired => Ok(state.progress(Step::Expired)),
+            ErrorMeaning::TooMany => Err(ProviderError::RateLimited(None)),
             // A code can be tried only once, so the next try is a new session with a new code.
             _ => send_code(state.entity, Step::CodeWrong),
         }
     }
 
     fn submit_answers(state: String, answers: Vec<(String, String)>) -> Result<Progress> {
-        let state = State::read(&state)?;
+        let state = SessionState::read(&state)?;
         let answers: Vec<_> = answers
             .into_iter()
             .map(|(question, answer)| json!({ "question_id": question, "answer_id": answer }))
             .collect();
         let body = json!({ "type": "identity", "method": "kba", "kba": { "answers": answers } });
-        match api::put::<Session>(&state.path(), &body) {
+        match api::put::<WireSession>(&state.path(), &body) {
             Ok(session) => Ok(state.progress(ending(session))),
             // The response to an earlier attempt was lost: read its result.
-            Err(Refused::Said(failure)) if failure.meaning() == Meaning::DoneBefore => {
-                let session: Session = api::get(&state.path()).map_err(other)?;
+            Err(MethodRefusal::Said(failure)) if failure.meaning() == ErrorMeaning::DoneBefore => {
+                let session: WireSession = api::get(&state.path()).map_err(other)?;
                 Ok(state.progress(ending(session)))
             }
             Err(refused) => refused_identity(state.entity, state.session, refused),
@@ -115,12 +116,12 @@ impl Guest for Component {
 }
 
 /// Returns the step that a finished session of questions leads to.
-fn ending(session: Session) -> Step {
+fn ending(session: WireSession) -> Step {
     // Both members have to confirm it.
     let passed = session.status == "verified" && session.kba.authenticated == Some(true);
     match session.error.map(|failure| failure.meaning()) {
         None if passed => Step::Passed,
-        Some(Meaning::Expired) => Step::Expired,
+        Some(ErrorMeaning::Expired) => Step::Expired,
         _ => Step::Failed,
     }
 }
@@ -129,13 +130,13 @@ fn ending(session: Session) -> Step {
 fn send_code(entity: String, step: Step) -> Result<Progress> {
     let path = format!("/entities/{entity}/verification_sessions");
     let body = json!({ "type": "phone", "method": "sms", "sms": {} });
-    match api::post::<Session>(&path, &body) {
-        Ok(session) => Ok(State {
+    match api::post::<WireSession>(&path, &body) {
+        Ok(session) => Ok(SessionState {
             entity,
             session: session.id,
         }
         .progress(step)),
-        Err(Refused::Said(failure)) if failure.meaning() == Meaning::DoneBefore => {
+        Err(MethodRefusal::Said(failure)) if failure.meaning() == ErrorMeaning::DoneBefore => {
             questions(entity)
         }
         Err(refused) => Err(other(refused)),
@@ -146,12 +147,12 @@ fn send_code(entity: String, step: Step) -> Result<Progress> {
 fn questions(entity: String) -> Result<Progress> {
     let path = format!("/entities/{entity}/verification_sessions");
     let body = json!({ "type": "identity", "method": "kba", "kba": {} });
-    let session: Session = match api::post(&path, &body) {
+    let session: WireSession = match api::post(&path, &body) {
         Ok(session) => session,
         Err(refused) => return refused_identity(entity, String::new(), refused),
     };
     if let Some(failure) = session.error {
-        return refused_identity(entity, session.id, Refused::Said(failure));
+        return refused_identity(entity, session.id, MethodRefusal::Said(failure));
     }
     if session.kba.questions.is_empty() {
         return Ok(ended(entity, session.id, Step::Unavailable));
@@ -173,7 +174,7 @@ fn questions(entity: String) -> Result<Progress> {
                 .collect(),
         })
         .collect();
-    let state = State {
+    let state = SessionState {
         entity,
         session: session.id,
     };
@@ -181,15 +182,15 @@ fn questions(entity: String) -> Result<Progress> {
 }
 
 /// Maps an error about questions or answers to a step.
-fn refused_identity(entity: String, session: String, refused: Refused) -> Result<Progress> {
+fn refused_identity(entity: String, session: String, refused: MethodRefusal) -> Result<Progress> {
     let step = match &refused {
-        Refused::Said(failure) => match failure.meaning() {
-            Meaning::NoHistory => Step::Unavailable,
-            Meaning::WrongAnswer => Step::Failed,
-            Meaning::Expired => Step::Expired,
+        MethodRefusal::Said(failure) => match failure.meaning() {
+            ErrorMeaning::NoHistory => Step::Unavailable,
+            ErrorMeaning::WrongAnswer => Step::Failed,
+            ErrorMeaning::Expired => Step::Expired,
             _ => return Err(other(refused)),
         },
-        Refused::Provider(_) => return Err(other(refused)),
+        MethodRefusal::Provider(_) => return Err(other(refused)),
     };
     Ok(ended(entity, session, step))
 }
@@ -201,17 +202,17 @@ fn ended(entity: String, session: String, step: Step) -> Progress {
         true => entity.clone(),
         false => session,
     };
-    State { entity, session }.progress(step)
+    SessionState { entity, session }.progress(step)
 }
 
-fn other(refused: Refused) -> ProviderError {
+fn other(refused: MethodRefusal) -> ProviderError {
     match refused {
-        Refused::Said(failure) => match failure.meaning() {
-            Meaning::TooMany => ProviderError::RateLimited(None),
+        MethodRefusal::Said(failure) => match failure.meaning() {
+            ErrorMeaning::TooMany => ProviderError::RateLimited(None),
             _ => ProviderError::Rejected(failure.name()),
         },
-        Refused::Provider(error) => error,
+        MethodRefusal::Provider(error) => error,
     }
 }
 
-crate::bindings::export!(Component with_types_in crate::bindings);
+crate::bindings::export!(KbaMethodComponent with_types_in crate::bindings);

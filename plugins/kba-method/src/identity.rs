@@ -4,14 +4,14 @@ use serde_json::{Map, Value, json};
 
 /// One identity field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Field {
+pub(crate) struct IdentityFieldSpec {
     pub name: &'static str,
     pub label: &'static str,
     pub required: bool,
 }
 
-const fn field(name: &'static str, label: &'static str, required: bool) -> Field {
-    Field {
+const fn field(name: &'static str, label: &'static str, required: bool) -> IdentityFieldSpec {
+    IdentityFieldSpec {
         name,
         label,
         required,
@@ -19,7 +19,7 @@ const fn field(name: &'static str, label: &'static str, required: bool) -> Field
 }
 
 /// All fields that Method can use to find the history of a person.
-const FIELDS: [Field; 10] = [
+const FIELDS: [IdentityFieldSpec; 10] = [
     field("first_name", "First name", true),
     field("last_name", "Last name", true),
     field("phone", "Mobile phone", true),
@@ -33,7 +33,7 @@ const FIELDS: [Field; 10] = [
 ];
 
 /// Returns the fields in the setting `identity_fields`, or all fields without that setting.
-pub(crate) fn declared(setting: Option<&str>) -> Vec<Field> {
+pub(crate) fn declared(setting: Option<&str>) -> Vec<IdentityFieldSpec> {
     let Some(setting) = setting else {
         return FIELDS.to_vec();
     };

@@ -21,24 +21,24 @@ fn unwrapped(answer: Value) -> Value {
 
 /// A person.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Entity {
+pub(crate) struct WireEntity {
     pub id: String,
     #[serde(default)]
-    pub verification: Verification,
+    pub verification: WireVerification,
 }
 
 /// Verification status of a person.
 #[derive(Debug, Default, Deserialize)]
-pub(crate) struct Verification {
+pub(crate) struct WireVerification {
     #[serde(default)]
-    pub identity: Standing,
+    pub identity: VerificationStatus,
     #[serde(default)]
-    pub phone: Standing,
+    pub phone: VerificationStatus,
 }
 
 /// Verification status of identity or phone.
 #[derive(Debug, Default, Deserialize)]
-pub(crate) struct Standing {
+pub(crate) struct VerificationStatus {
     #[serde(default)]
     pub verified: bool,
     /// Methods that can verify it.
@@ -48,42 +48,42 @@ pub(crate) struct Standing {
 
 /// A verification session.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Session {
+pub(crate) struct WireSession {
     pub id: String,
     pub status: String,
     #[serde(default)]
-    pub kba: Kba,
+    pub kba: WireKba,
     #[serde(default)]
-    pub error: Option<Failure>,
+    pub error: Option<WireFailure>,
 }
 
 /// The questions of a session.
 #[derive(Debug, Default, Deserialize)]
-pub(crate) struct Kba {
+pub(crate) struct WireKba {
     #[serde(default)]
-    pub questions: Vec<Question>,
+    pub questions: Vec<WireQuestion>,
     #[serde(default)]
     pub authenticated: Option<bool>,
 }
 
 /// One question.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Question {
+pub(crate) struct WireQuestion {
     pub id: String,
     pub text: String,
-    pub answers: Vec<Answer>,
+    pub answers: Vec<WireAnswer>,
 }
 
 /// A possible answer.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Answer {
+pub(crate) struct WireAnswer {
     pub id: String,
     pub text: String,
 }
 
 /// An error, as a response or within a session.
 #[derive(Debug, Default, Deserialize)]
-pub(crate) struct Failure {
+pub(crate) struct WireFailure {
     #[serde(default)]
     pub code: Option<i64>,
     #[serde(default)]
@@ -94,7 +94,7 @@ pub(crate) struct Failure {
 
 /// Meaning of an error for the plugin.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Meaning {
+pub(crate) enum ErrorMeaning {
     /// The session timed out: a new one is needed.
     Expired,
     /// A wrong answer, or a missing one.
@@ -109,31 +109,33 @@ pub(crate) enum Meaning {
     Other,
 }
 
-impl Failure {
+impl WireFailure {
     /// Returns the error in a response, if it has one.
     pub fn of(body: &[u8]) -> Option<Self> {
         #[derive(Deserialize)]
-        struct Wrapped {
-            error: Failure,
+        struct WireEnvelope {
+            error: WireFailure,
         }
-        read::<Wrapped>(body).map(|wrapped| wrapped.error)
+        read::<WireEnvelope>(body).map(|wrapped| wrapped.error)
     }
 
-    pub fn meaning(&self) -> Meaning {
+    pub fn meaning(&self) -> ErrorMeaning {
         match (self.sub_type.as_deref(), self.code) {
-            (Some("VERIFICATION_SESSION_EXPIRED"), _) | (None, Some(19001)) => Meaning::Expired,
+            (Some("VERIFICATION_SESSION_EXPIRED"), _) | (None, Some(19001)) => {
+                ErrorMeaning::Expired
+            }
             (Some("VERIFICATION_SESSION_FAILED_INCORRECT_SMS_CODE"), _) | (None, Some(19002)) => {
-                Meaning::WrongCode
+                ErrorMeaning::WrongCode
             }
             (Some("VERIFICATION_SESSION_FAILED_INVALID_ANSWER"), _) | (None, Some(19004)) => {
-                Meaning::WrongAnswer
+                ErrorMeaning::WrongAnswer
             }
             (Some("MISSING_IDENTITY_MATCH" | "UNAUTHORIZED_VERIFICATION_METHOD"), _) => {
-                Meaning::NoHistory
+                ErrorMeaning::NoHistory
             }
-            (Some("ENTITY_PHONE_VERIFICATION_MAX_ATTEMPTS"), _) => Meaning::TooMany,
-            (Some("EXISTING_VERIFIED_SESSION"), _) => Meaning::DoneBefore,
-            _ => Meaning::Other,
+            (Some("ENTITY_PHONE_VERIFICATION_MAX_ATTEMPTS"), _) => ErrorMeaning::TooMany,
+            (Some("EXISTING_VERIFIED_SESSION"), _) => ErrorMeaning::DoneBefore,
+            _ => ErrorMeaning::Other,
         }
     }
 
@@ -149,8 +151,8 @@ impl Failure {
 mod tests {
     use super::*;
 
-    fn meaning(body: &str) -> Meaning {
-        Failure::of(body.as_bytes()).unwrap().meaning()
+    fn meaning(body: &str) -> ErrorMeaning {
+        WireFailure::of(body.as_bytes()).unwrap().meaning()
     }
 
     #[test]
@@ -160,7 +162,7 @@ mod tests {
             "authenticated":null},"error":null}"#;
         let wrapped = format!(r#"{{"success":true,"data":{session},"message":null}}"#);
         for body in [session, &wrapped] {
-            let session: Session = read(body.as_bytes()).unwrap();
+            let session: WireSession = read(body.as_bytes()).unwrap();
             assert_eq!(
                 (session.id.as_str(), session.status.as_str()),
                 ("evf_1", "in_progress")
@@ -169,9 +171,9 @@ mod tests {
             assert_eq!(session.kba.authenticated, None);
         }
         for wrong in ["", "[]", "{}", r#"{"success":true}"#] {
-            assert!(read::<Session>(wrong.as_bytes()).is_none(), "{wrong}");
+            assert!(read::<WireSession>(wrong.as_bytes()).is_none(), "{wrong}");
         }
-        let entity: Entity = read(
+        let entity: WireEntity = read(
             br#"{"id":"ent_1","verification":{"phone":{"verified":false,"methods":["sms"]}}}"#,
         )
         .unwrap();
@@ -182,21 +184,24 @@ mod tests {
     #[test]
     fn every_documented_vendor_error_is_mapped() {
         for (name, expected) in [
-            ("VERIFICATION_SESSION_EXPIRED", Meaning::Expired),
+            ("VERIFICATION_SESSION_EXPIRED", ErrorMeaning::Expired),
             (
                 "VERIFICATION_SESSION_FAILED_INCORRECT_SMS_CODE",
-                Meaning::WrongCode,
+                ErrorMeaning::WrongCode,
             ),
             (
                 "VERIFICATION_SESSION_FAILED_INVALID_ANSWER",
-                Meaning::WrongAnswer,
+                ErrorMeaning::WrongAnswer,
             ),
-            ("MISSING_IDENTITY_MATCH", Meaning::NoHistory),
-            ("UNAUTHORIZED_VERIFICATION_METHOD", Meaning::NoHistory),
-            ("ENTITY_PHONE_VERIFICATION_MAX_ATTEMPTS", Meaning::TooMany),
-            ("EXISTING_VERIFIED_SESSION", Meaning::DoneBefore),
-            ("MISSING_PHONE_VERIFICATION", Meaning::Other),
-            ("SOMETHING_NEW", Meaning::Other),
+            ("MISSING_IDENTITY_MATCH", ErrorMeaning::NoHistory),
+            ("UNAUTHORIZED_VERIFICATION_METHOD", ErrorMeaning::NoHistory),
+            (
+                "ENTITY_PHONE_VERIFICATION_MAX_ATTEMPTS",
+                ErrorMeaning::TooMany,
+            ),
+            ("EXISTING_VERIFIED_SESSION", ErrorMeaning::DoneBefore),
+            ("MISSING_PHONE_VERIFICATION", ErrorMeaning::Other),
+            ("SOMETHING_NEW", ErrorMeaning::Other),
         ] {
             let error = format!(r#"{{"error":{{"type":"T","sub_type":"{name}"}}}}"#);
             assert_eq!(meaning(&error), expected, "{name}");
@@ -204,16 +209,16 @@ mod tests {
             assert_eq!(meaning(&wrapped), expected, "{name}");
         }
         for (code, expected) in [
-            (19001, Meaning::Expired),
-            (19002, Meaning::WrongCode),
-            (19004, Meaning::WrongAnswer),
-            (1, Meaning::Other),
+            (19001, ErrorMeaning::Expired),
+            (19002, ErrorMeaning::WrongCode),
+            (19004, ErrorMeaning::WrongAnswer),
+            (1, ErrorMeaning::Other),
         ] {
             assert_eq!(
                 meaning(&format!(r#"{{"error":{{"code":{code}}}}}"#)),
                 expected
             );
         }
-        assert!(Failure::of(b"Bad gateway").is_none());
+        assert!(WireFailure::of(b"Bad gateway").is_none());
     }
 }

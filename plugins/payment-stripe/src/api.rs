@@ -81,20 +81,20 @@ fn call<T: DeserializeOwned>(
 }
 
 #[derive(Default, Deserialize)]
-struct Refusal {
+struct StripeRefusal {
     #[serde(default)]
-    error: Details,
+    error: RefusalDetails,
 }
 
 #[derive(Default, Deserialize)]
-struct Details {
+struct RefusalDetails {
     #[serde(rename = "type")]
     kind: Option<String>,
     code: Option<String>,
     param: Option<String>,
 }
 
-impl Refusal {
+impl StripeRefusal {
     /// Returns type, code and parameter. The message is for the developer of the account and may
     /// quote the request.
     fn reason(&self, status: u16) -> String {
@@ -108,7 +108,7 @@ impl Refusal {
 }
 
 fn check(response: &Response) -> Result<()> {
-    let refusal = || serde_json::from_slice::<Refusal>(&response.body).unwrap_or_default();
+    let refusal = || serde_json::from_slice::<StripeRefusal>(&response.body).unwrap_or_default();
     match response.status {
         200..=299 => Ok(()),
         401 | 403 => Err(ProviderError::NotConfigured(

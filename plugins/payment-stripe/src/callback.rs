@@ -14,7 +14,7 @@ const TOLERANCE_SECONDS: u64 = 300;
 
 /// A parsed signature header.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Signature<'a> {
+pub(crate) struct CallbackSignature<'a> {
     /// Unix seconds, as text: part of the signed message.
     pub time: &'a str,
     /// Digests in hexadecimal, one for each valid secret.
@@ -22,7 +22,7 @@ pub(crate) struct Signature<'a> {
 }
 
 /// Parses the header. Returns `None` without a time or without a digest of a known scheme.
-pub(crate) fn parse_signature(header: &str) -> Option<Signature<'_>> {
+pub(crate) fn parse_signature(header: &str) -> Option<CallbackSignature<'_>> {
     let mut time = None;
     let mut digests = Vec::new();
     for part in header.split(',') {
@@ -34,11 +34,11 @@ pub(crate) fn parse_signature(header: &str) -> Option<Signature<'_>> {
     }
     let time = time?;
     let digits = !time.is_empty() && time.bytes().all(|byte| byte.is_ascii_digit());
-    (digits && !digests.is_empty()).then_some(Signature { time, digests })
+    (digits && !digests.is_empty()).then_some(CallbackSignature { time, digests })
 }
 
 /// Returns whether the signature's time is close enough to `now` (Unix seconds).
-pub(crate) fn is_fresh(signature: &Signature<'_>, now: u64) -> bool {
+pub(crate) fn is_fresh(signature: &CallbackSignature<'_>, now: u64) -> bool {
     signature
         .time
         .parse::<u64>()
@@ -46,12 +46,12 @@ pub(crate) fn is_fresh(signature: &Signature<'_>, now: u64) -> bool {
 }
 
 /// Returns the signed message: `<t>.` and the body.
-pub(crate) fn signed_message(signature: &Signature<'_>, body: &[u8]) -> Vec<u8> {
+pub(crate) fn signed_message(signature: &CallbackSignature<'_>, body: &[u8]) -> Vec<u8> {
     [signature.time.as_bytes(), b".", body].concat()
 }
 
 /// Returns whether any digest of the header equals this one. Each is compared in constant time.
-pub(crate) fn matches(signature: &Signature<'_>, digest: &[u8]) -> bool {
+pub(crate) fn matches(signature: &CallbackSignature<'_>, digest: &[u8]) -> bool {
     let expected: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     let same = |given: &&&str| {
         let given = given.to_ascii_lowercase();
@@ -68,7 +68,7 @@ pub(crate) fn matches(signature: &Signature<'_>, digest: &[u8]) -> bool {
 }
 
 #[derive(Deserialize)]
-struct Event {
+struct StripeEvent {
     #[serde(rename = "type")]
     event_type: String,
     data: EventData,
@@ -81,7 +81,7 @@ struct EventData {
 
 /// Subject of a verified webhook.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Subject {
+pub(crate) enum EventSubject {
     /// This intent changed.
     Intent(String),
     /// A refund, or a dispute by the payer: intent, total in minor units, and Stripe's term.
@@ -90,18 +90,18 @@ pub(crate) enum Subject {
 }
 
 /// Parses a webhook. Returns `None` if the body is not as documented by Stripe.
-pub(crate) fn read(body: &[u8]) -> Option<Subject> {
-    let event: Event = serde_json::from_slice(body).ok()?;
+pub(crate) fn read(body: &[u8]) -> Option<EventSubject> {
+    let event: StripeEvent = serde_json::from_slice(body).ok()?;
     let object = &event.data.object;
     let text = |name: &str| object.get(name).and_then(Value::as_str).map(str::to_owned);
     let amount = |name: &str| object.get(name).and_then(Value::as_u64);
     let kind = event.event_type.as_str();
     if kind.starts_with("payment_intent.") {
-        return Some(Subject::Intent(text("id")?));
+        return Some(EventSubject::Intent(text("id")?));
     }
     // A charge without an intent was not made by this plugin.
     let Some(intent) = text("payment_intent") else {
-        return Some(Subject::Ignored);
+        return Some(EventSubject::Ignored);
     };
     let (amount, word) = match kind {
         // Total of the refunds of the charge so far.
@@ -110,10 +110,10 @@ pub(crate) fn read(body: &[u8]) -> Option<Subject> {
         // `status` names the winner of the dispute.
         "charge.dispute.closed" => (amount("amount")?, format!("{kind} {}", text("status")?)),
         // Movements during a dispute are covered by its closing event.
-        _ => return Some(Subject::Ignored),
+        _ => return Some(EventSubject::Ignored),
     };
     let currency = text("currency").unwrap_or_default().to_ascii_uppercase();
-    Some(Subject::Reversal(
+    Some(EventSubject::Reversal(
         intent,
         from_stripe(&currency, amount),
         word,
@@ -173,13 +173,13 @@ mod tests {
         let subject = |text: &str| read(text.as_bytes());
         assert_eq!(
             subject(r#"{"type":"payment_intent.succeeded","data":{"object":{"id":"pi_1"}}}"#),
-            Some(Subject::Intent("pi_1".into()))
+            Some(EventSubject::Intent("pi_1".into()))
         );
         let refund = r#"{"type":"charge.refunded","data":{"object":
             {"id":"ch_1","payment_intent":"pi_1","amount":900,"amount_refunded":400}}}"#;
         assert_eq!(
             subject(refund),
-            Some(Subject::Reversal(
+            Some(EventSubject::Reversal(
                 "pi_1".into(),
                 400,
                 "charge.refunded".into()
@@ -189,7 +189,7 @@ mod tests {
             {"id":"dp_1","payment_intent":"pi_1","amount":900}}}"#;
         assert_eq!(
             subject(dispute),
-            Some(Subject::Reversal(
+            Some(EventSubject::Reversal(
                 "pi_1".into(),
                 900,
                 "charge.dispute.created".into()
@@ -199,7 +199,7 @@ mod tests {
             {"id":"dp_1","payment_intent":"pi_1","amount":900,"status":"won"}}}"#;
         assert_eq!(
             subject(closed),
-            Some(Subject::Reversal(
+            Some(EventSubject::Reversal(
                 "pi_1".into(),
                 900,
                 "charge.dispute.closed won".into()
@@ -210,7 +210,7 @@ mod tests {
             r#"{"type":"customer.created","data":{"object":{"id":"cus_1"}}}"#,
             r#"{"type":"charge.refunded","data":{"object":{"id":"ch_1","payment_intent":null,"amount_refunded":1}}}"#,
         ] {
-            assert_eq!(subject(ignored), Some(Subject::Ignored));
+            assert_eq!(subject(ignored), Some(EventSubject::Ignored));
         }
         for malformed in [
             "[]",

@@ -8,15 +8,15 @@ use crate::bindings::exports::holdfast::payment::payment::{
 };
 use crate::bindings::holdfast::host::{clock, secrets, settings};
 use crate::bindings::holdfast::payment::types::PaymentStatus;
-use crate::callback::{self, Subject};
-use crate::intent::{Answer, Wanted, from_stripe, parameters, to_stripe};
+use crate::callback::{self, EventSubject};
+use crate::intent::{IntentAnswer, WantedIntent, from_stripe, parameters, to_stripe};
 
-struct Component;
+struct StripeComponent;
 
-impl Guest for Component {
+impl Guest for StripeComponent {
     fn create_intent(request: IntentRequest) -> Result<Intent> {
         let amount = |amount| to_stripe(&request.currency, amount).ok_or_else(|| unfit(&request));
-        let wanted = Wanted {
+        let wanted = WantedIntent {
             payment_id: &request.payment_id,
             envelope_id: &request.envelope_id,
             amount: amount(request.amount)?,
@@ -59,11 +59,11 @@ impl Guest for Component {
             return Err(unverified("the signature does not match"));
         }
         match callback::read(&callback.body) {
-            Some(Subject::Intent(id)) => Ok(CallbackSubject::Intent(id)),
-            Some(Subject::Reversal(intent, amount, word)) => {
+            Some(EventSubject::Intent(id)) => Ok(CallbackSubject::Intent(id)),
+            Some(EventSubject::Reversal(intent, amount, word)) => {
                 Ok(CallbackSubject::Reversal((intent, amount, word)))
             }
-            Some(Subject::Ignored) => Ok(CallbackSubject::Ignored),
+            Some(EventSubject::Ignored) => Ok(CallbackSubject::Ignored),
             None => Err(CallbackError::Malformed("not a Stripe webhook".into())),
         }
     }
@@ -76,7 +76,7 @@ fn unfit(request: &IntentRequest) -> ProviderError {
 /// Stripe's JavaScript library.
 const SCRIPT: &str = "https://js.stripe.com/v3/";
 
-fn ours(answer: Answer) -> Result<Intent> {
+fn ours(answer: IntentAnswer) -> Result<Intent> {
     let publishable_key = api::setting("publishable_key")?;
     let page = settings::get("payment_page")
         .map(|base| format!("{}/{}", base.trim_end_matches('/'), answer.id));
@@ -100,4 +100,4 @@ fn ours(answer: Answer) -> Result<Intent> {
     })
 }
 
-crate::bindings::export!(Component with_types_in crate::bindings);
+crate::bindings::export!(StripeComponent with_types_in crate::bindings);

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 /// A payment requested by the host.
-pub(crate) struct Wanted<'a> {
+pub(crate) struct WantedIntent<'a> {
     pub payment_id: &'a str,
     pub envelope_id: &'a str,
     /// Minor units of the currency.
@@ -17,7 +17,7 @@ pub(crate) struct Wanted<'a> {
 
 /// Returns the parameters of `POST /v1/payment_intents`. A connected account makes it a destination
 /// charge: that account receives the money, less the platform's fee.
-pub(crate) fn parameters(wanted: &Wanted<'_>) -> Vec<(&'static str, String)> {
+pub(crate) fn parameters(wanted: &WantedIntent<'_>) -> Vec<(&'static str, String)> {
     let mut pairs = vec![
         ("amount", wanted.amount.to_string()),
         ("currency", wanted.currency.to_ascii_lowercase()),
@@ -39,7 +39,7 @@ pub(crate) fn parameters(wanted: &Wanted<'_>) -> Vec<(&'static str, String)> {
 
 /// A payment intent as returned by Stripe.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Answer {
+pub(crate) struct IntentAnswer {
     pub id: String,
     /// For the payer's browser.
     pub client_secret: String,
@@ -83,7 +83,7 @@ pub(crate) fn from_stripe(currency: &str, amount: u64) -> u64 {
 mod tests {
     use super::*;
 
-    const WANTED: Wanted<'_> = Wanted {
+    const WANTED: WantedIntent<'_> = WantedIntent {
         payment_id: "pay_1",
         envelope_id: "env_1",
         amount: 4900,
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn no_fee_is_set_without_a_connected_account() {
-        let pairs = parameters(&Wanted {
+        let pairs = parameters(&WantedIntent {
             connected_account: None,
             ..WANTED
         });
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn a_payment_intent_response_is_parsed() {
         let text = r#"{"id":"pi_1","client_secret":"pi_1_secret_x","status":"succeeded","amount":1,"currency":"usd"}"#;
-        let answer: Answer = serde_json::from_str(text).unwrap();
+        let answer: IntentAnswer = serde_json::from_str(text).unwrap();
         assert_eq!(
             (answer.id, answer.client_secret, answer.status),
             ("pi_1".into(), "pi_1_secret_x".into(), "succeeded".into())

@@ -15,18 +15,18 @@ unsafe extern "C" {
     static __heap_base: u8;
 }
 
-struct Bump {
+struct BumpAllocator {
     /// The first free byte; 0 before the first allocation.
     next: Cell<usize>,
 }
 
 // SAFETY: wasm32-unknown-unknown without the threads proposal has one thread.
-unsafe impl Sync for Bump {}
+unsafe impl Sync for BumpAllocator {}
 
 #[global_allocator]
-static ALLOCATOR: Bump = Bump { next: Cell::new(0) };
+static ALLOCATOR: BumpAllocator = BumpAllocator { next: Cell::new(0) };
 
-impl Bump {
+impl BumpAllocator {
     fn next(&self) -> usize {
         match self.next.get() {
             0 => &raw const __heap_base as usize,
@@ -51,7 +51,7 @@ impl Bump {
 // SAFETY: every block lies between `__heap_base` and the end of the memory,
 // aligned as asked, and no two live blocks overlap because `next` only moves
 // back over the last one.
-unsafe impl GlobalAlloc for Bump {
+unsafe impl GlobalAlloc for BumpAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let start = self.next().next_multiple_of(layout.align());
         match start.checked_add(layout.size()) {

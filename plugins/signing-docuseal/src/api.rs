@@ -7,7 +7,7 @@ use crate::bindings::holdfast::host::http::{
     self, BodyPart, HeaderValue, HttpError, Request, Response,
 };
 use crate::bindings::holdfast::host::{blobs::Blob, secrets, settings};
-use crate::wire::Refusal;
+use crate::wire::WireRefusal;
 
 holdfast_plugin_sdk::http_failures!();
 
@@ -95,7 +95,7 @@ pub(crate) fn json(value: &impl serde::Serialize) -> Vec<BodyPart<'static>> {
 /// Maps an error status. DocuSeal answers 403 for an id of another account, which to this plugin
 /// means "not found".
 fn check(response: &Response) -> Result<()> {
-    let refusal = || serde_json::from_slice::<Refusal>(&response.body).unwrap_or_default();
+    let refusal = || serde_json::from_slice::<WireRefusal>(&response.body).unwrap_or_default();
     match response.status {
         200..=299 => Ok(()),
         401 => Err(ProviderError::NotConfigured(

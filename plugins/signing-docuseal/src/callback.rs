@@ -6,29 +6,29 @@
 
 use serde_json::Value;
 
-use crate::wire::Hook;
+use crate::wire::WireHook;
 
 /// Tolerance for the time of a signature, in seconds.
 const TOLERANCE_SECONDS: u64 = 300;
 
 /// A parsed signature header.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Signature<'a> {
+pub(crate) struct HookSignature<'a> {
     /// Unix seconds, as text: part of the signed message.
     pub time: &'a str,
     pub hex: &'a str,
 }
 
 /// Parses the header. Returns `None` if it does not have the documented shape.
-pub(crate) fn parse_signature(header: &str) -> Option<Signature<'_>> {
+pub(crate) fn parse_signature(header: &str) -> Option<HookSignature<'_>> {
     let (time, hex) = header.trim().split_once('.')?;
     let digits = !time.is_empty() && time.bytes().all(|byte| byte.is_ascii_digit());
     let hexadecimal = hex.len() == 64 && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
-    (digits && hexadecimal).then_some(Signature { time, hex })
+    (digits && hexadecimal).then_some(HookSignature { time, hex })
 }
 
 /// Returns whether the signature's time is close enough to `now` (Unix seconds).
-pub(crate) fn is_fresh(signature: &Signature<'_>, now: u64) -> bool {
+pub(crate) fn is_fresh(signature: &HookSignature<'_>, now: u64) -> bool {
     signature
         .time
         .parse::<u64>()
@@ -36,12 +36,12 @@ pub(crate) fn is_fresh(signature: &Signature<'_>, now: u64) -> bool {
 }
 
 /// Returns the signed message: `<unix>.` and the body.
-pub(crate) fn signed_message(signature: &Signature<'_>, body: &[u8]) -> Vec<u8> {
+pub(crate) fn signed_message(signature: &HookSignature<'_>, body: &[u8]) -> Vec<u8> {
     [signature.time.as_bytes(), b".", body].concat()
 }
 
 /// Compares the digest with the header in constant time.
-pub(crate) fn matches(signature: &Signature<'_>, digest: &[u8]) -> bool {
+pub(crate) fn matches(signature: &HookSignature<'_>, digest: &[u8]) -> bool {
     let expected: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     let given = signature.hex.to_ascii_lowercase();
     let difference = expected
@@ -55,7 +55,7 @@ pub(crate) fn matches(signature: &Signature<'_>, digest: &[u8]) -> bool {
 
 /// Subject of a verified webhook.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Subject {
+pub(crate) enum HookSubject {
     Submission(String),
     /// Submitter and submission.
     Submitter(String, String),
@@ -63,8 +63,8 @@ pub(crate) enum Subject {
 }
 
 /// Parses a webhook. Returns `None` if the body is not as documented by DocuSeal.
-pub(crate) fn read(body: &[u8]) -> Option<Subject> {
-    let hook: Hook = serde_json::from_slice(body).ok()?;
+pub(crate) fn read(body: &[u8]) -> Option<HookSubject> {
+    let hook: WireHook = serde_json::from_slice(body).ok()?;
     let id = |key: &str| {
         hook.data
             .get(key)
@@ -76,12 +76,12 @@ pub(crate) fn read(body: &[u8]) -> Option<Subject> {
             let submission = hook.data.get("submission")?.get("id")?.as_i64()?;
             Some(submission.to_string())
         })?;
-        return Some(Subject::Submitter(id("id")?, submission));
+        return Some(HookSubject::Submitter(id("id")?, submission));
     }
     if hook.event_type.starts_with("submission.") {
-        return Some(Subject::Submission(id("id")?));
+        return Some(HookSubject::Submission(id("id")?));
     }
-    Some(Subject::Ignored)
+    Some(HookSubject::Ignored)
 }
 
 #[cfg(test)]
@@ -134,19 +134,19 @@ mod tests {
         let subject = |text: &str| read(text.as_bytes());
         assert_eq!(
             subject(r#"{"event_type":"form.completed","data":{"id":7,"submission_id":3}}"#),
-            Some(Subject::Submitter("7".into(), "3".into()))
+            Some(HookSubject::Submitter("7".into(), "3".into()))
         );
         assert_eq!(
             subject(r#"{"event_type":"form.viewed","data":{"id":7,"submission":{"id":3}}}"#),
-            Some(Subject::Submitter("7".into(), "3".into()))
+            Some(HookSubject::Submitter("7".into(), "3".into()))
         );
         assert_eq!(
             subject(r#"{"event_type":"submission.archived","data":{"id":3,"archived_at":"x"}}"#),
-            Some(Subject::Submission("3".into()))
+            Some(HookSubject::Submission("3".into()))
         );
         assert_eq!(
             subject(r#"{"event_type":"template.updated","data":{"id":3}}"#),
-            Some(Subject::Ignored)
+            Some(HookSubject::Ignored)
         );
         assert_eq!(
             subject(r#"{"event_type":"form.completed","data":{}}"#),

@@ -8,12 +8,12 @@ use crate::bindings::exports::holdfast::signing::signing::{
 };
 use crate::bindings::holdfast::host::blobs;
 use crate::bindings::holdfast::host::{clock, secrets};
-use crate::callback::{self, Subject};
+use crate::callback::{self, HookSubject};
 use crate::{submissions, templates};
 
-struct Component;
+struct DocusealComponent;
 
-impl Guest for Component {
+impl Guest for DocusealComponent {
     fn create_template(
         name: String,
         external_id: String,
@@ -74,14 +74,14 @@ impl Guest for Component {
             return Err(unverified("the signature does not match"));
         }
         match callback::read(&callback.body) {
-            Some(Subject::Submission(id)) => Ok(CallbackSubject::Submission(id)),
-            Some(Subject::Submitter(id, submission)) => {
+            Some(HookSubject::Submission(id)) => Ok(CallbackSubject::Submission(id)),
+            Some(HookSubject::Submitter(id, submission)) => {
                 Ok(CallbackSubject::Submitter((id, submission)))
             }
-            Some(Subject::Ignored) => Ok(CallbackSubject::Ignored),
+            Some(HookSubject::Ignored) => Ok(CallbackSubject::Ignored),
             None => Err(CallbackError::Malformed("not a DocuSeal webhook".into())),
         }
     }
 }
 
-crate::bindings::export!(Component with_types_in crate::bindings);
+crate::bindings::export!(DocusealComponent with_types_in crate::bindings);

@@ -47,7 +47,7 @@ pub(crate) fn create(request: &SubmissionRequest) -> Result<Submission> {
 }
 
 /// Builds a submission from the response, which is a list of submitters.
-fn created(submitters: Vec<wire::Submitter>) -> Result<Submission> {
+fn created(submitters: Vec<wire::WireSubmitter>) -> Result<Submission> {
     let id = submitters
         .first()
         .and_then(|submitter| submitter.submission_id)
@@ -112,7 +112,7 @@ pub(crate) fn signed_document(submission_id: &str) -> Result<Blob> {
             "the submission is not completed".into(),
         ));
     }
-    let documents: wire::Documents = call(
+    let documents: wire::WireDocuments = call(
         "GET",
         &format!("/submissions/{submission_id}/documents?merge=true"),
         Vec::new(),
@@ -130,7 +130,7 @@ pub(crate) fn signed_document(submission_id: &str) -> Result<Blob> {
 /// submission was given up and cannot be signed.
 fn find(external_id: &str) -> Result<Option<Submission>> {
     let query = percent_encoded(external_id);
-    let page: wire::Page<wire::Submitter> = call(
+    let page: wire::WirePage<wire::WireSubmitter> = call(
         "GET",
         &format!("/submitters?external_id={query}&limit=1"),
         Vec::new(),
@@ -218,11 +218,11 @@ fn ours(submission: wire::Submission) -> Submission {
 /// rest of the submission is valid without it.
 fn add_origins(submission: &mut wire::Submission) {
     let lacks_origin =
-        |submitter: &wire::Submitter| submitter.status == "completed" && submitter.ip.is_none();
+        |submitter: &wire::WireSubmitter| submitter.status == "completed" && submitter.ip.is_none();
     if !submission.submitters.iter().any(lacks_origin) {
         return;
     }
-    let feed: Result<wire::Page<wire::Hook>> =
+    let feed: Result<wire::WirePage<wire::WireHook>> =
         call("GET", "/events/form/completed?limit=100", Vec::new());
     let completions = match feed {
         Ok(page) => page.data,
@@ -233,8 +233,9 @@ fn add_origins(submission: &mut wire::Submission) {
         }
     };
     for submitter in submission.submitters.iter_mut().filter(|s| lacks_origin(s)) {
-        let own =
-            |hook: &&wire::Hook| hook.data.get("id").and_then(Value::as_i64) == Some(submitter.id);
+        let own = |hook: &&wire::WireHook| {
+            hook.data.get("id").and_then(Value::as_i64) == Some(submitter.id)
+        };
         if let Some(hook) = completions.iter().find(own) {
             let told = |key: &str| hook.data.get(key)?.as_str().map(str::to_owned);
             submitter.ip = told("ip");
@@ -243,7 +244,7 @@ fn add_origins(submission: &mut wire::Submission) {
     }
 }
 
-fn submitter(submitter: &wire::Submitter, submission: &wire::Submission) -> Submitter {
+fn submitter(submitter: &wire::WireSubmitter, submission: &wire::Submission) -> Submitter {
     let events: Vec<&wire::SubmissionEvent> = submission
         .submission_events
         .iter()
@@ -306,7 +307,7 @@ fn submitter(submitter: &wire::Submitter, submission: &wire::Submission) -> Subm
 
 fn signed_value(
     value: &wire::SubmittedValue,
-    submitter: &wire::Submitter,
+    submitter: &wire::WireSubmitter,
     submission: &wire::Submission,
 ) -> SignedValue {
     let own = |field: &&wire::SubmissionField| {

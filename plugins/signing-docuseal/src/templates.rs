@@ -100,7 +100,7 @@ pub(crate) fn fetch(template_id: &str) -> Result<wire::Template> {
 
 fn find(external_id: &str) -> Result<Option<String>> {
     let query = percent_encoded(external_id);
-    let page: wire::Page<wire::Template> = call(
+    let page: wire::WirePage<wire::Template> = call(
         "GET",
         &format!("/templates?external_id={query}&limit=1"),
         Vec::new(),

@@ -118,7 +118,7 @@ pub(crate) struct Submission {
     #[serde(default)]
     pub archived_at: Option<String>,
     #[serde(default)]
-    pub submitters: Vec<Submitter>,
+    pub submitters: Vec<WireSubmitter>,
     #[serde(default)]
     pub submission_events: Vec<SubmissionEvent>,
     /// Present with `?include=fields` only.
@@ -127,7 +127,7 @@ pub(crate) struct Submission {
 }
 
 #[derive(Deserialize)]
-pub(crate) struct Submitter {
+pub(crate) struct WireSubmitter {
     pub id: i64,
     #[serde(default)]
     pub submission_id: Option<i64>,
@@ -199,23 +199,23 @@ pub(crate) struct SubmissionEvent {
 }
 
 #[derive(Deserialize)]
-pub(crate) struct Page<T> {
+pub(crate) struct WirePage<T> {
     pub data: Vec<T>,
 }
 
 #[derive(Deserialize)]
-pub(crate) struct Documents {
-    pub documents: Vec<Document>,
+pub(crate) struct WireDocuments {
+    pub documents: Vec<WireDocument>,
 }
 
 #[derive(Deserialize)]
-pub(crate) struct Document {
+pub(crate) struct WireDocument {
     pub url: String,
 }
 
 /// A webhook's body; the feed of completions has the same shape.
 #[derive(Deserialize)]
-pub(crate) struct Hook {
+pub(crate) struct WireHook {
     pub event_type: String,
     #[serde(default)]
     pub data: Value,
@@ -223,7 +223,7 @@ pub(crate) struct Hook {
 
 /// Body of an error response. Any member may be missing.
 #[derive(Default, Deserialize)]
-pub(crate) struct Refusal {
+pub(crate) struct WireRefusal {
     #[serde(default)]
     pub error: Option<String>,
     /// Reported by calls that the free edition does not have.
@@ -231,7 +231,7 @@ pub(crate) struct Refusal {
     pub message: Option<String>,
 }
 
-impl Refusal {
+impl WireRefusal {
     /// Returns whether a token of the testing account was used for the real one, or vice versa.
     pub fn names_other_mode(&self) -> bool {
         let text = self.error.as_deref().unwrap_or_default().to_lowercase();

@@ -12,9 +12,9 @@ use crate::{submissions, templates};
 
 pub(crate) type Result<T> = std::result::Result<T, ProviderError>;
 
-struct Component;
+struct EmbeddedComponent;
 
-impl Guest for Component {
+impl Guest for EmbeddedComponent {
     fn create_template(
         name: String,
         external_id: String,
@@ -84,4 +84,4 @@ pub(crate) fn id_of(external_id: &str) -> u64 {
     external_id.bytes().fold(0xcbf2_9ce4_8422_2325, mix) & ID
 }
 
-crate::bindings::export!(Component with_types_in crate::bindings);
+crate::bindings::export!(EmbeddedComponent with_types_in crate::bindings);

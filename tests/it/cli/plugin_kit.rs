@@ -10,17 +10,17 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::Request;
-use holdfast::components::egress::Egress;
+use holdfast::components::egress::NetworkAccess;
 use holdfast::components::providers::{ProviderError, ProviderLease};
-use holdfast::components::script::Script;
-use holdfast::components::{Artifact, embedded};
+use holdfast::components::script::FarEndScript;
+use holdfast::components::{ComponentArtifact, embedded};
 use holdfast::config::{Config, SecretText};
 use holdfast::delivery::guard;
 use holdfast::domain::clock::Clock;
 use holdfast::domain::component::Slot;
 use holdfast::domain::hash::sha256;
 use holdfast::domain::organization::OrgSettings;
-use holdfast_guest_builder::{Builder, Guest, Memory};
+use holdfast_guest_builder::{GuestBuilder, GuestCrate, GuestMemory};
 use serde_json::json;
 
 use crate::components::misbehaving::node_with;
@@ -124,15 +124,15 @@ fn in_python() -> Vec<u8> {
 
 const FAR_END: &str = include_str!("../../../plugins/examples/far-end.json");
 
-fn plugin(bytes: Vec<u8>) -> Artifact {
-    Artifact::uploaded(Slot::Signing, "acme-sign", "1.0.0", bytes.into())
+fn plugin(bytes: Vec<u8>) -> ComponentArtifact {
+    ComponentArtifact::uploaded(Slot::Signing, "acme-sign", "1.0.0", bytes.into())
 }
 
 /// Runs the test script that every scaffold contains.
 async fn as_written(bytes: Vec<u8>) {
     let artifact = plugin(bytes);
     let components = node_with(artifact.clone());
-    let script = Script::parse(FAR_END).unwrap();
+    let script = FarEndScript::parse(FAR_END).unwrap();
     assert!(script.calls() >= 14);
     if let Err(reasons) = components.rehearse(artifact, &script).await {
         panic!("{reasons:#?}");
@@ -191,11 +191,11 @@ async fn signs_a_contract(bytes: Vec<u8>) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_scaffolded_rust_plugin_builds_and_signs() {
     let bytes = built("rust", |folder| {
-        let builder = Builder::at(folder.into(), target().join("guests")).unwrap();
-        let module = builder.module(&Guest {
+        let builder = GuestBuilder::at(folder.into(), target().join("guests")).unwrap();
+        let module = builder.module(&GuestCrate {
             package: "acme-sign",
             slot: "provider.signing",
-            memory: Memory::Plugin,
+            memory: GuestMemory::Plugin,
         });
         let component = folder.join("acme-sign.wasm");
         let (module, component) = (module.unwrap(), component.to_str().unwrap().to_owned());
@@ -320,7 +320,7 @@ fn lease(base_url: &str, key: &str) -> ProviderLease {
             base_url.to_owned(),
         )])),
         secrets: Arc::new(secrets),
-        egress: Egress::network(
+        egress: NetworkAccess::network(
             guard::client(insecure).unwrap(),
             hosts,
             Duration::from_secs(2),
@@ -438,7 +438,7 @@ async fn follows_its_test_script(slot: Slot, text: &str) {
     let artifact = embedded().find(|artifact| artifact.slot == slot);
     let artifact = artifact.unwrap();
     let components = node_with(artifact.clone());
-    let script = Script::parse(text).unwrap();
+    let script = FarEndScript::parse(text).unwrap();
     if let Err(reasons) = components.rehearse(artifact, &script).await {
         panic!("{reasons:#?}");
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use holdfast::components::rules::{compliance, lifecycle};
-use holdfast::components::{Components, embedded};
+use holdfast::components::{ComponentRegistry, embedded};
 use serde_json::{Value, json};
 use wasmparser::{Parser, Payload};
 
@@ -70,9 +70,9 @@ fn artifacts_contain_no_build_paths() {
     }
 }
 
-fn components() -> Components {
+fn components() -> ComponentRegistry {
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("native-code-of-component-tests");
-    Components::with_defaults(cache, [9; 32]).unwrap()
+    ComponentRegistry::with_defaults(cache, [9; 32]).unwrap()
 }
 
 /// Runs the vectors of the specification's table against the built component.
@@ -81,7 +81,7 @@ fn the_compliance_component_passes_the_vectors() {
     let components = components();
     let all: Value =
         serde_json::from_str(include_str!("../../../wit/compliance/vectors.json")).unwrap();
-    let vectors: Vec<Vector> = serde_json::from_value(all["vectors"].clone()).unwrap();
+    let vectors: Vec<LifecycleVector> = serde_json::from_value(all["vectors"].clone()).unwrap();
     assert!(vectors.len() >= 20);
     for vector in vectors {
         let evaluation = components.compliance(None).evaluate(&vector.facts).unwrap();
@@ -104,7 +104,7 @@ fn the_compliance_component_passes_the_vectors() {
 }
 
 #[derive(serde::Deserialize)]
-struct Vector {
+struct LifecycleVector {
     name: String,
     facts: compliance::EnvelopeFacts,
     failed: Vec<usize>,

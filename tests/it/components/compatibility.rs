@@ -3,14 +3,14 @@
 
 use std::path::{Path, PathBuf};
 
-use holdfast::components::{Artifact, Components};
+use holdfast::components::{ComponentArtifact, ComponentRegistry};
 use holdfast::domain::component::Slot;
 
 use crate::components::misbehaving::dummy;
 
-fn components() -> Components {
+fn components() -> ComponentRegistry {
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("native-code-of-component-tests");
-    Components::with_defaults(cache, [9; 32]).unwrap()
+    ComponentRegistry::with_defaults(cache, [9; 32]).unwrap()
 }
 
 fn wit(package: &str) -> String {
@@ -21,8 +21,8 @@ fn wit(package: &str) -> String {
 
 /// Loads and calls a component that traps in every function, and returns the outcome. `trapped`
 /// means that it was linked, instantiated and called.
-fn fares(components: &Components, slot: Slot, bytes: Vec<u8>) -> String {
-    let artifact = Artifact::uploaded(slot, "dummy", "1.0.0", bytes.into());
+fn fares(components: &ComponentRegistry, slot: Slot, bytes: Vec<u8>) -> String {
+    let artifact = ComponentArtifact::uploaded(slot, "dummy", "1.0.0", bytes.into());
     match components.add(&artifact) {
         Ok(()) => "works".into(),
         Err(error) => error.kind.to_string(),
@@ -193,7 +193,7 @@ fn every_released_component_still_runs() {
         };
         let slot = Slot::parse(slot).unwrap();
         let bytes = std::fs::read(&path).unwrap();
-        let artifact = Artifact::uploaded(slot, rest, "0.1.0", bytes.into());
+        let artifact = ComponentArtifact::uploaded(slot, rest, "0.1.0", bytes.into());
         components
             .add(&artifact)
             .unwrap_or_else(|error| panic!("{name}: {error}"));

@@ -7,8 +7,8 @@ use holdfast::domain::organization::Scope;
 use serde_json::{Value, json};
 
 use crate::builder::PdfBuilder;
-use crate::damage::{Sequence, mutate};
-use crate::support::{Answer, CONTRACT, TestApp, envelope_body, form, pdf};
+use crate::damage::{DamageSequence, mutate};
+use crate::support::{CONTRACT, TestApp, TestResponse, envelope_body, form, pdf};
 
 fn fixture(name: &str) -> Vec<u8> {
     std::fs::read(fixtures().join(name)).unwrap()
@@ -18,7 +18,7 @@ fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures")
 }
 
-async fn upload(app: &TestApp, file: &[u8], fields: &Value) -> Answer {
+async fn upload(app: &TestApp, file: &[u8], fields: &Value) -> TestResponse {
     let fields = fields.to_string();
     let texts = [("name", "Contract"), ("fields_json", fields.as_str())];
     app.upload("/partner/templates", "application/pdf", file, &texts)
@@ -173,7 +173,7 @@ async fn damaged_documents_never_make_the_service_fail() {
             }
         }
     }
-    let mut sequence = Sequence(3);
+    let mut sequence = DamageSequence(3);
     let mut answers = std::collections::BTreeMap::new();
     let mut resident = 0;
     for round in 0..rounds {

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::http::Request;
-use holdfast::components::Components;
-use holdfast::components::egress::Egress;
+use holdfast::components::ComponentRegistry;
+use holdfast::components::egress::NetworkAccess;
 use holdfast::components::providers::{ProviderError, ProviderLease};
 use holdfast::config::{Config, SecretText};
 use holdfast::domain::clock::Clock;
@@ -18,8 +18,8 @@ use holdfast::store::{envelopes, room};
 use serde_json::{Value, json};
 use sqlx::Row as _;
 
-use crate::support::docuseal::{Docuseal, Fault, SECRET, TOKEN, errors, signature};
-use crate::support::{Answer, CONTRACT, TestApp, buyer_and_seller, envelope_body, form, pdf};
+use crate::support::docuseal::{DocusealFault, FakeDocuseal, SECRET, TOKEN, errors, signature};
+use crate::support::{CONTRACT, TestApp, TestResponse, buyer_and_seller, envelope_body, form, pdf};
 
 const LINES: [&str; 6] = [
     "Agreement between the parties.",
@@ -31,12 +31,12 @@ const LINES: [&str; 6] = [
 ];
 
 /// A service and its provider: the fake DocuSeal, or the built-in room.
-struct Setup {
+struct ProviderSetup {
     app: TestApp,
-    docuseal: Option<Docuseal>,
+    docuseal: Option<FakeDocuseal>,
 }
 
-impl Setup {
+impl ProviderSetup {
     async fn room() -> Self {
         let mut app = TestApp::start().await;
         app.key = app.key_with_limit(Scope::ALL, 10_000).await;
@@ -51,7 +51,7 @@ impl Setup {
     }
 
     async fn with(change: impl FnOnce(&mut Config), auto_vault: bool) -> Self {
-        let docuseal = Docuseal::start().await;
+        let docuseal = FakeDocuseal::start().await;
         let settings = OrgSettings {
             auto_vault,
             ..OrgSettings::default()
@@ -69,7 +69,7 @@ impl Setup {
     }
 
     /// Returns the fake DocuSeal. Panics when the provider is the room.
-    fn at(&self) -> &Docuseal {
+    fn at(&self) -> &FakeDocuseal {
         self.docuseal.as_ref().unwrap()
     }
 
@@ -187,14 +187,14 @@ impl Setup {
     }
 
     /// Sends a webhook with DocuSeal's signature.
-    async fn call_back(&self, hook: &Value) -> Answer {
+    async fn call_back(&self, hook: &Value) -> TestResponse {
         let body = hook.to_string();
         let now = Clock::default().now().as_seconds();
         let header = signature(SECRET.as_bytes(), now, &body);
         self.call_back_with(Some(&header), &body).await
     }
 
-    async fn call_back_with(&self, header: Option<&str>, body: &str) -> Answer {
+    async fn call_back_with(&self, header: Option<&str>, body: &str) -> TestResponse {
         let mut request = Request::post("/api/v2/callbacks/signing/cloud");
         if let Some(header) = header {
             request = request.header("X-Docuseal-Signature", header);
@@ -244,7 +244,7 @@ macro_rules! at_both_providers {
             $(
                 #[tokio::test(flavor = "multi_thread")]
                 async fn $name() {
-                    super::$name(super::Setup::room().await).await;
+                    super::$name(super::ProviderSetup::room().await).await;
                 }
             )*
         }
@@ -253,7 +253,7 @@ macro_rules! at_both_providers {
             $(
                 #[tokio::test(flavor = "multi_thread")]
                 async fn $name() {
-                    super::$name(super::Setup::docuseal().await).await;
+                    super::$name(super::ProviderSetup::docuseal().await).await;
                 }
             )*
         }
@@ -267,7 +267,7 @@ at_both_providers!(
     names_missing_in_the_template_are_refused_before_sending,
 );
 
-async fn a_contract_is_signed_in_turn_and_vaulted(setup: Setup) {
+async fn a_contract_is_signed_in_turn_and_vaulted(setup: ProviderSetup) {
     let template = setup.template().await;
     let names = |fields: &Value| -> Vec<(String, String, bool)> {
         let fields = fields.as_array().unwrap().iter();
@@ -291,7 +291,7 @@ async fn a_contract_is_signed_in_turn_and_vaulted(setup: Setup) {
     );
     let envelope = setup
         .app
-        .post("/partner/envelopes", Setup::body(&template))
+        .post("/partner/envelopes", ProviderSetup::body(&template))
         .await
         .data(201);
     assert_eq!(envelope["status"], "sent");
@@ -360,7 +360,7 @@ async fn a_contract_is_signed_in_turn_and_vaulted(setup: Setup) {
     assert_eq!(verified["valid"], true, "{verified}");
 }
 
-async fn a_decline_ends_the_envelope_with_its_reason(setup: Setup) {
+async fn a_decline_ends_the_envelope_with_its_reason(setup: ProviderSetup) {
     let id = setup.sent().await;
     let links = setup.links(&id).await;
     setup.decline(&links[0], "The price is wrong").await;
@@ -374,7 +374,7 @@ async fn a_decline_ends_the_envelope_with_its_reason(setup: Setup) {
     assert!(other.text().contains("Declined"), "{}", other.text());
 }
 
-async fn a_void_reaches_the_provider(setup: Setup) {
+async fn a_void_reaches_the_provider(setup: ProviderSetup) {
     let id = setup.sent().await;
     assert!(!setup.is_archived(&id).await);
     let path = format!("/partner/envelopes/{id}/void");
@@ -388,10 +388,10 @@ async fn a_void_reaches_the_provider(setup: Setup) {
     assert_eq!(links.data(200)["status"], "voided");
 }
 
-async fn names_missing_in_the_template_are_refused_before_sending(setup: Setup) {
+async fn names_missing_in_the_template_are_refused_before_sending(setup: ProviderSetup) {
     let template = setup.template().await;
     let refused = async |change: &dyn Fn(&mut Value), code: &str| {
-        let mut body = Setup::body(&template);
+        let mut body = ProviderSetup::body(&template);
         change(&mut body);
         let answer = setup.app.post("/partner/envelopes", body).await;
         assert_eq!(answer.status, 422, "{}", answer.text());
@@ -421,7 +421,7 @@ async fn names_missing_in_the_template_are_refused_before_sending(setup: Setup) 
 /// `required` means true. The shared link is off, so that only signers can start a submission.
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_required_and_shared_link_follow_docuseals_conventions() {
-    let setup = Setup::docuseal().await;
+    let setup = ProviderSetup::docuseal().await;
     let area = json!([{ "page": 1, "x": 0.1, "y": 0.2, "w": 0.3, "h": 0.04 }]);
     let field = |name: &str, field_type: &str, role: &str| {
         json!({
@@ -482,7 +482,7 @@ async fn pages_required_and_shared_link_follow_docuseals_conventions() {
 /// The call that creates a template drops unknown members, so the plugin needs a second call.
 #[tokio::test(flavor = "multi_thread")]
 async fn defaults_and_read_only_fields_reach_the_template() {
-    let setup = Setup::docuseal().await;
+    let setup = ProviderSetup::docuseal().await;
     let document = pdf::with_lines(&[
         "{{Price;type=number;role=Buyer;readonly=true;default=12.5}}",
         "{{Buyer signature;type=signature;role=Buyer;default=Ann}}",
@@ -504,7 +504,7 @@ async fn defaults_and_read_only_fields_reach_the_template() {
 /// type of their field and for their role. DocuSeal is asked to send no mails.
 #[tokio::test(flavor = "multi_thread")]
 async fn docuseal_cannot_drop_sent_values_silently() {
-    let setup = Setup::docuseal().await;
+    let setup = ProviderSetup::docuseal().await;
     let id = setup.sent().await;
     let sent = &setup.at().requests("POST", "/submissions")[0].body;
     assert_eq!(sent["send_email"], false);
@@ -530,7 +530,7 @@ async fn docuseal_cannot_drop_sent_values_silently() {
 /// position and drop the value.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_role_or_field_missing_at_docuseal_is_detected_before_sending() {
-    let setup = Setup::docuseal().await;
+    let setup = ProviderSetup::docuseal().await;
     let template = setup.template().await;
     let message = "Signing provider request failed";
     let renamed = |name: &str| {
@@ -558,17 +558,17 @@ async fn a_role_or_field_missing_at_docuseal_is_detected_before_sending() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_submission_with_a_lost_response_is_looked_up_and_not_repeated() {
     let lost = [
-        Fault::DroppedAfter,
-        Fault::AnswerAfter(500, json!({ "status": 500 })),
-        Fault::HangingAfter,
+        DocusealFault::DroppedAfter,
+        DocusealFault::AnswerAfter(500, json!({ "status": 500 })),
+        DocusealFault::HangingAfter,
     ];
     for fault in lost {
-        let setup = Setup::docuseal().await;
+        let setup = ProviderSetup::docuseal().await;
         let template = setup.template().await;
         setup.at().fail("POST", "/submissions", fault.clone(), 1);
         let envelope = setup
             .app
-            .post("/partner/envelopes", Setup::body(&template))
+            .post("/partner/envelopes", ProviderSetup::body(&template))
             .await
             .data(201);
         assert_eq!(setup.at().submissions(), 1, "{fault:?}");
@@ -586,11 +586,11 @@ async fn a_submission_with_a_lost_response_is_looked_up_and_not_repeated() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unreachable_provider_leaves_no_envelope_behind() {
-    let setup = Setup::docuseal().await;
+    let setup = ProviderSetup::docuseal().await;
     let template = setup.template().await;
     let message = "Signing provider request failed";
-    let internal = Fault::Answer(500, errors::internal().1);
-    for fault in [internal, Fault::Garbage, Fault::Hanging] {
+    let internal = DocusealFault::Answer(500, errors::internal().1);
+    for fault in [internal, DocusealFault::Garbage, DocusealFault::Hanging] {
         setup.at().fail("POST", "/submissions", fault, 1);
         setup.fails_to_send(&template, 502, message).await;
         assert_eq!(setup.at().submissions(), 0);
@@ -600,7 +600,7 @@ async fn an_unreachable_provider_leaves_no_envelope_behind() {
 /// Every shape of an error, and the response that our caller gets.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_docuseal_error_is_mapped_to_an_api_error() {
-    let setup = Setup::docuseal().await;
+    let setup = ProviderSetup::docuseal().await;
     let template = setup.template().await;
     let failed = "Signing provider request failed";
     let unconfigured = "Provider is not configured";
@@ -615,19 +615,19 @@ async fn every_docuseal_error_is_mapped_to_an_api_error() {
         (errors::too_many_requests(), 502, failed),
         (errors::internal(), 502, failed),
     ] {
-        let fault = Fault::Answer(status, body);
+        let fault = DocusealFault::Answer(status, body);
         setup.at().fail("POST", "/submissions", fault, 1);
         setup.fails_to_send(&template, ours, message).await;
     }
     assert_eq!(setup.at().submissions(), 0);
     // Without a fault the envelope is sent.
-    let body = Setup::body(&template);
+    let body = ProviderSetup::body(&template);
     setup.app.post("/partner/envelopes", body).await.data(201);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_free_docuseal_build_refuses_templates_with_a_clear_error() {
-    let setup = Setup::docuseal().await;
+    let setup = ProviderSetup::docuseal().await;
     setup.at().be_the_free_build();
     let fields = json!([]).to_string();
     let texts = [("name", "Contract"), ("fields_json", fields.as_str())];
@@ -641,7 +641,7 @@ async fn the_free_docuseal_build_refuses_templates_with_a_clear_error() {
 /// DocuSeal responds 403 for objects of another account; the plugin reports them as not found.
 #[tokio::test(flavor = "multi_thread")]
 async fn another_accounts_template_is_not_found() {
-    let plugin = Plugin::start().await;
+    let plugin = StandalonePlugin::start().await;
     let template = plugin.template().await;
     plugin.docuseal.give_away(template.parse().unwrap());
     let found = plugin.clone(&template, "copy-1").await;
@@ -657,7 +657,7 @@ async fn another_accounts_template_is_not_found() {
 /// another clone.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_clone_is_private_and_made_once() {
-    let plugin = Plugin::start().await;
+    let plugin = StandalonePlugin::start().await;
     let template = plugin.template().await;
     plugin
         .docuseal
@@ -670,7 +670,7 @@ async fn a_clone_is_private_and_made_once() {
     assert_eq!((again, plugin.docuseal.templates()), (clone, 2));
     // The plugin gives up a clone that stays shared.
     plugin.docuseal.change_template(|_| {});
-    let fault = Fault::Answer(200, json!({ "id": 0 }));
+    let fault = DocusealFault::Answer(200, json!({ "id": 0 }));
     plugin.docuseal.fail("PUT", "/templates/", fault, 1);
     let source = plugin.shared().await;
     let refused = plugin.clone(&source, "copy-3").await;
@@ -682,15 +682,15 @@ async fn a_clone_is_private_and_made_once() {
 }
 
 /// The plugin on its own, without a service.
-struct Plugin {
-    docuseal: Docuseal,
-    components: Components,
+struct StandalonePlugin {
+    docuseal: FakeDocuseal,
+    components: ComponentRegistry,
     lease: ProviderLease,
 }
 
-impl Plugin {
+impl StandalonePlugin {
     async fn start() -> Self {
-        let docuseal = Docuseal::start().await;
+        let docuseal = FakeDocuseal::start().await;
         let mut config = Config::default();
         docuseal.configure(&mut config);
         let instance = &config.providers.signing.instances["cloud"];
@@ -700,13 +700,13 @@ impl Plugin {
         let secret = ("api_key".to_owned(), SecretText::new(TOKEN));
         let _ = rustls::crypto::ring::default_provider().install_default();
         Self {
-            components: Components::with_defaults(cache, [9; 32]).unwrap(),
+            components: ComponentRegistry::with_defaults(cache, [9; 32]).unwrap(),
             lease: ProviderLease {
                 room: None,
                 label: "provider.signing cloud".into(),
                 settings: Arc::new(BTreeMap::from([setting])),
                 secrets: Arc::new(BTreeMap::from([secret])),
-                egress: Egress::network(
+                egress: NetworkAccess::network(
                     reqwest::Client::new(),
                     vec!["127.0.0.1".into()],
                     instance.timeout,
@@ -747,11 +747,11 @@ impl Plugin {
 /// contains it.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_response_contains_the_providers_link() {
-    let setup = Setup::docuseal().await;
+    let setup = ProviderSetup::docuseal().await;
     let template = setup.template().await;
     let created = setup
         .app
-        .post("/partner/envelopes", Setup::body(&template))
+        .post("/partner/envelopes", ProviderSetup::body(&template))
         .await;
     let shown = setup.at().shown(setup.at().submission());
     let slug = shown["submitters"][0]["slug"].as_str().unwrap().to_owned();
@@ -775,10 +775,10 @@ async fn no_response_contains_the_providers_link() {
 /// A signer who opens the link while the provider is unreachable gets a page that explains it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_signer_sees_a_retry_page_while_the_provider_is_unreachable() {
-    let setup = Setup::docuseal().await;
+    let setup = ProviderSetup::docuseal().await;
     let id = setup.sent().await;
     let links = setup.links(&id).await;
-    let internal = Fault::Answer(500, errors::internal().1);
+    let internal = DocusealFault::Answer(500, errors::internal().1);
     setup
         .at()
         .fail("GET", "/submissions/", internal, usize::MAX);
@@ -797,7 +797,7 @@ async fn a_signer_sees_a_retry_page_while_the_provider_is_unreachable() {
 /// API.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_ledger_records_how_and_from_where_a_signer_completed() {
-    let setup = Setup::docuseal().await;
+    let setup = ProviderSetup::docuseal().await;
     let id = setup.sent().await;
     let submission = setup.at().submission();
     let links = setup.links(&id).await;
@@ -823,9 +823,9 @@ async fn the_ledger_records_how_and_from_where_a_signer_completed() {
 /// Only an undocumented endpoint returns the signer's IP address.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_envelope_completes_without_the_completions_endpoint() {
-    let setup = Setup::docuseal().await;
+    let setup = ProviderSetup::docuseal().await;
     let id = setup.sent().await;
-    let internal = Fault::Answer(500, errors::internal().1);
+    let internal = DocusealFault::Answer(500, errors::internal().1);
     setup.at().fail("GET", "/events/form", internal, usize::MAX);
     let links = setup.links(&id).await;
     setup.sign(&links[0]).await;
@@ -836,7 +836,7 @@ async fn an_envelope_completes_without_the_completions_endpoint() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_callback_needs_a_recent_signature_over_time_and_body() {
-    let setup = Setup::docuseal().await;
+    let setup = ProviderSetup::docuseal().await;
     let id = setup.sent().await;
     let submission = setup.at().submission();
     setup.at().view(submission, "Buyer");
@@ -889,7 +889,7 @@ async fn a_callback_needs_a_recent_signature_over_time_and_body() {
 /// Callbacks can arrive twice, late, in any order, and about other submissions.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_repeated_or_reordered_callback_changes_nothing() {
-    let setup = Setup::docuseal().await;
+    let setup = ProviderSetup::docuseal().await;
     let id = setup.sent().await;
     let submission = setup.at().submission();
     let viewed = setup.at().form_hook("form.viewed", submission, "Buyer");
@@ -939,7 +939,7 @@ async fn a_callback_affects_only_its_own_instance() {
             .instances
             .insert("verified".into(), instance);
     };
-    let setup = Setup::with(verified, true).await;
+    let setup = ProviderSetup::with(verified, true).await;
     let id = setup.sent().await;
     let submission = setup.at().submission();
     setup.at().view(submission, "Buyer");
@@ -963,12 +963,12 @@ async fn a_callback_affects_only_its_own_instance() {
 /// A callback that arrives while the provider is unreachable is refused, so that it is repeated.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_callback_is_refused_for_retry_while_the_provider_is_unreachable() {
-    let setup = Setup::docuseal().await;
+    let setup = ProviderSetup::docuseal().await;
     let id = setup.sent().await;
     let submission = setup.at().submission();
     setup.at().view(submission, "Buyer");
     let hook = setup.at().form_hook("form.viewed", submission, "Buyer");
-    let limited = Fault::Answer(429, errors::too_many_requests().1);
+    let limited = DocusealFault::Answer(429, errors::too_many_requests().1);
     setup.at().fail("GET", "/submissions/", limited, 1);
     assert_eq!(setup.call_back(&hook).await.status, 502);
     assert_eq!(setup.status(&id).await, "sent");
@@ -980,7 +980,7 @@ async fn a_callback_is_refused_for_retry_while_the_provider_is_unreachable() {
 /// signer gets one.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_delegated_signer_replaces_the_original_on_record() {
-    let setup = Setup::docuseal().await;
+    let setup = ProviderSetup::docuseal().await;
     let id = setup.sent().await;
     let submission = setup.at().submission();
     let links = setup.links(&id).await;
@@ -1016,7 +1016,7 @@ async fn a_delegated_signer_replaces_the_original_on_record() {
 /// The same for a signer who has already completed the form.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_signer_changed_after_signing_is_detected() {
-    let setup = Setup::docuseal().await;
+    let setup = ProviderSetup::docuseal().await;
     let id = setup.sent().await;
     let submission = setup.at().submission();
     let links = setup.links(&id).await;
@@ -1032,12 +1032,12 @@ async fn a_signer_changed_after_signing_is_detected() {
 /// Of two concurrent polls, the older response must not undo the newer one.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_late_poll_response_does_not_restore_an_old_signer() {
-    let setup = Setup::docuseal().await;
+    let setup = ProviderSetup::docuseal().await;
     let id = setup.sent().await;
     let submission = setup.at().submission();
     setup.at().view(submission, "Buyer");
     let hook = setup.at().form_hook("form.viewed", submission, "Buyer");
-    let late = Fault::Late(Duration::from_millis(600));
+    let late = DocusealFault::Late(Duration::from_millis(600));
     setup.at().fail("GET", "/submissions/", late, 1);
     let meanwhile = async {
         while setup.at().requests("GET", "/submissions/").is_empty() {
@@ -1059,7 +1059,7 @@ async fn a_late_poll_response_does_not_restore_an_old_signer() {
 /// custody record have to name the people who really signed.
 #[tokio::test(flavor = "multi_thread")]
 async fn signers_are_confirmed_immediately_before_vault_in() {
-    let setup = Setup::with(|_| {}, false).await;
+    let setup = ProviderSetup::with(|_| {}, false).await;
     let id = setup.sent().await;
     let submission = setup.at().submission();
     let links = setup.links(&id).await;
@@ -1071,7 +1071,7 @@ async fn signers_are_confirmed_immediately_before_vault_in() {
         .delegate(submission, "Seller", "carol@example.com", "Carol");
 
     let vault_in = format!("/partner/envelopes/{id}/vault-in-signed");
-    let internal = Fault::Answer(500, errors::internal().1);
+    let internal = DocusealFault::Answer(500, errors::internal().1);
     setup
         .at()
         .fail("GET", "/submissions/", internal, usize::MAX);
@@ -1115,7 +1115,7 @@ async fn signers_are_confirmed_immediately_before_vault_in() {
 /// no credential, so they must not leak.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_preview_is_never_vaulted() {
-    let setup = Setup::with(|_| {}, false).await;
+    let setup = ProviderSetup::with(|_| {}, false).await;
     let id = setup.sent().await;
     let submission = setup.at().submission();
     let links = setup.links(&id).await;
@@ -1134,7 +1134,7 @@ async fn a_preview_is_never_vaulted() {
 
     setup.at().complete_again(submission);
     // A storage that is down may respond 200 with an HTML page.
-    setup.at().fail("GET", "/file/", Fault::Garbage, 1);
+    setup.at().fail("GET", "/file/", DocusealFault::Garbage, 1);
     let answer = setup.app.post(&vault_in, json!({})).await;
     assert_eq!(answer.error(502), "Signing provider request failed");
     setup.app.post(&vault_in, json!({})).await.data(200);
@@ -1158,9 +1158,9 @@ async fn a_preview_is_never_vaulted() {
 }
 
 /// Starts a setup that polls often and gets no callbacks.
-async fn polled() -> Setup {
+async fn polled() -> ProviderSetup {
     let often = |config: &mut Config| config.sweep_interval = Some(Duration::from_millis(100));
-    Setup::with(often, true).await
+    ProviderSetup::with(often, true).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -1195,7 +1195,7 @@ async fn a_poll_finds_changes_without_callbacks() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_submission_that_expired_at_docuseal_ends_the_envelope() {
-    let setup = Setup::docuseal().await;
+    let setup = ProviderSetup::docuseal().await;
     let id = setup.sent().await;
     let submission = setup.at().submission();
     setup.at().expire(submission);
@@ -1242,14 +1242,14 @@ async fn a_submission_archived_at_docuseal_is_reported_once() {
 /// report the archived submission as foreign.
 #[tokio::test(flavor = "multi_thread")]
 async fn our_own_void_is_not_reported_as_a_foreign_archive() {
-    let setup = Setup::docuseal().await;
+    let setup = ProviderSetup::docuseal().await;
     let id = setup.sent().await;
     let submission = setup.at().submission();
     let path = format!("/partner/envelopes/{id}/void");
     let hook = setup
         .at()
         .submission_hook("submission.archived", submission);
-    let late = Fault::Late(Duration::from_millis(500));
+    let late = DocusealFault::Late(Duration::from_millis(500));
     setup.at().fail("DELETE", "/submissions/", late, 1);
     let meanwhile = async {
         while !setup.is_archived(&id).await {
@@ -1270,9 +1270,9 @@ async fn our_own_void_is_not_reported_as_a_foreign_archive() {
 /// A void that cannot reach the provider fails and changes nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_void_fails_when_the_provider_is_unreachable() {
-    let setup = Setup::docuseal().await;
+    let setup = ProviderSetup::docuseal().await;
     let id = setup.sent().await;
-    let internal = Fault::Answer(500, errors::internal().1);
+    let internal = DocusealFault::Answer(500, errors::internal().1);
     setup.at().fail("DELETE", "/submissions/", internal, 1);
     let path = format!("/partner/envelopes/{id}/void");
     let answer = setup.app.post(&path, json!({})).await;
@@ -1285,7 +1285,7 @@ async fn a_void_fails_when_the_provider_is_unreachable() {
 /// The service sends reminders itself, because DocuSeal would ignore the signing order.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_service_mails_reminders_itself() {
-    let setup = Setup::docuseal().await;
+    let setup = ProviderSetup::docuseal().await;
     let id = setup.sent().await;
     setup.app.wait_for_mails(1).await;
     let path = format!("/partner/envelopes/{id}/remind");
@@ -1300,7 +1300,7 @@ async fn the_service_mails_reminders_itself() {
 /// The provider reports a signer as completed although the form has no signature.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_signer_completed_without_a_signature_counts_as_unsigned() {
-    let setup = Setup::docuseal().await;
+    let setup = ProviderSetup::docuseal().await;
     let document =
         pdf::with_lines(&["{{Buyer signature;type=signature;role=Buyer;required=false}}"]);
     let texts = [("name", "Optional")];

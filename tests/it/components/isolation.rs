@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
-use holdfast::components::{Activations, Artifact, Components, Live, embedded};
+use holdfast::components::{
+    ActivationTable, ComponentArtifact, ComponentRegistry, LiveActivation, embedded,
+};
 use holdfast::config::Config;
 use holdfast::domain::clock::Timestamp;
 use holdfast::domain::component::Slot;
@@ -21,7 +23,7 @@ use crate::support::TestApp;
 use crate::support::rewrite::with_work;
 
 /// An organization with its own rules and another one without, each with an envelope.
-struct Neighbours {
+struct NeighbouringTenants {
     app: TestApp,
     component: Value,
     envelope: String,
@@ -29,7 +31,7 @@ struct Neighbours {
     other_envelope: String,
 }
 
-async fn neighbours(note: &str) -> Neighbours {
+async fn neighbours(note: &str) -> NeighbouringTenants {
     let app = TestApp::start().await;
     let officer = app.token("compliance");
     let bytes = variant(Slot::Compliance, note);
@@ -50,7 +52,7 @@ async fn neighbours(note: &str) -> Neighbours {
         made.data(201)["envelope_id"].as_str().unwrap().to_owned()
     };
     let (envelope, other_envelope) = (made(&app.key).await, made(&other_key).await);
-    Neighbours {
+    NeighbouringTenants {
         envelope,
         other_envelope,
         other_key,
@@ -59,7 +61,7 @@ async fn neighbours(note: &str) -> Neighbours {
     }
 }
 
-impl Neighbours {
+impl NeighbouringTenants {
     /// Removes the component's native code, and with `bytes_too` also its bytes.
     fn lose(&self, bytes_too: bool) {
         let sha256 = self.component["sha256"].as_str().unwrap();
@@ -79,7 +81,7 @@ impl Neighbours {
         }
     }
 
-    async fn compliance(&self, node: &TestApp, other: bool) -> crate::support::Answer {
+    async fn compliance(&self, node: &TestApp, other: bool) -> crate::support::TestResponse {
         let (key, envelope) = match other {
             true => (&self.other_key, &self.other_envelope),
             false => (&self.app.key, &self.envelope),
@@ -273,14 +275,14 @@ async fn lifecycle_rules_that_are_too_slow_for_a_transaction_are_refused() {
 }
 
 /// Returns the components of a node on which an organization has its own rules.
-fn node_of(org: &OrgId, slot: Slot, bytes: Vec<u8>) -> Components {
+fn node_of(org: &OrgId, slot: Slot, bytes: Vec<u8>) -> ComponentRegistry {
     let cache = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
     let cache = cache.join("native-code-of-component-tests");
-    let components = Components::with_defaults(cache, [9; 32]).unwrap();
-    let artifact = Artifact::uploaded(slot, "own", "1.0.0", bytes.into());
+    let components = ComponentRegistry::with_defaults(cache, [9; 32]).unwrap();
+    let artifact = ComponentArtifact::uploaded(slot, "own", "1.0.0", bytes.into());
     components.add(&artifact).unwrap();
-    let mut activations = Activations::default();
-    let live = Live {
+    let mut activations = ActivationTable::default();
+    let live = LiveActivation {
         activation: ActivationId::new(),
         effective_at: Timestamp::from_millis(0),
         component: ComponentId::new(),

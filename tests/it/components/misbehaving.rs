@@ -8,9 +8,11 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::response::IntoResponse as _;
-use holdfast::components::egress::Egress;
+use holdfast::components::egress::NetworkAccess;
 use holdfast::components::providers::{ProviderError, ProviderLease};
-use holdfast::components::{Activations, Artifact, Components, Live, embedded};
+use holdfast::components::{
+    ActivationTable, ComponentArtifact, ComponentRegistry, LiveActivation, embedded,
+};
 use holdfast::config::SecretText;
 use holdfast::config::limits::{AllLimits, LimitSettings};
 use holdfast::delivery::guard;
@@ -24,8 +26,8 @@ use crate::service::components::registry::variant;
 use crate::support::rewrite::with_work;
 use crate::support::{CONTRACT, TestApp};
 
-fn node() -> Components {
-    node_with(Artifact::uploaded(
+fn node() -> ComponentRegistry {
+    node_with(ComponentArtifact::uploaded(
         Slot::Signing,
         "misbehaving",
         "1.0.0",
@@ -35,7 +37,7 @@ fn node() -> Components {
 
 /// Returns the components of a node with short limits and the plugin as instance `bad` of the
 /// slot `provider.signing`.
-pub fn node_with(artifact: Artifact) -> Components {
+pub fn node_with(artifact: ComponentArtifact) -> ComponentRegistry {
     let cache = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
     let cache = cache.join("native-code-of-component-tests");
     let limits: BTreeMap<String, LimitSettings> = serde_json::from_value(json!({
@@ -43,10 +45,10 @@ pub fn node_with(artifact: Artifact) -> Components {
     }))
     .unwrap();
     let limits = AllLimits::new(&limits).unwrap();
-    let components = Components::load(cache, [9; 32], limits, Clock::default()).unwrap();
+    let components = ComponentRegistry::load(cache, [9; 32], limits, Clock::default()).unwrap();
     components.add(&artifact).unwrap();
-    let mut activations = Activations::default();
-    let live = Live {
+    let mut activations = ActivationTable::default();
+    let live = LiveActivation {
         activation: ActivationId::new(),
         effective_at: Timestamp::from_millis(0),
         component: ComponentId::new(),
@@ -122,7 +124,7 @@ fn lease(far_end: &FarEnd, behaviour: &str, base_url: Option<&str>) -> ProviderL
         label: "provider.signing bad".into(),
         settings: Arc::new(BTreeMap::from(settings)),
         secrets: Arc::new(BTreeMap::from(secrets)),
-        egress: Egress::network(client, vec![host], Duration::from_secs(1), insecure),
+        egress: NetworkAccess::network(client, vec![host], Duration::from_secs(1), insecure),
         clock: Clock::default(),
     }
 }
@@ -540,9 +542,10 @@ pub fn dummy(wit: &[&str], world: &str) -> Vec<u8> {
 async fn a_corrupted_native_code_cache_is_recompiled() {
     let folder = tempfile::tempdir().unwrap();
     let load = || {
-        let components = Components::with_defaults(folder.path().into(), [3; 32]).unwrap();
+        let components = ComponentRegistry::with_defaults(folder.path().into(), [3; 32]).unwrap();
         let bytes = variant(Slot::Compliance, "cached");
-        let artifact = Artifact::uploaded(Slot::Compliance, "cached", "1.0.0", bytes.into());
+        let artifact =
+            ComponentArtifact::uploaded(Slot::Compliance, "cached", "1.0.0", bytes.into());
         components.add(&artifact).unwrap();
         components.has(Slot::Compliance, &artifact.identity)
     };

@@ -6,14 +6,15 @@ use holdfast::domain::organization::OrgSettings;
 use holdfast::store::StoreError;
 use serde_json::json;
 
-use crate::support::faulty::Fault;
+use crate::support::faulty::StorageFault;
 use crate::support::{CONTRACT, TestApp, form};
 
 /// Fills the disk of the object folder, for uploads and for the built-in signing room.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_object_disk_returns_503_with_the_reason() {
     for area in ["templates", "room"] {
-        let (app, store) = TestApp::faulty(Fault::NoSpace, area, OrgSettings::default()).await;
+        let (app, store) =
+            TestApp::faulty(StorageFault::NoSpace, area, OrgSettings::default()).await;
         let fields = json!([]).to_string();
         let texts = [("name", "Contract"), ("fields_json", fields.as_str())];
         let create = || app.upload("/partner/templates", "application/pdf", CONTRACT, &texts);
@@ -47,7 +48,8 @@ async fn a_full_database_disk_is_distinguished_from_a_failing_one_on_sqlite() {
 /// Browsers get a page and scripts get JSON, both with a `Retry-After`.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_signer_sees_an_error_page_when_the_server_is_unavailable() {
-    let (app, store) = TestApp::faulty(Fault::ShortGet, "room", OrgSettings::default()).await;
+    let (app, store) =
+        TestApp::faulty(StorageFault::ShortGet, "room", OrgSettings::default()).await;
     store.fail(0);
     let envelope = app.sent_envelope().await;
     let url = envelope["sign_url"].as_str().unwrap();

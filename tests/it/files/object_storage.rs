@@ -14,12 +14,12 @@ use holdfast::start;
 use serde_json::Value;
 
 use crate::journeys::main_job::signed_vaulted_certified_and_released;
-use crate::support::azure::Azurite;
-use crate::support::gcs::Gcs;
-use crate::support::s3::S3;
+use crate::support::azure::AzuriteServer;
+use crate::support::gcs::FakeGcs;
+use crate::support::s3::S3Server;
 use crate::support::{TestApp, envelope_body, files_below, operator_output, padded, release_form};
 
-async fn on(server: &S3, bucket: &str, change: impl FnOnce(&mut Config)) -> TestApp {
+async fn on(server: &S3Server, bucket: &str, change: impl FnOnce(&mut Config)) -> TestApp {
     let configure = |config: &mut Config| {
         server.configure(config, bucket);
         change(config);
@@ -27,7 +27,7 @@ async fn on(server: &S3, bucket: &str, change: impl FnOnce(&mut Config)) -> Test
     TestApp::with(configure, OrgSettings::default()).await
 }
 
-fn settings(server: &S3, bucket: &str) -> Config {
+fn settings(server: &S3Server, bucket: &str) -> Config {
     let mut config = Config::default();
     server.configure(&mut config, bucket);
     config
@@ -42,7 +42,7 @@ async fn released(app: &TestApp) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_envelope_is_vaulted_and_released_on_s3() {
-    for server in [S3::s3s(), S3::moto()] {
+    for server in [S3Server::s3s(), S3Server::moto()] {
         let app = on(&server, "plain", |_| {}).await;
         signed_vaulted_certified_and_released(app).await;
     }
@@ -50,7 +50,7 @@ async fn an_envelope_is_vaulted_and_released_on_s3() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_envelope_is_vaulted_and_released_on_azure() {
-    let server = Azurite::start().await;
+    let server = AzuriteServer::start().await;
     let configure = |config: &mut Config| server.configure(config);
     let app = TestApp::with(configure, OrgSettings::default()).await;
     upload(&app, &padded(12 * 1024 * 1024)).await;
@@ -60,7 +60,7 @@ async fn an_envelope_is_vaulted_and_released_on_azure() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_envelope_is_vaulted_and_released_on_google() {
-    let server = Gcs::start().await;
+    let server = FakeGcs::start().await;
     let configure = |config: &mut Config| server.configure(config);
     let app = TestApp::with(configure, OrgSettings::default()).await;
     upload(&app, &padded(12 * 1024 * 1024)).await;
@@ -72,7 +72,7 @@ async fn an_envelope_is_vaulted_and_released_on_google() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn objects_on_s3_are_not_stored_in_the_data_folder() {
-    let server = S3::s3s();
+    let server = S3Server::s3s();
     let app = on(&server, "plain", |_| {}).await;
     released(&app).await;
     assert_eq!(server.objects("archive").len(), 1);
@@ -96,7 +96,7 @@ async fn upload(app: &TestApp, document: &[u8]) {
 /// Runs on moto only: s3s-fs would need file names for parts that are too long.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_large_object_is_uploaded_in_parts() {
-    let server = S3::moto();
+    let server = S3Server::moto();
     let app = on(&server, "plain", |_| {}).await;
     let large = padded(12 * 1024 * 1024);
     upload(&app, &large).await;
@@ -112,7 +112,7 @@ async fn a_large_object_is_uploaded_in_parts() {
 /// Objects are never overwritten: of writers with different bytes, all but one get an error.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_of_many_concurrent_writers_of_a_name_wins() {
-    let server = S3::moto();
+    let server = S3Server::moto();
     let config = settings(&server, "plain");
     let files = start::open_files(&config).unwrap();
     files.check().await.unwrap();
@@ -135,7 +135,7 @@ async fn one_of_many_concurrent_writers_of_a_name_wins() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_object_store_login_error_hides_the_credentials() {
-    let server = S3::s3s();
+    let server = S3Server::s3s();
     let mut config = settings(&server, "plain");
     let wrong = SecretText::new("not-the-secret");
     config
@@ -154,7 +154,7 @@ async fn an_object_store_login_error_hides_the_credentials() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn objects_are_encrypted_by_the_store_when_configured() {
-    let server = S3::moto();
+    let server = S3Server::moto();
     let app = on(&server, "plain", |config| {
         let name = "aws_server_side_encryption".to_owned();
         let options = &mut config.storage.options;
@@ -170,7 +170,7 @@ async fn objects_are_encrypted_by_the_store_when_configured() {
 }
 
 /// Returns the keys of the objects in an area.
-async fn keys(server: &S3, bucket: &str, area: &str) -> Vec<String> {
+async fn keys(server: &S3Server, bucket: &str, area: &str) -> Vec<String> {
     let path = format!("{bucket}?list-type=2&prefix=holdfast/{area}/");
     let listing = server.ask("GET", &path).await.text().await.unwrap();
     let keys = listing.split("<Key>").skip(1);
@@ -180,7 +180,7 @@ async fn keys(server: &S3, bucket: &str, area: &str) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_released_document_cannot_be_removed_before_its_lock_ends() {
-    let server = S3::moto();
+    let server = S3Server::moto();
     let app = on(&server, "locked", |config| {
         config.storage.archive_retention = Some(Duration::from_secs(2_555 * 86_400));
     })
@@ -211,7 +211,7 @@ async fn a_released_document_cannot_be_removed_before_its_lock_ends() {
 /// A release is not acknowledged before the store has locked its archive.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_release_fails_without_the_required_object_lock() {
-    let server = S3::moto();
+    let server = S3Server::moto();
     let app = on(&server, "plain", |config| {
         config.storage.archive_retention = Some(Duration::from_secs(86_400));
     })
@@ -297,7 +297,7 @@ async fn documents_are_encrypted_before_they_reach_the_object_store() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn documents_are_encrypted_with_a_kms_key() {
-    let server = S3::moto();
+    let server = S3Server::moto();
     let app = on(&server, "plain", |config| {
         config.storage.encryption_kms_key = server.kms_key.clone();
     })
@@ -316,7 +316,7 @@ async fn documents_are_encrypted_with_a_kms_key() {
     let files = start::open_files(&config).unwrap();
     let org = holdfast::domain::id::OrgId::new();
     let put = files.put(
-        holdfast::files::Area::Vault,
+        holdfast::files::StorageArea::Vault,
         &org,
         "owner",
         Bytes::new(),

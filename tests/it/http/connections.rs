@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::builder::PdfBuilder;
-use crate::support::process::{Home, Server, this_program};
+use crate::support::process::{ServerHome, ServerProcess, this_program};
 use crate::support::{TestApp, form, share_native_code};
 
 /// Generous limit for anything that should happen immediately, even on a busy machine.
@@ -308,7 +308,7 @@ async fn a_client_that_does_not_read_is_disconnected() {
 async fn a_server_stops_within_its_grace_period_despite_stalled_clients() {
     let folder = tempfile::tempdir().unwrap();
     share_native_code(folder.path());
-    let home = Home {
+    let home = ServerHome {
         program: this_program(),
         data: folder.path().to_owned(),
         database: None,
@@ -318,7 +318,7 @@ async fn a_server_stops_within_its_grace_period_despite_stalled_clients() {
     let create = ["key", "create", "--org", org["org_id"].as_str().unwrap()];
     let scopes = ["--scopes", "envelopes:write"];
     let (_, key) = home.operator("0s", &[&create[..], &scopes].concat());
-    let mut server = Server::start(&home, &[], &[]).unwrap();
+    let mut server = ServerProcess::start(&home, &[], &[]).unwrap();
     let request = "GET /api/v2/openapi.json HTTP/1.1\r\nhost: test\r\n\r\n";
     let mut stalled = Vec::new();
     for begin in [

@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::Request;
 
-use crate::support::process::{Home, Server, this_program};
+use crate::support::process::{ServerHome, ServerProcess, this_program};
 use crate::support::{TestApp, files_below, share_native_code};
 
 /// Metrics name routes, components and queues, so they must not be public.
@@ -47,13 +47,13 @@ async fn metrics_are_served_at_the_configured_address() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = free.local_addr().unwrap().to_string();
     drop(free);
-    let home = Home {
+    let home = ServerHome {
         program: this_program(),
         data: data.path().to_owned(),
         database: None,
         settings: vec![("HOLDFAST_METRICS_LISTEN".into(), address.clone())],
     };
-    let server = Server::start(&home, &[], &[]).unwrap();
+    let server = ServerProcess::start(&home, &[], &[]).unwrap();
     let _ = rustls::crypto::ring::default_provider().install_default();
     let metrics = reqwest::get(format!("http://{address}/metrics"))
         .await
@@ -75,7 +75,7 @@ async fn metrics_are_served_at_the_configured_address() {
 async fn each_request_is_logged_with_the_id_of_its_key_or_token() {
     let data = tempfile::tempdir().unwrap();
     share_native_code(data.path());
-    let home = Home {
+    let home = ServerHome {
         program: this_program(),
         data: data.path().to_owned(),
         database: None,
@@ -87,7 +87,7 @@ async fn each_request_is_logged_with_the_id_of_its_key_or_token() {
     let (_, key) = home.operator("0s", &create);
     let issue = ["token", "issue", "--org", org, "--email", "jo@example.com"];
     let (_, token) = home.operator("0s", &[&issue[..], &["--role", "admin"]].concat());
-    let server = Server::start(&home, &[], &[]).unwrap();
+    let server = ServerProcess::start(&home, &[], &[]).unwrap();
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = reqwest::Client::new();
     let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
@@ -123,13 +123,13 @@ async fn data_files_are_readable_by_the_server_user_only() {
         let open = std::fs::Permissions::from_mode(0o755);
         std::fs::set_permissions(data.path().join(folder), open).unwrap();
     }
-    let home = Home {
+    let home = ServerHome {
         program: this_program(),
         data: data.path().to_owned(),
         database: None,
         settings: Vec::new(),
     };
-    let server = Server::start(&home, &["sh", "-c", "umask 0022; exec \"$@\"", "sh"], &[]);
+    let server = ServerProcess::start(&home, &["sh", "-c", "umask 0022; exec \"$@\"", "sh"], &[]);
     let server = server.unwrap();
     for folder in ["objects", "outbox", "keys", "keys/seal"] {
         assert_eq!(mode(&data.path().join(folder)), 0o700, "{folder}");

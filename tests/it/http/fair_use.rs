@@ -9,7 +9,7 @@ use holdfast::domain::organization::OrgSettings;
 use serde_json::{Value, json};
 
 use crate::builder::PdfBuilder;
-use crate::support::{Answer, TestApp, form};
+use crate::support::{TestApp, TestResponse, form};
 
 /// Returns a document that takes seconds to search: many pages full of glyphs.
 fn heavy() -> Vec<u8> {
@@ -117,7 +117,7 @@ async fn a_full_document_queue_returns_503_with_retry_after() {
     assert_eq!(get(&app, &pages[119], None).await.status, 200);
 }
 
-async fn get(app: &TestApp, path: &str, address: Option<&str>) -> Answer {
+async fn get(app: &TestApp, path: &str, address: Option<&str>) -> TestResponse {
     let mut request = Request::get(path);
     if let Some(address) = address {
         request = request.header("x-forwarded-for", address);
@@ -126,7 +126,7 @@ async fn get(app: &TestApp, path: &str, address: Option<&str>) -> Answer {
 }
 
 #[track_caller]
-fn is_refused(answer: &Answer) {
+fn is_refused(answer: &TestResponse) {
     assert_eq!(answer.status, 429);
     let seconds = answer.headers["retry-after"].to_str().unwrap();
     assert!((1..=60).contains(&seconds.parse::<u32>().unwrap()));

@@ -12,17 +12,17 @@ use serde_json::{Map, Value, json};
 use holdfast::domain::component::Slot;
 
 use crate::service::components::registry::variant;
-use crate::support::browser::{Browser, Screen};
-use crate::support::{Answer, CONTRACT, TestApp, envelope_body, org_of, postgres, receiver};
+use crate::support::browser::{EmulatedScreen, TestBrowser};
+use crate::support::{CONTRACT, TestApp, TestResponse, envelope_body, org_of, postgres, receiver};
 
 /// One operation of the document.
-struct Operation {
+struct ApiOperation {
     method: Method,
     path: String,
     description: Value,
 }
 
-fn operations(document: &Value) -> Vec<Operation> {
+fn operations(document: &Value) -> Vec<ApiOperation> {
     let paths = document["paths"].as_object().unwrap();
     paths
         .iter()
@@ -30,7 +30,7 @@ fn operations(document: &Value) -> Vec<Operation> {
             item.as_object()
                 .unwrap()
                 .iter()
-                .map(|(method, description)| Operation {
+                .map(|(method, description)| ApiOperation {
                     method: method.to_uppercase().parse().unwrap(),
                     path: path.clone(),
                     description: description.clone(),
@@ -65,7 +65,7 @@ async fn the_reference_shows_every_operation_in_a_browser() {
     let served = app.get("/openapi.json").await.json();
     assert_eq!(served["openapi"], "3.1.0");
     assert_eq!(served["paths"], document()["paths"]);
-    let browser = Browser::open(Screen::Phone).await;
+    let browser = TestBrowser::open(EmulatedScreen::Phone).await;
     let note_refusals = json!({ "source": "window.refused = [];
         addEventListener('securitypolicyviolation', (event) =>
             window.refused.push(event.violatedDirective + ' ' + event.blockedURI));" });
@@ -231,7 +231,7 @@ async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
 }
 
 /// Builds a valid request for the operation, so that only the id decides about the response.
-fn request(operation: &Operation, id: &str, credential: (&str, &str)) -> Request<Body> {
+fn request(operation: &ApiOperation, id: &str, credential: (&str, &str)) -> Request<Body> {
     let path = operation.path.replace("{id}", id);
     let mut request = Request::builder()
         .method(operation.method.clone())
@@ -365,7 +365,7 @@ async fn try_bodies(app: TestApp) {
         for _ in 0..60 {
             let body = bodies.new_tree(&mut runner).unwrap().current();
             let partner = operation.description["security"][0]["apiKey"].is_array();
-            let answer: Answer = match partner {
+            let answer: TestResponse = match partner {
                 true => app.post_as(&key, &path, body.clone()).await,
                 false => app.web(operation.method.clone(), &path, body.clone()).await,
             };

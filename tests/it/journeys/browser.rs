@@ -5,9 +5,9 @@
 use holdfast::domain::organization::{OrgSettings, PaymentSettings};
 use serde_json::{Value, json};
 
-use crate::support::browser::{Browser, Screen};
-use crate::support::method::{CODE, Method};
-use crate::support::processor::Processor;
+use crate::support::browser::{EmulatedScreen, TestBrowser};
+use crate::support::method::{CODE, FakeMethod};
+use crate::support::processor::PaymentProcessor;
 use crate::support::{TestApp, buyer_and_seller, envelope_body, form, pdf};
 
 /// Tags for every kind of field.
@@ -58,7 +58,7 @@ async fn every_kind_of_field_is_filled_in_and_signed_on_a_desktop() {
     let app = TestApp::on_a_socket().await;
     let envelope = envelope_of_every_field(&app).await;
     let (id, url) = id_and_url(&envelope);
-    let browser = Browser::open(Screen::Desktop).await;
+    let browser = TestBrowser::open(EmulatedScreen::Desktop).await;
     browser.goto(url).await;
     browser.see(".sheet img").await;
     browser.picture("desktop-open").await;
@@ -122,7 +122,7 @@ async fn a_phone_shows_one_step_at_a_time_and_signs_with_a_typed_name() {
     let app = TestApp::on_a_socket().await;
     let envelope = app.sent_envelope().await;
     let (id, url) = id_and_url(&envelope);
-    let browser = Browser::open(Screen::Phone).await;
+    let browser = TestBrowser::open(EmulatedScreen::Phone).await;
     browser.goto(url).await;
     browser.see(".sheet img").await;
     browser.picture("phone-open").await;
@@ -155,7 +155,7 @@ async fn an_uploaded_picture_signs_and_survives_a_reload() {
     let app = TestApp::on_a_socket().await;
     let envelope = app.sent_envelope().await;
     let (id, url) = id_and_url(&envelope);
-    let browser = Browser::open(Screen::Desktop).await;
+    let browser = TestBrowser::open(EmulatedScreen::Desktop).await;
     browser.goto(url).await;
     let way = |name: &str| {
         format!(
@@ -196,7 +196,7 @@ async fn pages_are_readable_in_dark_mode_and_in_brand_colours() {
     };
     let app = TestApp::on_a_socket_with(settings).await;
     let envelope = app.sent_envelope().await;
-    let browser = Browser::open(Screen::Desktop).await;
+    let browser = TestBrowser::open(EmulatedScreen::Desktop).await;
     browser.dark().await;
     browser.goto(id_and_url(&envelope).1).await;
     browser.read("Oak & Pine").await;
@@ -212,12 +212,12 @@ async fn the_form_works_without_javascript() {
     let app = TestApp::on_a_socket().await;
     let envelope = envelope_of_every_field(&app).await;
     let (id, url) = id_and_url(&envelope);
-    let browser = Browser::without_javascript(Screen::Phone).await;
+    let browser = TestBrowser::without_javascript(EmulatedScreen::Phone).await;
     browser.goto(url).await;
     browser.see("button[value=finish]").await;
     browser.picture("plain-phone").await;
     drop(browser);
-    let browser = Browser::without_javascript(Screen::Desktop).await;
+    let browser = TestBrowser::without_javascript(EmulatedScreen::Desktop).await;
     browser.goto(url).await;
     browser.click("button[value=finish]").await;
     browser
@@ -260,7 +260,7 @@ async fn the_form_is_filled_in_and_signed_by_keyboard_alone() {
     let app = TestApp::on_a_socket().await;
     let envelope = app.sent_envelope().await;
     let (id, url) = id_and_url(&envelope);
-    let browser = Browser::open(Screen::Desktop).await;
+    let browser = TestBrowser::open(EmulatedScreen::Desktop).await;
     browser.goto(url).await;
     browser.see("[name='Buyer signature']").await;
     browser.tab_to("[name='Buyer signature']").await;
@@ -279,7 +279,7 @@ async fn the_form_is_filled_in_and_signed_by_keyboard_alone() {
 async fn entered_values_survive_a_lost_connection_and_a_reload() {
     let app = TestApp::on_a_socket().await;
     let envelope = app.sent_envelope().await;
-    let browser = Browser::open(Screen::Desktop).await;
+    let browser = TestBrowser::open(EmulatedScreen::Desktop).await;
     browser.goto(id_and_url(&envelope).1).await;
     browser
         .type_into("[name='Buyer signature']", "Jordan")
@@ -309,7 +309,7 @@ async fn entered_values_survive_a_lost_connection_and_a_reload() {
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
     // Another device shows the saved values.
-    let other = Browser::open(Screen::Phone).await;
+    let other = TestBrowser::open(EmulatedScreen::Phone).await;
     other.goto(id_and_url(&envelope).1).await;
     other
         .until(
@@ -323,7 +323,7 @@ async fn a_signer_declines_with_a_reason() {
     let app = TestApp::on_a_socket().await;
     let envelope = app.sent_envelope().await;
     let (id, url) = id_and_url(&envelope);
-    let browser = Browser::open(Screen::Desktop).await;
+    let browser = TestBrowser::open(EmulatedScreen::Desktop).await;
     browser.goto(url).await;
     browser.click(".decline > summary").await;
     browser.click(".confirm > summary").await;
@@ -341,7 +341,7 @@ async fn a_signer_declines_with_a_reason() {
 async fn a_second_signer_waits_for_the_first() {
     let app = TestApp::on_a_socket().await;
     let (id, links) = app.sent_to_two().await;
-    let browser = Browser::open(Screen::Desktop).await;
+    let browser = TestBrowser::open(EmulatedScreen::Desktop).await;
     browser.goto(&links[1]).await;
     browser.read("Ann Buyer signs before you").await;
     browser.picture("not-yet").await;
@@ -364,7 +364,7 @@ async fn an_expired_link_is_renewed_by_mail() {
     app.wait_for_mails(1).await;
     let expired = "update signing_link set expires_at = $1";
     app.change(expired, "2020-01-01T00:00:00.000Z").await;
-    let browser = Browser::open(Screen::Phone).await;
+    let browser = TestBrowser::open(EmulatedScreen::Phone).await;
     browser.goto(id_and_url(&envelope).1).await;
     browser.read("This link has expired").await;
     browser.picture("expired").await;
@@ -416,7 +416,7 @@ async fn a_page_of_another_origin_embeds_the_widget_and_receives_its_messages() 
          <holdfast-sign src='{embed_url}'></holdfast-sign>"
     ))
     .await;
-    let browser = Browser::open(Screen::Desktop).await;
+    let browser = TestBrowser::open(EmulatedScreen::Desktop).await;
 
     // The organization does not allow that origin, so the browser blocks the frame.
     browser.goto(&partner).await;
@@ -471,7 +471,7 @@ async fn fields_are_dragged_onto_pages_resized_given_roles_and_saved() {
         .await
         .data(201);
     assert_eq!(session["roles"], json!(["Buyer"]));
-    let browser = Browser::open(Screen::Desktop).await;
+    let browser = TestBrowser::open(EmulatedScreen::Desktop).await;
     browser.goto(session["builder_url"].as_str().unwrap()).await;
     browser.see(".sheet img").await;
     browser
@@ -564,7 +564,7 @@ async fn fields_are_dragged_onto_pages_resized_given_roles_and_saved() {
 /// the document.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_signer_passes_identity_verification_on_a_phone() {
-    let method = Method::start().await;
+    let method = FakeMethod::start().await;
     let app = TestApp::on_a_socket_over(|config| method.configure(config)).await;
     let document = pdf::with_lines(&["Agreement", "{{Sign;type=signature;role=Buyer}}"]);
     let texts = [("name", "Agreement"), ("kba_required", "true")];
@@ -572,7 +572,7 @@ async fn a_signer_passes_identity_verification_on_a_phone() {
     let body = envelope_body(&template["template_id"]);
     let envelope = app.post("/partner/envelopes", body).await.data(201);
     let (id, url) = id_and_url(&envelope);
-    let browser = Browser::open(Screen::Phone).await;
+    let browser = TestBrowser::open(EmulatedScreen::Phone).await;
     browser.goto(url).await;
     browser.read("Confirm who you are").await;
     browser.picture("kba-identity").await;
@@ -634,7 +634,7 @@ async fn a_signer_passes_the_sandboxes_on_a_desktop() {
     let body = envelope_body(&template["template_id"]);
     let envelope = app.post("/partner/envelopes", body).await.data(201);
     let (id, url) = id_and_url(&envelope);
-    let browser = Browser::open(Screen::Desktop).await;
+    let browser = TestBrowser::open(EmulatedScreen::Desktop).await;
     browser.goto(url).await;
     browser.read("Answer these questions").await;
     browser.picture("kba-sandbox").await;
@@ -705,7 +705,7 @@ async fn a_payer_uses_the_processors_own_form() {
     let serve = axum::routing::get(move || async move { (javascript, LIBRARY) });
     let router = axum::Router::new().route("/v3/", serve);
     tokio::spawn(async move { axum::serve(listener, router).await });
-    let processor = Processor::start();
+    let processor = PaymentProcessor::start();
     let app = TestApp::on_a_socket_over(|config| {
         processor.configure(config);
         let instance = config.providers.payment.instances.get_mut("main").unwrap();
@@ -716,7 +716,7 @@ async fn a_payer_uses_the_processors_own_form() {
     body["payment"] = json!({ "amount_cents": 4900, "currency": "USD" });
     let envelope = app.post("/partner/envelopes", body).await.data(201);
     let (_, url) = id_and_url(&envelope);
-    let browser = Browser::open(Screen::Desktop).await;
+    let browser = TestBrowser::open(EmulatedScreen::Desktop).await;
     browser.goto(url).await;
     browser.click(".payment .button").await;
     browser

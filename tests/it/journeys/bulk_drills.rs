@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use sqlx::Row as _;
 
-use crate::support::process::{Home, Server, this_program};
+use crate::support::process::{ServerHome, ServerProcess, this_program};
 use crate::support::{files_below, pdf, postgres, share_native_code};
 
 /// Fault points in the work on a batch at which a server kills itself. The empty one stands for
@@ -25,8 +25,8 @@ fn size() -> (usize, usize) {
     }
 }
 
-struct Drill {
-    home: Home,
+struct BulkDrill {
+    home: ServerHome,
     http: reqwest::Client,
     token: String,
     org: String,
@@ -34,12 +34,12 @@ struct Drill {
     clients: usize,
 }
 
-impl Drill {
+impl BulkDrill {
     async fn new(database: Option<String>, clients: usize) -> (Self, tempfile::TempDir) {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let folder = tempfile::tempdir().unwrap();
         share_native_code(folder.path());
-        let home = Home {
+        let home = ServerHome {
             program: this_program(),
             data: folder.path().to_owned(),
             database,
@@ -69,7 +69,7 @@ impl Drill {
             batch: String::new(),
             clients,
         };
-        let server = Server::start(&drill.home, &[], &[]).unwrap();
+        let server = ServerProcess::start(&drill.home, &[], &[]).unwrap();
         drill.set_up(&server.url).await;
         server.kill();
         (drill, folder)
@@ -163,7 +163,7 @@ impl Drill {
                 ("HOLDFAST_FAULTS", death.as_str()),
             ];
             let variables = &variables[..if place.is_empty() { 1 } else { 2 }];
-            let Some(mut server) = Server::start(&self.home, &[], variables) else {
+            let Some(mut server) = ServerProcess::start(&self.home, &[], variables) else {
                 at.push((place, -1));
                 continue;
             };
@@ -191,7 +191,7 @@ impl Drill {
             Some(_) => format!("{}s", 20 * kills),
         };
         let variables = [("HOLDFAST_CLOCK_OFFSET", ahead.as_str())];
-        let server = Server::start(&self.home, &[], &variables).unwrap();
+        let server = ServerProcess::start(&self.home, &[], &variables).unwrap();
         let deadline = Instant::now() + Duration::from_secs(90);
         loop {
             let counts = self.counts(&server.url).await.unwrap();
@@ -299,7 +299,7 @@ impl Drill {
 
 async fn drill(database: Option<String>) {
     let (kills, clients) = size();
-    let (drill, _folder) = Drill::new(database, clients).await;
+    let (drill, _folder) = BulkDrill::new(database, clients).await;
     let started = Instant::now();
     drill.run(kills).await;
     drill.ends_well(kills, started).await;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use reqwest::multipart;
 use serde_json::{Value, json};
 
-use crate::support::process::{Home, Server, this_program};
+use crate::support::process::{ServerHome, ServerProcess, this_program};
 use crate::support::{
     CONTRACT, envelope_body, files_below, form, postgres, release_form, share_native_code,
 };
@@ -48,28 +48,28 @@ const KEYS: usize = 12;
 
 /// An envelope that the server has acknowledged.
 #[derive(Clone, Debug)]
-pub struct Tracked {
+pub struct TrackedEnvelope {
     pub id: String,
     sign_url: String,
     status: String,
 }
 
 /// State of the drill, which outlives every server.
-pub struct Drill {
-    pub home: Home,
+pub struct CrashDrill {
+    pub home: ServerHome,
     /// Folder that holds the objects.
     objects: PathBuf,
-    client: Client,
+    client: DrillClient,
     org: String,
     template: Value,
-    pub tracked: Vec<Tracked>,
+    pub tracked: Vec<TrackedEnvelope>,
     random: u64,
 }
 
-impl Drill {
+impl CrashDrill {
     async fn new(database: Option<String>) -> (Self, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
-        let home = Home {
+        let home = ServerHome {
             program: this_program(),
             data: folder.path().to_owned(),
             database,
@@ -80,7 +80,7 @@ impl Drill {
     }
 
     /// Sets up an installation with its objects in this folder.
-    pub async fn at(home: Home, objects: PathBuf) -> Self {
+    pub async fn at(home: ServerHome, objects: PathBuf) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         share_native_code(&home.data);
         let (_, org) = home.operator("0s", &["org", "create", "--name", "Maple"]);
@@ -92,7 +92,7 @@ impl Drill {
             let (_, key) = home.operator("0s", &[&create[..], &limit].concat());
             key["api_key"].as_str().unwrap().to_owned()
         });
-        let client = Client {
+        let client = DrillClient {
             http: reqwest::Client::builder()
                 .timeout(Duration::from_secs(20))
                 .build()
@@ -100,7 +100,7 @@ impl Drill {
             keys: keys.collect(),
             life: 0,
         };
-        let server = Server::start(&home, &[], &[]).unwrap();
+        let server = ServerProcess::start(&home, &[], &[]).unwrap();
         let template = client.template(&server.url).await.unwrap();
         server.kill();
         Self {
@@ -140,7 +140,7 @@ impl Drill {
     }
 
     /// Sends, signs and releases envelopes until the server is gone. Any response may be lost.
-    async fn work(&mut self, server: &mut Server, until: Instant) {
+    async fn work(&mut self, server: &mut ServerProcess, until: Instant) {
         self.client.life += 1;
         let urls = [server.url.clone()];
         let mut rounds = 0;
@@ -178,14 +178,14 @@ impl Drill {
             let Ok(created) = self.create(url).await else {
                 break;
             };
-            self.tracked.push(Tracked {
+            self.tracked.push(TrackedEnvelope {
                 id: created["envelope_id"].as_str().unwrap().into(),
                 sign_url: created["sign_url"].as_str().unwrap().into(),
                 status: "sent".into(),
             });
         }
         let client = &self.client;
-        let ask = |(nth, mut one): (usize, Tracked)| async move {
+        let ask = |(nth, mut one): (usize, TrackedEnvelope)| async move {
             if one.status == "vaulted" || one.status == "vaulted_out" {
                 return one;
             }
@@ -234,7 +234,7 @@ impl Drill {
                 // A server that does not reach its fault point is killed from outside.
                 _ => Duration::from_secs(10),
             };
-            if let Some(mut server) = Server::start(&self.home, &[], variables) {
+            if let Some(mut server) = ServerProcess::start(&self.home, &[], variables) {
                 self.work(&mut server, Instant::now() + life).await;
                 if server.is_dead() {
                     *died_at.entry(place).or_default() += 1;
@@ -251,19 +251,19 @@ impl Drill {
         let last_death = Instant::now();
         let ahead = self.ahead(killed - 1);
         let variables = [("HOLDFAST_CLOCK_OFFSET", ahead.as_str())];
-        let server = Server::start(&self.home, &[], &variables).unwrap();
+        let server = ServerProcess::start(&self.home, &[], &variables).unwrap();
         self.settle(server, last_death).await;
     }
 
     /// Waits until the envelopes in flight are finished, without sending more.
-    async fn settle(&mut self, server: Server, since: Instant) {
+    async fn settle(&mut self, server: ServerProcess, since: Instant) {
         self.finish(&server, since).await;
         server.kill();
         self.assert_no_leftovers().await;
     }
 
     /// Finishes the envelopes in flight and asserts that each exists exactly once.
-    pub async fn finish(&mut self, server: &Server, since: Instant) {
+    pub async fn finish(&mut self, server: &ServerProcess, since: Instant) {
         self.client.life += 1;
         loop {
             let mut waiting = Vec::new();
@@ -296,7 +296,7 @@ impl Drill {
         self.assert_each_envelope_once(server).await;
     }
 
-    pub async fn assert_each_envelope_once(&self, server: &Server) {
+    pub async fn assert_each_envelope_once(&self, server: &ServerProcess) {
         for one in &self.tracked {
             let custody = self.placed_custody(server, &one.id).await;
             let entries = custody["entries"].as_array().unwrap();
@@ -355,7 +355,7 @@ impl Drill {
 
     /// Waits until all entries of a ledger are in the log and returns it. Another node may have to
     /// wait until the lease of a killed one ends.
-    pub async fn placed_custody(&self, server: &Server, id: &str) -> Value {
+    pub async fn placed_custody(&self, server: &ServerProcess, id: &str) -> Value {
         let since = Instant::now();
         loop {
             let path = format!("/partner/envelopes/{id}/custody");
@@ -428,25 +428,25 @@ pub fn kills(default: u32) -> u32 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn kills_at_every_step_lose_and_repeat_nothing_on_sqlite() {
-    let (mut drill, _folder) = Drill::new(None).await;
+    let (mut drill, _folder) = CrashDrill::new(None).await;
     drill.run(kills(PLACES.len() as u32)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn kills_at_every_step_lose_and_repeat_nothing_on_postgresql() {
-    let (mut drill, _folder) = Drill::new(Some(postgres::new_database().await)).await;
+    let (mut drill, _folder) = CrashDrill::new(Some(postgres::new_database().await)).await;
     drill.run(kills(8).div_ceil(3)).await;
 }
 
 /// The disk fails to sync: everything that the server acknowledged still exists afterwards.
 #[tokio::test(flavor = "multi_thread")]
 async fn acknowledged_writes_survive_a_failing_disk() {
-    let (mut drill, _folder) = Drill::new(None).await;
+    let (mut drill, _folder) = CrashDrill::new(None).await;
     // 5 is EIO, the error of a failing disk.
     let failing = "enable_random name=posix/io/sync/*,probability=0.003,failinfo=5";
     let mut deaths = 0;
     for _ in 0..kills(6).min(40) {
-        match Server::start(&drill.home, &["fiu-run", "-x", "-c", failing], &[]) {
+        match ServerProcess::start(&drill.home, &["fiu-run", "-x", "-c", failing], &[]) {
             None => deaths += 1,
             Some(mut server) => {
                 let until = Instant::now() + Duration::from_secs(3);
@@ -457,11 +457,11 @@ async fn acknowledged_writes_survive_a_failing_disk() {
         }
     }
     println!("{deaths} servers stopped at once when their disk failed");
-    let server = Server::start(&drill.home, &[], &[]).unwrap();
+    let server = ServerProcess::start(&drill.home, &[], &[]).unwrap();
     drill.settle(server, Instant::now()).await;
 }
 
-pub struct Client {
+pub struct DrillClient {
     http: reqwest::Client,
     /// One key for each server: a killed server takes its share of a key's rate limit along.
     keys: Vec<String>,
@@ -469,7 +469,7 @@ pub struct Client {
     life: usize,
 }
 
-impl Client {
+impl DrillClient {
     async fn template(&self, url: &str) -> Result<Value, String> {
         let fields = json!([{
             "name": "Signature", "type": "signature", "role": "Buyer", "required": true,

@@ -6,36 +6,36 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::journeys::crash::{Drill, kills};
+use crate::journeys::crash::{CrashDrill, kills};
 use crate::support::postgres;
-use crate::support::process::{Home, Server, this_program};
-use crate::support::proxy::{Network, Proxy};
-use crate::support::s3::S3;
+use crate::support::process::{ServerHome, ServerProcess, this_program};
+use crate::support::proxy::{FaultyProxy, NetworkCondition};
+use crate::support::s3::S3Server;
 
 /// Nodes with separate data folders and one set of keys.
-struct Cluster {
-    drill: Drill,
-    nodes: Vec<Node>,
+struct NodeCluster {
+    drill: CrashDrill,
+    nodes: Vec<ClusterNode>,
     folder: tempfile::TempDir,
 }
 
-struct Node {
-    home: Home,
-    server: Option<Server>,
+struct ClusterNode {
+    home: ServerHome,
+    server: Option<ServerProcess>,
 }
 
-impl Node {
+impl ClusterNode {
     fn start(&mut self, wrapper: &[&str], variables: &[(&str, &str)]) {
-        self.server = Server::start(&self.home, wrapper, variables);
+        self.server = ServerProcess::start(&self.home, wrapper, variables);
         assert!(self.server.is_some(), "a node does not start");
     }
 
-    fn server(&self) -> &Server {
+    fn server(&self) -> &ServerProcess {
         self.server.as_ref().unwrap()
     }
 }
 
-impl Cluster {
+impl NodeCluster {
     /// Creates nodes without starting them.
     async fn new(
         count: usize,
@@ -55,14 +55,14 @@ impl Cluster {
         objects: &Path,
     ) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let home = |name: &str| Home {
+        let home = |name: &str| ServerHome {
             program: program.clone(),
             data: folder.path().join(name),
             database: Some(database.to_owned()),
             settings: settings.to_vec(),
         };
         let first = home("operator");
-        let drill = Drill::at(first, objects.to_owned()).await;
+        let drill = CrashDrill::at(first, objects.to_owned()).await;
         let nodes = (0..count).map(|number| {
             let home = home(&format!("node-{number}"));
             std::fs::create_dir_all(&home.data).unwrap();
@@ -70,7 +70,7 @@ impl Cluster {
                 let from = folder.path().join("operator").join(shared);
                 std::os::unix::fs::symlink(from, home.data.join(shared)).unwrap();
             }
-            Node { home, server: None }
+            ClusterNode { home, server: None }
         });
         let nodes = nodes.collect();
         Self {
@@ -112,10 +112,10 @@ impl Cluster {
 /// A SIGKILL of any node at any time loses nothing: the other nodes take over its work.
 #[tokio::test(flavor = "multi_thread")]
 async fn kills_of_any_of_three_nodes_lose_nothing() {
-    let store = S3::s3s();
+    let store = S3Server::s3s();
     let database = postgres::new_database().await;
     let settings = store.variables("plain");
-    let mut cluster = Cluster::new(3, &database, &settings, &store.folder()).await;
+    let mut cluster = NodeCluster::new(3, &database, &settings, &store.folder()).await;
     for node in &mut cluster.nodes {
         node.start(&[], &[]);
     }
@@ -133,10 +133,10 @@ async fn kills_of_any_of_three_nodes_lose_nothing() {
 
 /// Stops a node at this fault point for longer than its leases last, then lets it continue.
 async fn stalled_at(place: &str) {
-    let store = S3::s3s();
+    let store = S3Server::s3s();
     let database = postgres::new_database().await;
     let settings = store.variables("plain");
-    let mut cluster = Cluster::new(2, &database, &settings, &store.folder()).await;
+    let mut cluster = NodeCluster::new(2, &database, &settings, &store.folder()).await;
     let stop = format!("{place}:2:STOP");
     // One node holds the lease of the log as long as there are entries: the first one to start.
     cluster.nodes[1].start(&[], &[("HOLDFAST_FAULTS", stop.as_str())]);
@@ -205,7 +205,7 @@ async fn an_old_and_a_new_version_work_side_by_side() {
     let objects = tempfile::tempdir().unwrap();
     let url = format!("file://{}", objects.path().display());
     let settings = [("HOLDFAST_STORAGE_URL".to_owned(), url)];
-    let mut cluster = Cluster::of(old.clone(), 2, &database, &settings, objects.path()).await;
+    let mut cluster = NodeCluster::of(old.clone(), 2, &database, &settings, objects.path()).await;
     for node in &mut cluster.nodes {
         node.start(&[], &[]);
     }
@@ -247,7 +247,7 @@ async fn a_jumping_clock_only_causes_log_messages() {
     let objects = tempfile::tempdir().unwrap();
     let url = format!("file://{}", objects.path().display());
     let settings = [("HOLDFAST_STORAGE_URL".to_owned(), url)];
-    let mut cluster = Cluster::new(2, &database, &settings, objects.path()).await;
+    let mut cluster = NodeCluster::new(2, &database, &settings, objects.path()).await;
     let clock = cluster.folder.path().join("clock");
     let set = |offset: &str| std::fs::write(&clock, format!("{offset}\n")).unwrap();
     set("+0");
@@ -307,12 +307,12 @@ async fn a_jumping_clock_only_causes_log_messages() {
 /// The networks to the database and to the object store fail in every way.
 #[tokio::test(flavor = "multi_thread")]
 async fn nodes_recover_from_network_failures() {
-    let store = S3::s3s();
+    let store = S3Server::s3s();
     let direct = postgres::new_database().await;
     let at = url::Url::parse(&direct).unwrap();
     let to = format!("{}:{}", at.host_str().unwrap(), at.port().unwrap());
-    let to_database = Proxy::start(to).await;
-    let to_store = Proxy::start(store.url.strip_prefix("http://").unwrap().to_owned()).await;
+    let to_database = FaultyProxy::start(to).await;
+    let to_store = FaultyProxy::start(store.url.strip_prefix("http://").unwrap().to_owned()).await;
     let mut through = at;
     through.set_port(Some(to_database.address.port())).unwrap();
     let mut settings = store.variables("plain");
@@ -321,15 +321,15 @@ async fn nodes_recover_from_network_failures() {
             *value = format!("http://{}", to_store.address);
         }
     }
-    let mut cluster = Cluster::new(2, through.as_str(), &settings, &store.folder()).await;
+    let mut cluster = NodeCluster::new(2, through.as_str(), &settings, &store.folder()).await;
     for node in &mut cluster.nodes {
         node.start(&[], &[]);
     }
     let faults = [
-        Network::Cut,
-        Network::Silent,
-        Network::Slow(Duration::from_millis(30)),
-        Network::Short(3_000),
+        NetworkCondition::Cut,
+        NetworkCondition::Silent,
+        NetworkCondition::Slow(Duration::from_millis(30)),
+        NetworkCondition::Short(3_000),
     ];
     let ready = format!("{}/readyz", cluster.nodes[0].server().url);
     let http = reqwest::Client::new();
@@ -338,11 +338,11 @@ async fn nodes_recover_from_network_failures() {
         for fault in faults {
             cluster.work(Duration::from_millis(300)).await;
             proxy.become_(fault);
-            if fault == Network::Cut {
+            if fault == NetworkCondition::Cut {
                 let answer = http.get(&ready).send().await.unwrap();
                 assert_eq!(answer.status(), 503, "{what}");
             }
-            if fault == Network::Cut {
+            if fault == NetworkCondition::Cut {
                 let (refused, away) = match what {
                     "database" => (cluster.drill.create(&urls[0]).await, "The database"),
                     _ => (cluster.drill.upload(&urls[0]).await, "The document store"),
@@ -358,7 +358,7 @@ async fn nodes_recover_from_network_failures() {
                 tokio::time::timeout(Duration::from_secs(4), cluster.work(Duration::from_secs(3)));
             // Requests can hang on a silent network, so the clients give up after a while.
             let _ = time.await;
-            proxy.become_(Network::Good);
+            proxy.become_(NetworkCondition::Good);
         }
     }
     // The same nodes recover without a restart.

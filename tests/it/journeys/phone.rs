@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 use crate::support::CONTRACT;
-use crate::support::browser::{Browser, Screen};
+use crate::support::browser::{EmulatedScreen, TestBrowser};
 use crate::support::{TestApp, envelope_body};
 
-const SMALL: [(Screen, &str); 3] = [
-    (Screen::Phone, "phone"),
-    (Screen::Landscape, "landscape"),
-    (Screen::Zoomed, "zoomed"),
+const SMALL: [(EmulatedScreen, &str); 3] = [
+    (EmulatedScreen::Phone, "phone"),
+    (EmulatedScreen::Landscape, "landscape"),
+    (EmulatedScreen::Zoomed, "zoomed"),
 ];
 
 /// Visible height of the part of the panel that shows a field, in pixels.
@@ -42,13 +42,13 @@ async fn contract(app: &TestApp) -> (String, String) {
 }
 
 /// Name of the field that the sheet shows.
-async fn shown_field(browser: &Browser) -> Value {
+async fn shown_field(browser: &TestBrowser) -> Value {
     let name = "return document.querySelector('.step.current [name]')?.name ?? null";
     browser.run(name).await
 }
 
 /// Asserts that a press at the middle of the element reaches it.
-async fn can_be_pressed(browser: &Browser, css: &str) {
+async fn can_be_pressed(browser: &TestBrowser, css: &str) {
     let reached = format!(
         "const element = document.querySelector({css:?}); const box = element.getBoundingClientRect();
          const at = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
@@ -62,7 +62,7 @@ async fn enter_goes_to_the_next_field_and_problems_leave_room_for_it() {
     let app = TestApp::on_a_socket().await;
     for (screen, name) in SMALL {
         let (id, url) = contract(&app).await;
-        let browser = Browser::open(screen).await;
+        let browser = TestBrowser::open(screen).await;
         browser.goto(&url).await;
         browser.see(".sheet img").await;
         browser.picture(&format!("{name}-document")).await;
@@ -92,7 +92,7 @@ async fn enter_goes_to_the_next_field_and_problems_leave_room_for_it() {
 async fn fields_come_in_reading_order_and_a_waiver_asks_yes_or_no() {
     let app = TestApp::on_a_socket().await;
     let (id, url) = contract(&app).await;
-    let browser = Browser::open(Screen::Phone).await;
+    let browser = TestBrowser::open(EmulatedScreen::Phone).await;
     browser.goto(&url).await;
     browser.click(".next").await;
     browser.type_into("[name=Name]", "Jordan Lee").await;
@@ -131,7 +131,7 @@ async fn the_review_shows_the_button_that_signs_and_the_pad_is_whole() {
     let app = TestApp::on_a_socket().await;
     for (screen, name) in SMALL {
         let (_, url) = contract(&app).await;
-        let browser = Browser::open(screen).await;
+        let browser = TestBrowser::open(screen).await;
         browser.goto(&url).await;
         browser.see(".sheet img").await;
         browser

@@ -13,8 +13,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Mutex;
 
-use crate::support::process::{Home, Server, this_program};
-use crate::support::receiver::Receiver;
+use crate::support::process::{ServerHome, ServerProcess, this_program};
+use crate::support::receiver::WebhookReceiver;
 use crate::support::{postgres, share_native_code};
 
 const SETTINGS: [(&str, &str); 2] = [
@@ -26,8 +26,8 @@ const SETTINGS: [(&str, &str); 2] = [
 ];
 
 /// A server's home with one organization.
-struct Ground {
-    home: Home,
+struct WebhookDrill {
+    home: ServerHome,
     org: String,
     /// One key for each run of the server: a killed node leaves the rate-limit share that it leased
     /// from its key unusable until the window ends.
@@ -37,12 +37,12 @@ struct Ground {
     _folder: tempfile::TempDir,
 }
 
-impl Ground {
+impl WebhookDrill {
     fn new(database: Option<String>, lives: usize) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let folder = tempfile::tempdir().unwrap();
         share_native_code(folder.path());
-        let home = Home {
+        let home = ServerHome {
             program: this_program(),
             data: folder.path().to_owned(),
             database,
@@ -88,8 +88,8 @@ impl Ground {
         }
     }
 
-    fn serve(&self) -> Server {
-        Server::start(&self.home, &[], &SETTINGS).expect("it listens")
+    fn serve(&self) -> ServerProcess {
+        ServerProcess::start(&self.home, &[], &SETTINGS).expect("it listens")
     }
 
     async fn as_admin(&self, server: &str, path: &str, body: Option<&Value>) -> Value {
@@ -138,8 +138,8 @@ impl Ground {
 async fn kill_servers_during_deliveries(database: Option<String>) {
     let drill = std::env::var("HOLDFAST_KILLS").is_ok();
     let (events, kills) = if drill { (30_000, 20) } else { (600, 3) };
-    let ground = Arc::new(Ground::new(database, kills + 1));
-    let receiver = Receiver::start().await;
+    let ground = Arc::new(WebhookDrill::new(database, kills + 1));
+    let receiver = WebhookReceiver::start().await;
     let server = ground.serve();
     ground.endpoint(&server.url, &receiver.url).await;
     let address = Arc::new(Mutex::new((server.url.clone(), 0)));
@@ -249,7 +249,7 @@ async fn crash_loses_no_acknowledged_event_on_postgresql() {
 
 /// Hostile behaviour of a receiver.
 #[derive(Clone, Copy, Debug)]
-enum Harm {
+enum HostileBehaviour {
     /// An endless response, as fast as the client reads.
     Flood,
     /// One byte a second.
@@ -260,13 +260,13 @@ enum Harm {
     HalfClose,
 }
 
-struct Hostile {
+struct HostileReceiver {
     url: String,
     connections: Arc<AtomicUsize>,
     written: Arc<AtomicUsize>,
 }
 
-async fn hostile(harm: Harm) -> Hostile {
+async fn hostile(harm: HostileBehaviour) -> HostileReceiver {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     let (connections, written) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
@@ -278,32 +278,32 @@ async fn hostile(harm: Harm) -> Hostile {
             tokio::spawn(harm_with(stream, harm, sent.clone()));
         }
     });
-    Hostile {
+    HostileReceiver {
         url,
         connections,
         written,
     }
 }
 
-async fn harm_with(mut stream: TcpStream, harm: Harm, sent: Arc<AtomicUsize>) {
+async fn harm_with(mut stream: TcpStream, harm: HostileBehaviour, sent: Arc<AtomicUsize>) {
     let mut request = [0; 16 * 1024];
     let _ = stream.read(&mut request).await;
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n";
     let piece = [b'x'; 32 * 1024];
     match harm {
-        Harm::Flood => {
+        HostileBehaviour::Flood => {
             let _ = stream.write_all(format!("{head}\r\n").as_bytes()).await;
             while stream.write_all(&piece).await.is_ok() {
                 sent.fetch_add(piece.len(), Ordering::Relaxed);
             }
         }
-        Harm::Drip => {
+        HostileBehaviour::Drip => {
             let _ = stream.write_all(format!("{head}\r\n").as_bytes()).await;
             while stream.write_all(b"x").await.is_ok() {
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
         }
-        Harm::Headers => {
+        HostileBehaviour::Headers => {
             let _ = stream.write_all(head.as_bytes()).await;
             for number in 0..1024 {
                 let value = "x".repeat(1000);
@@ -315,7 +315,7 @@ async fn harm_with(mut stream: TcpStream, harm: Harm, sent: Arc<AtomicUsize>) {
             }
             tokio::time::sleep(Duration::from_secs(60)).await;
         }
-        Harm::HalfClose => {
+        HostileBehaviour::HalfClose => {
             let _ = stream.shutdown().await;
             tokio::time::sleep(Duration::from_secs(60)).await;
         }
@@ -335,16 +335,21 @@ fn resident(process: u32) -> usize {
 /// 64 hostile receivers at once cost little memory, and every delivery slot is freed in time.
 #[tokio::test(flavor = "multi_thread")]
 async fn hostile_receivers_cost_few_resources() {
-    let ground = Ground::new(None, 1);
+    let ground = WebhookDrill::new(None, 1);
     let server = ground.serve();
-    let healthy = Receiver::start().await;
+    let healthy = WebhookReceiver::start().await;
     // The first deliveries allocate memory that later ones reuse, so they come before the baseline.
     let first = ground.endpoint(&server.url, &healthy.url).await;
     for _ in 0..50 {
         ground.event(&server.url, 0).await.unwrap();
     }
     healthy.wait_for(50).await;
-    let harms = [Harm::Flood, Harm::Drip, Harm::Headers, Harm::HalfClose];
+    let harms = [
+        HostileBehaviour::Flood,
+        HostileBehaviour::Drip,
+        HostileBehaviour::Headers,
+        HostileBehaviour::HalfClose,
+    ];
     let mut receivers = Vec::new();
     for harm in [harms, harms].concat() {
         let receiver = hostile(harm).await;
@@ -382,7 +387,7 @@ async fn hostile_receivers_cost_few_resources() {
                 for row in rows {
                     let body = row["response_body"].as_str().unwrap_or_default();
                     assert!(body.len() <= 64 * 1024, "{harm:?}");
-                    let flood = matches!(harm, Harm::Flood);
+                    let flood = matches!(harm, HostileBehaviour::Flood);
                     assert_eq!(row["status"] == "delivered", flood, "{harm:?} {row}");
                 }
                 break;

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use holdfast::config::{Config, Seal};
+use holdfast::config::{Config, SealSettings};
 use holdfast::domain::organization::{OrgSettings, Scope};
 use holdfast::sealing;
 use serde_json::{Value, json};
@@ -174,10 +174,10 @@ async fn a_pkcs12_key_seals_with_the_right_password() {
     std::fs::write(at.join("wrong"), "another secret\n").unwrap();
     openssl(at, &[&["pkcs12", "-export"], &from[..], &to].concat());
 
-    let given = |password: &str| Seal {
+    let given = |password: &str| SealSettings {
         pkcs12_file: Some(at.join("own.p12")),
         pkcs12_password_file: Some(at.join(password)),
-        ..Seal::default()
+        ..SealSettings::default()
     };
     let seal = given("password");
     let app = TestApp::with(|config| config.seal = seal, OrgSettings::default()).await;
@@ -201,9 +201,9 @@ async fn a_pkcs12_key_seals_with_the_right_password() {
     assert!(refused.contains("not usable"), "{refused}");
     assert!(!refused.contains("secret"), "{refused}");
     let half = Config {
-        seal: Seal {
+        seal: SealSettings {
             key_file: Some(at.join("key.pem")),
-            ..Seal::default()
+            ..SealSettings::default()
         },
         ..Config::default()
     };

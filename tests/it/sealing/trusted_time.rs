@@ -4,10 +4,10 @@ use holdfast::domain::organization::OrgSettings;
 use holdfast::sealing;
 use serde_json::Value;
 
-use crate::support::authority::{Authority, Manner};
+use crate::support::authority::{AuthorityBehaviour, FakeTimestampAuthority};
 use crate::support::{TestApp, pdf};
 
-async fn stamped_by(authority: &Authority) -> TestApp {
+async fn stamped_by(authority: &FakeTimestampAuthority) -> TestApp {
     let url = authority.url.parse().unwrap();
     TestApp::with(
         |config| config.seal.timestamp_url = Some(url),
@@ -30,7 +30,8 @@ async fn certified(app: &TestApp, id: &str) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_certificate_marks_the_time_of_an_unknown_authority_as_unchecked() {
-    let authority = Authority::start(&["-newkey", "rsa:2048"], Manner::Right).await;
+    let authority =
+        FakeTimestampAuthority::start(&["-newkey", "rsa:2048"], AuthorityBehaviour::Right).await;
     let app = stamped_by(&authority).await;
     let id = app.vaulted_envelope().await;
     let time = certified(&app, &id).await;
@@ -44,7 +45,7 @@ async fn the_certificate_marks_the_time_of_an_unknown_authority_as_unchecked() {
 }
 
 /// Starts an installation that trusts the roots in `trust`.
-async fn trusting(authority: &Authority, trust: &std::path::Path) -> TestApp {
+async fn trusting(authority: &FakeTimestampAuthority, trust: &std::path::Path) -> TestApp {
     let (url, trust) = (authority.url.parse().unwrap(), trust.to_owned());
     TestApp::with(
         |config| {
@@ -61,7 +62,7 @@ async fn the_time_of_a_trusted_authority_is_verified() {
     let rsa = ["-newkey", "rsa:3072", "-sha256"];
     let curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"];
     for key in [&rsa[..], &curve[..]] {
-        let authority = Authority::start(key, Manner::Right).await;
+        let authority = FakeTimestampAuthority::start(key, AuthorityBehaviour::Right).await;
         let app = trusting(&authority, &authority.root()).await;
         let id = app.vaulted_envelope().await;
         let time = stored(&app, &id).await["trusted_time"].clone();
@@ -74,8 +75,10 @@ async fn the_time_of_a_trusted_authority_is_verified() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_time_stamp_without_a_trusted_root_is_refused() {
-    let authority = Authority::start(&["-newkey", "rsa:2048"], Manner::Right).await;
-    let other = Authority::start(&["-newkey", "rsa:2048"], Manner::Right).await;
+    let authority =
+        FakeTimestampAuthority::start(&["-newkey", "rsa:2048"], AuthorityBehaviour::Right).await;
+    let other =
+        FakeTimestampAuthority::start(&["-newkey", "rsa:2048"], AuthorityBehaviour::Right).await;
     let app = trusting(&authority, &other.root()).await;
     let id = app.vaulted_envelope().await;
     let time = stored(&app, &id).await["trusted_time"].clone();
@@ -130,7 +133,7 @@ async fn a_seal_with_a_time_stamp_is_accepted_with_every_kind_of_key() {
     let rsa = ["-newkey", "rsa:3072", "-sha256"];
     let curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"];
     for key in [&rsa[..], &curve[..]] {
-        let authority = Authority::start(key, Manner::Right).await;
+        let authority = FakeTimestampAuthority::start(key, AuthorityBehaviour::Right).await;
         let app = stamped_by(&authority).await;
         let id = app.vaulted_envelope().await;
         let sealed = std::fs::read(&app.objects("vault")[0]).unwrap();
@@ -169,14 +172,14 @@ async fn a_seal_with_a_time_stamp_is_accepted_with_every_kind_of_key() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_seal_without_a_usable_time_stamp_is_made_and_reported() {
     let cases = [
-        (Manner::Unavailable, "answered with status 503"),
-        (Manner::Garbage, "gave no usable token"),
-        (Manner::OtherBytes, "it is about something else"),
-        (Manner::OtherPurpose, "gave no usable token"),
-        (Manner::Endless, "it is too large"),
+        (AuthorityBehaviour::Unavailable, "answered with status 503"),
+        (AuthorityBehaviour::Garbage, "gave no usable token"),
+        (AuthorityBehaviour::OtherBytes, "it is about something else"),
+        (AuthorityBehaviour::OtherPurpose, "gave no usable token"),
+        (AuthorityBehaviour::Endless, "it is too large"),
     ];
     for (manner, reason) in cases {
-        let authority = Authority::start(&["-newkey", "rsa:2048"], manner).await;
+        let authority = FakeTimestampAuthority::start(&["-newkey", "rsa:2048"], manner).await;
         let app = stamped_by(&authority).await;
         let id = app.vaulted_envelope().await;
         let time = &stored(&app, &id).await["trusted_time"];
@@ -203,7 +206,8 @@ async fn a_seal_without_a_usable_time_stamp_is_made_and_reported() {
 /// An authority that repeats an earlier response is refused.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replayed_time_stamp_is_refused() {
-    let authority = Authority::start(&["-newkey", "rsa:2048"], Manner::Replayed).await;
+    let authority =
+        FakeTimestampAuthority::start(&["-newkey", "rsa:2048"], AuthorityBehaviour::Replayed).await;
     let app = stamped_by(&authority).await;
     let first = app.vaulted_envelope().await;
     assert_eq!(

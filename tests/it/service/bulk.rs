@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::http::{Method, Request};
 use serde_json::{Value, json};
 
-use crate::support::docuseal::{Docuseal, Fault, errors};
+use crate::support::docuseal::{DocusealFault, FakeDocuseal, errors};
 use crate::support::{CONTRACT, TestApp, form, org_of};
 use holdfast::domain::organization::OrgSettings;
 
@@ -72,7 +72,7 @@ pub async fn batch_of(app: &TestApp, template: &Value, more: Value) -> String {
     id
 }
 
-async fn open_editor(app: &TestApp, batch: &str) -> crate::support::Answer {
+async fn open_editor(app: &TestApp, batch: &str) -> crate::support::TestResponse {
     let body = json!({ "batch_id": batch });
     app.web(Method::POST, "/esign/builder-session", body).await
 }
@@ -83,11 +83,11 @@ pub async fn set_clients(app: &TestApp, batch: &str, clients: &[Value]) -> Value
     app.web(Method::POST, &path, body).await.data(200)
 }
 
-pub async fn submit(app: &TestApp, batch: &str) -> crate::support::Answer {
+pub async fn submit(app: &TestApp, batch: &str) -> crate::support::TestResponse {
     act(app, batch, "submit").await
 }
 
-async fn act(app: &TestApp, batch: &str, what: &str) -> crate::support::Answer {
+async fn act(app: &TestApp, batch: &str, what: &str) -> crate::support::TestResponse {
     let path = format!("/bulk-send/{batch}/{what}");
     app.web(Method::POST, &path, Value::Null).await
 }
@@ -656,7 +656,7 @@ async fn a_list_of_clients_replaces_the_previous_one() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn deleting_a_batch_archives_its_master() {
-    let docuseal = Docuseal::start().await;
+    let docuseal = FakeDocuseal::start().await;
     let app = TestApp::with(|config| docuseal.configure(config), OrgSettings::default()).await;
     let template = notice(&app).await;
     let id = batch_of(&app, &template, json!({})).await;
@@ -718,13 +718,18 @@ async fn a_batch_cannot_be_submitted_while_bulk_send_is_off() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_master_that_the_provider_fails_to_return_is_a_502() {
-    let docuseal = Docuseal::start().await;
+    let docuseal = FakeDocuseal::start().await;
     let app = TestApp::with(|config| docuseal.configure(config), OrgSettings::default()).await;
     let template = notice(&app).await;
     let clients = clients(&app, 1).await;
     let id = batch_of(&app, &template, json!({})).await;
     set_clients(&app, &id, &clients).await;
-    docuseal.fail("POST", "/templates/", Fault::Answer(500, json!({})), 1);
+    docuseal.fail(
+        "POST",
+        "/templates/",
+        DocusealFault::Answer(500, json!({})),
+        1,
+    );
     assert_eq!(submit(&app, &id).await.status, 502);
     assert_eq!(overview(&app, &id).await["batch"]["status"], "ready");
     submit(&app, &id).await.data(202);
@@ -733,17 +738,22 @@ async fn a_master_that_the_provider_fails_to_return_is_a_502() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn transient_provider_failures_are_retried_without_duplicate_sends() {
-    let docuseal = Docuseal::start().await;
+    let docuseal = FakeDocuseal::start().await;
     let app = TestApp::with(|config| docuseal.configure(config), OrgSettings::default()).await;
     let template = notice(&app).await;
     let clients = clients(&app, 4).await;
     let id = batch_of(&app, &template, json!({})).await;
     set_clients(&app, &id, &clients).await;
     // One lost response to a clone, one to a submission, and one temporary refusal.
-    docuseal.fail("POST", "/submissions", Fault::DroppedAfter, 1);
-    docuseal.fail("POST", "/submissions", Fault::Answer(500, json!({})), 1);
+    docuseal.fail("POST", "/submissions", DocusealFault::DroppedAfter, 1);
+    docuseal.fail(
+        "POST",
+        "/submissions",
+        DocusealFault::Answer(500, json!({})),
+        1,
+    );
     submit(&app, &id).await.data(202);
-    docuseal.fail("POST", "/templates/", Fault::DroppedAfter, 1);
+    docuseal.fail("POST", "/templates/", DocusealFault::DroppedAfter, 1);
     let done = wait_until(&app, &id, "completed").await;
     assert_eq!(done["counts"], counts(0, 4, 0, 0, 0));
     assert_eq!(docuseal.submissions(), 4);
@@ -751,14 +761,19 @@ async fn transient_provider_failures_are_retried_without_duplicate_sends() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_refused_by_the_provider_is_recorded_and_can_be_retried() {
-    let docuseal = Docuseal::start().await;
+    let docuseal = FakeDocuseal::start().await;
     let app = TestApp::with(|config| docuseal.configure(config), OrgSettings::default()).await;
     let template = notice(&app).await;
     let clients = clients(&app, 3).await;
     let id = batch_of(&app, &template, json!({})).await;
     set_clients(&app, &id, &clients).await;
     let refusal = json!({ "error": "email is invalid in `submitters[0]`." });
-    docuseal.fail("POST", "/submissions", Fault::Answer(422, refusal), 1);
+    docuseal.fail(
+        "POST",
+        "/submissions",
+        DocusealFault::Answer(422, refusal),
+        1,
+    );
     submit(&app, &id).await.data(202);
     let done = wait_until(&app, &id, "completed").await;
     assert_eq!(done["counts"], counts(0, 2, 1, 0, 0));
@@ -788,7 +803,7 @@ async fn a_client_refused_by_the_provider_is_recorded_and_can_be_retried() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_batch_without_any_sent_envelope_has_failed() {
-    let docuseal = Docuseal::start().await;
+    let docuseal = FakeDocuseal::start().await;
     let app = TestApp::with(|config| docuseal.configure(config), OrgSettings::default()).await;
     let template = notice(&app).await;
     let clients = clients(&app, 2).await;
@@ -797,7 +812,7 @@ async fn a_batch_without_any_sent_envelope_has_failed() {
     docuseal.fail(
         "POST",
         "/submissions",
-        Fault::Answer(422, json!({ "error": "no" })),
+        DocusealFault::Answer(422, json!({ "error": "no" })),
         9,
     );
     submit(&app, &id).await.data(202);
@@ -808,7 +823,7 @@ async fn a_batch_without_any_sent_envelope_has_failed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_master_ends_the_batch() {
-    let docuseal = Docuseal::start().await;
+    let docuseal = FakeDocuseal::start().await;
     let app = TestApp::with(|config| docuseal.configure(config), OrgSettings::default()).await;
     let template = notice(&app).await;
     let clients = clients(&app, 30).await;
@@ -821,7 +836,7 @@ async fn a_lost_master_ends_the_batch() {
     docuseal.fail(
         "POST",
         &path,
-        Fault::Answer(404, json!({ "status": 404 })),
+        DocusealFault::Answer(404, json!({ "status": 404 })),
         99,
     );
     let node = app.another_node(|config| docuseal.configure(config)).await;
@@ -832,7 +847,7 @@ async fn a_lost_master_ends_the_batch() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cancelled_batch_stops_sending_and_keeps_sent_envelopes() {
-    let docuseal = Docuseal::start().await;
+    let docuseal = FakeDocuseal::start().await;
     let app = TestApp::with(|config| docuseal.configure(config), OrgSettings::default()).await;
     let template = notice(&app).await;
     let clients = clients(&app, 120).await;
@@ -871,13 +886,18 @@ async fn a_cancelled_batch_stops_sending_and_keeps_sent_envelopes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_envelope_of_a_cancelled_attempt_is_voided() {
-    let docuseal = Docuseal::start().await;
+    let docuseal = FakeDocuseal::start().await;
     let app = TestApp::with(|config| docuseal.configure(config), OrgSettings::default()).await;
     let template = notice(&app).await;
     let clients = clients(&app, 1).await;
     let id = batch_of(&app, &template, json!({})).await;
     set_clients(&app, &id, &clients).await;
-    docuseal.fail("POST", "/submissions", Fault::Answer(500, json!({})), 99);
+    docuseal.fail(
+        "POST",
+        "/submissions",
+        DocusealFault::Answer(500, json!({})),
+        99,
+    );
     submit(&app, &id).await.data(202);
     let deadline = Instant::now() + Duration::from_secs(120);
     let waiting = loop {
@@ -982,14 +1002,19 @@ async fn a_node_without_bulk_send_leaves_batches_to_other_nodes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_retry_does_not_resend_a_manually_sent_envelope() {
-    let docuseal = Docuseal::start().await;
+    let docuseal = FakeDocuseal::start().await;
     let app = TestApp::with(|config| docuseal.configure(config), OrgSettings::default()).await;
     let template = notice(&app).await;
     let clients = clients(&app, 2).await;
     let id = batch_of(&app, &template, json!({})).await;
     set_clients(&app, &id, &clients).await;
     let refusal = json!({ "error": "no\nand no" });
-    docuseal.fail("POST", "/submissions", Fault::Answer(422, refusal), 2);
+    docuseal.fail(
+        "POST",
+        "/submissions",
+        DocusealFault::Answer(422, refusal),
+        2,
+    );
     submit(&app, &id).await.data(202);
     let done = wait_until(&app, &id, "failed").await;
     let error = done["items"][0]["error"].as_str().unwrap();
@@ -1052,14 +1077,19 @@ async fn a_master_cannot_change_identity_verification_or_prices() {
 /// When the provider limits the request rate, no item of the batch fails.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_batch_waits_for_a_provider_that_limits_the_rate() {
-    let docuseal = Docuseal::start().await;
+    let docuseal = FakeDocuseal::start().await;
     let app = TestApp::with(|config| docuseal.configure(config), OrgSettings::default()).await;
     let template = notice(&app).await;
     let clients = clients(&app, 2).await;
     let id = batch_of(&app, &template, json!({})).await;
     set_clients(&app, &id, &clients).await;
     let (status, body) = errors::too_many_requests();
-    docuseal.fail("POST", "/submissions", Fault::Answer(status, body), 2);
+    docuseal.fail(
+        "POST",
+        "/submissions",
+        DocusealFault::Answer(status, body),
+        2,
+    );
     submit(&app, &id).await.data(202);
     let deadline = Instant::now() + Duration::from_secs(20);
     loop {

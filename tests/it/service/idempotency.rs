@@ -5,9 +5,9 @@ use axum::http::Request;
 use holdfast::domain::organization::OrgSettings;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, CONTRACT, TestApp, envelope_body, postgres};
+use crate::support::{CONTRACT, TestApp, TestResponse, envelope_body, postgres};
 
-async fn post(app: &TestApp, idempotency_key: &str, path: &str, body: &Value) -> Answer {
+async fn post(app: &TestApp, idempotency_key: &str, path: &str, body: &Value) -> TestResponse {
     let request = Request::post(format!("/api/v2{path}"))
         .header("x-api-key", &app.key)
         .header("content-type", "application/json")
@@ -16,7 +16,7 @@ async fn post(app: &TestApp, idempotency_key: &str, path: &str, body: &Value) ->
         .await
 }
 
-fn replayed(answer: &Answer) -> bool {
+fn replayed(answer: &TestResponse) -> bool {
     answer
         .headers
         .get("idempotent-replayed")

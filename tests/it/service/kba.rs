@@ -4,16 +4,17 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::Request;
-use holdfast::config::{Config, Environment};
+use holdfast::config::{Config, DeploymentEnvironment};
 use holdfast::domain::clock::Timestamp;
 use holdfast::domain::organization::OrgSettings;
 use holdfast::store::kba;
 use scraper::{Html, Selector};
 use serde_json::{Value, json};
 
-use crate::support::method::{CODE, Method};
+use crate::support::method::{CODE, FakeMethod};
 use crate::support::{
-    Answer, TestApp, envelope_body, files_below, form, operator, operator_output, pdf, release_form,
+    TestApp, TestResponse, envelope_body, files_below, form, operator, operator_output, pdf,
+    release_form,
 };
 
 /// Personal data that must not be stored anywhere.
@@ -39,12 +40,12 @@ async fn sent_to(app: &TestApp, email: &str) -> (String, String) {
 }
 
 /// Opens a link.
-async fn open(app: &TestApp, url: &str) -> Answer {
+async fn open(app: &TestApp, url: &str) -> TestResponse {
     form::open(app, url).await
 }
 
 /// Posts a form.
-async fn enter(app: &TestApp, url: &str, values: &[(&str, &str)]) -> Answer {
+async fn enter(app: &TestApp, url: &str, values: &[(&str, &str)]) -> TestResponse {
     let path = url.replace("http://127.0.0.1:8080", "");
     let mut body = url::form_urlencoded::Serializer::new(String::new());
     body.extend_pairs(values);
@@ -58,7 +59,7 @@ async fn enter(app: &TestApp, url: &str, values: &[(&str, &str)]) -> Answer {
 const RIGHT: [(&str, &str); 3] = [("q1", "correct"), ("q2", "correct"), ("q3", "correct")];
 const WRONG: [(&str, &str); 3] = [("q1", "correct"), ("q2", "wrong1"), ("q3", "correct")];
 
-fn is_document(answer: &Answer) -> bool {
+fn is_document(answer: &TestResponse) -> bool {
     answer.status == 200 && answer.text().contains("Fill in and sign")
 }
 
@@ -427,7 +428,7 @@ async fn count_once(app: TestApp) {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_envelope_is_not_sent_without_its_identity_provider() {
     let app = TestApp::with(
-        |config| config.env = Some(Environment::Production),
+        |config| config.env = Some(DeploymentEnvironment::Production),
         OrgSettings::default(),
     )
     .await;
@@ -480,7 +481,7 @@ fn answered(choice: &str) -> Vec<(String, String)> {
     (1..=4).map(answer).collect()
 }
 
-async fn enter_owned(app: &TestApp, url: &str, values: &[(String, String)]) -> Answer {
+async fn enter_owned(app: &TestApp, url: &str, values: &[(String, String)]) -> TestResponse {
     let values: Vec<(&str, &str)> = values
         .iter()
         .map(|(name, value)| (name.as_str(), value.as_str()))
@@ -488,8 +489,8 @@ async fn enter_owned(app: &TestApp, url: &str, values: &[(String, String)]) -> A
     enter(app, url, &values).await
 }
 
-async fn with_method(change: impl FnOnce(&mut Config)) -> (Method, TestApp) {
-    let method = Method::start().await;
+async fn with_method(change: impl FnOnce(&mut Config)) -> (FakeMethod, TestApp) {
+    let method = FakeMethod::start().await;
     let configure = |config: &mut Config| {
         method.configure(config);
         change(config);
@@ -713,7 +714,7 @@ async fn the_number_of_wrong_codes_is_limited() {
 /// The data that a signer enters is in neither the database, the objects, the mails nor the log.
 #[test]
 fn identity_data_of_a_signer_is_stored_nowhere() {
-    let log = Log::default();
+    let log = CapturedKbaLog::default();
     let subscriber = tracing_subscriber::fmt()
         .with_max_level(tracing::Level::TRACE)
         .with_writer(log.clone())
@@ -800,9 +801,9 @@ fn identity_data_of_a_signer_is_stored_nowhere() {
 }
 
 #[derive(Clone, Default)]
-struct Log(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
+struct CapturedKbaLog(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
 
-impl std::io::Write for Log {
+impl std::io::Write for CapturedKbaLog {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().unwrap().extend(bytes);
         Ok(bytes.len())
@@ -813,7 +814,7 @@ impl std::io::Write for Log {
     }
 }
 
-impl<'a> tracing_subscriber::fmt::MakeWriter<'a> for Log {
+impl<'a> tracing_subscriber::fmt::MakeWriter<'a> for CapturedKbaLog {
     type Writer = Self;
 
     fn make_writer(&'a self) -> Self {
@@ -838,7 +839,7 @@ async fn identity_results_are_visible_only_to_the_organizations_admins() {
 }
 
 /// Opens a link with a cookie; returns the response and the cookie that it sets.
-async fn open_as(app: &TestApp, url: &str, cookie: Option<&str>) -> (Answer, Option<String>) {
+async fn open_as(app: &TestApp, url: &str, cookie: Option<&str>) -> (TestResponse, Option<String>) {
     with_cookie(app, Request::get(local(url)), "", cookie).await
 }
 
@@ -851,7 +852,7 @@ async fn with_cookie(
     request: axum::http::request::Builder,
     body: &str,
     cookie: Option<&str>,
-) -> (Answer, Option<String>) {
+) -> (TestResponse, Option<String>) {
     let mut request = request.header("content-type", "application/x-www-form-urlencoded");
     if let Some(cookie) = cookie {
         request = request.header("cookie", format!("theme=dark; {cookie}"));

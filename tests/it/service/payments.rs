@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::Request;
-use holdfast::config::Environment;
+use holdfast::config::DeploymentEnvironment;
 use holdfast::domain::component::Slot;
 use holdfast::domain::organization::{OrgSettings, PaymentSettings, Scope};
 use serde_json::{Value, json};
 
 use crate::service::components::registry::variant;
 use crate::support::authority::hmac_sha256;
-use crate::support::processor::{Processor, SECRET_KEY, WEBHOOK_SECRET};
-use crate::support::{Answer, TestApp, envelope_body, form, postgres, release_form};
+use crate::support::processor::{PaymentProcessor, SECRET_KEY, WEBHOOK_SECRET};
+use crate::support::{TestApp, TestResponse, envelope_body, form, postgres, release_form};
 
 const PAYER: &str = "jordan.lee@example.com";
 
@@ -53,7 +53,7 @@ async fn status(app: &TestApp, token: &str) -> Value {
 }
 
 /// Requests a page outside the API.
-async fn page(app: &TestApp, request: axum::http::request::Builder, body: &str) -> Answer {
+async fn page(app: &TestApp, request: axum::http::request::Builder, body: &str) -> TestResponse {
     let form = "application/x-www-form-urlencoded";
     let request = request.header("content-type", form);
     app.send(request.body(Body::from(body.to_owned())).unwrap())
@@ -406,7 +406,7 @@ async fn production_disables_the_sandboxes() {
     let (id, _, token) = asked(&development).await;
     let page_path = sandbox_page(&intent(&development, &token).await);
     let app = development
-        .another_node(|config| config.env = Some(Environment::Production))
+        .another_node(|config| config.env = Some(DeploymentEnvironment::Production))
         .await;
     let token = token_for(&app, &id, PAYER).await;
     let path = "/embed/payment-intent";
@@ -429,7 +429,7 @@ async fn production_disables_the_sandboxes() {
 /// Stripe's plugin with a third-party processor: a destination charge and its callback.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_processor_collects_the_payment_and_sends_a_callback() {
-    let processor = Processor::start();
+    let processor = PaymentProcessor::start();
     let app = TestApp::with(|config| processor.configure(config), paying(true)).await;
     let host = app.listen().await;
     let callbacks = format!("{host}/api/v2/callbacks/payment/main");
@@ -465,7 +465,7 @@ async fn a_processor_collects_the_payment_and_sends_a_callback() {
 /// The payer's page embeds the processor's form, and its policy allows no other origin.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_payers_page_embeds_the_processors_form() {
-    let processor = Processor::start();
+    let processor = PaymentProcessor::start();
     let app = TestApp::with(|config| processor.configure(config), paying(true)).await;
     let (_, url, token) = asked(&app).await;
     let due = intent(&app, &token).await;
@@ -494,7 +494,7 @@ async fn the_payers_page_embeds_the_processors_form() {
 /// A lost callback is detected by the next status request, and by the periodic poll.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_payment_is_detected_without_its_callback() {
-    let processor = Processor::start();
+    let processor = PaymentProcessor::start();
     let change = |config: &mut holdfast::config::Config| {
         processor.configure(config);
         config.sweep_interval = Some(Duration::from_millis(200));
@@ -529,7 +529,7 @@ fn now() -> i64 {
     i64::try_from(since.unwrap().as_secs()).unwrap()
 }
 
-async fn call_back(app: &TestApp, signature: Option<&str>, body: &str) -> Answer {
+async fn call_back(app: &TestApp, signature: Option<&str>, body: &str) -> TestResponse {
     let mut request = Request::post("/api/v2/callbacks/payment/main");
     if let Some(signature) = signature {
         request = request.header("stripe-signature", signature);
@@ -542,7 +542,7 @@ async fn call_back(app: &TestApp, signature: Option<&str>, body: &str) -> Answer
 /// applied to payments).
 #[tokio::test(flavor = "multi_thread")]
 async fn payment_callbacks_need_a_recent_signature() {
-    let processor = Processor::start();
+    let processor = PaymentProcessor::start();
     let app = TestApp::with(|config| processor.configure(config), paying(true)).await;
     let body = r#"{"type":"payment_intent.succeeded","data":{"object":{"id":"pi_unknown"}}}"#;
     let good = signature(now(), body);
@@ -587,7 +587,7 @@ async fn payment_callbacks_can_be_repeated_and_reordered_on_postgresql() {
 }
 
 async fn any_order(database: Option<String>) {
-    let processor = Processor::start();
+    let processor = PaymentProcessor::start();
     let change = |config: &mut holdfast::config::Config| {
         processor.configure(config);
         config.database_url = database;
@@ -643,7 +643,7 @@ async fn any_order(database: Option<String>) {
 /// The processor is unreachable, or no longer knows the payment.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unreachable_processor_is_a_clear_error() {
-    let processor = Processor::start();
+    let processor = PaymentProcessor::start();
     let app = TestApp::with(|config| processor.configure(config), paying(true)).await;
     let (_, url, token) = asked(&app).await;
     drop(processor);
@@ -664,7 +664,7 @@ async fn an_unreachable_processor_is_a_clear_error() {
 /// pages of other organizations.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_organization_uses_its_own_processor() {
-    let processor = Processor::start();
+    let processor = PaymentProcessor::start();
     let insecure = |config: &mut holdfast::config::Config| {
         config.providers.allow_insecure = true;
     };
@@ -712,7 +712,7 @@ async fn an_organization_uses_its_own_processor() {
 /// envelope is recorded.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cancelled_payment_is_started_again() {
-    let processor = Processor::start();
+    let processor = PaymentProcessor::start();
     let app = TestApp::with(|config| processor.configure(config), paying(true)).await;
     let (id, _, token) = asked(&app).await;
     let at_processor = |due: &Value| {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use axum::Router;
 use holdfast::config::{Config, HttpSettings};
-use holdfast::delivery::guard::Lookup;
+use holdfast::delivery::guard::DnsLookup;
 use holdfast::domain::id::OrgId;
 use holdfast::domain::organization::{OrgSettings, Scope};
 use holdfast::files::Files;
@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use super::tenants::new_organization;
-use super::{TestApp, Worker, faulty, postgres, s3};
+use super::{TestApp, WorkerShutdown, faulty, postgres, s3};
 
 /// Lets all tests share one cache of native code. Cached code carries a MAC, so its key is fixed.
 pub fn share_native_code(data: &Path) {
@@ -155,14 +155,14 @@ impl TestApp {
 
     /// Starts a service with an object folder that fails in one area in the way `fault` names.
     pub async fn faulty(
-        fault: faulty::Fault,
+        fault: faulty::StorageFault,
         area: &'static str,
         settings: OrgSettings,
-    ) -> (Self, Arc<faulty::Faulty>) {
+    ) -> (Self, Arc<faulty::FaultyStore>) {
         let data = tempfile::tempdir().unwrap();
         share_native_code(data.path());
         let config = configuration(&data);
-        let store = faulty::Faulty::new(&data.path().join("objects"), fault, area);
+        let store = faulty::FaultyStore::new(&data.path().join("objects"), fault, area);
         let files = Files::over(store.clone(), Duration::from_millis(500));
         let mut app = Self::over(data, config, files, settings).await;
         // Tests that wait for a retry poll often.
@@ -171,14 +171,16 @@ impl TestApp {
     }
 
     /// Starts a service that resolves the addresses of webhook receivers with `lookup`.
-    pub async fn with_lookup(change: impl FnOnce(&mut Config), lookup: Arc<dyn Lookup>) -> Self {
+    pub async fn with_lookup(change: impl FnOnce(&mut Config), lookup: Arc<dyn DnsLookup>) -> Self {
         let data = tempfile::tempdir().unwrap();
         share_native_code(data.path());
         let mut config = configuration(&data);
         change(&mut config);
         let files = start::open_files(&config).unwrap();
         let store = start::open_store(&config).await.unwrap();
-        let app = start::start_over(config, files, lookup).await.unwrap();
+        let app = start::start_with_lookup(config, files, lookup)
+            .await
+            .unwrap();
         Self::running(data, store, app, OrgSettings::default()).await
     }
 
@@ -216,7 +218,7 @@ impl TestApp {
             root: data.clone(),
             data,
             admin: std::sync::OnceLock::new(),
-            _worker: Worker(stop),
+            _worker: WorkerShutdown(stop),
         }
     }
 

@@ -35,7 +35,7 @@ ess_cert_id_alg = sha256
 
 /// Way in which the authority responds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Manner {
+pub enum AuthorityBehaviour {
     Right,
     /// With a token for other bytes.
     OtherBytes,
@@ -51,25 +51,25 @@ pub enum Manner {
     Endless,
 }
 
-pub struct Authority {
+pub struct FakeTimestampAuthority {
     pub url: String,
     folder: TempDir,
 }
 
-struct Answering {
+struct AuthorityState {
     folder: PathBuf,
-    manner: Manner,
+    manner: AuthorityBehaviour,
 }
 
-impl Authority {
+impl FakeTimestampAuthority {
     /// Starts an authority. `key` is an argument of `openssl req -newkey`, for example `rsa:2048`.
-    pub async fn start(key: &[&str], manner: Manner) -> Self {
+    pub async fn start(key: &[&str], manner: AuthorityBehaviour) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let at = folder.path();
         std::fs::write(at.join("openssl.cnf"), CONFIG).unwrap();
         std::fs::write(at.join("serial"), "01").unwrap();
         let purpose = match manner {
-            Manner::OtherPurpose => "other",
+            AuthorityBehaviour::OtherPurpose => "other",
             _ => "stamps",
         };
         let common = [
@@ -107,7 +107,7 @@ impl Authority {
         ];
         openssl(at, &[&common[..], key, &own, &by].concat());
 
-        let state = Arc::new(Answering {
+        let state = Arc::new(AuthorityState {
             folder: at.to_owned(),
             manner,
         });
@@ -124,15 +124,15 @@ impl Authority {
     }
 }
 
-async fn answer(State(state): State<Arc<Answering>>, query: Bytes) -> impl IntoResponse {
+async fn answer(State(state): State<Arc<AuthorityState>>, query: Bytes) -> impl IntoResponse {
     let kind = [(header::CONTENT_TYPE, "application/timestamp-reply")];
     match state.manner {
-        Manner::Unavailable => {
+        AuthorityBehaviour::Unavailable => {
             let status = axum::http::StatusCode::SERVICE_UNAVAILABLE;
             return (status, kind, axum::body::Body::empty());
         }
-        Manner::Garbage => return (200.try_into().unwrap(), kind, "no token".into()),
-        Manner::Endless => {
+        AuthorityBehaviour::Garbage => return (200.try_into().unwrap(), kind, "no token".into()),
+        AuthorityBehaviour::Endless => {
             let pieces = futures::stream::repeat_with(|| {
                 Ok::<_, std::io::Error>(Bytes::from(vec![0; 4096]))
             });
@@ -142,11 +142,14 @@ async fn answer(State(state): State<Arc<Answering>>, query: Bytes) -> impl IntoR
                 axum::body::Body::from_stream(pieces),
             );
         }
-        Manner::Right | Manner::OtherBytes | Manner::Replayed | Manner::OtherPurpose => {}
+        AuthorityBehaviour::Right
+        | AuthorityBehaviour::OtherBytes
+        | AuthorityBehaviour::Replayed
+        | AuthorityBehaviour::OtherPurpose => {}
     }
     let at = state.folder.as_path();
     match state.manner {
-        Manner::OtherBytes => {
+        AuthorityBehaviour::OtherBytes => {
             std::fs::write(at.join("other"), b"other bytes").unwrap();
             openssl(
                 at,
@@ -155,7 +158,7 @@ async fn answer(State(state): State<Arc<Answering>>, query: Bytes) -> impl IntoR
                 ],
             );
         }
-        Manner::Replayed if at.join("query").exists() => {}
+        AuthorityBehaviour::Replayed if at.join("query").exists() => {}
         _ => std::fs::write(at.join("query"), &query).unwrap(),
     }
     let reply = [
@@ -170,7 +173,7 @@ async fn answer(State(state): State<Arc<Answering>>, query: Bytes) -> impl IntoR
     ];
     let to = ["-config", "openssl.cnf", "-out", "reply"];
     // OpenSSL refuses to sign time stamps with such a certificate, so the response is canned.
-    if state.manner == Manner::OtherPurpose {
+    if state.manner == AuthorityBehaviour::OtherPurpose {
         return (
             200.try_into().unwrap(),
             kind,

@@ -20,20 +20,20 @@ const KEY: &str = concat!(
 const VERSION: &str = "2021-08-06";
 
 /// A running store with the container `plain`.
-pub struct Azurite {
+pub struct AzuriteServer {
     url: String,
     running: Child,
     _folder: TempDir,
 }
 
-impl Drop for Azurite {
+impl Drop for AzuriteServer {
     fn drop(&mut self) {
         let _ = self.running.kill();
         let _ = self.running.wait();
     }
 }
 
-impl Azurite {
+impl AzuriteServer {
     pub async fn start() -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let folder = tempfile::tempdir().unwrap();

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 /// Device that the browser emulates.
 #[derive(Clone, Copy)]
-pub enum Screen {
+pub enum EmulatedScreen {
     Desktop,
     /// 360 px wide, with touch instead of a mouse.
     Phone,
@@ -24,16 +24,16 @@ pub enum Screen {
     Zoomed,
 }
 
-pub struct Browser {
+pub struct TestBrowser {
     pub page: Client,
-    _driver: Driver,
+    _driver: ChromeDriverProcess,
     _profile: tempfile::TempDir,
 }
 
 /// The driver's process group. Dropping it at the end of a test also ends the browser.
-struct Driver(Child);
+struct ChromeDriverProcess(Child);
 
-impl Drop for Driver {
+impl Drop for ChromeDriverProcess {
     fn drop(&mut self) {
         if let Some(group) = i32::try_from(self.0.id()).ok().and_then(Pid::from_raw) {
             let _ = kill_process_group(group, Signal::KILL);
@@ -42,16 +42,16 @@ impl Drop for Driver {
     }
 }
 
-impl Browser {
-    pub async fn open(screen: Screen) -> Self {
+impl TestBrowser {
+    pub async fn open(screen: EmulatedScreen) -> Self {
         Self::start(screen, true).await
     }
 
-    pub async fn without_javascript(screen: Screen) -> Self {
+    pub async fn without_javascript(screen: EmulatedScreen) -> Self {
         Self::start(screen, false).await
     }
 
-    async fn start(screen: Screen, javascript: bool) -> Self {
+    async fn start(screen: EmulatedScreen, javascript: bool) -> Self {
         let (driver, port) = driver();
         let profile = tempfile::tempdir().unwrap();
         let mut arguments: Vec<String> = [
@@ -70,10 +70,10 @@ impl Browser {
         arguments.push(format!("--user-data-dir={}", profile.path().display()));
         let mut options = json!({ "args": arguments });
         match screen {
-            Screen::Desktop => arguments.push("--window-size=1280,900".into()),
-            Screen::Phone => emulate(&mut options, 360, 740),
-            Screen::Landscape => emulate(&mut options, 740, 360),
-            Screen::Zoomed => emulate(&mut options, 320, 256),
+            EmulatedScreen::Desktop => arguments.push("--window-size=1280,900".into()),
+            EmulatedScreen::Phone => emulate(&mut options, 360, 740),
+            EmulatedScreen::Landscape => emulate(&mut options, 740, 360),
+            EmulatedScreen::Zoomed => emulate(&mut options, 320, 256),
         }
         options["args"] = json!(arguments);
         if !javascript {
@@ -302,12 +302,12 @@ fn axe() -> &'static str {
 
 /// Starts a driver. Drivers that start at the same time can choose the same port; the one that
 /// loses exits, so this tries again.
-fn driver() -> (Driver, u16) {
+fn driver() -> (ChromeDriverProcess, u16) {
     let mut started = (0..10).filter_map(|_| try_driver());
     started.next().expect("chromedriver says its port")
 }
 
-fn try_driver() -> Option<(Driver, u16)> {
+fn try_driver() -> Option<(ChromeDriverProcess, u16)> {
     let mut child = Command::new("chromedriver")
         .arg("--port=0")
         .process_group(0)
@@ -316,7 +316,7 @@ fn try_driver() -> Option<(Driver, u16)> {
         .spawn()
         .expect("chromedriver is there: tests/set-up test");
     let output = child.stdout.take().unwrap();
-    let driver = Driver(child);
+    let driver = ChromeDriverProcess(child);
     let mut lines = BufReader::new(output).lines();
     let port = lines.by_ref().find_map(|line| {
         let line = line.ok()?;

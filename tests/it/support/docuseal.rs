@@ -1,7 +1,7 @@
 //! A fake DocuSeal, written from the reference page of its API with its quirks: silent
 //! fallbacks, silent drops, and no idempotency.
 //!
-//! The methods of [`Docuseal`] act for people who use DocuSeal. It sends no webhooks by itself:
+//! The methods of [`FakeDocuseal`] act for people who use DocuSeal. It sends no webhooks by itself:
 //! a test sends those it needs.
 
 use std::collections::BTreeSet;
@@ -34,7 +34,7 @@ pub const PATIENCE: Duration = Duration::from_millis(1500);
 
 /// Way in which a request fails.
 #[derive(Clone, Debug)]
-pub enum Fault {
+pub enum DocusealFault {
     /// This response; the request has no effect.
     Answer(u16, Value),
     /// 200 without JSON; the request has no effect.
@@ -53,7 +53,7 @@ pub enum Fault {
 
 /// A recorded request.
 #[derive(Clone, Debug)]
-pub struct Recorded {
+pub struct RecordedRequest {
     pub method: String,
     /// Below `/api`, with the query.
     pub path: String,
@@ -64,12 +64,12 @@ pub struct Recorded {
 struct PlannedFault {
     method: &'static str,
     path: String,
-    fault: Fault,
+    fault: DocusealFault,
     times: usize,
 }
 
 #[derive(Default)]
-struct Account {
+struct DocusealAccount {
     url: String,
     last_id: i64,
     templates: Vec<Value>,
@@ -82,24 +82,24 @@ struct Account {
     foreign: BTreeSet<i64>,
     free_build: bool,
     faults: Vec<PlannedFault>,
-    requests: Vec<Recorded>,
+    requests: Vec<RecordedRequest>,
 }
 
-type Shared = Arc<Mutex<Account>>;
+type Shared = Arc<Mutex<DocusealAccount>>;
 
 /// An error response.
-struct Refused(u16, Value);
+struct RefusedCall(u16, Value);
 
-impl IntoResponse for Refused {
+impl IntoResponse for RefusedCall {
     fn into_response(self) -> Response {
         (StatusCode::from_u16(self.0).unwrap(), Json(self.1)).into_response()
     }
 }
 
-type Answer = Result<Json<Value>, Refused>;
+type Answer = Result<Json<Value>, RefusedCall>;
 
-fn invalid(why: impl Into<String>) -> Refused {
-    Refused(422, json!({ "error": why.into() }))
+fn invalid(why: impl Into<String>) -> RefusedCall {
+    RefusedCall(422, json!({ "error": why.into() }))
 }
 
 /// The error bodies of the reference page, section 10.
@@ -144,12 +144,12 @@ pub mod errors {
     }
 }
 
-pub struct Docuseal {
+pub struct FakeDocuseal {
     url: String,
     account: Shared,
 }
 
-impl Docuseal {
+impl FakeDocuseal {
     pub async fn start() -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -173,7 +173,7 @@ impl Docuseal {
             .route("/submissions/{id}/documents", get(documents))
             .route("/submitters", get(list_submitters))
             .route("/events/form/{type}", get(completions))
-            .fallback(|| async { Refused(404, json!({ "status": 404 })) });
+            .fallback(|| async { RefusedCall(404, json!({ "status": 404 })) });
         let router = Router::new()
             .nest("/api", api)
             .route("/file/{credential}", get(file))
@@ -216,12 +216,12 @@ impl Docuseal {
         }
     }
 
-    fn account(&self) -> MutexGuard<'_, Account> {
+    fn account(&self) -> MutexGuard<'_, DocusealAccount> {
         self.account.lock().unwrap()
     }
 
     /// Lets the next `times` requests fail that have this method and a path starting with `path`.
-    pub fn fail(&self, method: &'static str, path: &str, fault: Fault, times: usize) {
+    pub fn fail(&self, method: &'static str, path: &str, fault: DocusealFault, times: usize) {
         let path = path.to_owned();
         self.account().faults.push(PlannedFault {
             method,
@@ -250,7 +250,7 @@ impl Docuseal {
     }
 
     /// Returns all requests so far with this method and a path that starts with `path`.
-    pub fn requests(&self, method: &str, path: &str) -> Vec<Recorded> {
+    pub fn requests(&self, method: &str, path: &str) -> Vec<RecordedRequest> {
         let account = self.account();
         let asked = account.requests.iter();
         asked
@@ -480,34 +480,34 @@ pub fn signature(secret: &[u8], time: i64, body: &str) -> String {
     format!("{time}.{}", hex::encode(mac.finalize().into_bytes()))
 }
 
-impl Account {
+impl DocusealAccount {
     fn next_id(&mut self) -> i64 {
         self.last_id += 1;
         self.last_id
     }
 
     /// Refuses an object of another account with 403 and an unknown one with 404.
-    fn own(&self, id: i64) -> Result<(), Refused> {
+    fn own(&self, id: i64) -> Result<(), RefusedCall> {
         match self.foreign.contains(&id) {
-            true => Err(Refused(403, json!({ "error": "Not authorized" }))),
+            true => Err(RefusedCall(403, json!({ "error": "Not authorized" }))),
             false => Ok(()),
         }
     }
 
-    fn template(&mut self, id: i64) -> Result<&mut Value, Refused> {
+    fn template(&mut self, id: i64) -> Result<&mut Value, RefusedCall> {
         self.own(id)?;
         let mut templates = self.templates.iter_mut();
         templates
             .find(|template| template["id"] == id)
-            .ok_or(Refused(404, json!({ "status": 404 })))
+            .ok_or(RefusedCall(404, json!({ "status": 404 })))
     }
 
-    fn submission(&mut self, id: i64) -> Result<&mut Value, Refused> {
+    fn submission(&mut self, id: i64) -> Result<&mut Value, RefusedCall> {
         self.own(id)?;
         let mut submissions = self.submissions.iter_mut();
         submissions
             .find(|submission| submission["id"] == id)
-            .ok_or(Refused(404, json!({ "status": 404 })))
+            .ok_or(RefusedCall(404, json!({ "status": 404 })))
     }
 }
 
@@ -523,7 +523,7 @@ async fn intercept(State(account): State<Shared>, request: Request, next: Next) 
     let path = path.strip_prefix("/api").unwrap_or(&path).to_owned();
     let fault = {
         let mut account = account.lock().unwrap();
-        account.requests.push(Recorded {
+        account.requests.push(RecordedRequest {
             method: method.clone(),
             path: path.clone(),
             token: token.clone(),
@@ -540,20 +540,20 @@ async fn intercept(State(account): State<Shared>, request: Request, next: Next) 
     };
     let work = async {
         if is_api && token.as_deref() != Some(TOKEN) {
-            return Refused(401, json!({ "error": "Not authenticated" })).into_response();
+            return RefusedCall(401, json!({ "error": "Not authenticated" })).into_response();
         }
         next.run(Request::from_parts(parts, Body::from(body))).await
     };
     match fault {
         None => work.await,
-        Some(Fault::Answer(status, body)) => Refused(status, body).into_response(),
-        Some(Fault::Garbage) => "<html>Back in a minute</html>".into_response(),
-        Some(Fault::Hanging) => std::future::pending().await,
-        Some(Fault::AnswerAfter(status, body)) => {
+        Some(DocusealFault::Answer(status, body)) => RefusedCall(status, body).into_response(),
+        Some(DocusealFault::Garbage) => "<html>Back in a minute</html>".into_response(),
+        Some(DocusealFault::Hanging) => std::future::pending().await,
+        Some(DocusealFault::AnswerAfter(status, body)) => {
             work.await;
-            Refused(status, body).into_response()
+            RefusedCall(status, body).into_response()
         }
-        Some(Fault::DroppedAfter) => {
+        Some(DocusealFault::DroppedAfter) => {
             work.await;
             let pieces = [
                 Ok(Bytes::from_static(b"[")),
@@ -561,30 +561,30 @@ async fn intercept(State(account): State<Shared>, request: Request, next: Next) 
             ];
             Body::from_stream(futures::stream::iter(pieces)).into_response()
         }
-        Some(Fault::Late(wait)) => {
+        Some(DocusealFault::Late(wait)) => {
             let answer = work.await;
             tokio::time::sleep(wait).await;
             answer
         }
-        Some(Fault::HangingAfter) => {
+        Some(DocusealFault::HangingAfter) => {
             work.await;
             std::future::pending().await
         }
     }
 }
 
-fn parse(body: &Bytes) -> Result<Value, Refused> {
+fn parse(body: &Bytes) -> Result<Value, RefusedCall> {
     serde_json::from_slice(body).map_err(|error| invalid(format!("JSON parse error: {error}")))
 }
 
 #[derive(Deserialize)]
-struct Listing {
+struct ListingQuery {
     external_id: Option<String>,
     limit: Option<usize>,
 }
 
 /// Returns a page of rows, newest first: ten by default and at most a hundred.
-fn page<'a>(rows: impl DoubleEndedIterator<Item = &'a Value>, query: &Listing) -> Value {
+fn page<'a>(rows: impl DoubleEndedIterator<Item = &'a Value>, query: &ListingQuery) -> Value {
     let wanted = query.external_id.as_deref();
     let data: Vec<&Value> = rows
         .rev()
@@ -594,7 +594,10 @@ fn page<'a>(rows: impl DoubleEndedIterator<Item = &'a Value>, query: &Listing) -
     json!({ "pagination": { "count": data.len(), "next": null, "prev": null }, "data": data })
 }
 
-async fn list_templates(State(account): State<Shared>, Query(query): Query<Listing>) -> Answer {
+async fn list_templates(
+    State(account): State<Shared>,
+    Query(query): Query<ListingQuery>,
+) -> Answer {
     Ok(Json(page(account.lock().unwrap().templates.iter(), &query)))
 }
 
@@ -603,7 +606,7 @@ async fn list_templates(State(account): State<Shared>, Query(query): Query<Listi
 async fn create_template(State(account): State<Shared>, body: Bytes) -> Answer {
     let mut account = account.lock().unwrap();
     if account.free_build {
-        return Err(Refused(errors::pro().0, errors::pro().1));
+        return Err(RefusedCall(errors::pro().0, errors::pro().1));
     }
     let request = parse(&body)?;
     let document = &request["documents"][0];
@@ -729,7 +732,7 @@ async fn create_submission(State(account): State<Shared>, body: Bytes) -> Answer
     let request = parse(&body)?;
     let mut account = account.lock().unwrap();
     let template = match account.template(request["template_id"].as_i64().unwrap_or_default()) {
-        Err(Refused(404, _)) => return Err(invalid("Template not found")),
+        Err(RefusedCall(404, _)) => return Err(invalid("Template not found")),
         found => found?.clone(),
     };
     if !template["archived_at"].is_null() {
@@ -817,14 +820,14 @@ async fn create_submission(State(account): State<Shared>, body: Bytes) -> Answer
 }
 
 #[derive(Deserialize)]
-struct Included {
+struct IncludeQuery {
     include: Option<String>,
 }
 
 async fn read_submission(
     State(account): State<Shared>,
     Path(id): Path<i64>,
-    Query(query): Query<Included>,
+    Query(query): Query<IncludeQuery>,
 ) -> Answer {
     let mut account = account.lock().unwrap();
     let with_fields = query.include.as_deref() == Some("fields");
@@ -838,7 +841,7 @@ async fn archive_submission(State(account): State<Shared>, Path(id): Path<i64>) 
 }
 
 #[derive(Deserialize)]
-struct Merging {
+struct MergeQuery {
     merge: Option<bool>,
 }
 
@@ -847,7 +850,7 @@ struct Merging {
 async fn documents(
     State(account): State<Shared>,
     Path(id): Path<i64>,
-    Query(query): Query<Merging>,
+    Query(query): Query<MergeQuery>,
 ) -> Answer {
     let mut account = account.lock().unwrap();
     let submission = account.submission(id)?.clone();
@@ -878,7 +881,10 @@ async fn file(State(account): State<Shared>, Path(credential): Path<String>) -> 
     }
 }
 
-async fn list_submitters(State(account): State<Shared>, Query(query): Query<Listing>) -> Answer {
+async fn list_submitters(
+    State(account): State<Shared>,
+    Query(query): Query<ListingQuery>,
+) -> Answer {
     let account = account.lock().unwrap();
     let submitters = account.submissions.iter().flat_map(|submission| {
         let fields = submission["fields"].as_array().unwrap();
@@ -890,7 +896,7 @@ async fn list_submitters(State(account): State<Shared>, Query(query): Query<List
 }
 
 /// Lists completions. Apart from webhooks only these contain IP addresses and browsers.
-async fn completions(State(account): State<Shared>, Query(query): Query<Listing>) -> Answer {
+async fn completions(State(account): State<Shared>, Query(query): Query<ListingQuery>) -> Answer {
     let account = account.lock().unwrap();
     let submitters = account
         .submissions

@@ -20,7 +20,7 @@ pub const KEY: &str = "key-of-example-sign";
 pub const SECRET: &str = "secret-of-example-sign";
 
 #[derive(Default)]
-struct Account {
+struct ExampleSignAccount {
     url: String,
     templates: Vec<Value>,
     /// In the same order as the templates.
@@ -31,7 +31,7 @@ struct Account {
     asked: Vec<String>,
 }
 
-type Shared = Arc<Mutex<Account>>;
+type Shared = Arc<Mutex<ExampleSignAccount>>;
 
 /// A running fake of the vendor.
 pub struct ExampleSign {
@@ -63,7 +63,7 @@ impl ExampleSign {
         Self { url, account }
     }
 
-    fn account(&self) -> MutexGuard<'_, Account> {
+    fn account(&self) -> MutexGuard<'_, ExampleSignAccount> {
         self.account.lock().unwrap()
     }
 
@@ -128,7 +128,12 @@ fn roles(fields: &Value) -> Vec<Value> {
     roles
 }
 
-fn add(account: &mut Account, request: &Value, fields: &Value, document: Vec<u8>) -> Value {
+fn add(
+    account: &mut ExampleSignAccount,
+    request: &Value,
+    fields: &Value,
+    document: Vec<u8>,
+) -> Value {
     let template = json!({
         "id": format!("t-{}", account.templates.len() + 1), "name": request["name"],
         "external_id": request["external_id"], "roles": roles(fields), "fields": fields, "documents": 1,

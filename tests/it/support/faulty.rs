@@ -17,7 +17,7 @@ use object_store::{
 
 /// Fault of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum StorageFault {
     /// A put stores nothing.
     PutFails,
     /// A put stores its bytes, and its response is lost.
@@ -33,15 +33,15 @@ pub enum Fault {
 }
 
 /// An object folder that injects a fault into operations on one area.
-pub struct Faulty {
+pub struct FaultyStore {
     inner: LocalFileSystem,
-    fault: Fault,
+    fault: StorageFault,
     area: &'static str,
     left: AtomicI64,
 }
 
-impl Faulty {
-    pub fn new(folder: &std::path::Path, fault: Fault, area: &'static str) -> Arc<Self> {
+impl FaultyStore {
+    pub fn new(folder: &std::path::Path, fault: StorageFault, area: &'static str) -> Arc<Self> {
         std::fs::create_dir_all(folder).unwrap();
         Arc::new(Self {
             inner: LocalFileSystem::new_with_prefix(folder).unwrap(),
@@ -56,7 +56,7 @@ impl Faulty {
         self.left.store(times, Ordering::SeqCst);
     }
 
-    fn strikes(&self, faults: &[Fault], location: &Path) -> Option<Fault> {
+    fn strikes(&self, faults: &[StorageFault], location: &Path) -> Option<StorageFault> {
         let here = location.as_ref().starts_with(self.area) && faults.contains(&self.fault);
         (here && self.left.fetch_sub(1, Ordering::SeqCst) > 0).then_some(self.fault)
     }
@@ -72,20 +72,20 @@ fn broken(errno: i32) -> object_store::Error {
 const ENOSPC: i32 = 28;
 const ECONNRESET: i32 = 104;
 
-impl fmt::Display for Faulty {
+impl fmt::Display for FaultyStore {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{:?} in {}", self.fault, self.area)
     }
 }
 
-impl fmt::Debug for Faulty {
+impl fmt::Debug for FaultyStore {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{self}")
     }
 }
 
 #[async_trait]
-impl ObjectStore for Faulty {
+impl ObjectStore for FaultyStore {
     async fn put_opts(
         &self,
         location: &Path,
@@ -93,24 +93,24 @@ impl ObjectStore for Faulty {
         mut options: PutOptions,
     ) -> Result<PutResult> {
         let faults = [
-            Fault::PutFails,
-            Fault::AnswerLost,
-            Fault::Stall,
-            Fault::NoSpace,
-            Fault::Overwrites,
+            StorageFault::PutFails,
+            StorageFault::AnswerLost,
+            StorageFault::Stall,
+            StorageFault::NoSpace,
+            StorageFault::Overwrites,
         ];
         match self.strikes(&faults, location) {
-            Some(Fault::PutFails) => return Err(broken(ECONNRESET)),
-            Some(Fault::NoSpace) => return Err(broken(ENOSPC)),
-            Some(Fault::Stall) => {
+            Some(StorageFault::PutFails) => return Err(broken(ECONNRESET)),
+            Some(StorageFault::NoSpace) => return Err(broken(ENOSPC)),
+            Some(StorageFault::Stall) => {
                 tokio::time::sleep(Duration::from_secs(3600)).await;
             }
-            Some(Fault::AnswerLost) => {
+            Some(StorageFault::AnswerLost) => {
                 self.inner.put_opts(location, payload, options).await?;
                 return Err(broken(ECONNRESET));
             }
-            Some(Fault::Overwrites) => options.mode = PutMode::Overwrite,
-            Some(Fault::ShortGet) | None => {}
+            Some(StorageFault::Overwrites) => options.mode = PutMode::Overwrite,
+            Some(StorageFault::ShortGet) | None => {}
         }
         self.inner.put_opts(location, payload, options).await
     }
@@ -125,7 +125,7 @@ impl ObjectStore for Faulty {
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
         let mut found = self.inner.get_opts(location, options).await?;
-        if self.strikes(&[Fault::ShortGet], location).is_some() {
+        if self.strikes(&[StorageFault::ShortGet], location).is_some() {
             let (meta, range) = (found.meta.clone(), found.range.clone());
             let attributes = found.attributes.clone();
             let extensions = found.extensions.clone();

@@ -4,10 +4,10 @@ use axum::body::Body;
 use axum::http::Request;
 use scraper::{Html, Selector};
 
-use super::{Answer, TestApp};
+use super::{TestApp, TestResponse};
 
 /// Requests a page of the form.
-pub async fn open(app: &TestApp, url: &str) -> Answer {
+pub async fn open(app: &TestApp, url: &str) -> TestResponse {
     app.send(Request::get(path(url)).body(Body::empty()).unwrap())
         .await
 }
@@ -33,7 +33,12 @@ pub fn filled(page: &str) -> Vec<(String, String)> {
 }
 
 /// Submits the form with a button.
-pub async fn press(app: &TestApp, url: &str, action: &str, values: &[(String, String)]) -> Answer {
+pub async fn press(
+    app: &TestApp,
+    url: &str,
+    action: &str,
+    values: &[(String, String)],
+) -> TestResponse {
     let mut body = url::form_urlencoded::Serializer::new(String::new());
     for (name, value) in values {
         body.append_pair(name, value);

@@ -12,7 +12,7 @@ use axum::http::{HeaderName, HeaderValue, Response, StatusCode};
 use holdfast::config::{Config, SecretText};
 use serde_json::json;
 
-use super::s3::S3;
+use super::s3::S3Server;
 
 /// Google's name of each header, its S3 name, and the S3 value where it differs.
 const NAMES: [(&str, &str, Option<&str>); 2] = [
@@ -21,25 +21,25 @@ const NAMES: [(&str, &str, Option<&str>); 2] = [
 ];
 
 /// A running store with the bucket `plain`.
-pub struct Gcs {
+pub struct FakeGcs {
     url: String,
-    pub s3: Arc<S3>,
+    pub s3: Arc<S3Server>,
     /// Number of conditional requests, which create an object only if none exists.
     create_only: Arc<AtomicUsize>,
 }
 
 #[derive(Clone)]
-struct Translator {
-    s3: Arc<S3>,
+struct HeaderTranslator {
+    s3: Arc<S3Server>,
     create_only: Arc<AtomicUsize>,
     http: reqwest::Client,
 }
 
-impl Gcs {
+impl FakeGcs {
     pub async fn start() -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let s3 = Arc::new(S3::moto());
-        let translator = Translator {
+        let s3 = Arc::new(S3Server::moto());
+        let translator = HeaderTranslator {
             s3: s3.clone(),
             create_only: Arc::default(),
             http: reqwest::Client::new(),
@@ -77,7 +77,7 @@ impl Gcs {
     }
 }
 
-async fn translate(State(to): State<Translator>, request: Request) -> Response<Body> {
+async fn translate(State(to): State<HeaderTranslator>, request: Request) -> Response<Body> {
     let (mut parts, body) = request.into_parts();
     for (name, there, value) in NAMES {
         if let Some(given) = parts.headers.remove(name) {

@@ -17,40 +17,40 @@ pub const SECRET_KEY: &str = "sk_method_tests";
 pub const CODE: &str = "482913";
 
 /// A running fake of the provider.
-pub struct Method {
+pub struct FakeMethod {
     pub url: String,
-    account: Arc<Mutex<Account>>,
+    account: Arc<Mutex<MethodAccount>>,
 }
 
 #[derive(Default)]
-struct Account {
-    people: HashMap<String, Person>,
+struct MethodAccount {
+    people: HashMap<String, MethodPerson>,
     /// Bodies of `POST /entities`.
     asked: Vec<Value>,
-    sessions: HashMap<String, Session>,
+    sessions: HashMap<String, MethodSession>,
     requests: usize,
     down: bool,
     /// Processes requests and returns an error all the same.
     loses_answers: bool,
 }
 
-struct Person {
+struct MethodPerson {
     last_name: String,
     phone_verified: bool,
 }
 
-struct Session {
+struct MethodSession {
     entity: String,
     kind: String,
     done: bool,
     passed: bool,
 }
 
-type Shared = State<Arc<Mutex<Account>>>;
+type Shared = State<Arc<Mutex<MethodAccount>>>;
 
-impl Method {
+impl FakeMethod {
     pub async fn start() -> Self {
-        let account = Arc::new(Mutex::new(Account::default()));
+        let account = Arc::new(Mutex::new(MethodAccount::default()));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let router = Router::new()
@@ -102,7 +102,7 @@ impl Method {
 }
 
 /// Runs the checks that apply to every request; returns a response for one that fails them.
-fn turned_away(account: &mut Account, headers: &HeaderMap) -> Option<Response> {
+fn turned_away(account: &mut MethodAccount, headers: &HeaderMap) -> Option<Response> {
     account.requests += 1;
     let is = |name: &str, value: &str| headers.get(name).is_some_and(|given| given == value);
     if account.down {
@@ -135,7 +135,7 @@ fn refused(sub_type: &str) -> Response {
     (StatusCode::BAD_REQUEST, Json(body)).into_response()
 }
 
-fn id(prefix: &str, account: &Account) -> String {
+fn id(prefix: &str, account: &MethodAccount) -> String {
     let number = account.people.len() + account.sessions.len();
     format!("{prefix}_{number:012}")
 }
@@ -169,7 +169,7 @@ async fn create_entity(
         },
     });
     let wrapped = last_name == "Wrapped";
-    let person = Person {
+    let person = MethodPerson {
         last_name,
         phone_verified,
     };
@@ -195,7 +195,7 @@ fn questions() -> Value {
     json!((1..=4).map(question).collect::<Vec<_>>())
 }
 
-fn shown(id: &str, session: &Session, status: &str, error: &Value) -> Value {
+fn shown(id: &str, session: &MethodSession, status: &str, error: &Value) -> Value {
     let mut shown = json!({
         "id": id, "entity_id": session.entity, "status": status, "type": session.kind,
         "error": error, "created_at": "2026-11-22T10:00:00.000Z",
@@ -236,7 +236,7 @@ async fn begin(
         ("identity", _) => {}
         _ => return refused("INVALID_REQUEST"),
     }
-    let session = Session {
+    let session = MethodSession {
         entity,
         kind,
         done: false,
@@ -259,7 +259,7 @@ async fn go_on(
         return refused;
     }
     let loses_answers = account.loses_answers;
-    let Account {
+    let MethodAccount {
         people, sessions, ..
     } = &mut *account;
     let (Some(person), Some(session)) = (people.get_mut(&entity), sessions.get_mut(&id)) else {

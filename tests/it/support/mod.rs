@@ -36,7 +36,7 @@ use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use axum::Router;
-use holdfast::config::Storage;
+use holdfast::config::StorageSettings;
 use holdfast::domain::id::OrgId;
 use holdfast::metrics::ConnectionMetrics;
 use holdfast::store::Store;
@@ -46,7 +46,7 @@ pub use app::{SETTINGS, share_native_code};
 pub use commands::{operator, operator_output};
 pub use envelopes::{buyer_and_seller, envelope_body};
 pub use files::files_below;
-pub use requests::Answer;
+pub use requests::TestResponse;
 pub use templates::{CONTRACT, padded};
 pub use tenants::org_of;
 pub use vault::release_form;
@@ -67,18 +67,18 @@ pub struct TestApp {
     root: Arc<TempDir>,
     database_url: Option<String>,
     /// Its object store, unless the objects are in the data folder.
-    storage: Option<(String, Storage)>,
+    storage: Option<(String, StorageSettings)>,
     /// Offset by which its clock runs ahead.
     ahead: Duration,
     /// Token of an admin, issued on first use.
     admin: std::sync::OnceLock<String>,
-    _worker: Worker,
+    _worker: WorkerShutdown,
 }
 
 /// Stops the worker with the test.
-struct Worker(tokio_util::sync::CancellationToken);
+struct WorkerShutdown(tokio_util::sync::CancellationToken);
 
-impl Drop for Worker {
+impl Drop for WorkerShutdown {
     fn drop(&mut self) {
         self.0.cancel();
     }

@@ -17,7 +17,7 @@ pub fn this_program() -> PathBuf {
 
 /// Program, data folder and settings of a server, which outlive its process.
 #[derive(Clone)]
-pub struct Home {
+pub struct ServerHome {
     /// The `holdfast` binary to run.
     pub program: PathBuf,
     pub data: PathBuf,
@@ -26,7 +26,7 @@ pub struct Home {
     pub settings: Vec<(String, String)>,
 }
 
-impl Home {
+impl ServerHome {
     fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         command.env("HOLDFAST_DATA_DIR", &self.data);
@@ -63,17 +63,17 @@ impl Home {
 }
 
 /// A running server.
-pub struct Server {
+pub struct ServerProcess {
     child: Child,
     pub url: String,
     /// Log lines after "listening".
     log: Arc<Mutex<Vec<String>>>,
 }
 
-impl Server {
+impl ServerProcess {
     /// Starts a server through `wrapper`, a program that runs its arguments, with these environment
     /// variables. Returns none when the server exits before it listens.
-    pub fn start(home: &Home, wrapper: &[&str], variables: &[(&str, &str)]) -> Option<Self> {
+    pub fn start(home: &ServerHome, wrapper: &[&str], variables: &[(&str, &str)]) -> Option<Self> {
         let port = TcpListener::bind("127.0.0.1:0")
             .unwrap()
             .local_addr()
@@ -161,7 +161,7 @@ impl Server {
 }
 
 /// Kills the server, also when a drill fails.
-impl Drop for Server {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -12,19 +12,19 @@ pub const SECRET_KEY: &str = "sk_test_holdfast";
 pub const WEBHOOK_SECRET: &str = "whsec_tests";
 
 /// A running processor.
-pub struct Processor {
+pub struct PaymentProcessor {
     pub url: String,
     running: Child,
 }
 
-impl Drop for Processor {
+impl Drop for PaymentProcessor {
     fn drop(&mut self) {
         let _ = self.running.kill();
         let _ = self.running.wait();
     }
 }
 
-impl Processor {
+impl PaymentProcessor {
     pub fn start() -> Self {
         let missing = "localstripe is missing: run `tests/set-up test`";
         let python = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../pdf-readers/bin/python");

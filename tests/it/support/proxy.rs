@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 /// Behaviour of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Network {
+pub enum NetworkCondition {
     Good,
     /// Connections break, and new ones are refused.
     Cut,
@@ -22,21 +22,21 @@ pub enum Network {
 }
 
 /// A running proxy.
-pub struct Proxy {
+pub struct FaultyProxy {
     pub address: SocketAddr,
-    network: watch::Sender<Network>,
+    network: watch::Sender<NetworkCondition>,
 }
 
-impl Proxy {
+impl FaultyProxy {
     /// Starts a proxy for the server at `to`, as `host:port`.
     pub async fn start(to: String) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (network, told) = watch::channel(Network::Good);
+        let (network, told) = watch::channel(NetworkCondition::Good);
         tokio::spawn(async move {
             while let Ok((near, _)) = listener.accept().await {
                 // Dropping the accepted socket closes it.
-                if *told.borrow() == Network::Cut {
+                if *told.borrow() == NetworkCondition::Cut {
                     continue;
                 }
                 if let Ok(far) = TcpStream::connect(&to).await {
@@ -50,7 +50,7 @@ impl Proxy {
         Self { address, network }
     }
 
-    pub fn become_(&self, network: Network) {
+    pub fn become_(&self, network: NetworkCondition) {
         self.network.send(network).unwrap();
     }
 }
@@ -59,15 +59,15 @@ impl Proxy {
 async fn pass(
     mut from: tokio::net::tcp::OwnedReadHalf,
     mut to: tokio::net::tcp::OwnedWriteHalf,
-    mut told: watch::Receiver<Network>,
+    mut told: watch::Receiver<NetworkCondition>,
 ) {
     let mut piece = vec![0; 64 * 1024];
     let mut passed = 0;
     loop {
         let network = *told.borrow_and_update();
         match network {
-            Network::Cut => return,
-            Network::Silent => {
+            NetworkCondition::Cut => return,
+            NetworkCondition::Silent => {
                 if told.changed().await.is_err() {
                     return;
                 }
@@ -85,11 +85,11 @@ async fn pass(
                 _ => return,
             },
         };
-        if let Network::Slow(time) = network {
+        if let NetworkCondition::Slow(time) = network {
             tokio::time::sleep(time).await;
         }
         passed += length;
-        if matches!(network, Network::Short(most) if passed > most) {
+        if matches!(network, NetworkCondition::Short(most) if passed > most) {
             return;
         }
         // Data that was read before the network fell silent still arrives.

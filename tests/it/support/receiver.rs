@@ -24,14 +24,14 @@ use super::authority::openssl;
 
 /// A received delivery.
 #[derive(Clone, Debug)]
-pub struct Received {
+pub struct ReceivedDelivery {
     pub path: String,
     pub headers: HeaderMap,
     pub body: Bytes,
     pub at: Instant,
 }
 
-impl Received {
+impl ReceivedDelivery {
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap()
     }
@@ -45,10 +45,10 @@ impl Received {
     }
 }
 
-type Answer = Box<dyn Fn(usize, &Received) -> Response + Send + Sync>;
+type Answer = Box<dyn Fn(usize, &ReceivedDelivery) -> Response + Send + Sync>;
 
-struct Inner {
-    received: Mutex<Vec<Received>>,
+struct ReceiverState {
+    received: Mutex<Vec<ReceivedDelivery>>,
     answer: Mutex<Answer>,
     /// Delay of every response.
     delay: Mutex<Duration>,
@@ -57,15 +57,15 @@ struct Inner {
 }
 
 #[derive(Clone)]
-pub struct Receiver {
-    inner: Arc<Inner>,
+pub struct WebhookReceiver {
+    inner: Arc<ReceiverState>,
     pub url: String,
 }
 
-impl Receiver {
+impl WebhookReceiver {
     /// Starts a receiver that responds 204 to every delivery.
     pub async fn start() -> Self {
-        let inner = Arc::new(Inner {
+        let inner = Arc::new(ReceiverState {
             received: Mutex::default(),
             answer: Mutex::new(Box::new(|_, _| status(204))),
             delay: Mutex::default(),
@@ -79,7 +79,10 @@ impl Receiver {
     }
 
     /// Responds to each delivery with the result of `answer`, which gets its index, starting at 0.
-    pub fn answer(&self, answer: impl Fn(usize, &Received) -> Response + Send + Sync + 'static) {
+    pub fn answer(
+        &self,
+        answer: impl Fn(usize, &ReceivedDelivery) -> Response + Send + Sync + 'static,
+    ) {
         *self.inner.answer.lock().unwrap() = Box::new(answer);
     }
 
@@ -109,19 +112,19 @@ impl Receiver {
         count
     }
 
-    pub fn received(&self) -> Vec<Received> {
+    pub fn received(&self) -> Vec<ReceivedDelivery> {
         self.inner.received.lock().unwrap().clone()
     }
 
     /// Waits for `count` deliveries and returns everything received.
-    pub async fn wait_for(&self, count: usize) -> Vec<Received> {
+    pub async fn wait_for(&self, count: usize) -> Vec<ReceivedDelivery> {
         let deadline = Instant::now() + Duration::from_secs(120);
         loop {
             let received = self.received();
             if received.len() >= count {
                 return received;
             }
-            let types: Vec<_> = received.iter().map(Received::event_type).collect();
+            let types: Vec<_> = received.iter().map(ReceivedDelivery::event_type).collect();
             assert!(Instant::now() < deadline, "{types:?}, not {count}");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -135,12 +138,12 @@ pub fn status(code: u16) -> Response {
         .unwrap()
 }
 
-async fn receive(State(inner): State<Arc<Inner>>, request: Request) -> Response {
+async fn receive(State(inner): State<Arc<ReceiverState>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let Ok(body) = body.collect().await else {
         return status(400).into_response();
     };
-    let received = Received {
+    let received = ReceivedDelivery {
         path: parts.uri.path().to_owned(),
         headers: parts.headers,
         body: body.to_bytes(),
@@ -162,7 +165,7 @@ async fn receive(State(inner): State<Arc<Inner>>, request: Request) -> Response 
 }
 
 /// A receiver that speaks TLS, for one host name.
-pub struct Secure {
+pub struct TlsReceiver {
     pub port: u16,
     /// Root certificate in PEM.
     pub authority: tempfile::TempPath,
@@ -171,7 +174,7 @@ pub struct Secure {
 }
 
 /// Starts a TLS receiver with a certificate for `name`.
-pub async fn secure(name: &str) -> Secure {
+pub async fn secure(name: &str) -> TlsReceiver {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     let extensions = format!("subjectAltName=DNS:{name}\nextendedKeyUsage=serverAuth\n");
@@ -258,7 +261,7 @@ pub async fn secure(name: &str) -> Secure {
     });
     let authority = tempfile::NamedTempFile::new().unwrap().into_temp_path();
     std::fs::copy(at.join("ca.pem"), &authority).unwrap();
-    Secure {
+    TlsReceiver {
         port,
         authority,
         versions,

@@ -11,13 +11,13 @@ use tower::ServiceExt as _;
 use super::TestApp;
 
 /// A response with its complete body.
-pub struct Answer {
+pub struct TestResponse {
     pub status: StatusCode,
     pub headers: axum::http::HeaderMap,
     pub bytes: Vec<u8>,
 }
 
-impl Answer {
+impl TestResponse {
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.bytes)
             .unwrap_or_else(|_| panic!("no JSON: {}", String::from_utf8_lossy(&self.bytes)))
@@ -46,7 +46,7 @@ impl Answer {
 }
 
 impl TestApp {
-    pub async fn send(&self, request: Request<Body>) -> Answer {
+    pub async fn send(&self, request: Request<Body>) -> TestResponse {
         let path = request.uri().path();
         // Changes of components and endpoints take effect on other nodes with a delay, and the
         // next request may go to another node.
@@ -60,7 +60,7 @@ impl TestApp {
             tokio::time::sleep(Duration::from_secs(2)).await;
         }
         let (parts, body) = response.into_parts();
-        Answer {
+        TestResponse {
             status: parts.status,
             headers: parts.headers,
             bytes: body.collect().await.unwrap().to_bytes().to_vec(),
@@ -72,25 +72,25 @@ impl TestApp {
         self.router().oneshot(request).await.unwrap().status()
     }
 
-    pub async fn get(&self, path: &str) -> Answer {
+    pub async fn get(&self, path: &str) -> TestResponse {
         self.get_as(&self.key, path).await
     }
 
-    pub async fn get_as(&self, key: &str, path: &str) -> Answer {
+    pub async fn get_as(&self, key: &str, path: &str) -> TestResponse {
         let request = Request::get(api(path)).header("x-api-key", key);
         self.send(request.body(Body::empty()).unwrap()).await
     }
 
-    pub async fn get_with_bearer(&self, token: &str, path: &str) -> Answer {
+    pub async fn get_with_bearer(&self, token: &str, path: &str) -> TestResponse {
         let request = Request::get(api(path)).header("authorization", format!("Bearer {token}"));
         self.send(request.body(Body::empty()).unwrap()).await
     }
 
-    pub async fn post(&self, path: &str, body: Value) -> Answer {
+    pub async fn post(&self, path: &str, body: Value) -> TestResponse {
         self.post_as(&self.key, path, body).await
     }
 
-    pub async fn post_as(&self, key: &str, path: &str, body: Value) -> Answer {
+    pub async fn post_as(&self, key: &str, path: &str, body: Value) -> TestResponse {
         self.post_text(key, path, "application/json", body.to_string())
             .await
     }
@@ -101,7 +101,7 @@ impl TestApp {
         path: &str,
         content_type: &str,
         body: impl Into<Body>,
-    ) -> Answer {
+    ) -> TestResponse {
         let request = Request::builder()
             .method(Method::POST)
             .uri(api(path))
@@ -110,15 +110,15 @@ impl TestApp {
         self.send(request.body(body.into()).unwrap()).await
     }
 
-    pub async fn post_with_bearer(&self, token: &str, path: &str, body: Value) -> Answer {
+    pub async fn post_with_bearer(&self, token: &str, path: &str, body: Value) -> TestResponse {
         self.as_bearer(Method::POST, token, path, body).await
     }
 
-    pub async fn patch(&self, path: &str, body: Value) -> Answer {
+    pub async fn patch(&self, path: &str, body: Value) -> TestResponse {
         self.patch_as(&self.key, path, body).await
     }
 
-    pub async fn patch_as(&self, key: &str, path: &str, body: Value) -> Answer {
+    pub async fn patch_as(&self, key: &str, path: &str, body: Value) -> TestResponse {
         let request = Request::patch(api(path))
             .header("x-api-key", key)
             .header("content-type", "application/json");
@@ -127,7 +127,13 @@ impl TestApp {
     }
 
     /// Sends a JSON body with a bearer token, with any method.
-    pub async fn as_bearer(&self, method: Method, token: &str, path: &str, body: Value) -> Answer {
+    pub async fn as_bearer(
+        &self,
+        method: Method,
+        token: &str,
+        path: &str,
+        body: Value,
+    ) -> TestResponse {
         let request = Request::builder()
             .method(method)
             .uri(api(path))
@@ -138,7 +144,7 @@ impl TestApp {
     }
 
     /// Sends a request as an admin of the organization, without a body when it is null.
-    pub async fn web(&self, method: Method, path: &str, body: Value) -> Answer {
+    pub async fn web(&self, method: Method, path: &str, body: Value) -> TestResponse {
         let body = match body {
             Value::Null => Body::empty(),
             body => body.to_string().into(),

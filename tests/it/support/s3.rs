@@ -19,7 +19,7 @@ pub const ACCESS_KEY: &str = "test";
 pub const SECRET_KEY: &str = "secret";
 
 /// A running object store.
-pub struct S3 {
+pub struct S3Server {
     pub url: String,
     /// Id of the KMS key, for stores with KMS.
     pub kms_key: Option<String>,
@@ -28,7 +28,7 @@ pub struct S3 {
     running: Child,
 }
 
-impl Drop for S3 {
+impl Drop for S3Server {
     fn drop(&mut self) {
         let _ = self.running.kill();
         let _ = self.running.wait();
@@ -39,7 +39,7 @@ fn tool(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("..").join(name)
 }
 
-impl S3 {
+impl S3Server {
     /// Starts moto with the buckets `plain` and `locked`.
     pub fn moto() -> Self {
         let program = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/s3_server.py");

@@ -33,7 +33,7 @@ pub struct MailServer {
 }
 
 /// A received mail.
-pub struct Received {
+pub struct ReceivedMail {
     /// Recipients of the SMTP envelope.
     pub recipients: Vec<String>,
     pub encrypted: bool,
@@ -105,7 +105,7 @@ impl MailServer {
     }
 
     /// Waits for `count` mails and returns them in order of arrival.
-    pub async fn wait_for(&self, count: usize) -> Vec<Received> {
+    pub async fn wait_for(&self, count: usize) -> Vec<ReceivedMail> {
         let deadline = Instant::now() + Duration::from_secs(60);
         loop {
             let received = self.received();
@@ -121,7 +121,7 @@ impl MailServer {
         }
     }
 
-    pub fn received(&self) -> Vec<Received> {
+    pub fn received(&self) -> Vec<ReceivedMail> {
         let mails = self.folder.path().join("mails");
         let mut files: Vec<PathBuf> = std::fs::read_dir(mails)
             .unwrap()
@@ -146,12 +146,12 @@ impl Drop for MailServer {
     }
 }
 
-fn read(file: &Path) -> Received {
+fn read(file: &Path) -> ReceivedMail {
     let how = std::fs::read(file.with_extension("json")).unwrap();
     let how: Value = serde_json::from_slice(&how).unwrap();
     let raw = std::fs::read(file).unwrap();
     let recipients = how["to"].as_array().unwrap().iter();
-    Received {
+    ReceivedMail {
         recipients: recipients
             .map(|address| address.as_str().unwrap().to_owned())
             .collect(),
@@ -161,7 +161,7 @@ fn read(file: &Path) -> Received {
     }
 }
 
-impl Received {
+impl ReceivedMail {
     pub fn subject(&self) -> &str {
         self.mail.subject().unwrap()
     }

@@ -3,7 +3,7 @@
 use axum::http::Request;
 use serde_json::{Value, json};
 
-use super::{Answer, TestApp};
+use super::{TestApp, TestResponse};
 
 pub const CONTRACT: &[u8] = include_bytes!("../../fixtures/retail-installment-contract.pdf");
 
@@ -53,7 +53,7 @@ impl TestApp {
         method: &str,
         path: &str,
         body: Option<Value>,
-    ) -> Answer {
+    ) -> TestResponse {
         let request = Request::builder()
             .method(method)
             .uri(path)

@@ -3,7 +3,7 @@
 use axum::http::Request;
 
 use super::requests::api;
-use super::{Answer, TestApp};
+use super::{TestApp, TestResponse};
 
 impl TestApp {
     /// Posts a multipart body with a `file` part and text parts.
@@ -13,7 +13,7 @@ impl TestApp {
         content_type: &str,
         file: &[u8],
         texts: &[(&str, &str)],
-    ) -> Answer {
+    ) -> TestResponse {
         self.upload_as(&self.key, path, content_type, file, texts)
             .await
     }
@@ -25,7 +25,7 @@ impl TestApp {
         content_type: &str,
         file: &[u8],
         texts: &[(&str, &str)],
-    ) -> Answer {
+    ) -> TestResponse {
         let (content_type, body) = form_of(content_type, file, texts);
         self.post_text(key, path, &content_type, body).await
     }
@@ -37,7 +37,7 @@ impl TestApp {
         name: &str,
         version: &str,
         component: &[u8],
-    ) -> Answer {
+    ) -> TestResponse {
         let texts = [("name", name), ("version", version)];
         self.upload_signed_component(token, component, &texts).await
     }
@@ -47,7 +47,7 @@ impl TestApp {
         token: &str,
         component: &[u8],
         texts: &[(&str, &str)],
-    ) -> Answer {
+    ) -> TestResponse {
         let (content_type, body) = form_of("application/wasm", component, texts);
         let request = Request::post(api("/components"))
             .header("authorization", format!("Bearer {token}"))
@@ -56,7 +56,7 @@ impl TestApp {
     }
 
     /// Uploads a template into the library like the web app.
-    pub async fn library_template(&self, texts: &[(&str, &str)], pdf: &[u8]) -> Answer {
+    pub async fn library_template(&self, texts: &[(&str, &str)], pdf: &[u8]) -> TestResponse {
         let (content_type, body) = form_of("application/pdf", pdf, texts);
         let request = Request::post(api("/templates"))
             .header("authorization", format!("Bearer {}", self.web_admin()))

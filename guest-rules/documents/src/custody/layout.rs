@@ -2,11 +2,11 @@
 
 mod blocks;
 
-use blocks::{Column, columns};
+use blocks::{TextColumn, columns};
 
 use crate::error::Result;
 use crate::moment::in_words;
-use crate::typeset::{Ink, Look, Sheet, Style};
+use crate::typeset::{Ink, SheetStyle, TextStyle, TypesetSheet};
 use crate::{CheckResult, CustodyFacts};
 
 const WIDTH: f32 = 612.0;
@@ -26,18 +26,18 @@ const PALE_GREEN: Ink = (232, 245, 238);
 const RED: Ink = (164, 34, 38);
 const PALE_RED: Ink = (252, 236, 236);
 
-const TITLE: Look = Look::new(Style::Bold, 22.0, NAVY);
-const SUBTITLE: Look = Look::new(Style::Regular, 12.0, TEXT);
-const HEADING: Look = Look::new(Style::Bold, 11.5, NAVY);
-const LABEL: Look = Look::new(Style::Regular, 8.5, MUTED);
-const BODY: Look = Look::new(Style::Regular, 9.0, TEXT);
-const STRONG: Look = Look::new(Style::Bold, 9.0, TEXT);
-const SMALL: Look = Look::new(Style::Regular, 7.5, MUTED);
-const COLUMN: Look = Look::new(Style::Bold, 7.5, MUTED);
+const TITLE: SheetStyle = SheetStyle::new(TextStyle::Bold, 22.0, NAVY);
+const SUBTITLE: SheetStyle = SheetStyle::new(TextStyle::Regular, 12.0, TEXT);
+const HEADING: SheetStyle = SheetStyle::new(TextStyle::Bold, 11.5, NAVY);
+const LABEL: SheetStyle = SheetStyle::new(TextStyle::Regular, 8.5, MUTED);
+const BODY: SheetStyle = SheetStyle::new(TextStyle::Regular, 9.0, TEXT);
+const STRONG: SheetStyle = SheetStyle::new(TextStyle::Bold, 9.0, TEXT);
+const SMALL: SheetStyle = SheetStyle::new(TextStyle::Regular, 7.5, MUTED);
+const COLUMN: SheetStyle = SheetStyle::new(TextStyle::Bold, 7.5, MUTED);
 
-pub(super) fn lay_out(facts: &CustodyFacts) -> Result<Sheet> {
-    let mut record = Record {
-        sheet: Sheet::new(WIDTH, HEIGHT)?,
+pub(super) fn lay_out(facts: &CustodyFacts) -> Result<TypesetSheet> {
+    let mut record = CustodyPages {
+        sheet: TypesetSheet::new(WIDTH, HEIGHT)?,
         y: 54.0,
         facts,
     };
@@ -53,14 +53,14 @@ pub(super) fn lay_out(facts: &CustodyFacts) -> Result<Sheet> {
     Ok(record.sheet)
 }
 
-struct Record<'a> {
-    sheet: Sheet,
+struct CustodyPages<'a> {
+    sheet: TypesetSheet,
     /// Vertical position of the next block.
     y: f32,
     facts: &'a CustodyFacts,
 }
 
-impl Record<'_> {
+impl CustodyPages<'_> {
     fn title(&mut self) {
         self.sheet.fill(0.0, 0.0, WIDTH, 6.0, NAVY);
         self.sheet
@@ -113,7 +113,7 @@ impl Record<'_> {
             LEFT + 30.0,
             self.y + 18.8,
             &words,
-            Look::new(Style::Bold, 11.0, ink),
+            SheetStyle::new(TextStyle::Bold, 11.0, ink),
         );
         self.y += 44.0;
     }
@@ -201,7 +201,7 @@ impl Record<'_> {
         self.y += 14.0;
     }
 
-    fn check(&mut self, columns: &[Column], check: &CheckResult) {
+    fn check(&mut self, columns: &[TextColumn], check: &CheckResult) {
         let verdict = if check.satisfied {
             "Satisfied"
         } else {
@@ -214,7 +214,7 @@ impl Record<'_> {
         let finding_look = if check.satisfied {
             BODY
         } else {
-            Look::new(Style::Bold, 9.0, RED)
+            SheetStyle::new(TextStyle::Bold, 9.0, RED)
         };
         let cells = [
             (String::new(), BODY),
@@ -263,7 +263,7 @@ impl Record<'_> {
             LEFT,
             RIGHT - LEFT,
             text,
-            Look::new(Style::Regular, 8.5, MUTED),
+            SheetStyle::new(TextStyle::Regular, 8.5, MUTED),
         );
     }
 
@@ -278,7 +278,7 @@ impl Record<'_> {
                     LEFT,
                     42.0,
                     "Custody record",
-                    Look::new(Style::Bold, 9.0, NAVY),
+                    SheetStyle::new(TextStyle::Bold, 9.0, NAVY),
                 );
                 self.sheet
                     .text_right(RIGHT, 42.0, &self.facts.envelope_id, SMALL);

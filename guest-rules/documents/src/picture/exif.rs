@@ -1,15 +1,15 @@
 //! The orientation, the only EXIF value that is kept.
 
-use super::Orientation;
+use super::ImageOrientation;
 
 const ORIENTATION_TAG: u16 = 0x0112;
 
 /// Reads the orientation from a TIFF block; malformed data means upright.
-pub(super) fn orientation(tiff: &[u8]) -> Orientation {
-    read(tiff).unwrap_or(Orientation::UPRIGHT)
+pub(super) fn orientation(tiff: &[u8]) -> ImageOrientation {
+    read(tiff).unwrap_or(ImageOrientation::UPRIGHT)
 }
 
-fn read(tiff: &[u8]) -> Option<Orientation> {
+fn read(tiff: &[u8]) -> Option<ImageOrientation> {
     let little_endian = match tiff.get(..4)? {
         [b'I', b'I', 42, 0] => true,
         [b'M', b'M', 0, 42] => false,
@@ -41,6 +41,6 @@ fn read(tiff: &[u8]) -> Option<Orientation> {
             return None;
         }
         let value = u16_at(entry.checked_add(8)?)?;
-        (1..=8).contains(&value).then_some(Orientation(value))
+        (1..=8).contains(&value).then_some(ImageOrientation(value))
     })
 }

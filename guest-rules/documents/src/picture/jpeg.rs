@@ -1,6 +1,6 @@
 //! JPEG segments and the choice of those to keep.
 
-use super::{Header, Orientation, exif};
+use super::{ImageHeader, ImageOrientation, exif};
 use crate::error::{Result, other};
 
 const START_OF_IMAGE: u8 = 0xD8;
@@ -16,7 +16,7 @@ const COMMENT: u8 = 0xFE;
 /// Copies a JPEG without metadata: EXIF, XMP, comments, maker notes, embedded previews and bytes
 /// after the end of the image. Pixels and the segments that determine colours (JFIF and Adobe
 /// markers, the ICC profile) are kept.
-pub(super) fn strip(jpeg: &[u8]) -> Result<(Header, Vec<u8>)> {
+pub(super) fn strip(jpeg: &[u8]) -> Result<(ImageHeader, Vec<u8>)> {
     let wrong = || other("the picture is no JPEG");
     let cut_short = || other("the picture ends in the middle");
     if !jpeg.starts_with(&[0xFF, START_OF_IMAGE]) {
@@ -25,7 +25,7 @@ pub(super) fn strip(jpeg: &[u8]) -> Result<(Header, Vec<u8>)> {
     let mut kept = Vec::with_capacity(jpeg.len());
     kept.extend_from_slice(&[0xFF, START_OF_IMAGE]);
     let mut dimensions = None;
-    let mut orientation = Orientation::UPRIGHT;
+    let mut orientation = ImageOrientation::UPRIGHT;
     let mut scans = 0_u32;
     let mut at = 2;
     loop {
@@ -80,7 +80,7 @@ pub(super) fn strip(jpeg: &[u8]) -> Result<(Header, Vec<u8>)> {
     let (width, height) = dimensions.filter(|_| scans > 0).ok_or_else(wrong)?;
     kept.extend_from_slice(&[0xFF, END_OF_IMAGE]);
     Ok((
-        Header {
+        ImageHeader {
             width,
             height,
             bytes_per_pixel: 0,

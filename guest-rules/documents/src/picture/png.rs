@@ -1,16 +1,16 @@
 //! PNG headers.
 
-use super::{Header, Orientation, exif};
+use super::{ImageHeader, ImageOrientation, exif};
 use crate::error::{Result, other};
 
 const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 
 /// Reads size, depth and orientation without inflating anything.
-pub(super) fn header(png: &[u8]) -> Result<Header> {
+pub(super) fn header(png: &[u8]) -> Result<ImageHeader> {
     let wrong = || other("the picture is no PNG");
     let mut rest = png.strip_prefix(SIGNATURE).ok_or_else(wrong)?;
     let mut header = None;
-    let mut orientation = Orientation::UPRIGHT;
+    let mut orientation = ImageOrientation::UPRIGHT;
     while let Some((length, kind)) = rest
         .split_at_checked(8)
         .and_then(|(start, _)| start.split_first_chunk::<4>())
@@ -28,7 +28,7 @@ pub(super) fn header(png: &[u8]) -> Result<Header> {
         rest = rest.get(length.saturating_add(12)..).unwrap_or_default();
     }
     let (width, height, bytes_per_pixel) = header.ok_or_else(wrong)?;
-    Ok(Header {
+    Ok(ImageHeader {
         width,
         height,
         bytes_per_pixel,

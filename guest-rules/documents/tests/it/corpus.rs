@@ -2,11 +2,11 @@ use std::path::{Path, PathBuf};
 
 use holdfast_documents::{DocumentError, fill, merge, page_image, strip_tags};
 
-use crate::readers::{Ignored, Readers};
+use crate::readers::{Ignored, PdfReaders};
 use crate::seals::seal;
 use crate::support::{
-    Word, authoritative, field, mark, moved, non_authoritative, prepare_seal, qpdf_complaint, text,
-    words,
+    PlacedWord, authoritative, field, mark, moved, non_authoritative, prepare_seal, qpdf_complaint,
+    text, words,
 };
 
 /// Number of PDFs in the shared corpus, reported when the corpus is missing.
@@ -58,12 +58,12 @@ fn pdfs(folder: &Path) -> Option<Vec<PathBuf>> {
 /// Marks, fills and merges each file. The output must pass qpdf, open in MuPDF and PDFium, keep
 /// every word that poppler finds, and look the same except for the additions.
 fn round_trip(files: &[PathBuf]) {
-    let mut readers = Readers::start();
+    let mut readers = PdfReaders::start();
     let mut problems = Vec::new();
     for path in files {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let pdf = std::fs::read(path).expect("the file can be read");
-        let document = Document {
+        let document = CorpusDocument {
             name: &name,
             pdf: &pdf,
             sound: qpdf_complaint(&pdf).is_none(),
@@ -83,19 +83,19 @@ fn round_trip(files: &[PathBuf]) {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
-struct Document<'a> {
+struct CorpusDocument<'a> {
     name: &'a str,
     pdf: &'a [u8],
     /// Whether the original passes qpdf.
     sound: bool,
     /// Words as found by poppler.
-    words: Vec<Word>,
+    words: Vec<PlacedWord>,
     /// Whether other readers render it for comparison.
     drawn: bool,
 }
 
 /// Result of one operation on a document, and the areas in which it may look different.
-struct Change {
+struct DocumentChange {
     name: &'static str,
     written: Result<Vec<u8>, DocumentError>,
     /// Grey pages with the same marks, used as a mask.
@@ -105,14 +105,14 @@ struct Change {
     times: usize,
 }
 
-impl Document<'_> {
-    fn changes(&self, readers: &mut Readers) -> [Change; 5] {
+impl CorpusDocument<'_> {
+    fn changes(&self, readers: &mut PdfReaders) -> [DocumentChange; 5] {
         let grey = if self.drawn {
             readers.blank(self.pdf)
         } else {
             None
         };
-        let marked = |name, request| Change {
+        let marked = |name, request| DocumentChange {
             name,
             written: mark(self.pdf, &request),
             mask: grey
@@ -124,7 +124,7 @@ impl Document<'_> {
         let value = field(1, [0.1, 0.1, 0.3, 0.05], text("value"));
         [
             marked("mark", authoritative()),
-            Change {
+            DocumentChange {
                 name: "seal",
                 written: mark(self.pdf, &authoritative())
                     .and_then(|marked| prepare_seal(&marked, &seal()))
@@ -132,14 +132,14 @@ impl Document<'_> {
                 ..marked("mark", authoritative())
             },
             marked("copy", non_authoritative()),
-            Change {
+            DocumentChange {
                 name: "fill",
                 written: fill(self.pdf, &[value]),
                 mask: None,
                 ignored: vec![FILLED],
                 times: 1,
             },
-            Change {
+            DocumentChange {
                 name: "merge",
                 written: merge(&[self.pdf.to_vec(), self.pdf.to_vec()]),
                 mask: None,
@@ -151,8 +151,8 @@ impl Document<'_> {
 
     fn judge(
         &self,
-        change: &Change,
-        readers: &mut Readers,
+        change: &DocumentChange,
+        readers: &mut PdfReaders,
         problems: &mut Vec<String>,
     ) -> &'static str {
         let name = format!("{}: {}", self.name, change.name);

@@ -2,8 +2,8 @@ use holdfast_documents::{DocumentError, FieldValue, Picture, PictureFormat, fill
 use image::ImageFormat;
 
 use crate::support::{
-    Pdf, Raster, assert_clean, assert_upright, contract, encoded, extracted, facts, field, moved,
-    page, pages, quarters, text, words,
+    PageRaster, TestPdf, assert_clean, assert_upright, contract, encoded, extracted, facts, field,
+    moved, page, pages, quarters, text, words,
 };
 
 /// Every page rotation combined with every kind of page box.
@@ -42,9 +42,9 @@ fn values_are_drawn_inside_their_displayed_areas() {
         let blank = page(&geometry, "");
         let filled = fill(&blank, &[field(1, place, FieldValue::Drawn(picture))]).unwrap();
         assert_clean(&filled);
-        let seen = Raster::poppler(&filled, 1);
+        let seen = PageRaster::poppler(&filled, 1);
         let changed = seen
-            .difference(&Raster::poppler(&blank, 1))
+            .difference(&PageRaster::poppler(&blank, 1))
             .expect("a picture is visible");
         // The picture is twice as wide as high and centred in its area.
         let (width, height) = (seen.width as f64, seen.height as f64);
@@ -63,7 +63,7 @@ fn values_are_drawn_inside_their_displayed_areas() {
             );
         }
         assert_upright(&seen, [expected[0], expected[1], w, h], &geometry);
-        let own = Raster::own(&filled, 1, 300).unwrap();
+        let own = PageRaster::own(&filled, 1, 300).unwrap();
         assert_upright(&own, [expected[0], expected[1], w, h], &geometry);
     }
 }
@@ -110,7 +110,8 @@ fn content_outside_the_filled_areas_is_unchanged() {
     .unwrap();
     assert!(moved(&words(&original), &words(&filled)).is_none());
     for page in 1..=4 {
-        let changed = Raster::poppler(&filled, page).difference(&Raster::poppler(&original, page));
+        let changed =
+            PageRaster::poppler(&filled, page).difference(&PageRaster::poppler(&original, page));
         match (page, changed) {
             (4, Some([left, top, right, bottom])) => {
                 assert!(left >= 0.099 && top >= 0.248 && right <= 0.502 && bottom <= 0.282);
@@ -118,9 +119,9 @@ fn content_outside_the_filled_areas_is_unchanged() {
             (4, None) => panic!("the value is not visible"),
             // Numbers that are written with other digits can change the shade of a pixel.
             (page, _) => {
-                let after = Raster::poppler(&filled, page);
+                let after = PageRaster::poppler(&filled, page);
                 assert!(
-                    after.distance(&Raster::poppler(&original, page)) < 0.01,
+                    after.distance(&PageRaster::poppler(&original, page)) < 0.01,
                     "page {page}"
                 );
             }
@@ -134,12 +135,12 @@ fn a_tick_is_drawn_for_true_and_nothing_for_false() {
     let place = [0.4, 0.4, 0.1, 0.1];
     let unticked = fill(&blank, &[field(1, place, FieldValue::Checkbox(false))]).unwrap();
     assert_eq!(
-        Raster::poppler(&unticked, 1).difference(&Raster::poppler(&blank, 1)),
+        PageRaster::poppler(&unticked, 1).difference(&PageRaster::poppler(&blank, 1)),
         None
     );
     let ticked = fill(&blank, &[field(1, place, FieldValue::Checkbox(true))]).unwrap();
-    let changed = Raster::poppler(&ticked, 1)
-        .difference(&Raster::poppler(&blank, 1))
+    let changed = PageRaster::poppler(&ticked, 1)
+        .difference(&PageRaster::poppler(&blank, 1))
         .unwrap();
     assert!(changed[0] >= 0.39 && changed[1] >= 0.39 && changed[2] <= 0.51 && changed[3] <= 0.51);
 }
@@ -157,8 +158,8 @@ fn unbalanced_graphics_state_does_not_move_values() {
     for content in disorders {
         let original = page("/MediaBox[0 0 200 200]", content);
         let filled = fill(&original, &[field(1, place, text("Here"))]).unwrap();
-        let changed = Raster::poppler(&filled, 1)
-            .difference(&Raster::poppler(&original, 1))
+        let changed = PageRaster::poppler(&filled, 1)
+            .difference(&PageRaster::poppler(&original, 1))
             .unwrap();
         assert!(
             changed[0] >= 0.09 && changed[1] >= 0.09 && changed[2] <= 0.41 && changed[3] <= 0.21,
@@ -169,7 +170,7 @@ fn unbalanced_graphics_state_does_not_move_values() {
 
 #[test]
 fn inherited_and_indirect_resources_are_extended() {
-    let mut pdf = Pdf::new();
+    let mut pdf = TestPdf::new();
     pdf.add("<</Type/Catalog/Pages 2 0 R>>");
     pdf.add("<</Type/Pages/Count 3/Kids[4 0 R 6 0 R 8 0 R]/MediaBox[0 0 200 200]/Resources<</Font<</F1 3 0 R>>>>>>");
     pdf.add("<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>");
@@ -213,8 +214,8 @@ fn form_fields_without_an_appearance_are_drawn_from_their_values() {
         let filled = fill(&original, &[]).unwrap();
         assert_clean(&filled);
         assert!(extracted(&filled, 1).contains("value"), "{turn}");
-        let changed = Raster::poppler(&filled, 1)
-            .difference(&Raster::poppler(&page("/MediaBox[0 0 200 200]", ""), 1))
+        let changed = PageRaster::poppler(&filled, 1)
+            .difference(&PageRaster::poppler(&page("/MediaBox[0 0 200 200]", ""), 1))
             .unwrap();
         let inside = changed[0] >= box_of_text[0]
             && changed[1] >= box_of_text[1]
@@ -226,7 +227,7 @@ fn form_fields_without_an_appearance_are_drawn_from_their_values() {
 
 #[test]
 fn a_form_field_with_an_empty_appearance_is_drawn_from_its_value() {
-    let mut pdf = Pdf::new();
+    let mut pdf = TestPdf::new();
     pdf.add("<</Type/Catalog/Pages 2 0 R/AcroForm<</Fields[4 0 R]/NeedAppearances true>>>>");
     pdf.add("<</Type/Pages/Count 1/Kids[3 0 R]>>");
     pdf.add("<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 200]/Annots[4 0 R]>>");
@@ -238,7 +239,7 @@ fn a_form_field_with_an_empty_appearance_is_drawn_from_its_value() {
     let filled = fill(&pdf.finish(), &[]).unwrap();
     assert_clean(&filled);
     assert!(extracted(&filled, 1).contains("Alice"));
-    let [shade, ..] = Raster::poppler(&filled, 1).at(0.8, 0.55);
+    let [shade, ..] = PageRaster::poppler(&filled, 1).at(0.8, 0.55);
     assert!(
         (220..240).contains(&shade),
         "the frame of the field stays: {shade}"
@@ -247,7 +248,7 @@ fn a_form_field_with_an_empty_appearance_is_drawn_from_its_value() {
 
 /// A form with a drawn text field, a checked box, a hidden field and one without appearance.
 fn form(page_entries: &str) -> Vec<u8> {
-    let mut pdf = Pdf::new();
+    let mut pdf = TestPdf::new();
     pdf.add("<</Type/Catalog/Pages 2 0 R/AcroForm<</Fields[5 0 R 6 0 R 7 0 R 8 0 R 14 0 R]/NeedAppearances true>>>>");
     pdf.add("<</Type/Pages/Count 1/Kids[4 0 R]>>");
     pdf.add("<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>");
@@ -295,7 +296,7 @@ fn form_fields_are_flattened_into_the_page() {
         );
         assert!(facts(&filled, &[]).contains("Form:            none"));
     }
-    let seen = Raster::poppler(&fill(&form(""), &[]).unwrap(), 1);
+    let seen = PageRaster::poppler(&fill(&form(""), &[]).unwrap(), 1);
     assert_eq!(
         seen.at(0.1, 0.4),
         [255, 0, 0],

@@ -1,9 +1,9 @@
 use holdfast_documents::{DocumentError, fill, merge, page_image};
 
-use crate::damage::{Sequence, mutate};
+use crate::damage::{DamageSequence, mutate};
 use crate::support::{
-    Pdf, TempFile, authoritative, contract, field, mark, non_authoritative, page, qpdf_complaint,
-    run, text,
+    TempFile, TestPdf, authoritative, contract, field, mark, non_authoritative, page,
+    qpdf_complaint, run, text,
 };
 
 /// Runs every function of this component on an upload and returns the documents that were written,
@@ -42,7 +42,7 @@ fn bytes_that_are_not_a_pdf_are_refused() {
 
 #[test]
 fn documents_without_pages_are_refused() {
-    let mut pdf = Pdf::new();
+    let mut pdf = TestPdf::new();
     pdf.add("<</Type/Catalog/Pages 2 0 R>>");
     pdf.add("<</Type/Pages/Count 0/Kids[]>>");
     let pdf = pdf.finish();
@@ -82,7 +82,7 @@ fn encrypted_documents_are_refused_with_their_own_error() {
 
 #[test]
 fn circles_end() {
-    let mut pdf = Pdf::new();
+    let mut pdf = TestPdf::new();
     pdf.add("<</Type/Catalog/Pages 2 0 R/AcroForm 1 0 R/Perms 1 0 R>>");
     pdf.add("<</Type/Pages/Count 1/Kids[3 0 R 2 0 R]/Parent 2 0 R>>");
     pdf.add("<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 200]/Contents 4 0 R/Resources 5 0 R/Annots[6 0 R]>>");
@@ -176,7 +176,7 @@ fn decompression_bombs_do_not_exhaust_memory() {
 #[test]
 fn damaged_copies_of_a_contract_return_a_result_or_an_error() {
     let original = contract();
-    let mut sequence = Sequence(1);
+    let mut sequence = DamageSequence(1);
     for _ in 0..60 {
         let damaged = mutate(&original, &mut sequence);
         for written in all_functions(&damaged).into_iter().flatten() {

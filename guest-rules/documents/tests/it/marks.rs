@@ -1,7 +1,7 @@
 use holdfast_documents::{DocumentError, MarkRequest};
 
 use crate::support::{
-    Pdf, Raster, assert_clean, authoritative, contract, extracted, facts, mark, moved,
+    PageRaster, TestPdf, assert_clean, authoritative, contract, extracted, facts, mark, moved,
     non_authoritative, page, pages, words,
 };
 
@@ -60,17 +60,17 @@ fn marks_are_upright_on_the_page_as_displayed() {
     ] {
         for turn in ["", "/Rotate 90", "/Rotate 180", "/Rotate 270"] {
             let blank = page(&format!("{boxes}{turn}"), "");
-            let before = Raster::poppler(&blank, 1);
+            let before = PageRaster::poppler(&blank, 1);
             let marked = mark(&blank, &authoritative()).unwrap();
             let [left, top, right, bottom] =
-                Raster::poppler(&marked, 1).difference(&before).unwrap();
+                PageRaster::poppler(&marked, 1).difference(&before).unwrap();
             assert!(
                 top > 0.95 && bottom <= 1.0 && left > 0.05 && right < 0.95,
                 "{boxes}{turn}: {top} {bottom}"
             );
             let marked = mark(&blank, &non_authoritative()).unwrap();
             let [left, top, right, bottom] =
-                Raster::poppler(&marked, 1).difference(&before).unwrap();
+                PageRaster::poppler(&marked, 1).difference(&before).unwrap();
             assert!(
                 top < 0.06 && bottom > 0.7 && right - left > 0.4,
                 "{boxes}{turn}: {top} {bottom}"
@@ -82,13 +82,13 @@ fn marks_are_upright_on_the_page_as_displayed() {
 #[test]
 fn the_mark_keeps_the_contract_legible() {
     let dark = page("/MediaBox[0 0 400 400]", "0 g 0 0 400 400 re f");
-    let marked = Raster::poppler(&mark(&dark, &non_authoritative()).unwrap(), 1);
+    let marked = PageRaster::poppler(&mark(&dark, &non_authoritative()).unwrap(), 1);
     assert!(
         marked.at(0.5, 0.5).iter().all(|channel| *channel < 60),
         "black stays dark"
     );
     let light = page("/MediaBox[0 0 400 400]", "");
-    let marked = Raster::poppler(&mark(&light, &non_authoritative()).unwrap(), 1);
+    let marked = PageRaster::poppler(&mark(&light, &non_authoritative()).unwrap(), 1);
     assert!(
         marked
             .rgb
@@ -102,7 +102,7 @@ fn the_mark_keeps_the_contract_legible() {
 #[test]
 fn the_banner_is_visible_on_a_dark_scan() {
     let dark = page("/MediaBox[0 0 400 400]", "0 g 0 0 400 400 re f");
-    let marked = Raster::poppler(&mark(&dark, &non_authoritative()).unwrap(), 1);
+    let marked = PageRaster::poppler(&mark(&dark, &non_authoritative()).unwrap(), 1);
     let top = &marked.rgb[..400 * 3 * 20];
     assert!(
         top.chunks(3)
@@ -145,7 +145,7 @@ fn the_document_identifier_depends_only_on_the_input() {
 /// Returns a document certified at a DocMDP level. It has no real signature, because only the
 /// declared permission matters.
 fn certified(level: u8) -> Vec<u8> {
-    let mut pdf = Pdf::new();
+    let mut pdf = TestPdf::new();
     pdf.add("<</Type/Catalog/Pages 2 0 R/Perms<</DocMDP 4 0 R>>>>");
     pdf.add("<</Type/Pages/Count 1/Kids[3 0 R]>>");
     pdf.add("<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 200]>>");

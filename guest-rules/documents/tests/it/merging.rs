@@ -1,6 +1,6 @@
 use holdfast_documents::{DocumentError, merge};
 
-use crate::support::{Pdf, Raster, assert_clean, contract, extracted, facts, page, pages};
+use crate::support::{PageRaster, TestPdf, assert_clean, contract, extracted, facts, page, pages};
 
 #[test]
 fn merged_pages_keep_the_given_order() {
@@ -36,15 +36,15 @@ fn merged_pages_keep_the_given_order() {
 fn merged_pages_look_unchanged() {
     let merged = merge(&[contract(), contract()]).unwrap();
     for number in 1..=4 {
-        let before = Raster::poppler(&contract(), number);
-        assert!(Raster::poppler(&merged, number).distance(&before) < 0.01);
-        assert!(Raster::poppler(&merged, number + 4).distance(&before) < 0.01);
+        let before = PageRaster::poppler(&contract(), number);
+        assert!(PageRaster::poppler(&merged, number).distance(&before) < 0.01);
+        assert!(PageRaster::poppler(&merged, number + 4).distance(&before) < 0.01);
     }
 }
 
 #[test]
 fn merging_keeps_inherited_page_attributes() {
-    let mut pdf = Pdf::new();
+    let mut pdf = TestPdf::new();
     pdf.add("<</Type/Catalog/Pages 2 0 R>>");
     pdf.add("<</Type/Pages/Count 1/Kids[3 0 R]/MediaBox[0 0 400 200]/Rotate 90/Resources<</Font<</F1 5 0 R>>>>>>");
     pdf.add("<</Type/Page/Parent 2 0 R/Contents 4 0 R>>");
@@ -53,14 +53,14 @@ fn merging_keeps_inherited_page_attributes() {
     let original = pdf.finish();
     let merged = merge(&[original.clone(), contract()]).unwrap();
     assert_eq!(
-        Raster::poppler(&merged, 1).difference(&Raster::poppler(&original, 1)),
+        PageRaster::poppler(&merged, 1).difference(&PageRaster::poppler(&original, 1)),
         None
     );
 }
 
 #[test]
 fn merging_keeps_hidden_layers_hidden() {
-    let mut pdf = Pdf::new();
+    let mut pdf = TestPdf::new();
     pdf.add("<</Type/Catalog/Pages 2 0 R/OCProperties<</OCGs[5 0 R 6 0 R]/D<</Order[5 0 R 6 0 R]/OFF[6 0 R]>>>>>>");
     pdf.add("<</Type/Pages/Count 1/Kids[3 0 R]>>");
     pdf.add("<</Type/Page/Parent 2 0 R/MediaBox[0 0 100 100]/Contents 4 0 R/Resources<</Properties<</Shown 5 0 R/Hidden 6 0 R>>>>>>");
@@ -74,14 +74,14 @@ fn merging_keeps_hidden_layers_hidden() {
     let merged = merge(&[contract(), original.clone()]).unwrap();
     assert_clean(&merged);
     assert_eq!(
-        Raster::poppler(&merged, 5).difference(&Raster::poppler(&original, 1)),
+        PageRaster::poppler(&merged, 5).difference(&PageRaster::poppler(&original, 1)),
         None
     );
 }
 
 #[test]
 fn merging_does_not_copy_the_old_page_tree_through_links() {
-    let mut pdf = Pdf::new();
+    let mut pdf = TestPdf::new();
     pdf.add("<</Type/Catalog/Pages 2 0 R>>");
     pdf.add("<</Type/Pages/Count 2/Kids[3 0 R 4 0 R]>>");
     pdf.add("<</Type/Page/Parent 2 0 R/MediaBox[0 0 100 100]/Annots[5 0 R]>>");

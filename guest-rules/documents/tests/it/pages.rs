@@ -1,6 +1,6 @@
 use holdfast_documents::{DocumentError, page_image};
 
-use crate::support::{Raster, contract, page};
+use crate::support::{PageRaster, contract, page};
 
 #[test]
 fn a_page_image_has_exactly_the_requested_width() {
@@ -35,11 +35,11 @@ fn an_image_request_beyond_the_limits_gives_a_smaller_image() {
 #[test]
 fn page_images_match_another_viewer() {
     for number in 1..=4 {
-        let own = Raster::own(&contract(), number, 1_275).unwrap();
-        let theirs = Raster::poppler_at(&contract(), number, 150);
+        let own = PageRaster::own(&contract(), number, 1_275).unwrap();
+        let theirs = PageRaster::poppler_at(&contract(), number, 150);
         assert_eq!((own.width, own.height), (theirs.width, theirs.height));
         let distance = own.distance(&theirs);
-        let blank = Raster {
+        let blank = PageRaster {
             rgb: vec![255; own.rgb.len()],
             ..own
         };

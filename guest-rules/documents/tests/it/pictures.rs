@@ -2,7 +2,7 @@ use holdfast_documents::{DocumentError, Picture, PictureFormat, picture_to_pdf};
 use image::ImageFormat;
 use image::metadata::Orientation;
 
-use crate::support::{Raster, assert_clean, assert_upright, encoded, facts, quarters};
+use crate::support::{PageRaster, assert_clean, assert_upright, encoded, facts, quarters};
 
 fn jpeg(bytes: Vec<u8>) -> Picture {
     Picture {
@@ -65,7 +65,10 @@ fn images_are_rotated_by_their_exif_orientation() {
             );
             let pdf = picture_to_pdf(&jpeg(bytes)).unwrap();
             assert_clean(&pdf);
-            for raster in [Raster::poppler(&pdf, 1), Raster::own(&pdf, 1, 240).unwrap()] {
+            for raster in [
+                PageRaster::poppler(&pdf, 1),
+                PageRaster::own(&pdf, 1, 240).unwrap(),
+            ] {
                 assert!(raster.width > raster.height);
                 assert_upright(
                     &raster,
@@ -99,7 +102,11 @@ fn image_metadata_is_not_copied_into_the_document() {
             "{secret}"
         );
     }
-    assert_upright(&Raster::poppler(&pdf, 1), [0.0, 0.0, 1.0, 1.0], "stripped");
+    assert_upright(
+        &PageRaster::poppler(&pdf, 1),
+        [0.0, 0.0, 1.0, 1.0],
+        "stripped",
+    );
 }
 
 #[test]
@@ -107,7 +114,7 @@ fn pngs_become_pages() {
     let pdf = picture_to_pdf(&png(encoded(&quarters(300, 200), ImageFormat::Png))).unwrap();
     assert_clean(&pdf);
     assert!(facts(&pdf, &[]).contains("144 x 96 pts"));
-    assert_upright(&Raster::poppler(&pdf, 1), [0.0, 0.0, 1.0, 1.0], "png");
+    assert_upright(&PageRaster::poppler(&pdf, 1), [0.0, 0.0, 1.0, 1.0], "png");
 }
 
 #[test]

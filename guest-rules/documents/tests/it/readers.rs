@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use crate::support::TempFile;
 
 /// A running `tests/readers.py` process.
-pub struct Readers {
+pub struct PdfReaders {
     program: Child,
     requests: ChildStdin,
     answers: BufReader<ChildStdout>,
@@ -16,7 +16,7 @@ pub struct Readers {
 /// A rectangle in which pages may differ: page, then left, top, right and bottom as fractions.
 pub type Ignored = (u32, [f64; 4]);
 
-impl Readers {
+impl PdfReaders {
     pub fn start() -> Self {
         let python = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../pdf-readers/bin/python");
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/readers.py");
@@ -98,7 +98,7 @@ impl Readers {
     }
 }
 
-impl Drop for Readers {
+impl Drop for PdfReaders {
     fn drop(&mut self) {
         let _ = self.program.kill();
         let _ = self.program.wait();

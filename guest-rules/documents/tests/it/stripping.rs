@@ -1,6 +1,6 @@
 use holdfast_documents::{DocumentError, strip_tags};
 
-use crate::support::{Pdf, assert_clean, contract, extracted, moved, page, pages, words};
+use crate::support::{TestPdf, assert_clean, contract, extracted, moved, page, pages, words};
 
 fn assert_stripped(original: &[u8], kept: &[&str]) {
     let stripped = strip_tags(original).unwrap();
@@ -42,7 +42,7 @@ fn tags_are_removed_and_neighbouring_text_stays() {
 
 /// A form on two pages; `between` is drawn on the second page inside the tag.
 fn shared_form(form: &[u8], first: &str, second: &str) -> Vec<u8> {
-    let mut pdf = Pdf::new();
+    let mut pdf = TestPdf::new();
     pdf.add("<</Type/Catalog/Pages 2 0 R>>");
     pdf.add("<</Type/Pages/Count 2/Kids[4 0 R 6 0 R]/MediaBox[0 0 400 200]/Resources 9 0 R>>");
     pdf.add("<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>");

@@ -52,16 +52,16 @@ pub fn mark(pdf: &[u8], request: &MarkRequest) -> Result<Vec<u8>, DocumentError>
 }
 
 /// A document with an empty space for a signature.
-pub struct Prepared {
+pub struct PreparedSeal {
     pub pdf: Vec<u8>,
     pub place_start: u64,
     pub place_end: u64,
 }
 
 /// Prepares a seal and joins the update.
-pub fn prepare_seal(pdf: &[u8], request: &SealRequest) -> Result<Prepared, DocumentError> {
+pub fn prepare_seal(pdf: &[u8], request: &SealRequest) -> Result<PreparedSeal, DocumentError> {
     let space = holdfast_documents::prepare_seal(pdf.to_vec(), request)?;
-    Ok(Prepared {
+    Ok(PreparedSeal {
         pdf: [pdf, &space.appended].concat(),
         place_start: space.place_start,
         place_end: space.place_end,
@@ -88,11 +88,11 @@ pub fn text(value: &str) -> FieldValue {
 }
 
 /// A PDF assembled from the text of its objects; object 1 is the catalog.
-pub struct Pdf {
+pub struct TestPdf {
     objects: Vec<Vec<u8>>,
 }
 
-impl Pdf {
+impl TestPdf {
     pub fn new() -> Self {
         Self {
             objects: Vec::new(),
@@ -145,7 +145,7 @@ pub fn page(entries: &str, content: &str) -> Vec<u8> {
 /// Returns a document of several pages. Objects: 1 catalog, 2 page tree, 3 font, then page and
 /// content alternating.
 pub fn pages(pages: &[(&str, &str)]) -> Vec<u8> {
-    let mut pdf = Pdf::new();
+    let mut pdf = TestPdf::new();
     pdf.add("<</Type/Catalog/Pages 2 0 R>>");
     let kids: String = (0..pages.len())
         .map(|index| format!("{} 0 R ", 4 + 2 * index))
@@ -230,7 +230,7 @@ pub fn extracted(pdf: &[u8], page: u32) -> String {
 
 /// A word and its box in points: left, top, right, bottom.
 #[derive(Clone, Debug)]
-pub struct Word {
+pub struct PlacedWord {
     pub page: usize,
     pub text: String,
     pub edges: [f64; 4],
@@ -238,7 +238,7 @@ pub struct Word {
 
 /// Returns all words of a document with their positions according to poppler; empty if poppler
 /// cannot read it.
-pub fn words(pdf: &[u8]) -> Vec<Word> {
+pub fn words(pdf: &[u8]) -> Vec<PlacedWord> {
     let file = TempFile::new(pdf);
     let (_, output, _) = run("pdftotext", "poppler-utils", &["-bbox", file.path(), "-"]);
     let (mut page, mut words) = (0, Vec::new());
@@ -255,7 +255,7 @@ pub fn words(pdf: &[u8]) -> Vec<Word> {
             };
             let edges = [edge(), edge(), edge(), edge()];
             let text = word.split(['>', '<']).nth(1).unwrap_or_default().to_owned();
-            words.push(Word { page, text, edges });
+            words.push(PlacedWord { page, text, edges });
         }
     }
     words
@@ -263,7 +263,7 @@ pub fn words(pdf: &[u8]) -> Vec<Word> {
 
 /// Returns the first word of `before` that is not at its position in `after`. Writers shorten
 /// numbers, so moves below a thousandth of a point do not count.
-pub fn moved(before: &[Word], after: &[Word]) -> Option<Word> {
+pub fn moved(before: &[PlacedWord], after: &[PlacedWord]) -> Option<PlacedWord> {
     before
         .iter()
         .find(|word| {
@@ -291,13 +291,13 @@ pub fn facts(pdf: &[u8], arguments: &[&str]) -> String {
 }
 
 /// An RGB picture of a page.
-pub struct Raster {
+pub struct PageRaster {
     pub width: usize,
     pub height: usize,
     pub rgb: Vec<u8>,
 }
 
-impl Raster {
+impl PageRaster {
     /// Renders a page with poppler at 72 dots per inch, cropped as displayed.
     pub fn poppler(pdf: &[u8], page: u32) -> Self {
         Self::poppler_at(pdf, page, 72)
@@ -437,7 +437,7 @@ pub fn encoded(picture: &image::DynamicImage, format: image::ImageFormat) -> Vec
 }
 
 /// Checks that a rectangle (fractions) of a page shows the test picture upright.
-pub fn assert_upright(raster: &Raster, [x, y, w, h]: [f64; 4], what: &str) {
+pub fn assert_upright(raster: &PageRaster, [x, y, w, h]: [f64; 4], what: &str) {
     let places = [(0.25, 0.25), (0.75, 0.25), (0.75, 0.75), (0.25, 0.75)];
     for ((across, down), expected) in places.into_iter().zip(QUARTERS) {
         let found = raster.at(x + w * across, y + h * down);

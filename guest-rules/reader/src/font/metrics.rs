@@ -8,7 +8,7 @@ use hayro_syntax::object::{Array, Dict, Name, Rect};
 
 /// Vertical extent of a font's glyph boxes.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Metrics {
+pub(crate) struct FontMetrics {
     /// Extent above the baseline, in ems.
     pub(crate) ascent: f64,
     /// Extent below the baseline, in ems; not positive.
@@ -17,13 +17,13 @@ pub(crate) struct Metrics {
     pub(crate) em_scale: f64,
 }
 
-const DEFAULT: Metrics = Metrics {
+const DEFAULT: FontMetrics = FontMetrics {
     ascent: 0.9,
     descent: -0.22,
     em_scale: 1.0,
 };
 
-impl Metrics {
+impl FontMetrics {
     pub(crate) fn of(font: &Dict<'_>) -> Self {
         if font.get::<Name<'_>>("Subtype").as_deref() == Some(b"Type3") {
             return type3(font);
@@ -42,12 +42,12 @@ impl Metrics {
     }
 }
 
-fn from_descriptor(descriptor: &Dict<'_>) -> Option<Metrics> {
+fn from_descriptor(descriptor: &Dict<'_>) -> Option<FontMetrics> {
     let ascent = in_ems(descriptor.get::<f64>("Ascent")?).abs();
     // Some producers write the descent with the wrong sign.
     let descent = -in_ems(descriptor.get::<f64>("Descent").unwrap_or(-220.0)).abs();
     let is_sane = (0.3..=1.6).contains(&ascent) && (-0.8..=0.0).contains(&descent);
-    is_sane.then_some(Metrics {
+    is_sane.then_some(FontMetrics {
         ascent,
         descent,
         em_scale: 1.0,
@@ -64,7 +64,7 @@ fn in_ems(value: f64) -> f64 {
 }
 
 /// Returns the metrics of the standard fonts, which may lack a descriptor.
-fn standard(font: &Dict<'_>) -> Option<Metrics> {
+fn standard(font: &Dict<'_>) -> Option<FontMetrics> {
     let name = font.get::<Name<'_>>("BaseFont")?;
     let name = name.as_str();
     let (ascent, descent) = if name.starts_with("Helvetica") || name.starts_with("Arial") {
@@ -80,14 +80,14 @@ fn standard(font: &Dict<'_>) -> Option<Metrics> {
     } else {
         return None;
     };
-    Some(Metrics {
+    Some(FontMetrics {
         ascent,
         descent,
         em_scale: 1.0,
     })
 }
 
-fn type3(font: &Dict<'_>) -> Metrics {
+fn type3(font: &Dict<'_>) -> FontMetrics {
     let matrix = font
         .get::<[f64; 6]>("FontMatrix")
         .unwrap_or([0.001, 0.0, 0.0, 0.001, 0.0, 0.0]);
@@ -108,13 +108,13 @@ fn type3(font: &Dict<'_>) -> Metrics {
         } else {
             1.0
         };
-        return Metrics {
+        return FontMetrics {
             ascent: DEFAULT.ascent * em_scale,
             descent: DEFAULT.descent * em_scale,
             em_scale,
         };
     }
-    Metrics {
+    FontMetrics {
         ascent: top,
         descent: bottom.min(0.0),
         em_scale: height,
@@ -126,8 +126,8 @@ mod tests {
     use super::*;
     use hayro_syntax::object::FromBytes;
 
-    fn metrics(font: &[u8]) -> Metrics {
-        Metrics::of(&Dict::from_bytes(font).unwrap())
+    fn metrics(font: &[u8]) -> FontMetrics {
+        FontMetrics::of(&Dict::from_bytes(font).unwrap())
     }
 
     #[test]

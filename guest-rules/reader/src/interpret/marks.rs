@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use hayro_syntax::object::{Dict, FromBytes, String as PdfString};
 
-use super::{Interpreter, Run, owned_range};
-use crate::content::{Operand, Operands, Operator};
+use super::{ContentInterpreter, TextRun, owned_range};
+use crate::content::{ContentOperand, ContentOperator, OperandStack};
 use crate::page_text::ReplacedText;
 use crate::unicode::{is_ignorable, text_string};
 
@@ -13,19 +13,19 @@ use crate::unicode::{is_ignorable, text_string};
 const MAX_MARKS: usize = 1_000;
 
 /// An open marked-content sequence.
-pub(super) struct Mark {
+pub(super) struct MarkedContent {
     is_hidden: bool,
-    replacement: Option<Replacement>,
+    replacement: Option<ReplacementText>,
 }
 
-struct Replacement {
+struct ReplacementText {
     text: String,
     range: Range<usize>,
     first_glyph: usize,
     inline: bool,
 }
 
-impl Mark {
+impl MarkedContent {
     pub(super) fn plain() -> Self {
         Self {
             is_hidden: false,
@@ -34,15 +34,15 @@ impl Mark {
     }
 }
 
-impl<'a> Interpreter<'_, 'a> {
-    pub(super) fn begin_mark(&mut self, run: &mut Run<'_, 'a>, mark: Mark) {
+impl<'a> ContentInterpreter<'_, 'a> {
+    pub(super) fn begin_mark(&mut self, run: &mut TextRun<'_, 'a>, mark: MarkedContent) {
         if run.marks.len() < MAX_MARKS {
             self.hidden += usize::from(mark.is_hidden);
             run.marks.push(mark);
         }
     }
 
-    pub(super) fn end_mark(&mut self, mark: Mark) {
+    pub(super) fn end_mark(&mut self, mark: MarkedContent) {
         self.hidden = self.hidden.saturating_sub(usize::from(mark.is_hidden));
         let Some(replacement) = mark.replacement else {
             return;
@@ -64,16 +64,18 @@ impl<'a> Interpreter<'_, 'a> {
     /// Reads the mark of a `BDC`: a tag, and a dictionary or its name in the resources.
     pub(super) fn described_mark(
         &self,
-        run: &Run<'_, 'a>,
-        operator: &Operator<'_>,
-        operands: &Operands<'_>,
-    ) -> Mark {
-        let [.., Operand::Name(tag), properties] = operands.values() else {
-            return Mark::plain();
+        run: &TextRun<'_, 'a>,
+        operator: &ContentOperator<'_>,
+        operands: &OperandStack<'_>,
+    ) -> MarkedContent {
+        let [.., ContentOperand::Name(tag), properties] = operands.values() else {
+            return MarkedContent::plain();
         };
         let text = match properties {
-            Operand::Dict(bytes) => Dict::from_bytes(bytes).and_then(|dict| actual_text(&dict)),
-            Operand::Name(name) => run
+            ContentOperand::Dict(bytes) => {
+                Dict::from_bytes(bytes).and_then(|dict| actual_text(&dict))
+            }
+            ContentOperand::Name(name) => run
                 .resources
                 .properties
                 .get::<Dict<'a>>(name.as_ref())
@@ -81,21 +83,20 @@ impl<'a> Interpreter<'_, 'a> {
             _ => None,
         };
         let is_hidden = match properties {
-            Operand::Name(name) if tag.as_ref() == b"OC" => {
-                std::str::from_utf8(name).is_ok_and(|name| {
+            ContentOperand::Name(name) if tag.as_ref() == b"OC" => std::str::from_utf8(name)
+                .is_ok_and(|name| {
                     self.hidden_layers
                         .hides_entry(&run.resources.properties, name)
-                })
-            }
+                }),
             _ => false,
         };
-        Mark {
+        MarkedContent {
             is_hidden,
-            replacement: text.map(|text| Replacement {
+            replacement: text.map(|text| ReplacementText {
                 text,
                 range: owned_range(operator),
                 first_glyph: self.page.glyphs.len(),
-                inline: matches!(properties, Operand::Dict(_)),
+                inline: matches!(properties, ContentOperand::Dict(_)),
             }),
         }
     }

@@ -1,20 +1,20 @@
 //! Text-showing operators.
 
-use super::{Interpreter, Run, owned_range};
-use crate::content::{Operand, Operands, Operator};
+use super::{ContentInterpreter, TextRun, owned_range};
+use crate::content::{ContentOperand, ContentOperator, OperandStack};
 use crate::error::ReadError;
 use crate::font::FontIndex;
-use crate::geometry::{Matrix, Rect};
-use crate::page_text::{Element, Glyph, ShowKind, ShowOperator};
-use crate::text_state::State;
+use crate::geometry::{AffineMap, PageRect};
+use crate::page_text::{PlacedGlyph, ShowKind, ShowOperator, TextElement};
+use crate::text_state::TextState;
 
 /// Box outside of every page, for coordinates that are not finite.
 const NOWHERE: [f32; 4] = [-2.0, -2.0, -1.0, -1.0];
 
 /// Pen and maps during one text-showing operator.
-struct Pen {
+struct TextPen {
     /// Map from text space at the start of the operator to points of the displayed page.
-    to_page: Matrix,
+    to_page: AffineMap,
     x: f64,
     y: f64,
     font: FontIndex,
@@ -23,12 +23,12 @@ struct Pen {
     is_vertical: bool,
 }
 
-impl<'a> Interpreter<'_, 'a> {
+impl<'a> ContentInterpreter<'_, 'a> {
     pub(super) fn show(
         &mut self,
-        run: &mut Run<'_, 'a>,
-        operator: &Operator<'_>,
-        operands: &Operands<'_>,
+        run: &mut TextRun<'_, 'a>,
+        operator: &ContentOperator<'_>,
+        operands: &OperandStack<'_>,
         kind: ShowKind,
     ) -> Result<(), ReadError> {
         let Some(font) = run.state.font else {
@@ -39,7 +39,7 @@ impl<'a> Interpreter<'_, 'a> {
         };
         let metrics = face.metrics;
         let is_vertical = face.is_vertical;
-        let mut pen = Pen {
+        let mut pen = TextPen {
             to_page: run.matrices.text.then(&run.state.ctm),
             x: 0.0,
             y: 0.0,
@@ -52,8 +52,8 @@ impl<'a> Interpreter<'_, 'a> {
         let first_element = self.page.elements.len();
         let single;
         let pieces = match operands.last() {
-            Some(Operand::Array(items)) => operands.items(items),
-            Some(string @ Operand::String(_)) => {
+            Some(ContentOperand::Array(items)) => operands.items(items),
+            Some(string @ ContentOperand::String(_)) => {
                 single = [string.clone()];
                 &single
             }
@@ -61,20 +61,20 @@ impl<'a> Interpreter<'_, 'a> {
         };
         for piece in pieces {
             match piece {
-                Operand::String(bytes) => {
+                ContentOperand::String(bytes) => {
                     let start = self.page.glyphs.len();
                     self.show_string(&run.state, &mut pen, bytes)?;
                     let end = self.page.glyphs.len();
-                    self.page.elements.push(Element::Glyphs(start..end));
+                    self.page.elements.push(TextElement::Glyphs(start..end));
                 }
-                Operand::Number(number) => {
+                ContentOperand::Number(number) => {
                     let shift = -number / 1000.0 * run.state.size;
                     if is_vertical {
                         pen.y += shift;
                     } else {
                         pen.x += shift * run.state.horizontal_scale;
                     }
-                    self.page.elements.push(Element::Adjustment(*number));
+                    self.page.elements.push(TextElement::Adjustment(*number));
                 }
                 _ => {}
             }
@@ -101,8 +101,8 @@ impl<'a> Interpreter<'_, 'a> {
 
     fn show_string(
         &mut self,
-        state: &State,
-        pen: &mut Pen,
+        state: &TextState,
+        pen: &mut TextPen,
         mut bytes: &[u8],
     ) -> Result<(), ReadError> {
         let operator = u32::try_from(self.page.operators.len()).unwrap_or(u32::MAX);
@@ -136,7 +136,7 @@ impl<'a> Interpreter<'_, 'a> {
             if self.hidden == 0 {
                 let text_start = self.page.text.len();
                 self.page.text.push_str(&facts.text);
-                self.page.glyphs.push(Glyph {
+                self.page.glyphs.push(PlacedGlyph {
                     edges: fractions(&bounds, self.page.width, self.page.height),
                     origin: [origin_x as f32, origin_y as f32],
                     advance: along_x.hypot(along_y) as f32,
@@ -158,8 +158,8 @@ impl<'a> Interpreter<'_, 'a> {
     }
 }
 
-impl Pen {
-    fn bounds(&self, state: &State, displacement: (f64, f64), advance: f64) -> Rect {
+impl TextPen {
+    fn bounds(&self, state: &TextState, displacement: (f64, f64), advance: f64) -> PageRect {
         let (shift_x, shift_y) = displacement;
         let scale = state.size * state.horizontal_scale;
         let left = self.x + shift_x * scale;
@@ -183,7 +183,7 @@ impl Pen {
 
 /// Returns the unit vector of the writing direction and the height of the font, on the displayed
 /// page.
-fn baseline(state: &State, pen: &Pen, em_scale: f64) -> ([f32; 2], f32) {
+fn baseline(state: &TextState, pen: &TextPen, em_scale: f64) -> ([f32; 2], f32) {
     let flip = if state.size < 0.0 { -1.0 } else { 1.0 };
     let (along, up) = if pen.is_vertical {
         ((0.0, -flip), (state.size, 0.0))
@@ -204,7 +204,7 @@ fn baseline(state: &State, pen: &Pen, em_scale: f64) -> ([f32; 2], f32) {
     (direction, em)
 }
 
-fn fractions(bounds: &Rect, width: f64, height: f64) -> [f32; 4] {
+fn fractions(bounds: &PageRect, width: f64, height: f64) -> [f32; 4] {
     let edges = [
         (bounds.x0 / width) as f32,
         (bounds.y0 / height) as f32,
@@ -218,7 +218,7 @@ fn fractions(bounds: &Rect, width: f64, height: f64) -> [f32; 4] {
     }
 }
 
-/// Returns the value of [`Glyph::adjustment`].
+/// Returns the value of [`PlacedGlyph::adjustment`].
 fn adjustment(advance: f64, spacing: f64, size: f64) -> f32 {
     let spacing = if size == 0.0 { 0.0 } else { spacing / size };
     (-1000.0 * (advance + spacing)) as f32

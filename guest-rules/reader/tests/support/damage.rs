@@ -1,9 +1,9 @@
 //! Damages documents, identically in every run.
 
 /// A pseudo-random sequence that is the same on every machine (Knuth's MMIX generator).
-pub struct Sequence(pub u64);
+pub struct DamageSequence(pub u64);
 
-impl Sequence {
+impl DamageSequence {
     /// Returns a number from 0 up to but excluding `limit`.
     pub fn below(&mut self, limit: usize) -> usize {
         self.0 = self
@@ -15,7 +15,7 @@ impl Sequence {
 }
 
 /// Returns a copy with up to seven bytes, words or stretches changed.
-pub fn mutate(original: &[u8], sequence: &mut Sequence) -> Vec<u8> {
+pub fn mutate(original: &[u8], sequence: &mut DamageSequence) -> Vec<u8> {
     const WORDS: [&[u8]; 12] = [
         b"<<",
         b">>",

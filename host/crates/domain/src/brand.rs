@@ -12,20 +12,20 @@ pub const LOGO_LIMIT: usize = 64 * 1024;
 /// Branding that signers see instead of the product's.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Brand {
+pub struct OrganizationBrand {
     /// Display name that replaces the organization's name.
     pub name: Option<String>,
     /// Colour of buttons and lines.
-    pub color: Option<Color>,
-    pub logo: Option<Logo>,
+    pub color: Option<BrandColor>,
+    pub logo: Option<BrandLogo>,
 }
 
 /// A colour as `#rrggbb`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Color([u8; 3]);
+pub struct BrandColor([u8; 3]);
 
-impl Color {
+impl BrandColor {
     /// Default colour, that of the product's own pages.
     pub const OURS: Self = Self([0x1d, 0x4e, 0xd8]);
 
@@ -50,20 +50,20 @@ impl Color {
     }
 }
 
-impl std::fmt::Display for Color {
+impl std::fmt::Display for BrandColor {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let [red, green, blue] = self.0;
         write!(formatter, "#{red:02x}{green:02x}{blue:02x}")
     }
 }
 
-impl From<Color> for String {
-    fn from(color: Color) -> Self {
+impl From<BrandColor> for String {
+    fn from(color: BrandColor) -> Self {
         color.to_string()
     }
 }
 
-impl TryFrom<String> for Color {
+impl TryFrom<String> for BrandColor {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
@@ -78,12 +78,12 @@ impl TryFrom<String> for Color {
 /// A PNG or JPEG of at most [`LOGO_LIMIT`] bytes; base64 in settings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Logo {
+pub struct BrandLogo {
     pub bytes: Vec<u8>,
     pub file_type: FileType,
 }
 
-impl Logo {
+impl BrandLogo {
     /// Checks size and file type.
     ///
     /// # Errors
@@ -99,13 +99,13 @@ impl Logo {
     }
 }
 
-impl From<Logo> for String {
-    fn from(logo: Logo) -> Self {
+impl From<BrandLogo> for String {
+    fn from(logo: BrandLogo) -> Self {
         STANDARD.encode(logo.bytes)
     }
 }
 
-impl TryFrom<String> for Logo {
+impl TryFrom<String> for BrandLogo {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
@@ -126,18 +126,18 @@ mod tests {
             ("#0b57d0", "#ffffff"),
             ("#ffd000", "#000000"),
         ] {
-            assert_eq!(Color::try_from(color.to_owned()).unwrap().text(), text);
+            assert_eq!(BrandColor::try_from(color.to_owned()).unwrap().text(), text);
         }
         for wrong in ["red", "#fff", "#gggggg", "#ffffff;"] {
-            assert!(Color::try_from(wrong.to_owned()).is_err(), "{wrong}");
+            assert!(BrandColor::try_from(wrong.to_owned()).is_err(), "{wrong}");
         }
     }
 
     #[test]
     fn a_logo_has_to_be_a_small_image() {
         let png = b"\x89PNG\r\n\x1a\n".to_vec();
-        assert_eq!(Logo::new(png).unwrap().file_type, FileType::Png);
-        assert!(Logo::new(b"<svg/>".to_vec()).is_err());
-        assert!(Logo::new(vec![0xff; LOGO_LIMIT + 1]).is_err());
+        assert_eq!(BrandLogo::new(png).unwrap().file_type, FileType::Png);
+        assert!(BrandLogo::new(b"<svg/>".to_vec()).is_err());
+        assert!(BrandLogo::new(vec![0xff; LOGO_LIMIT + 1]).is_err());
     }
 }

@@ -111,7 +111,7 @@ pub struct SubmittedMaster {
 
 /// One client of a batch.
 #[derive(Clone, Debug)]
-pub struct Item {
+pub struct BatchItem {
     pub id: ItemId,
     pub org: OrgId,
     pub batch: BatchId,
@@ -133,7 +133,7 @@ pub struct Item {
 
 /// Number of items of a batch by status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Counts {
+pub struct BatchCounts {
     pub pending: i64,
     pub running: i64,
     pub sent: i64,
@@ -142,7 +142,7 @@ pub struct Counts {
     pub cancelled: i64,
 }
 
-impl Counts {
+impl BatchCounts {
     /// Returns the count of one status.
     pub fn of(&mut self, status: ItemStatus) -> &mut i64 {
         match status {
@@ -168,7 +168,7 @@ impl Counts {
 
 /// Result of working on a claimed item.
 #[derive(Clone, Debug)]
-pub enum Outcome {
+pub enum ItemOutcome {
     Sent(Timestamp),
     Failed(String),
     Skipped(String),

@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer};
 /// Field of a PATCH body, marked `#[serde(default)]`: an absent member keeps the stored value,
 /// null clears it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Change<T> {
+pub enum FieldPatch<T> {
     /// The member is absent.
     #[default]
     Keep,
@@ -15,13 +15,13 @@ pub enum Change<T> {
     Set(T),
 }
 
-impl<T> Change<T> {
+impl<T> FieldPatch<T> {
     /// Converts the new value, if the member has one.
-    pub fn map<U>(self, convert: impl FnOnce(T) -> U) -> Change<U> {
+    pub fn map<U>(self, convert: impl FnOnce(T) -> U) -> FieldPatch<U> {
         match self {
-            Self::Keep => Change::Keep,
-            Self::Clear => Change::Clear,
-            Self::Set(value) => Change::Set(convert(value)),
+            Self::Keep => FieldPatch::Keep,
+            Self::Clear => FieldPatch::Clear,
+            Self::Set(value) => FieldPatch::Set(convert(value)),
         }
     }
 
@@ -35,7 +35,7 @@ impl<T> Change<T> {
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Change<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for FieldPatch<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         // Serde calls this only for a member that is present: absence is the `Default` value.
         Ok(match Option::deserialize(deserializer)? {
@@ -50,9 +50,9 @@ mod tests {
     use super::*;
 
     #[derive(Deserialize)]
-    struct Patch {
+    struct PatchBody {
         #[serde(default)]
-        name: Change<String>,
+        name: FieldPatch<String>,
     }
 
     #[test]
@@ -62,11 +62,11 @@ mod tests {
             (r#"{"name":null}"#, None),
             (r#"{"name":"after"}"#, Some("after")),
         ] {
-            let patch: Patch = serde_json::from_str(body).unwrap();
+            let patch: PatchBody = serde_json::from_str(body).unwrap();
             let mut name = Some("before".to_owned());
             patch.name.apply(&mut name);
             assert_eq!(name.as_deref(), expected, "{body}");
         }
-        assert!(serde_json::from_str::<Patch>(r#"{"name":1}"#).is_err());
+        assert!(serde_json::from_str::<PatchBody>(r#"{"name":1}"#).is_err());
     }
 }

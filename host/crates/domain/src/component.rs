@@ -117,7 +117,7 @@ pub struct Component {
     pub size: i64,
     /// Host interfaces that the component imports.
     pub imports: Vec<String>,
-    pub conformance: Conformance,
+    pub conformance: ConformanceResult,
     /// Name of the trusted key that signed the component.
     pub signed_by: Option<String>,
     pub uploaded_by: String,
@@ -126,7 +126,7 @@ pub struct Component {
 
 /// Result of the conformance test at admission.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Conformance {
+pub struct ConformanceResult {
     /// Version of the test vectors.
     pub vectors_version: String,
     /// Number of test vectors, all of which passed.
@@ -147,7 +147,7 @@ pub struct Conformance {
 
 /// Activation: makes a component the active one of a slot from a point in time on.
 #[derive(Clone, Debug)]
-pub struct Activation {
+pub struct ComponentActivation {
     pub id: ActivationId,
     /// Organization; `None` for every organization without an activation of its own.
     pub org: Option<OrgId>,
@@ -174,11 +174,11 @@ pub struct RolledBack {
 
 /// Component that contributed to the evidence of an envelope.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Participant {
+pub struct EvidenceParticipant {
     pub slot: Slot,
     #[serde(flatten)]
     pub identity: ComponentIdentity,
-    pub owner: Origin,
+    pub owner: DecisionOrigin,
     /// Activation of the component; null for a slot's default.
     pub activation_id: Option<ActivationId>,
 }
@@ -186,7 +186,7 @@ pub struct Participant {
 /// Origin of a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Origin {
+pub enum DecisionOrigin {
     /// Built into the binary.
     Default,
     /// Uploaded by the operator.
@@ -198,12 +198,12 @@ pub enum Origin {
 /// Reference to a provider instance: `name`, or `org_….name` for an instance that an
 /// organization set up. Templates and the path of callbacks contain this text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Instance {
+pub struct InstanceReference {
     pub org: Option<OrgId>,
     pub name: String,
 }
 
-impl Instance {
+impl InstanceReference {
     /// References an instance that the organization set up.
     pub fn own(org: &OrgId, name: &str) -> Self {
         Self {
@@ -227,7 +227,7 @@ impl Instance {
     }
 }
 
-impl fmt::Display for Instance {
+impl fmt::Display for InstanceReference {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.org {
             Some(org) => write!(formatter, "{org}.{}", self.name),

@@ -241,7 +241,7 @@ pub struct Envelope {
     /// Uploaded file.
     pub upload: Option<StoredFile>,
     /// Options of sending, and the submission.
-    pub sending: Sending,
+    pub sending: SentDocument,
     /// Files of the envelope in the vault.
     pub record: VaultRecord,
     /// E-mail address of the creator, who becomes the custodian.
@@ -267,7 +267,7 @@ pub struct Envelope {
 
 /// Options of sending an envelope, and its submission at the provider.
 #[derive(Clone, Debug)]
-pub struct Sending {
+pub struct SentDocument {
     /// Signing provider instance that the envelope was sent through.
     pub provider_instance: Option<String>,
     /// Id of the submission at the provider.
@@ -282,7 +282,7 @@ pub struct Sending {
     pub message: Option<String>,
 }
 
-impl Default for Sending {
+impl Default for SentDocument {
     /// Defaults of the API.
     fn default() -> Self {
         Self {
@@ -301,7 +301,7 @@ impl Default for Sending {
 #[derive(Clone, Debug, Default)]
 pub struct VaultRecord {
     /// The authoritative copy.
-    pub authoritative: Authoritative,
+    pub authoritative: AuthoritativeCopy,
     /// SHA-256 of the authoritative copy, kept after vault-out.
     pub document_hash: Option<String>,
     /// The non-authoritative copy.
@@ -316,7 +316,7 @@ pub struct VaultRecord {
 
 /// Location of the authoritative copy. There is exactly one copy; a release moves it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Authoritative {
+pub enum AuthoritativeCopy {
     /// Not vaulted yet.
     #[default]
     Nowhere,
@@ -326,7 +326,7 @@ pub enum Authoritative {
     Archived(StoredFile),
 }
 
-impl Authoritative {
+impl AuthoritativeCopy {
     /// Returns the file in either location.
     pub fn file(&self) -> Option<&StoredFile> {
         match self {
@@ -402,7 +402,7 @@ impl Envelope {
             metadata: Map::new(),
             secured_party: None,
             upload: None,
-            sending: Sending::default(),
+            sending: SentDocument::default(),
             record: VaultRecord::default(),
             created_by,
             created_at: now,

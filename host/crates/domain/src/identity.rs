@@ -63,7 +63,7 @@ impl KbaSession {
 
 /// HTML input attributes of an identity field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct IdentityEntry {
     /// `type` attribute of the input.
     pub kind: &'static str,
     pub autocomplete: Option<&'static str>,
@@ -72,7 +72,7 @@ pub struct Entry {
 
 /// Returns the input attributes of a field that a provider declares (`holdfast:kba`,
 /// `identity-field`).
-pub fn entry(field: &str) -> Entry {
+pub fn entry(field: &str) -> IdentityEntry {
     let (kind, autocomplete, inputmode) = match field {
         "first_name" => ("text", Some("given-name"), None),
         "last_name" => ("text", Some("family-name"), None),
@@ -86,7 +86,7 @@ pub fn entry(field: &str) -> Entry {
         "zip" => ("text", Some("postal-code"), Some("numeric")),
         _ => ("text", Some("off"), None),
     };
-    Entry {
+    IdentityEntry {
         kind,
         autocomplete,
         inputmode,

@@ -10,7 +10,7 @@ use super::id::{BatchId, EndpointId, EnvelopeId, IntentId, TemplateId};
 
 /// Queue with its own number of slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Queue {
+pub enum JobQueue {
     /// E-mail; a hanging mail server delays no contract.
     Mail,
     /// Bulk batches; a batch of a thousand delays no contract.
@@ -21,7 +21,7 @@ pub enum Queue {
 
 /// Retry policy of a failing job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Retries {
+pub enum RetryPolicy {
     /// Several hours, or five days while a dependency is unreachable.
     Limited,
     /// No end, unless the rules refuse it.
@@ -31,19 +31,19 @@ pub enum Retries {
 }
 
 /// A kind of job. The value is the payload of one job.
-pub trait Job: Serialize + DeserializeOwned + Send {
+pub trait JobPayload: Serialize + DeserializeOwned + Send {
     /// Name in the database, in metrics and in traces. Never changes: jobs of earlier
     /// releases are stored under it.
     const NAME: &'static str;
     /// Queue of the kind.
-    const QUEUE: Queue = Queue::Other;
+    const QUEUE: JobQueue = JobQueue::Other;
     /// Retry policy of the kind.
-    const RETRIES: Retries = Retries::Limited;
+    const RETRIES: RetryPolicy = RetryPolicy::Limited;
 }
 
 /// Result of a job that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum NextStep {
     /// The job is finished.
     Done,
     /// The job runs again at this time.
@@ -59,10 +59,10 @@ pub struct VaultEnvelope {
     pub intent: Option<IntentId>,
 }
 
-impl Job for VaultEnvelope {
+impl JobPayload for VaultEnvelope {
     const NAME: &'static str = "envelope.vault";
     /// A signed contract is never given up.
-    const RETRIES: Retries = Retries::Endless;
+    const RETRIES: RetryPolicy = RetryPolicy::Endless;
 }
 
 /// Ends the signing of an expired envelope at its provider.
@@ -72,7 +72,7 @@ pub struct ArchiveSubmission {
     pub envelope: EnvelopeId,
 }
 
-impl Job for ArchiveSubmission {
+impl JobPayload for ArchiveSubmission {
     const NAME: &'static str = "submission.archive";
 }
 
@@ -87,7 +87,7 @@ pub struct WithdrawSubmission {
     pub submission: String,
 }
 
-impl Job for WithdrawSubmission {
+impl JobPayload for WithdrawSubmission {
     const NAME: &'static str = "submission.withdraw";
 }
 
@@ -98,7 +98,7 @@ pub struct ArchiveTemplate {
     pub template: TemplateId,
 }
 
-impl Job for ArchiveTemplate {
+impl JobPayload for ArchiveTemplate {
     const NAME: &'static str = "template.archive";
 }
 
@@ -111,9 +111,9 @@ pub struct DeleteObject {
     pub instead: Option<KeptFile>,
 }
 
-impl Job for DeleteObject {
+impl JobPayload for DeleteObject {
     const NAME: &'static str = "object.delete";
-    const RETRIES: Retries = Retries::Endless;
+    const RETRIES: RetryPolicy = RetryPolicy::Endless;
 }
 
 /// Sends items of a bulk batch for a while, then runs again.
@@ -123,10 +123,10 @@ pub struct SendBatch {
     pub batch: BatchId,
 }
 
-impl Job for SendBatch {
+impl JobPayload for SendBatch {
     const NAME: &'static str = "bulk.send";
-    const QUEUE: Queue = Queue::Bulk;
-    const RETRIES: Retries = Retries::EvenRefused;
+    const QUEUE: JobQueue = JobQueue::Bulk;
+    const RETRIES: RetryPolicy = RetryPolicy::EvenRefused;
 }
 
 /// Voids the envelopes that a cancelled bulk batch left open.
@@ -136,15 +136,15 @@ pub struct VoidBatch {
     pub batch: BatchId,
 }
 
-impl Job for VoidBatch {
+impl JobPayload for VoidBatch {
     const NAME: &'static str = "bulk.void";
-    const QUEUE: Queue = Queue::Bulk;
-    const RETRIES: Retries = Retries::EvenRefused;
+    const QUEUE: JobQueue = JobQueue::Bulk;
+    const RETRIES: RetryPolicy = RetryPolicy::EvenRefused;
 }
 
 /// Recipient of a mail about an envelope.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Addressee {
+pub struct MailAddressee {
     /// The envelope.
     pub envelope: EnvelopeId,
     /// Position of the signer; `None` is the creator of the envelope.
@@ -152,25 +152,25 @@ pub struct Addressee {
 }
 
 /// A mail about an envelope.
-pub trait EnvelopeMail: Job + From<Addressee> {}
+pub trait EnvelopeMail: JobPayload + From<MailAddressee> {}
 
 /// A mail about a webhook endpoint, to its creator.
-pub trait EndpointMail: Job + From<EndpointId> {}
+pub trait EndpointMail: JobPayload + From<EndpointId> {}
 
 macro_rules! mails {
     ($($(#[$about:meta])* $job:ident = $name:literal;)*) => {$(
         $(#[$about])*
         #[derive(Clone, Debug, Serialize, Deserialize)]
         #[serde(transparent)]
-        pub struct $job(pub Addressee);
+        pub struct $job(pub MailAddressee);
 
-        impl Job for $job {
+        impl JobPayload for $job {
             const NAME: &'static str = $name;
-            const QUEUE: Queue = Queue::Mail;
+            const QUEUE: JobQueue = JobQueue::Mail;
         }
 
-        impl From<Addressee> for $job {
-            fn from(to: Addressee) -> Self {
+        impl From<MailAddressee> for $job {
+            fn from(to: MailAddressee) -> Self {
                 Self(to)
             }
         }
@@ -201,9 +201,9 @@ macro_rules! endpoint_mails {
             pub endpoint: EndpointId,
         }
 
-        impl Job for $job {
+        impl JobPayload for $job {
             const NAME: &'static str = $name;
-            const QUEUE: Queue = Queue::Mail;
+            const QUEUE: JobQueue = JobQueue::Mail;
         }
 
         impl From<EndpointId> for $job {
@@ -230,9 +230,9 @@ pub struct ExecuteSubmission {
     pub submission: i64,
 }
 
-impl Job for ExecuteSubmission {
+impl JobPayload for ExecuteSubmission {
     const NAME: &'static str = "room.execute";
-    const RETRIES: Retries = Retries::Endless;
+    const RETRIES: RetryPolicy = RetryPolicy::Endless;
 }
 
 /// Updates an envelope after a change of its submission in the signing room.
@@ -262,7 +262,7 @@ impl FollowSubmission {
     }
 }
 
-impl Job for FollowSubmission {
+impl JobPayload for FollowSubmission {
     const NAME: &'static str = "room.callback";
 }
 
@@ -299,23 +299,23 @@ impl PaidInSandbox {
     }
 }
 
-impl Job for PaidInSandbox {
+impl JobPayload for PaidInSandbox {
     const NAME: &'static str = "sandbox.callback";
 }
 
 /// Properties of a kind of jobs.
 #[derive(Clone, Copy, Debug)]
-pub struct Kind {
-    /// See [`Job::NAME`].
+pub struct JobKind {
+    /// See [`JobPayload::NAME`].
     pub name: &'static str,
-    /// See [`Job::QUEUE`].
-    pub queue: Queue,
-    /// See [`Job::RETRIES`].
-    pub retries: Retries,
+    /// See [`JobPayload::QUEUE`].
+    pub queue: JobQueue,
+    /// See [`JobPayload::RETRIES`].
+    pub retries: RetryPolicy,
 }
 
-impl Kind {
-    const fn of<J: Job>() -> Self {
+impl JobKind {
+    const fn of<J: JobPayload>() -> Self {
         Self {
             name: J::NAME,
             queue: J::QUEUE,
@@ -330,24 +330,24 @@ impl Kind {
 }
 
 /// All kinds of jobs.
-pub const KINDS: &[Kind] = &[
-    Kind::of::<VaultEnvelope>(),
-    Kind::of::<ArchiveSubmission>(),
-    Kind::of::<WithdrawSubmission>(),
-    Kind::of::<ArchiveTemplate>(),
-    Kind::of::<DeleteObject>(),
-    Kind::of::<SendBatch>(),
-    Kind::of::<VoidBatch>(),
-    Kind::of::<MailInvitation>(),
-    Kind::of::<MailReminder>(),
-    Kind::of::<MailCompletion>(),
-    Kind::of::<MailDecline>(),
-    Kind::of::<MailWithdrawal>(),
-    Kind::of::<MailEndpointFailing>(),
-    Kind::of::<MailEndpointDisabled>(),
-    Kind::of::<ExecuteSubmission>(),
-    Kind::of::<FollowSubmission>(),
-    Kind::of::<PaidInSandbox>(),
+pub const KINDS: &[JobKind] = &[
+    JobKind::of::<VaultEnvelope>(),
+    JobKind::of::<ArchiveSubmission>(),
+    JobKind::of::<WithdrawSubmission>(),
+    JobKind::of::<ArchiveTemplate>(),
+    JobKind::of::<DeleteObject>(),
+    JobKind::of::<SendBatch>(),
+    JobKind::of::<VoidBatch>(),
+    JobKind::of::<MailInvitation>(),
+    JobKind::of::<MailReminder>(),
+    JobKind::of::<MailCompletion>(),
+    JobKind::of::<MailDecline>(),
+    JobKind::of::<MailWithdrawal>(),
+    JobKind::of::<MailEndpointFailing>(),
+    JobKind::of::<MailEndpointDisabled>(),
+    JobKind::of::<ExecuteSubmission>(),
+    JobKind::of::<FollowSubmission>(),
+    JobKind::of::<PaidInSandbox>(),
 ];
 
 #[cfg(test)]

@@ -34,18 +34,18 @@ pub struct LedgerEntry {
 pub const INSTALLATION: &str = "installation";
 
 /// Owner of a ledger: an envelope, or an organization for the changes of its components.
-pub trait Chain {
+pub trait LedgerChain {
     /// Id that the entries are stored under.
     fn chain(&self) -> &str;
 }
 
-impl Chain for EnvelopeId {
+impl LedgerChain for EnvelopeId {
     fn chain(&self) -> &str {
         self.as_str()
     }
 }
 
-impl Chain for OrgId {
+impl LedgerChain for OrgId {
     fn chain(&self) -> &str {
         self.as_str()
     }
@@ -61,7 +61,7 @@ pub struct NewEntry {
 }
 
 #[derive(Serialize)]
-struct Hashed<'a> {
+struct HashedEntry<'a> {
     sequence: i64,
     at: Timestamp,
     actor: &'a str,
@@ -88,7 +88,7 @@ impl LedgerEntry {
 
     /// Computes the hash that the entry must have.
     pub fn computed_hash(&self) -> String {
-        let hashed = Hashed {
+        let hashed = HashedEntry {
             sequence: self.sequence,
             at: self.at,
             actor: &self.actor,

@@ -130,6 +130,7 @@
 
 #![allow(missing_docs, reason = "plain records; each type says what it is")]
 
+pub mod at_rest;
 pub mod brand;
 pub mod bulk;
 pub mod change;
@@ -149,7 +150,6 @@ pub mod organization;
 pub mod package;
 pub mod prefill;
 pub mod priority;
-pub mod seal;
 pub mod succession;
 pub mod template;
 pub mod token;

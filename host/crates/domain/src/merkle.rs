@@ -60,12 +60,12 @@ impl TileId {
 
 /// Subset of a log's tiles, loaded for one computation.
 #[derive(Clone, Debug, Default)]
-pub struct Tiles(HashMap<TileId, Vec<Hash>>);
+pub struct TileReader(HashMap<TileId, Vec<Hash>>);
 
 /// Error: a hash that the computation needs is missing from the loaded tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the log has no hash {position} in tile {}/{}", tile.level, tile.index)]
-pub struct Missing {
+pub struct MissingTile {
     /// Tile that should hold the hash.
     pub tile: TileId,
     /// Index of the hash within the tile.
@@ -85,7 +85,7 @@ pub fn edge(size: u64) -> Vec<TileId> {
         .collect()
 }
 
-impl Tiles {
+impl TileReader {
     /// Adds a tile.
     pub fn insert(&mut self, id: TileId, hashes: Vec<Hash>) {
         self.0.insert(id, hashes);
@@ -98,7 +98,7 @@ impl Tiles {
 
     /// Appends a leaf to a tree of `size` leaves. Needs the tiles of [`edge`]; returns
     /// the tiles that changed.
-    pub fn append(&mut self, size: u64, leaf: Hash) -> Result<Vec<TileId>, Missing> {
+    pub fn append(&mut self, size: u64, leaf: Hash) -> Result<Vec<TileId>, MissingTile> {
         let mut changed = Vec::new();
         let (mut hash, mut index) = (leaf, size);
         for level in 0.. {
@@ -109,7 +109,7 @@ impl Tiles {
             let position = (index % TILE) as usize;
             let tile = self.0.entry(id).or_default();
             if tile.len() != position {
-                return Err(Missing { tile: id, position });
+                return Err(MissingTile { tile: id, position });
             }
             tile.push(hash);
             changed.push(id);
@@ -124,13 +124,13 @@ impl Tiles {
     }
 
     /// Returns the hash of the leaf with this index.
-    pub fn leaf(&self, index: u64) -> Result<Hash, Missing> {
+    pub fn leaf(&self, index: u64) -> Result<Hash, MissingTile> {
         self.subtree(0, index)
     }
 
     /// Computes the root of the first `size` leaves; the root of an empty tree is the SHA-256 of
     /// the empty string.
-    pub fn root(&self, size: u64) -> Result<Hash, Missing> {
+    pub fn root(&self, size: u64) -> Result<Hash, MissingTile> {
         if size == 0 {
             return Ok(Sha256::digest([]).into());
         }
@@ -139,20 +139,20 @@ impl Tiles {
 
     /// Computes the proof that the leaf `index` is among the first `size` (RFC 6962,
     /// section 2.1.1).
-    pub fn inclusion(&self, index: u64, size: u64) -> Result<Vec<Hash>, Missing> {
+    pub fn inclusion(&self, index: u64, size: u64) -> Result<Vec<Hash>, MissingTile> {
         let spans = inclusion(index, size);
         spans.iter().map(|span| self.span(span)).collect()
     }
 
     /// Computes the proof that the tree of `old` leaves is a prefix of the tree of `size` leaves
     /// (RFC 6962, section 2.1.2).
-    pub fn consistency(&self, old: u64, size: u64) -> Result<Vec<Hash>, Missing> {
+    pub fn consistency(&self, old: u64, size: u64) -> Result<Vec<Hash>, MissingTile> {
         let spans = consistency(old, size);
         spans.iter().map(|span| self.span(span)).collect()
     }
 
     /// Computes the hash over a range of leaves, split as in RFC 6962.
-    fn span(&self, span: &Range<u64>) -> Result<Hash, Missing> {
+    fn span(&self, span: &Range<u64>) -> Result<Hash, MissingTile> {
         let mut subtrees = subtrees(span).into_iter().rev();
         let Some((level, index)) = subtrees.next() else {
             return Ok(Sha256::digest([]).into());
@@ -164,10 +164,10 @@ impl Tiles {
     }
 
     /// Computes the root of the full subtree of 2^`level` leaves with this index.
-    fn subtree(&self, level: u32, index: u64) -> Result<Hash, Missing> {
+    fn subtree(&self, level: u32, index: u64) -> Result<Hash, MissingTile> {
         let (id, positions) = place(level, index);
         let tile = self.0.get(&id).map(Vec::as_slice).unwrap_or_default();
-        let hashes = tile.get(positions.clone()).ok_or(Missing {
+        let hashes = tile.get(positions.clone()).ok_or(MissingTile {
             tile: id,
             position: positions.end - 1,
         })?;
@@ -175,19 +175,19 @@ impl Tiles {
     }
 }
 
-/// Returns the tiles that [`Tiles::inclusion`] needs, including the tile of the leaf.
+/// Returns the tiles that [`TileReader::inclusion`] needs, including the tile of the leaf.
 pub fn tiles_of_inclusion(index: u64, size: u64) -> Vec<TileId> {
     let mut tiles = tiles_of(&inclusion(index, size));
     tiles.push(TileId::of_leaf(index));
     tiles
 }
 
-/// Returns the tiles that [`Tiles::consistency`] needs.
+/// Returns the tiles that [`TileReader::consistency`] needs.
 pub fn tiles_of_consistency(old: u64, size: u64) -> Vec<TileId> {
     tiles_of(&consistency(old, size))
 }
 
-/// Returns the tiles that [`Tiles::root`] needs.
+/// Returns the tiles that [`TileReader::root`] needs.
 pub fn tiles_of_root(size: u64) -> Vec<TileId> {
     tiles_of(std::slice::from_ref(&(0..size)))
 }
@@ -367,8 +367,8 @@ mod tests {
     use super::*;
 
     /// Builds a log of leaves `0`, `1`, …, with all its tiles.
-    fn log(size: u64) -> Tiles {
-        let mut tiles = Tiles::default();
+    fn log(size: u64) -> TileReader {
+        let mut tiles = TileReader::default();
         for index in 0..size {
             tiles
                 .append(index, leaf_hash(&index.to_be_bytes()))
@@ -410,7 +410,7 @@ mod tests {
             "ddb89be403809e325750d3d263cd78929c2942b7942a34b77e122c9594a74c8c",
             "5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328",
         ];
-        let mut tiles = Tiles::default();
+        let mut tiles = TileReader::default();
         assert_eq!(hex::encode(tiles.root(0).unwrap()), roots[0]);
         for (size, (leaf, root)) in (1..).zip(leaves.iter().zip(&roots[1..])) {
             let leaf = leaf_hash(&hex::decode(leaf).unwrap());
@@ -518,7 +518,7 @@ mod tests {
         const SIZE: u64 = 700;
         let all = log(SIZE);
         let only = |ids: Vec<TileId>| {
-            let mut some = Tiles::default();
+            let mut some = TileReader::default();
             for id in ids {
                 some.insert(id, all.get(id).unwrap().to_vec());
             }
@@ -535,7 +535,7 @@ mod tests {
         assert_eq!(some.root(SIZE), all.root(SIZE));
         let mut growing = only(edge(SIZE));
         growing.append(SIZE, leaf_hash(b"next")).unwrap();
-        let missing = Tiles::default().root(SIZE).unwrap_err();
+        let missing = TileReader::default().root(SIZE).unwrap_err();
         assert_eq!((missing.tile.level, missing.tile.index), (0, 2));
     }
 }

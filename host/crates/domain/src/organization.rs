@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use iso_currency::Currency;
 use serde::{Deserialize, Serialize};
 
-use super::brand::Brand;
+use super::brand::OrganizationBrand;
 use super::clock::Timestamp;
 use super::envelope::words;
 use super::id::{KeyId, OrgId};
@@ -41,7 +41,7 @@ pub struct OrgSettings {
     /// Component versions pinned for this organization: slot to component id.
     pub components: BTreeMap<String, String>,
     /// Branding that signers see.
-    pub brand: Brand,
+    pub brand: OrganizationBrand,
     /// Origins (`https://app.example.com`) that may embed the widgets in their pages.
     pub embed_origins: Vec<EmbedOrigin>,
 }
@@ -53,7 +53,7 @@ impl Default for OrgSettings {
             payment: None,
             envelope_ttl_days: 30,
             components: BTreeMap::new(),
-            brand: Brand::default(),
+            brand: OrganizationBrand::default(),
             embed_origins: Vec::new(),
         }
     }

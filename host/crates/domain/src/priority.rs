@@ -3,7 +3,7 @@
 /// Priority class, highest first. A scarce resource goes to the higher class first, without
 /// starving the lower ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Priority {
+pub enum PriorityClass {
     /// Short work that goes before everything else.
     Urgent,
     /// Work that a request waits for.

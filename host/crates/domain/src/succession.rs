@@ -19,14 +19,14 @@ const TITLE: &str = "holdfast log key succession";
 
 /// Replacement of a log's key by another.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Succession {
+pub struct KeySuccession {
     old: VerifierKey,
     new: VerifierKey,
     /// Entries in the log when the old key was replaced.
     size: u64,
 }
 
-impl Succession {
+impl KeySuccession {
     /// Returns the note, signed with both keys.
     pub fn sign(old: &CheckpointSigner, new: &CheckpointSigner, origin: &str, size: u64) -> String {
         let body = format!(
@@ -84,9 +84,9 @@ pub struct BelievedKeys {
 impl BelievedKeys {
     /// Collects the keys that are connected with `trusted`. Invalid notes are ignored.
     pub fn new(trusted: VerifierKey, successions: &[String]) -> Self {
-        let all: Vec<Succession> = successions
+        let all: Vec<KeySuccession> = successions
             .iter()
-            .filter_map(|note| Succession::open(note).ok())
+            .filter_map(|note| KeySuccession::open(note).ok())
             .collect();
         let last_size = |key: &VerifierKey| {
             let succeeded = all.iter().find(|succession| succession.old == *key);
@@ -163,8 +163,8 @@ mod tests {
     #[test]
     fn a_key_succession_links_both_keys() {
         let notes = [
-            Succession::sign(&signer(1), &signer(2), ORIGIN, 10),
-            Succession::sign(&signer(2), &signer(3), ORIGIN, 20),
+            KeySuccession::sign(&signer(1), &signer(2), ORIGIN, 10),
+            KeySuccession::sign(&signer(2), &signer(3), ORIGIN, 20),
         ];
         for trusted in [1, 2, 3] {
             for (by, size) in [(1, 10), (2, 20), (3, 30)] {
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_replaced_key_signs_no_further_entries() {
-        let notes = [Succession::sign(&signer(1), &signer(2), ORIGIN, 10)];
+        let notes = [KeySuccession::sign(&signer(1), &signer(2), ORIGIN, 10)];
         let late = signer(1).sign(&head(11));
         for trusted in [1, 2] {
             let error = believed(trusted, &notes).open(&late).map(drop).unwrap_err();
@@ -197,30 +197,33 @@ mod tests {
 
     #[test]
     fn a_key_succession_needs_both_signatures_over_the_exact_text() {
-        let note = Succession::sign(&signer(1), &signer(2), ORIGIN, 10);
-        assert!(Succession::open(&note).is_ok());
+        let note = KeySuccession::sign(&signer(1), &signer(2), ORIGIN, 10);
+        assert!(KeySuccession::open(&note).is_ok());
         let lines: Vec<&str> = note.lines().collect();
         for without in [6, 7] {
             let mut kept = lines.clone();
             kept.remove(without);
             let one = format!("{}\n", kept.join("\n"));
             assert!(
-                matches!(Succession::open(&one), Err(CheckpointError::Unsigned(_))),
+                matches!(KeySuccession::open(&one), Err(CheckpointError::Unsigned(_))),
                 "{one}"
             );
         }
         let later = note.replace("\n10\n", "\n99\n");
         assert!(matches!(
-            Succession::open(&later),
+            KeySuccession::open(&later),
             Err(CheckpointError::Unsigned(_))
         ));
         for text in ["", "\n\n", TITLE, &signer(1).sign(&head(3))] {
             assert!(
-                matches!(Succession::open(text), Err(CheckpointError::Malformed(_))),
+                matches!(
+                    KeySuccession::open(text),
+                    Err(CheckpointError::Malformed(_))
+                ),
                 "{text}"
             );
         }
-        let forged = [Succession::sign(&signer(9), &signer(3), ORIGIN, 10)];
+        let forged = [KeySuccession::sign(&signer(9), &signer(3), ORIGIN, 10)];
         let head = signer(3).sign(&head(5));
         assert!(believed(1, &forged).open(&head).is_err());
     }

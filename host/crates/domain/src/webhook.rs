@@ -6,11 +6,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use secrecy::{ExposeSecret as _, SecretString};
 
+use super::at_rest::AtRestCipher;
 use super::clock::Timestamp;
 use super::envelope::words;
 use super::event::EventType;
 use super::id::{EndpointId, KeyId, OrgId};
-use super::seal::Sealer;
 use super::token::random;
 
 /// Registered webhook endpoint.
@@ -25,7 +25,7 @@ pub struct Endpoint {
     /// Description by the owner.
     pub description: Option<String>,
     /// Selectors of the events that are delivered.
-    pub selectors: Vec<Selector>,
+    pub selectors: Vec<EventSelector>,
     /// Whether events are delivered.
     pub is_active: bool,
     /// API key of the endpoint; `None` for an endpoint of the whole organization.
@@ -33,9 +33,9 @@ pub struct Endpoint {
     /// Whether this is the endpoint that `PATCH /partner/webhook` of the key changes.
     pub legacy: bool,
     /// Signing secret; `None` for unsigned deliveries.
-    pub secret: Option<SealedSecret>,
+    pub secret: Option<EncryptedSecret>,
     /// Previous secret, which signs in addition for a while after a rotation.
-    pub previous: Option<Previous>,
+    pub previous: Option<PreviousSecret>,
     /// E-mail address of the creator, or empty.
     pub created_by: String,
     /// Time of creation.
@@ -43,20 +43,20 @@ pub struct Endpoint {
     /// Time of the last change.
     pub updated_at: Timestamp,
     /// Health of the receiver.
-    pub health: Health,
+    pub health: EndpointHealth,
 }
 
 /// Replaced secret in its overlap period.
 #[derive(Clone, Debug)]
-pub struct Previous {
-    pub secret: SealedSecret,
+pub struct PreviousSecret {
+    pub secret: EncryptedSecret,
     /// End of the overlap period.
     pub until: Timestamp,
 }
 
 /// Health of an endpoint, derived from its deliveries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Health {
+pub struct EndpointHealth {
     /// Start of the present series of failures.
     pub failing_since: Option<Timestamp>,
     /// Time of the warning to the owner about these failures.
@@ -89,9 +89,9 @@ words! {
 /// Selector of events: one type, all types of a domain (`vault.*`), or all (`*`).
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
-pub struct Selector(String);
+pub struct EventSelector(String);
 
-impl Selector {
+impl EventSelector {
     /// Parses a selector. `None` for a wildcard anywhere but at the end, and for a selector that
     /// matches no known event type (specification, "Webhook endpoint management").
     pub fn parse(text: &str) -> Option<Self> {
@@ -123,12 +123,12 @@ impl Selector {
 
 /// Signing secret of an endpoint.
 #[derive(Clone, Debug)]
-pub struct Secret(SecretString);
+pub struct WebhookSecret(SecretString);
 
 /// Prefix of generated secrets.
 const PREFIX: &str = "whsec_";
 
-impl Secret {
+impl WebhookSecret {
     /// Generates a secret: `whsec_` and base64 of 32 random bytes.
     pub fn generate() -> Self {
         Self(format!("{PREFIX}{}", STANDARD.encode(random::<32>())).into())
@@ -155,17 +155,19 @@ impl Secret {
 
 /// Encrypted secret. It opens only with a key of this installation and for its endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SealedSecret(String);
+pub struct EncryptedSecret(String);
 
-impl SealedSecret {
+impl EncryptedSecret {
     /// Seals the secret of an endpoint.
-    pub fn seal(secret: &Secret, endpoint: &EndpointId, sealer: &Sealer) -> Self {
-        Self(sealer.seal(secret.reveal(), endpoint.as_str()))
+    pub fn encrypt(secret: &WebhookSecret, endpoint: &EndpointId, cipher: &AtRestCipher) -> Self {
+        Self(cipher.encrypt(secret.reveal(), endpoint.as_str()))
     }
 
     /// Decrypts the secret; `None` with another key or endpoint.
-    pub fn open(&self, endpoint: &EndpointId, sealer: &Sealer) -> Option<Secret> {
-        sealer.open(&self.0, endpoint.as_str()).map(Secret::of)
+    pub fn decrypt(&self, endpoint: &EndpointId, cipher: &AtRestCipher) -> Option<WebhookSecret> {
+        cipher
+            .open(&self.0, endpoint.as_str())
+            .map(WebhookSecret::of)
     }
 
     /// Wraps a stored value.
@@ -181,7 +183,7 @@ impl SealedSecret {
 
 /// Result of an attempt to deliver.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct AttemptOutcome {
     /// HTTP status; `None` without a response.
     pub status: Option<u16>,
     /// Beginning of the response body.
@@ -193,7 +195,7 @@ pub struct Outcome {
     pub duration: Duration,
 }
 
-impl Outcome {
+impl AttemptOutcome {
     /// Returns the result of an attempt that got no response, with the reason.
     pub fn nothing(why: impl Into<String>) -> Self {
         Self {
@@ -232,7 +234,7 @@ mod tests {
             ("vault.compliance.*", 2),
             ("webhook.test", 1),
         ] {
-            let selector = Selector::parse(text).unwrap();
+            let selector = EventSelector::parse(text).unwrap();
             let matched = EventType::ALL
                 .iter()
                 .filter(|known| selector.matches(**known));
@@ -258,31 +260,31 @@ mod tests {
             "Envelope.*",
             " envelope.created",
         ] {
-            assert_eq!(Selector::parse(text), None, "{text:?}");
+            assert_eq!(EventSelector::parse(text), None, "{text:?}");
         }
     }
 
     #[test]
     fn a_stored_secret_opens_only_with_the_key_and_for_its_endpoint() {
-        let (secret, endpoint) = (Secret::generate(), EndpointId::new());
-        let sealer = Sealer::new(&[7; 32]).unwrap();
-        let sealed = SealedSecret::seal(&secret, &endpoint, &sealer);
+        let (secret, endpoint) = (WebhookSecret::generate(), EndpointId::new());
+        let cipher = AtRestCipher::new(&[7; 32]).unwrap();
+        let sealed = EncryptedSecret::encrypt(&secret, &endpoint, &cipher);
         assert!(!sealed.as_str().contains(secret.reveal()));
-        let opened = sealed.open(&endpoint, &sealer).unwrap();
+        let opened = sealed.decrypt(&endpoint, &cipher).unwrap();
         assert_eq!(opened.reveal(), secret.reveal());
-        assert!(sealed.open(&EndpointId::new(), &sealer).is_none());
-        let other = Sealer::new(&[8; 32]).unwrap();
-        assert!(sealed.open(&endpoint, &other).is_none());
+        assert!(sealed.decrypt(&EndpointId::new(), &cipher).is_none());
+        let other = AtRestCipher::new(&[8; 32]).unwrap();
+        assert!(sealed.decrypt(&endpoint, &other).is_none());
     }
 
     #[test]
     fn a_signing_secret_is_redacted_and_exposes_its_key_bytes() {
-        let secret = Secret::generate();
+        let secret = WebhookSecret::generate();
         assert!(!format!("{secret:?}").contains(secret.reveal()));
         assert_eq!(secret.standard_key().len(), 32);
-        let chosen = Secret::of("sixteen characters".into());
+        let chosen = WebhookSecret::of("sixteen characters".into());
         assert_eq!(chosen.standard_key(), b"sixteen characters");
-        let not_base64 = Secret::of("whsec_with-dashes-that-decode-to-nothing".into());
+        let not_base64 = WebhookSecret::of("whsec_with-dashes-that-decode-to-nothing".into());
         assert_eq!(not_base64.standard_key(), not_base64.reveal().as_bytes());
     }
 }

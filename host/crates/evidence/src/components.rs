@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use super::formats::{COMPONENT_LEDGER, ComponentEntry, ComponentLedger, CustodyLedger};
-use super::report::Finding;
-use super::{Bundle, Trusted, last};
+use super::report::ReportFinding;
+use super::{Bundle, TrustedLogs, last};
 use holdfast_domain::checkpoint::{Checkpoint, entry_leaf};
-use holdfast_domain::component::{Origin, Participant, Slot};
+use holdfast_domain::component::{DecisionOrigin, EvidenceParticipant, Slot};
 use holdfast_domain::hash::sha256;
 use holdfast_domain::ledger::INSTALLATION;
 use holdfast_domain::merkle::{self, Hash};
@@ -21,37 +21,37 @@ pub(super) fn findings(
     ledger: &CustodyLedger,
     certificate: &Value,
     checkpoint: Option<&Checkpoint>,
-    trusted: &Trusted,
-) -> Vec<Finding> {
+    trusted: &TrustedLogs,
+) -> Vec<ReportFinding> {
     let details = |action| last(&ledger.entries, action).map(|entry| &entry.details);
     let (stored, evaluated) = (details("vault.stored"), details("compliance.evaluated"));
-    let mut findings: Vec<Finding> = swapped(bundle).into_iter().collect();
+    let mut findings: Vec<ReportFinding> = swapped(bundle).into_iter().collect();
     let Some(named) = stored.and_then(|stored| stored.get("components")) else {
         return findings;
     };
-    let Ok(participants) = serde_json::from_value::<Vec<Participant>>(named.clone()) else {
-        findings.push(Finding::fails(
+    let Ok(participants) = serde_json::from_value::<Vec<EvidenceParticipant>>(named.clone()) else {
+        findings.push(ReportFinding::fails(
             CHECK,
             "the ledger's components cannot be read",
         ));
         return findings;
     };
     findings.push(match contradiction(&participants, evaluated, certificate) {
-        Some(why) => Finding::fails(CHECK, why),
-        None => Finding::holds(CHECK, listed(&participants, trusted)),
+        Some(why) => ReportFinding::fails(CHECK, why),
+        None => ReportFinding::holds(CHECK, listed(&participants, trusted)),
     });
     let carried = bundle.optional(COMPONENT_LEDGER);
-    let activated: Vec<&Participant> = participants
+    let activated: Vec<&EvidenceParticipant> = participants
         .iter()
         .filter(|participant| participant.activation_id.is_some())
         .collect();
     findings.extend(match carried {
         Some(bytes) => Some(match activations(bytes, ledger, &activated, checkpoint) {
-            Ok(detail) => Finding::holds(LEDGER, detail),
-            Err(why) => Finding::fails(LEDGER, why),
+            Ok(detail) => ReportFinding::holds(LEDGER, detail),
+            Err(why) => ReportFinding::fails(LEDGER, why),
         }),
         None if activated.is_empty() => None,
-        None => Some(Finding::holds(
+        None => Some(ReportFinding::holds(
             LEDGER,
             "not in this bundle: who activated the components is not shown",
         )),
@@ -60,10 +60,10 @@ pub(super) fn findings(
 }
 
 /// Returns a finding if a component in the bundle does not have the SHA-256 of its file name.
-fn swapped(bundle: &Bundle) -> Option<Finding> {
+fn swapped(bundle: &Bundle) -> Option<ReportFinding> {
     let mut carried = bundle.components();
     let (name, bytes) = carried.find(|(name, bytes)| sha256(bytes) != **name)?;
-    Some(Finding::fails(
+    Some(ReportFinding::fails(
         "carried components",
         format!(
             "the component {name} was changed: its SHA-256 is {}",
@@ -74,12 +74,12 @@ fn swapped(bundle: &Bundle) -> Option<Finding> {
 
 /// Returns the first contradiction between ledger and certificate about the components.
 fn contradiction(
-    participants: &[Participant],
+    participants: &[EvidenceParticipant],
     evaluated: Option<&Value>,
     certificate: &Value,
 ) -> Option<String> {
     let decided = evaluated.and_then(|evaluated| evaluated["component"]["sha256"].as_str());
-    let compliance = |participant: &&Participant| participant.slot == Slot::Compliance;
+    let compliance = |participant: &&EvidenceParticipant| participant.slot == Slot::Compliance;
     let listed = participants.iter().find(compliance);
     if listed.map(|listed| listed.identity.sha256.as_str()) != decided {
         return Some("the rules that evaluated the record are not among the components".into());
@@ -87,7 +87,7 @@ fn contradiction(
     let certified = certificate["provenance"]["components"].as_array();
     let mut certified = certified.into_iter().flatten();
     let unknown = certified.find(|named| {
-        let named = serde_json::from_value::<Participant>((*named).clone());
+        let named = serde_json::from_value::<EvidenceParticipant>((*named).clone());
         !named.is_ok_and(|named| participants.contains(&named))
     })?;
     Some(format!(
@@ -98,17 +98,19 @@ fn contradiction(
 }
 
 /// Lists the components in one line, each with its owner.
-fn listed(participants: &[Participant], trusted: &Trusted) -> String {
+fn listed(participants: &[EvidenceParticipant], trusted: &TrustedLogs) -> String {
     let lines: Vec<String> = participants
         .iter()
         .map(|participant| {
             let owner = match participant.owner {
-                Origin::Default if trusted.knows_component(&participant.identity.sha256) => {
+                DecisionOrigin::Default
+                    if trusted.knows_component(&participant.identity.sha256) =>
+                {
                     "default"
                 }
-                Origin::Default => "default of another release",
-                Origin::Operator => "the operator's",
-                Origin::Organization => "the organization's own",
+                DecisionOrigin::Default => "default of another release",
+                DecisionOrigin::Operator => "the operator's",
+                DecisionOrigin::Organization => "the organization's own",
             };
             format!("{}: {} ({owner})", participant.slot, participant.identity)
         })
@@ -120,7 +122,7 @@ fn listed(participants: &[Participant], trusted: &Trusted) -> String {
 fn activations(
     bytes: &[u8],
     custody: &CustodyLedger,
-    activated: &[&Participant],
+    activated: &[&EvidenceParticipant],
     checkpoint: Option<&Checkpoint>,
 ) -> Result<String, String> {
     let ledger: ComponentLedger =
@@ -166,7 +168,7 @@ fn proved(entry: &ComponentEntry, checkpoint: &Checkpoint) -> Result<(), String>
     }
 }
 
-fn activates(entry: &ComponentEntry, participant: &Participant) -> bool {
+fn activates(entry: &ComponentEntry, participant: &EvidenceParticipant) -> bool {
     let details = &entry.entry.details;
     let action = entry.entry.action.as_str();
     let id = participant.activation_id.as_ref().map(ToString::to_string);

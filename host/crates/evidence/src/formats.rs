@@ -98,7 +98,7 @@ pub struct LogHead {
     /// Key that verifies the note (C2SP `signed-note`).
     pub public_key: String,
     /// With `?since=`, the proof that this tree extends the tree of that size.
-    pub consistency: Option<Consistency>,
+    pub consistency: Option<LogConsistency>,
     /// Replacements of the log's key, oldest first: notes signed with the old and the new key.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub successions: Vec<String>,
@@ -106,7 +106,7 @@ pub struct LogHead {
 
 /// Consistency proof (RFC 6962, section 2.1.2).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Consistency {
+pub struct LogConsistency {
     /// Size of the older tree.
     pub from: u64,
     /// Nodes of the proof, hex.
@@ -124,14 +124,14 @@ pub struct LogEvidence {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub successions: Vec<String>,
     /// Proof that this head extends the head in the envelope's certificate.
-    pub certified: Option<Consistency>,
+    pub certified: Option<LogConsistency>,
     /// Proof for each entry. The newest entries can lack one until they are in the log.
-    pub inclusion: Vec<Inclusion>,
+    pub inclusion: Vec<LogInclusion>,
 }
 
 /// Inclusion proof (RFC 6962, section 2.1.1).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Inclusion {
+pub struct LogInclusion {
     /// Sequence number of the ledger entry.
     pub sequence: i64,
     /// Index of the entry in the log, from 0.

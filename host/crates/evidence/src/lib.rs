@@ -23,8 +23,8 @@ use holdfast_domain::hash::sha256;
 use holdfast_domain::ledger::{LedgerEntry, verify_chain};
 
 pub use bundle::{Bundle, BundleError};
-pub use log::Trusted;
-pub use report::{Anchor, AnchorKind, Finding, Report, Verdict};
+pub use log::TrustedLogs;
+pub use report::{AnchorKind, EvidenceVerdict, ReportFinding, VerdictAnchor, VerificationReport};
 pub use trust::{TimestampTrust, TrustError};
 
 /// Rules that can write a compliance certificate again.
@@ -59,7 +59,11 @@ pub type Rules = Result<Box<dyn CertificateRules>, String>;
 ///
 /// # Errors
 /// A file of the bundle is missing.
-pub fn verify(bundle: &Bundle, rules: &Rules, trusted: &Trusted) -> Result<Report, BundleError> {
+pub fn verify(
+    bundle: &Bundle,
+    rules: &Rules,
+    trusted: &TrustedLogs,
+) -> Result<VerificationReport, BundleError> {
     let certificate = bundle.file(CERTIFICATE)?;
     let text = bundle.file(LEDGER)?;
     let mut findings = Vec::new();
@@ -67,8 +71,8 @@ pub fn verify(bundle: &Bundle, rules: &Rules, trusted: &Trusted) -> Result<Repor
         Ok(ledger) => ledger,
         Err(error) => {
             let why = format!("the ledger cannot be read: {error}");
-            findings.push(Finding::fails("ledger", why));
-            return Ok(Report::new(String::new(), None, findings));
+            findings.push(ReportFinding::fails("ledger", why));
+            return Ok(VerificationReport::new(String::new(), None, findings));
         }
     };
     let certified: Value = serde_json::from_slice(certificate).unwrap_or_default();
@@ -89,7 +93,7 @@ pub fn verify(bundle: &Bundle, rules: &Rules, trusted: &Trusted) -> Result<Repor
     ));
     let envelope_id = ledger.envelope_id.to_string();
     let subject = certified["subject"]["envelope_id"].as_str();
-    findings.push(Finding::new(
+    findings.push(ReportFinding::new(
         "subject",
         subject == Some(envelope_id.as_str()),
         format!("ledger and certificate are about {envelope_id}"),
@@ -99,24 +103,24 @@ pub fn verify(bundle: &Bundle, rules: &Rules, trusted: &Trusted) -> Result<Repor
         bundle, &ledger, &certified, checkpoint, trusted,
     ));
     findings.push(re_evaluation(&ledger.entries, certificate, rules));
-    Ok(Report::new(envelope_id, log.anchor, findings))
+    Ok(VerificationReport::new(envelope_id, log.anchor, findings))
 }
 
-fn chain(entries: &[LedgerEntry]) -> Finding {
+fn chain(entries: &[LedgerEntry]) -> ReportFinding {
     match verify_chain(entries) {
-        Ok(()) => Finding::holds(
+        Ok(()) => ReportFinding::holds(
             "ledger",
             format!(
                 "{} entries, each follows from the one before",
                 entries.len()
             ),
         ),
-        Err(error) => Finding::fails("ledger", error.to_string()),
+        Err(error) => ReportFinding::fails("ledger", error.to_string()),
     }
 }
 
 /// Checks the files against the hashes in the ledger.
-fn files(bundle: &Bundle, stored: Option<&Value>) -> Result<Vec<Finding>, BundleError> {
+fn files(bundle: &Bundle, stored: Option<&Value>) -> Result<Vec<ReportFinding>, BundleError> {
     let files = [
         (
             "document",
@@ -148,7 +152,7 @@ fn files(bundle: &Bundle, stored: Option<&Value>) -> Result<Vec<Finding>, Bundle
 /// Checks that the authoritative copy begins with the executed document, or that the ledger
 /// gives the reason for rewriting it. `None` for evidence of early releases, which did not record
 /// the size.
-fn executed(authoritative: &[u8], stored: Option<&Value>) -> Option<Finding> {
+fn executed(authoritative: &[u8], stored: Option<&Value>) -> Option<ReportFinding> {
     const CHECK: &str = "executed document";
     let stored = stored?;
     let rewritten = stored.get("rewritten").filter(|value| !value.is_null());
@@ -175,12 +179,12 @@ fn executed(authoritative: &[u8], stored: Option<&Value>) -> Option<Finding> {
             rewritten["rewritten_hash"].as_str().unwrap_or_default(),
         ),
     };
-    Some(Finding::new(CHECK, holds, detail))
+    Some(ReportFinding::new(CHECK, holds, detail))
 }
 
 /// Checks that the ledger has one vaulting and one evaluation, and in a bundle one release of
 /// this document. A bundle cannot show that there are no later entries.
-fn history(entries: &[LedgerEntry], authoritative: &[u8], in_vault: bool) -> Finding {
+fn history(entries: &[LedgerEntry], authoritative: &[u8], in_vault: bool) -> ReportFinding {
     const CHECK: &str = "history";
     let released = usize::from(!in_vault);
     for (action, expected) in [
@@ -192,53 +196,58 @@ fn history(entries: &[LedgerEntry], authoritative: &[u8], in_vault: bool) -> Fin
         let times = found.count();
         if times != expected {
             let why = format!("the ledger has {times} entries {action}, expected are {expected}");
-            return Finding::fails(CHECK, why);
+            return ReportFinding::fails(CHECK, why);
         }
     }
     if in_vault {
-        return Finding::holds(CHECK, "the document was vaulted once and is in the vault");
+        return ReportFinding::holds(CHECK, "the document was vaulted once and is in the vault");
     }
     let released = last(entries, "vault.released").map(|entry| &entry.details);
     let released = released.and_then(|released| released["document_hash"].as_str());
     match released == Some(sha256(authoritative).as_str()) {
-        true => Finding::holds(CHECK, "the document was vaulted once and released once"),
-        false => Finding::fails(CHECK, "the ledger has the release of another document"),
+        true => ReportFinding::holds(CHECK, "the document was vaulted once and released once"),
+        false => ReportFinding::fails(CHECK, "the ledger has the release of another document"),
     }
 }
 
-fn hash_finding(check: &'static str, name: &str, bytes: &[u8], recorded: Option<&str>) -> Finding {
+fn hash_finding(
+    check: &'static str,
+    name: &str,
+    bytes: &[u8],
+    recorded: Option<&str>,
+) -> ReportFinding {
     let actual = sha256(bytes);
     match recorded {
-        Some(recorded) if recorded == actual => Finding::holds(
+        Some(recorded) if recorded == actual => ReportFinding::holds(
             check,
             format!("the {name} has the recorded SHA-256 {actual}"),
         ),
-        Some(recorded) => Finding::fails(
+        Some(recorded) => ReportFinding::fails(
             check,
             format!("the {name} was changed: its SHA-256 is {actual}, recorded is {recorded}"),
         ),
-        None => Finding::fails(check, format!("no hash of the {name} is recorded")),
+        None => ReportFinding::fails(check, format!("no hash of the {name} is recorded")),
     }
 }
 
 /// Checks that the seal is valid and was made with the certificate that the ledger names.
-fn seal(authoritative: &[u8], stored: Option<&Value>, trusted: &Trusted) -> Vec<Finding> {
+fn seal(authoritative: &[u8], stored: Option<&Value>, trusted: &TrustedLogs) -> Vec<ReportFinding> {
     const CHECK: &str = "seal";
     let recorded = stored.and_then(|stored| stored["seal_certificate_hash"].as_str());
     let Some(recorded) = recorded else {
         let why = "no seal is recorded: the document is certified against any change";
-        return vec![Finding::new(CHECK, stored.is_some(), why)];
+        return vec![ReportFinding::new(CHECK, stored.is_some(), why)];
     };
     let seal = match seal::verify(authoritative) {
         Ok(seal) => seal,
-        Err(why) => return vec![Finding::fails(CHECK, why)],
+        Err(why) => return vec![ReportFinding::fails(CHECK, why)],
     };
     let sealed = match seal.certificate == recorded {
-        true => Finding::holds(
+        true => ReportFinding::holds(
             CHECK,
             format!("the authoritative copy is sealed by {}", seal.subject),
         ),
-        false => Finding::fails(
+        false => ReportFinding::fails(
             CHECK,
             format!(
                 "the seal is of the certificate {}, recorded is {recorded}",
@@ -255,7 +264,11 @@ fn seal(authoritative: &[u8], stored: Option<&Value>, trusted: &Trusted) -> Vec<
 
 /// Checks that the time stamp in the seal is the one in the ledger. `None` if no time stamp was
 /// requested.
-fn time(seal: &seal::Seal, recorded: Option<&Value>, trusted: &Trusted) -> Option<Finding> {
+fn time(
+    seal: &seal::DocumentSeal,
+    recorded: Option<&Value>,
+    trusted: &TrustedLogs,
+) -> Option<ReportFinding> {
     const CHECK: &str = "trusted time";
     let recorded = recorded.filter(|recorded| !recorded.is_null());
     Some(match (&seal.stamp, recorded) {
@@ -266,20 +279,23 @@ fn time(seal: &seal::Seal, recorded: Option<&Value>, trusted: &Trusted) -> Optio
             let note = match (&chain, recorded["statement"].as_str()) {
                 (Some(Ok(())), _) => " (its certificate leads to a given root)".to_owned(),
                 (Some(Err(why)), _) => {
-                    return Some(Finding::fails(CHECK, format!("the time stamp: {why}")));
+                    return Some(ReportFinding::fails(
+                        CHECK,
+                        format!("the time stamp: {why}"),
+                    ));
                 }
                 (None, Some(statement)) => format!(" ({statement})"),
                 (None, None) => String::new(),
             };
             let (authority, at) = (&stamp.authority, stamp.at);
-            Finding::holds(CHECK, format!("{authority} saw the seal at {at}{note}"))
+            ReportFinding::holds(CHECK, format!("{authority} saw the seal at {at}{note}"))
         }
         (None, Some(recorded)) if recorded["status"] == "no trusted time" => {
             let reason = recorded["reason"].as_str().unwrap_or_default();
-            Finding::holds(CHECK, format!("no trusted time: {reason}"))
+            ReportFinding::holds(CHECK, format!("no trusted time: {reason}"))
         }
-        (Some(Err(why)), _) => Finding::fails(CHECK, format!("the time stamp: {why}")),
-        _ => Finding::fails(
+        (Some(Err(why)), _) => ReportFinding::fails(CHECK, format!("the time stamp: {why}")),
+        _ => ReportFinding::fails(
             CHECK,
             "the time stamp in the seal is not the one in the ledger",
         ),
@@ -288,14 +304,14 @@ fn time(seal: &seal::Seal, recorded: Option<&Value>, trusted: &Trusted) -> Optio
 
 /// Evaluates the recorded facts again with the same component, and compares the resulting
 /// certificate byte for byte.
-fn re_evaluation(entries: &[LedgerEntry], certificate: &[u8], rules: &Rules) -> Finding {
+fn re_evaluation(entries: &[LedgerEntry], certificate: &[u8], rules: &Rules) -> ReportFinding {
     const CHECK: &str = "re-evaluation";
     let Some(entry) = last(entries, "compliance.evaluated") else {
-        return Finding::fails(CHECK, "the ledger holds no evaluation");
+        return ReportFinding::fails(CHECK, "the ledger holds no evaluation");
     };
     let rules = match rules {
         Ok(rules) => rules,
-        Err(why) => return Finding::unchecked(CHECK, why.as_str()),
+        Err(why) => return ReportFinding::unchecked(CHECK, why.as_str()),
     };
     let details = &entry.details;
     let named = details["component"]["sha256"].as_str().unwrap_or_default();
@@ -303,31 +319,31 @@ fn re_evaluation(entries: &[LedgerEntry], certificate: &[u8], rules: &Rules) -> 
         Ok(identity) if identity.sha256 == named => identity,
         Ok(identity) => {
             let why = format!("the rules component {named} is not at hand, only {identity}");
-            return Finding::unchecked(CHECK, why);
+            return ReportFinding::unchecked(CHECK, why);
         }
-        Err(error) => return Finding::unchecked(CHECK, error),
+        Err(error) => return ReportFinding::unchecked(CHECK, error),
     };
     // Another release can compare the same answer with another pack, and get another result.
     if let Some(pack) = details["evaluations"][1]["component"]["sha256"].as_str()
         && !rules.has_pack(pack)
     {
         let why = format!("the built-in rules {pack}, asked as well, are not at hand");
-        return Finding::unchecked(CHECK, why);
+        return ReportFinding::unchecked(CHECK, why);
     }
     let facts = &details["facts"];
     let issued_at = details["issued_at"].as_str().unwrap_or_default();
     let issuer = details["issuer"].as_str().unwrap_or_default();
     let alone = !details["evaluations"].is_array();
     match rules.certificate(facts, issued_at, issuer, alone) {
-        Ok(text) if text.as_bytes() == certificate => Finding::holds(
+        Ok(text) if text.as_bytes() == certificate => ReportFinding::holds(
             CHECK,
             format!(
                 "{} {} gives the same certificate again",
                 identity.name, identity.version
             ),
         ),
-        Ok(_) => Finding::fails(CHECK, "the rules give another certificate for these facts"),
-        Err(error) => Finding::fails(CHECK, error),
+        Ok(_) => ReportFinding::fails(CHECK, "the rules give another certificate for these facts"),
+        Err(error) => ReportFinding::fails(CHECK, error),
     }
 }
 
@@ -343,9 +359,9 @@ mod tests {
 
     use super::*;
 
-    struct Known(ComponentIdentity);
+    struct KnownComponents(ComponentIdentity);
 
-    impl CertificateRules for Known {
+    impl CertificateRules for KnownComponents {
         fn identity(&self) -> Result<ComponentIdentity, String> {
             Ok(self.0.clone())
         }
@@ -363,7 +379,7 @@ mod tests {
     #[test]
     fn rules_under_an_unknown_baseline_pack_are_not_re_evaluated() {
         let decided = "1".repeat(64);
-        let rules = Known(ComponentIdentity {
+        let rules = KnownComponents(ComponentIdentity {
             name: "rules".into(),
             version: "1.0.0".into(),
             sha256: decided.clone(),

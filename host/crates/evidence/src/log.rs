@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::formats::{CustodyLedger, LogEvidence, LogHead};
-use super::report::{Anchor, AnchorKind, Finding};
+use super::report::{AnchorKind, ReportFinding, VerdictAnchor};
 use super::trust::TimestampTrust;
 use holdfast_domain::checkpoint::{Checkpoint, VerifierKey, entry_leaf};
 use holdfast_domain::merkle::{self, Hash};
@@ -19,16 +19,16 @@ const CERTIFIED: &str = "certified head";
 
 /// Trust anchors of the verifier, obtained independently of the evidence.
 #[derive(Default)]
-pub struct Trusted {
+pub struct TrustedLogs {
     key: Option<VerifierKey>,
-    head: Option<Head>,
+    head: Option<SignedLogHead>,
     logs: Vec<VerifierKey>,
     installation: Option<VerifierKey>,
     components: HashSet<String>,
     pub(super) timestamps: Option<TimestampTrust>,
 }
 
-impl Trusted {
+impl TrustedLogs {
     /// Sets the public key of the log.
     ///
     /// # Errors
@@ -43,7 +43,7 @@ impl Trusted {
     /// # Errors
     /// The text cannot be parsed.
     pub fn head(&mut self, text: &str) -> Result<(), String> {
-        self.head = Some(Head::parse(text)?);
+        self.head = Some(SignedLogHead::parse(text)?);
         Ok(())
     }
 
@@ -88,16 +88,16 @@ fn verifier(text: &str) -> Result<VerifierKey, String> {
 
 /// Result of checking the log.
 #[derive(Default)]
-pub(super) struct Checked {
-    pub(super) findings: Vec<Finding>,
+pub(super) struct CheckedLog {
+    pub(super) findings: Vec<ReportFinding>,
     /// Anchor; `None` if only the evidence itself vouches for the log.
-    pub(super) anchor: Option<Anchor>,
+    pub(super) anchor: Option<VerdictAnchor>,
     /// Head that the proofs of the evidence lead to; `None` unless its signature is valid.
     pub(super) checkpoint: Option<Checkpoint>,
 }
 
-impl Checked {
-    fn failed(finding: Finding) -> Self {
+impl CheckedLog {
+    fn failed(finding: ReportFinding) -> Self {
         Self {
             findings: vec![finding],
             ..Self::default()
@@ -106,24 +106,28 @@ impl Checked {
 }
 
 /// Checks the signature of the log's head, and that the log contains the ledger.
-pub(super) fn check(ledger: &CustodyLedger, certificate: &Value, trusted: &Trusted) -> Checked {
+pub(super) fn check(
+    ledger: &CustodyLedger,
+    certificate: &Value,
+    trusted: &TrustedLogs,
+) -> CheckedLog {
     let Some(evidence) = &ledger.log else {
         let why = "the bundle holds no proof that its ledger is in the log";
-        return Checked::failed(Finding::fails(LOG, why));
+        return CheckedLog::failed(ReportFinding::fails(LOG, why));
     };
     let (key, known, checkpoint) = match believed(trusted, evidence) {
         Ok(believed) => believed,
-        Err(why) => return Checked::failed(Finding::fails(LOG, why)),
+        Err(why) => return CheckedLog::failed(ReportFinding::fails(LOG, why)),
     };
     if verifier(&evidence.public_key).ok().as_ref() != Some(&key) {
         let why = format!(
             "the bundle names the key {}, not {key}",
             evidence.public_key
         );
-        return Checked::failed(Finding::fails(LOG, why));
+        return CheckedLog::failed(ReportFinding::fails(LOG, why));
     }
     let mut findings = vec![match included(ledger, evidence, &checkpoint) {
-        Ok(()) => Finding::holds(
+        Ok(()) => ReportFinding::holds(
             LOG,
             format!(
                 "every entry is among the {} of the log {}, signed with {key}{}",
@@ -135,16 +139,16 @@ pub(super) fn check(ledger: &CustodyLedger, certificate: &Value, trusted: &Trust
                 },
             ),
         ),
-        Err(why) => Finding::fails(LOG, why),
+        Err(why) => ReportFinding::fails(LOG, why),
     }];
     if let Some(head) = &trusted.head {
         findings.push(
             match head.leads_to(&key, &checkpoint, &evidence.successions) {
-                Ok(size) => Finding::holds(
+                Ok(size) => ReportFinding::holds(
                     HEAD,
                     format!("the given head of {size} entries goes on from the bundle's"),
                 ),
-                Err(why) => Finding::fails(HEAD, why),
+                Err(why) => ReportFinding::fails(HEAD, why),
             },
         );
     }
@@ -152,8 +156,8 @@ pub(super) fn check(ledger: &CustodyLedger, certificate: &Value, trusted: &Trust
         findings.push(certified(note, &key, &checkpoint, evidence));
     }
     let holds = findings.iter().all(|finding| finding.ok == Some(true));
-    Checked {
-        anchor: known.filter(|_| holds).map(|kind| Anchor {
+    CheckedLog {
+        anchor: known.filter(|_| holds).map(|kind| VerdictAnchor {
             kind,
             log: checkpoint.origin.clone(),
             public_key: key.to_string(),
@@ -166,7 +170,7 @@ pub(super) fn check(ledger: &CustodyLedger, certificate: &Value, trusted: &Trust
 /// Returns the key that signed the bundle's checkpoint, the reason for trusting it (`None` if
 /// only the bundle names the key), and the checkpoint.
 fn believed(
-    trusted: &Trusted,
+    trusted: &TrustedLogs,
     evidence: &LogEvidence,
 ) -> Result<(VerifierKey, Option<AnchorKind>, Checkpoint), String> {
     let note = evidence.checkpoint.as_str();
@@ -235,11 +239,16 @@ fn included(
 }
 
 /// Checks that the log extends the head in the certificate.
-fn certified(note: &str, key: &VerifierKey, now: &Checkpoint, evidence: &LogEvidence) -> Finding {
+fn certified(
+    note: &str,
+    key: &VerifierKey,
+    now: &Checkpoint,
+    evidence: &LogEvidence,
+) -> ReportFinding {
     let keys = BelievedKeys::new(key.clone(), &evidence.successions);
     let then = match keys.open(note) {
         Ok((then, _)) => then,
-        Err(error) => return Finding::fails(CERTIFIED, error.to_string()),
+        Err(error) => return ReportFinding::fails(CERTIFIED, error.to_string()),
     };
     let proof = evidence.certified.as_ref();
     let proof = proof.filter(|proof| proof.from == then.size);
@@ -254,11 +263,11 @@ fn certified(note: &str, key: &VerifierKey, now: &Checkpoint, evidence: &LogEvid
         "does not begin with"
     };
     let detail = format!("the log of {new} entries {verb} the {old} that the certificate saw");
-    Finding::new(CERTIFIED, goes_on, detail)
+    ReportFinding::new(CERTIFIED, goes_on, detail)
 }
 
 /// Head of the log that the verifier kept.
-struct Head {
+struct SignedLogHead {
     note: String,
     public_key: Option<VerifierKey>,
     /// Size of an older tree, and the proof that this head extends it.
@@ -268,11 +277,11 @@ struct Head {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct LogAnswer {
     data: LogHead,
 }
 
-impl Head {
+impl SignedLogHead {
     fn parse(text: &str) -> Result<Self, String> {
         if !text.trim_start().starts_with('{') {
             return Ok(Self {
@@ -282,7 +291,7 @@ impl Head {
                 successions: Vec::new(),
             });
         }
-        let head = serde_json::from_str::<Answer>(text)
+        let head = serde_json::from_str::<LogAnswer>(text)
             .map(|answer| answer.data)
             .or_else(|_| serde_json::from_str::<LogHead>(text))
             .map_err(|error| format!("the given head cannot be read: {error}"))?;

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 /// Result of one check.
 #[derive(Clone, Debug, Serialize)]
-pub struct Finding {
+pub struct ReportFinding {
     /// Name of the check.
     pub check: &'static str,
     /// Whether the check passed; null if it could not be run.
@@ -15,7 +15,7 @@ pub struct Finding {
     pub detail: String,
 }
 
-impl Finding {
+impl ReportFinding {
     pub(super) fn new(check: &'static str, ok: bool, detail: impl Into<String>) -> Self {
         Self {
             check,
@@ -43,7 +43,7 @@ impl Finding {
 
 /// Verdict of a verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum Verdict {
+pub enum EvidenceVerdict {
     /// All checks pass, and the verifier knows the log.
     #[serde(rename = "VALID")]
     Valid,
@@ -58,7 +58,7 @@ pub enum Verdict {
     NotValid,
 }
 
-impl Verdict {
+impl EvidenceVerdict {
     /// Exit code of `holdfast verify`; 2 is a usage error.
     pub fn exit_code(self) -> u8 {
         match self {
@@ -70,7 +70,7 @@ impl Verdict {
     }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for EvidenceVerdict {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Valid => "VALID",
@@ -97,7 +97,7 @@ pub enum AnchorKind {
 
 /// Log that the evidence is anchored in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Anchor {
+pub struct VerdictAnchor {
     /// Source of the verifier's trust in the log.
     pub kind: AnchorKind,
     /// Name of the log.
@@ -108,35 +108,39 @@ pub struct Anchor {
 
 /// Result of a verification.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct VerificationReport {
     /// Conclusion.
-    pub verdict: Verdict,
+    pub verdict: EvidenceVerdict,
     /// True for the verdict `VALID` only.
     pub valid: bool,
     /// Whether the verifier knows the log.
     pub anchored: bool,
     /// Known log that anchors the evidence.
-    pub anchor: Option<Anchor>,
+    pub anchor: Option<VerdictAnchor>,
     /// Id of the envelope.
     pub envelope_id: String,
     /// Result of each check.
-    pub checks: Vec<Finding>,
+    pub checks: Vec<ReportFinding>,
 }
 
-impl Report {
-    pub(super) fn new(envelope_id: String, anchor: Option<Anchor>, checks: Vec<Finding>) -> Self {
+impl VerificationReport {
+    pub(super) fn new(
+        envelope_id: String,
+        anchor: Option<VerdictAnchor>,
+        checks: Vec<ReportFinding>,
+    ) -> Self {
         let verdict = if checks.iter().any(|check| check.ok == Some(false)) {
-            Verdict::NotValid
+            EvidenceVerdict::NotValid
         } else if checks.iter().any(|check| check.ok.is_none()) {
-            Verdict::NotReEvaluated
+            EvidenceVerdict::NotReEvaluated
         } else if anchor.is_none() {
-            Verdict::NotAnchored
+            EvidenceVerdict::NotAnchored
         } else {
-            Verdict::Valid
+            EvidenceVerdict::Valid
         };
         Self {
             verdict,
-            valid: verdict == Verdict::Valid,
+            valid: verdict == EvidenceVerdict::Valid,
             anchored: anchor.is_some(),
             anchor,
             envelope_id,

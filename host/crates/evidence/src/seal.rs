@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use x509_cert::Certificate;
 
 use crate::signed;
-use crate::stamp::Stamp;
+use crate::stamp::TimeStamp;
 
 /// RFC 5035.
 pub const SIGNING_CERTIFICATE_V2: ObjectIdentifier =
@@ -32,9 +32,9 @@ pub struct SigningCertificateV2 {
 }
 
 /// Valid seal.
-pub struct Seal {
+pub struct DocumentSeal {
     /// Time stamp in the seal, or the reason why it is invalid.
-    pub stamp: Option<Result<Stamp, String>>,
+    pub stamp: Option<Result<TimeStamp, String>>,
     /// SHA-256 of the sealing certificate, lower-case hex.
     pub certificate: String,
     /// Subject of the sealing certificate.
@@ -47,7 +47,7 @@ pub struct Seal {
 /// # Errors
 ///
 /// The reason, for people.
-pub fn verify(pdf: &[u8]) -> Result<Seal, String> {
+pub fn verify(pdf: &[u8]) -> Result<DocumentSeal, String> {
     let place = place(pdf).ok_or("there is no seal over the whole document")?;
     let digits = &pdf[place.start + 1..place.end - 1];
     let padded = hex::decode(digits).map_err(|_| "the seal's place holds no signature")?;
@@ -73,8 +73,8 @@ pub fn verify(pdf: &[u8]) -> Result<Seal, String> {
         attribute.values.get(0)?.to_der().ok()
     });
     let digest: [u8; 32] = Sha256::digest(signer.signature.as_bytes()).into();
-    Ok(Seal {
-        stamp: token.map(|token| Stamp::open(token, &digest)),
+    Ok(DocumentSeal {
+        stamp: token.map(|token| TimeStamp::open(token, &digest)),
         certificate: print,
         subject: certificate.tbs_certificate.subject.to_string(),
     })

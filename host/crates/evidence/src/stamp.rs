@@ -18,7 +18,7 @@ const TIME_STAMPING: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.
 
 /// Valid time stamp.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stamp {
+pub struct TimeStamp {
     /// Time at which the authority saw the seal.
     pub at: Timestamp,
     /// Subject of the authority's certificate.
@@ -26,7 +26,7 @@ pub struct Stamp {
     token: Vec<u8>,
 }
 
-impl Stamp {
+impl TimeStamp {
     /// Returns the token in base64.
     pub fn base64(&self) -> String {
         STANDARD.encode(&self.token)
@@ -48,7 +48,7 @@ impl Stamp {
     }
 
     /// Checks that a token is about `digest`, and is signed with the key of a certificate for
-    /// time stamping. [`Stamp::leads_to`] checks the path of the certificate.
+    /// time stamping. [`TimeStamp::leads_to`] checks the path of the certificate.
     ///
     /// # Errors
     /// The reason, for people.
@@ -56,7 +56,7 @@ impl Stamp {
         Self::checked(token, digest, None)
     }
 
-    /// Like [`Stamp::open`], for the response to a request with this nonce.
+    /// Like [`TimeStamp::open`], for the response to a request with this nonce.
     ///
     /// # Errors
     /// The reason, for people.

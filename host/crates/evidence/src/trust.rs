@@ -78,7 +78,7 @@ impl TimestampTrust {
         let signer = encoded(signer).map_err(|error| error.to_string())?;
         let seconds = at.as_seconds().unsigned_abs();
         let at = UnixTime::since_unix_epoch(Duration::from_secs(seconds));
-        // `Stamp::checked` requires the purpose in the signer's own certificate.
+        // `TimeStamp::checked` requires the purpose in the signer's own certificate.
         let purpose = KeyUsage::required_if_present(TIME_STAMPING);
         let path = EndEntityCert::try_from(&signer).and_then(|signer| {
             let algorithms = ALL_VERIFICATION_ALGS;

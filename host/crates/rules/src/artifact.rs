@@ -30,7 +30,7 @@ static NATIVE_CODE: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/nativ
 
 /// Bytes of a component, with slot and identity.
 #[derive(Clone, Debug)]
-pub struct Artifact {
+pub struct ComponentArtifact {
     pub slot: Slot,
     pub identity: ComponentIdentity,
     pub bytes: Cow<'static, [u8]>,
@@ -39,27 +39,30 @@ pub struct Artifact {
 }
 
 /// Default components. Lazy because hashing the megabytes of the document components takes time.
-static EMBEDDED: LazyLock<Vec<Artifact>> = LazyLock::new(|| all(DEFAULT_COMPONENTS));
-static FURTHER: LazyLock<Vec<Artifact>> = LazyLock::new(|| all(FURTHER_COMPONENTS));
-static ROOM: LazyLock<Vec<Artifact>> = LazyLock::new(|| all(ROOM_COMPONENT));
+static EMBEDDED: LazyLock<Vec<ComponentArtifact>> = LazyLock::new(|| all(DEFAULT_COMPONENTS));
+static FURTHER: LazyLock<Vec<ComponentArtifact>> = LazyLock::new(|| all(FURTHER_COMPONENTS));
+static ROOM: LazyLock<Vec<ComponentArtifact>> = LazyLock::new(|| all(ROOM_COMPONENT));
 
-fn all(components: &[DefaultComponent]) -> Vec<Artifact> {
-    components.iter().filter_map(Artifact::of).collect()
+fn all(components: &[DefaultComponent]) -> Vec<ComponentArtifact> {
+    components
+        .iter()
+        .filter_map(ComponentArtifact::of)
+        .collect()
 }
 
 /// Returns the default components of this binary, one per slot.
-pub fn embedded() -> impl Iterator<Item = Artifact> {
+pub fn embedded() -> impl Iterator<Item = ComponentArtifact> {
     EMBEDDED.iter().cloned()
 }
 
 /// Returns the component of the signing instance `embedded`.
-pub fn room() -> Option<Artifact> {
+pub fn room() -> Option<ComponentArtifact> {
     ROOM.first().cloned()
 }
 
 /// Returns all components of this binary: the defaults, the signing room's, and those that are
 /// used only once activated.
-pub fn built_in() -> impl Iterator<Item = Artifact> {
+pub fn built_in() -> impl Iterator<Item = ComponentArtifact> {
     embedded().chain(room()).chain(FURTHER.iter().cloned())
 }
 
@@ -75,7 +78,7 @@ pub struct NativeCodeCache {
     most: u64,
 }
 
-impl Artifact {
+impl ComponentArtifact {
     fn of(component: &DefaultComponent) -> Option<Self> {
         Some(Self {
             slot: Slot::parse(component.slot)?,
@@ -142,7 +145,11 @@ impl NativeCodeCache {
 
     /// Returns native code of `artifact`: from the cache, or else from the
     /// binary, or else compiled now.
-    pub fn load(&self, engine: &Engine, artifact: &Artifact) -> wasmtime::Result<Component> {
+    pub fn load(
+        &self,
+        engine: &Engine,
+        artifact: &ComponentArtifact,
+    ) -> wasmtime::Result<Component> {
         let path = self.path(engine, &artifact.identity.sha256);
         if let Some(component) = self.read(engine, &path) {
             return Ok(component);
@@ -160,7 +167,7 @@ impl NativeCodeCache {
     }
 
     /// Whether the cache has valid native code of `artifact`.
-    pub fn has(&self, engine: &Engine, artifact: &Artifact) -> bool {
+    pub fn has(&self, engine: &Engine, artifact: &ComponentArtifact) -> bool {
         self.read(engine, &self.path(engine, &artifact.identity.sha256))
             .is_some()
     }
@@ -188,7 +195,7 @@ impl NativeCodeCache {
     }
 
     /// Removes the code of a refused component.
-    pub fn forget(&self, engine: &Engine, artifact: &Artifact) {
+    pub fn forget(&self, engine: &Engine, artifact: &ComponentArtifact) {
         remove(&self.path(engine, &artifact.identity.sha256));
     }
 
@@ -320,10 +327,10 @@ fn write_by_rename(path: &Path, bytes: &[u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Engines;
+    use crate::EngineSet;
     use crate::limits::AllLimits;
 
-    fn compliance() -> Artifact {
+    fn compliance() -> ComponentArtifact {
         embedded()
             .find(|artifact| artifact.slot == Slot::Compliance)
             .unwrap()
@@ -332,7 +339,7 @@ mod tests {
     #[test]
     fn a_modified_native_code_cache_file_is_a_miss() {
         let folder = tempfile::tempdir().unwrap();
-        let engines = Engines::new(AllLimits::default()).unwrap();
+        let engines = EngineSet::new(AllLimits::default()).unwrap();
         let cache = NativeCodeCache::new(folder.path().into(), [7; 32]);
         cache.load(&engines.rules, &compliance()).unwrap();
         let path = cache.path(&engines.rules, &compliance().identity.sha256);
@@ -352,15 +359,15 @@ mod tests {
     #[test]
     fn least_recently_used_native_code_is_evicted() {
         let folder = tempfile::tempdir().unwrap();
-        let engines = Engines::new(AllLimits::default()).unwrap();
+        let engines = EngineSet::new(AllLimits::default()).unwrap();
         let cache = NativeCodeCache::new(folder.path().into(), [7; 32]);
         let named = |note: &[u8]| {
             let mut bytes = compliance().bytes.into_owned();
             bytes.extend([0, 3, 1, b'n', note[0]]);
-            Artifact::uploaded(Slot::Compliance, "one", "1.0.0", bytes.into())
+            ComponentArtifact::uploaded(Slot::Compliance, "one", "1.0.0", bytes.into())
         };
         let (oak, elm, ash) = (named(b"o"), named(b"e"), named(b"a"));
-        let kept = |one: &Artifact| cache.keeps(&engines.rules, &one.identity.sha256);
+        let kept = |one: &ComponentArtifact| cache.keeps(&engines.rules, &one.identity.sha256);
         cache.load(&engines.rules, &oak).unwrap();
         let size: u64 = fs::read_dir(folder.path())
             .unwrap()
@@ -378,7 +385,7 @@ mod tests {
     #[test]
     fn native_code_cached_by_another_node_is_a_miss() {
         let folder = tempfile::tempdir().unwrap();
-        let engines = Engines::new(AllLimits::default()).unwrap();
+        let engines = EngineSet::new(AllLimits::default()).unwrap();
         let ours = NativeCodeCache::new(folder.path().into(), [7; 32]);
         ours.load(&engines.rules, &compliance()).unwrap();
         let theirs = NativeCodeCache::new(folder.path().into(), [8; 32]);

@@ -11,22 +11,22 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::artifact::{NativeCodeCache, built_in};
-use super::engine::Engines;
+use super::engine::EngineSet;
 use super::error::ComponentError;
 use super::rules::{self, CompliancePre, compliance};
-use super::slot::{self, Active, Deferred};
+use super::slot::{self, ActiveComponent, Deferred};
 use holdfast_domain::component::{ComponentIdentity, Slot};
 
 /// Result of one component for a record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Opinion {
+pub struct RulesOpinion {
     pub component: ComponentIdentity,
     pub compliant: bool,
     pub score: u32,
     pub missing_requirements: Vec<String>,
 }
 
-impl Opinion {
+impl RulesOpinion {
     pub fn new(component: &ComponentIdentity, evaluation: &compliance::Evaluation) -> Self {
         Self {
             component: component.clone(),
@@ -39,7 +39,7 @@ impl Opinion {
 
 /// The built-in compliance packs.
 #[derive(Clone)]
-pub struct Baselines {
+pub struct BaselineRules {
     /// Pack of the specification.
     default: Deferred<CompliancePre>,
     /// Packs of other families, loaded lazily.
@@ -48,10 +48,10 @@ pub struct Baselines {
     digests: Vec<String>,
 }
 
-impl Baselines {
+impl BaselineRules {
     /// Creates the packs. `default` is the default component of the slot.
     pub fn new(
-        engines: &Engines,
+        engines: &EngineSet,
         cache: &NativeCodeCache,
         default: Deferred<CompliancePre>,
     ) -> Self {
@@ -77,7 +77,7 @@ impl Baselines {
         &self,
         own: &compliance::Evaluation,
         facts: &compliance::EnvelopeFacts,
-    ) -> Result<(&Active<CompliancePre>, compliance::Evaluation), ComponentError> {
+    ) -> Result<(&ActiveComponent<CompliancePre>, compliance::Evaluation), ComponentError> {
         let shared = |evaluation: &compliance::Evaluation| {
             let named = |check: &&compliance::Check| {
                 let mut own = own.checks.iter();
@@ -103,7 +103,7 @@ impl Baselines {
 fn asked<'a>(
     pack: &'a Deferred<CompliancePre>,
     facts: &compliance::EnvelopeFacts,
-) -> Result<(&'a Active<CompliancePre>, compliance::Evaluation), ComponentError> {
+) -> Result<(&'a ActiveComponent<CompliancePre>, compliance::Evaluation), ComponentError> {
     let pack = (**pack).as_ref().map_err(ComponentError::again)?;
     Ok((pack, rules::evaluate(pack, facts)?))
 }
@@ -161,7 +161,7 @@ pub fn certificate(
     own: &str,
     baseline: &str,
     both: &compliance::Evaluation,
-    opinions: &[Opinion],
+    opinions: &[RulesOpinion],
 ) -> Option<String> {
     let mut certificate: Map<String, Value> = serde_json::from_str(own).ok()?;
     let baseline: Map<String, Value> = serde_json::from_str(baseline).ok()?;

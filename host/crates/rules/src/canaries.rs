@@ -2,15 +2,15 @@
 //! used. Linking does not check the types of exports; calling them does.
 
 use super::bindings;
-use super::engine::Limited;
-use super::error::{ComponentError, Failure};
+use super::engine::LimitedEngine;
+use super::error::{CallFailure, ComponentError};
 use super::rules::{compliance, lifecycle};
-use super::slot::Probe;
+use super::slot::ContractProbe;
 
 /// Requires that an empty record is not compliant.
 pub fn compliance(
-    pre: &bindings::compliance::ComplianceRulesPre<Limited<()>>,
-    probe: &Probe<'_>,
+    pre: &bindings::compliance::ComplianceRulesPre<LimitedEngine<()>>,
+    probe: &ContractProbe<'_>,
 ) -> Result<(), ComponentError> {
     let facts = compliance::EnvelopeFacts {
         envelope_id: "env_canary".into(),
@@ -42,8 +42,8 @@ pub fn compliance(
 
 /// Requires that a sent envelope can be voided and a vaulted one cannot.
 pub fn lifecycle(
-    pre: &bindings::lifecycle::LifecycleRulesPre<Limited<()>>,
-    probe: &Probe<'_>,
+    pre: &bindings::lifecycle::LifecycleRulesPre<LimitedEngine<()>>,
+    probe: &ContractProbe<'_>,
 ) -> Result<(), ComponentError> {
     let facts = lifecycle::EnvelopeFacts {
         kind: lifecycle::EnvelopeKind::Esign,
@@ -75,8 +75,8 @@ pub fn lifecycle(
 
 /// Requires that the component refuses to inspect bytes that are no PDF.
 pub fn placement(
-    pre: &bindings::placement::PlacementRulesPre<Limited<()>>,
-    probe: &Probe<'_>,
+    pre: &bindings::placement::PlacementRulesPre<LimitedEngine<()>>,
+    probe: &ContractProbe<'_>,
 ) -> Result<(), ComponentError> {
     let answer = probe.call(|store| {
         let instance = pre.instantiate(&mut *store)?;
@@ -89,8 +89,8 @@ pub fn placement(
 
 /// Requires that the component refuses to render bytes that are no PDF.
 pub fn documents(
-    pre: &bindings::documents::DocumentsRulesPre<Limited<()>>,
-    probe: &Probe<'_>,
+    pre: &bindings::documents::DocumentsRulesPre<LimitedEngine<()>>,
+    probe: &ContractProbe<'_>,
 ) -> Result<(), ComponentError> {
     let answer = probe.call(|store| {
         let instance = pre.instantiate(&mut *store)?;
@@ -101,13 +101,13 @@ pub fn documents(
     probe.expect(answer.is_err(), "something that is no PDF was shown as one")
 }
 
-impl Probe<'_> {
+impl ContractProbe<'_> {
     fn expect(&self, holds: bool, otherwise: &str) -> Result<(), ComponentError> {
         match holds {
             true => Ok(()),
             false => Err(ComponentError::new(
                 self.identity,
-                Failure::Canary(otherwise.to_owned()),
+                CallFailure::Canary(otherwise.to_owned()),
             )),
         }
     }

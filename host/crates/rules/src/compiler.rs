@@ -3,7 +3,7 @@
 //! compiler do not affect this process.
 //!
 //! The parent writes the component to the child's standard input. The child
-//! writes one line of JSON, [`Said`], followed by the native code.
+//! writes one line of JSON, [`CompilerAnswer`], followed by the native code.
 
 use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
@@ -18,8 +18,8 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::process::Command;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::confinement::{Confinement, Reach};
-use super::inspection::{self, Inspected, Reason};
+use super::confinement::{ConfinementReach, ProcessConfinement};
+use super::inspection::{self, AdmissionReason, InspectedComponent};
 use super::settings::{self, MIB};
 use holdfast_domain::component::Slot;
 use holdfast_domain::id::OrgId;
@@ -31,15 +31,15 @@ pub const COMMAND: &str = "compile-component";
 const NATIVE_LIMIT: u64 = 512 * MIB as u64;
 
 /// Compiler that works on one component at a time. Owners take turns.
-pub struct Compiler {
+pub struct ComponentCompiler {
     program: Option<PathBuf>,
     limit: Duration,
     turn: Arc<Semaphore>,
-    of_owner: Mutex<HashMap<Option<OrgId>, Arc<Queue>>>,
+    of_owner: Mutex<HashMap<Option<OrgId>, Arc<OwnerQueue>>>,
 }
 
 /// Queue of one owner's components.
-struct Queue {
+struct OwnerQueue {
     turn: Arc<Semaphore>,
     uploads: Arc<Semaphore>,
 }
@@ -48,16 +48,16 @@ struct Queue {
 const UPLOADS: usize = 8;
 
 /// Permit to compile. Callers wait for it before they load a component's bytes.
-pub struct Turn {
+pub struct CompileTurn {
     _turn: Option<OwnedSemaphorePermit>,
     _of_owner: Option<OwnedSemaphorePermit>,
 }
 
 /// Result that the child reports.
 #[derive(Serialize, Deserialize)]
-enum Said {
-    Compiled(Inspected),
-    Refused(Vec<Reason>),
+enum CompilerAnswer {
+    Compiled(InspectedComponent),
+    Refused(Vec<AdmissionReason>),
 }
 
 /// Error of compiling a component.
@@ -65,13 +65,13 @@ enum Said {
 pub enum CompileError {
     /// The component cannot be admitted.
     #[error("{} reasons", .0.len())]
-    Refused(Vec<Reason>),
+    Refused(Vec<AdmissionReason>),
     /// The compiler could not be run.
     #[error("the compiler could not be run: {0}")]
     Io(#[from] std::io::Error),
 }
 
-impl Compiler {
+impl ComponentCompiler {
     /// Creates a compiler with a time limit. Without `program`, the child runs this program.
     pub fn new(program: Option<PathBuf>, limit: Duration) -> Self {
         Self {
@@ -83,11 +83,11 @@ impl Compiler {
     }
 
     /// Waits for the permit to compile.
-    pub async fn turn(&self, owner: Option<&OrgId>) -> Turn {
+    pub async fn turn(&self, owner: Option<&OrgId>) -> CompileTurn {
         // The owner's semaphore first: only one component of each owner waits for the shared one,
         // so no owner waits behind all components of another.
         let of_owner = self.queue(owner).turn.clone().acquire_owned().await.ok();
-        Turn {
+        CompileTurn {
             _turn: self.turn.clone().acquire_owned().await.ok(),
             _of_owner: of_owner,
         }
@@ -98,10 +98,10 @@ impl Compiler {
         self.queue(owner).uploads.clone().try_acquire_owned().ok()
     }
 
-    fn queue(&self, owner: Option<&OrgId>) -> Arc<Queue> {
+    fn queue(&self, owner: Option<&OrgId>) -> Arc<OwnerQueue> {
         let mut all = self.of_owner.lock().unwrap_or_else(PoisonError::into_inner);
         let queue = all.entry(owner.cloned()).or_insert_with(|| {
-            Arc::new(Queue {
+            Arc::new(OwnerQueue {
                 turn: Arc::new(Semaphore::new(1)),
                 uploads: Arc::new(Semaphore::new(UPLOADS)),
             })
@@ -109,9 +109,12 @@ impl Compiler {
         queue.clone()
     }
 
-    /// Inspects and compiles a component in a child process. Callers hold a [`Turn`], unless they
+    /// Inspects and compiles a component in a child process. Callers hold a [`CompileTurn`], unless they
     /// are the only user of the compiler.
-    pub async fn compile(&self, bytes: Bytes) -> Result<(Inspected, Vec<u8>), CompileError> {
+    pub async fn compile(
+        &self,
+        bytes: Bytes,
+    ) -> Result<(InspectedComponent, Vec<u8>), CompileError> {
         let program = match &self.program {
             Some(program) => program.clone(),
             None => std::env::current_exe()?,
@@ -146,7 +149,8 @@ impl Compiler {
             let status = child.wait().await?;
             Ok::<_, std::io::Error>((answer?, status))
         };
-        let over = |what: String| CompileError::Refused(vec![Reason::new("over_limit", what)]);
+        let over =
+            |what: String| CompileError::Refused(vec![AdmissionReason::new("over_limit", what)]);
         let ((line, native), status) = match tokio::time::timeout(self.limit, work).await {
             Ok(done) => done?,
             Err(_) => {
@@ -157,8 +161,8 @@ impl Compiler {
             }
         };
         match serde_json::from_slice(&line) {
-            Ok(Said::Refused(reasons)) => Err(CompileError::Refused(reasons)),
-            Ok(Said::Compiled(inspected)) if status.success() => Ok((inspected, native)),
+            Ok(CompilerAnswer::Refused(reasons)) => Err(CompileError::Refused(reasons)),
+            Ok(CompilerAnswer::Compiled(inspected)) if status.success() => Ok((inspected, native)),
             _ => Err(over(
                 "compiling it takes more memory or processor time than a component may".into(),
             )),
@@ -168,12 +172,12 @@ impl Compiler {
 
 /// Runs the child: confines the process, reads a component, writes the report and native code.
 pub fn run_child() -> std::io::Result<()> {
-    let _ = Confinement::enter();
+    let _ = ProcessConfinement::enter();
     let mut bytes = Vec::new();
     std::io::stdin().read_to_end(&mut bytes)?;
     let (said, native) = match compiled(&bytes) {
-        Ok((inspected, native)) => (Said::Compiled(inspected), native),
-        Err(reasons) => (Said::Refused(reasons), Vec::new()),
+        Ok((inspected, native)) => (CompilerAnswer::Compiled(inspected), native),
+        Err(reasons) => (CompilerAnswer::Refused(reasons), Vec::new()),
     };
     let mut output = std::io::stdout().lock();
     serde_json::to_writer(&mut output, &said)?;
@@ -184,12 +188,13 @@ pub fn run_child() -> std::io::Result<()> {
 
 /// Prints the confinement of a child on this machine, and its remaining abilities.
 pub fn show_confinement() -> std::io::Result<()> {
-    let confinement = Confinement::enter();
-    let shown = serde_json::json!({ "confinement": confinement, "reach": Reach::probe() });
+    let confinement = ProcessConfinement::enter();
+    let shown =
+        serde_json::json!({ "confinement": confinement, "reach": ConfinementReach::probe() });
     Ok(serde_json::to_writer(std::io::stdout().lock(), &shown)?)
 }
 
-fn compiled(bytes: &[u8]) -> Result<(Inspected, Vec<u8>), Vec<Reason>> {
+fn compiled(bytes: &[u8]) -> Result<(InspectedComponent, Vec<u8>), Vec<AdmissionReason>> {
     let inspected = inspection::inspect(bytes)?;
     let mut config = match inspected.slot {
         Slot::Compliance | Slot::Lifecycle => settings::rules(),
@@ -201,7 +206,7 @@ fn compiled(bytes: &[u8]) -> Result<(Inspected, Vec<u8>), Vec<Reason>> {
     let native = wasmtime::Engine::new(&config)
         .and_then(|engine| engine.precompile_component(bytes))
         .map_err(|error| {
-            vec![Reason::new(
+            vec![AdmissionReason::new(
                 "invalid",
                 format!("it cannot be compiled: {error:#}"),
             )]

@@ -21,7 +21,7 @@ const CPU_SECONDS: u64 = 900;
 
 /// Measures in force in a child.
 #[derive(Debug, Serialize)]
-pub struct Confinement {
+pub struct ProcessConfinement {
     /// The OOM killer ends the child before any other process.
     ended_first: bool,
     /// Memory limit in bytes, below the container's limit.
@@ -78,7 +78,7 @@ const ALLOWED: &[i64] = &[
     libc::SYS_writev,
 ];
 
-impl Confinement {
+impl ProcessConfinement {
     /// Confines this process.
     pub fn enter() -> Self {
         // Threads that serve requests run first.
@@ -157,14 +157,14 @@ fn filter() -> Option<BpfProgram> {
 
 /// Abilities that a confined process still has, for tests and operators.
 #[derive(Debug, Serialize)]
-pub struct Reach {
+pub struct ConfinementReach {
     reads_files: bool,
     opens_sockets: bool,
     starts_programs: bool,
     signals_processes: bool,
 }
 
-impl Reach {
+impl ConfinementReach {
     /// Tries each ability.
     pub fn probe() -> Self {
         Self {

@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 
 use wasmtime::{Engine, ResourceLimiter, Store, UpdateDeadline};
 
-use super::gate::{Reservation, TimeSlice};
+use super::gate::{MemoryReservation, TimeSlice};
 use super::settings;
-use crate::limits::{AllLimits, Limits};
+use crate::limits::{AllLimits, CallLimits};
 use crate::metrics::ComponentMetrics;
 use holdfast_domain::component::Slot;
 
@@ -32,7 +32,7 @@ const TABLES: usize = 64;
 
 /// The three engines and the thread that counts their epochs.
 #[derive(Clone)]
-pub struct Engines {
+pub struct EngineSet {
     /// Small rules.
     pub rules: Engine,
     /// Document work.
@@ -43,16 +43,16 @@ pub struct Engines {
     pub metrics: ComponentMetrics,
     /// Resource limits of a call.
     pub limits: AllLimits,
-    _ticker: Arc<Ticker>,
+    _ticker: Arc<EpochTicker>,
 }
 
-impl Engines {
+impl EngineSet {
     /// Builds the engines and starts counting epochs.
     pub fn new(limits: AllLimits) -> wasmtime::Result<Self> {
         let rules = Engine::new(&settings::rules())?;
         let documents = Engine::new(&settings::documents())?;
         let providers = Engine::new(&settings::providers())?;
-        let ticker = Ticker::start([rules.clone(), documents.clone(), providers.clone()]);
+        let ticker = EpochTicker::start([rules.clone(), documents.clone(), providers.clone()]);
         Ok(Self {
             rules,
             documents,
@@ -74,37 +74,37 @@ impl Engines {
 }
 
 /// Data of a store, with its resource limiter.
-pub struct Limited<T> {
-    pub limits: Meter,
+pub struct LimitedEngine<T> {
+    pub limits: CpuMeter,
     pub data: T,
 }
 
 #[cfg(feature = "wasi")]
-impl<T: wasmtime_wasi::WasiView> wasmtime_wasi::WasiView for Limited<T> {
+impl<T: wasmtime_wasi::WasiView> wasmtime_wasi::WasiView for LimitedEngine<T> {
     fn ctx(&mut self) -> wasmtime_wasi::WasiCtxView<'_> {
         self.data.ctx()
     }
 }
 
 #[cfg(feature = "wasi")]
-impl<T: wasmtime_wasi_http::WasiHttpView> wasmtime_wasi_http::WasiHttpView for Limited<T> {
+impl<T: wasmtime_wasi_http::WasiHttpView> wasmtime_wasi_http::WasiHttpView for LimitedEngine<T> {
     fn http(&mut self) -> wasmtime_wasi_http::WasiHttpCtxView<'_> {
         self.data.http()
     }
 }
 
 /// Resource limiter of a store, with the present use.
-pub struct Meter {
+pub struct CpuMeter {
     most_memory: usize,
     /// Reservation in the memory share of the organization that owns the component.
-    reservation: Option<Reservation>,
+    reservation: Option<MemoryReservation>,
     /// Bytes of all linear memories together. WebAssembly memory never shrinks.
     pub memory: usize,
     table_elements: usize,
 }
 
-impl Meter {
-    fn new(memory: usize, reservation: Option<Reservation>) -> Self {
+impl CpuMeter {
+    fn new(memory: usize, reservation: Option<MemoryReservation>) -> Self {
         Self {
             reservation,
             most_memory: memory,
@@ -115,7 +115,7 @@ impl Meter {
 }
 
 /// Limits apply to a call as a whole, because a component can have several memories and tables.
-impl ResourceLimiter for Meter {
+impl ResourceLimiter for CpuMeter {
     fn memory_growing(
         &mut self,
         current: usize,
@@ -176,11 +176,14 @@ pub struct TooMuchMemory(usize);
 /// Creates a store for one call of a rules or documents component on the present thread. Besides
 /// fuel, the processor time of the thread is limited: fuel does not count the bytes that a
 /// component makes the host copy or fill.
-pub fn fueled_store(engine: &Engine, limits: &Limits) -> wasmtime::Result<Store<Limited<()>>> {
-    let meter = Meter::new(limits.memory, None);
+pub fn fueled_store(
+    engine: &Engine,
+    limits: &CallLimits,
+) -> wasmtime::Result<Store<LimitedEngine<()>>> {
+    let meter = CpuMeter::new(limits.memory, None);
     let mut store = Store::new(
         engine,
-        Limited {
+        LimitedEngine {
             limits: meter,
             data: (),
         },
@@ -205,20 +208,20 @@ pub fn fueled_store(engine: &Engine, limits: &Limits) -> wasmtime::Result<Store<
 ///
 /// A trapping deadline would also count the time in which the guest waits for the network. The
 /// watch counts only processor time of the thread that runs the guest, including work of the host
-/// for it ([`Watch::run`]), but neither page faults on its code nor waiting for a
+/// for it ([`CallWatch::run`]), but neither page faults on its code nor waiting for a
 /// processor. The limit is checked at the end of each epoch; then the call yields to
 /// other tasks. The caller enforces the wall-clock deadline.
 pub fn provider_store<T: Send + 'static>(
     engine: &Engine,
-    limits: &Limits,
-    reservation: Option<Reservation>,
+    limits: &CallLimits,
+    reservation: Option<MemoryReservation>,
     slice: Option<Arc<TimeSlice>>,
     data: T,
-) -> (Store<Limited<T>>, Watch) {
-    let meter = Meter::new(limits.memory, reservation);
+) -> (Store<LimitedEngine<T>>, CallWatch) {
+    let meter = CpuMeter::new(limits.memory, reservation);
     let mut store = Store::new(
         engine,
-        Limited {
+        LimitedEngine {
             limits: meter,
             data,
         },
@@ -226,7 +229,7 @@ pub fn provider_store<T: Send + 'static>(
     store.limiter(|limited| &mut limited.limits);
     store.set_hostcall_fuel(limits.output);
     store.set_epoch_deadline(1);
-    let watch = Watch::new(slice);
+    let watch = CallWatch::new(slice);
     let (watching, most) = (watch.clone(), limits.cpu);
     store.epoch_deadline_callback(move |_| {
         Ok(if watching.shows() > most {
@@ -249,14 +252,14 @@ pub fn provider_store<T: Send + 'static>(
 
 /// Stopwatch for the processor time of a call.
 #[derive(Clone)]
-pub struct Watch {
-    held: Arc<Mutex<Held>>,
+pub struct CallWatch {
+    held: Arc<Mutex<HeldMemory>>,
     /// Time slice of the organization that owns the component.
     slice: Option<Arc<TimeSlice>>,
 }
 
 #[derive(Default)]
-struct Held {
+struct HeldMemory {
     /// Processor time of finished polls.
     before: Duration,
     /// Processor time of the thread at the start of the present poll.
@@ -271,7 +274,7 @@ pub fn thread_time() -> Duration {
     Duration::try_from(time).unwrap_or_default()
 }
 
-impl Watch {
+impl CallWatch {
     fn new(slice: Option<Arc<TimeSlice>>) -> Self {
         Self {
             held: Arc::default(),
@@ -279,7 +282,7 @@ impl Watch {
         }
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, HeldMemory> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -312,11 +315,11 @@ impl Watch {
 }
 
 /// Thread that increments the epochs until this is dropped.
-struct Ticker {
+struct EpochTicker {
     stopped: Arc<AtomicBool>,
 }
 
-impl Ticker {
+impl EpochTicker {
     fn start(engines: [Engine; 3]) -> Self {
         let stopped = Arc::new(AtomicBool::new(false));
         let flag = stopped.clone();
@@ -332,7 +335,7 @@ impl Ticker {
     }
 }
 
-impl Drop for Ticker {
+impl Drop for EpochTicker {
     fn drop(&mut self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
@@ -346,7 +349,7 @@ mod tests {
 
     #[test]
     fn the_memory_limit_covers_all_memories_of_an_instance() {
-        let mut meter = Meter::new(10 << 20, None);
+        let mut meter = CpuMeter::new(10 << 20, None);
         assert!(meter.memory_growing(0, 6 << 20, None).unwrap());
         assert!(meter.memory_growing(0, 3 << 20, None).unwrap());
         assert!(meter.memory_growing(3 << 20, 5 << 20, None).is_err());
@@ -382,7 +385,7 @@ mod tests {
     /// Waiting is not counted. Processor time is counted, in the guest and in the host.
     #[tokio::test]
     async fn the_time_limit_counts_processor_time() {
-        let watch = Watch::new(None);
+        let watch = CallWatch::new(None);
         watch
             .run(async {
                 tokio::time::sleep(Duration::from_millis(100)).await;

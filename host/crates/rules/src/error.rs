@@ -26,7 +26,7 @@ pub struct ComponentError {
     /// Name and version of the component.
     pub component: String,
     /// Kind of the failure.
-    pub kind: Failure,
+    pub kind: CallFailure,
     /// Whether the processed document is the cause: it needs more time or
     /// memory than the limits allow, or makes the component trap.
     pub by_document: bool,
@@ -34,7 +34,7 @@ pub struct ComponentError {
 
 /// Kind of a failed call.
 #[derive(Debug, thiserror::Error)]
-pub enum Failure {
+pub enum CallFailure {
     /// The call used up its fuel, or exceeded its processor time or deadline.
     #[error("exceeded its deadline")]
     Timeout,
@@ -68,7 +68,7 @@ pub enum Failure {
 }
 
 impl ComponentError {
-    pub fn new(identity: &ComponentIdentity, kind: Failure) -> Self {
+    pub fn new(identity: &ComponentIdentity, kind: CallFailure) -> Self {
         Self {
             component: identity.to_string(),
             kind,
@@ -78,21 +78,21 @@ impl ComponentError {
 
     /// A component that does not fit its slot.
     pub fn unfit(identity: &ComponentIdentity, error: &wasmtime::Error) -> Self {
-        Self::new(identity, Failure::Link(format!("{error:#}")))
+        Self::new(identity, CallFailure::Link(format!("{error:#}")))
     }
 
     /// A component that this node cannot load.
     pub fn absent(component: impl ToString, why: impl Into<String>) -> Self {
         Self {
             component: component.to_string(),
-            kind: Failure::Absent(why.into()),
+            kind: CallFailure::Absent(why.into()),
             by_document: false,
         }
     }
 
     /// Whether a later call can succeed: nothing is wrong with the component or its input.
     pub fn is_temporary(&self) -> bool {
-        matches!(self.kind, Failure::Busy | Failure::Absent(_))
+        matches!(self.kind, CallFailure::Busy | CallFailure::Absent(_))
     }
 
     /// Copies the error of loading a component for the next caller.
@@ -101,8 +101,8 @@ impl ComponentError {
         Self {
             component: self.component.clone(),
             kind: match &self.kind {
-                Failure::Absent(why) => Failure::Absent(why.clone()),
-                other => Failure::Link(other.to_string()),
+                CallFailure::Absent(why) => CallFailure::Absent(why.clone()),
+                other => CallFailure::Link(other.to_string()),
             },
             by_document: self.by_document,
         }
@@ -112,7 +112,7 @@ impl ComponentError {
     pub fn on_document(mut self) -> Self {
         self.by_document = matches!(
             self.kind,
-            Failure::Timeout | Failure::Trap(_) | Failure::Memory(_)
+            CallFailure::Timeout | CallFailure::Trap(_) | CallFailure::Memory(_)
         );
         self
     }
@@ -128,29 +128,29 @@ impl ComponentError {
         self
     }
 
-    /// Classifies a wasmtime error as a [`Failure`].
+    /// Classifies a wasmtime error as a [`CallFailure`].
     pub fn from_call(identity: &ComponentIdentity, error: &wasmtime::Error) -> Self {
         use wasmtime::{PoolConcurrencyLimitError, Trap};
         let text = format!("{error:#}");
         let kind = match error.downcast_ref::<Trap>() {
-            Some(Trap::Interrupt | Trap::OutOfFuel) => Failure::Timeout,
-            Some(trap) => Failure::Trap(trap.to_string()),
-            None if error.is::<TooManyHostCalls>() => Failure::HostCalls,
+            Some(Trap::Interrupt | Trap::OutOfFuel) => CallFailure::Timeout,
+            Some(trap) => CallFailure::Trap(trap.to_string()),
+            None if error.is::<TooManyHostCalls>() => CallFailure::HostCalls,
             None if error
                 .downcast_ref::<RoomFailure>()
                 .is_some_and(|room| room.disk_full) =>
             {
-                Failure::DiskFull
+                CallFailure::DiskFull
             }
-            None if error.is::<TooMuchMemory>() => Failure::Memory(text),
+            None if error.is::<TooMuchMemory>() => CallFailure::Memory(text),
             None if error.is::<ShareInUse>() || error.is::<PoolConcurrencyLimitError>() => {
-                Failure::Busy
+                CallFailure::Busy
             }
             // Wasmtime's `HostcallFuelExhausted` is private, so only its text identifies it.
             None if text.contains("fuel allocated for hostcalls") => {
-                Failure::Answer("it is larger than its slot allows".into())
+                CallFailure::Answer("it is larger than its slot allows".into())
             }
-            None => Failure::Link(text),
+            None => CallFailure::Link(text),
         };
         Self::new(identity, kind)
     }

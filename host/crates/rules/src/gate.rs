@@ -12,7 +12,7 @@ const PAGE: usize = 64 * 1024;
 /// Limits of concurrent calls: in total, and on behalf of one organization. A
 /// call needs a permit of each.
 #[derive(Clone, Default)]
-pub struct Gate {
+pub struct CallGate {
     /// Semaphores, the narrowest first: a caller that waits for its organization's limit must not
     /// hold a permit that others need.
     pub permits: Vec<Arc<Semaphore>>,
@@ -23,15 +23,15 @@ pub struct Gate {
 }
 
 /// Permit for one call.
-pub struct Turn {
+pub struct CallPermit {
     _permits: Vec<OwnedSemaphorePermit>,
     /// Reservation of linear memory.
-    pub memory: Option<Reservation>,
+    pub memory: Option<MemoryReservation>,
     /// Reservation of memory for fetched documents.
-    pub fetched: Option<Reservation>,
+    pub fetched: Option<MemoryReservation>,
 }
 
-impl Gate {
+impl CallGate {
     /// Creates a gate with one semaphore and no shares.
     pub fn of(permits: Arc<Semaphore>) -> Self {
         Self {
@@ -42,7 +42,7 @@ impl Gate {
 
     /// Waits for a permit for at most `patience`. `expected` is the memory in bytes that the
     /// component is known to use.
-    pub async fn pass(&self, patience: Duration, expected: usize) -> Option<Turn> {
+    pub async fn pass(&self, patience: Duration, expected: usize) -> Option<CallPermit> {
         let turn = async {
             if let Some(time) = &self.time {
                 time.open(Duration::ZERO).await;
@@ -58,7 +58,7 @@ impl Gate {
             for semaphore in &self.permits {
                 permits.push(semaphore.clone().acquire_owned().await.ok()?);
             }
-            Some(Turn {
+            Some(CallPermit {
                 _permits: permits,
                 memory,
                 fetched,
@@ -96,12 +96,12 @@ impl MemoryShare {
     }
 
     /// Waits until this number of bytes is free.
-    async fn reserve(&self, bytes: usize) -> Option<Reservation> {
+    async fn reserve(&self, bytes: usize) -> Option<MemoryReservation> {
         // More than the whole share would wait forever.
         let pages = pages(bytes.min(self.most));
         let own = self.own.clone().acquire_many_owned(pages).await.ok()?;
         let all = self.all.clone().acquire_many_owned(pages).await.ok()?;
-        Some(Reservation {
+        Some(MemoryReservation {
             share: (self.own.clone(), self.all.clone()),
             held: (own, all),
         })
@@ -109,7 +109,7 @@ impl MemoryShare {
 }
 
 /// Part of a memory share, held until it is dropped.
-pub struct Reservation {
+pub struct MemoryReservation {
     share: (Arc<Semaphore>, Arc<Semaphore>),
     held: (OwnedSemaphorePermit, OwnedSemaphorePermit),
 }
@@ -119,7 +119,7 @@ pub struct Reservation {
 #[error("the organization's share of memory is in use")]
 pub struct ShareInUse;
 
-impl Reservation {
+impl MemoryReservation {
     /// Extends the reservation to `bytes` without waiting.
     pub fn cover(&mut self, bytes: usize) -> Result<(), ShareInUse> {
         // Waiting could deadlock: other calls that hold memory may be waiting for more, too.

@@ -10,7 +10,7 @@ use holdfast_domain::component::Slot;
 
 /// Properties of an inspected component.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Inspected {
+pub struct InspectedComponent {
     pub slot: Slot,
     /// Version of the exported interface.
     pub interface_version: String,
@@ -20,7 +20,7 @@ pub struct Inspected {
 
 /// Reason for refusing a component.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Reason {
+pub struct AdmissionReason {
     /// `not_a_component`, `invalid`, `unknown_world`, `import_not_granted`,
     /// `interface_version`, `type_mismatch`, `over_limit`, `conformance`,
     /// `signature` or `version`.
@@ -29,7 +29,7 @@ pub struct Reason {
     pub message: String,
 }
 
-impl Reason {
+impl AdmissionReason {
     pub fn new(code: &str, message: impl Into<String>) -> Self {
         Self {
             code: code.into(),
@@ -47,8 +47,8 @@ fn features() -> WasmFeatures {
 ///
 /// # Errors
 /// The reasons for refusing the component.
-pub fn inspect(bytes: &[u8]) -> Result<Inspected, Vec<Reason>> {
-    let one = |code, message: String| vec![Reason::new(code, message)];
+pub fn inspect(bytes: &[u8]) -> Result<InspectedComponent, Vec<AdmissionReason>> {
+    let one = |code, message: String| vec![AdmissionReason::new(code, message)];
     if Parser::is_core_wasm(bytes) {
         return Err(one(
             "not_a_component",
@@ -66,10 +66,10 @@ pub fn inspect(bytes: &[u8]) -> Result<Inspected, Vec<Reason>> {
     Validator::new_with_features(features())
         .validate_all(bytes)
         .map_err(|error| one("invalid", format!("the component is not valid: {error}")))?;
-    let outline = Outline::of(bytes)
+    let outline = ComponentOutline::of(bytes)
         .map_err(|error| one("invalid", format!("the component is not valid: {error}")))?;
     let (slot, version) = outline.slot()?;
-    let mut reasons: Vec<Reason> = outline
+    let mut reasons: Vec<AdmissionReason> = outline
         .imports
         .iter()
         .filter_map(|import| not_granted(slot, import))
@@ -81,7 +81,7 @@ pub fn inspect(bytes: &[u8]) -> Result<Inspected, Vec<Reason>> {
         reasons.push(mismatch);
     }
     match reasons.is_empty() {
-        true => Ok(Inspected {
+        true => Ok(InspectedComponent {
             slot,
             interface_version: version,
             imports: outline.imports,
@@ -91,12 +91,12 @@ pub fn inspect(bytes: &[u8]) -> Result<Inspected, Vec<Reason>> {
 }
 
 /// Names of a component's imports and exports.
-struct Outline {
+struct ComponentOutline {
     imports: Vec<String>,
     exports: Vec<String>,
 }
 
-impl Outline {
+impl ComponentOutline {
     fn of(bytes: &[u8]) -> Result<Self, wasmparser::BinaryReaderError> {
         let (mut depth, mut imports, mut exports) = (0_usize, Vec::new(), Vec::new());
         for payload in Parser::new(0).parse_all(bytes) {
@@ -120,7 +120,7 @@ impl Outline {
     }
 
     /// Returns the slot of the exported interface, and the interface's version.
-    fn slot(&self) -> Result<(Slot, String), Vec<Reason>> {
+    fn slot(&self) -> Result<(Slot, String), Vec<AdmissionReason>> {
         let mut found = Vec::new();
         let mut reasons = Vec::new();
         for export in &self.exports {
@@ -133,7 +133,7 @@ impl Outline {
             };
             match major(version) {
                 Some(MAJOR) => found.push((slot, version.to_owned())),
-                _ => reasons.push(Reason::new(
+                _ => reasons.push(AdmissionReason::new(
                     "interface_version",
                     format!(
                         "exports `{export}`; this host knows major version {MAJOR} of \
@@ -146,7 +146,7 @@ impl Outline {
         match (&found[..], reasons.is_empty()) {
             ([(slot, version)], true) => Ok((*slot, version.clone())),
             (_, false) => Err(reasons),
-            ([], true) => Err(vec![Reason::new(
+            ([], true) => Err(vec![AdmissionReason::new(
                 "unknown_world",
                 format!(
                     "exports {}; a component exports the interface of one world: {}",
@@ -161,7 +161,7 @@ impl Outline {
                     })),
                 ),
             )]),
-            _ => Err(vec![Reason::new(
+            _ => Err(vec![AdmissionReason::new(
                 "unknown_world",
                 format!(
                     "exports the interfaces of {} worlds; a component is for one slot",
@@ -172,10 +172,10 @@ impl Outline {
     }
 }
 
-fn not_granted(slot: Slot, import: &str) -> Option<Reason> {
+fn not_granted(slot: Slot, import: &str) -> Option<AdmissionReason> {
     let (interface, version) = split(import);
     if !worlds::is_granted(slot, interface) {
-        return Some(Reason::new(
+        return Some(AdmissionReason::new(
             "import_not_granted",
             format!(
                 "imports `{import}`, which the world `{}` does not grant",
@@ -188,7 +188,7 @@ fn not_granted(slot: Slot, import: &str) -> Option<Reason> {
         false => (major(version) == Some(MAJOR), worlds::VERSION),
     };
     (!known).then(|| {
-        Reason::new(
+        AdmissionReason::new(
             "interface_version",
             format!("imports `{import}`; this host has {ours}"),
         )
@@ -197,7 +197,12 @@ fn not_granted(slot: Slot, import: &str) -> Option<Reason> {
 
 /// Compares the types with those of the world. Skips components of another minor version, which
 /// may lack or add items, and components with foreign imports.
-fn mismatch(slot: Slot, version: &str, outline: &Outline, bytes: &[u8]) -> Option<Reason> {
+fn mismatch(
+    slot: Slot,
+    version: &str,
+    outline: &ComponentOutline,
+    bytes: &[u8],
+) -> Option<AdmissionReason> {
     let foreign = |import: &String| !import.starts_with("holdfast:");
     if version != worlds::VERSION || outline.imports.iter().any(foreign) {
         return None;
@@ -213,7 +218,7 @@ fn mismatch(slot: Slot, version: &str, outline: &Outline, bytes: &[u8]) -> Optio
     }
     let world = resolve.select_world(&[package?], Some(slot.world())).ok()?;
     let error = wit_component::targets(&resolve, world, bytes).err()?;
-    Some(Reason::new(
+    Some(AdmissionReason::new(
         "type_mismatch",
         format!(
             "does not fit the world `{}`: {}",

@@ -48,9 +48,9 @@ use std::path::PathBuf;
 
 use limits::AllLimits;
 
-pub use artifact::{Artifact, built_in, embedded, room as room_component};
-pub use engine::Engines;
-pub use error::{ComponentError, Failure};
+pub use artifact::{ComponentArtifact, built_in, embedded, room as room_component};
+pub use engine::EngineSet;
+pub use error::{CallFailure, ComponentError};
 pub use released::{is_reserved_name, known_compliance, known_digests};
 
 /// Tracing target of the spans that are exported as traces.
@@ -60,10 +60,10 @@ pub const TRACES: &str = "holdfast::traces";
 pub fn load_compliance(
     cache: PathBuf,
     cache_key: [u8; 32],
-) -> Result<(Engines, rules::Compliance), ComponentError> {
+) -> Result<(EngineSet, rules::ComplianceRules), ComponentError> {
     let engines = engines(AllLimits::default())?;
     let cache = artifact::NativeCodeCache::new(cache, cache_key);
-    let compliance = rules::Compliance::load(&engines, &cache)?;
+    let compliance = rules::ComplianceRules::load(&engines, &cache)?;
     Ok((engines, compliance))
 }
 
@@ -72,23 +72,23 @@ pub fn load_compliance(
 pub fn compliance_alone(
     cache: PathBuf,
     cache_key: [u8; 32],
-    artifact: &Artifact,
+    artifact: &ComponentArtifact,
     native: Option<&[u8]>,
-) -> Result<rules::Compliance, ComponentError> {
+) -> Result<rules::ComplianceRules, ComponentError> {
     let engines = engines(AllLimits::default())?;
     let cache = artifact::NativeCodeCache::new(cache, cache_key);
     if let Some(native) = native {
         let kept = cache.put(&engines.rules, &artifact.identity, native);
         kept.map_err(|error| ComponentError::unfit(&artifact.identity, &error))?;
     }
-    rules::Compliance::load_other(&engines, &cache, artifact)
+    rules::ComplianceRules::load_other(&engines, &cache, artifact)
 }
 
 /// Creates the engines.
-pub fn engines(limits: AllLimits) -> Result<Engines, ComponentError> {
-    Engines::new(limits).map_err(|error| ComponentError {
+pub fn engines(limits: AllLimits) -> Result<EngineSet, ComponentError> {
+    EngineSet::new(limits).map_err(|error| ComponentError {
         component: "engine".into(),
-        kind: error::Failure::Link(format!("{error:#}")),
+        kind: error::CallFailure::Link(format!("{error:#}")),
         by_document: false,
     })
 }

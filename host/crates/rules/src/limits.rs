@@ -12,7 +12,7 @@ const MIB: usize = 1024 * 1024;
 
 /// Resource limits of one call, and of concurrent calls.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Limits {
+pub struct CallLimits {
     /// Linear memory, in bytes.
     pub memory: usize,
     /// Wasmtime's fuel, a deterministic measure of work; rules only.
@@ -81,7 +81,7 @@ fn some_duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Du
 
 /// Limits of all slots.
 #[derive(Clone, Debug)]
-pub struct AllLimits(BTreeMap<Slot, Limits>);
+pub struct AllLimits(BTreeMap<Slot, CallLimits>);
 
 impl Default for AllLimits {
     fn default() -> Self {
@@ -96,8 +96,8 @@ impl Default for AllLimits {
 
 /// Returns the default limits. A call of rules uses about 20,000 units of fuel, a file of 500
 /// pages about 5e9.
-fn defaults(slot: Slot) -> Limits {
-    let rules = Limits {
+fn defaults(slot: Slot) -> CallLimits {
+    let rules = CallLimits {
         memory: 12 * MIB,
         fuel: 10_000_000,
         deadline: Duration::from_secs(2),
@@ -112,12 +112,12 @@ fn defaults(slot: Slot) -> Limits {
     match slot {
         Slot::Compliance => rules,
         // Lifecycle rules run inside a write transaction, for which other writers wait.
-        Slot::Lifecycle => Limits {
+        Slot::Lifecycle => CallLimits {
             fuel: 1_000_000,
             cpu: Duration::from_millis(20),
             ..rules
         },
-        Slot::Placement | Slot::Documents => Limits {
+        Slot::Placement | Slot::Documents => CallLimits {
             memory: 512 * MIB,
             fuel: 20_000_000_000,
             deadline: Duration::from_secs(20),
@@ -127,7 +127,7 @@ fn defaults(slot: Slot) -> Limits {
             instances_of_organization: 1,
             ..rules
         },
-        Slot::Signing | Slot::Payment | Slot::Kba => Limits {
+        Slot::Signing | Slot::Payment | Slot::Kba => CallLimits {
             memory: 96 * MIB,
             fuel: 0,
             deadline: Duration::from_secs(60),
@@ -143,20 +143,20 @@ fn defaults(slot: Slot) -> Limits {
 }
 
 /// Returns the maximum limits, for which the engines are configured.
-fn most(slot: Slot) -> Limits {
+fn most(slot: Slot) -> CallLimits {
     let most = defaults(slot);
     match slot {
-        Slot::Compliance | Slot::Lifecycle => Limits {
+        Slot::Compliance | Slot::Lifecycle => CallLimits {
             memory: 16 * MIB,
             instances: 120,
             ..most
         },
-        Slot::Placement | Slot::Documents => Limits {
+        Slot::Placement | Slot::Documents => CallLimits {
             memory: 4096 * MIB,
             instances: 64,
             ..most
         },
-        Slot::Signing | Slot::Payment | Slot::Kba => Limits {
+        Slot::Signing | Slot::Payment | Slot::Kba => CallLimits {
             memory: 128 * MIB,
             instances: 250,
             ..most
@@ -212,13 +212,13 @@ impl AllLimits {
     }
 
     /// Returns the limits of one slot.
-    pub fn of(&self, slot: Slot) -> Limits {
+    pub fn of(&self, slot: Slot) -> CallLimits {
         self.0.get(&slot).cloned().unwrap_or_else(|| defaults(slot))
     }
 }
 
 impl LimitSettings {
-    fn apply(&self, limits: &mut Limits) {
+    fn apply(&self, limits: &mut CallLimits) {
         fn set<T: Clone>(limit: &mut T, to: &Option<T>) {
             if let Some(to) = to {
                 *limit = to.clone();

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use bytes::Bytes;
 
-use super::artifact::{Artifact, built_in};
+use super::artifact::{ComponentArtifact, built_in};
 use holdfast_domain::component::{ComponentIdentity, Slot};
 use holdfast_domain::hash::sha256;
 
@@ -24,7 +24,7 @@ static RELEASED: LazyLock<HashMap<String, &[u8]>> =
 
 /// Returns the built-in compliance pack of this or an earlier release with the SHA-256 of
 /// `named`.
-pub fn known_compliance(named: &ComponentIdentity) -> Option<Artifact> {
+pub fn known_compliance(named: &ComponentIdentity) -> Option<ComponentArtifact> {
     let mut built_in = built_in().filter(|artifact| artifact.slot == Slot::Compliance);
     if let Some(mut artifact) = built_in.find(|one| one.identity.sha256 == named.sha256) {
         artifact.identity = named.clone();
@@ -32,7 +32,7 @@ pub fn known_compliance(named: &ComponentIdentity) -> Option<Artifact> {
     }
     let bytes = RELEASED.get(&named.sha256)?;
     let (name, version) = (&named.name, &named.version);
-    Some(Artifact::uploaded(
+    Some(ComponentArtifact::uploaded(
         Slot::Compliance,
         name,
         version,

@@ -9,85 +9,88 @@ use tokio::sync::Semaphore;
 use wasmtime::Engine;
 use wasmtime::component::{Component, Linker};
 
-use super::artifact::{Artifact, NativeCodeCache};
+use super::artifact::{ComponentArtifact, NativeCodeCache};
 use super::background;
-use super::baseline::{self, Baselines};
+use super::baseline::{self, BaselineRules};
 use super::bindings;
 use super::canaries;
-use super::engine::{Engines, Limited, thread_time};
-use super::error::{ComponentError, Failure};
+use super::engine::{EngineSet, LimitedEngine, thread_time};
+use super::error::{CallFailure, ComponentError};
 use super::gate::TimeSlice;
-use super::slot::{self, Active, Deferred, Handle, Loaded, Loader, Probe, World};
+use super::slot::{
+    self, ActiveComponent, ComponentHandle, ComponentSource, ComponentWorld, ContractProbe,
+    Deferred, LoadedComponent,
+};
 use holdfast_domain::bulk::BatchStatus;
 use holdfast_domain::component::{ComponentIdentity, Slot};
 use holdfast_domain::envelope::EnvelopeStatus;
 use holdfast_evidence::CertificateRules;
 
-pub use super::baseline::Opinion;
+pub use super::baseline::RulesOpinion;
 pub use bindings::compliance::holdfast::compliance::types as compliance;
 pub use bindings::documents::holdfast::documents::types as documents;
 pub use bindings::lifecycle::holdfast::lifecycle::types as lifecycle;
 pub use bindings::placement::holdfast::placement::types as placement;
 
-pub type CompliancePre = bindings::compliance::ComplianceRulesPre<Limited<()>>;
-pub type LifecyclePre = bindings::lifecycle::LifecycleRulesPre<Limited<()>>;
+pub type CompliancePre = bindings::compliance::ComplianceRulesPre<LimitedEngine<()>>;
+pub type LifecyclePre = bindings::lifecycle::LifecycleRulesPre<LimitedEngine<()>>;
 
-impl World for CompliancePre {
+impl ComponentWorld for CompliancePre {
     const SLOT: Slot = Slot::Compliance;
 
     fn link(engine: &Engine, component: &Component) -> wasmtime::Result<Self> {
         Self::new(Linker::new(engine).instantiate_pre(component)?)
     }
 
-    fn canary(&self, probe: &Probe<'_>) -> Result<(), ComponentError> {
+    fn canary(&self, probe: &ContractProbe<'_>) -> Result<(), ComponentError> {
         canaries::compliance(self, probe)
     }
 }
 
-impl World for LifecyclePre {
+impl ComponentWorld for LifecyclePre {
     const SLOT: Slot = Slot::Lifecycle;
 
     fn link(engine: &Engine, component: &Component) -> wasmtime::Result<Self> {
         Self::new(Linker::new(engine).instantiate_pre(component)?)
     }
 
-    fn canary(&self, probe: &Probe<'_>) -> Result<(), ComponentError> {
+    fn canary(&self, probe: &ContractProbe<'_>) -> Result<(), ComponentError> {
         canaries::lifecycle(self, probe)
     }
 }
 
 /// Linked component of slot `rules.placement`.
-pub type PlacementPre = bindings::placement::PlacementRulesPre<Limited<()>>;
+pub type PlacementPre = bindings::placement::PlacementRulesPre<LimitedEngine<()>>;
 /// Linked component of slot `rules.documents`.
-pub type DocumentsPre = bindings::documents::DocumentsRulesPre<Limited<()>>;
+pub type DocumentsPre = bindings::documents::DocumentsRulesPre<LimitedEngine<()>>;
 
-impl World for PlacementPre {
+impl ComponentWorld for PlacementPre {
     const SLOT: Slot = Slot::Placement;
 
     fn link(engine: &Engine, component: &Component) -> wasmtime::Result<Self> {
         Self::new(Linker::new(engine).instantiate_pre(component)?)
     }
 
-    fn canary(&self, probe: &Probe<'_>) -> Result<(), ComponentError> {
+    fn canary(&self, probe: &ContractProbe<'_>) -> Result<(), ComponentError> {
         canaries::placement(self, probe)
     }
 }
 
-impl World for DocumentsPre {
+impl ComponentWorld for DocumentsPre {
     const SLOT: Slot = Slot::Documents;
 
     fn link(engine: &Engine, component: &Component) -> wasmtime::Result<Self> {
         Self::new(Linker::new(engine).instantiate_pre(component)?)
     }
 
-    fn canary(&self, probe: &Probe<'_>) -> Result<(), ComponentError> {
+    fn canary(&self, probe: &ContractProbe<'_>) -> Result<(), ComponentError> {
         canaries::documents(self, probe)
     }
 }
 
 /// Runs a component's compliance checks.
 pub fn evaluate(
-    active: &Active<CompliancePre>,
+    active: &ActiveComponent<CompliancePre>,
     facts: &compliance::EnvelopeFacts,
 ) -> Result<compliance::Evaluation, ComponentError> {
     active.call(|store, pre| {
@@ -99,7 +102,7 @@ pub fn evaluate(
 }
 
 fn certify(
-    active: &Active<CompliancePre>,
+    active: &ActiveComponent<CompliancePre>,
     facts: &compliance::EnvelopeFacts,
     issued_at: &str,
     issuer: &str,
@@ -119,12 +122,12 @@ fn certify(
 
 /// Result of the compliance checks of a record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Judgement {
+pub struct ComplianceJudgement {
     /// Effective result. For rules other than a built-in pack, the intersection of both.
     pub evaluation: compliance::Evaluation,
     /// For other rules, their result and that of the built-in pack of their family.
     #[serde(default)]
-    pub opinions: Vec<Opinion>,
+    pub opinions: Vec<RulesOpinion>,
 }
 
 /// Execution limits of an organization's own rules: they run off the async threads, a few at a
@@ -156,21 +159,25 @@ impl OwnRules {
             answer
         });
         let ended = task.await;
-        ended.map_err(|error| ComponentError::new(identity, Failure::Trap(error.to_string())))
+        ended.map_err(|error| ComponentError::new(identity, CallFailure::Trap(error.to_string())))
     }
 }
 
 /// Component of slot `rules.compliance`, with the built-in packs that its results are compared
 /// with.
 #[derive(Clone)]
-pub struct Compliance {
-    slot: Handle<CompliancePre>,
-    baselines: Baselines,
+pub struct ComplianceRules {
+    slot: ComponentHandle<CompliancePre>,
+    baselines: BaselineRules,
     own: Option<OwnRules>,
 }
 
-impl Compliance {
-    pub fn new(slot: Handle<CompliancePre>, baselines: Baselines, own: Option<OwnRules>) -> Self {
+impl ComplianceRules {
+    pub fn new(
+        slot: ComponentHandle<CompliancePre>,
+        baselines: BaselineRules,
+        own: Option<OwnRules>,
+    ) -> Self {
         Self {
             slot,
             baselines,
@@ -179,24 +186,28 @@ impl Compliance {
     }
 
     /// Loads the default component.
-    pub fn load(engines: &Engines, cache: &NativeCodeCache) -> Result<Self, ComponentError> {
-        let loaded = Arc::new(Loaded::new(engines, cache, Loader::default()));
+    pub fn load(engines: &EngineSet, cache: &NativeCodeCache) -> Result<Self, ComponentError> {
+        let loaded = Arc::new(LoadedComponent::new(
+            engines,
+            cache,
+            ComponentSource::default(),
+        ));
         loaded.force()?;
-        let baselines = Baselines::new(engines, cache, loaded.default());
+        let baselines = BaselineRules::new(engines, cache, loaded.default());
         Ok(Self::new(loaded.get(None), baselines, None))
     }
 
     /// Loads another component, with the built-in packs for comparison.
     pub fn load_other(
-        engines: &Engines,
+        engines: &EngineSet,
         cache: &NativeCodeCache,
-        artifact: &Artifact,
+        artifact: &ComponentArtifact,
     ) -> Result<Self, ComponentError> {
-        let default = Loaded::new(engines, cache, Loader::default()).default();
+        let default = LoadedComponent::new(engines, cache, ComponentSource::default()).default();
         let active = slot::load(engines, cache, artifact)?;
         Ok(Self::new(
-            Handle::Held(slot::ready(active)),
-            Baselines::new(engines, cache, default),
+            ComponentHandle::Held(slot::ready(active)),
+            BaselineRules::new(engines, cache, default),
             None,
         ))
     }
@@ -206,17 +217,17 @@ impl Compliance {
         self.slot.identity()
     }
 
-    /// Like [`Compliance::judge`], for requests: loads an organization's own rules if necessary,
+    /// Like [`ComplianceRules::judge`], for requests: loads an organization's own rules if necessary,
     /// and runs them off the async threads.
     pub async fn judge_for_request(
         &self,
         facts: &compliance::EnvelopeFacts,
-    ) -> Result<Judgement, ComponentError> {
+    ) -> Result<ComplianceJudgement, ComponentError> {
         let facts = facts.clone();
         self.for_request(move |rules| rules.judge(&facts)).await
     }
 
-    /// Like [`Compliance::certificate`], for requests.
+    /// Like [`ComplianceRules::certificate`], for requests.
     pub async fn certificate_for_request(
         &self,
         facts: &compliance::EnvelopeFacts,
@@ -233,14 +244,14 @@ impl Compliance {
         &self,
         work: impl FnOnce(&Self) -> Result<R, ComponentError> + Send + 'static,
     ) -> Result<R, ComponentError> {
-        let held = Handle::Held(self.slot.ready().await?);
+        let held = ComponentHandle::Held(self.slot.ready().await?);
         let rules = Self::new(held, self.baselines.clone(), None);
         let Some(own) = &self.own else {
             return work(&rules);
         };
         let identity = rules.identity()?;
         let Some(_turn) = own.slice.pass(PATIENCE).await else {
-            return Err(ComponentError::new(&identity, Failure::Busy));
+            return Err(ComponentError::new(&identity, CallFailure::Busy));
         };
         let _permit = own.permits.acquire().await;
         own.run(&identity, move || work(&rules)).await?
@@ -255,7 +266,10 @@ impl Compliance {
     }
 
     /// Runs the compliance checks and returns also the result of each component.
-    pub fn judge(&self, facts: &compliance::EnvelopeFacts) -> Result<Judgement, ComponentError> {
+    pub fn judge(
+        &self,
+        facts: &compliance::EnvelopeFacts,
+    ) -> Result<ComplianceJudgement, ComponentError> {
         Ok(self.compared(facts)?.0)
     }
 
@@ -263,12 +277,13 @@ impl Compliance {
     fn compared(
         &self,
         facts: &compliance::EnvelopeFacts,
-    ) -> Result<(Judgement, Option<&Active<CompliancePre>>), ComponentError> {
+    ) -> Result<(ComplianceJudgement, Option<&ActiveComponent<CompliancePre>>), ComponentError>
+    {
         let held = self.slot.held()?;
         let active = slot::active(&held)?;
         let own = evaluate(active, facts)?;
         if self.baselines.has(&active.identity.sha256) {
-            let alone = Judgement {
+            let alone = ComplianceJudgement {
                 evaluation: own,
                 opinions: Vec::new(),
             };
@@ -276,10 +291,10 @@ impl Compliance {
         }
         let (pack, evaluation) = self.baselines.of_family(&own, facts)?;
         let opinions = vec![
-            Opinion::new(&active.identity, &own),
-            Opinion::new(&pack.identity, &evaluation),
+            RulesOpinion::new(&active.identity, &own),
+            RulesOpinion::new(&pack.identity, &evaluation),
         ];
-        let judgement = Judgement {
+        let judgement = ComplianceJudgement {
             evaluation: baseline::intersection(&own, &evaluation),
             opinions,
         };
@@ -299,7 +314,7 @@ impl Compliance {
             return Ok((text, identity));
         };
         let second = certify(pack, facts, issued_at, issuer)?;
-        let Judgement {
+        let ComplianceJudgement {
             evaluation,
             opinions,
         } = judgement;
@@ -307,7 +322,7 @@ impl Compliance {
             Some(text) => Ok((text, identity)),
             None => {
                 let why = "its certificate is no JSON object".into();
-                Err(ComponentError::new(&identity, Failure::Answer(why)))
+                Err(ComponentError::new(&identity, CallFailure::Answer(why)))
             }
         }
     }
@@ -326,7 +341,7 @@ impl Compliance {
     }
 }
 
-impl CertificateRules for Compliance {
+impl CertificateRules for ComplianceRules {
     fn identity(&self) -> Result<ComponentIdentity, String> {
         self.identity().map_err(|error| error.to_string())
     }
@@ -367,15 +382,15 @@ pub enum TransitionError {
 /// Component of slot `rules.lifecycle`, with the default component: a transition needs the
 /// consent of both.
 #[derive(Clone)]
-pub struct Lifecycle {
-    slot: Handle<LifecyclePre>,
+pub struct LifecycleRules {
+    slot: ComponentHandle<LifecyclePre>,
     default: Deferred<LifecyclePre>,
     own: Option<OwnRules>,
 }
 
-impl Lifecycle {
+impl LifecycleRules {
     pub fn new(
-        slot: Handle<LifecyclePre>,
+        slot: ComponentHandle<LifecyclePre>,
         default: Deferred<LifecyclePre>,
         own: Option<OwnRules>,
     ) -> Self {
@@ -387,7 +402,7 @@ impl Lifecycle {
         self.slot.identity()
     }
 
-    /// Like [`Lifecycle::envelope`], for a change: an organization's own rules run off the async
+    /// Like [`LifecycleRules::envelope`], for a change: an organization's own rules run off the async
     /// threads, and fail as busy while their time slice is used up.
     pub async fn envelope_for_change(
         &self,
@@ -400,7 +415,7 @@ impl Lifecycle {
             .await?
     }
 
-    /// Like [`Lifecycle::batch`], for a change.
+    /// Like [`LifecycleRules::batch`], for a change.
     pub async fn batch_for_change(
         &self,
         current: Option<BatchStatus>,
@@ -417,7 +432,7 @@ impl Lifecycle {
     ) -> Result<R, ComponentError> {
         let identity = self.identity()?;
         let held = match tokio::time::timeout(PATIENCE_OF_CHANGES, self.slot.ready()).await {
-            Ok(held) => Handle::Held(held?),
+            Ok(held) => ComponentHandle::Held(held?),
             Err(_) => return Err(ComponentError::absent(identity, "it is being loaded")),
         };
         let rules = Self::new(held, self.default.clone(), None);
@@ -425,7 +440,7 @@ impl Lifecycle {
             return Ok(work(&rules));
         };
         if !own.slice.is_open() {
-            return Err(ComponentError::new(&identity, Failure::Busy));
+            return Err(ComponentError::new(&identity, CallFailure::Busy));
         }
         own.run(&identity, move || work(&rules)).await
     }
@@ -471,7 +486,9 @@ impl Lifecycle {
     /// transition needs the same result from both.
     fn both<T: PartialEq>(
         &self,
-        ask: impl Fn(&Active<LifecyclePre>) -> Result<Result<T, lifecycle::Refusal>, ComponentError>,
+        ask: impl Fn(
+            &ActiveComponent<LifecyclePre>,
+        ) -> Result<Result<T, lifecycle::Refusal>, ComponentError>,
     ) -> Result<T, TransitionError> {
         let held = self.slot.held()?;
         let active = slot::active(&held)?;

@@ -7,15 +7,15 @@ use futures::future::BoxFuture;
 use wasmtime::component::Component;
 use wasmtime::{Engine, Store};
 
-use super::artifact::{Artifact, NativeCodeCache, embedded};
-use super::engine::{Engines, Limited, fueled_store};
-use super::error::{ComponentError, Failure};
-use crate::limits::Limits;
+use super::artifact::{ComponentArtifact, NativeCodeCache, embedded};
+use super::engine::{EngineSet, LimitedEngine, fueled_store};
+use super::error::{CallFailure, ComponentError};
+use crate::limits::CallLimits;
 use crate::metrics::ComponentMeter;
 use holdfast_domain::component::{ComponentIdentity, Slot};
 
 /// World of a slot, linked and ready to be instantiated. Implemented by `bindgen!` types.
-pub trait World: Sized + Send + Sync + 'static {
+pub trait ComponentWorld: Sized + Send + Sync + 'static {
     const SLOT: Slot;
 
     /// Links a component with exactly the imports that its world grants.
@@ -23,23 +23,23 @@ pub trait World: Sized + Send + Sync + 'static {
 
     /// Calls the component with known inputs. Linking does not check the types of
     /// exports; calling them does.
-    fn canary(&self, active: &Probe<'_>) -> Result<(), ComponentError>;
+    fn canary(&self, active: &ContractProbe<'_>) -> Result<(), ComponentError>;
 }
 
 /// Context of a call of a component: engine, limits and meter.
-pub struct Probe<'a> {
+pub struct ContractProbe<'a> {
     pub engine: &'a Engine,
-    pub limits: &'a Limits,
+    pub limits: &'a CallLimits,
     pub identity: &'a ComponentIdentity,
     pub meter: &'a ComponentMeter,
 }
 
 /// Loaded component, ready to be called.
-pub struct Active<P> {
+pub struct ActiveComponent<P> {
     pub identity: ComponentIdentity,
     pub pre: P,
     pub engine: Engine,
-    pub limits: Limits,
+    pub limits: CallLimits,
     pub meter: ComponentMeter,
 }
 
@@ -47,13 +47,13 @@ pub struct Active<P> {
 /// of a document component takes megabytes to read, and seconds to compile if it is not cached.
 pub type Deferred<P> = Arc<
     LazyLock<
-        Result<Active<P>, ComponentError>,
-        Box<dyn FnOnce() -> Result<Active<P>, ComponentError> + Send>,
+        Result<ActiveComponent<P>, ComponentError>,
+        Box<dyn FnOnce() -> Result<ActiveComponent<P>, ComponentError> + Send>,
     >,
 >;
 
 /// Components of one slot on this node.
-pub struct Loaded<P> {
+pub struct LoadedComponent<P> {
     /// Built-in component, and its identity.
     default: Deferred<P>,
     identity: Option<ComponentIdentity>,
@@ -61,7 +61,7 @@ pub struct Loaded<P> {
     /// under two names.
     others: RwLock<HashMap<ComponentIdentity, Deferred<P>>>,
     slot: Slot,
-    loader: Loader,
+    loader: ComponentSource,
 }
 
 type LoadOnDemand =
@@ -70,9 +70,9 @@ type LoadOnDemand =
 /// Callback that loads a component which a call needs and this node lacks. It is set after the
 /// slots are created, because the service that implements it needs them.
 #[derive(Clone, Default)]
-pub struct Loader(Arc<OnceLock<Box<LoadOnDemand>>>);
+pub struct ComponentSource(Arc<OnceLock<Box<LoadOnDemand>>>);
 
-impl Loader {
+impl ComponentSource {
     /// Sets the callback. Later calls have no effect.
     pub fn set(&self, load: Box<LoadOnDemand>) {
         let _ = self.0.set(load);
@@ -87,17 +87,17 @@ impl Loader {
 }
 
 /// Reference to a component, which may not be loaded yet.
-pub enum Handle<P> {
+pub enum ComponentHandle<P> {
     /// Loaded on this node, or a built-in component that is loaded at its first use.
     Held(Deferred<P>),
     /// Not on this node when the handle was made; the first call that needs it loads it.
     Absent {
-        slot: Arc<Loaded<P>>,
+        slot: Arc<LoadedComponent<P>>,
         identity: ComponentIdentity,
     },
 }
 
-impl<P> Clone for Handle<P> {
+impl<P> Clone for ComponentHandle<P> {
     fn clone(&self) -> Self {
         match self {
             Self::Held(held) => Self::Held(held.clone()),
@@ -109,7 +109,7 @@ impl<P> Clone for Handle<P> {
     }
 }
 
-impl<P> Handle<P> {
+impl<P> ComponentHandle<P> {
     /// Returns the identity of the component.
     pub fn identity(&self) -> Result<ComponentIdentity, ComponentError> {
         match self {
@@ -138,26 +138,26 @@ impl<P> Handle<P> {
 }
 
 /// Returns the loaded component, or the error of loading it.
-pub fn active<P>(held: &Deferred<P>) -> Result<&Active<P>, ComponentError> {
+pub fn active<P>(held: &Deferred<P>) -> Result<&ActiveComponent<P>, ComponentError> {
     (***held).as_ref().map_err(ComponentError::again)
 }
 
 fn absent(identity: &ComponentIdentity) -> ComponentError {
-    ComponentError::new(identity, Failure::Absent("it is not loaded yet".into()))
+    ComponentError::new(identity, CallFailure::Absent("it is not loaded yet".into()))
 }
 
-type Load<P> = Box<dyn FnOnce() -> Result<Active<P>, ComponentError> + Send>;
+type Load<P> = Box<dyn FnOnce() -> Result<ActiveComponent<P>, ComponentError> + Send>;
 
-impl<P> Loaded<P> {
+impl<P> LoadedComponent<P> {
     fn other(&self, identity: &ComponentIdentity) -> Option<Deferred<P>> {
         let others = self.others.read().unwrap_or_else(PoisonError::into_inner);
         others.get(identity).cloned()
     }
 }
 
-impl<P: World> Loaded<P> {
+impl<P: ComponentWorld> LoadedComponent<P> {
     /// Creates a slot with its built-in component, which is loaded at its first use.
-    pub fn new(engines: &Engines, cache: &NativeCodeCache, loader: Loader) -> Self {
+    pub fn new(engines: &EngineSet, cache: &NativeCodeCache, loader: ComponentSource) -> Self {
         let artifact = embedded().find(|artifact| artifact.slot == P::SLOT);
         let identity = artifact.as_ref().map(|artifact| artifact.identity.clone());
         Self {
@@ -189,17 +189,17 @@ impl<P: World> Loaded<P> {
     }
 
     /// Returns a handle for exactly this component; `None` selects the built-in one.
-    pub fn get(self: &Arc<Self>, identity: Option<&ComponentIdentity>) -> Handle<P> {
+    pub fn get(self: &Arc<Self>, identity: Option<&ComponentIdentity>) -> ComponentHandle<P> {
         let Some(identity) = identity else {
-            return Handle::Held(self.default.clone());
+            return ComponentHandle::Held(self.default.clone());
         };
         if let Some(other) = self.other(identity) {
-            return Handle::Held(other);
+            return ComponentHandle::Held(other);
         }
         if self.identity.as_ref() == Some(identity) {
-            return Handle::Held(self.default.clone());
+            return ComponentHandle::Held(self.default.clone());
         }
-        Handle::Absent {
+        ComponentHandle::Absent {
             slot: self.clone(),
             identity: identity.clone(),
         }
@@ -214,7 +214,7 @@ impl<P: World> Loaded<P> {
         loaded.is_some_and(Result::is_ok)
     }
 
-    pub fn put(&self, active: Active<P>) {
+    pub fn put(&self, active: ActiveComponent<P>) {
         let identity = active.identity.clone();
         let ready = ready(active);
         let mut others = self.others.write().unwrap_or_else(PoisonError::into_inner);
@@ -231,16 +231,16 @@ impl<P: World> Loaded<P> {
 fn missing(component: String, why: &str) -> ComponentError {
     ComponentError {
         component,
-        kind: Failure::Link(why.into()),
+        kind: CallFailure::Link(why.into()),
         by_document: false,
     }
 }
 
 /// Returns a built-in component that is loaded at its first use.
-pub fn deferred<P: World>(
-    engines: &Engines,
+pub fn deferred<P: ComponentWorld>(
+    engines: &EngineSet,
     cache: &NativeCodeCache,
-    artifact: Option<Artifact>,
+    artifact: Option<ComponentArtifact>,
 ) -> Deferred<P> {
     let (engines, cache) = (engines.clone(), cache.clone());
     let load: Load<P> = Box::new(move || match artifact {
@@ -254,7 +254,7 @@ pub fn deferred<P: World>(
 }
 
 /// Wraps a component that is loaded already.
-pub fn ready<P: Send + Sync + 'static>(active: Active<P>) -> Deferred<P> {
+pub fn ready<P: Send + Sync + 'static>(active: ActiveComponent<P>) -> Deferred<P> {
     let load: Load<P> = Box::new(move || Ok(active));
     let ready = Arc::new(LazyLock::new(load));
     LazyLock::force(&ready);
@@ -262,31 +262,31 @@ pub fn ready<P: Send + Sync + 'static>(active: Active<P>) -> Deferred<P> {
 }
 
 /// Loads a component: gets its native code, links it, and runs its canary.
-pub fn load<P: World>(
-    engines: &Engines,
+pub fn load<P: ComponentWorld>(
+    engines: &EngineSet,
     cache: &NativeCodeCache,
-    artifact: &Artifact,
-) -> Result<Active<P>, ComponentError> {
+    artifact: &ComponentArtifact,
+) -> Result<ActiveComponent<P>, ComponentError> {
     let meter = engines.metrics.of(&artifact.identity.to_string());
     load_with(engines, cache, artifact, meter)
 }
 
 /// Like [`load`], for a candidate that is being admitted. Its failures concern only its author:
 /// they are neither logged nor counted.
-pub fn load_candidate<P: World>(
-    engines: &Engines,
+pub fn load_candidate<P: ComponentWorld>(
+    engines: &EngineSet,
     cache: &NativeCodeCache,
-    artifact: &Artifact,
-) -> Result<Active<P>, ComponentError> {
+    artifact: &ComponentArtifact,
+) -> Result<ActiveComponent<P>, ComponentError> {
     load_with(engines, cache, artifact, ComponentMeter::of_candidate())
 }
 
-fn load_with<P: World>(
-    engines: &Engines,
+fn load_with<P: ComponentWorld>(
+    engines: &EngineSet,
     cache: &NativeCodeCache,
-    artifact: &Artifact,
+    artifact: &ComponentArtifact,
     meter: ComponentMeter,
-) -> Result<Active<P>, ComponentError> {
+) -> Result<ActiveComponent<P>, ComponentError> {
     let engine = engines.of(P::SLOT);
     let component = cache
         .load(engine, artifact)
@@ -296,26 +296,26 @@ fn load_with<P: World>(
 
 /// Like [`load`], from cached native code and without the component's bytes. `None` if the cache
 /// has no code for it.
-pub fn load_kept<P: World>(
-    engines: &Engines,
+pub fn load_kept<P: ComponentWorld>(
+    engines: &EngineSet,
     cache: &NativeCodeCache,
     identity: &ComponentIdentity,
-) -> Option<Result<Active<P>, ComponentError>> {
+) -> Option<Result<ActiveComponent<P>, ComponentError>> {
     let component = cache.kept(engines.of(P::SLOT), &identity.sha256)?;
     let meter = engines.metrics.of(&identity.to_string());
     Some(prepare(engines, &component, identity, meter))
 }
 
-fn prepare<P: World>(
-    engines: &Engines,
+fn prepare<P: ComponentWorld>(
+    engines: &EngineSet,
     component: &Component,
     identity: &ComponentIdentity,
     meter: ComponentMeter,
-) -> Result<Active<P>, ComponentError> {
+) -> Result<ActiveComponent<P>, ComponentError> {
     let engine = engines.of(P::SLOT);
     let pre =
         P::link(engine, component).map_err(|error| ComponentError::unfit(identity, &error))?;
-    let active = Active {
+    let active = ActiveComponent {
         identity: identity.clone(),
         pre,
         engine: engine.clone(),
@@ -326,26 +326,26 @@ fn prepare<P: World>(
     Ok(active)
 }
 
-impl<P> Active<P> {
+impl<P> ActiveComponent<P> {
     /// Runs one call in a fresh store.
     pub fn call<R>(
         &self,
-        work: impl FnOnce(&mut Store<Limited<()>>, &P) -> wasmtime::Result<R>,
+        work: impl FnOnce(&mut Store<LimitedEngine<()>>, &P) -> wasmtime::Result<R>,
     ) -> Result<R, ComponentError> {
         self.probe().call(|store| work(store, &self.pre))
     }
 
-    /// Like [`Active::call`], and returns the resources used. A failure is neither logged nor
+    /// Like [`ActiveComponent::call`], and returns the resources used. A failure is neither logged nor
     /// counted.
     pub fn measured<R>(
         &self,
-        work: impl FnOnce(&mut Store<Limited<()>>, &P) -> wasmtime::Result<R>,
-    ) -> (Result<R, ComponentError>, Used) {
+        work: impl FnOnce(&mut Store<LimitedEngine<()>>, &P) -> wasmtime::Result<R>,
+    ) -> (Result<R, ComponentError>, UsedFuel) {
         self.probe().measured(|store| work(store, &self.pre))
     }
 
-    fn probe(&self) -> Probe<'_> {
-        Probe {
+    fn probe(&self) -> ContractProbe<'_> {
+        ContractProbe {
             engine: &self.engine,
             limits: &self.limits,
             identity: &self.identity,
@@ -354,11 +354,11 @@ impl<P> Active<P> {
     }
 }
 
-impl Probe<'_> {
+impl ContractProbe<'_> {
     /// Runs one call in a fresh store.
     pub fn call<R>(
         &self,
-        work: impl FnOnce(&mut Store<Limited<()>>) -> wasmtime::Result<R>,
+        work: impl FnOnce(&mut Store<LimitedEngine<()>>) -> wasmtime::Result<R>,
     ) -> Result<R, ComponentError> {
         let span =
             tracing::debug_span!(target: crate::TRACES, "component", component = %self.identity);
@@ -369,9 +369,9 @@ impl Probe<'_> {
 
     fn measured<R>(
         &self,
-        work: impl FnOnce(&mut Store<Limited<()>>) -> wasmtime::Result<R>,
-    ) -> (Result<R, ComponentError>, Used) {
-        let mut used = Used::default();
+        work: impl FnOnce(&mut Store<LimitedEngine<()>>) -> wasmtime::Result<R>,
+    ) -> (Result<R, ComponentError>, UsedFuel) {
+        let mut used = UsedFuel::default();
         let result = fueled_store(self.engine, self.limits).and_then(|mut store| {
             let result = work(&mut store);
             used.memory = store.data().limits.memory;
@@ -385,7 +385,7 @@ impl Probe<'_> {
 
 /// Resources used by a call.
 #[derive(Clone, Copy, Default)]
-pub struct Used {
+pub struct UsedFuel {
     /// Bytes of all linear memories together.
     pub memory: usize,
     pub fuel: u64,

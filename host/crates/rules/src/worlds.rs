@@ -44,7 +44,7 @@ pub const VERSION: &str = "1.0.0";
     "slot": "rules.compliance", "world": "compliance-rules", "package": "holdfast:compliance@1.0.0",
     "grants": [], "wit": ["package holdfast:compliance@1.0.0; …"],
 }]))]
-pub struct World {
+pub struct PublishedWorld {
     pub slot: Slot,
     pub world: &'static str,
     /// WIT package with its version.
@@ -56,8 +56,8 @@ pub struct World {
 }
 
 /// Returns the world of a slot.
-pub fn world(slot: Slot) -> World {
-    World {
+pub fn world(slot: Slot) -> PublishedWorld {
+    PublishedWorld {
         slot,
         world: slot.world(),
         package: format!("{}@{VERSION}", package(slot)),

@@ -9,10 +9,14 @@ use clap::Args;
 use holdfast_domain::component::{ComponentIdentity, Slot};
 use holdfast_domain::hash::sha256;
 use holdfast_domain::token::random;
-use holdfast_evidence::{Bundle, Finding, Report, Rules, TimestampTrust, Trusted, verify};
-use holdfast_rules::compiler::Compiler;
-use holdfast_rules::rules::Compliance;
-use holdfast_rules::{Artifact, ComponentError, compliance_alone, known_compliance, known_digests};
+use holdfast_evidence::{
+    Bundle, ReportFinding, Rules, TimestampTrust, TrustedLogs, VerificationReport, verify,
+};
+use holdfast_rules::compiler::ComponentCompiler;
+use holdfast_rules::rules::ComplianceRules;
+use holdfast_rules::{
+    ComponentArtifact, ComponentError, compliance_alone, known_compliance, known_digests,
+};
 
 /// Reason why nothing could be checked, for the user.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -22,7 +26,7 @@ pub const USAGE: u8 = 2;
 
 /// Trust anchors and files that the user provides.
 #[derive(Args, Clone, Debug, Default)]
-pub struct Arguments {
+pub struct VerifyArguments {
     /// Head of the log that you kept: the output of `ledger monitor`, the response
     /// of `/ledger/head`, or a checkpoint. A head later than the bundle's works if it
     /// was fetched with `?since=` and the size of the bundle's head.
@@ -40,14 +44,14 @@ pub struct Arguments {
     pub key: Option<String>,
 }
 
-impl Arguments {
+impl VerifyArguments {
     /// Collects the trust anchors. `roots` is a file with the root certificates of time stamping
     /// authorities.
     ///
     /// # Errors
     /// A file or a key cannot be read. The message names the argument.
-    pub fn trusted(&self, roots: Option<&Path>) -> Result<Trusted, Failure> {
-        let mut trusted = Trusted::default();
+    pub fn trusted(&self, roots: Option<&Path>) -> Result<TrustedLogs, Failure> {
+        let mut trusted = TrustedLogs::default();
         trusted.components(known_digests());
         if let Some(file) = roots {
             trusted.timestamps(TimestampTrust::read(file)?);
@@ -74,9 +78,9 @@ impl Arguments {
     pub async fn verify(
         &self,
         bundle: &Bundle,
-        trusted: &Trusted,
-        compiler: &Compiler,
-    ) -> Result<Report, Failure> {
+        trusted: &TrustedLogs,
+        compiler: &ComponentCompiler,
+    ) -> Result<VerificationReport, Failure> {
         // An empty cache: native code left on this machine by other programs is not trusted.
         let cache = tempfile::tempdir()?;
         let rules = self.rules(bundle, cache.path(), compiler).await?;
@@ -89,7 +93,7 @@ impl Arguments {
         &self,
         bundle: &Bundle,
         cache: &Path,
-        compiler: &Compiler,
+        compiler: &ComponentCompiler,
     ) -> Result<Rules, Failure> {
         let Some(named) = bundle.deciding_component() else {
             return Ok(Err("the ledger names no rules component".into()));
@@ -136,19 +140,19 @@ async fn compiled(
     named: &ComponentIdentity,
     bytes: Bytes,
     cache: &Path,
-    compiler: &Compiler,
-) -> Result<Compliance, Failure> {
+    compiler: &ComponentCompiler,
+) -> Result<ComplianceRules, Failure> {
     let (inspected, native) = compiler.compile(bytes.clone()).await?;
     if inspected.slot != Slot::Compliance {
         return Err(format!("it is for {}", inspected.slot).into());
     }
-    let artifact = Artifact::uploaded(inspected.slot, &named.name, &named.version, bytes);
+    let artifact = ComponentArtifact::uploaded(inspected.slot, &named.name, &named.version, bytes);
     let rules = compliance_alone(cache.into(), random::<32>(), &artifact, Some(&native));
     Ok(rules?)
 }
 
 /// Converts rules to the argument of [`verify`].
-pub fn ready(rules: Result<Compliance, ComponentError>) -> Rules {
+pub fn ready(rules: Result<ComplianceRules, ComponentError>) -> Rules {
     match rules {
         Ok(rules) => Ok(Box::new(rules)),
         Err(error) => Err(error.to_string()),
@@ -156,13 +160,13 @@ pub fn ready(rules: Result<Compliance, ComponentError>) -> Rules {
 }
 
 /// Formats a report for people: a line for each check, the verdict last.
-pub fn text(report: &Report) -> String {
-    let mark = |check: &Finding| match check.ok {
+pub fn text(report: &VerificationReport) -> String {
+    let mark = |check: &ReportFinding| match check.ok {
         Some(true) => "ok  ",
         Some(false) => "FAIL",
         None => "--  ",
     };
-    let line = |check: &Finding| format!("{} {}: {}", mark(check), check.check, check.detail);
+    let line = |check: &ReportFinding| format!("{} {}: {}", mark(check), check.check, check.detail);
     let mut lines: Vec<String> = report.checks.iter().map(line).collect();
     lines.push(format!("{}: {}", report.verdict, report.envelope_id));
     lines.join("\n")

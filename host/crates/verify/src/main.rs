@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
-use holdfast_evidence::{Bundle, Report, Trusted};
-use holdfast_rules::compiler::{self, Compiler};
-use holdfast_verify::{Arguments, Failure, USAGE, text};
+use holdfast_evidence::{Bundle, TrustedLogs, VerificationReport};
+use holdfast_rules::compiler::{self, ComponentCompiler};
+use holdfast_verify::{Failure, USAGE, VerifyArguments, text};
 
 /// Time limit for compiling the rules of a bundle.
 const COMPILE_LIMIT: Duration = Duration::from_secs(120);
@@ -20,11 +20,11 @@ const COMPILE_LIMIT: Duration = Duration::from_secs(120);
     after_help = "Exit codes: 0 valid, 1 not valid, 2 arguments that cannot be used, \
                   3 consistent and not anchored, 4 intact and not re-evaluated."
 )]
-struct Command {
+struct VerifyCommand {
     /// Folder or zip with the evidence.
     bundle: PathBuf,
     #[command(flatten)]
-    arguments: Arguments,
+    arguments: VerifyArguments,
     /// Root certificates of time stamping authorities, in PEM.
     #[arg(long, value_name = "FILE")]
     timestamp_trust: Option<PathBuf>,
@@ -44,7 +44,7 @@ fn main() -> ExitCode {
             Err(_) => ExitCode::FAILURE,
         };
     }
-    let command = Command::parse();
+    let command = VerifyCommand::parse();
     let (trusted, bundle) = match given(&command) {
         Ok(given) => given,
         Err(error) => return failed(&error, USAGE),
@@ -61,18 +61,22 @@ fn main() -> ExitCode {
     }
 }
 
-fn given(command: &Command) -> Result<(Trusted, Bundle), Failure> {
+fn given(command: &VerifyCommand) -> Result<(TrustedLogs, Bundle), Failure> {
     let trusted = command
         .arguments
         .trusted(command.timestamp_trust.as_deref())?;
     Ok((trusted, Bundle::read(&command.bundle)?))
 }
 
-fn checked(command: &Command, bundle: &Bundle, trusted: &Trusted) -> Result<Report, Failure> {
+fn checked(
+    command: &VerifyCommand,
+    bundle: &Bundle,
+    trusted: &TrustedLogs,
+) -> Result<VerificationReport, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let compiler = Compiler::new(None, COMPILE_LIMIT);
+    let compiler = ComponentCompiler::new(None, COMPILE_LIMIT);
     runtime.block_on(command.arguments.verify(bundle, trusted, &compiler))
 }
 

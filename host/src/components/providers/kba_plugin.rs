@@ -4,9 +4,9 @@
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
-use super::{KbaPre, Leased, Plugin, ProviderError};
+use super::{KbaPre, LeasedPlugin, PluginRuntime, ProviderError};
 use crate::components::error::ComponentError;
-use crate::components::lent::Lease;
+use crate::components::lent::LentHost;
 
 pub use crate::components::bindings::kba::holdfast::kba::types as kba;
 
@@ -28,7 +28,7 @@ pub trait KbaProvider: Send + Sync {
 /// Future result of one step of a session.
 pub type Step<'a> = BoxFuture<'a, Result<kba::Progress, ProviderError>>;
 
-impl KbaProvider for Leased<KbaPlugin> {
+impl KbaProvider for LeasedPlugin<KbaPlugin> {
     fn required_identity(&self) -> BoxFuture<'_, Result<Vec<kba::IdentityField>, ComponentError>> {
         self.plugin.required_identity(self.lease.clone()).boxed()
     }
@@ -49,13 +49,13 @@ impl KbaProvider for Leased<KbaPlugin> {
 }
 
 /// Component of slot `provider.kba`.
-pub type KbaPlugin = Plugin<KbaPre>;
+pub type KbaPlugin = PluginRuntime<KbaPre>;
 
 impl KbaPlugin {
     /// Returns the identity fields that the signer must fill in before there can be questions.
     pub async fn required_identity(
         &self,
-        lease: Lease,
+        lease: LentHost,
     ) -> Result<Vec<kba::IdentityField>, ComponentError> {
         self.call(lease, move |store, plugin| {
             Box::pin(async move {
@@ -71,7 +71,7 @@ impl KbaPlugin {
     /// Starts a session with the values that the signer entered, by field.
     pub async fn start(
         &self,
-        lease: Lease,
+        lease: LentHost,
         identity: Vec<(String, String)>,
     ) -> Result<kba::Progress, ProviderError> {
         self.call(lease, move |store, plugin| {
@@ -84,7 +84,7 @@ impl KbaPlugin {
     /// Submits the code that was sent to the signer's phone.
     pub async fn submit_code(
         &self,
-        lease: Lease,
+        lease: LentHost,
         state: &str,
         code: &str,
     ) -> Result<kba::Progress, ProviderError> {
@@ -104,7 +104,7 @@ impl KbaPlugin {
     /// Submits the chosen answers: pairs of question id and answer id.
     pub async fn submit_answers(
         &self,
-        lease: Lease,
+        lease: LentHost,
         state: &str,
         answers: Vec<(String, String)>,
     ) -> Result<kba::Progress, ProviderError> {

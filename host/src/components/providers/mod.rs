@@ -13,15 +13,15 @@ use wasmtime::component::{Component, HasSelf, InstancePre, Linker};
 use wasmtime::{Engine, Store};
 
 use super::bindings;
-use super::engine::{Limited, provider_store};
-use super::error::{ComponentError, Failure};
-use super::gate::Gate;
-use super::lent::Lent;
-use super::slot::{Active, Handle, Probe, World, active};
+use super::engine::{LimitedEngine, provider_store};
+use super::error::{CallFailure, ComponentError};
+use super::gate::CallGate;
+use super::lent::LentResources;
+use super::slot::{ActiveComponent, ComponentHandle, ComponentWorld, ContractProbe, active};
 use crate::domain::component::{ComponentIdentity, Slot};
 use crate::traces;
 
-pub use super::lent::Lease as ProviderLease;
+pub use super::lent::LentHost as ProviderLease;
 pub use kba_plugin::{KbaPlugin, KbaProvider, kba};
 pub use payment_plugin::{PaymentPlugin, PaymentProvider, payment};
 pub use signing_plugin::{SigningPlugin, signing};
@@ -77,45 +77,45 @@ provider_errors! {
 }
 
 /// World of components that call an external service.
-pub trait Provider: Send + Sync + 'static {
+pub trait ProviderCalls: Send + Sync + 'static {
     /// Exports of an instance.
     type Exports: Send + Sync;
 
     /// Returns the linked component.
-    fn instance_pre(&self) -> &InstancePre<Limited<Lent>>;
+    fn instance_pre(&self) -> &InstancePre<LimitedEngine<LentResources>>;
 
     /// Creates an instance.
     fn fresh(
         &self,
-        store: &mut Store<Limited<Lent>>,
+        store: &mut Store<LimitedEngine<LentResources>>,
     ) -> impl Future<Output = wasmtime::Result<Self::Exports>> + Send;
 }
 
 macro_rules! provider_worlds {
     ($($slot:ident: $pre:ident = $module:ident :: $made:ident of $exports:ident;)+) => {$(
         /// Linked component, instantiated for each call.
-        pub type $pre = bindings::$module::$made<Limited<Lent>>;
+        pub type $pre = bindings::$module::$made<LimitedEngine<LentResources>>;
 
-        impl Provider for $pre {
+        impl ProviderCalls for $pre {
             type Exports = bindings::$module::$exports;
 
-            fn instance_pre(&self) -> &InstancePre<Limited<Lent>> {
+            fn instance_pre(&self) -> &InstancePre<LimitedEngine<LentResources>> {
                 self.instance_pre()
             }
 
             async fn fresh(
                 &self,
-                store: &mut Store<Limited<Lent>>,
+                store: &mut Store<LimitedEngine<LentResources>>,
             ) -> wasmtime::Result<Self::Exports> {
                 self.instantiate_async(store).await
             }
         }
 
-        impl World for $pre {
+        impl ComponentWorld for $pre {
             const SLOT: Slot = Slot::$slot;
 
             fn link(engine: &Engine, component: &Component) -> wasmtime::Result<Self> {
-                let mut linker: Linker<Limited<Lent>> = Linker::new(engine);
+                let mut linker: Linker<LimitedEngine<LentResources>> = Linker::new(engine);
                 bindings::$module::$exports::add_to_linker::<_, HasSelf<_>>(
                     &mut linker,
                     |limited| &mut limited.data,
@@ -127,7 +127,7 @@ macro_rules! provider_worlds {
 
             /// Does nothing: the behaviour of a provider depends on its external service. See
             /// [`super::conformance`].
-            fn canary(&self, _: &Probe<'_>) -> Result<(), ComponentError> {
+            fn canary(&self, _: &ContractProbe<'_>) -> Result<(), ComponentError> {
                 Ok(())
             }
         }
@@ -141,18 +141,18 @@ provider_worlds! {
 }
 
 /// Plugin with the lease for its calls.
-pub struct Leased<P> {
+pub struct LeasedPlugin<P> {
     pub plugin: P,
     pub lease: ProviderLease,
 }
 
 /// Component of a provider slot, with the gate that limits its calls.
-pub struct Plugin<P> {
-    slot: Handle<P>,
-    gate: Gate,
+pub struct PluginRuntime<P> {
+    slot: ComponentHandle<P>,
+    gate: CallGate,
 }
 
-impl<P> Clone for Plugin<P> {
+impl<P> Clone for PluginRuntime<P> {
     fn clone(&self) -> Self {
         Self {
             slot: self.slot.clone(),
@@ -163,17 +163,17 @@ impl<P> Clone for Plugin<P> {
 
 type Call<'a, R> = Pin<Box<dyn Future<Output = wasmtime::Result<R>> + Send + 'a>>;
 
-impl<P: Provider> Plugin<P> {
-    pub(super) fn new(slot: Handle<P>, gate: Gate) -> Self {
+impl<P: ProviderCalls> PluginRuntime<P> {
+    pub(super) fn new(slot: ComponentHandle<P>, gate: CallGate) -> Self {
         Self { slot, gate }
     }
 
-    pub(super) fn gate(&self) -> &Gate {
+    pub(super) fn gate(&self) -> &CallGate {
         &self.gate
     }
 
     /// Replaces the gate.
-    pub(super) fn with_gate(self, gate: Gate) -> Self {
+    pub(super) fn with_gate(self, gate: CallGate) -> Self {
         Self { gate, ..self }
     }
 
@@ -194,7 +194,10 @@ impl<P: Provider> Plugin<P> {
     async fn call<R>(
         &self,
         lease: ProviderLease,
-        work: impl for<'a> FnOnce(&'a mut Store<Limited<Lent>>, &'a P::Exports) -> Call<'a, R>,
+        work: impl for<'a> FnOnce(
+            &'a mut Store<LimitedEngine<LentResources>>,
+            &'a P::Exports,
+        ) -> Call<'a, R>,
     ) -> Result<R, ComponentError> {
         let held = self.slot.ready().await?;
         let active = active(&held)?;
@@ -204,16 +207,19 @@ impl<P: Provider> Plugin<P> {
 
     async fn call_of<R>(
         &self,
-        active: &Active<P>,
+        active: &ActiveComponent<P>,
         lease: ProviderLease,
-        work: impl for<'a> FnOnce(&'a mut Store<Limited<Lent>>, &'a P::Exports) -> Call<'a, R>,
+        work: impl for<'a> FnOnce(
+            &'a mut Store<LimitedEngine<LentResources>>,
+            &'a P::Exports,
+        ) -> Call<'a, R>,
     ) -> Result<R, ComponentError> {
         let limits = &active.limits;
         let Some(mut turn) = self.gate.pass(limits.deadline, peak(active)).await else {
-            let busy = ComponentError::new(&active.identity, Failure::Busy);
+            let busy = ComponentError::new(&active.identity, CallFailure::Busy);
             return Err(busy.reported(&active.meter));
         };
-        let lent = Lent::new(lease, limits, turn.fetched.take());
+        let lent = LentResources::new(lease, limits, turn.fetched.take());
         let memory = turn.memory.take();
         let (mut store, watch) =
             provider_store(&active.engine, limits, memory, self.gate.time.clone(), lent);
@@ -226,16 +232,16 @@ impl<P: Provider> Plugin<P> {
         let error = match ended {
             Ok(Ok(answer)) => return Ok(answer),
             Ok(Err(error)) => ComponentError::from_call(&active.identity, &error),
-            Err(_) => ComponentError::new(&active.identity, Failure::Timeout),
+            Err(_) => ComponentError::new(&active.identity, CallFailure::Timeout),
         };
         match error.kind {
             // The signing room's disk is full: not a fault of the component, so not counted.
-            Failure::DiskFull => Err(error),
+            CallFailure::DiskFull => Err(error),
             _ => Err(error.reported(&active.meter)),
         }
     }
 }
 
-fn peak<P>(active: &Active<P>) -> usize {
+fn peak<P>(active: &ActiveComponent<P>) -> usize {
     usize::try_from(active.meter.memory_peak()).unwrap_or_default()
 }

@@ -3,9 +3,9 @@
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
-use super::{Leased, PaymentPre, Plugin, ProviderError};
+use super::{LeasedPlugin, PaymentPre, PluginRuntime, ProviderError};
 use crate::components::error::ComponentError;
-use crate::components::lent::Lease;
+use crate::components::lent::LentHost;
 
 pub use crate::components::bindings::payment::holdfast::payment::types as payment;
 
@@ -31,7 +31,7 @@ pub trait PaymentProvider: Send + Sync {
 pub type Callback =
     Result<Result<payment::CallbackSubject, payment::CallbackError>, ComponentError>;
 
-impl PaymentProvider for Leased<PaymentPlugin> {
+impl PaymentProvider for LeasedPlugin<PaymentPlugin> {
     fn create_intent(
         &self,
         request: payment::IntentRequest,
@@ -54,13 +54,13 @@ impl PaymentProvider for Leased<PaymentPlugin> {
 }
 
 /// Component of slot `provider.payment`.
-pub type PaymentPlugin = Plugin<PaymentPre>;
+pub type PaymentPlugin = PluginRuntime<PaymentPre>;
 
 impl PaymentPlugin {
     /// Requests a payment. Idempotent: the payment id is the idempotency key.
     pub async fn create_intent(
         &self,
-        lease: Lease,
+        lease: LentHost,
         request: payment::IntentRequest,
     ) -> Result<payment::Intent, ProviderError> {
         self.call(lease, move |store, plugin| {
@@ -78,7 +78,7 @@ impl PaymentPlugin {
     /// Reads the present state of a payment.
     pub async fn read_intent(
         &self,
-        lease: Lease,
+        lease: LentHost,
         intent: &str,
     ) -> Result<payment::Intent, ProviderError> {
         let intent = intent.to_owned();
@@ -95,7 +95,7 @@ impl PaymentPlugin {
     }
 
     /// Verifies a callback and returns its subject.
-    pub async fn read_callback(&self, lease: Lease, callback: payment::Callback) -> Callback {
+    pub async fn read_callback(&self, lease: LentHost, callback: payment::Callback) -> Callback {
         self.call(lease, move |store, plugin| {
             Box::pin(async move {
                 plugin

@@ -3,20 +3,20 @@
 use bytes::Bytes;
 use wasmtime::component::Resource;
 
-use super::{Plugin, ProviderError, SigningPre};
+use super::{PluginRuntime, ProviderError, SigningPre};
 use crate::components::error::ComponentError;
-use crate::components::lent::{Blob, Lease};
+use crate::components::lent::{LentBlob, LentHost};
 
 pub use crate::components::bindings::signing::holdfast::signing::types as signing;
 
 /// Component of slot `provider.signing`.
-pub type SigningPlugin = Plugin<SigningPre>;
+pub type SigningPlugin = PluginRuntime<SigningPre>;
 
 impl SigningPlugin {
     /// Reads a template.
     pub async fn read_template(
         &self,
-        lease: Lease,
+        lease: LentHost,
         template: &str,
     ) -> Result<signing::Template, ProviderError> {
         let template = template.to_owned();
@@ -35,7 +35,7 @@ impl SigningPlugin {
     /// Creates a template with one PDF and these fields. Idempotent by `external_id`.
     pub async fn create_template(
         &self,
-        lease: Lease,
+        lease: LentHost,
         name: &str,
         external_id: &str,
         document: Bytes,
@@ -45,7 +45,7 @@ impl SigningPlugin {
             (name.to_owned(), external_id.to_owned(), fields.to_vec());
         self.call(lease, move |store, plugin| {
             Box::pin(async move {
-                let blob = store.data_mut().data.table.push(Blob(document))?;
+                let blob = store.data_mut().data.table.push(LentBlob(document))?;
                 plugin
                     .holdfast_signing_signing()
                     .call_create_template(store, &name, &external_id, blob, &fields)
@@ -59,7 +59,7 @@ impl SigningPlugin {
     /// Adds fields to a template.
     pub async fn add_fields(
         &self,
-        lease: Lease,
+        lease: LentHost,
         template: &str,
         fields: &[signing::Field],
     ) -> Result<signing::Template, ProviderError> {
@@ -79,7 +79,7 @@ impl SigningPlugin {
     /// Copies a template. Idempotent by `external_id`.
     pub async fn clone_template(
         &self,
-        lease: Lease,
+        lease: LentHost,
         template: &str,
         name: &str,
         external_id: &str,
@@ -101,7 +101,7 @@ impl SigningPlugin {
     /// Archives a template: nothing more can be sent of it. Idempotent.
     pub async fn archive_template(
         &self,
-        lease: Lease,
+        lease: LentHost,
         template: &str,
     ) -> Result<(), ProviderError> {
         let template = template.to_owned();
@@ -120,7 +120,7 @@ impl SigningPlugin {
     /// Creates a submission, which invites the signers. Idempotent by external id.
     pub async fn create_submission(
         &self,
-        lease: Lease,
+        lease: LentHost,
         request: signing::SubmissionRequest,
     ) -> Result<signing::Submission, ProviderError> {
         self.call(lease, move |store, plugin| {
@@ -138,7 +138,7 @@ impl SigningPlugin {
     /// Reads a submission.
     pub async fn read_submission(
         &self,
-        lease: Lease,
+        lease: LentHost,
         submission: &str,
     ) -> Result<signing::Submission, ProviderError> {
         let submission = submission.to_owned();
@@ -157,7 +157,7 @@ impl SigningPlugin {
     /// Archives a submission: it can no longer be signed.
     pub async fn archive_submission(
         &self,
-        lease: Lease,
+        lease: LentHost,
         submission: &str,
     ) -> Result<(), ProviderError> {
         let submission = submission.to_owned();
@@ -176,7 +176,7 @@ impl SigningPlugin {
     /// Returns the executed document of a completed submission.
     pub async fn signed_document(
         &self,
-        lease: Lease,
+        lease: LentHost,
         submission: &str,
     ) -> Result<Bytes, ProviderError> {
         let submission = submission.to_owned();
@@ -199,7 +199,7 @@ impl SigningPlugin {
     /// Verifies a callback and returns its subject.
     pub async fn read_callback(
         &self,
-        lease: Lease,
+        lease: LentHost,
         callback: signing::Callback,
     ) -> Result<Result<signing::CallbackSubject, signing::CallbackError>, ComponentError> {
         self.call(lease, move |store, plugin| {
@@ -215,6 +215,6 @@ impl SigningPlugin {
 }
 
 /// Returns the table handle of a resource that the component passed to the host.
-fn owned(blob: &Resource<Blob>) -> Resource<Blob> {
+fn owned(blob: &Resource<LentBlob>) -> Resource<LentBlob> {
     Resource::new_own(blob.rep())
 }

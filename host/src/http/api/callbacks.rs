@@ -17,8 +17,8 @@ use crate::domain::component::Slot;
 use crate::http::error::HttpError;
 use crate::http::middleware::extract::{InstancePath, JSON_LIMIT, read_limited};
 use crate::http::openapi;
-use crate::http::reply::{Found, Reply};
-use crate::service::signing::callbacks::NotTaken;
+use crate::http::reply::{DataReply, Found};
+use crate::service::signing::callbacks::CallbackRejection;
 use crate::service::signing::{self, CallbackError};
 use crate::service::{App, ServiceError, payments};
 
@@ -54,32 +54,32 @@ impl OperationInput for RawRequest {
 }
 
 /// Kind of provider that sends callbacks.
-pub trait CallsBack: Send + 'static {
+pub trait CallbackSlot: Send + 'static {
     const SLOT: Slot;
 }
 
 /// Marks callbacks of signing providers.
-pub struct Signing;
+pub struct SigningCallbacks;
 
-impl CallsBack for Signing {
+impl CallbackSlot for SigningCallbacks {
     const SLOT: Slot = Slot::Signing;
 }
 
 /// Marks callbacks of payment providers.
-pub struct Payment;
+pub struct PaymentCallbacks;
 
-impl CallsBack for Payment {
+impl CallbackSlot for PaymentCallbacks {
     const SLOT: Slot = Slot::Payment;
 }
 
 /// Permit to process one callback of an instance, acquired before the body is read.
-pub struct Turn<K> {
+pub struct CallbackPermit<K> {
     instance: String,
     _permit: OwnedSemaphorePermit,
     kind: PhantomData<fn() -> K>,
 }
 
-impl<K: CallsBack> FromRequestParts<App> for Turn<K> {
+impl<K: CallbackSlot> FromRequestParts<App> for CallbackPermit<K> {
     type Rejection = HttpError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
@@ -97,12 +97,12 @@ impl<K: CallsBack> FromRequestParts<App> for Turn<K> {
                 _permit: permit,
                 kind: PhantomData,
             }),
-            Err(NotTaken::TooMany(seconds)) => Err(HttpError::new(
+            Err(CallbackRejection::TooMany(seconds)) => Err(HttpError::new(
                 StatusCode::TOO_MANY_REQUESTS,
                 "Too many callbacks of this provider instance",
             )
             .retry_after(seconds)),
-            Err(NotTaken::Busy) => Err(HttpError::new(
+            Err(CallbackRejection::Busy) => Err(HttpError::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "Too many callbacks of this provider instance are in hand",
             )
@@ -111,7 +111,7 @@ impl<K: CallsBack> FromRequestParts<App> for Turn<K> {
     }
 }
 
-impl<K> OperationInput for Turn<K> {
+impl<K> OperationInput for CallbackPermit<K> {
     fn operation_input(context: &mut GenContext, operation: &mut Operation) {
         InstancePath::operation_input(context, operation);
         for status in [429, 503] {
@@ -127,31 +127,31 @@ fn unknown_instance() -> HttpError {
 /// Confirmation that the callback was processed.
 #[derive(Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{ "received": true }]))]
-pub struct Received {
+pub struct CallbackReceipt {
     received: bool,
 }
 
 /// Accepts a signing provider's callback. Repeats are harmless.
 pub async fn signing(
     State(app): State<App>,
-    turn: Turn<Signing>,
+    turn: CallbackPermit<SigningCallbacks>,
     request: RawRequest,
-) -> Result<Found<Received>, HttpError> {
+) -> Result<Found<CallbackReceipt>, HttpError> {
     answered(signing::callback(&app, &turn.instance, request.headers, request.body).await)
 }
 
 /// Accepts a payment provider's callback. Repeats are harmless.
 pub async fn payment(
     State(app): State<App>,
-    turn: Turn<Payment>,
+    turn: CallbackPermit<PaymentCallbacks>,
     request: RawRequest,
-) -> Result<Found<Received>, HttpError> {
+) -> Result<Found<CallbackReceipt>, HttpError> {
     answered(payments::callback(&app, &turn.instance, request.headers, request.body).await)
 }
 
-fn answered(taken: Result<(), CallbackError>) -> Result<Found<Received>, HttpError> {
+fn answered(taken: Result<(), CallbackError>) -> Result<Found<CallbackReceipt>, HttpError> {
     match taken {
-        Ok(()) => Ok(Reply::new(&Received { received: true })),
+        Ok(()) => Ok(DataReply::new(&CallbackReceipt { received: true })),
         Err(CallbackError::Unverified(_)) => Err(HttpError::new(
             StatusCode::UNAUTHORIZED,
             "Callback could not be verified",

@@ -11,35 +11,36 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::components::worlds::{self, World};
+use crate::components::worlds::{self, PublishedWorld};
 use crate::domain::component::{ComponentIdentity, Slot};
 use crate::domain::ledger::LedgerEntry;
 use crate::domain::organization::Role;
 use crate::http::error::HttpError;
 use crate::http::middleware::caller::member;
 use crate::http::middleware::extract::{
-    Form, ResourceId, SlotPath, ValidJson, ValidQuery, page_and_limit,
+    MultipartForm, ResourceId, SlotPath, ValidJson, ValidQuery, page_and_limit,
 };
 use crate::http::middleware::limits;
 use crate::http::middleware::unknown::check_query;
 use crate::http::openapi;
-use crate::http::reply::{Created, Found, Page, Reply, WasmReply};
-use crate::service::access::windows::Credential;
+use crate::http::reply::{Created, DataReply, Found, PageReply, WasmReply};
+use crate::service::access::windows::LimitedCredential;
 use crate::service::components::live_shadow::{self, LiveShadow, StartShadow};
-use crate::service::components::shadow::{self, Shadow, ShadowReport};
+use crate::service::components::shadow::{self, ReplayRequest, ShadowReport};
 use crate::service::components::{
-    self, Activate, ActivationView, ComponentView, Owner, RollBack, SlotView, UPLOAD_LIMIT, Upload,
+    self, ActivationRequest, ActivationView, ComponentOwner, ComponentUpload, ComponentView,
+    RollbackRequest, SlotView, UPLOAD_LIMIT,
 };
 use crate::service::{App, Caller, ServiceError};
 
 /// Web-app user with the role `admin` or `compliance`.
-pub struct Officer {
+pub struct ComponentOfficer {
     caller: Caller,
-    owner: Owner,
+    owner: ComponentOwner,
     role: Role,
 }
 
-impl Officer {
+impl ComponentOfficer {
     /// Refuses a compliance officer access to provider slots.
     fn may_change(&self, slot: Slot) -> Result<(), HttpError> {
         match slot.is_provider() && self.role != Role::Admin {
@@ -52,7 +53,7 @@ impl Officer {
     }
 }
 
-impl FromRequestParts<App> for Officer {
+impl FromRequestParts<App> for ComponentOfficer {
     type Rejection = HttpError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
@@ -66,14 +67,14 @@ impl FromRequestParts<App> for Officer {
         check_query(parts)?;
         let caller = Caller::from(&user);
         Ok(Self {
-            owner: Owner::from(&caller),
+            owner: ComponentOwner::from(&caller),
             caller,
             role: user.role,
         })
     }
 }
 
-impl OperationInput for Officer {
+impl OperationInput for ComponentOfficer {
     fn operation_input(_: &mut GenContext, operation: &mut Operation) {
         openapi::security(operation, "bearer", &["admin", "compliance"]);
         for status in [401, 403, 429] {
@@ -85,7 +86,7 @@ impl OperationInput for Officer {
 /// Officer together with the path's slot, which they may change. Both are decided before the body
 /// is read.
 pub struct SlotOfficer {
-    officer: Officer,
+    officer: ComponentOfficer,
     slot: Slot,
 }
 
@@ -93,7 +94,7 @@ impl FromRequestParts<App> for SlotOfficer {
     type Rejection = HttpError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
-        let officer = Officer::from_request_parts(parts, app).await?;
+        let officer = ComponentOfficer::from_request_parts(parts, app).await?;
         let SlotPath(slot) = SlotPath::from_request_parts(parts, app).await?;
         let slot = known(&slot)?;
         officer.may_change(slot)?;
@@ -103,33 +104,33 @@ impl FromRequestParts<App> for SlotOfficer {
 
 impl OperationInput for SlotOfficer {
     fn operation_input(context: &mut GenContext, operation: &mut Operation) {
-        Officer::operation_input(context, operation);
+        ComponentOfficer::operation_input(context, operation);
         SlotPath::operation_input(context, operation);
     }
 }
 
 /// Officer with a permit for one upload, acquired before its bytes are read.
-pub struct Uploader {
-    officer: Officer,
+pub struct ComponentUploader {
+    officer: ComponentOfficer,
     _place: OwnedSemaphorePermit,
 }
 
-impl FromRequestParts<App> for Uploader {
+impl FromRequestParts<App> for ComponentUploader {
     type Rejection = HttpError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
-        let officer = Officer::from_request_parts(parts, app).await?;
+        let officer = ComponentOfficer::from_request_parts(parts, app).await?;
         let org = officer.caller.org.as_str();
         // Compiling and checking a component is expensive, so uploads have a limit of their own.
-        limits::admit(app, Credential::Uploads, org, parts)?;
+        limits::admit(app, LimitedCredential::Uploads, org, parts)?;
         let _place = components::place(app, &app.management, &officer.owner)?;
         Ok(Self { officer, _place })
     }
 }
 
-impl OperationInput for Uploader {
+impl OperationInput for ComponentUploader {
     fn operation_input(context: &mut GenContext, operation: &mut Operation) {
-        Officer::operation_input(context, operation);
+        ComponentOfficer::operation_input(context, operation);
     }
 }
 
@@ -151,8 +152,8 @@ pub struct ComponentForm {
 
 pub async fn upload(
     State(app): State<App>,
-    uploader: Uploader,
-    mut form: Form<ComponentForm>,
+    uploader: ComponentUploader,
+    mut form: MultipartForm<ComponentForm>,
 ) -> Result<Created<ComponentView>, HttpError> {
     let file = form.file()?.file;
     let mut text = |name: &str| {
@@ -166,7 +167,7 @@ pub async fn upload(
             format!("file is larger than {UPLOAD_LIMIT} bytes"),
         ));
     }
-    let upload = Upload {
+    let upload = ComponentUpload {
         name,
         version,
         signature: text("signature").ok(),
@@ -177,7 +178,7 @@ pub async fn upload(
     let may = |slot| officer.may_change(slot);
     let (component, _) =
         components::upload(&app, &app.management, &officer.owner, upload, may).await?;
-    Ok(Reply::new(&component))
+    Ok(DataReply::new(&component))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -193,27 +194,27 @@ pub struct ComponentQuery {
 
 pub async fn list(
     State(app): State<App>,
-    officer: Officer,
+    officer: ComponentOfficer,
     ValidQuery(query): ValidQuery<ComponentQuery>,
-) -> Result<Page<ComponentView>, HttpError> {
+) -> Result<PageReply<ComponentView>, HttpError> {
     let (page, limit) = page_and_limit(query.page, query.limit, 20, 100)?;
     let (found, total) = components::list(&app, &officer.owner, query.slot, page, limit).await?;
-    Ok(Page::new(&found, page, limit, total))
+    Ok(PageReply::new(&found, page, limit, total))
 }
 
 pub async fn read(
     State(app): State<App>,
-    officer: Officer,
+    officer: ComponentOfficer,
     ResourceId(id): ResourceId,
 ) -> Result<Found<ComponentView>, HttpError> {
     let component = components::get(&app, &officer.owner, &id).await?;
-    Ok(Reply::new(&component.into()))
+    Ok(DataReply::new(&component.into()))
 }
 
 /// Returns the component's bytes, for readers of evidence that names it.
 pub async fn artifact(
     State(app): State<App>,
-    officer: Officer,
+    officer: ComponentOfficer,
     ResourceId(id): ResourceId,
 ) -> Result<WasmReply, HttpError> {
     let component = components::get(&app, &officer.owner, &id).await?;
@@ -225,9 +226,9 @@ pub async fn artifact(
 
 pub async fn shadow(
     State(app): State<App>,
-    officer: Officer,
+    officer: ComponentOfficer,
     ResourceId(id): ResourceId,
-    ValidJson(request): ValidJson<Shadow>,
+    ValidJson(request): ValidJson<ReplayRequest>,
 ) -> Result<Found<ShadowReport>, HttpError> {
     let report = shadow::replay(
         &app,
@@ -238,14 +239,14 @@ pub async fn shadow(
         |_, _| {},
     )
     .await?;
-    Ok(Reply::new(&report))
+    Ok(DataReply::new(&report))
 }
 
 pub async fn slots(
     State(app): State<App>,
-    officer: Officer,
+    officer: ComponentOfficer,
 ) -> Result<Found<Vec<SlotView>>, HttpError> {
-    Ok(Reply::new(
+    Ok(DataReply::new(
         &components::slots(&app, &app.management, &officer.owner).await?,
     ))
 }
@@ -253,21 +254,21 @@ pub async fn slots(
 pub async fn activate(
     State(app): State<App>,
     SlotOfficer { officer, slot }: SlotOfficer,
-    ValidJson(request): ValidJson<Activate>,
+    ValidJson(request): ValidJson<ActivationRequest>,
 ) -> Result<Created<ActivationView>, HttpError> {
     let activation =
         components::activate(&app, &app.management, &officer.owner, slot, request).await?;
-    Ok(Reply::new(&activation))
+    Ok(DataReply::new(&activation))
 }
 
 pub async fn roll_back(
     State(app): State<App>,
     SlotOfficer { officer, slot }: SlotOfficer,
-    ValidJson(request): ValidJson<RollBack>,
+    ValidJson(request): ValidJson<RollbackRequest>,
 ) -> Result<Found<ActivationView>, HttpError> {
     let activation =
         components::roll_back(&app, &app.management, &officer.owner, slot, request).await?;
-    Ok(Reply::new(&activation))
+    Ok(DataReply::new(&activation))
 }
 
 pub async fn start_shadow(
@@ -278,17 +279,17 @@ pub async fn start_shadow(
     let org = &officer.caller.org;
     let started =
         live_shadow::start(&app, &app.management, &officer.owner, org, slot, &request).await?;
-    Ok(Reply::new(&started))
+    Ok(DataReply::new(&started))
 }
 
 pub async fn live(
     State(app): State<App>,
-    officer: Officer,
+    officer: ComponentOfficer,
     SlotPath(slot): SlotPath,
 ) -> Result<Found<LiveShadow>, HttpError> {
     let slot = known(&slot)?;
     let org = &officer.caller.org;
-    Ok(Reply::new(
+    Ok(DataReply::new(
         &live_shadow::view(&app, &officer.owner, org, slot).await?,
     ))
 }
@@ -298,7 +299,7 @@ pub async fn stop_shadow(
     SlotOfficer { officer, slot }: SlotOfficer,
 ) -> Result<Found<LiveShadow>, HttpError> {
     let org = &officer.caller.org;
-    Ok(Reply::new(
+    Ok(DataReply::new(
         &live_shadow::stop(&app, &app.management, &officer.owner, org, slot).await?,
     ))
 }
@@ -306,17 +307,17 @@ pub async fn stop_shadow(
 /// Returns the log of decisions about the organization's components, with actor, time and reason.
 pub async fn history(
     State(app): State<App>,
-    officer: Officer,
+    officer: ComponentOfficer,
 ) -> Result<Found<Vec<LedgerEntry>>, HttpError> {
-    Ok(Reply::new(
+    Ok(DataReply::new(
         &components::history(&app, &officer.owner).await?,
     ))
 }
 
 /// Lists the worlds that a component can target. Public, for component authors: nothing here is
 /// secret.
-pub async fn worlds() -> Found<Vec<World>> {
-    Reply::new(&Slot::ALL.map(worlds::world).to_vec())
+pub async fn worlds() -> Found<Vec<PublishedWorld>> {
+    DataReply::new(&Slot::ALL.map(worlds::world).to_vec())
 }
 
 fn known(slot: &str) -> Result<Slot, HttpError> {

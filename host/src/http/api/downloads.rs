@@ -35,10 +35,10 @@ pub async fn download(
         ),
         (header::CACHE_CONTROL, "no-store".to_owned()),
     ];
-    let body = Body::from_stream(Outgoing {
+    let body = Body::from_stream(DownloadStream {
         pieces: download.pieces,
         left: download.size,
-        settle: download.redeemed.map(|token| Settle {
+        settle: download.redeemed.map(|token| DownloadSettlement {
             app,
             token,
             complete: false,
@@ -48,13 +48,13 @@ pub async fn download(
 }
 
 /// File stream that records whether its last piece was sent.
-struct Outgoing {
+struct DownloadStream {
     pieces: Pieces,
     left: u64,
-    settle: Option<Settle>,
+    settle: Option<DownloadSettlement>,
 }
 
-impl Stream for Outgoing {
+impl Stream for DownloadStream {
     type Item = Result<Bytes, FilesError>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -78,13 +78,13 @@ impl Stream for Outgoing {
 
 /// Settles a single-use link when the stream is dropped: used up after a complete read, released
 /// after an interrupted one.
-struct Settle {
+struct DownloadSettlement {
     app: App,
     token: LinkToken,
     complete: bool,
 }
 
-impl Drop for Settle {
+impl Drop for DownloadSettlement {
     fn drop(&mut self) {
         let (app, token, complete) = (self.app.clone(), self.token.clone(), self.complete);
         // Outside the runtime, at shutdown, the link stays redeemed: it fails closed.

@@ -3,17 +3,17 @@
 use axum::extract::State;
 
 use crate::http::error::HttpError;
-use crate::http::middleware::caller::Admin;
+use crate::http::middleware::caller::AdminCaller;
 use crate::http::middleware::extract::ResourceId;
-use crate::http::reply::{Found, Reply};
+use crate::http::reply::{DataReply, Found};
 use crate::service::App;
 use crate::service::kba::{self, KbaResult};
 
 /// Returns the KBA results of an envelope.
 pub async fn results(
     State(app): State<App>,
-    Admin(caller): Admin,
+    AdminCaller(caller): AdminCaller,
     ResourceId(id): ResourceId,
 ) -> Result<Found<Vec<KbaResult>>, HttpError> {
-    Ok(Reply::new(&kba::results(&app, &caller, &id).await?))
+    Ok(DataReply::new(&kba::results(&app, &caller, &id).await?))
 }

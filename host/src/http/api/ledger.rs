@@ -13,7 +13,7 @@ use crate::evidence::formats::LogHead;
 use crate::http::error::HttpError;
 use crate::http::middleware::extract::ValidQuery;
 use crate::http::middleware::limits::LedgerReader;
-use crate::http::reply::{Found, Reply};
+use crate::http::reply::{DataReply, Found};
 use crate::service::vault::log;
 use crate::service::{App, ServiceError};
 
@@ -30,7 +30,7 @@ pub async fn head(
     _reader: LedgerReader,
     ValidQuery(query): ValidQuery<HeadQuery>,
 ) -> Result<Found<LogHead>, HttpError> {
-    Ok(Reply::new(&log::head(&app, query.since).await?))
+    Ok(DataReply::new(&log::head(&app, query.since).await?))
 }
 
 /// Serves the same log to readers of C2SP `tlog-tiles`, which fixes the paths and the non-JSON

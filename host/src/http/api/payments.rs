@@ -8,17 +8,17 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 
 use crate::http::error::HttpError;
-use crate::http::middleware::caller::{Admin, bearer_token};
+use crate::http::middleware::caller::{AdminCaller, bearer_token};
 use crate::http::middleware::extract::ResourceId;
 use crate::http::middleware::unknown::check_query;
 use crate::http::openapi;
-use crate::http::reply::{Found, Reply};
+use crate::http::reply::{DataReply, Found};
 use crate::service::App;
-use crate::service::payments::{self, PaymentIntent, Standing};
-use crate::service::signing::embed::{self, Opened};
+use crate::service::payments::{self, PaymentIntent, PaymentStatusView};
+use crate::service::signing::embed::{self, OpenedEmbedToken};
 
 /// Holder of a valid embed token.
-pub struct TokenHolder(Opened);
+pub struct TokenHolder(OpenedEmbedToken);
 
 impl FromRequestParts<App> for TokenHolder {
     type Rejection = HttpError;
@@ -46,23 +46,25 @@ pub async fn intent(
     TokenHolder(opened): TokenHolder,
 ) -> Result<Found<PaymentIntent>, HttpError> {
     let intent = payments::intent(&app, &opened.envelope, &opened.email).await?;
-    Ok(Reply::new(&intent))
+    Ok(DataReply::new(&intent))
 }
 
 /// Returns the payment's status.
 pub async fn status(
     State(app): State<App>,
     TokenHolder(opened): TokenHolder,
-) -> Result<Found<Standing>, HttpError> {
+) -> Result<Found<PaymentStatusView>, HttpError> {
     let standing = payments::standing(&app, &opened.envelope).await?;
-    Ok(Reply::new(&standing))
+    Ok(DataReply::new(&standing))
 }
 
 /// Returns the same for the organization's back office, regardless of who the payer is.
 pub async fn collect(
     State(app): State<App>,
-    Admin(caller): Admin,
+    AdminCaller(caller): AdminCaller,
     ResourceId(id): ResourceId,
 ) -> Result<Found<PaymentIntent>, HttpError> {
-    Ok(Reply::new(&payments::collect(&app, &caller, &id).await?))
+    Ok(DataReply::new(
+        &payments::collect(&app, &caller, &id).await?,
+    ))
 }

@@ -9,17 +9,17 @@ use crate::domain::event::EventType;
 use crate::domain::id::EventId;
 use crate::domain::webhook::DeliveryStatus;
 use crate::http::error::HttpError;
-use crate::http::middleware::caller::{Admin, EnvelopesWrite, Partner};
+use crate::http::middleware::caller::{AdminCaller, EnvelopesWrite, PartnerCaller};
 use crate::http::middleware::extract::{ResourceId, ValidJson, ValidQuery, page_and_limit};
-use crate::http::middleware::once::Once;
-use crate::http::reply::{Created, Found, Page, Reply};
+use crate::http::middleware::once::IdempotencyKeyHeader;
+use crate::http::reply::{Created, DataReply, Found, PageReply};
 use crate::service::App;
 use crate::service::webhooks::deliveries::{self, DeliveryDetails, DeliveryView};
 use crate::service::webhooks::{
-    self, CatalogEntry, ChangeEndpoint, CreateEndpoint, Deleted, EndpointView, LegacyView,
-    LegacyWebhook, Tested, WithSecret,
+    self, CatalogEntry, ChangeEndpoint, CreateEndpoint, DeletedEndpoint, EndpointTestResult,
+    EndpointView, LegacyView, LegacyWebhook, WithSecret,
 };
-use crate::store::deliveries::Filter;
+use crate::store::deliveries::DeliveryFilter;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct EndpointQuery {
@@ -30,11 +30,11 @@ pub struct EndpointQuery {
 /// Lists all endpoints on one page: there are at most 25.
 pub async fn list(
     State(app): State<App>,
-    Admin(caller): Admin,
+    AdminCaller(caller): AdminCaller,
     ValidQuery(query): ValidQuery<EndpointQuery>,
-) -> Result<Page<EndpointView>, HttpError> {
+) -> Result<PageReply<EndpointView>, HttpError> {
     let found = webhooks::list(&app, &caller, query.partner_key_id.as_deref()).await?;
-    Ok(Page::new(
+    Ok(PageReply::new(
         &found,
         1,
         webhooks::PER_ORGANIZATION as i64,
@@ -44,8 +44,8 @@ pub async fn list(
 
 pub async fn create(
     State(app): State<App>,
-    Admin(caller): Admin,
-    once: Once,
+    AdminCaller(caller): AdminCaller,
+    once: IdempotencyKeyHeader,
     ValidJson(request): ValidJson<CreateEndpoint>,
 ) -> Result<Created<WithSecret>, HttpError> {
     once.run(&app, &caller, |app, caller, answer| async move {
@@ -56,28 +56,28 @@ pub async fn create(
 
 pub async fn change(
     State(app): State<App>,
-    Admin(caller): Admin,
+    AdminCaller(caller): AdminCaller,
     ResourceId(id): ResourceId,
     ValidJson(request): ValidJson<ChangeEndpoint>,
 ) -> Result<Found<EndpointView>, HttpError> {
-    Ok(Reply::new(
+    Ok(DataReply::new(
         &webhooks::change(&app, &app.webhooks, &caller, &id, request).await?,
     ))
 }
 
 pub async fn delete(
     State(app): State<App>,
-    Admin(caller): Admin,
+    AdminCaller(caller): AdminCaller,
     ResourceId(id): ResourceId,
-) -> Result<Found<Deleted>, HttpError> {
-    Ok(Reply::new(&webhooks::delete(&app, &caller, &id).await?))
+) -> Result<Found<DeletedEndpoint>, HttpError> {
+    Ok(DataReply::new(&webhooks::delete(&app, &caller, &id).await?))
 }
 
 pub async fn rotate(
     State(app): State<App>,
-    Admin(caller): Admin,
+    AdminCaller(caller): AdminCaller,
     ResourceId(id): ResourceId,
-    once: Once,
+    once: IdempotencyKeyHeader,
 ) -> Result<Found<WithSecret>, HttpError> {
     once.run(&app, &caller, |app, caller, answer| async move {
         webhooks::rotate(&app, &caller, &id, &answer).await
@@ -87,10 +87,10 @@ pub async fn rotate(
 
 pub async fn test(
     State(app): State<App>,
-    Admin(caller): Admin,
+    AdminCaller(caller): AdminCaller,
     ResourceId(id): ResourceId,
-    once: Once,
-) -> Result<Found<Tested>, HttpError> {
+    once: IdempotencyKeyHeader,
+) -> Result<Found<EndpointTestResult>, HttpError> {
     once.run(&app, &caller, |app, caller, answer| async move {
         webhooks::test(&app, &app.webhooks, &caller, &id, &answer).await
     })
@@ -112,12 +112,12 @@ pub struct DeliveryQuery {
 
 pub async fn deliveries(
     State(app): State<App>,
-    Admin(caller): Admin,
+    AdminCaller(caller): AdminCaller,
     ResourceId(id): ResourceId,
     ValidQuery(query): ValidQuery<DeliveryQuery>,
-) -> Result<Page<DeliveryView>, HttpError> {
+) -> Result<PageReply<DeliveryView>, HttpError> {
     let (page, limit) = page_and_limit(query.page, query.limit, 20, 100)?;
-    let filter = Filter {
+    let filter = DeliveryFilter {
         status: query.status,
         event_type: query.event_type,
         // A malformed id matches no event.
@@ -126,22 +126,22 @@ pub async fn deliveries(
             .map(|text| EventId::parse(&text).unwrap_or_else(EventId::new)),
     };
     let (found, total) = deliveries::list(&app, &caller, &id, &filter, page, limit).await?;
-    Ok(Page::new(&found, page, limit, total))
+    Ok(PageReply::new(&found, page, limit, total))
 }
 
 pub async fn delivery(
     State(app): State<App>,
-    Admin(caller): Admin,
+    AdminCaller(caller): AdminCaller,
     ResourceId(id): ResourceId,
 ) -> Result<Found<DeliveryDetails>, HttpError> {
-    Ok(Reply::new(&deliveries::get(&app, &caller, &id).await?))
+    Ok(DataReply::new(&deliveries::get(&app, &caller, &id).await?))
 }
 
 pub async fn redeliver(
     State(app): State<App>,
-    Admin(caller): Admin,
+    AdminCaller(caller): AdminCaller,
     ResourceId(id): ResourceId,
-    once: Once,
+    once: IdempotencyKeyHeader,
 ) -> Result<Created<DeliveryView>, HttpError> {
     once.run(&app, &caller, |app, caller, answer| async move {
         deliveries::redeliver(&app, &caller, &id, &answer).await
@@ -149,16 +149,16 @@ pub async fn redeliver(
     .await
 }
 
-pub async fn catalog(Admin(_): Admin) -> Found<Vec<CatalogEntry>> {
-    Reply::new(&webhooks::catalog())
+pub async fn catalog(AdminCaller(_): AdminCaller) -> Found<Vec<CatalogEntry>> {
+    DataReply::new(&webhooks::catalog())
 }
 
 pub async fn set_legacy(
     State(app): State<App>,
-    partner: Partner<EnvelopesWrite>,
+    partner: PartnerCaller<EnvelopesWrite>,
     ValidJson(request): ValidJson<LegacyWebhook>,
 ) -> Result<Found<LegacyView>, HttpError> {
     let set =
         webhooks::set_legacy(&app, &app.webhooks, &partner.caller, &partner.key, request).await?;
-    Ok(Reply::new(&set))
+    Ok(DataReply::new(&set))
 }

@@ -18,7 +18,7 @@ use tokio::time::Sleep;
 
 use crate::config::HttpSettings;
 use crate::http::error::HttpError;
-use crate::http::pace::Pace;
+use crate::http::pace::TransferPace;
 
 /// Bytes that every request may hold, even when the total limit is used up, so that large requests
 /// do not crowd out ordinary ones.
@@ -28,11 +28,11 @@ const RETRY: u32 = 2;
 
 /// Total bytes of request bodies held in memory.
 #[derive(Default)]
-pub struct Buffered(AtomicUsize);
+pub struct BufferedBytes(AtomicUsize);
 
 /// Reason why a body was not read to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Failure {
+enum BodyReadFailure {
     /// It arrived too slowly.
     Slow,
     /// Other requests use up the memory limit.
@@ -41,7 +41,7 @@ enum Failure {
     Broken,
 }
 
-impl Failure {
+impl BodyReadFailure {
     fn answer(self) -> Response {
         match self {
             Self::Slow => {
@@ -70,14 +70,14 @@ impl Failure {
 
 /// Replaces the handler's error answer if the body could not be read to its end.
 pub async fn guard(
-    State((settings, all)): State<(HttpSettings, Arc<Buffered>)>,
+    State((settings, all)): State<(HttpSettings, Arc<BufferedBytes>)>,
     request: Request,
     next: Next,
 ) -> Response {
     if request.body().is_end_stream() {
         return next.run(request).await;
     }
-    let held = Arc::new(Held {
+    let held = Arc::new(BodyMemory {
         bytes: AtomicUsize::new(0),
         failure: OnceLock::new(),
         // A form's file is spooled to disk as it arrives, so forms hold little memory.
@@ -85,7 +85,7 @@ pub async fn guard(
         all,
     });
     let patience = settings.body_timeout;
-    let request = request.map(|body| Body::new(Arriving::new(body, held.clone(), patience)));
+    let request = request.map(|body| Body::new(IncomingBody::new(body, held.clone(), patience)));
     let response = next.run(request).await;
     let failed = response.status().is_client_error() || response.status().is_server_error();
     match held.failure.get() {
@@ -105,15 +105,15 @@ fn is_form(headers: &HeaderMap) -> bool {
 }
 
 /// Memory of one request, counted until its handler is done and the body is dropped.
-struct Held {
+struct BodyMemory {
     bytes: AtomicUsize,
-    failure: OnceLock<Failure>,
+    failure: OnceLock<BodyReadFailure>,
     /// Limit over all requests; none where the body is not held in memory.
     limit: Option<usize>,
-    all: Arc<Buffered>,
+    all: Arc<BufferedBytes>,
 }
 
-impl Held {
+impl BodyMemory {
     /// Counts received bytes. Returns false when the limit is exceeded.
     fn count(&self, bytes: usize) -> bool {
         let Some(limit) = self.limit else { return true };
@@ -122,13 +122,13 @@ impl Held {
         own <= ALWAYS || before + bytes <= limit
     }
 
-    fn fail(&self, failure: Failure) -> axum::Error {
+    fn fail(&self, failure: BodyReadFailure) -> axum::Error {
         let failure = self.failure.get_or_init(|| failure);
         axum::Error::new(std::io::Error::other(format!("{failure:?}")))
     }
 }
 
-impl Drop for Held {
+impl Drop for BodyMemory {
     fn drop(&mut self) {
         let bytes = self.bytes.load(Ordering::Relaxed);
         self.all.0.fetch_sub(bytes, Ordering::Relaxed);
@@ -136,27 +136,27 @@ impl Drop for Held {
 }
 
 /// Request body as it arrives, with its timeout and memory count.
-struct Arriving {
+struct IncomingBody {
     body: Body,
-    held: Arc<Held>,
-    pace: Pace,
+    held: Arc<BodyMemory>,
+    pace: TransferPace,
     patience: Duration,
     alarm: Pin<Box<Sleep>>,
 }
 
-impl Arriving {
-    fn new(body: Body, held: Arc<Held>, patience: Duration) -> Self {
+impl IncomingBody {
+    fn new(body: Body, held: Arc<BodyMemory>, patience: Duration) -> Self {
         Self {
             body,
             held,
             alarm: Box::pin(tokio::time::sleep(patience)),
-            pace: Pace::new(),
+            pace: TransferPace::new(),
             patience,
         }
     }
 }
 
-impl HttpBody for Arriving {
+impl HttpBody for IncomingBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -171,10 +171,12 @@ impl HttpBody for Arriving {
                 this.pace.moved(bytes);
                 match this.held.count(bytes) {
                     true => Poll::Ready(Some(Ok(frame))),
-                    false => Poll::Ready(Some(Err(this.held.fail(Failure::Full)))),
+                    false => Poll::Ready(Some(Err(this.held.fail(BodyReadFailure::Full)))),
                 }
             }
-            Poll::Ready(Some(Err(_))) => Poll::Ready(Some(Err(this.held.fail(Failure::Broken)))),
+            Poll::Ready(Some(Err(_))) => {
+                Poll::Ready(Some(Err(this.held.fail(BodyReadFailure::Broken))))
+            }
             Poll::Ready(None) => Poll::Ready(None),
             Poll::Pending => {
                 if this.pace.wait() {
@@ -183,7 +185,9 @@ impl HttpBody for Arriving {
                 }
                 match this.alarm.as_mut().poll(context) {
                     Poll::Pending => Poll::Pending,
-                    Poll::Ready(()) => Poll::Ready(Some(Err(this.held.fail(Failure::Slow)))),
+                    Poll::Ready(()) => {
+                        Poll::Ready(Some(Err(this.held.fail(BodyReadFailure::Slow))))
+                    }
                 }
             }
         }

@@ -15,20 +15,20 @@ use schemars::json_schema;
 use serde_json::json;
 
 use super::limits;
-use super::notes::{self, Notes, SharedNotes};
+use super::notes::{self, RequestNotes, SharedNotes};
 use super::unknown::check_query;
 use crate::domain::envelope::Envelope;
 use crate::domain::id::KeyId;
 use crate::domain::organization::{ApiKeyRecord, Role, Scope};
 use crate::http::error::HttpError;
 use crate::http::openapi;
-use crate::service::access::windows::Credential;
-use crate::service::access::{self, User, rate_limit};
+use crate::service::access::windows::LimitedCredential;
+use crate::service::access::{self, WebUser, rate_limit};
 use crate::service::{App, Caller, ServiceError, envelopes};
-use crate::store::envelopes::Confirmed;
+use crate::store::envelopes::KeyedEnvelope;
 
 /// Scope requirement as a type parameter.
-pub trait Needs {
+pub trait RequiredScope {
     const SCOPE: Scope;
 }
 
@@ -37,7 +37,7 @@ macro_rules! scopes {
         $(
             pub struct $name;
 
-            impl Needs for $name {
+            impl RequiredScope for $name {
                 const SCOPE: Scope = Scope::$name;
             }
         )*
@@ -56,7 +56,7 @@ scopes!(
 );
 
 /// Caller with a valid API key that has the scope and is within its rate limit.
-pub struct Partner<S> {
+pub struct PartnerCaller<S> {
     pub caller: Caller,
     /// Id of the API key's record.
     pub key: KeyId,
@@ -95,7 +95,11 @@ async fn known(app: &App, text: &str) -> Result<Arc<ApiKeyRecord>, HttpError> {
 }
 
 /// Checks the key's scope and records organization and credential for the log.
-fn permit<S: Needs>(app: &App, notes: &Notes, record: &ApiKeyRecord) -> Result<(), HttpError> {
+fn permit<S: RequiredScope>(
+    app: &App,
+    notes: &RequestNotes,
+    record: &ApiKeyRecord,
+) -> Result<(), HttpError> {
     let _ = notes.org.set(record.org.clone());
     let _ = notes.credential.set(record.id.to_string());
     if record.scopes.contains(&S::SCOPE) {
@@ -112,7 +116,11 @@ fn missing(scope: Scope) -> HttpError {
 }
 
 /// Checks the key's scope and counts the request against its rate limit.
-async fn admit<S: Needs>(app: &App, notes: &Notes, record: &ApiKeyRecord) -> Result<(), HttpError> {
+async fn admit<S: RequiredScope>(
+    app: &App,
+    notes: &RequestNotes,
+    record: &ApiKeyRecord,
+) -> Result<(), HttpError> {
     permit::<S>(app, notes, record)?;
     let allowance = rate_limit::take(app, &app.access, record).await?;
     notes.set_allowance(allowance);
@@ -127,7 +135,7 @@ async fn admit<S: Needs>(app: &App, notes: &Notes, record: &ApiKeyRecord) -> Res
     Ok(())
 }
 
-impl<S: Needs> FromRequestParts<App> for Partner<S> {
+impl<S: RequiredScope> FromRequestParts<App> for PartnerCaller<S> {
     type Rejection = HttpError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
@@ -146,7 +154,7 @@ impl<S: Needs> FromRequestParts<App> for Partner<S> {
 /// Partner who reads one envelope. The key's record may come from the cache; the statement that
 /// reads the envelope confirms it. Such a request costs one query, and a change of the key still
 /// applies at once.
-pub struct Reader<S> {
+pub struct EnvelopeReader<S> {
     text: String,
     record: Arc<ApiKeyRecord>,
     confirmed: bool,
@@ -154,7 +162,7 @@ pub struct Reader<S> {
     _scope: PhantomData<S>,
 }
 
-impl<S: Needs> FromRequestParts<App> for Reader<S> {
+impl<S: RequiredScope> FromRequestParts<App> for EnvelopeReader<S> {
     type Rejection = HttpError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
@@ -181,14 +189,14 @@ impl<S: Needs> FromRequestParts<App> for Reader<S> {
     }
 }
 
-impl<S: Needs> Reader<S> {
+impl<S: RequiredScope> EnvelopeReader<S> {
     /// Reads the envelope, for the organization of a key that is currently valid.
     pub async fn envelope(self, app: &App, id: &str) -> Result<Envelope, HttpError> {
         let of = |record: &ApiKeyRecord| Caller::from(record);
         if self.confirmed {
             return Ok(envelopes::get(app, &of(&self.record), id).await?);
         }
-        if let Confirmed::Yes(found) = envelopes::get_with_key(app, &self.record, id).await? {
+        if let KeyedEnvelope::Yes(found) = envelopes::get_with_key(app, &self.record, id).await? {
             access::note_use(app, &app.access, &self.record);
             return Ok(*found.ok_or(ServiceError::NotFound("Envelope"))?);
         }
@@ -199,13 +207,13 @@ impl<S: Needs> Reader<S> {
     }
 }
 
-impl<S: Needs> OperationInput for Reader<S> {
+impl<S: RequiredScope> OperationInput for EnvelopeReader<S> {
     fn operation_input(context: &mut GenContext, operation: &mut Operation) {
-        Partner::<S>::operation_input(context, operation);
+        PartnerCaller::<S>::operation_input(context, operation);
     }
 }
 
-impl<S: Needs> OperationInput for Partner<S> {
+impl<S: RequiredScope> OperationInput for PartnerCaller<S> {
     fn operation_input(_: &mut GenContext, operation: &mut Operation) {
         openapi::security(operation, "apiKey", &[S::SCOPE.as_str()]);
         for status in [401, 403, 429] {
@@ -216,12 +224,12 @@ impl<S: Needs> OperationInput for Partner<S> {
 
 /// Partner with a key for embed tokens and within its rate limit. The required scope depends on
 /// the request body, so the handler checks it.
-pub struct Keyholder {
+pub struct EmbedKeyCaller {
     pub caller: Caller,
     scopes: Vec<Scope>,
 }
 
-impl Keyholder {
+impl EmbedKeyCaller {
     /// Refuses a key without the scope.
     pub fn require(&self, scope: Scope) -> Result<(), HttpError> {
         if self.scopes.contains(&scope) {
@@ -232,7 +240,7 @@ impl Keyholder {
     }
 }
 
-impl FromRequestParts<App> for Keyholder {
+impl FromRequestParts<App> for EmbedKeyCaller {
     type Rejection = HttpError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
@@ -252,7 +260,7 @@ impl FromRequestParts<App> for Keyholder {
     }
 }
 
-impl OperationInput for Keyholder {
+impl OperationInput for EmbedKeyCaller {
     fn operation_input(_: &mut GenContext, operation: &mut Operation) {
         let scopes = [Scope::EsignWrite, Scope::VaultRead].map(Scope::as_str);
         openapi::security(operation, "apiKey", &scopes);
@@ -263,13 +271,13 @@ impl OperationInput for Keyholder {
 }
 
 /// Web-app user with the role `admin`.
-pub struct Admin(pub Caller);
+pub struct AdminCaller(pub Caller);
 
 /// Returns the web-app user of the request's bearer token.
-pub async fn member(parts: &mut Parts, app: &App) -> Result<User, HttpError> {
+pub async fn member(parts: &mut Parts, app: &App) -> Result<WebUser, HttpError> {
     let notes = notes::of(parts);
     let token = bearer_token(parts)?;
-    limits::admit(app, Credential::WebToken, token, parts)?;
+    limits::admit(app, LimitedCredential::WebToken, token, parts)?;
     let user = access::bearer(app, &app.access, token)
         .await?
         .ok_or_else(|| unauthorized("Invalid token"))?;
@@ -289,7 +297,7 @@ pub async fn member(parts: &mut Parts, app: &App) -> Result<User, HttpError> {
     Ok(user)
 }
 
-impl FromRequestParts<App> for Admin {
+impl FromRequestParts<App> for AdminCaller {
     type Rejection = HttpError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
@@ -305,7 +313,7 @@ impl FromRequestParts<App> for Admin {
     }
 }
 
-impl OperationInput for Admin {
+impl OperationInput for AdminCaller {
     fn operation_input(_: &mut GenContext, operation: &mut Operation) {
         openapi::security(operation, "bearer", &["admin"]);
         for status in [401, 403, 429] {
@@ -321,7 +329,7 @@ impl FromRequestParts<App> for BulkAdmin {
     type Rejection = HttpError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
-        let Admin(caller) = Admin::from_request_parts(parts, app).await?;
+        let AdminCaller(caller) = AdminCaller::from_request_parts(parts, app).await?;
         // Its value is checked together with the token.
         if !parts.headers.contains_key("x-org-id") {
             return Err(HttpError::bad_request("X-Org-Id is required"));
@@ -332,7 +340,7 @@ impl FromRequestParts<App> for BulkAdmin {
 
 impl OperationInput for BulkAdmin {
     fn operation_input(context: &mut GenContext, operation: &mut Operation) {
-        Admin::operation_input(context, operation);
+        AdminCaller::operation_input(context, operation);
         let schema = json_schema!({
             "properties": { "X-Org-Id": {
                 "type": "string", "description": "The organization of the token.",

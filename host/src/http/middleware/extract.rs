@@ -25,12 +25,12 @@ use serde_json::{Map, Value, json};
 use super::notes::{self, SharedNotes};
 use super::unknown;
 use crate::domain::hash::sha256;
-use crate::files::{FilesError, Spool};
+use crate::files::{FilesError, SpoolWriter};
 use crate::http::error::HttpError;
 use crate::http::openapi;
 use crate::http::reply::schema_and_example;
-use crate::service::envelopes::uploads::{UPLOAD_LIMIT, Upload};
-use crate::service::{App, Issue, ServiceError};
+use crate::service::envelopes::uploads::{DocumentUpload, UPLOAD_LIMIT};
+use crate::service::{App, ServiceError, ValidationIssue};
 
 /// Size limit of a JSON body: 1 MiB.
 pub const JSON_LIMIT: usize = 1024 * 1024;
@@ -146,7 +146,7 @@ pub fn valid<T: DeserializeOwned + JsonSchema>(value: Value) -> Result<T, HttpEr
     }
     serde_json::from_value(value).map_err(|error| {
         // The schema accepted it, so only serde can name the problem.
-        let issue = Issue::new(
+        let issue = ValidationIssue::new(
             "invalid",
             &[],
             "a valid body",
@@ -157,7 +157,7 @@ pub fn valid<T: DeserializeOwned + JsonSchema>(value: Value) -> Result<T, HttpEr
     })
 }
 
-fn issues<T: JsonSchema>(value: &Value) -> Result<Vec<Issue>, HttpError> {
+fn issues<T: JsonSchema>(value: &Value) -> Result<Vec<ValidationIssue>, HttpError> {
     let check = check::<T>()?;
     Ok(check
         .validator
@@ -168,9 +168,9 @@ fn issues<T: JsonSchema>(value: &Value) -> Result<Vec<Issue>, HttpError> {
 }
 
 /// Returns an issue for the first text that contains U+0000, which PostgreSQL cannot store.
-fn nul(value: &Value, path: &mut Vec<Value>) -> Option<Issue> {
+fn nul(value: &Value, path: &mut Vec<Value>) -> Option<ValidationIssue> {
     match value {
-        Value::String(text) if text.contains('\0') => Some(Issue {
+        Value::String(text) if text.contains('\0') => Some(ValidationIssue {
             code: "invalid_string".into(),
             expected: "text without U+0000".into(),
             received: "string".into(),
@@ -200,7 +200,7 @@ fn nul(value: &Value, path: &mut Vec<Value>) -> Option<Issue> {
 
 /// Returns the issues of an error. Of alternatives that all fail, picks the intended one: the one
 /// with the matching tag, or else the one with the fewest issues.
-fn flattened(schema: &Value, error: &jsonschema::ValidationError<'_>) -> Vec<Issue> {
+fn flattened(schema: &Value, error: &jsonschema::ValidationError<'_>) -> Vec<ValidationIssue> {
     use jsonschema::error::ValidationErrorKind as Kind;
     let context = match error.kind() {
         Kind::OneOfNotValid { context } | Kind::AnyOf { context } => context,
@@ -232,7 +232,7 @@ fn unknown_members(
     schema: &Value,
     error: &jsonschema::ValidationError<'_>,
     unexpected: &[String],
-) -> Vec<Issue> {
+) -> Vec<ValidationIssue> {
     let place = error.schema_path().as_str().rsplit_once('/');
     let known = schema.pointer(place.map_or("", |(object, _)| object));
     let known = known.and_then(|known| known["properties"].as_object());
@@ -242,7 +242,7 @@ fn unknown_members(
         let nearest = unknown::nearest(name, known());
         let mut path = at.clone();
         path.push(name.as_str().into());
-        Issue {
+        ValidationIssue {
             code: "unknown_member".into(),
             expected: "a known member".into(),
             received: name.chars().take(100).collect(),
@@ -255,14 +255,15 @@ fn unknown_members(
 }
 
 /// Schema of a type, closed to unknown members, with its validator.
-struct Check {
+struct ClosedSchema {
     schema: Value,
     validator: Validator,
 }
 
 /// Returns the validator of a type, built once per type.
-fn check<T: JsonSchema>() -> Result<Arc<Check>, HttpError> {
-    static CHECKS: LazyLock<RwLock<HashMap<String, Arc<Check>>>> = LazyLock::new(RwLock::default);
+fn check<T: JsonSchema>() -> Result<Arc<ClosedSchema>, HttpError> {
+    static CHECKS: LazyLock<RwLock<HashMap<String, Arc<ClosedSchema>>>> =
+        LazyLock::new(RwLock::default);
     let id = T::schema_id().into_owned();
     if let Ok(checks) = CHECKS.read()
         && let Some(check) = checks.get(&id)
@@ -275,7 +276,7 @@ fn check<T: JsonSchema>() -> Result<Arc<Check>, HttpError> {
         .should_validate_formats(true)
         .build(&schema)
         .map_err(|error| HttpError::internal(format!("schema of {id}: {error}")))?;
-    let check = Arc::new(Check { schema, validator });
+    let check = Arc::new(ClosedSchema { schema, validator });
     if let Ok(mut checks) = CHECKS.write() {
         checks.insert(id, check.clone());
     }
@@ -293,7 +294,7 @@ fn instance_path(error: &jsonschema::ValidationError<'_>) -> Vec<Value> {
 }
 
 /// Translates a schema error into the API's wording.
-fn issue(error: &jsonschema::ValidationError<'_>) -> Issue {
+fn issue(error: &jsonschema::ValidationError<'_>) -> ValidationIssue {
     use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
     let mut path = instance_path(error);
     let received = type_name(error.instance());
@@ -345,7 +346,7 @@ fn issue(error: &jsonschema::ValidationError<'_>) -> Issue {
             )
         }
     };
-    Issue {
+    ValidationIssue {
         code: code.into(),
         expected,
         received,
@@ -492,7 +493,7 @@ impl PageQuery {
 /// JSON body, or a multipart form.
 pub enum JsonOrForm<T, F> {
     Json(T),
-    Form(Form<F>),
+    Form(MultipartForm<F>),
 }
 
 impl<T: DeserializeOwned + JsonSchema, F: JsonSchema> FromRequest<App> for JsonOrForm<T, F> {
@@ -506,7 +507,7 @@ impl<T: DeserializeOwned + JsonSchema, F: JsonSchema> FromRequest<App> for JsonO
             essence.trim().eq_ignore_ascii_case("multipart/form-data")
         });
         if is_form {
-            return Ok(Self::Form(Form::from_request(request, app).await?));
+            return Ok(Self::Form(MultipartForm::from_request(request, app).await?));
         }
         let ValidJson(json) = ValidJson::from_request(request, app).await?;
         Ok(Self::Json(json))
@@ -531,13 +532,13 @@ impl<T: JsonSchema, F: JsonSchema> OperationInput for JsonOrForm<T, F> {
 }
 
 /// Multipart body with one file and text fields; `T` documents it.
-pub struct Form<T> {
-    file: Option<Upload>,
+pub struct MultipartForm<T> {
+    file: Option<DocumentUpload>,
     pub texts: BTreeMap<String, String>,
     documented: PhantomData<fn() -> T>,
 }
 
-impl<T: JsonSchema> FromRequest<App> for Form<T> {
+impl<T: JsonSchema> FromRequest<App> for MultipartForm<T> {
     type Rejection = HttpError;
 
     async fn from_request(mut request: Request, app: &App) -> Result<Self, HttpError> {
@@ -579,7 +580,7 @@ fn broken(error: MultipartError) -> HttpError {
     HttpError::new(error.status(), error.body_text())
 }
 
-impl<T: JsonSchema> Form<T> {
+impl<T: JsonSchema> MultipartForm<T> {
     async fn read(mut multipart: Multipart, app: &App) -> Result<Self, HttpError> {
         let mut form = Self {
             file: None,
@@ -624,7 +625,7 @@ impl<T: JsonSchema> Form<T> {
     }
 
     /// Returns the part named `file`.
-    pub fn file(&mut self) -> Result<Upload, HttpError> {
+    pub fn file(&mut self) -> Result<DocumentUpload, HttpError> {
         self.file
             .take()
             .ok_or_else(|| HttpError::bad_request("file is required"))
@@ -637,12 +638,14 @@ impl<T: JsonSchema> Form<T> {
     }
 }
 
-async fn spool(mut part: Field<'_>, app: &App) -> Result<Upload, HttpError> {
+async fn spool(mut part: Field<'_>, app: &App) -> Result<DocumentUpload, HttpError> {
     let content_type = part.content_type().map(str::to_owned);
     let file_name = part.file_name().and_then(display_name);
     let lost =
         |error: std::io::Error| HttpError::from(ServiceError::from(FilesError::Spool(error)));
-    let mut spool = Spool::new(&app.config.spool_folder()).await.map_err(lost)?;
+    let mut spool = SpoolWriter::new(&app.config.spool_folder())
+        .await
+        .map_err(lost)?;
     let mut excess = 0;
     while let Some(piece) = part.chunk().await.map_err(broken)? {
         if spool.size() + piece.len() as u64 > UPLOAD_LIMIT {
@@ -658,7 +661,7 @@ async fn spool(mut part: Field<'_>, app: &App) -> Result<Upload, HttpError> {
     if excess > 0 {
         return Err(too_large("file", UPLOAD_LIMIT));
     }
-    Ok(Upload {
+    Ok(DocumentUpload {
         content_type,
         file_name,
         file: spool.finish().await.map_err(lost)?,
@@ -672,7 +675,7 @@ fn display_name(name: &str) -> Option<String> {
     (!shown.is_empty()).then_some(shown)
 }
 
-impl<T: JsonSchema> OperationInput for Form<T> {
+impl<T: JsonSchema> OperationInput for MultipartForm<T> {
     fn operation_input(context: &mut GenContext, operation: &mut Operation) {
         let (schema, _) = schema_and_example::<T>(context);
         unknown::close_documented(context, &schema);

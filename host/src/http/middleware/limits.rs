@@ -16,7 +16,7 @@ use crate::domain::hash::sha256;
 use crate::http::error::HttpError;
 use crate::http::openapi;
 use crate::service::App;
-use crate::service::access::windows::Credential;
+use crate::service::access::windows::LimitedCredential;
 
 /// Refusals without delay for one address within a window.
 const REFUSALS: u32 = 100;
@@ -29,20 +29,20 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// 429 with `Retry-After`.
 pub fn admit(
     app: &App,
-    credential: Credential,
+    credential: LimitedCredential,
     secret: &str,
     parts: &Parts,
 ) -> Result<(), HttpError> {
     let limits = &app.config.rate_limits;
     let limit = match credential {
-        Credential::SigningLink => limits.signing_link,
-        Credential::Copies => limits.copies,
-        Credential::WebToken => limits.web_token,
-        Credential::BuilderSession => limits.builder_session,
-        Credential::Uploads => limits.component_uploads,
-        Credential::Ledger => limits.ledger,
-        Credential::Address => limits.address,
-        Credential::Refused => REFUSALS,
+        LimitedCredential::SigningLink => limits.signing_link,
+        LimitedCredential::Copies => limits.copies,
+        LimitedCredential::WebToken => limits.web_token,
+        LimitedCredential::BuilderSession => limits.builder_session,
+        LimitedCredential::Uploads => limits.component_uploads,
+        LimitedCredential::Ledger => limits.ledger,
+        LimitedCredential::Address => limits.address,
+        LimitedCredential::Refused => REFUSALS,
     };
     let address = counted_address(app, parts);
     let counted = match address {
@@ -50,10 +50,10 @@ pub fn admit(
             let windows = &app.access.windows;
             let key = address.clone();
             windows
-                .take(Credential::Address, address, limits.address)
+                .take(LimitedCredential::Address, address, limits.address)
                 .and_then(|()| match credential {
                     // The log needs no credential, so its own limit counts by address too.
-                    Credential::Ledger => windows.take(credential, key, limit),
+                    LimitedCredential::Ledger => windows.take(credential, key, limit),
                     _ => Ok(()),
                 })
         }
@@ -86,7 +86,7 @@ pub async fn slow_down(app: &App, address: Option<String>) {
     let counted = app
         .access
         .windows
-        .take(Credential::Refused, address, REFUSALS);
+        .take(LimitedCredential::Refused, address, REFUSALS);
     if counted.is_err() {
         tokio::select! {
             () = tokio::time::sleep(PAUSE) => {}
@@ -114,7 +114,7 @@ impl FromRequestParts<App> for LedgerReader {
     type Rejection = HttpError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
-        admit(app, Credential::Ledger, "", parts)?;
+        admit(app, LimitedCredential::Ledger, "", parts)?;
         Ok(Self)
     }
 }

@@ -6,23 +6,23 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use axum::http::request::Parts;
 
 use crate::domain::id::OrgId;
-use crate::service::access::rate_limit::Allowance;
+use crate::service::access::rate_limit::RateAllowance;
 
 /// Data collected about one request.
 #[derive(Default)]
-pub struct Notes {
+pub struct RequestNotes {
     /// Organization of its credential.
     pub org: OnceLock<OrgId>,
     /// Id of its API key or web-app token, for the access log.
     pub credential: OnceLock<String>,
-    allowance: Mutex<Option<Allowance>>,
+    allowance: Mutex<Option<RateAllowance>>,
     /// SHA-256 of the body, once it is read.
     pub body: OnceLock<String>,
 }
 
-impl Notes {
+impl RequestNotes {
     /// Records the rate-limit allowance of the request's API key.
-    pub fn set_allowance(&self, allowance: Allowance) {
+    pub fn set_allowance(&self, allowance: RateAllowance) {
         *self
             .allowance
             .lock()
@@ -30,7 +30,7 @@ impl Notes {
     }
 
     /// Returns the rate-limit allowance of the request's API key, if it was determined.
-    pub fn allowance(&self) -> Option<Allowance> {
+    pub fn allowance(&self) -> Option<RateAllowance> {
         *self
             .allowance
             .lock()
@@ -39,7 +39,7 @@ impl Notes {
 }
 
 /// Notes as stored in a request's extensions.
-pub type SharedNotes = Arc<Notes>;
+pub type SharedNotes = Arc<RequestNotes>;
 
 /// Returns the notes of a request. Outside the outermost layer, new ones are created.
 pub fn of(parts: &mut Parts) -> SharedNotes {

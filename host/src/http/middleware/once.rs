@@ -18,8 +18,8 @@ use sha2::{Digest, Sha256};
 use super::notes::{self, SharedNotes};
 use crate::domain::warning::Warning;
 use crate::http::error::HttpError;
-use crate::http::reply::{Reply, body};
-use crate::service::idempotency::{self, Answering, Claim, Receipt};
+use crate::http::reply::{DataReply, body};
+use crate::service::idempotency::{self, IdempotencyClaim, IdempotencyReceipt, ResponseRecorder};
 use crate::service::{App, Caller, ServiceError};
 use crate::store::StoreError;
 use crate::traces;
@@ -27,14 +27,14 @@ use crate::traces;
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 /// Optional `Idempotency-Key` of a request.
-pub struct Once {
+pub struct IdempotencyKeyHeader {
     key: Option<String>,
     /// Method and path, part of the request's fingerprint.
     target: String,
     notes: SharedNotes,
 }
 
-impl FromRequestParts<App> for Once {
+impl FromRequestParts<App> for IdempotencyKeyHeader {
     type Rejection = HttpError;
 
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, HttpError> {
@@ -62,7 +62,7 @@ impl FromRequestParts<App> for Once {
     }
 }
 
-impl OperationInput for Once {
+impl OperationInput for IdempotencyKeyHeader {
     fn operation_input(context: &mut aide::generate::GenContext, operation: &mut Operation) {
         let schema = json_schema!({
             "properties": { "Idempotency-Key": {
@@ -81,22 +81,22 @@ impl OperationInput for Once {
     }
 }
 
-impl Once {
+impl IdempotencyKeyHeader {
     /// Executes `work` and returns its result, or replays the stored answer.
     pub async fn run<const STATUS: u16, T, F, Fut>(
         self,
         app: &App,
         caller: &Caller,
         work: F,
-    ) -> Result<Reply<STATUS, T>, HttpError>
+    ) -> Result<DataReply<STATUS, T>, HttpError>
     where
         T: Serialize + Send + 'static,
-        F: FnOnce(App, Caller, Arc<Answering<T>>) -> Fut + Send + 'static,
+        F: FnOnce(App, Caller, Arc<ResponseRecorder<T>>) -> Fut + Send + 'static,
         Fut: Future<Output = Result<T, ServiceError>> + Send + 'static,
     {
         let body = |result: &T| body(result, &[]);
         let response = self.respond(app, caller, STATUS, body, work).await?;
-        Ok(Reply::raw(response))
+        Ok(DataReply::raw(response))
     }
 
     /// Like [`Self::run`], with `show` converting the result to the reply.
@@ -106,16 +106,16 @@ impl Once {
         caller: &Caller,
         show: impl Fn(&T) -> V + Send + Sync + 'static,
         work: F,
-    ) -> Result<Reply<STATUS, V>, HttpError>
+    ) -> Result<DataReply<STATUS, V>, HttpError>
     where
         T: Send + 'static,
         V: Serialize + 'static,
-        F: FnOnce(App, Caller, Arc<Answering<T>>) -> Fut + Send + 'static,
+        F: FnOnce(App, Caller, Arc<ResponseRecorder<T>>) -> Fut + Send + 'static,
         Fut: Future<Output = Result<T, ServiceError>> + Send + 'static,
     {
         let body = move |result: &T| body(&show(result), &[]);
         let response = self.respond(app, caller, STATUS, body, work).await?;
-        Ok(Reply::raw(response))
+        Ok(DataReply::raw(response))
     }
 
     /// Like [`Self::answer`], with the result's warnings beside its data.
@@ -125,11 +125,11 @@ impl Once {
         caller: &Caller,
         show: impl Fn(&T) -> (V, Vec<Warning>) + Send + Sync + 'static,
         work: F,
-    ) -> Result<Reply<STATUS, V, true>, HttpError>
+    ) -> Result<DataReply<STATUS, V, true>, HttpError>
     where
         T: Send + 'static,
         V: Serialize + 'static,
-        F: FnOnce(App, Caller, Arc<Answering<T>>) -> Fut + Send + 'static,
+        F: FnOnce(App, Caller, Arc<ResponseRecorder<T>>) -> Fut + Send + 'static,
         Fut: Future<Output = Result<T, ServiceError>> + Send + 'static,
     {
         let body = move |result: &T| {
@@ -137,7 +137,7 @@ impl Once {
             body(&data, &warnings)
         };
         let response = self.respond(app, caller, STATUS, body, work).await?;
-        Ok(Reply::raw(response))
+        Ok(DataReply::raw(response))
     }
 
     /// Runs the work in a task of its own, so that it completes even if the client disconnects: an
@@ -152,17 +152,17 @@ impl Once {
     ) -> Result<Response, HttpError>
     where
         T: Send + 'static,
-        F: FnOnce(App, Caller, Arc<Answering<T>>) -> Fut + Send + 'static,
+        F: FnOnce(App, Caller, Arc<ResponseRecorder<T>>) -> Fut + Send + 'static,
         Fut: Future<Output = Result<T, ServiceError>> + Send + 'static,
     {
         let receipt = match &self.key {
-            None => Receipt::default(),
+            None => IdempotencyReceipt::default(),
             Some(key) => match idempotency::claim(app, caller, key, &self.fingerprint()).await? {
-                Claim::Go(receipt) => receipt,
-                Claim::Replay(status, body) => return Ok(replay(status, body)),
+                IdempotencyClaim::Go(receipt) => receipt,
+                IdempotencyClaim::Replay(status, body) => return Ok(replay(status, body)),
             },
         };
-        let answering = Arc::new(Answering::new(receipt.clone(), status, body));
+        let answering = Arc::new(ResponseRecorder::new(receipt.clone(), status, body));
         let spare = (app.clone(), receipt.clone());
         let (app, caller) = (app.clone(), caller.clone());
         let task = async move {
@@ -192,7 +192,7 @@ impl Once {
     }
 }
 
-async fn give_back(app: &App, receipt: &Receipt) {
+async fn give_back(app: &App, receipt: &IdempotencyReceipt) {
     if let Err(error) = receipt.release(app).await {
         tracing::warn!(%error, "idempotency key could not be released");
     }
@@ -202,7 +202,7 @@ async fn give_back(app: &App, receipt: &Receipt) {
 /// races are not stored, so that the client can retry them.
 async fn settle(
     app: &App,
-    receipt: &Receipt,
+    receipt: &IdempotencyReceipt,
     status: u16,
     result: Result<Value, ServiceError>,
 ) -> Result<Value, HttpError> {

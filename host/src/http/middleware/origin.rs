@@ -7,11 +7,11 @@ use axum::http::header;
 use axum::http::request::Parts;
 use ipnet::IpNet;
 
-use crate::room::form::Origin;
+use crate::room::form::RequestOrigin;
 use crate::service::App;
 
 /// Returns the origin of a signer's request, which is recorded with the signature.
-pub fn origin(app: &App, parts: &Parts) -> Origin {
+pub fn origin(app: &App, parts: &Parts) -> RequestOrigin {
     let user_agent = parts.headers.get(header::USER_AGENT);
     let user_agent = user_agent.and_then(|value| value.to_str().ok());
     let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
@@ -23,7 +23,7 @@ pub fn origin(app: &App, parts: &Parts) -> Origin {
     let client = peer.map(|ConnectInfo(peer)| {
         client(peer.ip(), &forwarded.join(","), &app.config.trusted_proxies)
     });
-    Origin {
+    RequestOrigin {
         ip: client.map(|client| client.to_string()),
         user_agent: user_agent.map(|text| text.chars().take(400).collect()),
     }

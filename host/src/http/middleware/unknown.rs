@@ -127,9 +127,9 @@ pub fn parts_of<T: JsonSchema>() -> Arc<[String]> {
 
 /// Query parameters of every documented operation, by method and route.
 #[derive(Default)]
-pub struct Queries(HashMap<(String, String), Arc<[String]>>);
+pub struct QueryParameterIndex(HashMap<(String, String), Arc<[String]>>);
 
-impl Queries {
+impl QueryParameterIndex {
     /// Collects them from the OpenAPI document of the routes below `prefix`.
     pub fn of(document: &Value, prefix: &str) -> Self {
         let paths = document["paths"].as_object();
@@ -155,7 +155,7 @@ struct KnownQuery(Arc<[String]>);
 
 /// Attaches the operation's query parameters to the request, for [`check_query`].
 pub async fn note_query(
-    State(queries): State<Arc<Queries>>,
+    State(queries): State<Arc<QueryParameterIndex>>,
     route: Option<MatchedPath>,
     mut request: Request,
     next: Next,

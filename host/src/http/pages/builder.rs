@@ -12,13 +12,13 @@ use axum::routing::{get, post};
 use maud::html;
 use serde_json::json;
 
-use super::look::Look;
+use super::look::PageLook;
 use crate::http::error::HttpError;
 use crate::http::middleware::caller::bearer_token;
-use crate::http::middleware::extract::{FileForm, Form, ValidJson};
+use crate::http::middleware::extract::{FileForm, MultipartForm, ValidJson};
 use crate::http::middleware::limits;
-use crate::service::access::windows::Credential;
-use crate::service::templates::builder::{self, Save, Session, Shown};
+use crate::service::access::windows::LimitedCredential;
+use crate::service::templates::builder::{self, BuilderTemplate, FieldBuilderSession, SaveFields};
 use crate::service::templates::pages;
 use crate::service::{App, ServiceError};
 
@@ -30,29 +30,29 @@ pub fn routes() -> Router<App> {
         .route("/builder/pages/{page}", get(picture))
 }
 
-impl FromRequestParts<App> for Session {
+impl FromRequestParts<App> for FieldBuilderSession {
     type Rejection = HttpError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
         let token = bearer_token(parts)?;
-        limits::admit(app, Credential::BuilderSession, token, parts)?;
+        limits::admit(app, LimitedCredential::BuilderSession, token, parts)?;
         let session = builder::session(app, &app.access, token).await?;
         session.ok_or_else(|| HttpError::new(StatusCode::UNAUTHORIZED, "Invalid token"))
     }
 }
 
-fn shown(shown: &Shown) -> Response {
+fn shown(shown: &BuilderTemplate) -> Response {
     Json(json!({ "data": shown })).into_response()
 }
 
-async fn show(State(app): State<App>, session: Session) -> Result<Response, HttpError> {
+async fn show(State(app): State<App>, session: FieldBuilderSession) -> Result<Response, HttpError> {
     Ok(shown(&builder::show(&app, &app.pages, &session).await?))
 }
 
 async fn save(
     State(app): State<App>,
-    session: Session,
-    ValidJson(request): ValidJson<Save>,
+    session: FieldBuilderSession,
+    ValidJson(request): ValidJson<SaveFields>,
 ) -> Result<Response, HttpError> {
     Ok(shown(
         &builder::save(&app, &app.pages, &session, request).await?,
@@ -61,8 +61,8 @@ async fn save(
 
 async fn attach(
     State(app): State<App>,
-    session: Session,
-    mut form: Form<FileForm>,
+    session: FieldBuilderSession,
+    mut form: MultipartForm<FileForm>,
 ) -> Result<Response, HttpError> {
     let file = form.file()?;
     Ok(shown(
@@ -72,7 +72,7 @@ async fn attach(
 
 async fn picture(
     State(app): State<App>,
-    session: Session,
+    session: FieldBuilderSession,
     Path(name): Path<String>,
 ) -> Result<Response, HttpError> {
     let not_found = || ServiceError::NotFound("Page");
@@ -152,5 +152,5 @@ async fn page() -> Response {
             }
         }
     };
-    Look::default().page(StatusCode::OK, "Fields", None, "builder", body)
+    PageLook::default().page(StatusCode::OK, "Fields", None, "builder", body)
 }

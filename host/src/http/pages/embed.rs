@@ -12,10 +12,10 @@ use axum::{Form as FormBody, Router};
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::look::{Framing, Happening, Look};
+use super::look::{EmbedMessage, FramePolicy, PageLook};
 use crate::domain::envelope::EnvelopeStatus;
 use crate::http::error::HttpError;
-use crate::service::signing::embed::{self, Opened, VaultRecord, Widget};
+use crate::service::signing::embed::{self, OpenedEmbedToken, VaultRecord, Widget};
 use crate::service::vault::downloads;
 use crate::service::{App, ServiceError};
 
@@ -30,10 +30,10 @@ pub fn routes(path: &str) -> Router<App> {
 
 /// Serves the page that an iframe loads first.
 async fn shell() -> Response {
-    let look = Look {
-        framing: Framing::Anybody,
+    let look = PageLook {
+        framing: FramePolicy::Anybody,
         leads_away: true,
-        ..Look::default()
+        ..PageLook::default()
     };
     let body = html! {
         main.notice aria-busy="true" {
@@ -67,9 +67,9 @@ async fn sign(State(app): State<App>, FormBody(form): FormBody<TokenForm>) -> Re
 }
 
 fn refused() -> Response {
-    let look = Look {
-        framing: Framing::Anybody,
-        ..Look::default()
+    let look = PageLook {
+        framing: FramePolicy::Anybody,
+        ..PageLook::default()
     };
     let title = "This page has expired";
     let body = html! {
@@ -81,7 +81,7 @@ fn refused() -> Response {
     look.page(
         StatusCode::UNAUTHORIZED,
         title,
-        Some(Happening::Error),
+        Some(EmbedMessage::Error),
         "embed",
         body,
     )
@@ -100,10 +100,10 @@ async fn vault(State(app): State<App>, FormBody(form): FormBody<TokenForm>) -> R
     shown.unwrap_or_else(|error| HttpError::from(error).into_response())
 }
 
-fn vault_page(app: &App, opened: &Opened, record: VaultRecord, token: &str) -> Response {
+fn vault_page(app: &App, opened: &OpenedEmbedToken, record: VaultRecord, token: &str) -> Response {
     let envelope = &opened.envelope;
     let path = app.config.embed_path();
-    let mut look = Look::of(record.organization, String::new());
+    let mut look = PageLook::of(record.organization, String::new());
     // The logo and colour are served below a signing link, which this page does not have.
     look.brand.logo = None;
     look.brand.color = None;
@@ -163,7 +163,7 @@ fn vault_page(app: &App, opened: &Opened, record: VaultRecord, token: &str) -> R
             }
         }
     };
-    let (title, ready) = (&envelope.name, Some(Happening::Ready));
+    let (title, ready) = (&envelope.name, Some(EmbedMessage::Ready));
     look.page(StatusCode::OK, title, ready, "signing", body)
 }
 

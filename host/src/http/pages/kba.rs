@@ -6,19 +6,25 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use maud::{Markup, html};
 
-use super::look::Happening;
-use super::visit::{BROWSER, Visit};
+use super::look::EmbedMessage;
+use super::visit::{BROWSER, SignerVisit};
 use crate::domain::clock::Timestamp;
 use crate::domain::identity::entry;
 use crate::http::error::HttpError;
-use crate::service::kba::{self, Asked, Field, Gate, Given, Notice, Question, Shown};
+use crate::service::kba::{
+    self, IdentityGate, IdentityInput, IdentityNotice, IdentityPage, IdentityPrompt,
+    IdentityQuestion, IdentitySubmission,
+};
 use crate::service::signing::links::MAIL_LIFE;
 use crate::service::{App, ServiceError};
 use crate::traces;
 
 /// Recognizes the browser of a signer who has passed, and records an unknown one. Returns the
 /// cookie to set in that case.
-pub async fn recognise(app: &App, visit: &Visit) -> Result<Option<HeaderValue>, ServiceError> {
+pub async fn recognise(
+    app: &App,
+    visit: &SignerVisit,
+) -> Result<Option<HeaderValue>, ServiceError> {
     if !visit.signer.challenged {
         return Ok(None);
     }
@@ -40,7 +46,7 @@ pub async fn recognise(app: &App, visit: &Visit) -> Result<Option<HeaderValue>, 
 }
 
 /// Returns whether the document may be shown. If so, records the browser.
-pub async fn is_open(app: &App, visit: &Visit) -> Result<bool, ServiceError> {
+pub async fn is_open(app: &App, visit: &SignerVisit) -> Result<bool, ServiceError> {
     let open = kba::is_open(app, &visit.envelope, &visit.signer).await?;
     if open {
         recognise(app, visit).await?;
@@ -57,23 +63,23 @@ pub fn with_cookie(mut response: Response, cookie: Option<HeaderValue>) -> Respo
 }
 
 /// Returns the page of the identity check, or none if the document is open.
-pub async fn closed(app: &App, visit: &Visit, ip: Option<String>) -> Option<Response> {
+pub async fn closed(app: &App, visit: &SignerVisit, ip: Option<String>) -> Option<Response> {
     let (app_, envelope, signer) = (app.clone(), visit.envelope.clone(), visit.signer.clone());
     let gate = to_its_end(async move { kba::gate(&app_, &envelope, &signer, ip).await }).await;
     match gate {
-        Ok(Gate::Open) => None,
+        Ok(IdentityGate::Open) => None,
         other => Some(answer(app, visit, other)),
     }
 }
 
 /// Processes one step of the identity check. The browser that completes the last step is bound to
 /// the signer.
-pub async fn go_on(app: &App, visit: &Visit, given: Given) -> Response {
+pub async fn go_on(app: &App, visit: &SignerVisit, given: IdentitySubmission) -> Response {
     let (app_, envelope, signer) = (app.clone(), visit.envelope.clone(), visit.signer.clone());
     let step = async move { kba::go_on(&app_, &envelope, &signer, given).await };
     let gate = to_its_end(step).await;
     let cookie = match &gate {
-        Ok(Gate::Open) => match recognise(app, visit).await {
+        Ok(IdentityGate::Open) => match recognise(app, visit).await {
             Ok(cookie) => cookie,
             Err(error) => return HttpError::from(error).into_response(),
         },
@@ -86,16 +92,16 @@ pub async fn go_on(app: &App, visit: &Visit, given: Given) -> Response {
 
 /// Runs a step to completion even if the client disconnects, so that no step is half done.
 async fn to_its_end(
-    step: impl Future<Output = Result<Gate, ServiceError>> + Send + 'static,
-) -> Result<Gate, ServiceError> {
+    step: impl Future<Output = Result<IdentityGate, ServiceError>> + Send + 'static,
+) -> Result<IdentityGate, ServiceError> {
     let done = tokio::spawn(traces::along(step)).await;
     done.unwrap_or_else(|error| Err(ServiceError::Internal(error.to_string())))
 }
 
-fn answer(app: &App, visit: &Visit, gate: Result<Gate, ServiceError>) -> Response {
+fn answer(app: &App, visit: &SignerVisit, gate: Result<IdentityGate, ServiceError>) -> Response {
     match gate {
-        Ok(Gate::Open) => Redirect::to(visit.path()).into_response(),
-        Ok(Gate::Shown(shown)) => page(visit, &shown, app.clock.now()),
+        Ok(IdentityGate::Open) => Redirect::to(visit.path()).into_response(),
+        Ok(IdentityGate::Shown(shown)) => page(visit, &shown, app.clock.now()),
         Err(error @ (ServiceError::OtherProvider(..) | ServiceError::NotConfigured(_))) => {
             tracing::warn!(envelope = %visit.envelope.id, %error, "identity check unavailable");
             visit.unavailable("Your identity cannot be checked right now.")
@@ -104,19 +110,19 @@ fn answer(app: &App, visit: &Visit, gate: Result<Gate, ServiceError>) -> Respons
     }
 }
 
-fn page(visit: &Visit, shown: &Shown, now: Timestamp) -> Response {
+fn page(visit: &SignerVisit, shown: &IdentityPage, now: Timestamp) -> Response {
     let (title, body) = match &shown.asked {
-        Asked::Identity(fields) => ("Confirm who you are", identity(visit, fields, shown)),
-        Asked::Code { until } => ("Enter your code", code(visit, shown, *until, now)),
-        Asked::Questions { questions, until } => (
+        IdentityPrompt::Identity(fields) => ("Confirm who you are", identity(visit, fields, shown)),
+        IdentityPrompt::Code { until } => ("Enter your code", code(visit, shown, *until, now)),
+        IdentityPrompt::Questions { questions, until } => (
             "Answer these questions",
             asked(visit, questions, shown, *until, now),
         ),
-        Asked::Again { left } => ("Your answers were not correct", again(visit, *left)),
-        Asked::Wait { until } => ("Come back later", wait(*until, now)),
-        Asked::Exhausted => ("No more attempts", exhausted()),
-        Asked::Busy => ("One moment", busy(visit)),
-        Asked::Unavailable { again } => (
+        IdentityPrompt::Again { left } => ("Your answers were not correct", again(visit, *left)),
+        IdentityPrompt::Wait { until } => ("Come back later", wait(*until, now)),
+        IdentityPrompt::Exhausted => ("No more attempts", exhausted()),
+        IdentityPrompt::Busy => ("One moment", busy(visit)),
+        IdentityPrompt::Unavailable { again } => (
             "Your identity could not be checked",
             unavailable(visit, *again),
         ),
@@ -132,21 +138,23 @@ fn page(visit: &Visit, shown: &Shown, now: Timestamp) -> Response {
         true => StatusCode::OK,
         false => StatusCode::UNPROCESSABLE_ENTITY,
     };
-    let ready = Some(Happening::Ready);
+    let ready = Some(EmbedMessage::Ready);
     visit.look.notice(status, title, ready, body)
 }
 
-fn told(notice: Notice) -> &'static str {
+fn told(notice: IdentityNotice) -> &'static str {
     match notice {
-        Notice::TimeIsOver => "The time limit has passed. You can start again.",
-        Notice::WrongCode => "That code is not correct. We sent you a new one.",
-        Notice::NotAccepted => "Your entries were not accepted. Check them and try again.",
-        Notice::TooMany => "Too many codes were requested. Wait a while before you try again.",
-        Notice::TryLater => "The identity service did not answer. Try again in a moment.",
+        IdentityNotice::TimeIsOver => "The time limit has passed. You can start again.",
+        IdentityNotice::WrongCode => "That code is not correct. We sent you a new one.",
+        IdentityNotice::NotAccepted => "Your entries were not accepted. Check them and try again.",
+        IdentityNotice::TooMany => {
+            "Too many codes were requested. Wait a while before you try again."
+        }
+        IdentityNotice::TryLater => "The identity service did not answer. Try again in a moment.",
     }
 }
 
-fn wrong(name: &str, shown: &Shown) -> Markup {
+fn wrong(name: &str, shown: &IdentityPage) -> Markup {
     html! {
         @if let Some(why) = shown.problems.get(name) {
             p.problem id={ (name) "-problem" } { (why) }
@@ -154,7 +162,7 @@ fn wrong(name: &str, shown: &Shown) -> Markup {
     }
 }
 
-fn identity(visit: &Visit, fields: &[Field], shown: &Shown) -> Markup {
+fn identity(visit: &SignerVisit, fields: &[IdentityInput], shown: &IdentityPage) -> Markup {
     let problem = |name: &str| shown.problems.contains_key(name);
     let described = |name: &str| problem(name).then(|| format!("{name}-problem"));
     html! {
@@ -205,7 +213,7 @@ fn time_left(until: Timestamp, now: Timestamp) -> Markup {
     }
 }
 
-fn code(visit: &Visit, shown: &Shown, until: Timestamp, now: Timestamp) -> Markup {
+fn code(visit: &SignerVisit, shown: &IdentityPage, until: Timestamp, now: Timestamp) -> Markup {
     html! {
         p { "A code was sent to your phone." }
         (time_left(until, now))
@@ -222,9 +230,9 @@ fn code(visit: &Visit, shown: &Shown, until: Timestamp, now: Timestamp) -> Marku
 }
 
 fn asked(
-    visit: &Visit,
-    questions: &[Question],
-    shown: &Shown,
+    visit: &SignerVisit,
+    questions: &[IdentityQuestion],
+    shown: &IdentityPage,
     until: Timestamp,
     now: Timestamp,
 ) -> Markup {
@@ -248,14 +256,14 @@ fn asked(
     }
 }
 
-fn busy(visit: &Visit) -> Markup {
+fn busy(visit: &SignerVisit) -> Markup {
     html! {
         p { "We are checking your answers." }
         p { a.button href=(visit.path()) { "Look again" } }
     }
 }
 
-fn unavailable(visit: &Visit, again: bool) -> Markup {
+fn unavailable(visit: &SignerVisit, again: bool) -> Markup {
     html! {
         p { "There are not enough records about you to ask questions. This is not your fault and has no consequences." }
         @if again {
@@ -266,7 +274,7 @@ fn unavailable(visit: &Visit, again: bool) -> Markup {
     }
 }
 
-fn once_more(visit: &Visit) -> Markup {
+fn once_more(visit: &SignerVisit) -> Markup {
     html! {
         form method="post" action=(visit.path()) {
             button type="submit" name="again" value="again" { "Try again" }
@@ -274,7 +282,7 @@ fn once_more(visit: &Visit) -> Markup {
     }
 }
 
-fn again(visit: &Visit, left: usize) -> Markup {
+fn again(visit: &SignerVisit, left: usize) -> Markup {
     let times = match left {
         1 => "once".to_owned(),
         2 => "twice".to_owned(),

@@ -4,16 +4,16 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use maud::{DOCTYPE, Markup, html};
 
-use crate::domain::brand::Brand;
+use crate::domain::brand::OrganizationBrand;
 use crate::domain::organization::{EmbedOrigin, Organization};
 
 /// Appearance of a page, and who may frame it.
 #[derive(Default)]
-pub struct Look {
+pub struct PageLook {
     /// Shown above everything; the product's name when there is no organization.
     pub name: Option<String>,
-    pub brand: Brand,
-    pub framing: Framing,
+    pub brand: OrganizationBrand,
+    pub framing: FramePolicy,
     /// Whether forms of the page lead to other hosts. Browsers that apply `form-action` to
     /// redirects would stop there.
     pub leads_away: bool,
@@ -25,7 +25,7 @@ pub struct Look {
 
 /// Origins that may show a page in a frame.
 #[derive(Default)]
-pub enum Framing {
+pub enum FramePolicy {
     #[default]
     Nobody,
     Origins(Vec<EmbedOrigin>),
@@ -35,14 +35,14 @@ pub enum Framing {
 
 /// State that a page reports to the page that embeds it (`postMessage`).
 #[derive(Clone, Copy)]
-pub enum Happening {
+pub enum EmbedMessage {
     Ready,
     Completed,
     Declined,
     Error,
 }
 
-impl Happening {
+impl EmbedMessage {
     fn as_str(self) -> &'static str {
         match self {
             Self::Ready => "ready",
@@ -53,7 +53,7 @@ impl Happening {
     }
 }
 
-impl Look {
+impl PageLook {
     /// Returns the look of an organization. `path` is where its brand is served.
     pub fn of(organization: Organization, path: String) -> Self {
         let name = organization.display_name().to_owned();
@@ -61,7 +61,7 @@ impl Look {
         Self {
             name: Some(name),
             brand: settings.brand,
-            framing: Framing::Origins(settings.embed_origins),
+            framing: FramePolicy::Origins(settings.embed_origins),
             leads_away: false,
             library: None,
             path,
@@ -87,7 +87,7 @@ impl Look {
         &self,
         status: StatusCode,
         title: &str,
-        happening: Option<Happening>,
+        happening: Option<EmbedMessage>,
         body: Markup,
     ) -> Response {
         let body = html! {
@@ -102,7 +102,7 @@ impl Look {
         &self,
         status: StatusCode,
         title: &str,
-        happening: Option<Happening>,
+        happening: Option<EmbedMessage>,
         assets: &str,
         body: Markup,
     ) -> Response {
@@ -121,7 +121,7 @@ impl Look {
                     }
                     script src={ "/assets/" (assets) ".js" } type="module" {}
                 }
-                body data-embedders=(self.origins()) data-happening=[happening.map(Happening::as_str)] {
+                body data-embedders=(self.origins()) data-happening=[happening.map(EmbedMessage::as_str)] {
                     (body)
                 }
             }
@@ -140,8 +140,8 @@ impl Look {
     /// organization's own pages may frame them.
     fn policy(&self) -> String {
         let ancestors = match &self.framing {
-            Framing::Anybody => "*".to_owned(),
-            Framing::Origins(origins) if !origins.is_empty() => self.origins(),
+            FramePolicy::Anybody => "*".to_owned(),
+            FramePolicy::Origins(origins) if !origins.is_empty() => self.origins(),
             _ => "'none'".to_owned(),
         };
         let library = match &self.library {
@@ -162,7 +162,7 @@ impl Look {
 
     fn origins(&self) -> String {
         match &self.framing {
-            Framing::Origins(origins) => {
+            FramePolicy::Origins(origins) => {
                 let origins: Vec<&str> = origins.iter().map(EmbedOrigin::as_str).collect();
                 origins.join(" ")
             }

@@ -10,14 +10,14 @@ use maud::html;
 use serde::Deserialize;
 
 use super::kba;
-use super::look::{Framing, Happening, Look};
-use super::visit::Visit;
+use super::look::{EmbedMessage, FramePolicy, PageLook};
+use super::visit::SignerVisit;
 use crate::domain::component::Slot;
 use crate::domain::organization::written_amount;
 use crate::http::error::HttpError;
 use crate::service::payments;
 use crate::service::{App, ServiceError};
-use crate::store::sandbox::Intent;
+use crate::store::sandbox::SandboxIntent;
 
 /// Returns the route of the payer's page, below a signing link.
 pub fn routes(path: &str) -> Router<App> {
@@ -33,7 +33,7 @@ pub fn sandbox_routes() -> Router<App> {
 }
 
 /// Redirects to the provider's page, or shows a page with the provider's form.
-async fn pay(State(app): State<App>, visit: Visit) -> Response {
+async fn pay(State(app): State<App>, visit: SignerVisit) -> Response {
     match kba::is_open(&app, &visit).await {
         Ok(true) if !visit.expired => {}
         // The signing page explains the reason.
@@ -89,7 +89,7 @@ async fn pay(State(app): State<App>, visit: Visit) -> Response {
             p { a href=(visit.path()) { "Back to the document" } }
         }
     };
-    let look = Look {
+    let look = PageLook {
         library: intent.script.as_deref().and_then(origin_of),
         ..visit.look
     };
@@ -103,14 +103,14 @@ fn origin_of(url: &str) -> Option<String> {
 }
 
 #[derive(Deserialize)]
-struct Return {
+struct ReturnQuery {
     #[serde(rename = "return")]
     back: Option<String>,
 }
 
 /// Request for the sandbox's payment page.
 struct SandboxVisit {
-    intent: Intent,
+    intent: SandboxIntent,
     /// Link back to the payer's signing page. Only our own links are accepted, so that the page is
     /// no open redirect.
     back: Option<String>,
@@ -130,7 +130,7 @@ impl FromRequestParts<App> for SandboxVisit {
             .await
             .map_err(|error| HttpError::internal(error.to_string()).into_response())?
             .ok_or_else(unknown)?;
-        let query = Query::<Return>::from_request_parts(parts, app).await;
+        let query = Query::<ReturnQuery>::from_request_parts(parts, app).await;
         let ours = format!("{}/", app.config.signing_url());
         let back = query.ok().and_then(|Query(query)| query.back);
         Ok(Self {
@@ -144,10 +144,10 @@ impl SandboxVisit {
     fn page(&self, paid: bool) -> Response {
         let amount = u64::try_from(self.intent.amount).unwrap_or_default();
         let amount = written_amount(amount, &self.intent.currency.to_ascii_uppercase());
-        let look = Look {
+        let look = PageLook {
             // The signing form may be embedded, and its payer ends up here.
-            framing: Framing::Anybody,
-            ..Look::default()
+            framing: FramePolicy::Anybody,
+            ..PageLook::default()
         };
         let body = html! {
             @if paid {
@@ -166,7 +166,7 @@ impl SandboxVisit {
             }
         };
         let (title, happening) = match paid {
-            true => ("Payment received", Some(Happening::Ready)),
+            true => ("Payment received", Some(EmbedMessage::Ready)),
             false => ("Payment", None),
         };
         look.notice(StatusCode::OK, title, happening, body)

@@ -6,7 +6,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use maud::html;
 
-use super::look::{Happening, Look};
+use super::look::{EmbedMessage, PageLook};
 use crate::domain::token::LinkToken;
 use crate::service::App;
 
@@ -24,9 +24,9 @@ pub async fn errors(State(app): State<App>, request: Request, next: Next) -> Res
     let Some((title, text)) = words(response.status()) else {
         return response;
     };
-    let look = Look::default();
+    let look = PageLook::default();
     let text = html! { p { (text) } };
-    let mut page = look.notice(response.status(), title, Some(Happening::Error), text);
+    let mut page = look.notice(response.status(), title, Some(EmbedMessage::Error), text);
     if let Some(after) = response.headers().get(header::RETRY_AFTER) {
         page.headers_mut()
             .insert(header::RETRY_AFTER, after.clone());

@@ -14,17 +14,17 @@ use maud::html;
 use serde_json::json;
 
 use super::kba;
-use super::look::Happening;
+use super::look::EmbedMessage;
 use super::signing_files;
-use super::signing_page::Shown;
-use super::visit::{Visit, room_error};
+use super::signing_page::SigningPage;
+use super::visit::{SignerVisit, room_error};
 use crate::domain::envelope::{Envelope, SignerStatus};
 use crate::http::error::HttpError;
 use crate::http::middleware::origin::origin;
-use crate::room::form::{DOCUMENT, FormError, Origin, Problems, SeenDocument};
-use crate::service::kba::{Given, is_open};
-use crate::service::signing::visits::{self, Renewal};
-use crate::service::signing::{Destination, destination, reconcile};
+use crate::room::form::{DOCUMENT, FormError, Problems, RequestOrigin, SeenDocument};
+use crate::service::kba::{IdentitySubmission, is_open};
+use crate::service::signing::visits::{self, LinkRenewal};
+use crate::service::signing::{LinkDestination, destination, reconcile};
 use crate::service::templates::pages;
 use crate::service::{App, ServiceError};
 
@@ -41,7 +41,7 @@ pub fn routes(path: &str) -> Router<App> {
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
 }
 
-async fn show(State(app): State<App>, visit: Visit) -> Response {
+async fn show(State(app): State<App>, visit: SignerVisit) -> Response {
     if let Some(page) = visit.closed() {
         return page;
     }
@@ -55,7 +55,7 @@ async fn show(State(app): State<App>, visit: Visit) -> Response {
 }
 
 /// Opens the document, which marks the signer as `viewed`, and shows the form.
-async fn opened(app: &App, visit: Visit) -> Response {
+async fn opened(app: &App, visit: SignerVisit) -> Response {
     let Some(submitter) = visit.room_submitter() else {
         return elsewhere(app, &visit).await;
     };
@@ -70,19 +70,19 @@ async fn opened(app: &App, visit: Visit) -> Response {
             Err(error) => return visit.failed(error),
         }
     }
-    render(app, &visit, submitter, Outcome::default()).await
+    render(app, &visit, submitter, FormFeedback::default()).await
 }
 
 /// Redirects to the form of an external provider, after our own checks.
-async fn elsewhere(app: &App, visit: &Visit) -> Response {
+async fn elsewhere(app: &App, visit: &SignerVisit) -> Response {
     match destination(app, &visit.envelope, &visit.signer).await {
-        Ok(Destination::Page(url)) => Redirect::to(&url).into_response(),
-        Ok(Destination::NotYourTurn(other)) => visit.not_yet(StatusCode::OK, &other),
-        Ok(Destination::PassedOn) => {
+        Ok(LinkDestination::Page(url)) => Redirect::to(&url).into_response(),
+        Ok(LinkDestination::NotYourTurn(other)) => visit.not_yet(StatusCode::OK, &other),
+        Ok(LinkDestination::PassedOn) => {
             let text = "Another person has been asked to sign in your place.";
             visit.notice_of_end(StatusCode::OK, "Signer replaced", text)
         }
-        Ok(Destination::Closed) => visit.failed(FormError::Closed),
+        Ok(LinkDestination::Closed) => visit.failed(FormError::Closed),
         Err(ServiceError::Provider(error)) => {
             tracing::warn!(envelope = %visit.envelope.id, %error, "redirect to provider failed");
             visit.unavailable("The document cannot be shown right now.")
@@ -92,19 +92,19 @@ async fn elsewhere(app: &App, visit: &Visit) -> Response {
 }
 
 /// Submitted form: the pressed button and the values of the controls.
-struct Sent {
+struct SubmittedForm {
     action: String,
     consent: bool,
     reason: String,
     values: BTreeMap<String, String>,
     /// Version of the document on the page.
     document: Option<String>,
-    origin: Origin,
+    origin: RequestOrigin,
     /// Sent by the script that saves while the signer types and displays the answer itself.
     by_script: bool,
 }
 
-impl Sent {
+impl SubmittedForm {
     async fn read(app: &App, request: Request) -> Option<Self> {
         let (parts, body) = request.into_parts();
         let origin = origin(app, &parts);
@@ -135,10 +135,10 @@ impl Sent {
     }
 }
 
-impl Sent {
+impl SubmittedForm {
     /// Converts the form to input for the identity check.
-    fn about_identity(self) -> Given {
-        Given {
+    fn about_identity(self) -> IdentitySubmission {
+        IdentitySubmission {
             again: self.values.contains_key("again"),
             values: self.values,
             consent: self.consent,
@@ -149,7 +149,7 @@ impl Sent {
 
 /// Result of a submitted form, for showing the form again.
 #[derive(Default)]
-struct Outcome {
+struct FormFeedback {
     entered: BTreeMap<String, String>,
     problems: Problems,
     consent: bool,
@@ -158,11 +158,11 @@ struct Outcome {
 }
 
 /// Saves, finishes or declines, depending on the pressed button.
-async fn submit(State(app): State<App>, visit: Visit, request: Request) -> Response {
+async fn submit(State(app): State<App>, visit: SignerVisit, request: Request) -> Response {
     if let Some(page) = visit.closed() {
         return page;
     }
-    let Some(sent) = Sent::read(&app, request).await else {
+    let Some(sent) = SubmittedForm::read(&app, request).await else {
         let text = "Go back and try again.";
         return visit.notice_of_end(StatusCode::BAD_REQUEST, "Something is missing", text);
     };
@@ -178,7 +178,7 @@ async fn submit(State(app): State<App>, visit: Visit, request: Request) -> Respo
     }
 }
 
-async fn submitted(app: &App, visit: Visit, sent: Sent) -> Response {
+async fn submitted(app: &App, visit: SignerVisit, sent: SubmittedForm) -> Response {
     let Some(submitter) = visit.room_submitter() else {
         return elsewhere(app, &visit).await;
     };
@@ -199,7 +199,7 @@ async fn submitted(app: &App, visit: Visit, sent: Sent) -> Response {
         Ok(_) if sent.action == "decline" => visit.declined_page(),
         Ok(problems) if problems.is_empty() && sent.action != "review" => back(&visit),
         Ok(problems) | Err(FormError::Invalid(problems)) => {
-            let outcome = Outcome {
+            let outcome = FormFeedback {
                 review: sent.action == "review",
                 entered: sent.values,
                 consent: sent.consent,
@@ -225,7 +225,7 @@ async fn act(
     app: &App,
     envelope: &Envelope,
     submitter: i64,
-    sent: &Sent,
+    sent: &SubmittedForm,
 ) -> Result<Result<Problems, FormError>, ServiceError> {
     let (org, room) = (&envelope.org, &app.room());
     Ok(match sent.action.as_str() {
@@ -257,14 +257,14 @@ async fn act(
     })
 }
 
-fn back(visit: &Visit) -> Response {
+fn back(visit: &SignerVisit) -> Response {
     Redirect::to(visit.path()).into_response()
 }
 
 /// Updates the envelope before the signer is answered.
 ///
 /// The room's jobs do the same a little later, so that a failure here needs no retry.
-async fn follow(app: &App, visit: &Visit, finished: Option<i64>) {
+async fn follow(app: &App, visit: &SignerVisit, finished: Option<i64>) {
     let followed = async {
         if let Some(submitter) = finished {
             let org = &visit.envelope.org;
@@ -282,17 +282,17 @@ async fn follow(app: &App, visit: &Visit, finished: Option<i64>) {
 }
 
 /// Mails a fresh link, or the copy.
-async fn renew(State(app): State<App>, visit: Visit) -> Response {
+async fn renew(State(app): State<App>, visit: SignerVisit) -> Response {
     if !visit.expired {
         return back(&visit);
     }
     match visits::renew(&app, &visit.envelope, &visit.signer).await {
-        Ok(Renewal::Mailed) => {
+        Ok(LinkRenewal::Mailed) => {
             let body = html! { p { "Check your inbox: the link was sent to the address of your invitation." } };
             let title = "An e-mail is on its way";
             visit.look.notice(StatusCode::OK, title, None, body)
         }
-        Ok(Renewal::TooSoon) => {
+        Ok(LinkRenewal::TooSoon) => {
             let body = html! {
                 p { "We sent you an e-mail a few minutes ago. Check your inbox, or try again later." }
             };
@@ -303,8 +303,8 @@ async fn renew(State(app): State<App>, visit: Visit) -> Response {
             let wait = visits::COOL_DOWN.as_secs().to_string();
             ([(header::RETRY_AFTER, wait)], page).into_response()
         }
-        Ok(Renewal::NotYet) => visit.failed(FormError::NotYourTurn),
-        Ok(Renewal::Closed) => {
+        Ok(LinkRenewal::NotYet) => visit.failed(FormError::NotYourTurn),
+        Ok(LinkRenewal::Closed) => {
             let closed = visit.closed();
             closed.unwrap_or_else(|| visit.failed(FormError::Closed))
         }
@@ -313,7 +313,7 @@ async fn renew(State(app): State<App>, visit: Visit) -> Response {
 }
 
 /// Renders the form, or the page that names the signer who comes first.
-async fn render(app: &App, visit: &Visit, submitter: i64, outcome: Outcome) -> Response {
+async fn render(app: &App, visit: &SignerVisit, submitter: i64, outcome: FormFeedback) -> Response {
     let read = async {
         let form = app.room().form(&visit.envelope.org, submitter).await;
         let form = form.map_err(room_error)?;
@@ -334,7 +334,7 @@ async fn render(app: &App, visit: &Visit, submitter: i64, outcome: Outcome) -> R
     if let Some(other) = &form.waits_for {
         return visit.not_yet(StatusCode::OK, other);
     }
-    let shown = Shown {
+    let shown = SigningPage {
         path: visit.path(),
         look: &visit.look,
         envelope: &visit.envelope,
@@ -353,7 +353,7 @@ async fn render(app: &App, visit: &Visit, submitter: i64, outcome: Outcome) -> R
     } else {
         StatusCode::UNPROCESSABLE_ENTITY
     };
-    let (title, ready) = (&visit.envelope.name, Some(Happening::Ready));
+    let (title, ready) = (&visit.envelope.name, Some(EmbedMessage::Ready));
     visit
         .look
         .page(status, title, ready, "signing", shown.markup())

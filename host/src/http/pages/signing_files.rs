@@ -9,11 +9,11 @@ use axum::routing::get;
 use serde_json::json;
 
 use super::kba;
-use super::visit::{Visit, room_error, unknown_link};
+use super::visit::{SignerVisit, room_error, unknown_link};
 use crate::domain::envelope::SignerStatus;
 use crate::http::error::HttpError;
 use crate::http::middleware::limits;
-use crate::service::access::windows::Credential;
+use crate::service::access::windows::LimitedCredential;
 use crate::service::templates::pages;
 use crate::service::vault::copies;
 use crate::service::{App, ServiceError};
@@ -31,7 +31,7 @@ pub fn routes(path: &str) -> Router<App> {
 /// A page of the document: `1.png` as a picture, `1.txt` and `1.json` as text.
 async fn page(
     State(app): State<App>,
-    visit: Visit,
+    visit: SignerVisit,
     Path((_, name)): Path<(String, String)>,
 ) -> Response {
     let parsed = name
@@ -92,9 +92,14 @@ fn kept(content_type: &'static str, body: Body) -> Response {
 }
 
 /// Returns the signer's copy, once all parties have signed.
-async fn copy(State(app): State<App>, visit: Visit, request: Request) -> Response {
+async fn copy(State(app): State<App>, visit: SignerVisit, request: Request) -> Response {
     let (parts, _) = request.into_parts();
-    if let Err(refused) = limits::admit(&app, Credential::Copies, visit.token.reveal(), &parts) {
+    if let Err(refused) = limits::admit(
+        &app,
+        LimitedCredential::Copies,
+        visit.token.reveal(),
+        &parts,
+    ) {
         return refused.into_response();
     }
     if visit.signer.status != SignerStatus::Completed || !visit.has_copy() || visit.expired {
@@ -124,10 +129,10 @@ fn attachment(name: &str) -> String {
     format!("attachment; filename=\"copy.pdf\"; filename*=UTF-8''{encoded}.pdf")
 }
 
-async fn style(visit: Visit) -> Response {
+async fn style(visit: SignerVisit) -> Response {
     visit.look.style()
 }
 
-async fn logo(visit: Visit) -> Response {
+async fn logo(visit: SignerVisit) -> Response {
     visit.look.logo()
 }

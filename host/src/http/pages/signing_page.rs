@@ -4,26 +4,26 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
-use super::look::Look;
+use super::look::PageLook;
 use super::visit::payment;
 use crate::components::rules::placement::PageFacts;
 use crate::domain::envelope::{Envelope, Signer};
 use crate::domain::field::Area;
-use crate::room::form::{DOCUMENT, Form, Problems};
+use crate::room::form::{DOCUMENT, Problems, SigningForm};
 use crate::room::signature::is_picture;
 use crate::store::room::RoomField;
 
 /// Data of the signing form, including unsaved input.
-pub struct Shown<'a> {
+pub struct SigningPage<'a> {
     /// Path of the signer's pages.
     pub path: &'a str,
-    pub look: &'a Look,
+    pub look: &'a PageLook,
     pub envelope: &'a Envelope,
     pub signer: &'a Signer,
     /// Amount that this signer has to pay.
     pub owes: Option<&'a str>,
     pub pages: &'a [PageFacts],
-    pub form: &'a Form,
+    pub form: &'a SigningForm,
     /// Submitted values that could not be saved, by field name.
     pub entered: &'a BTreeMap<String, String>,
     pub problems: &'a Problems,
@@ -35,7 +35,7 @@ pub struct Shown<'a> {
     pub review: bool,
 }
 
-impl Shown<'_> {
+impl SigningPage<'_> {
     pub fn markup(&self) -> Markup {
         html! {
             header.top {
@@ -200,7 +200,7 @@ impl Shown<'_> {
         let wrong = self.problems.get(&field.name);
         let value = self.value_of(field);
         let id = format!("field-{index}");
-        let control = Control {
+        let control = FieldControl {
             field,
             id: &id,
             value,
@@ -297,7 +297,7 @@ fn answer(field: &RoomField, value: &str) -> Markup {
     }
 }
 
-struct Control<'a> {
+struct FieldControl<'a> {
     field: &'a RoomField,
     id: &'a str,
     value: &'a str,
@@ -306,7 +306,7 @@ struct Control<'a> {
     label: Markup,
 }
 
-impl Control<'_> {
+impl FieldControl<'_> {
     fn markup(&self) -> Markup {
         match self.field.field_type.as_str() {
             "checkbox" => self.checkbox(),

@@ -8,39 +8,39 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 
-use super::look::{Happening, Look};
+use super::look::{EmbedMessage, PageLook};
 use crate::config::EMBEDDED;
 use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer, SignerStatus};
 use crate::domain::token::LinkToken;
 use crate::http::error::HttpError;
 use crate::http::middleware::limits;
 use crate::http::middleware::origin::origin;
-use crate::room::form::{FormError, Origin};
-use crate::service::access::windows::Credential;
-use crate::service::signing::visits::{self, Visitor};
+use crate::room::form::{FormError, RequestOrigin};
+use crate::service::access::windows::LimitedCredential;
+use crate::service::signing::visits::{self, LinkVisitor};
 use crate::service::{App, ServiceError};
 
 /// Name of the cookie that identifies a browser.
 pub const BROWSER: &str = "holdfast_identity";
 
 /// Request by a signer's link, resolved to envelope and signer.
-pub struct Visit {
+pub struct SignerVisit {
     pub token: LinkToken,
     pub envelope: Envelope,
     pub signer: Signer,
     pub expired: bool,
     /// Amount that this signer has to pay, formatted for people.
     pub owes: Option<String>,
-    pub look: Look,
+    pub look: PageLook,
     /// Cookie of a browser that was here before.
     pub browser: Option<String>,
     /// Client address and browser of the request.
-    pub origin: Origin,
+    pub origin: RequestOrigin,
     /// Path of this signer's pages.
     path: String,
 }
 
-impl FromRequestParts<App> for Visit {
+impl FromRequestParts<App> for SignerVisit {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Response> {
@@ -49,7 +49,7 @@ impl FromRequestParts<App> for Visit {
             .ok()
             .and_then(|Path(segments)| LinkToken::parse(segments.get("token")?))
             .ok_or_else(unknown_link)?;
-        limits::admit(app, Credential::SigningLink, token.reveal(), parts)
+        limits::admit(app, LimitedCredential::SigningLink, token.reveal(), parts)
             .map_err(IntoResponse::into_response)?;
         match visits::find(app, &token).await {
             Ok(Some(visitor)) => Ok(Self {
@@ -63,14 +63,14 @@ impl FromRequestParts<App> for Visit {
     }
 }
 
-impl Visit {
-    fn of(app: &App, token: &LinkToken, visitor: Visitor) -> Self {
+impl SignerVisit {
+    fn of(app: &App, token: &LinkToken, visitor: LinkVisitor) -> Self {
         let path = format!("{}/{}", app.config.signing_path(), token.reveal());
         Self {
             token: token.clone(),
             browser: None,
-            origin: Origin::default(),
-            look: Look::of(visitor.organization, path.clone()),
+            origin: RequestOrigin::default(),
+            look: PageLook::of(visitor.organization, path.clone()),
             path,
             envelope: visitor.envelope,
             signer: visitor.signer,
@@ -111,14 +111,14 @@ impl Visit {
         &self,
         status: StatusCode,
         title: &str,
-        happening: Happening,
+        happening: EmbedMessage,
         body: Markup,
     ) -> Response {
         self.look.notice(status, title, Some(happening), body)
     }
 
     pub fn notice_of_end(&self, status: StatusCode, title: &str, text: &str) -> Response {
-        self.notice(status, title, Happening::Error, html! { p { (text) } })
+        self.notice(status, title, EmbedMessage::Error, html! { p { (text) } })
     }
 
     /// Returns the page for a signer with nothing to sign, with the reason; `None` while the form
@@ -148,7 +148,7 @@ impl Visit {
     pub fn unavailable(&self, what: &str) -> Response {
         let body = html! { p { (what) " Your link is valid: try again in a few minutes." } };
         let title = "Not available right now";
-        self.notice(StatusCode::BAD_GATEWAY, title, Happening::Error, body)
+        self.notice(StatusCode::BAD_GATEWAY, title, EmbedMessage::Error, body)
     }
 
     fn expired_page(&self) -> Response {
@@ -157,7 +157,7 @@ impl Visit {
             (self.renewal("E-mail me a new link"))
         };
         let title = "This link has expired";
-        self.notice(StatusCode::GONE, title, Happening::Error, body)
+        self.notice(StatusCode::GONE, title, EmbedMessage::Error, body)
     }
 
     pub fn renewal(&self, label: &str) -> Markup {
@@ -189,13 +189,13 @@ impl Visit {
                 p { "You can close this page." }
             }
         };
-        self.notice(StatusCode::OK, title, Happening::Completed, body)
+        self.notice(StatusCode::OK, title, EmbedMessage::Completed, body)
     }
 
     pub fn declined_page(&self) -> Response {
         let body = html! { p { "We have notified the sender." } };
         let title = "You have declined";
-        self.notice(StatusCode::OK, title, Happening::Declined, body)
+        self.notice(StatusCode::OK, title, EmbedMessage::Declined, body)
     }
 
     pub fn not_yet(&self, status: StatusCode, other: &str) -> Response {
@@ -203,7 +203,7 @@ impl Visit {
             format!("{other} signs before you. You will get an e-mail when it is your turn.");
         let body = html! { p { (text) } };
         let title = "It's not your turn yet";
-        self.notice(status, title, Happening::Ready, body)
+        self.notice(status, title, EmbedMessage::Ready, body)
     }
 
     pub fn has_copy(&self) -> bool {
@@ -257,5 +257,10 @@ pub fn room_error(error: FormError) -> ServiceError {
 pub fn unknown_link() -> Response {
     let body = html! { p { "Check that it is complete, or ask the sender for a new one." } };
     let title = "This link does not work";
-    Look::default().notice(StatusCode::NOT_FOUND, title, Some(Happening::Error), body)
+    PageLook::default().notice(
+        StatusCode::NOT_FOUND,
+        title,
+        Some(EmbedMessage::Error),
+        body,
+    )
 }

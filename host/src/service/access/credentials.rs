@@ -6,13 +6,13 @@ use sqlx::AnyConnection;
 
 use crate::domain::clock::Timestamp;
 use crate::domain::id::OrgId;
-use crate::domain::ledger::{Chain, LedgerEntry, NewEntry};
-use crate::store::{StoreError, Tx, ledger};
+use crate::domain::ledger::{LedgerChain, LedgerEntry, NewEntry};
+use crate::store::{StoreError, WriteTransaction, ledger};
 
 /// Ledger chain of one owner: an organization, or the installation.
-struct Credentials(String);
+struct CredentialChain(String);
 
-impl Credentials {
+impl CredentialChain {
     fn of(org: Option<&OrgId>) -> Self {
         Self(match org {
             Some(org) => format!("credentials:{org}"),
@@ -21,7 +21,7 @@ impl Credentials {
     }
 }
 
-impl Chain for Credentials {
+impl LedgerChain for CredentialChain {
     fn chain(&self) -> &str {
         &self.0
     }
@@ -29,7 +29,7 @@ impl Chain for Credentials {
 
 /// Records an operator's action, in the transaction of the action itself.
 pub async fn record(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     org: Option<&OrgId>,
     action: &str,
     details: Value,
@@ -41,7 +41,7 @@ pub async fn record(
         action: action.into(),
         details,
     };
-    ledger::append(tx, org, &Credentials::of(org), entry).await?;
+    ledger::append(tx, org, &CredentialChain::of(org), entry).await?;
     Ok(())
 }
 
@@ -50,5 +50,5 @@ pub async fn history(
     connection: &mut AnyConnection,
     org: Option<&OrgId>,
 ) -> Result<Vec<LedgerEntry>, StoreError> {
-    ledger::list(connection, org, &Credentials::of(org)).await
+    ledger::list(connection, org, &CredentialChain::of(org)).await
 }

@@ -11,10 +11,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::sync::RwLock;
 
-use crate::config::Oidc;
+use crate::config::OidcSettings;
 use crate::domain::id::OrgId;
 use crate::domain::organization::Role;
-use crate::service::access::User;
+use crate::service::access::WebUser;
 use crate::service::access::jwt::LEEWAY_SECONDS;
 
 /// Maximum age of the cached keys.
@@ -26,17 +26,17 @@ const ISSUER_TIMEOUT: Duration = Duration::from_secs(5);
 const ISSUER_BYTES: usize = 1024 * 1024;
 
 /// OpenID Connect issuer with its cached keys.
-pub struct Issuer {
-    settings: Oidc,
+pub struct TokenIssuer {
+    settings: OidcSettings,
     http: reqwest::Client,
-    keys: RwLock<Keys>,
+    keys: RwLock<IssuerKeys>,
     /// Held while asking the issuer, so that one request at a time does; the others use the cached
     /// keys.
     asking: tokio::sync::Mutex<()>,
 }
 
 #[derive(Clone, Default)]
-struct Keys {
+struct IssuerKeys {
     set: Option<Arc<JwkSet>>,
     /// Time of the last successful fetch.
     fetched: Option<Instant>,
@@ -58,14 +58,14 @@ enum IssuerError {
 }
 
 #[derive(Deserialize)]
-struct Discovery {
+struct DiscoveryDocument {
     issuer: String,
     jwks_uri: String,
 }
 
-impl Issuer {
+impl TokenIssuer {
     /// Creates an issuer without fetching its keys.
-    pub fn new(settings: Oidc, allow_insecure: bool) -> Result<Self, reqwest::Error> {
+    pub fn new(settings: OidcSettings, allow_insecure: bool) -> Result<Self, reqwest::Error> {
         let http = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .https_only(!allow_insecure)
@@ -80,7 +80,7 @@ impl Issuer {
     }
 
     /// Validates one of the issuer's tokens at `now` (Unix seconds) and returns its user.
-    pub async fn user(&self, token: &str, header: &Header, now: i64) -> Option<User> {
+    pub async fn user(&self, token: &str, header: &Header, now: i64) -> Option<WebUser> {
         let key = self.key(header).await?;
         let mut validation = Validation::new(header.alg);
         validation.set_audience(&[&self.settings.audience]);
@@ -100,7 +100,7 @@ impl Issuer {
             return None;
         }
         let text = |name: &str| claims.get(name)?.as_str();
-        Some(User {
+        Some(WebUser {
             org: OrgId::parse(text(&self.settings.org_claim)?)?,
             email: text(&self.settings.email_claim)?.to_owned(),
             role: Role::parse(text(&self.settings.role_claim)?)?,
@@ -151,7 +151,7 @@ impl Issuer {
 
     async fn fetch(&self) -> Result<JwkSet, IssuerError> {
         let url = format!("{}/.well-known/openid-configuration", self.issuer());
-        let discovery: Discovery = serde_json::from_slice(&self.get(&url).await?)?;
+        let discovery: DiscoveryDocument = serde_json::from_slice(&self.get(&url).await?)?;
         // Required by OpenID Connect Discovery 1.0, section 4.3.
         if discovery.issuer.trim_end_matches('/') != self.issuer() {
             return Err(IssuerError::OtherIssuer);

@@ -15,7 +15,7 @@ use crate::service::ServiceError;
 pub const LEEWAY_SECONDS: i64 = 5;
 
 /// Claims with an expiry time.
-pub trait Expiring {
+pub trait ExpiringClaims {
     /// Seconds since 1970.
     fn exp(&self) -> i64;
 }
@@ -30,7 +30,7 @@ pub fn issue(keys: &[Key], claims: &impl Serialize) -> Result<String, ServiceErr
 
 /// Validates a token for this audience, signed with any of the keys, and returns its claims. None
 /// if the token is invalid or expired.
-pub fn read<C: DeserializeOwned + Expiring>(
+pub fn read<C: DeserializeOwned + ExpiringClaims>(
     keys: &[Key],
     audience: &str,
     token: &str,

@@ -18,25 +18,25 @@ use crate::domain::id::{KeyId, OrgId, TokenId, UserId};
 use crate::domain::organization::{ApiKeyRecord, Role};
 use crate::domain::token::{ApiKey, SecretHash};
 use crate::keys::Key;
-use crate::service::access::issuer::Issuer;
-use crate::service::access::jwt::Expiring;
+use crate::service::access::issuer::TokenIssuer;
+use crate::service::access::jwt::ExpiringClaims;
 use crate::service::access::rate_limit::RateLimits;
-use crate::service::access::windows::Windows;
+use crate::service::access::windows::LocalWindows;
 use crate::service::{Caller, Core, ServiceError};
 use crate::store::{api_keys, tokens};
 
 /// Token keys, and in-memory state of recently used credentials.
-pub struct Access {
+pub struct AccessState {
     /// One key per readable generation; the first one signs.
     pub(crate) bearer_keys: Vec<Key>,
     pub(crate) embed_keys: Vec<Key>,
     pub(crate) builder_keys: Vec<Key>,
-    pub(crate) issuer: Option<Issuer>,
+    pub(crate) issuer: Option<TokenIssuer>,
     pub(crate) rate_limits: RateLimits,
     pub(crate) key_usage: KeyUsage,
     pub(crate) known_keys: KnownKeys,
     /// Request counts per link, token and address in the last minute.
-    pub(crate) windows: Windows,
+    pub(crate) windows: LocalWindows,
 }
 
 /// `aud` of bearer tokens, so that no token of another purpose is accepted as one.
@@ -49,7 +49,7 @@ const KEPT_BEHIND_ITS_END: Duration = Duration::from_secs(3600);
 /// Returns the key's record; none if the key is unknown or deactivated.
 pub async fn api_key(
     core: &Core,
-    access: &Access,
+    access: &AccessState,
     text: &str,
 ) -> Result<Option<Arc<ApiKeyRecord>>, ServiceError> {
     let Some(key) = ApiKey::parse(text) else {
@@ -69,12 +69,12 @@ pub async fn api_key(
 
 /// Returns the cached record of a key. The statement that reads the requested data must confirm it,
 /// because the key may have changed since.
-pub fn remembered_key(access: &Access, text: &str) -> Option<Arc<ApiKeyRecord>> {
+pub fn remembered_key(access: &AccessState, text: &str) -> Option<Arc<ApiKeyRecord>> {
     access.known_keys.get(&ApiKey::parse(text)?.hash())
 }
 
 /// Records a key's use in memory, to be written later.
-pub fn note_use(core: &Core, access: &Access, key: &ApiKeyRecord) {
+pub fn note_use(core: &Core, access: &AccessState, key: &ApiKeyRecord) {
     access.key_usage.note(&key.id, core.clock.now());
 }
 
@@ -128,7 +128,7 @@ impl KeyUsage {
 }
 
 /// Writes the last use of keys. On failure, the times stay in memory for the next run.
-pub async fn flush_key_usage(core: &Core, access: &Access) -> Result<(), ServiceError> {
+pub async fn flush_key_usage(core: &Core, access: &AccessState) -> Result<(), ServiceError> {
     let seen = access.key_usage.take();
     if seen.is_empty() {
         return Ok(());
@@ -166,7 +166,7 @@ impl From<&ApiKeyRecord> for Caller {
 
 /// Web-app user, as stated by a valid bearer token.
 #[derive(Clone, Debug)]
-pub struct User {
+pub struct WebUser {
     pub org: OrgId,
     pub email: String,
     pub role: Role,
@@ -174,8 +174,8 @@ pub struct User {
     pub token: Option<TokenId>,
 }
 
-impl From<&User> for Caller {
-    fn from(user: &User) -> Self {
+impl From<&WebUser> for Caller {
+    fn from(user: &WebUser) -> Self {
         Self {
             org: user.org.clone(),
             actor: format!("user:{}", user.email),
@@ -186,7 +186,7 @@ impl From<&User> for Caller {
 
 /// Claims of the service's own bearer tokens.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Claims {
+struct BearerClaims {
     /// Id for revocation. Tokens issued before release 0.2 have none.
     #[serde(default)]
     jti: Option<TokenId>,
@@ -199,7 +199,7 @@ struct Claims {
     exp: i64,
 }
 
-impl Expiring for Claims {
+impl ExpiringClaims for BearerClaims {
     fn exp(&self) -> i64 {
         self.exp
     }
@@ -223,7 +223,7 @@ pub fn issue_bearer(
 ) -> Result<IssuedToken, ServiceError> {
     let expires_at = now + ttl;
     let id = TokenId::new();
-    let claims = Claims {
+    let claims = BearerClaims {
         jti: Some(id.clone()),
         sub: UserId::new(),
         org_id: org.clone(),
@@ -243,7 +243,7 @@ pub fn issue_bearer(
 
 /// Returns organization, id and expiry of a valid token that this service issued.
 pub fn own_token(keys: &[Key], token: &str, now: Timestamp) -> Option<(OrgId, TokenId, Timestamp)> {
-    let claims: Claims = jwt::read(keys, AUDIENCE, token, now)?;
+    let claims: BearerClaims = jwt::read(keys, AUDIENCE, token, now)?;
     let expires_at = Timestamp::from_millis(claims.exp.saturating_mul(1000));
     Some((claims.org_id, claims.jti?, expires_at))
 }
@@ -256,9 +256,9 @@ pub fn own_token(keys: &[Key], token: &str, now: Timestamp) -> Option<(OrgId, To
 /// other.
 pub async fn bearer(
     core: &Core,
-    access: &Access,
+    access: &AccessState,
     token: &str,
-) -> Result<Option<User>, ServiceError> {
+) -> Result<Option<WebUser>, ServiceError> {
     let Ok(header) = jsonwebtoken::decode_header(token) else {
         return Ok(None);
     };
@@ -274,9 +274,13 @@ pub async fn bearer(
 
 /// Validates a token of this service. A lowered `max_token_ttl` also applies to tokens that were
 /// issued before.
-async fn own(core: &Core, access: &Access, token: &str) -> Result<Option<User>, ServiceError> {
+async fn own(
+    core: &Core,
+    access: &AccessState,
+    token: &str,
+) -> Result<Option<WebUser>, ServiceError> {
     let now = core.clock.now();
-    let Some(claims) = jwt::read::<Claims>(&access.bearer_keys, AUDIENCE, token, now) else {
+    let Some(claims) = jwt::read::<BearerClaims>(&access.bearer_keys, AUDIENCE, token, now) else {
         return Ok(None);
     };
     let issued_at = Timestamp::from_millis(claims.iat.saturating_mul(1000));
@@ -289,7 +293,7 @@ async fn own(core: &Core, access: &Access, token: &str) -> Result<Option<User>, 
             return Ok(None);
         }
     }
-    Ok(Some(User {
+    Ok(Some(WebUser {
         org: claims.org_id,
         email: claims.email,
         role: claims.role,

@@ -13,9 +13,9 @@ use std::time::Duration;
 use crate::domain::clock::Timestamp;
 use crate::domain::id::KeyId;
 use crate::domain::organization::ApiKeyRecord;
-use crate::service::access::Access;
+use crate::service::access::AccessState;
 use crate::service::{Core, ServiceError};
-use crate::store::{ACQUIRE_TIMEOUT, Dialect, StoreError, rate_windows};
+use crate::store::{ACQUIRE_TIMEOUT, SqlDialect, StoreError, rate_windows};
 
 /// Length of a window.
 pub const WINDOW: Duration = Duration::from_secs(60);
@@ -24,7 +24,7 @@ const MOST: usize = 10_000;
 
 /// Rate-limit state of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Allowance {
+pub struct RateAllowance {
     /// Requests per window.
     pub limit: i64,
     /// Requests left in this window, to this node's knowledge.
@@ -38,17 +38,17 @@ pub struct Allowance {
 /// Rate-limit windows of this node.
 #[derive(Default)]
 pub struct RateLimits {
-    windows: Mutex<HashMap<KeyId, Kept>>,
+    windows: Mutex<HashMap<KeyId, KeyWindow>>,
 }
 
 /// Window of a key, with the lock that serializes its leases.
-struct Kept {
-    window: Window,
+struct KeyWindow {
+    window: LeasedWindow,
     turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Window {
+struct LeasedWindow {
     started_at: Timestamp,
     /// Requests leased by this node.
     granted: i64,
@@ -57,7 +57,7 @@ struct Window {
     used: i64,
 }
 
-impl Window {
+impl LeasedWindow {
     fn new(started_at: Timestamp) -> Self {
         Self {
             started_at,
@@ -68,7 +68,7 @@ impl Window {
     }
 
     /// Counts one request if this node has one left. None if it has to lease first.
-    fn take(&mut self, limit: i64) -> Option<Allowance> {
+    fn take(&mut self, limit: i64) -> Option<RateAllowance> {
         if self.used < self.granted {
             self.used += 1;
             return Some(self.allowance(limit, false));
@@ -91,9 +91,9 @@ impl Window {
         self.leased = leased;
     }
 
-    fn allowance(&self, limit: i64, exceeded: bool) -> Allowance {
+    fn allowance(&self, limit: i64, exceeded: bool) -> RateAllowance {
         let elsewhere = (self.leased.min(limit) - self.granted).max(0);
-        Allowance {
+        RateAllowance {
             limit,
             remaining: (limit - elsewhere - self.used).max(0),
             reset: self.started_at + WINDOW,
@@ -105,13 +105,13 @@ impl Window {
 /// Counts a request of `key`, leasing a share if necessary.
 pub async fn take(
     core: &Core,
-    access: &Access,
+    access: &AccessState,
     key: &ApiKeyRecord,
-) -> Result<Allowance, ServiceError> {
+) -> Result<RateAllowance, ServiceError> {
     let limit = key.rate_limit_rpm;
     let now = core.clock.now();
-    let alone = core.store.dialect() == Dialect::Sqlite;
-    let take_here = |window: &mut Window| {
+    let alone = core.store.dialect() == SqlDialect::Sqlite;
+    let take_here = |window: &mut LeasedWindow| {
         if alone {
             // The only node owns the whole limit.
             window.granted = limit;
@@ -141,7 +141,7 @@ pub async fn take(
     Ok(access.rate_limits.with(key, now, |window| {
         // Another node has started a new window in the meantime.
         if window.started_at != shared.started_at {
-            *window = Window::new(shared.started_at);
+            *window = LeasedWindow::new(shared.started_at);
         }
         window.grant(share, shared.leased, limit);
         window
@@ -151,7 +151,7 @@ pub async fn take(
 }
 
 /// Returns the rate-limit state of `key` without counting a request.
-pub fn peek(core: &Core, access: &Access, key: &ApiKeyRecord) -> Allowance {
+pub fn peek(core: &Core, access: &AccessState, key: &ApiKeyRecord) -> RateAllowance {
     let limit = key.rate_limit_rpm;
     access.rate_limits.with(key, core.clock.now(), |window| {
         window.allowance(limit, false)
@@ -163,18 +163,18 @@ impl RateLimits {
         &self,
         key: &ApiKeyRecord,
         now: Timestamp,
-        work: impl FnOnce(&mut Window) -> R,
+        work: impl FnOnce(&mut LeasedWindow) -> R,
     ) -> R {
         let mut windows = self.lock();
         if windows.len() > MOST {
             windows.retain(|_, kept| kept.window.started_at + WINDOW > now);
         }
-        let kept = windows.entry(key.id.clone()).or_insert_with(|| Kept {
-            window: Window::new(now),
+        let kept = windows.entry(key.id.clone()).or_insert_with(|| KeyWindow {
+            window: LeasedWindow::new(now),
             turn: Arc::default(),
         });
         if kept.window.started_at + WINDOW <= now {
-            kept.window = Window::new(now);
+            kept.window = LeasedWindow::new(now);
         }
         work(&mut kept.window)
     }
@@ -188,7 +188,7 @@ impl RateLimits {
             .unwrap_or_default()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<KeyId, Kept>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<KeyId, KeyWindow>> {
         self.windows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_single_node_counts_up_to_the_limit() {
-        let mut window = Window::new(Timestamp::from_millis(0));
+        let mut window = LeasedWindow::new(Timestamp::from_millis(0));
         window.grant(3, 3, 3);
         let remaining: Vec<i64> = (0..3).map(|_| window.take(3).unwrap().remaining).collect();
         assert_eq!(remaining, [2, 1, 0]);
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_node_leases_another_share_while_some_are_left() {
-        let mut window = Window::new(Timestamp::from_millis(0));
+        let mut window = LeasedWindow::new(Timestamp::from_millis(0));
         window.grant(10, 10, 100);
         for _ in 0..10 {
             assert!(!window.take(100).unwrap().exceeded);
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn shares_shrink_with_what_is_left() {
-        let mut window = Window::new(Timestamp::from_millis(0));
+        let mut window = LeasedWindow::new(Timestamp::from_millis(0));
         let mut shares = Vec::new();
         while window.leased < 100 {
             let share = window.share(100);
@@ -235,18 +235,18 @@ mod tests {
         assert_eq!(shares[..7], [1, 1, 2, 4, 8, 10, 9]);
         assert_eq!(shares[shares.len() - 3..], [1, 1, 1]);
         assert_eq!(shares.iter().sum::<i64>(), 100);
-        assert_eq!(Window::new(Timestamp::from_millis(0)).share(1), 1);
+        assert_eq!(LeasedWindow::new(Timestamp::from_millis(0)).share(1), 1);
     }
 
     #[test]
     fn nodes_that_die_early_leave_most_of_the_limit() {
-        let lost = (0..60).map(|_| Window::new(Timestamp::from_millis(0)).share(6_000));
+        let lost = (0..60).map(|_| LeasedWindow::new(Timestamp::from_millis(0)).share(6_000));
         assert_eq!(lost.sum::<i64>(), 3_600);
     }
 
     #[test]
     fn a_share_beyond_the_limit_does_not_count() {
-        let mut window = Window::new(Timestamp::from_millis(0));
+        let mut window = LeasedWindow::new(Timestamp::from_millis(0));
         window.grant(10, 105, 100);
         assert_eq!(window.granted, 5);
         window.grant(10, 115, 100);

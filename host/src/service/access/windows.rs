@@ -14,7 +14,7 @@ const MOST: usize = 20_000;
 
 /// Kind of key by which requests are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Credential {
+pub enum LimitedCredential {
     SigningLink,
     Copies,
     WebToken,
@@ -29,16 +29,16 @@ pub enum Credential {
 
 /// Rate-limit windows of this node.
 #[derive(Default)]
-pub struct Windows(Mutex<HashMap<(Credential, String), Window>>);
+pub struct LocalWindows(Mutex<HashMap<(LimitedCredential, String), MinuteWindow>>);
 
-struct Window {
+struct MinuteWindow {
     began: Instant,
     used: u32,
 }
 
-impl Windows {
+impl LocalWindows {
     /// Counts a request. Returns the seconds to wait if it exceeds the limit.
-    pub fn take(&self, credential: Credential, key: String, limit: u32) -> Result<(), u32> {
+    pub fn take(&self, credential: LimitedCredential, key: String, limit: u32) -> Result<(), u32> {
         if limit == 0 {
             return Ok(());
         }
@@ -51,7 +51,7 @@ impl Windows {
         if windows.len() >= MOST && !windows.contains_key(&key) {
             return Ok(());
         }
-        let fresh = || Window {
+        let fresh = || MinuteWindow {
             began: Instant::now(),
             used: 0,
         };
@@ -74,8 +74,8 @@ mod tests {
 
     #[test]
     fn each_key_has_its_own_rate_limit_window() {
-        let windows = Windows::default();
-        let take = |key: &str| windows.take(Credential::WebToken, key.into(), 2);
+        let windows = LocalWindows::default();
+        let take = |key: &str| windows.take(LimitedCredential::WebToken, key.into(), 2);
         assert_eq!(take("a"), Ok(()));
         assert_eq!(take("a"), Ok(()));
         assert!((1..=60).contains(&take("a").unwrap_err()));
@@ -84,9 +84,12 @@ mod tests {
 
     #[test]
     fn a_rate_limit_of_zero_means_unlimited() {
-        let windows = Windows::default();
+        let windows = LocalWindows::default();
         for _ in 0..3 {
-            assert_eq!(windows.take(Credential::Ledger, "a".into(), 0), Ok(()));
+            assert_eq!(
+                windows.take(LimitedCredential::Ledger, "a".into(), 0),
+                Ok(())
+            );
         }
     }
 }

@@ -6,10 +6,10 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::drive::LEASE;
-use crate::domain::bulk::{Batch, Item, NO_EMAIL, Outcome, SubmittedMaster};
+use crate::domain::bulk::{Batch, BatchItem, ItemOutcome, NO_EMAIL, SubmittedMaster};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{
-    Envelope, EnvelopeKind, EnvelopeStatus, PaymentStatus, Sending, Signer, SignerStatus,
+    Envelope, EnvelopeKind, EnvelopeStatus, PaymentStatus, SentDocument, Signer, SignerStatus,
 };
 use crate::domain::event::EventType;
 use crate::domain::organization::Organization;
@@ -19,12 +19,13 @@ use crate::service::events;
 use crate::service::{Core, ServiceError};
 use crate::store::customers::CustomerRow;
 use crate::store::{
-    Tx, bulk, customers, envelopes as envelope_store, payments, signers as signer_store,
+    WriteTransaction, bulk, customers, envelopes as envelope_store, payments,
+    signers as signer_store,
 };
 
 /// Claimed item with everything needed to send it.
-pub(super) struct Parcel {
-    pub item: Item,
+pub(super) struct ClaimedItem {
+    pub item: BatchItem,
     pub envelope: Envelope,
     pub signers: Vec<Signer>,
     /// Values of the client's fields.
@@ -37,7 +38,7 @@ pub(super) async fn claim(
     batch: &Batch,
     master: &SubmittedMaster,
     limit: i64,
-) -> Result<Vec<Parcel>, ServiceError> {
+) -> Result<Vec<ClaimedItem>, ServiceError> {
     let organization = dispatch::organization(core, &batch.org).await?;
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
@@ -66,7 +67,7 @@ pub(super) async fn claim(
         let email = client.and_then(|client| client.email.as_deref());
         let (Some(client), Some(email), None) = (client, email, batch.skips(email)) else {
             let why = batch.skips(email).unwrap_or(NO_EMAIL);
-            bulk::settle(&mut tx, &item, &Outcome::Skipped(why.into())).await?;
+            bulk::settle(&mut tx, &item, &ItemOutcome::Skipped(why.into())).await?;
             continue;
         };
         let signers = signers(batch, master, client, email);
@@ -76,7 +77,7 @@ pub(super) async fn claim(
         };
         let role = master.roles.first().map(String::as_str).unwrap_or_default();
         let values = prefill::values(&master.fields, role, |datum| client.datum(datum));
-        parcels.push(Parcel {
+        parcels.push(ClaimedItem {
             item,
             envelope,
             signers,
@@ -88,14 +89,14 @@ pub(super) async fn claim(
 }
 
 /// Returns the outcome of an envelope that no longer waits to be sent; none for one that does.
-pub(super) fn overtaken(envelope: &Envelope, now: Timestamp) -> Option<Outcome> {
+pub(super) fn overtaken(envelope: &Envelope, now: Timestamp) -> Option<ItemOutcome> {
     let status = envelope.status;
     if status == EnvelopeStatus::Preparing {
         None
     } else if status.is_out_for_signing() || status.is_signed() {
-        Some(Outcome::Sent(now))
+        Some(ItemOutcome::Sent(now))
     } else {
-        Some(Outcome::Failed(format!("Envelope is {status}")))
+        Some(ItemOutcome::Failed(format!("Envelope is {status}")))
     }
 }
 
@@ -137,9 +138,9 @@ fn signers(
 /// Creates an item's envelope. From now on it is among the client's documents.
 async fn create(
     core: &Core,
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     batch: &Batch,
-    item: &Item,
+    item: &BatchItem,
     client: &CustomerRow,
     signers: &[Signer],
     organization: &Organization,
@@ -171,11 +172,11 @@ async fn create(
     let mut envelope = Envelope {
         template: batch.master.clone(),
         metadata,
-        sending: Sending {
+        sending: SentDocument {
             provider_instance: batch.provider_instance.clone(),
             preserve_signing_order: batch.preserve_signing_order,
             kba_required: batch.kba_required,
-            ..Sending::default()
+            ..SentDocument::default()
         },
         expires_at: Some(now + Duration::from_secs(days * 86_400)),
         payment: payment.map(|_| PaymentStatus::RequiresPayment),

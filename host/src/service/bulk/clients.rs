@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::lock;
 use crate::components::rules::lifecycle::BatchTrigger;
-use crate::domain::bulk::{Item, ItemStatus, NO_EMAIL};
+use crate::domain::bulk::{BatchItem, ItemStatus, NO_EMAIL};
 use crate::domain::id::{CustomerId, ItemId};
 use crate::service::envelopes::lifecycle;
-use crate::service::idempotency::Answering;
+use crate::service::idempotency::ResponseRecorder;
 use crate::service::{Caller, Core, ServiceError};
 use crate::store::{bulk, customers};
 
@@ -45,7 +45,7 @@ pub async fn set_clients(
     caller: &Caller,
     id: &str,
     request: SetClients,
-    answer: &Answering<AddedClients>,
+    answer: &ResponseRecorder<AddedClients>,
 ) -> Result<AddedClients, ServiceError> {
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
@@ -64,7 +64,7 @@ pub async fn set_clients(
         .filter_map(|text| CustomerId::parse(text))
         .collect();
     let known = customers::by_ids(&mut tx, &batch.org, &ids).await?;
-    let mut items: Vec<Item> = Vec::new();
+    let mut items: Vec<BatchItem> = Vec::new();
     let mut seen = HashSet::new();
     for text in &request.customer_ids {
         if !seen.insert(text.as_str()) {
@@ -81,7 +81,7 @@ pub async fn set_clients(
             Some(_) => added.skipped_own_email.push(client.id.clone()),
             None => added.added += 1,
         }
-        items.push(Item {
+        items.push(BatchItem {
             id: ItemId::new(),
             org: batch.org.clone(),
             batch: batch.id.clone(),

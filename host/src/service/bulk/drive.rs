@@ -13,21 +13,23 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::claim::{Parcel, actor, claim, overtaken};
+use super::claim::{ClaimedItem, actor, claim, overtaken};
 use super::ending::{finish, lose_master};
 use crate::components::providers::ProviderError;
 use crate::components::rules::lifecycle::EnvelopeTrigger;
-use crate::domain::bulk::{Batch, BatchStatus, Item, Outcome, SubmittedMaster};
+use crate::domain::bulk::{Batch, BatchItem, BatchStatus, ItemOutcome, SubmittedMaster};
 use crate::domain::clock::Timestamp;
-use crate::domain::envelope::{Envelope, Sending};
+use crate::domain::envelope::{Envelope, SentDocument};
 use crate::domain::id::{BatchId, OrgId};
-use crate::domain::job::{Next, WithdrawSubmission};
+use crate::domain::job::{NextStep, WithdrawSubmission};
 use crate::faults;
-use crate::service::bulk::Bulk;
+use crate::service::bulk::BulkState;
 use crate::service::envelopes::{self, dispatch, lifecycle};
 use crate::service::signing::provider::{SigningProvider, provider};
 use crate::service::{Core, ServiceError, kba};
-use crate::store::{StoreError, Tx, bulk, envelopes as envelope_store, signers as signer_store};
+use crate::store::{
+    StoreError, WriteTransaction, bulk, envelopes as envelope_store, signers as signer_store,
+};
 
 /// Maximum number of items in a claim.
 pub(super) const CHUNK: usize = 10;
@@ -54,11 +56,11 @@ pub(super) const NO_MASTER: &str = "Master template cannot be read";
 
 /// Limits how many items this node has in progress at one provider instance.
 #[derive(Default)]
-pub struct Gates {
+pub struct ProviderGates {
     by_instance: Mutex<HashMap<String, Arc<Semaphore>>>,
 }
 
-impl Gates {
+impl ProviderGates {
     fn of(&self, instance: &str, concurrency: usize) -> Arc<Semaphore> {
         let mut gates = self
             .by_instance
@@ -74,17 +76,17 @@ impl Gates {
 /// Works on a batch for one time slice.
 pub async fn drive(
     core: &Core,
-    bulk: &Bulk,
+    bulk: &BulkState,
     org: &OrgId,
     id: &BatchId,
-) -> Result<Next, ServiceError> {
+) -> Result<NextStep, ServiceError> {
     let until = Instant::now() + SLICE;
     loop {
         let mut connection = core.store.read().await?;
         let batch = bulk::get(&mut connection, org, id).await?;
         drop(connection);
         let Some(batch) = batch.filter(|batch| batch.status == BatchStatus::Running) else {
-            return Ok(Next::Done);
+            return Ok(NextStep::Done);
         };
         let Some(master) = &batch.submitted else {
             return Err(ServiceError::Internal(
@@ -93,7 +95,7 @@ pub async fn drive(
         };
         let Some(turns) = turns(core, bulk, &batch).await else {
             // The provider is busy with other batches, or bulk send is disabled on this node.
-            return Ok(Next::Again(core.clock.now() + TURN_WAIT));
+            return Ok(NextStep::Again(core.clock.now() + TURN_WAIT));
         };
         let chunk = claim(core, &batch, master, turns.num_permits() as i64).await?;
         faults::pass("bulk claimed");
@@ -104,14 +106,14 @@ pub async fn drive(
         send(core, &batch, master, chunk, turns).await?;
         faults::pass("bulk settled");
         if Instant::now() >= until {
-            return Ok(Next::Again(core.clock.now()));
+            return Ok(NextStep::Again(core.clock.now()));
         }
     }
 }
 
 /// Acquires permits for a whole chunk before items are claimed, so that no leased item waits for
 /// the provider. None if the permits do not become free within a slice, or bulk send is disabled.
-async fn turns(core: &Core, bulk: &Bulk, batch: &Batch) -> Option<OwnedSemaphorePermit> {
+async fn turns(core: &Core, bulk: &BulkState, batch: &Batch) -> Option<OwnedSemaphorePermit> {
     let instance = batch.provider_instance.as_deref().unwrap_or_default();
     let concurrency = core.config.bulk.concurrency;
     if concurrency == 0 {
@@ -123,30 +125,30 @@ async fn turns(core: &Core, bulk: &Bulk, batch: &Batch) -> Option<OwnedSemaphore
     free.await.ok()?.ok()
 }
 
-async fn wait_or_finish(core: &Core, batch: &Batch) -> Result<Next, ServiceError> {
+async fn wait_or_finish(core: &Core, batch: &Batch) -> Result<NextStep, ServiceError> {
     let mut connection = core.store.read().await?;
     let due = bulk::next_due(&mut connection, batch).await?;
     drop(connection);
     let now = core.clock.now();
     match due {
-        Some(at) => Ok(Next::Again(
+        Some(at) => Ok(NextStep::Again(
             at.clamp(now + SHORTEST_WAIT, now + LONGEST_WAIT),
         )),
         None => {
             finish(core, batch).await?;
-            Ok(Next::Done)
+            Ok(NextStep::Done)
         }
     }
 }
 
 /// Submission that a provider has accepted.
-struct Submitted {
+struct ProviderSubmission {
     id: String,
     signing: SigningProvider,
 }
 
 /// Reason why an item was not sent.
-enum NotSent {
+enum SendFailure {
     /// The master template cannot be cloned, for any client.
     Master,
     Other(ServiceError),
@@ -157,10 +159,10 @@ async fn send(
     core: &Core,
     batch: &Batch,
     master: &SubmittedMaster,
-    mut chunk: Vec<Parcel>,
+    mut chunk: Vec<ClaimedItem>,
     mut turns: OwnedSemaphorePermit,
 ) -> Result<(), ServiceError> {
-    let items: Vec<Item> = chunk.iter().map(|parcel| parcel.item.clone()).collect();
+    let items: Vec<BatchItem> = chunk.iter().map(|parcel| parcel.item.clone()).collect();
     // Each releases its permit as soon as it has its answer. Unused permits are released at once.
     let submit_all = join_all(chunk.iter_mut().map(|parcel| {
         let turn = turns.split(1);
@@ -196,11 +198,11 @@ async fn submit(
     core: &Core,
     batch: &Batch,
     master: &SubmittedMaster,
-    parcel: &mut Parcel,
-) -> Result<Submitted, NotSent> {
+    parcel: &mut ClaimedItem,
+) -> Result<ProviderSubmission, SendFailure> {
     let instance = batch.provider_instance.as_deref().unwrap_or_default();
-    let signing = provider(core, &batch.org, instance).map_err(NotSent::Other)?;
-    let Parcel {
+    let signing = provider(core, &batch.org, instance).map_err(SendFailure::Other)?;
+    let ClaimedItem {
         item,
         envelope,
         signers,
@@ -209,20 +211,20 @@ async fn submit(
     let source = &master.provider_template;
     let clone = signing.clone_template(source, &envelope.name, item.id.as_str());
     let clone = clone.await.map_err(|error| match error {
-        ProviderError::NotFound => NotSent::Master,
-        error => NotSent::Other(error.into()),
+        ProviderError::NotFound => SendFailure::Master,
+        error => SendFailure::Other(error.into()),
     })?;
     let named: Vec<Value> = signers.iter().map(envelopes::signer_view).collect();
     let what = json!([named, values, envelope.sending.preserve_signing_order]);
     let role = master.roles.first().cloned().unwrap_or_default();
-    let request = dispatch::Request {
+    let request = dispatch::DispatchRequest {
         template: &clone.template_id,
         external_id: dispatch::external_id(&envelope.id, &what),
         values: vec![(role, values.clone())],
     };
     let id = dispatch::submit(core, &signing, envelope, request, signers).await;
-    Ok(Submitted {
-        id: id.map_err(NotSent::Other)?,
+    Ok(ProviderSubmission {
+        id: id.map_err(SendFailure::Other)?,
         signing,
     })
 }
@@ -231,8 +233,8 @@ async fn submit(
 async fn settle(
     core: &Core,
     batch: &Batch,
-    chunk: Vec<Parcel>,
-    submissions: Vec<Result<Submitted, NotSent>>,
+    chunk: Vec<ClaimedItem>,
+    submissions: Vec<Result<ProviderSubmission, SendFailure>>,
 ) -> Result<(), ServiceError> {
     let now = core.clock.now();
     let mut lost_master = false;
@@ -249,11 +251,11 @@ async fn settle(
         }
         let outcome = match submission {
             Ok(submission) => sent(core, &mut tx, batch, &parcel, submission, now).await?,
-            Err(NotSent::Master) => {
+            Err(SendFailure::Master) => {
                 lost_master = true;
-                Outcome::Failed(NO_MASTER.into())
+                ItemOutcome::Failed(NO_MASTER.into())
             }
-            Err(NotSent::Other(error)) => not_sent(batch, &parcel.item, &error, now),
+            Err(SendFailure::Other(error)) => not_sent(batch, &parcel.item, &error, now),
         };
         bulk::settle(&mut tx, &parcel.item, &outcome).await?;
         outcomes.push(outcome);
@@ -271,7 +273,7 @@ async fn settle(
 
 /// Schedules the withdrawal of a submission that belongs to no envelope.
 async fn put_aside(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     batch: &Batch,
     envelope: &Envelope,
     submission: String,
@@ -289,12 +291,12 @@ async fn put_aside(
 /// the submission is withdrawn.
 async fn sent(
     core: &Core,
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     batch: &Batch,
-    parcel: &Parcel,
-    submission: Submitted,
+    parcel: &ClaimedItem,
+    submission: ProviderSubmission,
     now: Timestamp,
-) -> Result<Outcome, ServiceError> {
+) -> Result<ItemOutcome, ServiceError> {
     let before = envelope_store::lock(tx, &batch.org, &parcel.envelope.id).await?;
     let before = before.ok_or(ServiceError::NotFound("Envelope"))?;
     if let Some(outcome) = overtaken(&before, now) {
@@ -307,7 +309,7 @@ async fn sent(
     let sent = Envelope {
         status: decided.status,
         updated_at: now,
-        sending: Sending {
+        sending: SentDocument {
             submission: Some(submission.id),
             ..before.sending
         },
@@ -323,12 +325,12 @@ async fn sent(
         signer_store::insert(tx, &sent, signer).await?;
     }
     dispatch::announce(tx, &sent, &signers, &actor(batch), now).await?;
-    Ok(Outcome::Sent(now))
+    Ok(ItemOutcome::Sent(now))
 }
 
 /// Decides about an item that could not be sent: a later retry, or failure if the provider rejected
 /// it or the attempts are used up.
-fn not_sent(batch: &Batch, item: &Item, error: &ServiceError, now: Timestamp) -> Outcome {
+fn not_sent(batch: &Batch, item: &BatchItem, error: &ServiceError, now: Timestamp) -> ItemOutcome {
     let why = match error {
         ServiceError::Provider(ProviderError::Rejected(why)) => {
             let why: String = why
@@ -336,14 +338,14 @@ fn not_sent(batch: &Batch, item: &Item, error: &ServiceError, now: Timestamp) ->
                 .filter(|c| !c.is_control())
                 .take(REASON)
                 .collect();
-            return Outcome::Failed(format!("Signing provider refused: {why}"));
+            return ItemOutcome::Failed(format!("Signing provider refused: {why}"));
         }
         // A rate limit is not the item's fault and uses up no attempt.
         ServiceError::Provider(ProviderError::RateLimited(seconds)) => {
             let wait = seconds.unwrap_or(RATE_LIMIT_SECONDS).clamp(1, 3600);
             let at = now + Duration::from_secs(u64::from(wait));
             let why = "Signing provider limits the rate".into();
-            return Outcome::Later {
+            return ItemOutcome::Later {
                 at,
                 why,
                 counts: false,
@@ -358,11 +360,11 @@ fn not_sent(batch: &Batch, item: &Item, error: &ServiceError, now: Timestamp) ->
     let wait = RETRY_SECONDS.get(attempt);
     tracing::warn!(batch, item, %error, retried = wait.is_some(), "bulk item not sent");
     match wait {
-        Some(seconds) => Outcome::Later {
+        Some(seconds) => ItemOutcome::Later {
             at: now + Duration::from_secs(*seconds),
             why: why.into(),
             counts: true,
         },
-        None => Outcome::Failed(why.into()),
+        None => ItemOutcome::Failed(why.into()),
     }
 }

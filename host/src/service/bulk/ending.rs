@@ -6,10 +6,10 @@ use serde_json::json;
 
 use super::drive::{CHUNK, LEASE, LONGEST_WAIT, NO_MASTER, SHORTEST_WAIT};
 use crate::components::rules::lifecycle::BatchTrigger;
-use crate::domain::bulk::{Batch, BatchStatus, ItemStatus, Outcome};
+use crate::domain::bulk::{Batch, BatchStatus, ItemOutcome, ItemStatus};
 use crate::domain::event::{Event, EventType};
 use crate::domain::id::{BatchId, OrgId};
-use crate::domain::job::Next;
+use crate::domain::job::NextStep;
 use crate::service::envelopes::{self, lifecycle};
 use crate::service::{Caller, Core, ServiceError};
 use crate::store::{bulk, deliveries, events as event_store};
@@ -72,19 +72,19 @@ pub(super) async fn finish(core: &Core, batch: &Batch) -> Result<(), ServiceErro
 
 /// Cleans up after a cancelled batch: settles items left by a dead worker, and voids envelopes of
 /// cancelled items, which will never be sent.
-pub async fn tidy(core: &Core, org: &OrgId, id: &BatchId) -> Result<Next, ServiceError> {
+pub async fn tidy(core: &Core, org: &OrgId, id: &BatchId) -> Result<NextStep, ServiceError> {
     let now = core.clock.now();
     let mut connection = core.store.read().await?;
     let batch = bulk::get(&mut connection, org, id).await?;
     drop(connection);
     let Some(batch) = batch.filter(|batch| batch.status == BatchStatus::Cancelled) else {
-        return Ok(Next::Done);
+        return Ok(NextStep::Done);
     };
     let mut tx = core.store.begin().await?;
     // Pending items were cancelled with the batch, so these are the ones with an expired lease.
     let forsaken = bulk::claim(&mut tx, &batch, now, LEASE, CHUNK as i64).await?;
     for item in &forsaken {
-        bulk::settle(&mut tx, item, &Outcome::Cancelled).await?;
+        bulk::settle(&mut tx, item, &ItemOutcome::Cancelled).await?;
     }
     tx.commit().await?;
     let mut connection = core.store.read().await?;
@@ -104,13 +104,13 @@ pub async fn tidy(core: &Core, org: &OrgId, id: &BatchId) -> Result<Next, Servic
         }
     }
     if voided > 0 || !forsaken.is_empty() {
-        return Ok(Next::Again(now));
+        return Ok(NextStep::Again(now));
     }
     let later = now + LONGEST_WAIT;
     Ok(match due {
-        Some(at) => Next::Again(at.clamp(now + SHORTEST_WAIT, later)),
-        None if abandoned.is_empty() => Next::Done,
+        Some(at) => NextStep::Again(at.clamp(now + SHORTEST_WAIT, later)),
+        None if abandoned.is_empty() => NextStep::Done,
         // The rules may allow it after a change of component.
-        None => Next::Again(now + REFUSED_WAIT),
+        None => NextStep::Again(now + REFUSED_WAIT),
     })
 }

@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::components::rules::lifecycle::BatchTrigger;
-use crate::domain::bulk::{Batch, BatchStatus, Counts, DocumentSource, Item, ItemStatus};
+use crate::domain::bulk::{Batch, BatchCounts, BatchItem, BatchStatus, DocumentSource, ItemStatus};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::VaultTerms;
 use crate::domain::id::{BatchId, CustomerId, EnvelopeId, ItemId, PackageId, TemplateId};
@@ -23,10 +23,10 @@ use crate::domain::template::{SourceFormat, Template};
 use crate::domain::warning::Warning;
 use crate::service::envelopes::consent::VaultConsent;
 use crate::service::envelopes::lifecycle;
-use crate::service::idempotency::Answering;
-use crate::service::templates::selection::Selection;
+use crate::service::idempotency::ResponseRecorder;
+use crate::service::templates::selection::TemplateSelection;
 use crate::service::{Caller, Core, ServiceError, templates as template_service};
-use crate::store::{Tx, bulk, templates};
+use crate::store::{WriteTransaction, bulk, templates};
 
 pub use clients::{AddedClients, SetClients, set_clients};
 pub use ending::tidy;
@@ -34,11 +34,11 @@ pub use running::{cancel, retry, submit};
 
 /// Per-node state of bulk send.
 #[derive(Default)]
-pub struct Bulk {
+pub struct BulkState {
     /// Limits concurrency at the providers.
-    pub(crate) gates: drive::Gates,
+    pub(crate) gates: drive::ProviderGates,
     /// Open progress streams.
-    pub(crate) streams: watch::Streams,
+    pub(crate) streams: watch::ProgressStreams,
 }
 
 /// Body of `POST /bulk-send`.
@@ -145,7 +145,7 @@ pub struct BatchView {
 }
 
 impl BatchView {
-    fn of(batch: &Batch, counts: &Counts) -> Self {
+    fn of(batch: &Batch, counts: &BatchCounts) -> Self {
         let terms = batch.terms.as_ref();
         Self {
             batch_id: batch.id.clone(),
@@ -188,8 +188,8 @@ pub struct ItemView {
     pub sent_at: Option<Timestamp>,
 }
 
-impl From<Item> for ItemView {
-    fn from(item: Item) -> Self {
+impl From<BatchItem> for ItemView {
+    fn from(item: BatchItem) -> Self {
         Self {
             item_id: item.id,
             customer_id: item.customer,
@@ -205,19 +205,19 @@ impl From<Item> for ItemView {
 
 /// Batch with all its items.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Overview {
+pub struct BatchOverview {
     pub batch: BatchView,
-    pub counts: Counts,
+    pub counts: BatchCounts,
     /// In the order of the client list.
     pub items: Vec<ItemView>,
 }
 
 /// Progress of a batch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Progress {
+pub struct BatchProgress {
     pub batch_id: BatchId,
     pub status: BatchStatus,
-    pub counts: Counts,
+    pub counts: BatchCounts,
 }
 
 /// Deleted batch.
@@ -234,7 +234,7 @@ pub async fn create(
     core: &Core,
     caller: &Caller,
     request: CreateBatch,
-    answer: &Answering<BatchView>,
+    answer: &ResponseRecorder<BatchView>,
 ) -> Result<BatchView, ServiceError> {
     let source = source(&request)?;
     let selected = source.read(core, caller).await?;
@@ -271,7 +271,7 @@ pub async fn create(
         created_at: now,
         updated_at: now,
     };
-    let view = BatchView::of(&batch, &Counts::default());
+    let view = BatchView::of(&batch, &BatchCounts::default());
     let mut tx = core.store.begin().await?;
     bulk::insert(&mut tx, &batch).await?;
     answer.commit(tx, &view).await?;
@@ -292,10 +292,10 @@ fn check_priced(templates: &[&Template]) -> Result<(), ServiceError> {
 }
 
 /// Returns the selection of the batch's source document.
-fn source(request: &CreateBatch) -> Result<Selection, ServiceError> {
+fn source(request: &CreateBatch) -> Result<TemplateSelection, ServiceError> {
     let required = |name: &str, value: &Option<String>| match value {
         Some(_) => Ok(value.clone()),
-        None => Err(ServiceError::Invalid(vec![super::Issue::new(
+        None => Err(ServiceError::Invalid(vec![super::ValidationIssue::new(
             "invalid_type",
             &[name],
             "string",
@@ -303,7 +303,7 @@ fn source(request: &CreateBatch) -> Result<Selection, ServiceError> {
             "Required",
         )])),
     };
-    let mut source = Selection::default();
+    let mut source = TemplateSelection::default();
     match request.document_source {
         DocumentSource::Template => {
             source.template_id = required("source_template_id", &request.source_template_id)?;
@@ -378,7 +378,7 @@ pub async fn consent(
     caller: &Caller,
     id: &str,
     request: &VaultConsent,
-    answer: &Answering<BatchView>,
+    answer: &ResponseRecorder<BatchView>,
 ) -> Result<BatchView, ServiceError> {
     let now = core.clock.now();
     let terms = request.terms(caller, now)?;
@@ -424,7 +424,11 @@ pub async fn check_open(core: &Core, batch: &Batch) -> Result<(), ServiceError> 
     Ok(())
 }
 
-async fn write(mut tx: Tx, mut batch: Batch, now: Timestamp) -> Result<BatchView, ServiceError> {
+async fn write(
+    mut tx: WriteTransaction,
+    mut batch: Batch,
+    now: Timestamp,
+) -> Result<BatchView, ServiceError> {
     batch.updated_at = now;
     bulk::update(&mut tx, &batch, now).await?;
     let counts = bulk::counts_of(&mut tx, &batch.org, &batch.id).await?;
@@ -432,7 +436,7 @@ async fn write(mut tx: Tx, mut batch: Batch, now: Timestamp) -> Result<BatchView
     Ok(BatchView::of(&batch, &counts))
 }
 
-async fn lock(tx: &mut Tx, caller: &Caller, id: &str) -> Result<Batch, ServiceError> {
+async fn lock(tx: &mut WriteTransaction, caller: &Caller, id: &str) -> Result<Batch, ServiceError> {
     let id = BatchId::parse(id).ok_or(UNKNOWN)?;
     bulk::lock(tx, &caller.org, &id).await?.ok_or(UNKNOWN)
 }
@@ -446,18 +450,22 @@ pub async fn get(core: &Core, caller: &Caller, id: &str) -> Result<Batch, Servic
 }
 
 /// Returns a batch with its counts and items.
-pub async fn overview(core: &Core, caller: &Caller, id: &str) -> Result<Overview, ServiceError> {
+pub async fn overview(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+) -> Result<BatchOverview, ServiceError> {
     let id = BatchId::parse(id).ok_or(UNKNOWN)?;
     let mut connection = core.store.read().await?;
     let found = bulk::get(&mut connection, &caller.org, &id).await?;
     let batch = found.ok_or(UNKNOWN)?;
     let items = bulk::items(&mut connection, &batch.org, &batch.id).await?;
     // Counted from the items that are returned, so that both agree while the batch is running.
-    let mut counts = Counts::default();
+    let mut counts = BatchCounts::default();
     for item in &items {
         *counts.of(item.status) += 1;
     }
-    Ok(Overview {
+    Ok(BatchOverview {
         batch: BatchView::of(&batch, &counts),
         counts,
         items: items.into_iter().map(ItemView::from).collect(),
@@ -465,13 +473,17 @@ pub async fn overview(core: &Core, caller: &Caller, id: &str) -> Result<Overview
 }
 
 /// Returns the progress of a batch.
-pub async fn progress(core: &Core, caller: &Caller, id: &str) -> Result<Progress, ServiceError> {
+pub async fn progress(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+) -> Result<BatchProgress, ServiceError> {
     let id = BatchId::parse(id).ok_or(UNKNOWN)?;
     let mut connection = core.store.read().await?;
     let found = bulk::get(&mut connection, &caller.org, &id).await?;
     let batch = found.ok_or(UNKNOWN)?;
     let counts = bulk::counts_of(&mut connection, &batch.org, &batch.id).await?;
-    Ok(Progress {
+    Ok(BatchProgress {
         batch_id: batch.id,
         status: batch.status,
         counts,

@@ -7,10 +7,10 @@ use crate::domain::clock::Timestamp;
 use crate::domain::job::{SendBatch, VoidBatch};
 use crate::domain::template::Template;
 use crate::service::envelopes::{dispatch, lifecycle};
-use crate::service::idempotency::Answering;
+use crate::service::idempotency::ResponseRecorder;
 use crate::service::signing::provider::provider;
-use crate::service::{Caller, Core, Issue, ServiceError, kba};
-use crate::store::{StoreError, Tx, bulk, jobs, templates};
+use crate::service::{Caller, Core, ServiceError, ValidationIssue, kba};
+use crate::store::{StoreError, WriteTransaction, bulk, jobs, templates};
 
 /// Jobs per batch: so many of its chunks can be in progress at once, on one or several nodes.
 const LANES: usize = 4;
@@ -20,7 +20,7 @@ pub async fn submit(
     core: &Core,
     caller: &Caller,
     id: &str,
-    answer: &Answering<BatchView>,
+    answer: &ResponseRecorder<BatchView>,
 ) -> Result<BatchView, ServiceError> {
     // Read without a lock, because the checks below call the provider. The state is compared again
     // under the lock before the batch is submitted.
@@ -66,7 +66,7 @@ pub async fn submit(
 /// Returns the master template, or one issue for each missing part of the setup.
 async fn check_setup(core: &Core, batch: &Batch) -> Result<Template, ServiceError> {
     let refuse = |code: &str, path: &str, expected: &str, message: &str| {
-        Issue::new(code, &[path], expected, "none", message)
+        ValidationIssue::new(code, &[path], expected, "none", message)
     };
     let mut connection = core.store.read().await?;
     let master = match &batch.master {
@@ -132,7 +132,7 @@ fn check_parties(batch: &Batch, master: &Template) -> Result<(), ServiceError> {
     if parties == signers {
         return Ok(());
     }
-    let issue = Issue::new(
+    let issue = ValidationIssue::new(
         "party_count",
         &["master_template_id"],
         signers.to_string(),
@@ -143,7 +143,11 @@ fn check_parties(batch: &Batch, master: &Template) -> Result<(), ServiceError> {
 }
 
 /// Inserts the jobs that send the batch, in the transaction of the change.
-async fn run(tx: &mut Tx, mut batch: Batch, now: Timestamp) -> Result<BatchView, ServiceError> {
+async fn run(
+    tx: &mut WriteTransaction,
+    mut batch: Batch,
+    now: Timestamp,
+) -> Result<BatchView, ServiceError> {
     batch.runs += 1;
     batch.updated_at = now;
     bulk::update(tx, &batch, now).await?;
@@ -164,7 +168,7 @@ pub async fn cancel(
     core: &Core,
     caller: &Caller,
     id: &str,
-    answer: &Answering<BatchView>,
+    answer: &ResponseRecorder<BatchView>,
 ) -> Result<BatchView, ServiceError> {
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
@@ -195,7 +199,7 @@ pub async fn retry(
     core: &Core,
     caller: &Caller,
     id: &str,
-    answer: &Answering<BatchView>,
+    answer: &ResponseRecorder<BatchView>,
 ) -> Result<BatchView, ServiceError> {
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;

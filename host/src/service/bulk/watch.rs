@@ -12,19 +12,19 @@ const OF_ONE: usize = 32;
 
 /// Counts of open streams by organization.
 #[derive(Clone, Default)]
-pub struct Streams {
+pub struct ProgressStreams {
     open: Arc<Mutex<HashMap<OrgId, usize>>>,
 }
 
 /// Slot of one stream; dropping it releases the slot.
-pub struct Place {
-    streams: Streams,
+pub struct StreamSlot {
+    streams: ProgressStreams,
     org: OrgId,
 }
 
-impl Streams {
+impl ProgressStreams {
     /// Takes a slot. None when a limit is reached.
-    pub fn enter(&self, org: &OrgId) -> Option<Place> {
+    pub fn enter(&self, org: &OrgId) -> Option<StreamSlot> {
         let mut open = self.lock();
         let all: usize = open.values().sum();
         let own = open.get(org).copied().unwrap_or_default();
@@ -32,7 +32,7 @@ impl Streams {
             return None;
         }
         open.insert(org.clone(), own + 1);
-        Some(Place {
+        Some(StreamSlot {
             streams: self.clone(),
             org: org.clone(),
         })
@@ -43,7 +43,7 @@ impl Streams {
     }
 }
 
-impl Drop for Place {
+impl Drop for StreamSlot {
     fn drop(&mut self) {
         let mut open = self.streams.lock();
         let left = open.get(&self.org).map_or(0, |own| own.saturating_sub(1));
@@ -60,9 +60,9 @@ mod tests {
 
     #[test]
     fn progress_streams_of_an_organization_are_limited() {
-        let streams = Streams::default();
+        let streams = ProgressStreams::default();
         let (own, other) = (OrgId::new(), OrgId::new());
-        let mut places: Vec<Place> = (0..OF_ONE).filter_map(|_| streams.enter(&own)).collect();
+        let mut places: Vec<StreamSlot> = (0..OF_ONE).filter_map(|_| streams.enter(&own)).collect();
         assert_eq!(places.len(), OF_ONE);
         assert!(streams.enter(&own).is_none());
         assert!(streams.enter(&other).is_some());

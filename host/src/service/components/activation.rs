@@ -7,15 +7,17 @@ use semver::Version;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::following::{Broken, default_component, prepare, refresh};
-use super::{ComponentView, Management, Owner, Scope, get, named, record};
+use super::following::{BrokenActivation, default_component, prepare, refresh};
+use super::{ComponentManager, ComponentOwner, ComponentScope, ComponentView, get, named, record};
 use crate::components::room_component;
 use crate::config::EMBEDDED;
 use crate::domain::clock::Timestamp;
-use crate::domain::component::{Activation, Component, Instance, RolledBack, Slot};
+use crate::domain::component::{
+    Component, ComponentActivation, InstanceReference, RolledBack, Slot,
+};
 use crate::domain::id::{ActivationId, ComponentId};
 use crate::service::signing::provider_instance::InstanceConfig;
-use crate::service::{Core, Issue, ServiceError};
+use crate::service::{Core, ServiceError, ValidationIssue};
 use crate::store::components;
 
 /// Number of activations in a slot's history.
@@ -32,7 +34,7 @@ pub struct ActivationView {
     /// Provider instance; null for rules.
     pub instance: Option<String>,
     pub component_id: ComponentId,
-    pub scope: Scope,
+    pub scope: ComponentScope,
     pub reason: Option<String>,
     pub activated_by: String,
     pub created_at: Timestamp,
@@ -46,7 +48,7 @@ pub struct ActivationView {
     pub callback_url: Option<String>,
 }
 
-fn shown(core: &Core, activation: Activation) -> ActivationView {
+fn shown(core: &Core, activation: ComponentActivation) -> ActivationView {
     let (rolled_back_at, rolled_back_by, rollback_reason) = match activation.rolled_back {
         Some(back) => (Some(back.at), Some(back.by), back.reason),
         None => (None, None, None),
@@ -60,12 +62,12 @@ fn shown(core: &Core, activation: Activation) -> ActivationView {
         (Some(org), Some(_), Some(kind)) => Some(format!(
             "{}/callbacks/{kind}/{}",
             core.config.base_url(),
-            Instance::own(org, &activation.instance)
+            InstanceReference::own(org, &activation.instance)
         )),
         _ => None,
     };
     ActivationView {
-        scope: Scope::of(activation.org.as_ref()),
+        scope: ComponentScope::of(activation.org.as_ref()),
         activation_id: activation.id,
         slot: activation.slot,
         instance: Some(activation.instance).filter(|instance| !instance.is_empty()),
@@ -99,8 +101,8 @@ pub struct SlotView {
 /// Returns all slots with their active components and history.
 pub async fn slots(
     core: &Core,
-    management: &Arc<Management>,
-    owner: &Owner,
+    management: &Arc<ComponentManager>,
+    owner: &ComponentOwner,
 ) -> Result<Vec<SlotView>, ServiceError> {
     let mut connection = core.store.read().await?;
     let org = owner.org.as_ref();
@@ -119,7 +121,7 @@ pub async fn slots(
             (true, None) => core.config.providers.default_of(slot).to_owned(),
             (false, _) => String::new(),
         };
-        let instance = Instance::parse(&instance);
+        let instance = InstanceReference::parse(&instance);
         let active = core.components.active();
         let now = core.clock.now();
         let live = active.at(slot, org, &instance.name, now);
@@ -132,7 +134,8 @@ pub async fn slots(
             None => default_component(slot, &instance.name, now)?,
         };
         let broken = management.followed.broken();
-        let of_slot = |one: &&Broken| history.iter().any(|known| known.id == one.activation);
+        let of_slot =
+            |one: &&BrokenActivation| history.iter().any(|known| known.id == one.activation);
         let problem = broken.iter().find(of_slot).map(|one| one.why.clone());
         all.push(SlotView {
             slot,
@@ -154,7 +157,7 @@ pub async fn slots(
     "component_id": "cmp_01jt8s5gq2e6m9x4k7w3c5d8fa", "reason": "Amended §9-105 takes effect",
     "effective_at": "2027-01-01T05:00:00.000Z",
 }]))]
-pub struct Activate {
+pub struct ActivationRequest {
     pub component_id: String,
     /// Configuration of the organization's own provider instance. If absent, the previous
     /// configuration stays.
@@ -173,7 +176,7 @@ pub struct Activate {
 /// Body of `POST /component-slots/{slot}/rollback`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[schemars(extend("examples" = [{ "reason": "Check 4 refuses paper" }]))]
-pub struct RollBack {
+pub struct RollbackRequest {
     #[schemars(length(min = 1, max = 64))]
     pub instance: Option<String>,
     #[schemars(length(max = 500))]
@@ -186,15 +189,15 @@ pub struct RollBack {
 /// Activates a component in a slot.
 pub async fn activate(
     core: &Core,
-    management: &Arc<Management>,
-    owner: &Owner,
+    management: &Arc<ComponentManager>,
+    owner: &ComponentOwner,
     slot: Slot,
-    request: Activate,
+    request: ActivationRequest,
 ) -> Result<ActivationView, ServiceError> {
     let now = core.clock.now();
     let instance = instance_of(core, owner, slot, request.instance.as_deref())?;
     if slot.is_provider() && instance == EMBEDDED {
-        return Err(ServiceError::Invalid(vec![Issue::new(
+        return Err(ServiceError::Invalid(vec![ValidationIssue::new(
             "reserved",
             &["instance"],
             "another instance",
@@ -206,7 +209,7 @@ pub async fn activate(
     let effective_at = request.effective_at.unwrap_or(now);
     let mut issues = Vec::new();
     if request.effective_at.is_some_and(|at| at < now) {
-        issues.push(Issue::new(
+        issues.push(ValidationIssue::new(
             "invalid_date",
             &["effective_at"],
             "a time to come",
@@ -215,7 +218,7 @@ pub async fn activate(
         ));
     }
     if request.config.is_some() && !is_own(slot, owner, &instance) {
-        issues.push(Issue::new(
+        issues.push(ValidationIssue::new(
             "unrecognized_keys",
             &["config"],
             "nothing",
@@ -248,7 +251,7 @@ pub async fn activate(
     // Serializes changes of components, so that `before` stays current until the commit.
     components::begin_change(&mut tx).await?;
     let before = components::live_of(&mut tx, owner.org.as_ref(), slot).await?;
-    let before: Vec<&Activation> = counting(&before, &instance);
+    let before: Vec<&ComponentActivation> = counting(&before, &instance);
     let current = at(&before, now);
     if let Some(current) = current
         && let Some(active) =
@@ -257,11 +260,11 @@ pub async fn activate(
         older(&active, &component)?;
     }
     let config = match &request.config {
-        Some(config) => Some(config.sealed(&core.sealer, owner.org.as_ref(), &instance)?),
+        Some(config) => Some(config.sealed(&core.cipher, owner.org.as_ref(), &instance)?),
         None => current.and_then(|current| current.config.clone()),
     };
     if is_own(slot, owner, &instance) && config.is_none() {
-        return Err(ServiceError::Invalid(vec![Issue::new(
+        return Err(ServiceError::Invalid(vec![ValidationIssue::new(
             "invalid_type",
             &["config"],
             "an object",
@@ -269,7 +272,7 @@ pub async fn activate(
             "A new instance needs its settings",
         )]));
     }
-    let activation = Activation {
+    let activation = ComponentActivation {
         id: ActivationId::new(),
         org: owner.org.clone(),
         slot,
@@ -316,10 +319,10 @@ pub async fn activate(
 /// again.
 pub async fn roll_back(
     core: &Core,
-    management: &Arc<Management>,
-    owner: &Owner,
+    management: &Arc<ComponentManager>,
+    owner: &ComponentOwner,
     slot: Slot,
-    request: RollBack,
+    request: RollbackRequest,
 ) -> Result<ActivationView, ServiceError> {
     let now = core.clock.now();
     let instance = instance_of(core, owner, slot, request.instance.as_deref())?;
@@ -355,7 +358,7 @@ pub async fn roll_back(
     tx.commit().await?;
     let shown = shown(
         core,
-        Activation {
+        ComponentActivation {
             rolled_back: Some(rolled_back),
             ..current.clone()
         },
@@ -365,20 +368,23 @@ pub async fn roll_back(
 }
 
 /// Returns the activations of one instance.
-fn counting<'a>(all: &'a [Activation], instance: &str) -> Vec<&'a Activation> {
+fn counting<'a>(all: &'a [ComponentActivation], instance: &str) -> Vec<&'a ComponentActivation> {
     all.iter()
         .filter(|activation| activation.instance == instance)
         .collect()
 }
 
 /// Returns the activation that is effective at a time.
-fn at<'a>(counting: &[&'a Activation], now: Timestamp) -> Option<&'a Activation> {
+fn at<'a>(counting: &[&'a ComponentActivation], now: Timestamp) -> Option<&'a ComponentActivation> {
     let begun = counting.iter().filter(|one| one.effective_at <= now);
     begun.max_by_key(|one| (one.effective_at, &one.id)).copied()
 }
 
 /// Returns the effective activations beyond the last ones, which stay available for rollback.
-fn superseded<'a>(before: &[&'a Activation], now: Timestamp) -> Vec<&'a Activation> {
+fn superseded<'a>(
+    before: &[&'a ComponentActivation],
+    now: Timestamp,
+) -> Vec<&'a ComponentActivation> {
     let mut begun: Vec<_> = before
         .iter()
         .filter(|one| one.effective_at <= now)
@@ -402,14 +408,14 @@ fn older(active: &Component, next: &Component) -> Result<(), ServiceError> {
 /// Validates the instance name of a request; empty for rules.
 fn instance_of(
     core: &Core,
-    owner: &Owner,
+    owner: &ComponentOwner,
     slot: Slot,
     named: Option<&str>,
 ) -> Result<String, ServiceError> {
     let refused = |expected: &str, message: String| {
         let received = named.unwrap_or("undefined");
         let path = &["instance"];
-        ServiceError::Invalid(vec![Issue::new(
+        ServiceError::Invalid(vec![ValidationIssue::new(
             "invalid_string",
             path,
             expected,
@@ -449,6 +455,6 @@ fn instance_of(
 }
 
 /// Returns whether an organization configures this instance itself.
-fn is_own(slot: Slot, owner: &Owner, instance: &str) -> bool {
+fn is_own(slot: Slot, owner: &ComponentOwner, instance: &str) -> bool {
     slot.is_provider() && owner.org.is_some() && instance != EMBEDDED
 }

@@ -11,28 +11,28 @@ use semver::Version;
 use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::{ComponentView, Management, Owner, named, object_name, quota, record};
+use super::{ComponentManager, ComponentOwner, ComponentView, named, object_name, quota, record};
 use crate::components::compiler::CompileError;
-use crate::components::inspection::{Inspected, Reason};
-use crate::components::{Artifact, is_reserved_name};
-use crate::config::{Config, Uploads};
-use crate::domain::component::{Component, ComponentIdentity, Conformance, Slot};
+use crate::components::inspection::{AdmissionReason, InspectedComponent};
+use crate::components::{ComponentArtifact, is_reserved_name};
+use crate::config::{Config, UploadPolicy};
+use crate::domain::component::{Component, ComponentIdentity, ConformanceResult, Slot};
 use crate::domain::id::ComponentId;
-use crate::files::{FilesError, Spooled};
-use crate::service::{Core, Issue, ServiceError};
+use crate::files::{FilesError, SpooledFile};
+use crate::service::{Core, ServiceError, ValidationIssue};
 use crate::store::components;
 
 /// Maximum size of a component in bytes.
 pub const UPLOAD_LIMIT: u64 = 32 * 1024 * 1024;
 
 /// An uploaded component.
-pub struct Upload {
+pub struct ComponentUpload {
     /// Lower-case letters, digits and `-`.
     pub name: String,
     /// Semantic version.
     pub version: String,
     /// The component file, on disk until its turn to be compiled.
-    pub file: Spooled,
+    pub file: SpooledFile,
     /// Ed25519 signature of the file, in base64.
     pub signature: Option<String>,
 }
@@ -45,12 +45,12 @@ pub struct Upload {
 /// [`ServiceError::QuotaUsed`] when too many wait.
 pub fn place(
     core: &Core,
-    management: &Management,
-    owner: &Owner,
+    management: &ComponentManager,
+    owner: &ComponentOwner,
 ) -> Result<OwnedSemaphorePermit, ServiceError> {
     let org = owner.org.as_ref();
     let uploads = core.config.components.uploads(core.config.is_production());
-    if org.is_some() && uploads == Uploads::Off {
+    if org.is_some() && uploads == UploadPolicy::Off {
         return Err(ServiceError::NotAllowed(
             "Uploads of components are switched off",
         ));
@@ -72,9 +72,9 @@ pub fn place(
 /// the organization's compile time is used up.
 pub async fn upload<E: From<ServiceError>>(
     core: &Core,
-    management: &Arc<Management>,
-    owner: &Owner,
-    upload: Upload,
+    management: &Arc<ComponentManager>,
+    owner: &ComponentOwner,
+    upload: ComponentUpload,
     may: impl Fn(Slot) -> Result<(), E>,
 ) -> Result<(ComponentView, bool), E> {
     let version = checked(&upload)?;
@@ -115,9 +115,9 @@ pub async fn upload<E: From<ServiceError>>(
 }
 
 /// Results of examining an admitted component.
-struct Admitted {
-    inspected: Inspected,
-    conformance: Conformance,
+struct AdmissionResult {
+    inspected: InspectedComponent,
+    conformance: ConformanceResult,
     signed_by: Option<String>,
 }
 
@@ -125,11 +125,11 @@ struct Admitted {
 /// it holds the file in memory.
 async fn compiled_and_examined<E: From<ServiceError>>(
     core: &Core,
-    management: &Arc<Management>,
-    owner: &Owner,
-    upload: &Upload,
+    management: &Arc<ComponentManager>,
+    owner: &ComponentOwner,
+    upload: &ComponentUpload,
     may: impl Fn(Slot) -> Result<(), E>,
-) -> Result<(Bytes, Admitted), E> {
+) -> Result<(Bytes, AdmissionResult), E> {
     let bytes = upload.file.read().await;
     let bytes = bytes.map_err(|error| ServiceError::from(FilesError::Spool(error)))?;
     let signed_by = signed_by(&core.config, owner, upload, &bytes)?;
@@ -138,7 +138,7 @@ async fn compiled_and_examined<E: From<ServiceError>>(
     // The slot is known only after inspection, so its permission is checked here.
     may(inspected.slot)?;
     let conformance = examine(core, upload, &bytes, inspected.slot, native).await?;
-    let admitted = Admitted {
+    let admitted = AdmissionResult {
         inspected,
         conformance,
         signed_by,
@@ -149,8 +149,8 @@ async fn compiled_and_examined<E: From<ServiceError>>(
 /// Stores the bytes, then the row: a row never points to missing bytes.
 async fn keep(
     core: &Core,
-    owner: &Owner,
-    upload: &Upload,
+    owner: &ComponentOwner,
+    upload: &ComponentUpload,
     bytes: Bytes,
     component: Component,
 ) -> Result<(ComponentView, bool), ServiceError> {
@@ -175,12 +175,12 @@ async fn keep(
 /// Runs the conformance tests of the slot against a compiled component.
 async fn examine(
     core: &Core,
-    upload: &Upload,
+    upload: &ComponentUpload,
     bytes: &Bytes,
     slot: Slot,
     native: Vec<u8>,
-) -> Result<Conformance, ServiceError> {
-    let artifact = Artifact::hashed(slot, identity(upload), bytes.clone());
+) -> Result<ConformanceResult, ServiceError> {
+    let artifact = ComponentArtifact::hashed(slot, identity(upload), bytes.clone());
     core.components
         .keep_native(slot, &artifact.identity, native)
         .await?;
@@ -202,7 +202,7 @@ impl From<CompileError> for ServiceError {
 }
 
 /// Returns the upload's name, version and digest.
-fn identity(upload: &Upload) -> ComponentIdentity {
+fn identity(upload: &ComponentUpload) -> ComponentIdentity {
     ComponentIdentity {
         name: upload.name.clone(),
         version: upload.version.clone(),
@@ -211,12 +211,12 @@ fn identity(upload: &Upload) -> ComponentIdentity {
 }
 
 /// Validates the upload's name and version.
-fn checked(upload: &Upload) -> Result<Version, ServiceError> {
+fn checked(upload: &ComponentUpload) -> Result<Version, ServiceError> {
     let mut issues = Vec::new();
     let letters = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let name = upload.name.as_str();
     if name.is_empty() || name.len() > 64 || !name.bytes().all(letters) {
-        issues.push(Issue::new(
+        issues.push(ValidationIssue::new(
             "invalid_string",
             &["name"],
             "1 to 64 lower-case letters, digits and -",
@@ -225,7 +225,7 @@ fn checked(upload: &Upload) -> Result<Version, ServiceError> {
         ));
     }
     if is_reserved_name(name) {
-        issues.push(Issue::new(
+        issues.push(ValidationIssue::new(
             "reserved",
             &["name"],
             "another name",
@@ -235,7 +235,7 @@ fn checked(upload: &Upload) -> Result<Version, ServiceError> {
     }
     let version = Version::parse(&upload.version);
     if version.is_err() || upload.version.len() > 64 {
-        issues.push(Issue::new(
+        issues.push(ValidationIssue::new(
             "invalid_string",
             &["version"],
             "a semantic version, for example 1.2.0",
@@ -252,8 +252,8 @@ fn checked(upload: &Upload) -> Result<Version, ServiceError> {
 /// Returns the component if the same one was uploaded before.
 async fn known(
     connection: &mut sqlx::AnyConnection,
-    owner: &Owner,
-    upload: &Upload,
+    owner: &ComponentOwner,
+    upload: &ComponentUpload,
 ) -> Result<Option<Component>, ServiceError> {
     let (org, name) = (owner.org.as_ref(), upload.name.as_str());
     let found = components::by_version(connection, org, name, &upload.version).await?;
@@ -271,7 +271,7 @@ async fn known(
 /// Returns the component of that name that is active, or else was uploaded last.
 async fn newest(
     connection: &mut sqlx::AnyConnection,
-    owner: &Owner,
+    owner: &ComponentOwner,
     name: &str,
 ) -> Result<Option<Component>, ServiceError> {
     Ok(components::newest_named(connection, owner.org.as_ref(), name).await?)
@@ -279,12 +279,16 @@ async fn newest(
 
 /// Checks that an upgrade imports nothing that its predecessor did not, unless the major
 /// version is raised, and that it stays in its slot.
-fn grown(before: Option<&Component>, version: &Version, now: &Inspected) -> Vec<Reason> {
+fn grown(
+    before: Option<&Component>,
+    version: &Version,
+    now: &InspectedComponent,
+) -> Vec<AdmissionReason> {
     let Some(before) = before else {
         return Vec::new();
     };
     if before.slot != now.slot {
-        return vec![Reason::new(
+        return vec![AdmissionReason::new(
             "version",
             format!(
                 "{} is for {}, and this is for {}: give it another name",
@@ -300,7 +304,7 @@ fn grown(before: Option<&Component>, version: &Version, now: &Inspected) -> Vec<
         .iter()
         .filter(|import| same_major && !had.contains(&interface(import)))
         .map(|import| {
-            Reason::new(
+            AdmissionReason::new(
                 "version",
                 format!(
                     "asks for `{import}`, which {} did not: raise the major version",
@@ -315,21 +319,21 @@ fn grown(before: Option<&Component>, version: &Version, now: &Inspected) -> Vec<
 /// required and none was sent.
 fn signed_by(
     config: &Config,
-    owner: &Owner,
-    upload: &Upload,
+    owner: &ComponentOwner,
+    upload: &ComponentUpload,
     bytes: &Bytes,
 ) -> Result<Option<String>, ServiceError> {
     let keys = &config.components.trusted_keys;
     let uploads = config.components.uploads(config.is_production());
     let needed = match owner.org {
-        Some(_) => uploads == Uploads::Signed,
+        Some(_) => uploads == UploadPolicy::Signed,
         None => !keys.is_empty(),
     };
     if !needed && (keys.is_empty() || upload.signature.is_none()) {
         return Ok(None);
     }
     let refused = |message: &str| {
-        ServiceError::NotAdmitted(vec![Reason::new("signature", message.to_owned())])
+        ServiceError::NotAdmitted(vec![AdmissionReason::new("signature", message.to_owned())])
     };
     let Some(signature) = &upload.signature else {
         return Err(refused(

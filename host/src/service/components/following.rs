@@ -10,12 +10,14 @@ use bytes::Bytes;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::loading::{self, Loading, Progress};
-use super::{Management, object_name};
-use crate::components::{Activations, Artifact, built_in, embedded, room_component};
+use super::loading::{self, ComponentLoader, LoadProgress};
+use super::{ComponentManager, object_name};
+use crate::components::{ActivationTable, ComponentArtifact, built_in, embedded, room_component};
 use crate::config::EMBEDDED;
 use crate::domain::clock::Timestamp;
-use crate::domain::component::{Activation, Component, ComponentIdentity, Conformance, Slot};
+use crate::domain::component::{
+    Component, ComponentActivation, ComponentIdentity, ConformanceResult, Slot,
+};
 use crate::domain::id::{ActivationId, ComponentId, OrgId};
 use crate::service::components::live_shadow;
 use crate::service::{Core, ServiceError};
@@ -42,7 +44,7 @@ pub(super) fn default_component(
         .ok_or_else(|| ServiceError::Internal(format!("{slot} has no default component")))
 }
 
-fn of_default(artifact: &Artifact, at: Timestamp) -> Component {
+fn of_default(artifact: &ComponentArtifact, at: Timestamp) -> Component {
     let mut digest = [0; 32];
     let _ = hex::decode_to_slice(&artifact.identity.sha256, &mut digest);
     Component {
@@ -52,7 +54,7 @@ fn of_default(artifact: &Artifact, at: Timestamp) -> Component {
         identity: artifact.identity.clone(),
         size: artifact.bytes.len() as i64,
         imports: Vec::new(),
-        conformance: Conformance {
+        conformance: ConformanceResult {
             vectors_version: "built in".into(),
             vectors: 0,
             memory_bytes: 0,
@@ -91,7 +93,7 @@ pub async fn keep_defaults(core: &Core) -> Result<(), ServiceError> {
 /// Loads a component on this node before it is activated.
 pub(super) async fn prepare(
     core: &Core,
-    management: &Arc<Management>,
+    management: &Arc<ComponentManager>,
     component: &Component,
 ) -> Result<(), ServiceError> {
     match core.components.has(component.slot, &component.identity) {
@@ -127,9 +129,9 @@ pub async fn kept(core: &Core, component: &Component) -> Result<Bytes, ServiceEr
 /// Returns a component's bytes and ensures that this node has native code for them.
 pub async fn artifact(
     core: &Core,
-    management: &Arc<Management>,
+    management: &Arc<ComponentManager>,
     component: &Component,
-) -> Result<Artifact, ServiceError> {
+) -> Result<ComponentArtifact, ServiceError> {
     let ComponentIdentity {
         name,
         version,
@@ -140,7 +142,7 @@ pub async fn artifact(
         Some(built_in) => built_in,
         None => {
             let bytes = kept(core, component).await?;
-            Artifact::uploaded(component.slot, name, version, bytes)
+            ComponentArtifact::uploaded(component.slot, name, version, bytes)
         }
     };
     // Looking for native code reads the disk.
@@ -164,24 +166,24 @@ pub async fn artifact(
 
 /// The activations this node follows, and the components it could not load.
 #[derive(Default)]
-pub struct Followed {
-    look: tokio::sync::Mutex<Look>,
-    pub(super) loading: Loading,
+pub struct ActivationFollower {
+    look: tokio::sync::Mutex<ActivationPoll>,
+    pub(super) loading: ComponentLoader,
     /// Result of the last poll, readable without waiting for one.
-    broken: ArcSwap<Vec<Broken>>,
+    broken: ArcSwap<Vec<BrokenActivation>>,
 }
 
 /// State of the last poll.
 #[derive(Default)]
-struct Look {
+struct ActivationPoll {
     revision: Option<i64>,
-    places: Vec<Place>,
+    places: Vec<ActivationSequence>,
     at: Option<Instant>,
 }
 
 /// An activation of a component that this node cannot load.
 #[derive(Clone)]
-pub struct Broken {
+pub struct BrokenActivation {
     /// None for an activation by the operator.
     pub org: Option<OrgId>,
     pub activation: ActivationId,
@@ -190,15 +192,15 @@ pub struct Broken {
     pub why: String,
 }
 
-impl Followed {
+impl ActivationFollower {
     /// Returns the activations this node cannot load, the operator's first.
-    pub fn broken(&self) -> Arc<Vec<Broken>> {
+    pub fn broken(&self) -> Arc<Vec<BrokenActivation>> {
         self.broken.load_full()
     }
 
     /// Compiles a component uploaded on another node, so that this node is ready when it is
     /// activated.
-    fn compile_ahead(core: &Core, management: &Arc<Management>, component: Component) {
+    fn compile_ahead(core: &Core, management: &Arc<ComponentManager>, component: Component) {
         if loading::is_at_hand(core, component.slot, &component.identity) {
             return;
         }
@@ -214,10 +216,10 @@ impl Followed {
 }
 
 /// The activations of one slot, owner and instance, ordered by effective time.
-type Place = Vec<(Activation, ComponentIdentity)>;
+type ActivationSequence = Vec<(ComponentActivation, ComponentIdentity)>;
 
-fn places(live: Vec<(Activation, ComponentIdentity)>) -> Vec<Place> {
-    let mut places: BTreeMap<(Slot, Option<OrgId>, String), Place> = BTreeMap::new();
+fn places(live: Vec<(ComponentActivation, ComponentIdentity)>) -> Vec<ActivationSequence> {
+    let mut places: BTreeMap<(Slot, Option<OrgId>, String), ActivationSequence> = BTreeMap::new();
     for (activation, identity) in live {
         let place = (
             activation.slot,
@@ -239,7 +241,7 @@ fn places(live: Vec<(Activation, ComponentIdentity)>) -> Vec<Place> {
 
 /// Applies activation changes since the last poll. It waits for loading only at start, and
 /// only for the operator's components. Others are loaded by the first call, or by a task.
-pub async fn refresh(core: &Core, management: &Arc<Management>) -> Result<(), ServiceError> {
+pub async fn refresh(core: &Core, management: &Arc<ComponentManager>) -> Result<(), ServiceError> {
     let mut look = management.followed.look.lock().await;
     let mut connection = core.store.read_urgently().await?;
     let revision = components::revision(&mut connection).await?;
@@ -257,7 +259,7 @@ pub async fn refresh(core: &Core, management: &Arc<Management>) -> Result<(), Se
     drop(connection);
     // Recomputed even without changes: a component may have finished loading.
     look.at = Some(Instant::now());
-    let mut activations = Activations::default();
+    let mut activations = ActivationTable::default();
     let mut broken = Vec::new();
     for place in &look.places {
         take_over(
@@ -278,7 +280,7 @@ pub async fn refresh(core: &Core, management: &Arc<Management>) -> Result<(), Se
     }
     look.revision = Some(revision);
     for component in uploaded {
-        Followed::compile_ahead(core, management, component);
+        ActivationFollower::compile_ahead(core, management, component);
     }
     Ok(())
 }
@@ -288,11 +290,11 @@ pub async fn refresh(core: &Core, management: &Arc<Management>) -> Result<(), Se
 /// active. Without one, calls fail, because no other rules may answer for the chosen ones.
 async fn take_over(
     core: &Core,
-    management: &Arc<Management>,
+    management: &Arc<ComponentManager>,
     starting: bool,
-    to: &mut Activations,
-    broken: &mut Vec<Broken>,
-    place: &Place,
+    to: &mut ActivationTable,
+    broken: &mut Vec<BrokenActivation>,
+    place: &ActivationSequence,
 ) {
     let now = core.clock.now();
     let begun = place.partition_point(|(activation, _)| activation.effective_at <= now);
@@ -303,12 +305,12 @@ async fn take_over(
         if starting && activation.org.is_none() && !core.components.has(slot, identity) {
             loading::settle(core, management, slot, identity).await;
         }
-        if let Progress::AtHand = loading::progress(core, management, slot, identity) {
+        if let LoadProgress::AtHand = loading::progress(core, management, slot, identity) {
             to.take(activation, identity);
             continue;
         }
         if let Some(why) = management.followed.loading.failure(slot, identity) {
-            broken.push(Broken {
+            broken.push(BrokenActivation {
                 org: activation.org.clone(),
                 activation: activation.id.clone(),
                 component: identity.to_string(),
@@ -329,7 +331,7 @@ async fn take_over(
 }
 
 /// Polls for activations by other nodes and operators, until `stop` is cancelled.
-pub async fn follow(core: Core, management: Arc<Management>, stop: CancellationToken) {
+pub async fn follow(core: Core, management: Arc<ComponentManager>, stop: CancellationToken) {
     let period = core.config.sweep_interval.unwrap_or(LOOK).min(LOOK);
     while !stop.is_cancelled() {
         if let Err(error) = refresh(&core, &management).await {
@@ -345,9 +347,9 @@ pub async fn follow(core: Core, management: Arc<Management>, stop: CancellationT
 /// Returns the component that made a decision: its bytes, under the name it had then.
 pub async fn that_decided(
     core: &Core,
-    management: &Arc<Management>,
+    management: &Arc<ComponentManager>,
     identity: &ComponentIdentity,
-) -> Result<Artifact, ServiceError> {
+) -> Result<ComponentArtifact, ServiceError> {
     let mut found = by_digest(core, management, &identity.sha256).await?;
     found.identity = identity.clone();
     Ok(found)
@@ -356,9 +358,9 @@ pub async fn that_decided(
 /// Returns a component by the digest of its bytes.
 pub async fn by_digest(
     core: &Core,
-    management: &Arc<Management>,
+    management: &Arc<ComponentManager>,
     digest: &str,
-) -> Result<Artifact, ServiceError> {
+) -> Result<ComponentArtifact, ServiceError> {
     if let Some(default) = embedded().find(|artifact| artifact.identity.sha256 == digest) {
         return Ok(default);
     }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use crate::components::Placement;
-use crate::components::rules::{Compliance, Lifecycle, compliance, lifecycle, placement};
+use crate::components::rules::{ComplianceRules, LifecycleRules, compliance, lifecycle, placement};
 use crate::domain::clock::{Clock, Timestamp};
 use crate::domain::component::Slot;
 use crate::domain::envelope::{EnvelopeStatus, StoredFile};
@@ -20,15 +20,16 @@ use crate::domain::id::{OrgId, ShadowId};
 use crate::files::Files;
 use crate::metrics::Metrics;
 use crate::service::components::shadow::{
-    Answer, Difference, asked_to_place, differences, evaluated, gave_no_answer, moved,
+    ComponentAnswer, DecisionDifference, asked_to_place, differences, evaluated, gave_no_answer,
+    moved,
 };
 use crate::service::components::{
-    ComponentView, Management, Owner, artifact, by_digest, get, record,
+    ComponentManager, ComponentOwner, ComponentView, artifact, by_digest, get, record,
 };
 use crate::service::{Core, ServiceError};
 use crate::store::Store;
 use crate::store::components as rows;
-use crate::store::shadows::{self, Counts, Shadow};
+use crate::store::shadows::{self, ShadowCounts, ShadowRun};
 
 /// Queue length per candidate. Further questions are dropped and counted.
 const WAITING: usize = 1024;
@@ -40,7 +41,7 @@ const KEPT: i64 = 10_000;
 const SHOWN: i64 = 100;
 
 /// A decision that the candidate repeats.
-enum Question {
+enum ShadowQuestion {
     Evaluation(Box<compliance::EnvelopeFacts>),
     Move {
         from: Option<EnvelopeStatus>,
@@ -55,45 +56,45 @@ enum Question {
 }
 
 /// A question with the active component's answer.
-struct Asked {
+struct QueuedQuestion {
     record: String,
-    question: Question,
-    before: Answer,
+    question: ShadowQuestion,
+    before: ComponentAnswer,
 }
 
 /// The candidate's rules, by slot.
 #[derive(Clone)]
-enum Candidate {
-    Compliance(Compliance),
-    Lifecycle(Lifecycle),
+enum CandidateRules {
+    Compliance(ComplianceRules),
+    Lifecycle(LifecycleRules),
     Placement(Placement),
 }
 
 /// Handle of a running candidate.
-struct Running {
+struct RunningShadow {
     id: ShadowId,
-    asked: mpsc::Sender<Asked>,
+    asked: mpsc::Sender<QueuedQuestion>,
     left_out: AtomicI64,
 }
 
 /// Candidates running on this node beside active components.
 #[derive(Default)]
-pub struct Shadows {
-    running: ArcSwap<HashMap<(Slot, OrgId), Arc<Running>>>,
+pub struct LiveShadows {
+    running: ArcSwap<HashMap<(Slot, OrgId), Arc<RunningShadow>>>,
 }
 
-impl Shadows {
+impl LiveShadows {
     /// Offers an evaluation to the candidate.
     pub fn evaluated(
         &self,
         org: &OrgId,
         record: &str,
         facts: &compliance::EnvelopeFacts,
-        answer: impl FnOnce() -> Answer,
+        answer: impl FnOnce() -> ComponentAnswer,
     ) {
-        self.offer(Slot::Compliance, org, || Asked {
+        self.offer(Slot::Compliance, org, || QueuedQuestion {
             record: record.into(),
-            question: Question::Evaluation(Box::new(facts.clone())),
+            question: ShadowQuestion::Evaluation(Box::new(facts.clone())),
             before: answer(),
         });
     }
@@ -106,11 +107,11 @@ impl Shadows {
         from: Option<EnvelopeStatus>,
         trigger: lifecycle::EnvelopeTrigger,
         facts: &lifecycle::EnvelopeFacts,
-        answer: impl FnOnce() -> Answer,
+        answer: impl FnOnce() -> ComponentAnswer,
     ) {
-        self.offer(Slot::Lifecycle, org, || Asked {
+        self.offer(Slot::Lifecycle, org, || QueuedQuestion {
             record: record.into(),
-            question: Question::Move {
+            question: ShadowQuestion::Move {
                 from,
                 trigger,
                 facts: facts.clone(),
@@ -126,11 +127,11 @@ impl Shadows {
         record: &str,
         document: &StoredFile,
         fields: impl FnOnce() -> Vec<placement::FieldRequest>,
-        answer: impl FnOnce() -> Answer,
+        answer: impl FnOnce() -> ComponentAnswer,
     ) {
-        self.offer(Slot::Placement, org, || Asked {
+        self.offer(Slot::Placement, org, || QueuedQuestion {
             record: record.into(),
-            question: Question::Placement {
+            question: ShadowQuestion::Placement {
                 document: document.clone(),
                 fields: fields(),
             },
@@ -139,7 +140,7 @@ impl Shadows {
     }
 
     /// Queues a question without waiting. Copies nothing if no candidate runs in the slot.
-    fn offer(&self, slot: Slot, org: &OrgId, asked: impl FnOnce() -> Asked) {
+    fn offer(&self, slot: Slot, org: &OrgId, asked: impl FnOnce() -> QueuedQuestion) {
         let running = self.running.load();
         if running.is_empty() {
             return;
@@ -153,7 +154,7 @@ impl Shadows {
 }
 
 /// Starts and stops candidates according to the database.
-pub async fn follow(core: &Core, management: &Arc<Management>) -> Result<(), ServiceError> {
+pub async fn follow(core: &Core, management: &Arc<ComponentManager>) -> Result<(), ServiceError> {
     let mut connection = core.store.read_urgently().await?;
     let wanted = shadows::running(&mut connection).await?;
     drop(connection);
@@ -174,9 +175,9 @@ pub async fn follow(core: &Core, management: &Arc<Management>) -> Result<(), Ser
 }
 
 /// Starts a candidate. A separate task loads it, so the caller does not wait.
-fn begin(core: &Core, management: &Arc<Management>, shadow: Shadow) -> Arc<Running> {
+fn begin(core: &Core, management: &Arc<ComponentManager>, shadow: ShadowRun) -> Arc<RunningShadow> {
     let (asked, questions) = mpsc::channel(WAITING);
-    let running = Arc::new(Running {
+    let running = Arc::new(RunningShadow {
         id: shadow.id.clone(),
         asked,
         left_out: AtomicI64::new(0),
@@ -201,7 +202,7 @@ fn begin(core: &Core, management: &Arc<Management>, shadow: Shadow) -> Arc<Runni
             clock,
             ..
         } = core;
-        let work = Work {
+        let work = ShadowTask {
             store,
             files,
             metrics,
@@ -221,16 +222,22 @@ fn begin(core: &Core, management: &Arc<Management>, shadow: Shadow) -> Arc<Runni
 
 async fn candidate(
     core: &Core,
-    management: &Arc<Management>,
-    shadow: &Shadow,
-) -> Result<Candidate, ServiceError> {
+    management: &Arc<ComponentManager>,
+    shadow: &ShadowRun,
+) -> Result<CandidateRules, ServiceError> {
     let artifact = by_digest(core, management, &shadow.sha256).await?;
     let (core, slot) = (core.clone(), shadow.slot);
     let load = move || {
         Ok(match slot {
-            Slot::Compliance => Candidate::Compliance(core.components.compliance_from(&artifact)?),
-            Slot::Lifecycle => Candidate::Lifecycle(core.components.lifecycle_from(&artifact)?),
-            Slot::Placement => Candidate::Placement(core.components.placement_from(&artifact)?),
+            Slot::Compliance => {
+                CandidateRules::Compliance(core.components.compliance_from(&artifact)?)
+            }
+            Slot::Lifecycle => {
+                CandidateRules::Lifecycle(core.components.lifecycle_from(&artifact)?)
+            }
+            Slot::Placement => {
+                CandidateRules::Placement(core.components.placement_from(&artifact)?)
+            }
             other => return Err(not_live(other)),
         })
     };
@@ -246,23 +253,23 @@ fn not_live(slot: Slot) -> ServiceError {
 }
 
 /// Task of one candidate. Ends when the last sender of its questions is dropped.
-struct Work {
+struct ShadowTask {
     store: Store,
     files: Files,
     metrics: Arc<Metrics>,
     clock: Clock,
     org: OrgId,
     id: ShadowId,
-    candidate: Candidate,
+    candidate: CandidateRules,
 }
 
-impl Work {
-    async fn run(self, mut questions: mpsc::Receiver<Asked>, left_out: impl Fn() -> i64) {
+impl ShadowTask {
+    async fn run(self, mut questions: mpsc::Receiver<QueuedQuestion>, left_out: impl Fn() -> i64) {
         let mut batch = Vec::new();
         while questions.recv_many(&mut batch, BATCH).await > 0 {
             let asked = std::mem::take(&mut batch);
             let compared = match &self.candidate {
-                Candidate::Placement(rules) => compare_placed(&self.files, rules, asked).await,
+                CandidateRules::Placement(rules) => compare_placed(&self.files, rules, asked).await,
                 rules => {
                     let rules = rules.clone();
                     tokio::task::spawn_blocking(move || compare(&rules, asked))
@@ -289,7 +296,11 @@ impl Work {
         }
     }
 
-    async fn note(&self, counts: &Counts, found: &[Difference]) -> Result<(), ServiceError> {
+    async fn note(
+        &self,
+        counts: &ShadowCounts,
+        found: &[DecisionDifference],
+    ) -> Result<(), ServiceError> {
         let now = self.clock.now();
         let mut tx = self.store.begin().await?;
         shadows::count(&mut tx, &self.org, &self.id, counts).await?;
@@ -306,15 +317,20 @@ impl Work {
     }
 }
 
-fn compare(candidate: &Candidate, asked: Vec<Asked>) -> (Counts, Vec<Difference>) {
-    let mut counts = Counts::default();
+fn compare(
+    candidate: &CandidateRules,
+    asked: Vec<QueuedQuestion>,
+) -> (ShadowCounts, Vec<DecisionDifference>) {
+    let mut counts = ShadowCounts::default();
     let mut all = Vec::new();
     for one in asked {
         let after = match (candidate, &one.question) {
-            (Candidate::Compliance(rules), Question::Evaluation(facts)) => evaluated(rules, facts),
+            (CandidateRules::Compliance(rules), ShadowQuestion::Evaluation(facts)) => {
+                evaluated(rules, facts)
+            }
             (
-                Candidate::Lifecycle(rules),
-                Question::Move {
+                CandidateRules::Lifecycle(rules),
+                ShadowQuestion::Move {
                     from,
                     trigger,
                     facts,
@@ -331,12 +347,12 @@ fn compare(candidate: &Candidate, asked: Vec<Asked>) -> (Counts, Vec<Difference>
 async fn compare_placed(
     files: &Files,
     rules: &Placement,
-    asked: Vec<Asked>,
-) -> Option<(Counts, Vec<Difference>)> {
-    let mut counts = Counts::default();
+    asked: Vec<QueuedQuestion>,
+) -> Option<(ShadowCounts, Vec<DecisionDifference>)> {
+    let mut counts = ShadowCounts::default();
     let mut all = Vec::new();
     for one in asked {
-        let Question::Placement { document, fields } = &one.question else {
+        let ShadowQuestion::Placement { document, fields } = &one.question else {
             continue;
         };
         let pdf = match files.get(document).await {
@@ -352,7 +368,12 @@ async fn compare_placed(
     Some((counts, all))
 }
 
-fn note(counts: &mut Counts, all: &mut Vec<Difference>, one: &Asked, after: &Answer) {
+fn note(
+    counts: &mut ShadowCounts,
+    all: &mut Vec<DecisionDifference>,
+    one: &QueuedQuestion,
+    after: &ComponentAnswer,
+) {
     counts.compared += 1;
     counts.failed += i64::from(gave_no_answer(after));
     let found = differences(&one.record, &one.before, after);
@@ -384,14 +405,14 @@ pub struct LiveShadow {
     /// Number of decisions dropped because the candidate could not keep up.
     pub left_out: i64,
     /// The last hundred differences.
-    pub differences: Vec<Difference>,
+    pub differences: Vec<DecisionDifference>,
 }
 
 /// Starts a candidate beside the active component. Replaces a running candidate.
 pub async fn start(
     core: &Core,
-    management: &Arc<Management>,
-    owner: &Owner,
+    management: &Arc<ComponentManager>,
+    owner: &ComponentOwner,
     org: &OrgId,
     slot: Slot,
     request: &StartShadow,
@@ -409,7 +430,7 @@ pub async fn start(
     // Compiled here, so that an unusable candidate fails the request.
     artifact(core, management, &component).await?;
     let now = core.clock.now();
-    let shadow = Shadow {
+    let shadow = ShadowRun {
         id: ShadowId::new(),
         org: org.clone(),
         slot,
@@ -418,7 +439,7 @@ pub async fn start(
         started_by: owner.actor.clone(),
         started_at: now,
         ended_at: None,
-        counts: Counts::default(),
+        counts: ShadowCounts::default(),
     };
     let mut tx = core.store.begin().await?;
     rows::begin_change(&mut tx).await?;
@@ -435,8 +456,8 @@ pub async fn start(
 /// Stops the candidate. Its results are kept.
 pub async fn stop(
     core: &Core,
-    management: &Arc<Management>,
-    owner: &Owner,
+    management: &Arc<ComponentManager>,
+    owner: &ComponentOwner,
     org: &OrgId,
     slot: Slot,
 ) -> Result<LiveShadow, ServiceError> {
@@ -455,7 +476,7 @@ pub async fn stop(
 /// Returns the last candidate of a slot.
 pub async fn view(
     core: &Core,
-    owner: &Owner,
+    owner: &ComponentOwner,
     org: &OrgId,
     slot: Slot,
 ) -> Result<LiveShadow, ServiceError> {
@@ -479,11 +500,13 @@ pub async fn view(
         differences: differences
             .into_iter()
             .map(
-                |(record_id, check, before, after): (String, String, Value, Value)| Difference {
-                    record_id,
-                    check,
-                    before,
-                    after,
+                |(record_id, check, before, after): (String, String, Value, Value)| {
+                    DecisionDifference {
+                        record_id,
+                        check,
+                        before,
+                        after,
+                    }
                 },
             )
             .collect(),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, watch};
 
-use super::{Management, artifact};
+use super::{ComponentManager, artifact};
 use crate::components::{ComponentError, built_in};
 use crate::domain::component::{ComponentIdentity, Slot};
 use crate::service::{Core, ServiceError};
@@ -23,13 +23,13 @@ const AGAIN: Duration = Duration::from_secs(5);
 const COMPILE_AGAIN: Duration = Duration::from_secs(60);
 
 /// Components being loaded on this node, and those that failed to load.
-pub(super) struct Loading {
-    states: Mutex<HashMap<(Slot, ComponentIdentity), State>>,
+pub(super) struct ComponentLoader {
+    states: Mutex<HashMap<(Slot, ComponentIdentity), LoadState>>,
     turns: Semaphore,
 }
 
 #[derive(Clone)]
-enum State {
+enum LoadState {
     /// The receiver becomes true at the end. With the reason of the previous failure, if any.
     Underway(watch::Receiver<bool>, Option<String>),
     Failed {
@@ -39,7 +39,7 @@ enum State {
 }
 
 /// Loading progress of a component.
-pub(super) enum Progress {
+pub(super) enum LoadProgress {
     /// Loaded, or loadable without compiling by the first call that needs it.
     AtHand,
     Underway(watch::Receiver<bool>),
@@ -47,7 +47,7 @@ pub(super) enum Progress {
     Failed(String),
 }
 
-impl Default for Loading {
+impl Default for ComponentLoader {
     fn default() -> Self {
         Self {
             states: Mutex::default(),
@@ -56,16 +56,16 @@ impl Default for Loading {
     }
 }
 
-impl Loading {
-    fn states(&self) -> MutexGuard<'_, HashMap<(Slot, ComponentIdentity), State>> {
+impl ComponentLoader {
+    fn states(&self) -> MutexGuard<'_, HashMap<(Slot, ComponentIdentity), LoadState>> {
         self.states.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns why the last completed attempt to load a component failed.
     pub fn failure(&self, slot: Slot, identity: &ComponentIdentity) -> Option<String> {
         match self.states().get(&(slot, identity.clone()))? {
-            State::Failed { why, .. } => Some(why.clone()),
-            State::Underway(_, before) => before.clone(),
+            LoadState::Failed { why, .. } => Some(why.clone()),
+            LoadState::Underway(_, before) => before.clone(),
         }
     }
 
@@ -79,12 +79,12 @@ impl Loading {
 /// or if it failed before.
 pub(super) fn progress(
     core: &Core,
-    management: &Arc<Management>,
+    management: &Arc<ComponentManager>,
     slot: Slot,
     identity: &ComponentIdentity,
-) -> Progress {
+) -> LoadProgress {
     if core.components.has(slot, identity) {
-        return Progress::AtHand;
+        return LoadProgress::AtHand;
     }
     let known = management
         .followed
@@ -93,7 +93,7 @@ pub(super) fn progress(
         .is_some();
     match known || !is_at_hand(core, slot, identity) {
         true => begin(core, management, slot, identity),
-        false => Progress::AtHand,
+        false => LoadProgress::AtHand,
     }
 }
 
@@ -106,14 +106,14 @@ pub(super) fn is_at_hand(core: &Core, slot: Slot, identity: &ComponentIdentity) 
 /// Loads a component for a call that needs it, and waits for at most [`PATIENCE`].
 pub(super) async fn on_demand(
     core: &Core,
-    management: &Arc<Management>,
+    management: &Arc<ComponentManager>,
     slot: Slot,
     identity: &ComponentIdentity,
 ) -> Result<(), ComponentError> {
     let mut ended = match begin(core, management, slot, identity) {
-        Progress::AtHand => return Ok(()),
-        Progress::Failed(why) => return Err(ComponentError::absent(identity, why)),
-        Progress::Underway(ended) => ended,
+        LoadProgress::AtHand => return Ok(()),
+        LoadProgress::Failed(why) => return Err(ComponentError::absent(identity, why)),
+        LoadProgress::Underway(ended) => ended,
     };
     let waited = tokio::time::timeout(PATIENCE, ended.wait_for(|ended| *ended)).await;
     if waited.is_err() {
@@ -128,11 +128,11 @@ pub(super) async fn on_demand(
 /// Waits until a component is loaded or has failed to load, without a time limit.
 pub(super) async fn settle(
     core: &Core,
-    management: &Arc<Management>,
+    management: &Arc<ComponentManager>,
     slot: Slot,
     identity: &ComponentIdentity,
 ) {
-    if let Progress::Underway(mut ended) = begin(core, management, slot, identity) {
+    if let LoadProgress::Underway(mut ended) = begin(core, management, slot, identity) {
         let _ = ended.wait_for(|ended| *ended).await;
     }
 }
@@ -140,23 +140,23 @@ pub(super) async fn settle(
 /// Starts to load a component, unless that is in progress or failed recently.
 fn begin(
     core: &Core,
-    management: &Arc<Management>,
+    management: &Arc<ComponentManager>,
     slot: Slot,
     identity: &ComponentIdentity,
-) -> Progress {
+) -> LoadProgress {
     let place = (slot, identity.clone());
     let mut states = management.followed.loading.states();
     let before = match states.get(&place) {
-        Some(State::Underway(ended, _)) => return Progress::Underway(ended.clone()),
-        Some(State::Failed { why, again_at }) if *again_at > Instant::now() => {
-            return Progress::Failed(why.clone());
+        Some(LoadState::Underway(ended, _)) => return LoadProgress::Underway(ended.clone()),
+        Some(LoadState::Failed { why, again_at }) if *again_at > Instant::now() => {
+            return LoadProgress::Failed(why.clone());
         }
-        _ if core.components.has(slot, identity) => return Progress::AtHand,
-        Some(State::Failed { why, .. }) => Some(why.clone()),
+        _ if core.components.has(slot, identity) => return LoadProgress::AtHand,
+        Some(LoadState::Failed { why, .. }) => Some(why.clone()),
         None => None,
     };
     let (end, ended) = watch::channel(false);
-    states.insert(place.clone(), State::Underway(ended.clone(), before));
+    states.insert(place.clone(), LoadState::Underway(ended.clone(), before));
     drop(states);
     // A task of its own: loading continues when the caller stops waiting.
     let (core, management) = (core.clone(), management.clone());
@@ -173,11 +173,11 @@ fn begin(
         drop(states);
         let _ = end.send(true);
     });
-    Progress::Underway(ended)
+    LoadProgress::Underway(ended)
 }
 
 /// Builds the failure state. Its reason reveals no storage paths.
-fn failed(error: &ServiceError) -> State {
+fn failed(error: &ServiceError) -> LoadState {
     let (why, wait) = match error {
         ServiceError::Component(error) => (error.kind.to_string(), COMPILE_AGAIN),
         ServiceError::NotAdmitted(reasons) => {
@@ -187,7 +187,7 @@ fn failed(error: &ServiceError) -> State {
         ServiceError::Files(_) => ("its bytes cannot be read".to_owned(), AGAIN),
         _ => ("it cannot be loaded at the moment".to_owned(), AGAIN),
     };
-    State::Failed {
+    LoadState::Failed {
         why,
         again_at: Instant::now() + wait,
     }
@@ -196,7 +196,7 @@ fn failed(error: &ServiceError) -> State {
 /// Loads a component, from native code on disk if available.
 pub(super) async fn load(
     core: &Core,
-    management: &Arc<Management>,
+    management: &Arc<ComponentManager>,
     slot: Slot,
     identity: &ComponentIdentity,
 ) -> Result<(), ServiceError> {

@@ -17,32 +17,35 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::components::ComponentError;
-use crate::components::compiler::Compiler;
+use crate::components::compiler::ComponentCompiler;
 use crate::domain::clock::Timestamp;
-use crate::domain::component::{Component, ComponentIdentity, Conformance, Slot};
+use crate::domain::component::{Component, ComponentIdentity, ConformanceResult, Slot};
 use crate::domain::id::{ComponentId, OrgId};
-use crate::domain::ledger::{Chain, INSTALLATION, LedgerEntry, NewEntry};
+use crate::domain::ledger::{INSTALLATION, LedgerChain, LedgerEntry, NewEntry};
 use crate::service::{Caller, Core, ServiceError};
-use crate::store::{Tx, components, ledger};
+use crate::store::{WriteTransaction, components, ledger};
 
-pub use activation::{Activate, ActivationView, RollBack, SlotView, activate, roll_back, slots};
-pub use admission::{UPLOAD_LIMIT, Upload, place, upload};
+pub use activation::{
+    ActivationRequest, ActivationView, RollbackRequest, SlotView, activate, roll_back, slots,
+};
+pub use admission::{ComponentUpload, UPLOAD_LIMIT, place, upload};
 pub use following::{
-    Followed, artifact, by_digest, bytes_of, follow, keep_defaults, kept, refresh, that_decided,
+    ActivationFollower, artifact, by_digest, bytes_of, follow, keep_defaults, kept, refresh,
+    that_decided,
 };
 
 /// This node's state for managing components.
-pub struct Management {
+pub struct ComponentManager {
     /// Compiles uploaded components.
-    pub(crate) compiler: Compiler,
+    pub(crate) compiler: ComponentCompiler,
     /// Activations that this node has applied.
-    pub(crate) followed: Followed,
+    pub(crate) followed: ActivationFollower,
 }
 
 /// Loads a component for a call that needs it.
 pub async fn load_on_demand(
     core: &Core,
-    management: &Arc<Management>,
+    management: &Arc<ComponentManager>,
     slot: Slot,
     identity: &ComponentIdentity,
 ) -> Result<(), ComponentError> {
@@ -51,14 +54,14 @@ pub async fn load_on_demand(
 
 /// Owner of the components being changed, with the actor who changes them.
 #[derive(Clone, Debug)]
-pub struct Owner {
+pub struct ComponentOwner {
     /// None for the installation.
     pub org: Option<OrgId>,
     /// Actor name for the ledger.
     pub actor: String,
 }
 
-impl From<&Caller> for Owner {
+impl From<&Caller> for ComponentOwner {
     fn from(caller: &Caller) -> Self {
         Self {
             org: Some(caller.org.clone()),
@@ -67,7 +70,7 @@ impl From<&Caller> for Owner {
     }
 }
 
-impl Owner {
+impl ComponentOwner {
     /// Returns the installation as owner, changed by the operator.
     pub fn installation() -> Self {
         Self {
@@ -86,7 +89,7 @@ impl Owner {
 }
 
 /// Identifies the owner's component ledger.
-impl Chain for Owner {
+impl LedgerChain for ComponentOwner {
     fn chain(&self) -> &str {
         self.org.as_ref().map_or(INSTALLATION, OrgId::as_str)
     }
@@ -115,23 +118,23 @@ pub struct ComponentView {
     /// Interfaces that the component imports from the host.
     pub imports: Vec<String>,
     /// `organization`: owned by the caller's organization; `installation`: shared by all.
-    pub scope: Scope,
+    pub scope: ComponentScope,
     /// Name of the trusted key that signed the component.
     pub signed_by: Option<String>,
     pub uploaded_by: String,
     pub created_at: Timestamp,
-    pub conformance: Conformance,
+    pub conformance: ConformanceResult,
 }
 
 /// Scope of a component or activation.
 #[derive(Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Scope {
+pub enum ComponentScope {
     Organization,
     Installation,
 }
 
-impl Scope {
+impl ComponentScope {
     fn of(org: Option<&OrgId>) -> Self {
         match org {
             Some(_) => Self::Organization,
@@ -143,7 +146,7 @@ impl Scope {
 impl From<Component> for ComponentView {
     fn from(component: Component) -> Self {
         Self {
-            scope: Scope::of(component.org.as_ref()),
+            scope: ComponentScope::of(component.org.as_ref()),
             component_id: component.id,
             world: component.slot.world().into(),
             slot: component.slot,
@@ -177,8 +180,8 @@ fn named(component: &Component) -> Value {
 /// Appends an entry to the owner's component ledger.
 pub(super) async fn record(
     core: &Core,
-    tx: &mut Tx,
-    owner: &Owner,
+    tx: &mut WriteTransaction,
+    owner: &ComponentOwner,
     action: &str,
     details: Value,
 ) -> Result<(), ServiceError> {
@@ -194,13 +197,16 @@ pub(super) async fn record(
 
 /// Returns the component ledger of an organization or the installation. It is hash-chained
 /// like custody ledgers.
-pub async fn history(core: &Core, owner: &Owner) -> Result<Vec<LedgerEntry>, ServiceError> {
+pub async fn history(
+    core: &Core,
+    owner: &ComponentOwner,
+) -> Result<Vec<LedgerEntry>, ServiceError> {
     let mut connection = core.store.read().await?;
     Ok(ledger::list(&mut connection, owner.org.as_ref(), owner).await?)
 }
 
 /// Returns a component of the organization or the installation.
-pub async fn get(core: &Core, owner: &Owner, id: &str) -> Result<Component, ServiceError> {
+pub async fn get(core: &Core, owner: &ComponentOwner, id: &str) -> Result<Component, ServiceError> {
     let missing = ServiceError::NotFound("Component");
     let Some(id) = ComponentId::parse(id) else {
         return Err(missing);
@@ -214,7 +220,7 @@ pub async fn get(core: &Core, owner: &Owner, id: &str) -> Result<Component, Serv
 /// count.
 pub async fn list(
     core: &Core,
-    owner: &Owner,
+    owner: &ComponentOwner,
     slot: Option<Slot>,
     page: i64,
     limit: i64,

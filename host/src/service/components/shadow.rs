@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use crate::components::rules::{
-    Compliance, Lifecycle, TransitionError, compliance, documents, lifecycle, placement,
+    ComplianceRules, LifecycleRules, TransitionError, compliance, documents, lifecycle, placement,
 };
 use crate::components::{ComponentError, Documents, Placement};
 use crate::domain::component::{ComponentIdentity, Slot};
@@ -19,10 +19,10 @@ use crate::domain::envelope::EnvelopeStatus;
 use crate::domain::field::Field;
 use crate::domain::hash::sha256;
 use crate::domain::id::{ComponentId, EnvelopeId, OrgId};
-use crate::service::components::{Management, Owner, artifact, get, that_decided};
+use crate::service::components::{ComponentManager, ComponentOwner, artifact, get, that_decided};
 use crate::service::templates::resolved;
 use crate::service::{Caller, Core, ServiceError};
-use crate::store::decisions::{self, Evaluated, Move};
+use crate::store::decisions::{self, LifecycleMove, StoredEvaluation};
 use crate::store::{envelopes, ledger, templates};
 
 /// Default number of records to replay (contract, section 6).
@@ -41,7 +41,7 @@ const PICTURE: u32 = 400;
 /// Body of `POST /components/{id}/shadow`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[schemars(extend("examples" = [{ "records": 1000 }]))]
-pub struct Shadow {
+pub struct ReplayRequest {
     /// Number of most recent records to replay; defaults to 1,000.
     #[schemars(range(min = 1, max = 20_000))]
     pub records: Option<i64>,
@@ -71,12 +71,12 @@ pub struct ShadowReport {
     pub active_ms: f64,
     pub candidate_ms: f64,
     /// The first thousand differences.
-    pub differences: Vec<Difference>,
+    pub differences: Vec<DecisionDifference>,
 }
 
 /// One difference between two answers about a record.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Difference {
+pub struct DecisionDifference {
     /// Id of the envelope or template.
     pub record_id: String,
     /// The check, the transition, or the part of a document.
@@ -86,16 +86,16 @@ pub struct Difference {
 }
 
 /// Accumulated comparison of two components.
-struct Comparison {
+struct ReplayComparison {
     compared: u64,
     differing: u64,
     failed: u64,
     active: Duration,
     candidate: Duration,
-    differences: Vec<Difference>,
+    differences: Vec<DecisionDifference>,
 }
 
-impl Comparison {
+impl ReplayComparison {
     fn new() -> Self {
         Self {
             compared: 0,
@@ -108,7 +108,7 @@ impl Comparison {
     }
 
     /// Adds both answers about one record.
-    fn note(&mut self, record: &str, before: &Answer, after: &Answer) {
+    fn note(&mut self, record: &str, before: &ComponentAnswer, after: &ComponentAnswer) {
         self.compared += 1;
         self.failed += u64::from(gave_no_answer(before) || gave_no_answer(after));
         let found = differences(record, before, after);
@@ -119,19 +119,23 @@ impl Comparison {
 }
 
 /// A component's answer about a record: named values, in the component's order.
-pub type Answer = Vec<(String, Value)>;
+pub type ComponentAnswer = Vec<(String, Value)>;
 
 /// Name of the value that reports a failed call.
 const FAILURE: &str = "an answer";
 
 /// Returns whether the component trapped or exceeded a limit.
-pub fn gave_no_answer(answer: &Answer) -> bool {
+pub fn gave_no_answer(answer: &ComponentAnswer) -> bool {
     answer.iter().any(|(what, _)| what == FAILURE)
 }
 
 /// Returns all values in which two answers differ.
-pub fn differences(record: &str, before: &Answer, after: &Answer) -> Vec<Difference> {
-    let of = |answer: &Answer, what: &str| {
+pub fn differences(
+    record: &str,
+    before: &ComponentAnswer,
+    after: &ComponentAnswer,
+) -> Vec<DecisionDifference> {
+    let of = |answer: &ComponentAnswer, what: &str| {
         let found = answer.iter().find(|(named, _)| named == what);
         found.map_or(Value::Null, |(_, value)| value.clone())
     };
@@ -141,7 +145,7 @@ pub fn differences(record: &str, before: &Answer, after: &Answer) -> Vec<Differe
     before
         .iter()
         .chain(added)
-        .map(|(what, _)| Difference {
+        .map(|(what, _)| DecisionDifference {
             record_id: record.into(),
             check: what.clone(),
             before: of(before, what),
@@ -151,12 +155,12 @@ pub fn differences(record: &str, before: &Answer, after: &Answer) -> Vec<Differe
         .collect()
 }
 
-fn failure(error: &ComponentError) -> Answer {
+fn failure(error: &ComponentError) -> ComponentAnswer {
     vec![(FAILURE.into(), json!(error.kind.to_string()))]
 }
 
 /// Evaluates a record with compliance rules.
-pub fn evaluated(rules: &Compliance, facts: &compliance::EnvelopeFacts) -> Answer {
+pub fn evaluated(rules: &ComplianceRules, facts: &compliance::EnvelopeFacts) -> ComponentAnswer {
     match rules.evaluate(facts) {
         Ok(evaluation) => evaluation_answer(&evaluation),
         Err(error) => failure(&error),
@@ -164,7 +168,7 @@ pub fn evaluated(rules: &Compliance, facts: &compliance::EnvelopeFacts) -> Answe
 }
 
 /// Converts an evaluation to an answer, check by check.
-pub fn evaluation_answer(evaluation: &compliance::Evaluation) -> Answer {
+pub fn evaluation_answer(evaluation: &compliance::Evaluation) -> ComponentAnswer {
     let checks = evaluation.checks.iter();
     checks
         .map(|check| (check.requirement.clone(), json!(check.satisfied)))
@@ -177,11 +181,11 @@ pub fn evaluation_answer(evaluation: &compliance::Evaluation) -> Answer {
 
 /// Decides a transition with lifecycle rules.
 pub fn moved(
-    rules: &Lifecycle,
+    rules: &LifecycleRules,
     from: Option<EnvelopeStatus>,
     trigger: lifecycle::EnvelopeTrigger,
     facts: &lifecycle::EnvelopeFacts,
-) -> Answer {
+) -> ComponentAnswer {
     move_answer(from, trigger, &rules.envelope(from, trigger, facts))
 }
 
@@ -190,7 +194,7 @@ pub fn move_answer(
     from: Option<EnvelopeStatus>,
     trigger: lifecycle::EnvelopeTrigger,
     led_to: &Result<EnvelopeStatus, TransitionError>,
-) -> Answer {
+) -> ComponentAnswer {
     let what = format!(
         "{} from {}",
         json!(trigger).as_str().unwrap_or_default(),
@@ -208,20 +212,20 @@ pub fn move_answer(
 /// Replays the organization's most recent records with a candidate.
 pub async fn replay(
     core: &Core,
-    management: &Arc<Management>,
+    management: &Arc<ComponentManager>,
     caller: &Caller,
     id: &str,
-    request: &Shadow,
+    request: &ReplayRequest,
     progress: impl Fn(u64, u64),
 ) -> Result<ShadowReport, ServiceError> {
-    let owner = Owner::from(caller);
+    let owner = ComponentOwner::from(caller);
     let component = get(core, &owner, id).await?;
     let _turn = RUNS.acquire().await;
     let candidate = artifact(core, management, &component).await?;
     let org = &caller.org;
     let records = request.records.unwrap_or(RECORDS);
     let mut connection = core.store.read().await?;
-    let mut comparison = Comparison::new();
+    let mut comparison = ReplayComparison::new();
     let active = match component.slot {
         Slot::Compliance => {
             let all = decisions::last_evaluations(&mut connection, org, records).await?;
@@ -230,7 +234,7 @@ pub async fn replay(
             let candidate = core.components.compliance_from(&candidate)?;
             let identity = active.identity()?;
             let compare =
-                move |record: &Evaluated| compared_evaluation(&active, &candidate, record);
+                move |record: &StoredEvaluation| compared_evaluation(&active, &candidate, record);
             in_batches(&mut comparison, all, &progress, compare).await?;
             identity
         }
@@ -240,7 +244,7 @@ pub async fn replay(
             let active = core.components.lifecycle(Some(org));
             let candidate = core.components.lifecycle_from(&candidate)?;
             let identity = active.identity()?;
-            let compare = move |record: &Move| compared_move(&active, &candidate, record);
+            let compare = move |record: &LifecycleMove| compared_move(&active, &candidate, record);
             in_batches(&mut comparison, all, &progress, compare).await?;
             identity
         }
@@ -306,20 +310,20 @@ pub async fn replay(
 }
 
 /// Answers of both components about one record, and the time each took.
-struct Compared {
+struct ComparedRecord {
     record: String,
-    before: Answer,
-    after: Answer,
+    before: ComponentAnswer,
+    after: ComponentAnswer,
     active: Duration,
     candidate: Duration,
 }
 
 /// Compares records in batches on blocking threads, off the async runtime.
 async fn in_batches<T: Send + 'static>(
-    comparison: &mut Comparison,
+    comparison: &mut ReplayComparison,
     all: Vec<T>,
     progress: &impl Fn(u64, u64),
-    compare: impl Fn(&T) -> Result<Compared, ServiceError> + Clone + Send + 'static,
+    compare: impl Fn(&T) -> Result<ComparedRecord, ServiceError> + Clone + Send + 'static,
 ) -> Result<(), ServiceError> {
     let total = all.len() as u64;
     let mut left = all.into_iter();
@@ -351,10 +355,10 @@ fn stored<T: for<'de> Deserialize<'de>>(record: &str, value: &Value) -> Result<T
 }
 
 fn compared_evaluation(
-    active: &Compliance,
-    candidate: &Compliance,
-    record: &Evaluated,
-) -> Result<Compared, ServiceError> {
+    active: &ComplianceRules,
+    candidate: &ComplianceRules,
+    record: &StoredEvaluation,
+) -> Result<ComparedRecord, ServiceError> {
     let facts: compliance::EnvelopeFacts = stored(record.envelope.as_str(), &record.facts)?;
     Ok(compared(
         record.envelope.as_str(),
@@ -364,10 +368,10 @@ fn compared_evaluation(
 }
 
 fn compared_move(
-    active: &Lifecycle,
-    candidate: &Lifecycle,
-    record: &Move,
-) -> Result<Compared, ServiceError> {
+    active: &LifecycleRules,
+    candidate: &LifecycleRules,
+    record: &LifecycleMove,
+) -> Result<ComparedRecord, ServiceError> {
     let name = record.envelope.as_str();
     let facts: lifecycle::EnvelopeFacts = stored(name, &record.facts)?;
     let trigger = stored(name, &json!(record.trigger))?;
@@ -380,14 +384,14 @@ fn compared_move(
 
 fn compared(
     record: &str,
-    active: impl FnOnce() -> Answer,
-    candidate: impl FnOnce() -> Answer,
-) -> Compared {
+    active: impl FnOnce() -> ComponentAnswer,
+    candidate: impl FnOnce() -> ComponentAnswer,
+) -> ComparedRecord {
     let began = Instant::now();
     let before = active();
     let middle = Instant::now();
     let after = candidate();
-    Compared {
+    ComparedRecord {
         record: record.into(),
         before,
         after,
@@ -397,7 +401,7 @@ fn compared(
 }
 
 /// Inspects a document with a reader component.
-async fn read(rules: &Placement, pdf: Bytes) -> Answer {
+async fn read(rules: &Placement, pdf: Bytes) -> ComponentAnswer {
     let facts = match rules.inspect(pdf.clone()).await {
         Ok(facts) => facts,
         Err(error) => return failure(&error),
@@ -416,7 +420,7 @@ async fn read(rules: &Placement, pdf: Bytes) -> Answer {
 }
 
 /// Marks and renders a document with a writer component.
-async fn written(rules: &Documents, pdf: Bytes) -> Answer {
+async fn written(rules: &Documents, pdf: Bytes) -> ComponentAnswer {
     let request = documents::MarkRequest {
         kind: documents::CopyKind::NonAuthoritative,
         envelope_id: "env_shadow".into(),
@@ -444,7 +448,7 @@ async fn written(rules: &Documents, pdf: Bytes) -> Answer {
 }
 
 /// Converts placed fields to an answer, by field name.
-pub fn placed(fields: &[Field]) -> Answer {
+pub fn placed(fields: &[Field]) -> ComponentAnswer {
     fields
         .iter()
         .map(|field| (format!("field {}", field.name), json!(field.areas)))
@@ -456,7 +460,7 @@ pub async fn asked_to_place(
     rules: &Placement,
     pdf: Bytes,
     fields: Vec<placement::FieldRequest>,
-) -> Answer {
+) -> ComponentAnswer {
     match rules.place(pdf, fields).await {
         Ok(Ok(fields)) => placed(&fields.into_iter().map(resolved).collect::<Vec<_>>()),
         Ok(Err(refused)) => vec![("fields".into(), json!(format!("{refused:?}")))],
@@ -466,7 +470,7 @@ pub async fn asked_to_place(
 
 /// Result of replaying one decision.
 #[derive(Clone, Serialize)]
-pub struct Replayed {
+pub struct ReplayedDecision {
     /// `certificate`, or the transition.
     pub decision: String,
     /// Component that made the decision and replayed it.
@@ -479,10 +483,10 @@ pub struct Replayed {
 /// Replays all decisions about an envelope with exactly the components that made them.
 pub async fn replay_envelope(
     core: &Core,
-    management: &Arc<Management>,
+    management: &Arc<ComponentManager>,
     org: &OrgId,
     id: &EnvelopeId,
-) -> Result<Vec<Replayed>, ServiceError> {
+) -> Result<Vec<ReplayedDecision>, ServiceError> {
     let mut connection = core.store.read().await?;
     let moves = decisions::moves_of(&mut connection, org, id).await?;
     let evaluation = decisions::evaluation_of(&mut connection, org, id).await?;
@@ -496,7 +500,7 @@ pub async fn replay_envelope(
         let answer = moved(&rules, record.from, trigger, &facts);
         let (what, to) = answer.into_iter().next().unwrap_or_default();
         let same = to == json!(record.to);
-        replayed.push(Replayed {
+        replayed.push(ReplayedDecision {
             decision: what,
             component: record.component,
             same,
@@ -515,11 +519,11 @@ pub async fn replay_envelope(
 /// Regenerates the certificate and compares it byte for byte with the stored one.
 async fn recertified(
     core: &Core,
-    management: &Arc<Management>,
+    management: &Arc<ComponentManager>,
     org: &OrgId,
     id: &EnvelopeId,
-    record: Evaluated,
-) -> Result<Replayed, ServiceError> {
+    record: StoredEvaluation,
+) -> Result<ReplayedDecision, ServiceError> {
     let rules = that_decided(core, management, &identity(&record.component)?).await?;
     let rules = core.components.compliance_from(&rules)?;
     let facts: compliance::EnvelopeFacts = stored(id.as_str(), &record.facts)?;
@@ -547,7 +551,7 @@ async fn recertified(
         None => Bytes::new(),
     };
     let same = certificate.as_bytes() == kept;
-    Ok(Replayed {
+    Ok(ReplayedDecision {
         decision: "certificate".into(),
         component: record.component,
         same,

@@ -7,12 +7,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::AnyConnection;
 
-use crate::components::rules::{Judgement, Opinion};
+use crate::components::rules::{ComplianceJudgement, RulesOpinion};
 use crate::domain::clock::Timestamp;
 use crate::domain::component::ComponentIdentity;
 use crate::domain::envelope::{Envelope, EnvelopeStatus};
 use crate::domain::event::EventType;
-use crate::service::components::{self, Management, shadow};
+use crate::service::components::{self, ComponentManager, shadow};
 use crate::service::envelopes::facts;
 use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
 use crate::store::ledger;
@@ -29,7 +29,7 @@ pub struct ComplianceView {
     /// Present when an organization's or operator's own rules decide: their result, and that of
     /// the built-in pack of the same family. `compliant` requires both.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub evaluations: Vec<Opinion>,
+    pub evaluations: Vec<RulesOpinion>,
 }
 
 /// Result of one compliance check.
@@ -44,7 +44,7 @@ pub struct CheckView {
 /// Selects the rules that evaluate a released record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum AsOf {
+pub enum RulesAsOf {
     /// The rules in force now, instead of those at the time of the release.
     Now,
 }
@@ -53,17 +53,17 @@ pub enum AsOf {
 /// at its release, unless `as_of` requests today's.
 pub async fn evaluate(
     core: &Core,
-    management: &Arc<Management>,
+    management: &Arc<ComponentManager>,
     caller: &Caller,
     id: &str,
-    as_of: Option<AsOf>,
+    as_of: Option<RulesAsOf>,
 ) -> Result<(Envelope, ComplianceView), ServiceError> {
     let envelope = envelope_service::get(core, caller, id).await?;
     let mut connection = core.store.read().await?;
     let facts = facts::compliance_facts(&mut connection, &envelope).await?;
     let at_release = match as_of {
         None => in_force_at_release(&mut connection, &envelope).await?,
-        Some(AsOf::Now) => None,
+        Some(RulesAsOf::Now) => None,
     };
     drop(connection);
     let mut rules = core.components.compliance(Some(&caller.org));
@@ -79,7 +79,7 @@ pub async fn evaluate(
         rules = core.components.compliance_from(&decided)?;
     }
     let component = rules.identity()?;
-    let Judgement {
+    let ComplianceJudgement {
         evaluation,
         opinions,
     } = rules.judge_for_request(&facts).await?;

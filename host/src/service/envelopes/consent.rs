@@ -11,9 +11,9 @@ use crate::domain::envelope::{Envelope, EnvelopeStatus, VaultTerms};
 use crate::domain::id::EnvelopeId;
 use crate::domain::job::VaultEnvelope;
 use crate::service::events;
-use crate::service::idempotency::Answering;
+use crate::service::idempotency::ResponseRecorder;
 use crate::service::vault::vault_in;
-use crate::service::{Caller, Core, Issue, ServiceError};
+use crate::service::{Caller, Core, ServiceError, ValidationIssue};
 use crate::store::{envelopes, jobs, vault};
 
 /// Body of `POST /envelopes/{id}/vault-consent` and of its batch counterpart.
@@ -39,7 +39,7 @@ impl VaultConsent {
             return Ok(None);
         }
         if !self.acknowledge_authoritative_copy {
-            let issue = Issue::new(
+            let issue = ValidationIssue::new(
                 "not_acknowledged",
                 &["acknowledge_authoritative_copy"],
                 "true",
@@ -76,7 +76,7 @@ pub async fn of_envelope(
     caller: &Caller,
     id: &str,
     request: &VaultConsent,
-    answer: &Answering<EnvelopeConsent>,
+    answer: &ResponseRecorder<EnvelopeConsent>,
 ) -> Result<EnvelopeConsent, ServiceError> {
     let unknown = || ServiceError::NotFound("Envelope");
     let id = EnvelopeId::parse(id).ok_or_else(unknown)?;

@@ -8,21 +8,21 @@ use serde_json::{Map, Value, json};
 
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{
-    Envelope, EnvelopeKind, PaymentStatus, SecuredParty, Sending, Signer,
+    Envelope, EnvelopeKind, PaymentStatus, SecuredParty, SentDocument, Signer,
 };
 use crate::domain::event::EventType;
 use crate::domain::id::CustomerId;
 use crate::domain::organization::{FIRST_PAYER, Organization, PaymentSettings, known_currency};
 use crate::domain::template::Template;
 use crate::domain::warning::Warning;
-use crate::service::envelopes::dispatch::{self, RequestedSigner, Wanted, planned};
-use crate::service::envelopes::lifecycle::{self, Decision};
+use crate::service::envelopes::dispatch::{self, RequestedSigner, SendingOptions, planned};
+use crate::service::envelopes::lifecycle::{self, LifecycleDecision};
 use crate::service::envelopes::warnings;
 use crate::service::events;
-use crate::service::idempotency::Answering;
+use crate::service::idempotency::ResponseRecorder;
 use crate::service::signing::links;
 use crate::service::signing::provider::{SigningProvider, provider};
-use crate::service::{Caller, Core, Issue, ServiceError, kba};
+use crate::service::{Caller, Core, ServiceError, ValidationIssue, kba};
 use crate::store::{customers, envelopes, payments, signers};
 
 /// Body of `POST /partner/envelopes`.
@@ -81,9 +81,9 @@ pub struct RequestedPayment {
 }
 
 impl CreateEnvelope {
-    fn wanted(&self) -> Wanted<'_> {
+    fn wanted(&self) -> SendingOptions<'_> {
         let payment = self.payment.as_ref();
-        Wanted {
+        SendingOptions {
             signers: self.signers.clone(),
             customer: Some((self.customer_email.clone(), self.customer_name.clone())),
             prefilled: self.prefilled_data.as_ref(),
@@ -93,7 +93,7 @@ impl CreateEnvelope {
 }
 
 /// A created envelope and, if it was sent, the first signer's signing link.
-pub struct Created {
+pub struct CreatedEnvelope {
     pub envelope: Envelope,
     pub sign_url: Option<String>,
     pub warnings: Vec<Warning>,
@@ -105,8 +105,8 @@ pub async fn create(
     core: &Core,
     caller: &Caller,
     request: CreateEnvelope,
-    answer: &Answering<Created>,
-) -> Result<Created, ServiceError> {
+    answer: &ResponseRecorder<CreatedEnvelope>,
+) -> Result<CreatedEnvelope, ServiceError> {
     let kind = request.envelope_kind.unwrap_or(EnvelopeKind::Esign);
     let template = match (&request.template_id, kind) {
         (Some(id), EnvelopeKind::Esign) => Some(dispatch::sendable(core, caller, id).await?),
@@ -136,7 +136,7 @@ pub async fn create(
     if let Some(template) = &template {
         kba::check_step(core, &caller.org, template.kba_required).await?;
         let prefilled = request.prefilled_data.as_ref();
-        let asked = dispatch::Request::of(template, envelope.id.to_string(), prefilled);
+        let asked = dispatch::DispatchRequest::of(template, envelope.id.to_string(), prefilled);
         let at = signing.insert(provider(core, &caller.org, &template.provider_instance)?);
         let submission = dispatch::submit(core, at, &envelope, asked, &mut signers).await?;
         envelope.sending.submission = Some(submission);
@@ -146,7 +146,7 @@ pub async fn create(
         envelope.sending.provider_instance.clone(),
         envelope.sending.submission.clone(),
     );
-    let plan = Plan {
+    let plan = CreationPlan {
         envelope,
         begun,
         signers,
@@ -164,9 +164,9 @@ pub async fn create(
 }
 
 /// Everything that creating an envelope writes.
-struct Plan {
+struct CreationPlan {
     envelope: Envelope,
-    begun: Decision,
+    begun: LifecycleDecision,
     signers: Vec<Signer>,
     /// Holds the signing room's records, which the same transaction writes.
     signing: Option<SigningProvider>,
@@ -184,7 +184,7 @@ fn payment(
         return Ok(standing.cloned());
     };
     let Some(currency) = known_currency(&requested.currency) else {
-        return Err(ServiceError::Invalid(vec![Issue::new(
+        return Err(ServiceError::Invalid(vec![ValidationIssue::new(
             "unknown_currency",
             &["payment", "currency"],
             "a currency of ISO 4217 with minor units",
@@ -242,11 +242,11 @@ fn draft(
         template: template.map(|template| template.id.clone()),
         metadata,
         secured_party: request.secured_party.clone(),
-        sending: Sending {
+        sending: SentDocument {
             provider_instance: template.map(|template| template.provider_instance.clone()),
             preserve_signing_order: request.preserve_signing_order.unwrap_or(true),
             kba_required: template.is_some_and(|template| template.kba_required),
-            ..Sending::default()
+            ..SentDocument::default()
         },
         expires_at: (kind == EnvelopeKind::Esign).then(|| now + Duration::from_secs(days * 86_400)),
         ..new
@@ -257,12 +257,12 @@ fn draft(
 async fn save(
     core: &Core,
     caller: &Caller,
-    plan: Plan,
+    plan: CreationPlan,
     request: &CreateEnvelope,
     now: Timestamp,
-    answer: &Answering<Created>,
-) -> Result<Created, ServiceError> {
-    let Plan {
+    answer: &ResponseRecorder<CreatedEnvelope>,
+) -> Result<CreatedEnvelope, ServiceError> {
+    let CreationPlan {
         mut envelope,
         begun,
         mut signers,
@@ -297,7 +297,7 @@ async fn save(
         sign_url = Some(links::make(core, &mut tx, &envelope, first, links::EMBED_LIFE).await?);
     }
     let warnings = warnings::of_envelope(request, envelope.kind, known.is_none());
-    let created = Created {
+    let created = CreatedEnvelope {
         envelope,
         sign_url,
         warnings,

@@ -14,14 +14,16 @@ use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer, SignerStatus};
 use crate::domain::event::EventType;
 use crate::domain::hash::sha256;
 use crate::domain::id::{EnvelopeId, OrgId};
-use crate::domain::job::{Next, WithdrawSubmission};
+use crate::domain::job::{NextStep, WithdrawSubmission};
 use crate::domain::organization::{FIRST_PAYER, Organization};
 use crate::domain::template::Template;
 use crate::service::envelopes::{invited_now, signer_view};
 use crate::service::events;
 use crate::service::signing::provider::{SigningProvider, provider};
-use crate::service::{Caller, Core, Issue, ServiceError, mails, templates as template_service};
-use crate::store::{StoreError, Tx, envelopes, jobs, organizations};
+use crate::service::{
+    Caller, Core, ServiceError, ValidationIssue, mails, templates as template_service,
+};
+use crate::store::{StoreError, WriteTransaction, envelopes, jobs, organizations};
 
 /// One member of `signers[]`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -36,7 +38,7 @@ pub struct RequestedSigner {
 }
 
 /// The caller's choice of signers, values and payer.
-pub struct Wanted<'a> {
+pub struct SendingOptions<'a> {
     pub signers: Option<Vec<RequestedSigner>>,
     /// E-mail address and name of the default signer.
     pub customer: Option<(String, String)>,
@@ -46,7 +48,7 @@ pub struct Wanted<'a> {
 }
 
 /// Plans the signers and checks them, the values and the payer against the template.
-pub fn plan(template: &Template, wanted: &Wanted<'_>) -> Result<Vec<Signer>, ServiceError> {
+pub fn plan(template: &Template, wanted: &SendingOptions<'_>) -> Result<Vec<Signer>, ServiceError> {
     let roles = template.roles();
     let Some(first_role) = roles.first() else {
         return Err(ServiceError::Conflict(
@@ -68,7 +70,7 @@ pub fn plan(template: &Template, wanted: &Wanted<'_>) -> Result<Vec<Signer>, Ser
     for (index, signer) in signers.iter().enumerate() {
         let path = ["signers", &index.to_string(), "role"];
         if !roles.contains(&signer.role.as_str()) {
-            issues.push(Issue::new(
+            issues.push(ValidationIssue::new(
                 "unknown_role",
                 &path,
                 known.as_str(),
@@ -79,7 +81,7 @@ pub fn plan(template: &Template, wanted: &Wanted<'_>) -> Result<Vec<Signer>, Ser
             .iter()
             .any(|other| other.role == signer.role)
         {
-            issues.push(Issue::new(
+            issues.push(ValidationIssue::new(
                 "duplicate_role",
                 &path,
                 "one signer for each role",
@@ -89,7 +91,7 @@ pub fn plan(template: &Template, wanted: &Wanted<'_>) -> Result<Vec<Signer>, Ser
         }
     }
     if signers.len() > roles.len() {
-        issues.push(Issue::new(
+        issues.push(ValidationIssue::new(
             "too_many_signers",
             &["signers"],
             format!("at most {} signers", roles.len()),
@@ -99,7 +101,7 @@ pub fn plan(template: &Template, wanted: &Wanted<'_>) -> Result<Vec<Signer>, Ser
     }
     for role in &roles {
         if !signers.iter().any(|signer| signer.role == *role) {
-            issues.push(Issue::new(
+            issues.push(ValidationIssue::new(
                 "missing_signer",
                 &["signers"],
                 format!("a signer with role {role}"),
@@ -112,7 +114,7 @@ pub fn plan(template: &Template, wanted: &Wanted<'_>) -> Result<Vec<Signer>, Ser
         && payer != FIRST_PAYER
         && !roles.contains(&payer)
     {
-        issues.push(Issue::new(
+        issues.push(ValidationIssue::new(
             "unknown_role",
             &["payment", "payer"],
             known.as_str(),
@@ -137,7 +139,13 @@ pub fn plan(template: &Template, wanted: &Wanted<'_>) -> Result<Vec<Signer>, Ser
             Some(_) => continue,
         };
         let path = ["prefilled_data", name];
-        issues.push(Issue::new(code, &path, expected, name.as_str(), message));
+        issues.push(ValidationIssue::new(
+            code,
+            &path,
+            expected,
+            name.as_str(),
+            message,
+        ));
     }
     if !issues.is_empty() {
         return Err(ServiceError::Invalid(issues));
@@ -189,7 +197,7 @@ pub async fn ready(core: &Core, template: Template) -> Result<Template, ServiceE
 }
 
 /// Content of a submission requested from the provider.
-pub struct Request<'a> {
+pub struct DispatchRequest<'a> {
     /// The provider's template id.
     pub template: &'a str,
     /// Idempotency key: a repeat after a lost response finds the same submission.
@@ -198,7 +206,7 @@ pub struct Request<'a> {
     pub values: Vec<(String, Vec<(String, String)>)>,
 }
 
-impl<'a> Request<'a> {
+impl<'a> DispatchRequest<'a> {
     /// Builds the request for an unmodified template, with field values.
     pub fn of(
         template: &'a Template,
@@ -236,7 +244,7 @@ pub async fn submit(
     core: &Core,
     signing: &SigningProvider,
     envelope: &Envelope,
-    request: Request<'_>,
+    request: DispatchRequest<'_>,
     signers: &mut [Signer],
 ) -> Result<String, ServiceError> {
     let values_of = |role: &str| {
@@ -286,7 +294,7 @@ fn text_of(value: &Value) -> String {
 
 /// Records and emits that the envelope was sent, and mails the signers who can sign now.
 pub async fn announce(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     envelope: &Envelope,
     signers: &[Signer],
     actor: &str,
@@ -353,7 +361,7 @@ const STRAY_WAIT: Duration = Duration::from_secs(60);
 
 /// Queues the withdrawal of a stray submission, in the caller's transaction.
 pub async fn insert_stray(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     org: &OrgId,
     stray: &WithdrawSubmission,
     now: Timestamp,
@@ -366,21 +374,21 @@ pub async fn withdraw_stray(
     core: &Core,
     org: &OrgId,
     stray: &WithdrawSubmission,
-) -> Result<Next, ServiceError> {
+) -> Result<NextStep, ServiceError> {
     let mut connection = core.store.read().await?;
     let envelope = envelopes::get(&mut connection, org, &stray.envelope).await?;
     drop(connection);
     let Some(envelope) = envelope else {
-        return Ok(Next::Done);
+        return Ok(NextStep::Done);
     };
     if envelope.sending.submission.as_ref() == Some(&stray.submission) {
-        return Ok(Next::Done);
+        return Ok(NextStep::Done);
     }
     // A sending in progress may have found this submission by its external id.
     if envelope.sending.submission.is_none() && envelope.status == EnvelopeStatus::Preparing {
-        return Ok(Next::Again(core.clock.now() + STRAY_WAIT));
+        return Ok(NextStep::Again(core.clock.now() + STRAY_WAIT));
     }
     let signing = provider(core, org, &stray.instance)?;
     archive(core, &signing, &stray.submission).await?;
-    Ok(Next::Done)
+    Ok(NextStep::Done)
 }

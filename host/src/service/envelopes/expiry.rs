@@ -12,7 +12,7 @@ use crate::domain::job::ArchiveSubmission;
 use crate::service::envelopes::lifecycle;
 use crate::service::events;
 use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service, signing};
-use crate::store::{Tx, envelopes, jobs, signers};
+use crate::store::{WriteTransaction, envelopes, jobs, signers};
 
 /// Number of envelopes read in one query.
 const AT_ONCE: i64 = 100;
@@ -92,7 +92,7 @@ async fn expire(core: &Core, org: &OrgId, id: &EnvelopeId) -> Result<bool, Servi
 /// Expires an envelope and queues the archiving of its submission at the provider.
 pub async fn end(
     core: &Core,
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     envelope: &Envelope,
     actor: &str,
     now: Timestamp,

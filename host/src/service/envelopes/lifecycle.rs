@@ -12,21 +12,21 @@ use crate::domain::envelope::{self, Envelope, EnvelopeStatus};
 use crate::domain::id::{DecisionId, EnvelopeId, OrgId};
 use crate::service::components::shadow;
 use crate::service::{Core, ServiceError};
-use crate::store::decisions::{self, Move};
-use crate::store::{StoreError, Tx, envelopes};
+use crate::store::decisions::{self, LifecycleMove};
+use crate::store::{StoreError, WriteTransaction, envelopes};
 
 /// An allowed transition, with its facts and the component that decided it.
-pub struct Decision {
+pub struct LifecycleDecision {
     /// The resulting status. Some triggers leave the status unchanged.
     pub status: EnvelopeStatus,
-    made: Move,
+    made: LifecycleMove,
 }
 
-impl Decision {
+impl LifecycleDecision {
     /// Stores the decision, in the transaction that makes the transition.
     pub async fn record(
         &self,
-        tx: &mut Tx,
+        tx: &mut WriteTransaction,
         envelope: &Envelope,
         at: Timestamp,
     ) -> Result<(), StoreError> {
@@ -35,7 +35,10 @@ impl Decision {
 }
 
 /// Decides the initial status of an envelope.
-pub async fn first_status(core: &Core, envelope: &Envelope) -> Result<Decision, ServiceError> {
+pub async fn first_status(
+    core: &Core,
+    envelope: &Envelope,
+) -> Result<LifecycleDecision, ServiceError> {
     ask(core, envelope, None, EnvelopeTrigger::Create).await
 }
 
@@ -44,7 +47,7 @@ pub async fn decide(
     core: &Core,
     envelope: &Envelope,
     trigger: EnvelopeTrigger,
-) -> Result<Decision, ServiceError> {
+) -> Result<LifecycleDecision, ServiceError> {
     ask(core, envelope, Some(envelope.status), trigger).await
 }
 
@@ -62,7 +65,7 @@ async fn ask(
     envelope: &Envelope,
     from: Option<EnvelopeStatus>,
     trigger: EnvelopeTrigger,
-) -> Result<Decision, ServiceError> {
+) -> Result<LifecycleDecision, ServiceError> {
     let rules = core.components.lifecycle(Some(&envelope.org));
     let facts = facts(envelope);
     let led_to = rules.envelope_for_change(from, trigger, &facts).await;
@@ -80,9 +83,9 @@ async fn ask(
             message: "Payment has not been completed".into(),
         }));
     }
-    Ok(Decision {
+    Ok(LifecycleDecision {
         status,
-        made: Move {
+        made: LifecycleMove {
             id: DecisionId::new(),
             envelope: envelope.id.clone(),
             from,
@@ -112,7 +115,7 @@ pub async fn next_batch_status(
 pub async fn first_status_in_bulk(
     core: &Core,
     envelope: &Envelope,
-) -> Result<Decision, ServiceError> {
+) -> Result<LifecycleDecision, ServiceError> {
     ask(core, envelope, None, EnvelopeTrigger::CreateInBulk).await
 }
 
@@ -152,11 +155,11 @@ fn trigger_name(trigger: EnvelopeTrigger) -> String {
 /// Locks the envelope until the transaction ends, and decides `trigger` for it.
 pub async fn lock_for(
     core: &Core,
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     org: &OrgId,
     id: &EnvelopeId,
     trigger: EnvelopeTrigger,
-) -> Result<(Envelope, Decision), ServiceError> {
+) -> Result<(Envelope, LifecycleDecision), ServiceError> {
     let envelope = envelopes::lock(tx, org, id)
         .await?
         .ok_or(ServiceError::NotFound("Envelope"))?;

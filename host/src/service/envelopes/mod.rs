@@ -19,11 +19,11 @@ use crate::domain::event::EventType;
 use crate::domain::id::EnvelopeId;
 use crate::domain::organization::ApiKeyRecord;
 use crate::service::events;
-use crate::service::idempotency::Answering;
+use crate::service::idempotency::ResponseRecorder;
 use crate::service::signing::links;
 use crate::service::signing::provider::provider;
 use crate::service::{Caller, Core, ServiceError, mails};
-use crate::store::{StoreError, Tx, envelopes, signers};
+use crate::store::{StoreError, WriteTransaction, envelopes, signers};
 
 /// Returns the signers who can sign now: with signing order the first who has not signed,
 /// without it all who have not.
@@ -61,7 +61,7 @@ pub async fn get_with_key(
     core: &Core,
     key: &ApiKeyRecord,
     id: &str,
-) -> Result<envelopes::Confirmed, ServiceError> {
+) -> Result<envelopes::KeyedEnvelope, ServiceError> {
     // An unparsable id becomes an unused one: the key has to be confirmed in any case.
     let id = EnvelopeId::parse(id).unwrap_or_else(EnvelopeId::new);
     let mut connection = core.store.read().await?;
@@ -72,7 +72,7 @@ pub async fn get_with_key(
 pub async fn list(
     core: &Core,
     caller: &Caller,
-    filter: &envelopes::Filter,
+    filter: &envelopes::EnvelopeFilter,
     page: i64,
     limit: i64,
 ) -> Result<(Vec<ListedEnvelope>, i64), ServiceError> {
@@ -90,7 +90,7 @@ pub async fn void(
     caller: &Caller,
     id: &str,
     reason: Option<String>,
-    answer: &Answering<Envelope>,
+    answer: &ResponseRecorder<Envelope>,
 ) -> Result<Envelope, ServiceError> {
     let (tx, voided) = voiding(core, caller, id, json!({ "reason": reason }), false).await?;
     answer.commit(tx, &voided).await?;
@@ -119,7 +119,7 @@ async fn voiding(
     id: &str,
     data: Value,
     unsent: bool,
-) -> Result<(Tx, Envelope), ServiceError> {
+) -> Result<(WriteTransaction, Envelope), ServiceError> {
     let sent = |envelope: &Envelope| unsent && envelope.sending.submission.is_some();
     let envelope = get(core, caller, id).await?;
     if sent(&envelope) {

@@ -8,17 +8,17 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::components::rules::lifecycle::EnvelopeTrigger;
-use crate::domain::envelope::{Envelope, Sending, Signer};
+use crate::domain::envelope::{Envelope, SentDocument, Signer};
 use crate::domain::template::Template;
-use crate::service::envelopes::creation::Created;
-use crate::service::envelopes::dispatch::{self, RequestedSigner, Wanted};
+use crate::service::envelopes::creation::CreatedEnvelope;
+use crate::service::envelopes::dispatch::{self, RequestedSigner, SendingOptions};
 use crate::service::envelopes::lifecycle;
-use crate::service::idempotency::Answering;
+use crate::service::idempotency::ResponseRecorder;
 use crate::service::signing::links;
 use crate::service::signing::provider::{SigningProvider, provider};
 use crate::service::templates::builder::{document_of, document_to_send};
-use crate::service::templates::pages::Pages;
-use crate::service::templates::selection::{Selected, Selection};
+use crate::service::templates::pages::PageCache;
+use crate::service::templates::selection::{SelectedTemplates, TemplateSelection};
 use crate::service::vault::Vault;
 use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service, kba};
 use crate::store::{customers, envelopes, payments, signers, templates};
@@ -34,7 +34,7 @@ use crate::store::{customers, envelopes, payments, signers, templates};
 pub struct SendEnvelope {
     /// Document to send; defaults to the one that is attached or was built.
     #[serde(flatten)]
-    pub selection: Selection,
+    pub selection: TemplateSelection,
     /// Signers; defaults to those named on creation, then to the customer.
     #[schemars(length(min = 1, max = 50))]
     pub signers: Option<Vec<RequestedSigner>>,
@@ -53,12 +53,12 @@ pub struct SendEnvelope {
 pub async fn send(
     core: &Core,
     vault: &Vault,
-    pages: &Arc<Pages>,
+    pages: &Arc<PageCache>,
     caller: &Caller,
     id: &str,
     request: SendEnvelope,
-    answer: &Answering<Created>,
-) -> Result<Created, ServiceError> {
+    answer: &ResponseRecorder<CreatedEnvelope>,
+) -> Result<CreatedEnvelope, ServiceError> {
     request.selection.check()?;
     let id = envelope_service::get(core, caller, id).await?.id;
     let selected = request.selection.read(core, caller).await?;
@@ -69,7 +69,7 @@ pub async fn send(
     let envelope = envelope_service::get(core, caller, id.as_str()).await?;
     // Ask the rules before anything is rendered or sent to the provider.
     let mut asked = envelope.clone();
-    if let Some(id) = selected.as_ref().and_then(Selected::any) {
+    if let Some(id) = selected.as_ref().and_then(SelectedTemplates::any) {
         asked.template = Some(id.clone());
     }
     lifecycle::next_status(core, &asked, EnvelopeTrigger::Send).await?;
@@ -81,7 +81,7 @@ pub async fn send(
         .or_else(|| kept_values(&envelope));
     let mut sent = Envelope {
         template: Some(template.id.clone()),
-        sending: Sending {
+        sending: SentDocument {
             provider_instance: Some(template.provider_instance.clone()),
             preserve_signing_order: request
                 .preserve_signing_order
@@ -110,7 +110,7 @@ pub async fn send(
         sent.sending.preserve_signing_order,
     ]);
     let external_id = dispatch::external_id(&sent.id, &what);
-    let asked = dispatch::Request::of(&template, external_id, prefilled.as_ref());
+    let asked = dispatch::DispatchRequest::of(&template, external_id, prefilled.as_ref());
     let signing = provider(core, &caller.org, &template.provider_instance)?;
     let submission = dispatch::submit(core, &signing, &sent, asked, &mut signers).await?;
     sent.sending.submission = Some(submission.clone());
@@ -125,14 +125,14 @@ pub async fn send(
 /// Returns the document to send, as a template.
 async fn document(
     core: &Core,
-    pages: &Arc<Pages>,
+    pages: &Arc<PageCache>,
     caller: &Caller,
     envelope: &Envelope,
-    selected: Option<&Selected>,
+    selected: Option<&SelectedTemplates>,
 ) -> Result<Template, ServiceError> {
     match selected {
         // A library template is used directly; the envelope needs no composed document.
-        Some(Selected::Template(template)) => return Ok((**template).clone()),
+        Some(SelectedTemplates::Template(template)) => return Ok((**template).clone()),
         Some(several) => return document_to_send(core, pages, caller, envelope, several).await,
         None => {}
     }
@@ -169,7 +169,7 @@ async fn planned(
         })
         .collect();
     let customer = customer.and_then(|customer| Some((customer.email?, customer.name)));
-    let wanted = Wanted {
+    let wanted = SendingOptions {
         signers: request
             .signers
             .clone()
@@ -191,15 +191,15 @@ fn kept_values(envelope: &Envelope) -> Option<Map<String, Value>> {
 }
 
 /// Records in the metadata where the document came from.
-fn note_source(sent: &mut Envelope, selected: Option<&Selected>) {
+fn note_source(sent: &mut Envelope, selected: Option<&SelectedTemplates>) {
     let source = match selected {
-        Some(Selected::Template(template)) => {
+        Some(SelectedTemplates::Template(template)) => {
             let id = template.id.as_str().into();
             sent.metadata.insert("source_template_id".into(), id);
             "template"
         }
-        Some(Selected::Package(_)) => "package",
-        Some(Selected::Templates(_)) => "templates",
+        Some(SelectedTemplates::Package(_)) => "package",
+        Some(SelectedTemplates::Templates(_)) => "templates",
         None if sent.metadata.contains_key("document_source") => return,
         None if sent.upload.is_some() => "upload",
         None => "new",
@@ -216,8 +216,8 @@ async fn save(
     signing: &SigningProvider,
     mut sent: Envelope,
     mut signers: Vec<Signer>,
-    answer: &Answering<Created>,
-) -> Result<Created, ServiceError> {
+    answer: &ResponseRecorder<CreatedEnvelope>,
+) -> Result<CreatedEnvelope, ServiceError> {
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     let locked = envelopes::lock(&mut tx, &before.org, &before.id).await?;
@@ -254,7 +254,7 @@ async fn save(
         Some(first) => Some(links::make(core, &mut tx, &sent, first, links::EMBED_LIFE).await?),
         None => None,
     };
-    let created = Created {
+    let created = CreatedEnvelope {
         envelope: sent,
         sign_url,
         warnings: Vec::new(),

@@ -6,14 +6,14 @@ use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeStatus, FileType, StoredFile};
 use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::job::VaultEnvelope;
-use crate::fair_queue::{Capacity, Owner, Turn};
-use crate::files::{Area, FilesError, Spooled};
+use crate::fair_queue::{QueueCapacity, QueueTurn, WorkOwner};
+use crate::files::{FilesError, SpooledFile, StorageArea};
 use crate::service::envelopes::lifecycle;
 use crate::service::events;
-use crate::service::idempotency::Answering;
+use crate::service::idempotency::ResponseRecorder;
 use crate::service::vault::copies;
 use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
-use crate::store::{Tx, envelopes, jobs, vault};
+use crate::store::{WriteTransaction, envelopes, jobs, vault};
 use bytes::Bytes;
 use serde_json::json;
 
@@ -21,7 +21,7 @@ use serde_json::json;
 pub const UPLOAD_LIMIT: u64 = 52_428_800;
 /// Budget in bytes for documents that are held in memory for inspection. A document larger
 /// than an organization's share counts as the whole share.
-pub const IN_MEMORY: Capacity = Capacity {
+pub const IN_MEMORY: QueueCapacity = QueueCapacity {
     units: 64 * 1024 * 1024,
     of_organization: 32 * 1024 * 1024,
     waiting: 2_048,
@@ -30,15 +30,15 @@ pub const IN_MEMORY: Capacity = Capacity {
 };
 
 /// An uploaded file, spooled to disk.
-pub struct Upload {
+pub struct DocumentUpload {
     /// Content type declared by the client.
     pub content_type: Option<String>,
     /// File name given by the client.
     pub file_name: Option<String>,
-    pub file: Spooled,
+    pub file: SpooledFile,
 }
 
-impl Upload {
+impl DocumentUpload {
     /// Returns the type detected from the file's first bytes. It must agree with the type
     /// declared by the client.
     pub fn file_type(&self) -> Result<FileType, ServiceError> {
@@ -51,7 +51,7 @@ impl Upload {
 }
 
 /// A stored upload, as the response shows it.
-pub struct Stored {
+pub struct StoredUpload {
     /// Opaque reference to the stored file.
     pub path: String,
     pub file: StoredFile,
@@ -62,13 +62,13 @@ pub async fn upload(
     core: &Core,
     caller: &Caller,
     id: &str,
-    upload: Upload,
-    answer: &Answering<Stored>,
-) -> Result<Stored, ServiceError> {
+    upload: DocumentUpload,
+    answer: &ResponseRecorder<StoredUpload>,
+) -> Result<StoredUpload, ServiceError> {
     let file_type = upload.file_type()?;
     let envelope = envelope_service::get(core, caller, id).await?;
     lifecycle::next_status(core, &envelope, EnvelopeTrigger::Upload).await?;
-    let owner = Owner::new(&caller.org, envelope.id.as_str());
+    let owner = WorkOwner::new(&caller.org, envelope.id.as_str());
     check_readable(core, &caller.org, &owner, file_type, &upload).await?;
     let file = store(core, &envelope.org, &envelope.id, file_type, &upload).await?;
     let now = core.clock.now();
@@ -79,7 +79,7 @@ pub async fn upload(
     attach(&mut tx, caller, &envelope, decided.status, &file, now).await?;
     decided.record(&mut tx, &envelope, now).await?;
     envelope.upload = Some(file.clone());
-    let stored = Stored {
+    let stored = StoredUpload {
         path: envelope.upload_file_path().unwrap_or_default(),
         file,
     };
@@ -93,17 +93,17 @@ pub async fn store(
     org: &OrgId,
     envelope: &EnvelopeId,
     file_type: FileType,
-    upload: &Upload,
+    upload: &DocumentUpload,
 ) -> Result<StoredFile, FilesError> {
     let (owner, content_type) = (envelope.as_str(), file_type.as_str());
     core.files
-        .put_spooled(Area::Uploads, org, owner, &upload.file, content_type)
+        .put_spooled(StorageArea::Uploads, org, owner, &upload.file, content_type)
         .await
 }
 
 /// Sets a stored file as the envelope's document, and records it.
 pub async fn attach(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     caller: &Caller,
     envelope: &Envelope,
     status: EnvelopeStatus,
@@ -156,9 +156,9 @@ fn checked_type(
 pub async fn check_readable(
     core: &Core,
     org: &OrgId,
-    owner: &Owner,
+    owner: &WorkOwner,
     kind: FileType,
-    upload: &Upload,
+    upload: &DocumentUpload,
 ) -> Result<(), ServiceError> {
     let (bytes, _room) = admitted(core, owner, upload).await?;
     match picture(kind, &bytes) {
@@ -187,9 +187,9 @@ pub async fn check_fillable(core: &Core, org: &OrgId, pdf: Bytes) -> Result<(), 
 /// Reads a PDF into memory. The returned turn reserves the memory and must live as long.
 pub async fn read_whole(
     core: &Core,
-    owner: &Owner,
-    upload: &Upload,
-) -> Result<(Bytes, Turn), ServiceError> {
+    owner: &WorkOwner,
+    upload: &DocumentUpload,
+) -> Result<(Bytes, QueueTurn), ServiceError> {
     let declared = upload.content_type.as_deref();
     checked_type(upload.file.head(), declared, &[FileType::Pdf])?;
     admitted(core, owner, upload).await
@@ -197,9 +197,9 @@ pub async fn read_whole(
 
 async fn admitted(
     core: &Core,
-    owner: &Owner,
-    upload: &Upload,
-) -> Result<(Bytes, Turn), ServiceError> {
+    owner: &WorkOwner,
+    upload: &DocumentUpload,
+) -> Result<(Bytes, QueueTurn), ServiceError> {
     let room = admit(core, owner, upload.file.size()).await?;
     let bytes = upload.file.read().await.map_err(FilesError::Spool)?;
     Ok((bytes, room))
@@ -209,7 +209,7 @@ async fn admitted(
 ///
 /// # Errors
 /// [`ServiceError::Busy`] when too many callers wait already.
-pub async fn admit(core: &Core, owner: &Owner, size: u64) -> Result<Turn, ServiceError> {
+pub async fn admit(core: &Core, owner: &WorkOwner, size: u64) -> Result<QueueTurn, ServiceError> {
     let size = usize::try_from(size).unwrap_or(usize::MAX);
     let turn = core
         .document_memory

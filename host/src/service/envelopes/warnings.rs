@@ -11,7 +11,7 @@ use crate::domain::field::Area;
 use crate::domain::template::Template;
 use crate::domain::warning::Warning;
 use crate::service::envelopes::creation::CreateEnvelope;
-use crate::service::templates::{Placement, RequestedField, area, placement_request};
+use crate::service::templates::{FieldPlacement, RequestedField, area, placement_request};
 
 /// Limit of searches for other occurrences per request, because each reads the document.
 const SEARCHES: usize = 10;
@@ -66,7 +66,7 @@ pub async fn of_anchors(
     let mut searched: BTreeMap<(&str, Option<u32>), Vec<Area>> = BTreeMap::new();
     let mut warnings = Vec::new();
     for (position, index) in (0..).zip(indexes) {
-        let Some(Placement::Anchor {
+        let Some(FieldPlacement::Anchor {
             anchor_text, page, ..
         }) = requested.get(index).map(|field| &field.placement)
         else {

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::domain::envelope::{Envelope, Signer};
 use crate::domain::token::LinkToken;
-use crate::room::form::Origin;
+use crate::room::form::RequestOrigin;
 use crate::service::events;
 use crate::service::{Core, ServiceError, envelopes as envelope_service};
 use crate::store::{envelopes, kba};
@@ -21,7 +21,7 @@ pub async fn recognise(
     envelope: &Envelope,
     signer: &Signer,
     cookie: Option<&str>,
-    origin: &Origin,
+    origin: &RequestOrigin,
 ) -> Result<Option<LinkToken>, ServiceError> {
     let cookie = cookie.and_then(LinkToken::parse);
     let mut connection = core.store.read().await?;
@@ -40,7 +40,7 @@ pub async fn recognise(
         return Ok(None);
     }
     let given = LinkToken::generate(envelope.org.bucket());
-    let browser = kba::Browser {
+    let browser = kba::SignerBrowser {
         hash: given.hash(),
         ip: origin.ip.clone(),
         rebound_at: (!known.is_empty()).then_some(now),
@@ -60,7 +60,11 @@ pub async fn recognise(
 }
 
 /// Returns whether the browser is recorded. One that keeps no cookies is recorded once per address.
-fn is_known(known: &[kba::Browser], cookie: Option<&LinkToken>, origin: &Origin) -> bool {
+fn is_known(
+    known: &[kba::SignerBrowser],
+    cookie: Option<&LinkToken>,
+    origin: &RequestOrigin,
+) -> bool {
     let by_cookie = cookie.is_some_and(|cookie| {
         let hash = cookie.hash();
         known.iter().any(|browser| browser.hash == hash)

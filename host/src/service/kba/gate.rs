@@ -31,23 +31,23 @@ const BEGINNINGS_IN_ALL: usize = 30;
 const WRONG_CODES: usize = 3;
 
 /// State of the identity check for one signer.
-pub enum Gate {
+pub enum IdentityGate {
     /// The document may be shown.
     Open,
-    Shown(Shown),
+    Shown(IdentityPage),
 }
 
 /// Page of the identity check.
-pub struct Shown {
-    pub asked: Asked,
+pub struct IdentityPage {
+    pub asked: IdentityPrompt,
     /// Notice about the last step.
-    pub notice: Option<Notice>,
+    pub notice: Option<IdentityNotice>,
     /// Problems by control.
     pub problems: BTreeMap<String, String>,
 }
 
-impl Shown {
-    fn new(asked: Asked) -> Self {
+impl IdentityPage {
+    fn new(asked: IdentityPrompt) -> Self {
         Self {
             asked,
             notice: None,
@@ -57,13 +57,13 @@ impl Shown {
 }
 
 /// Content of the page.
-pub enum Asked {
+pub enum IdentityPrompt {
     /// Form for the signer's identity data.
-    Identity(Vec<Field>),
+    Identity(Vec<IdentityInput>),
     /// Form for the code that was sent to the signer's phone.
     Code { until: Timestamp },
     Questions {
-        questions: Vec<Question>,
+        questions: Vec<IdentityQuestion>,
         until: Timestamp,
     },
     /// Offer to try again, with the number of attempts left.
@@ -81,7 +81,7 @@ pub enum Asked {
 
 /// Input field of the identity form.
 #[derive(Clone, Debug)]
-pub struct Field {
+pub struct IdentityInput {
     pub name: String,
     pub label: String,
     pub required: bool,
@@ -91,7 +91,7 @@ pub struct Field {
 
 /// Question with its choices.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Question {
+pub struct IdentityQuestion {
     pub id: String,
     pub text: String,
     /// Pairs of id and text.
@@ -100,7 +100,7 @@ pub struct Question {
 
 /// Result of the last step that the signer should know about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Notice {
+pub enum IdentityNotice {
     TimeIsOver,
     WrongCode,
     /// The provider did not accept the entered data.
@@ -112,7 +112,7 @@ pub enum Notice {
 }
 
 /// Submitted form.
-pub struct Given {
+pub struct IdentitySubmission {
     /// Entered values by control.
     pub values: BTreeMap<String, String>,
     pub consent: bool,
@@ -123,9 +123,9 @@ pub struct Given {
 
 /// State of a session between two steps. Stored sealed, and deleted with the session's end.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct SealedSessionState {
     state: String,
-    questions: Vec<Question>,
+    questions: Vec<IdentityQuestion>,
     wrong_codes: usize,
 }
 
@@ -155,28 +155,28 @@ pub async fn gate(
     envelope: &Envelope,
     signer: &Signer,
     ip: Option<String>,
-) -> Result<Gate, ServiceError> {
+) -> Result<IdentityGate, ServiceError> {
     if !signer.challenged {
-        return Ok(Gate::Open);
+        return Ok(IdentityGate::Open);
     }
-    let challenge = Challenge::of(core, envelope, signer).await?;
+    let challenge = IdentityCheck::of(core, envelope, signer).await?;
     let shown = match challenge.standing() {
-        Standing::Passed => return Ok(Gate::Open),
-        Standing::At(session) => challenge.show(session)?,
-        Standing::Unavailable => challenge.unavailable().await?,
-        Standing::Locked(until) => Asked::Wait { until },
-        Standing::Exhausted => Asked::Exhausted,
-        Standing::Failed { left } => Asked::Again { left },
-        Standing::Fresh => {
+        SignerStanding::Passed => return Ok(IdentityGate::Open),
+        SignerStanding::At(session) => challenge.show(session)?,
+        SignerStanding::Unavailable => challenge.unavailable().await?,
+        SignerStanding::Locked(until) => IdentityPrompt::Wait { until },
+        SignerStanding::Exhausted => IdentityPrompt::Exhausted,
+        SignerStanding::Failed { left } => IdentityPrompt::Again { left },
+        SignerStanding::Fresh => {
             let fields = challenge.fields().await?;
             // In the sandbox a start is free. Elsewhere a page view must not use up an attempt.
             if fields.is_empty() && challenge.instance() == EMBEDDED {
                 return challenge.start(Vec::new(), ip).await;
             }
-            Asked::Identity(fields)
+            IdentityPrompt::Identity(fields)
         }
     };
-    Ok(Gate::Shown(Shown::new(shown)))
+    Ok(IdentityGate::Shown(IdentityPage::new(shown)))
 }
 
 /// Processes the submitted form, according to the signer's current state.
@@ -184,25 +184,29 @@ pub async fn go_on(
     core: &Core,
     envelope: &Envelope,
     signer: &Signer,
-    given: Given,
-) -> Result<Gate, ServiceError> {
+    given: IdentitySubmission,
+) -> Result<IdentityGate, ServiceError> {
     if !signer.challenged {
-        return Ok(Gate::Open);
+        return Ok(IdentityGate::Open);
     }
-    let challenge = Challenge::of(core, envelope, signer).await?;
+    let challenge = IdentityCheck::of(core, envelope, signer).await?;
     match challenge.standing() {
-        Standing::Passed => Ok(Gate::Open),
-        Standing::Locked(until) => Ok(Gate::Shown(Shown::new(Asked::Wait { until }))),
-        Standing::Exhausted => Ok(Gate::Shown(Shown::new(Asked::Exhausted))),
-        Standing::At(session) => challenge.answer(session.clone(), given).await,
-        Standing::Fresh | Standing::Failed { .. } | Standing::Unavailable => {
+        SignerStanding::Passed => Ok(IdentityGate::Open),
+        SignerStanding::Locked(until) => Ok(IdentityGate::Shown(IdentityPage::new(
+            IdentityPrompt::Wait { until },
+        ))),
+        SignerStanding::Exhausted => Ok(IdentityGate::Shown(IdentityPage::new(
+            IdentityPrompt::Exhausted,
+        ))),
+        SignerStanding::At(session) => challenge.answer(session.clone(), given).await,
+        SignerStanding::Fresh | SignerStanding::Failed { .. } | SignerStanding::Unavailable => {
             challenge.begin(given).await
         }
     }
 }
 
 /// State of a signer's attempts.
-enum Standing<'a> {
+enum SignerStanding<'a> {
     Passed,
     At(&'a KbaSession),
     Unavailable,
@@ -213,14 +217,14 @@ enum Standing<'a> {
 }
 
 /// Identity check of one signer.
-struct Challenge<'a> {
+struct IdentityCheck<'a> {
     core: &'a Core,
     envelope: &'a Envelope,
     signer: &'a Signer,
     sessions: Vec<KbaSession>,
 }
 
-impl<'a> Challenge<'a> {
+impl<'a> IdentityCheck<'a> {
     async fn of(
         core: &'a Core,
         envelope: &'a Envelope,
@@ -236,7 +240,7 @@ impl<'a> Challenge<'a> {
         })
     }
 
-    fn standing(&self) -> Standing<'_> {
+    fn standing(&self) -> SignerStanding<'_> {
         standing(&self.sessions, self.core.clock.now())
     }
 
@@ -251,7 +255,7 @@ impl<'a> Challenge<'a> {
     }
 
     /// Returns the fields that the provider requires, prefilled with the signer's name.
-    async fn fields(&self) -> Result<Vec<Field>, ServiceError> {
+    async fn fields(&self) -> Result<Vec<IdentityInput>, ServiceError> {
         let instance = self.instance();
         let declared = self
             .provider(&instance)?
@@ -265,7 +269,7 @@ impl<'a> Challenge<'a> {
             .unwrap_or((&self.signer.name, ""));
         Ok(declared
             .into_iter()
-            .map(|field| Field {
+            .map(|field| IdentityInput {
                 value: match field.name.as_str() {
                     "first_name" => first.trim().to_owned(),
                     "last_name" => last.to_owned(),
@@ -279,50 +283,51 @@ impl<'a> Challenge<'a> {
     }
 
     /// Lets the signer correct their data. Where none is entered, the answer would stay the same.
-    async fn unavailable(&self) -> Result<Asked, ServiceError> {
+    async fn unavailable(&self) -> Result<IdentityPrompt, ServiceError> {
         let again = !self.fields().await?.is_empty();
-        Ok(Asked::Unavailable { again })
+        Ok(IdentityPrompt::Unavailable { again })
     }
 
-    fn show(&self, session: &KbaSession) -> Result<Asked, ServiceError> {
+    fn show(&self, session: &KbaSession) -> Result<IdentityPrompt, ServiceError> {
         let until = session.expires_at;
         Ok(match session.step {
-            KbaStep::Code => Asked::Code { until },
-            KbaStep::Questions => Asked::Questions {
+            KbaStep::Code => IdentityPrompt::Code { until },
+            KbaStep::Questions => IdentityPrompt::Questions {
                 questions: self.kept(session)?.questions,
                 until,
             },
             // Another request is waiting for the provider's answer.
-            KbaStep::Starting | KbaStep::Answering => Asked::Busy,
+            KbaStep::Starting | KbaStep::Answering => IdentityPrompt::Busy,
         })
     }
 
-    fn kept(&self, session: &KbaSession) -> Result<Kept, ServiceError> {
+    fn kept(&self, session: &KbaSession) -> Result<SealedSessionState, ServiceError> {
         let sealed = session.sealed.as_deref().unwrap_or_default();
-        let opened = self.core.sealer.open(sealed, session.id.as_str());
+        let opened = self.core.cipher.open(sealed, session.id.as_str());
         opened
             .and_then(|text| serde_json::from_str(&text).ok())
             .ok_or_else(|| ServiceError::Internal(format!("{} cannot be opened", session.id)))
     }
 
     /// Starts an attempt with the entered identity data.
-    async fn begin(&self, given: Given) -> Result<Gate, ServiceError> {
+    async fn begin(&self, given: IdentitySubmission) -> Result<IdentityGate, ServiceError> {
         let fields = self.fields().await?;
-        if fields.is_empty() && matches!(self.standing(), Standing::Unavailable) {
-            let asked = Asked::Unavailable { again: false };
-            return Ok(Gate::Shown(Shown::new(asked)));
+        if fields.is_empty() && matches!(self.standing(), SignerStanding::Unavailable) {
+            let asked = IdentityPrompt::Unavailable { again: false };
+            return Ok(IdentityGate::Shown(IdentityPage::new(asked)));
         }
         // Without identity fields, the form answers an attempt that has expired.
         let about_them = fields
             .iter()
             .any(|field| given.values.contains_key(&field.name));
-        let begun_before = !self.sessions.is_empty() && matches!(self.standing(), Standing::Fresh);
+        let begun_before =
+            !self.sessions.is_empty() && matches!(self.standing(), SignerStanding::Fresh);
         let late = begun_before && !given.again && !about_them;
-        let notice = late.then_some(Notice::TimeIsOver);
+        let notice = late.then_some(IdentityNotice::TimeIsOver);
         if !fields.is_empty() && (given.again || !about_them) {
-            return Ok(Gate::Shown(Shown {
+            return Ok(IdentityGate::Shown(IdentityPage {
                 notice,
-                ..Shown::new(Asked::Identity(fields))
+                ..IdentityPage::new(IdentityPrompt::Identity(fields))
             }));
         }
         let now = self.core.clock.now();
@@ -347,12 +352,12 @@ impl<'a> Challenge<'a> {
         }
         if !problems.is_empty() {
             // Entered values go back to the browser they came from and are stored nowhere.
-            let typed = |field: Field| Field {
+            let typed = |field: IdentityInput| IdentityInput {
                 value: given.values.get(&field.name).cloned().unwrap_or_default(),
                 ..field
             };
-            return Ok(Gate::Shown(Shown {
-                asked: Asked::Identity(fields.into_iter().map(typed).collect()),
+            return Ok(IdentityGate::Shown(IdentityPage {
+                asked: IdentityPrompt::Identity(fields.into_iter().map(typed).collect()),
                 notice: None,
                 problems,
             }));
@@ -370,7 +375,7 @@ impl<'a> Challenge<'a> {
         &self,
         mut identity: Vec<(String, String)>,
         ip: Option<String>,
-    ) -> Result<Gate, ServiceError> {
+    ) -> Result<IdentityGate, ServiceError> {
         let now = self.core.clock.now();
         let session = KbaSession {
             id: KbaId::new(),
@@ -396,13 +401,22 @@ impl<'a> Challenge<'a> {
         envelopes::lock(&mut tx, org, id).await?;
         let sessions = kba::of_signer(&mut tx, self.envelope, self.signer).await?;
         match standing(&sessions, now) {
-            Standing::Passed => return Ok(Gate::Open),
-            Standing::At(_) => return Ok(Gate::Shown(Shown::new(Asked::Busy))),
-            Standing::Locked(until) => {
-                return Ok(Gate::Shown(Shown::new(Asked::Wait { until })));
+            SignerStanding::Passed => return Ok(IdentityGate::Open),
+            SignerStanding::At(_) => {
+                return Ok(IdentityGate::Shown(IdentityPage::new(IdentityPrompt::Busy)));
             }
-            Standing::Exhausted => return Ok(Gate::Shown(Shown::new(Asked::Exhausted))),
-            Standing::Unavailable | Standing::Failed { .. } | Standing::Fresh => {}
+            SignerStanding::Locked(until) => {
+                return Ok(IdentityGate::Shown(IdentityPage::new(
+                    IdentityPrompt::Wait { until },
+                )));
+            }
+            SignerStanding::Exhausted => {
+                return Ok(IdentityGate::Shown(IdentityPage::new(
+                    IdentityPrompt::Exhausted,
+                )));
+            }
+            SignerStanding::Unavailable | SignerStanding::Failed { .. } | SignerStanding::Fresh => {
+            }
         }
         kba::insert(&mut tx, &session).await?;
         tx.commit().await?;
@@ -412,18 +426,22 @@ impl<'a> Challenge<'a> {
     }
 
     /// Submits a code or answers.
-    async fn answer(&self, session: KbaSession, given: Given) -> Result<Gate, ServiceError> {
+    async fn answer(
+        &self,
+        session: KbaSession,
+        given: IdentitySubmission,
+    ) -> Result<IdentityGate, ServiceError> {
         let asked = self.show(&session)?;
         let answers = match &asked {
-            Asked::Code { .. } => {
+            IdentityPrompt::Code { .. } => {
                 let code = given.values.get("code").map_or("", |code| code.trim());
                 if code.is_empty() {
                     return Ok(incomplete(asked, [("code", "Enter the code")]));
                 }
                 vec![("code".to_owned(), code.to_owned())]
             }
-            Asked::Questions { questions, .. } => {
-                let answer = |question: &Question| given.values.get(&question.id).cloned();
+            IdentityPrompt::Questions { questions, .. } => {
+                let answer = |question: &IdentityQuestion| given.values.get(&question.id).cloned();
                 let unanswered: Vec<&str> = questions
                     .iter()
                     .filter(|question| answer(question).is_none_or(|answer| answer.is_empty()))
@@ -441,7 +459,7 @@ impl<'a> Challenge<'a> {
                     .filter_map(|question| Some((question.id.clone(), answer(question)?)))
                     .collect()
             }
-            _ => return Ok(Gate::Shown(Shown::new(asked))),
+            _ => return Ok(IdentityGate::Shown(IdentityPage::new(asked))),
         };
         let kept = self.kept(&session)?;
         let sealed = session.sealed.clone();
@@ -451,7 +469,7 @@ impl<'a> Challenge<'a> {
         let taken = kba::step(&mut tx, &session, KbaStep::Answering, sealed.as_deref()).await?;
         tx.commit().await?;
         if !taken {
-            return Ok(Gate::Shown(Shown::new(Asked::Busy)));
+            return Ok(IdentityGate::Shown(IdentityPage::new(IdentityPrompt::Busy)));
         }
         let progress = match session.step {
             KbaStep::Code => {
@@ -473,9 +491,9 @@ impl<'a> Challenge<'a> {
             let mut tx = self.core.store.begin().await?;
             kba::step(&mut tx, &session, before, sealed.as_deref()).await?;
             tx.commit().await?;
-            return Ok(Gate::Shown(Shown {
-                notice: Some(Notice::TryLater),
-                ..Shown::new(asked)
+            return Ok(IdentityGate::Shown(IdentityPage {
+                notice: Some(IdentityNotice::TryLater),
+                ..IdentityPage::new(asked)
             }));
         }
         let codes = match &progress {
@@ -491,7 +509,7 @@ impl<'a> Challenge<'a> {
         session: KbaSession,
         progress: Result<provider::Progress, ProviderError>,
         wrong_codes: usize,
-    ) -> Result<Gate, ServiceError> {
+    ) -> Result<IdentityGate, ServiceError> {
         let progress = match progress {
             Ok(progress) => progress,
             Err(error) => return self.broken_off(session, error).await,
@@ -504,9 +522,11 @@ impl<'a> Challenge<'a> {
                 let shown = self
                     .ended(&session, KbaStatus::Ended, provider_session)
                     .await?;
-                return Ok(with(shown, Notice::TooMany));
+                return Ok(with(shown, IdentityNotice::TooMany));
             }
-            provider::Step::CodeWrong => (KbaStep::Code, Vec::new(), Some(Notice::WrongCode)),
+            provider::Step::CodeWrong => {
+                (KbaStep::Code, Vec::new(), Some(IdentityNotice::WrongCode))
+            }
             provider::Step::Questions(questions) => {
                 let questions = questions.into_iter().map(question).collect();
                 (KbaStep::Questions, questions, None)
@@ -529,32 +549,32 @@ impl<'a> Challenge<'a> {
                 let shown = self
                     .ended(&session, KbaStatus::Ended, provider_session)
                     .await?;
-                return Ok(with(shown, Notice::TimeIsOver));
+                return Ok(with(shown, IdentityNotice::TimeIsOver));
             }
         };
-        let kept = Kept {
+        let kept = SealedSessionState {
             state: progress.state,
             questions,
             wrong_codes,
         };
         let text = json!(kept).to_string();
-        let sealed = self.core.sealer.seal(&text, session.id.as_str());
+        let sealed = self.core.cipher.encrypt(&text, session.id.as_str());
         let mut tx = self.core.store.begin().await?;
         let moved = kba::step(&mut tx, &session, step, Some(&sealed)).await?;
         tx.commit().await?;
         let until = session.expires_at;
         let asked = match (moved, step) {
-            (true, KbaStep::Code) => Asked::Code { until },
-            (true, _) => Asked::Questions {
+            (true, KbaStep::Code) => IdentityPrompt::Code { until },
+            (true, _) => IdentityPrompt::Questions {
                 questions: kept.questions,
                 until,
             },
             // The session has expired, or another request has ended it.
-            (false, _) => return self.as_it_is(Some(Notice::TimeIsOver)).await,
+            (false, _) => return self.as_it_is(Some(IdentityNotice::TimeIsOver)).await,
         };
-        Ok(Gate::Shown(Shown {
+        Ok(IdentityGate::Shown(IdentityPage {
             notice,
-            ..Shown::new(asked)
+            ..IdentityPage::new(asked)
         }))
     }
 
@@ -563,7 +583,7 @@ impl<'a> Challenge<'a> {
         session: &KbaSession,
         status: KbaStatus,
         provider_session: Option<&str>,
-    ) -> Result<Gate, ServiceError> {
+    ) -> Result<IdentityGate, ServiceError> {
         let (core, envelope, signer) = (self.core, self.envelope, self.signer);
         outcome::record(core, envelope, signer, session, status, provider_session).await?;
         self.as_it_is(None).await
@@ -574,11 +594,11 @@ impl<'a> Challenge<'a> {
         &self,
         session: KbaSession,
         error: ProviderError,
-    ) -> Result<Gate, ServiceError> {
+    ) -> Result<IdentityGate, ServiceError> {
         let notice = match &error {
-            ProviderError::Rejected(_) => Notice::NotAccepted,
-            ProviderError::RateLimited(_) => Notice::TooMany,
-            _ => Notice::TryLater,
+            ProviderError::Rejected(_) => IdentityNotice::NotAccepted,
+            ProviderError::RateLimited(_) => IdentityNotice::TooMany,
+            _ => IdentityNotice::TryLater,
         };
         let (core, envelope, signer) = (self.core, self.envelope, self.signer);
         outcome::record(core, envelope, signer, &session, KbaStatus::Ended, None).await?;
@@ -589,41 +609,43 @@ impl<'a> Challenge<'a> {
         };
         tracing::warn!(kba = %session.id, why, "identity provider call failed");
         match notice {
-            Notice::NotAccepted | Notice::TooMany => self.as_it_is(Some(notice)).await,
+            IdentityNotice::NotAccepted | IdentityNotice::TooMany => {
+                self.as_it_is(Some(notice)).await
+            }
             _ => Err(failed(error)),
         }
     }
 
     /// Returns the state after a step. Never starts an attempt.
-    async fn as_it_is(&self, notice: Option<Notice>) -> Result<Gate, ServiceError> {
+    async fn as_it_is(&self, notice: Option<IdentityNotice>) -> Result<IdentityGate, ServiceError> {
         let now = Self::of(self.core, self.envelope, self.signer).await?;
         let asked = match now.standing() {
-            Standing::Passed => return Ok(Gate::Open),
-            Standing::At(session) => now.show(session)?,
-            Standing::Unavailable => now.unavailable().await?,
-            Standing::Locked(until) => Asked::Wait { until },
-            Standing::Exhausted => Asked::Exhausted,
-            Standing::Failed { left } => Asked::Again { left },
-            Standing::Fresh => Asked::Identity(now.fields().await?),
+            SignerStanding::Passed => return Ok(IdentityGate::Open),
+            SignerStanding::At(session) => now.show(session)?,
+            SignerStanding::Unavailable => now.unavailable().await?,
+            SignerStanding::Locked(until) => IdentityPrompt::Wait { until },
+            SignerStanding::Exhausted => IdentityPrompt::Exhausted,
+            SignerStanding::Failed { left } => IdentityPrompt::Again { left },
+            SignerStanding::Fresh => IdentityPrompt::Identity(now.fields().await?),
         };
-        Ok(Gate::Shown(Shown {
+        Ok(IdentityGate::Shown(IdentityPage {
             notice,
-            ..Shown::new(asked)
+            ..IdentityPage::new(asked)
         }))
     }
 }
 
-fn standing(sessions: &[KbaSession], now: Timestamp) -> Standing<'_> {
+fn standing(sessions: &[KbaSession], now: Timestamp) -> SignerStanding<'_> {
     if has_passed(sessions) {
-        return Standing::Passed;
+        return SignerStanding::Passed;
     }
     let open =
         |session: &&KbaSession| session.status == KbaStatus::Open && session.expires_at > now;
     if let Some(session) = sessions.iter().rev().find(open) {
-        return Standing::At(session);
+        return SignerStanding::At(session);
     }
     if sessions.len() >= BEGINNINGS_IN_ALL {
-        return Standing::Exhausted;
+        return SignerStanding::Exhausted;
     }
     let recent: Vec<&KbaSession> = sessions
         .iter()
@@ -641,23 +663,23 @@ fn standing(sessions: &[KbaSession], now: Timestamp) -> Standing<'_> {
     let failed_at = failures.iter().map(|session| session.started_at).collect();
     let begun_at = recent.iter().map(|session| session.started_at).collect();
     if let Some(until) = over(failed_at, FAILURES).or_else(|| over(begun_at, BEGINNINGS)) {
-        return Standing::Locked(until);
+        return SignerStanding::Locked(until);
     }
     let last = sessions
         .iter()
         .rev()
         .find(|session| super::is_result(session.status));
     match last.map(|session| session.status) {
-        Some(KbaStatus::Unavailable) => Standing::Unavailable,
-        Some(KbaStatus::Failed) => Standing::Failed {
+        Some(KbaStatus::Unavailable) => SignerStanding::Unavailable,
+        Some(KbaStatus::Failed) => SignerStanding::Failed {
             left: FAILURES - failures.len(),
         },
-        _ => Standing::Fresh,
+        _ => SignerStanding::Fresh,
     }
 }
 
-fn question(question: provider::Question) -> Question {
-    Question {
+fn question(question: provider::Question) -> IdentityQuestion {
+    IdentityQuestion {
         id: question.id,
         text: question.text,
         choices: question
@@ -669,22 +691,22 @@ fn question(question: provider::Question) -> Question {
 }
 
 fn incomplete<Name: Into<String>>(
-    asked: Asked,
+    asked: IdentityPrompt,
     problems: impl IntoIterator<Item = (Name, &'static str)>,
-) -> Gate {
+) -> IdentityGate {
     let problems = problems
         .into_iter()
         .map(|(name, why)| (name.into(), why.to_owned()));
-    Gate::Shown(Shown {
+    IdentityGate::Shown(IdentityPage {
         problems: problems.collect(),
-        ..Shown::new(asked)
+        ..IdentityPage::new(asked)
     })
 }
 
-fn with(gate: Gate, notice: Notice) -> Gate {
+fn with(gate: IdentityGate, notice: IdentityNotice) -> IdentityGate {
     match gate {
-        Gate::Open => Gate::Open,
-        Gate::Shown(shown) => Gate::Shown(Shown {
+        IdentityGate::Open => IdentityGate::Open,
+        IdentityGate::Shown(shown) => IdentityGate::Shown(IdentityPage {
             notice: Some(notice),
             ..shown
         }),
@@ -725,13 +747,13 @@ mod tests {
 
     fn stands(sessions: &[KbaSession], seconds: i64) -> String {
         match standing(sessions, Timestamp::from_millis(seconds * 1000)) {
-            Standing::Passed => "passed".into(),
-            Standing::At(_) => "at".into(),
-            Standing::Unavailable => "unavailable".into(),
-            Standing::Locked(until) => format!("locked until {}", until.as_seconds()),
-            Standing::Exhausted => "exhausted".into(),
-            Standing::Failed { left } => format!("{left} left"),
-            Standing::Fresh => "fresh".into(),
+            SignerStanding::Passed => "passed".into(),
+            SignerStanding::At(_) => "at".into(),
+            SignerStanding::Unavailable => "unavailable".into(),
+            SignerStanding::Locked(until) => format!("locked until {}", until.as_seconds()),
+            SignerStanding::Exhausted => "exhausted".into(),
+            SignerStanding::Failed { left } => format!("{left} left"),
+            SignerStanding::Fresh => "fresh".into(),
         }
     }
 

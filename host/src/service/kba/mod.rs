@@ -22,9 +22,12 @@ use serde::Serialize;
 use sqlx::AnyConnection;
 
 pub use binding::recognise;
-pub use gate::{Asked, Field, Gate, Given, Notice, Question, Shown, gate, go_on, is_open};
+pub use gate::{
+    IdentityGate, IdentityInput, IdentityNotice, IdentityPage, IdentityPrompt, IdentityQuestion,
+    IdentitySubmission, gate, go_on, is_open,
+};
 
-use crate::components::providers::{KbaProvider, Leased, ProviderError};
+use crate::components::providers::{KbaProvider, LeasedPlugin, ProviderError};
 use crate::config::EMBEDDED;
 use crate::domain::clock::Timestamp;
 use crate::domain::component::Slot;
@@ -61,7 +64,7 @@ fn provider(
     }
     let lease = core.lease(Slot::Kba, instance)?;
     let plugin = core.components.kba(Some(org), instance);
-    Ok(Box::new(Leased { plugin, lease }))
+    Ok(Box::new(LeasedPlugin { plugin, lease }))
 }
 
 /// Marks the signers who must answer identity questions: those on the client's side. The sender's

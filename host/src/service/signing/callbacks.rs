@@ -16,11 +16,11 @@ const IN_HAND: usize = 16;
 /// Recent callbacks on this node, by provider instance.
 #[derive(Default)]
 pub struct CallbackLimits {
-    instances: Mutex<HashMap<(Slot, String), Window>>,
+    instances: Mutex<HashMap<(Slot, String), CallbackWindow>>,
 }
 
 /// Fixed window of one instance, with its concurrency limit.
-struct Window {
+struct CallbackWindow {
     began: Instant,
     taken: u32,
     in_hand: Arc<Semaphore>,
@@ -28,7 +28,7 @@ struct Window {
 
 /// Reason why a callback is rejected for now.
 #[derive(Debug, PartialEq, Eq)]
-pub enum NotTaken {
+pub enum CallbackRejection {
     /// The instance's limit for this minute is used up. Carries the seconds to wait.
     TooMany(u32),
     /// Too many of the instance's callbacks are in progress.
@@ -47,13 +47,13 @@ impl CallbackLimits {
         instance: &str,
         most: u32,
         now: Instant,
-    ) -> Result<OwnedSemaphorePermit, NotTaken> {
+    ) -> Result<OwnedSemaphorePermit, CallbackRejection> {
         let mut instances = self
             .instances
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let place = instances.entry((slot, instance.to_owned()));
-        let window = place.or_insert_with(|| Window {
+        let window = place.or_insert_with(|| CallbackWindow {
             began: now,
             taken: 0,
             in_hand: Arc::new(Semaphore::new(IN_HAND)),
@@ -63,10 +63,10 @@ impl CallbackLimits {
             (window.began, window.taken) = (now, 0);
         } else if window.taken >= most {
             let left = (WINDOW - age).as_secs_f64().ceil();
-            return Err(NotTaken::TooMany(left as u32));
+            return Err(CallbackRejection::TooMany(left as u32));
         }
         let permit = window.in_hand.clone().try_acquire_owned();
-        let permit = permit.map_err(|_| NotTaken::Busy)?;
+        let permit = permit.map_err(|_| CallbackRejection::Busy)?;
         // Rejected callbacks do not use up the minute's limit.
         window.taken += 1;
         Ok(permit)
@@ -86,7 +86,7 @@ mod tests {
             assert_eq!(take("oak", now), Ok(()));
         }
         let later = now + Duration::from_secs(45);
-        assert_eq!(take("oak", later), Err(NotTaken::TooMany(15)));
+        assert_eq!(take("oak", later), Err(CallbackRejection::TooMany(15)));
         assert_eq!(take("elm", later), Ok(()));
         assert_eq!(take("oak", now + WINDOW), Ok(()));
     }
@@ -97,7 +97,7 @@ mod tests {
         let now = Instant::now();
         let take = || limits.take(Slot::Payment, "oak", 1000, now);
         let mut in_hand: Vec<_> = (0..IN_HAND).map(|_| take().unwrap()).collect();
-        assert_eq!(take().unwrap_err(), NotTaken::Busy);
+        assert_eq!(take().unwrap_err(), CallbackRejection::Busy);
         in_hand.pop();
         assert!(take().is_ok());
     }

@@ -14,17 +14,17 @@ use crate::domain::envelope::{CustodianStatus, Envelope, Signer, SignerStatus, w
 use crate::domain::id::{EnvelopeId, OrgId, RequestId};
 use crate::domain::organization::{Organization, Scope};
 use crate::evidence::formats::CustodyLedger;
-use crate::service::access::Access;
-use crate::service::access::jwt::{self, Expiring};
-use crate::service::components::Management;
+use crate::service::access::AccessState;
+use crate::service::access::jwt::{self, ExpiringClaims};
+use crate::service::components::ComponentManager;
 use crate::service::envelopes::compliance::{self, ComplianceView};
 use crate::service::envelopes::{invited_now, lifecycle};
 use crate::service::events;
-use crate::service::idempotency::Answering;
+use crate::service::idempotency::ResponseRecorder;
 use crate::service::signing::links;
 use crate::service::vault::Vault;
 use crate::service::vault::custody;
-use crate::service::{Caller, Core, Issue, ServiceError};
+use crate::service::{Caller, Core, ServiceError, ValidationIssue};
 use crate::store::{envelopes, organizations, signers};
 
 /// Lifetime of a token (specification, "Limits").
@@ -88,7 +88,7 @@ pub struct EmbedToken {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Claims {
+struct EmbedTokenClaims {
     envelope_id: EnvelopeId,
     org_id: OrgId,
     widget_type: Widget,
@@ -100,19 +100,19 @@ struct Claims {
     exp: i64,
 }
 
-impl Expiring for Claims {
+impl ExpiringClaims for EmbedTokenClaims {
     fn exp(&self) -> i64 {
         self.exp
     }
 }
 
 /// The envelope and user of a valid token.
-pub struct Opened {
+pub struct OpenedEmbedToken {
     pub envelope: Envelope,
     pub email: String,
 }
 
-impl Opened {
+impl OpenedEmbedToken {
     /// Returns the token's holder as a caller.
     pub fn caller(&self) -> Caller {
         Caller {
@@ -126,10 +126,10 @@ impl Opened {
 /// Issues a token. The ledger records the caller and the user.
 pub async fn issue(
     core: &Core,
-    access: &Access,
+    access: &AccessState,
     caller: &Caller,
     request: RequestToken,
-    answer: &Answering<EmbedToken>,
+    answer: &ResponseRecorder<EmbedToken>,
 ) -> Result<EmbedToken, ServiceError> {
     let not_found = || ServiceError::NotFound("Envelope");
     let id = EnvelopeId::parse(&request.envelope_id).ok_or_else(not_found)?;
@@ -160,7 +160,7 @@ pub async fn issue(
 }
 
 fn unknown_signer(email: &str) -> ServiceError {
-    ServiceError::Invalid(vec![Issue::new(
+    ServiceError::Invalid(vec![ValidationIssue::new(
         "unknown_signer",
         &["user_email"],
         "a signer of the envelope",
@@ -171,14 +171,14 @@ fn unknown_signer(email: &str) -> ServiceError {
 
 fn signed(
     core: &Core,
-    access: &Access,
+    access: &AccessState,
     envelope: &Envelope,
     request: &RequestToken,
     now: Timestamp,
 ) -> Result<EmbedToken, ServiceError> {
     let expires_at = now + LIFE;
     let widget = request.widget_type;
-    let claims = Claims {
+    let claims = EmbedTokenClaims {
         envelope_id: envelope.id.clone(),
         org_id: envelope.org.clone(),
         widget_type: widget,
@@ -202,36 +202,36 @@ fn signed(
 /// Validates a token for a widget. None if it is foreign, expired or for another widget.
 pub async fn open(
     core: &Core,
-    access: &Access,
+    access: &AccessState,
     token: &str,
     widget: Widget,
-) -> Result<Option<Opened>, ServiceError> {
+) -> Result<Option<OpenedEmbedToken>, ServiceError> {
     read(core, access, token, |opens| opens == widget).await
 }
 
 /// Like [`open`], for a token of any widget.
 pub async fn open_any(
     core: &Core,
-    access: &Access,
+    access: &AccessState,
     token: &str,
-) -> Result<Option<Opened>, ServiceError> {
+) -> Result<Option<OpenedEmbedToken>, ServiceError> {
     read(core, access, token, |_| true).await
 }
 
 async fn read(
     core: &Core,
-    access: &Access,
+    access: &AccessState,
     token: &str,
     fits: impl FnOnce(Widget) -> bool,
-) -> Result<Option<Opened>, ServiceError> {
+) -> Result<Option<OpenedEmbedToken>, ServiceError> {
     let (audience, now) = (core.config.embed_url(), core.clock.now());
-    let claims = jwt::read::<Claims>(&access.embed_keys, &audience, token, now);
+    let claims = jwt::read::<EmbedTokenClaims>(&access.embed_keys, &audience, token, now);
     let Some(claims) = claims.filter(|claims| fits(claims.widget_type)) else {
         return Ok(None);
     };
     let mut connection = core.store.read().await?;
     let envelope = envelopes::get(&mut connection, &claims.org_id, &claims.envelope_id).await?;
-    Ok(envelope.map(|envelope| Opened {
+    Ok(envelope.map(|envelope| OpenedEmbedToken {
         envelope,
         email: claims.sub,
     }))
@@ -250,9 +250,9 @@ pub struct VaultRecord {
 /// Collects the content of the vault widget for a vault token.
 pub async fn record(
     core: &Core,
-    management: &Arc<Management>,
+    management: &Arc<ComponentManager>,
     vault: &Vault,
-    opened: &Opened,
+    opened: &OpenedEmbedToken,
 ) -> Result<VaultRecord, ServiceError> {
     let (org, id) = (&opened.envelope.org, &opened.envelope.id);
     let mut connection = core.store.read().await?;
@@ -278,7 +278,10 @@ pub async fn record(
 
 /// Issues a fresh signing link for the token's user, and records it. None if the user is no
 /// longer a signer.
-pub async fn signing_link(core: &Core, opened: &Opened) -> Result<Option<String>, ServiceError> {
+pub async fn signing_link(
+    core: &Core,
+    opened: &OpenedEmbedToken,
+) -> Result<Option<String>, ServiceError> {
     let envelope = &opened.envelope;
     let mut tx = core.store.begin().await?;
     let signers = signers::list(&mut tx, &envelope.org, &envelope.id).await?;

@@ -11,8 +11,8 @@ pub mod links;
 pub mod provider;
 pub mod provider_instance;
 pub mod provider_poll;
+pub mod reencryption;
 pub mod reminders;
-pub mod resealing;
 pub mod visits;
 
 use std::collections::BTreeSet;
@@ -33,7 +33,9 @@ use crate::service::events;
 use crate::service::signing::completed_fields::completed_fields;
 use crate::service::vault::vault_in;
 use crate::service::{Core, ServiceError, envelopes as envelope_service, kba, mails};
-use crate::store::{self, StoreError, Tx, envelopes, ledger, organizations, signers, templates};
+use crate::store::{
+    self, StoreError, WriteTransaction, envelopes, ledger, organizations, signers, templates,
+};
 
 /// Time for which the submission of an open envelope may be archived before it is reported.
 const ARCHIVED_PATIENCE: Duration = Duration::from_secs(30);
@@ -113,12 +115,12 @@ pub async fn reconcile(
 }
 
 /// A submission read from the provider, with the time of the last read recorded before it.
-struct Look {
+struct SubmissionRead {
     submission: seen::Submission,
     before: Option<Timestamp>,
 }
 
-async fn look(core: &Core, envelope: &Envelope) -> Result<Option<Look>, ServiceError> {
+async fn look(core: &Core, envelope: &Envelope) -> Result<Option<SubmissionRead>, ServiceError> {
     let Some((instance, submission)) = envelope.submitted() else {
         return Ok(None);
     };
@@ -127,11 +129,11 @@ async fn look(core: &Core, envelope: &Envelope) -> Result<Option<Look>, ServiceE
     drop(connection);
     let signing = provider::provider(core, &envelope.org, instance)?;
     let submission = signing.read_submission(submission).await?;
-    Ok(Some(Look { submission, before }))
+    Ok(Some(SubmissionRead { submission, before }))
 }
 
 /// Target of a signing link to an envelope at an external provider.
-pub enum Destination {
+pub enum LinkDestination {
     /// URL of the provider's signing page.
     Page(String),
     /// The signer with this name has to sign first.
@@ -148,7 +150,7 @@ pub async fn destination(
     core: &Core,
     envelope: &Envelope,
     visitor: &Signer,
-) -> Result<Destination, ServiceError> {
+) -> Result<LinkDestination, ServiceError> {
     // The provider may know of a delegation or a completion that no callback reported yet.
     let submission = reconcile(core, envelope)
         .await?
@@ -163,27 +165,27 @@ pub async fn destination(
         .iter()
         .find(|signer| signer.position == visitor.position)
     else {
-        return Ok(Destination::Closed);
+        return Ok(LinkDestination::Closed);
     };
     if signer.email != visitor.email {
-        return Ok(Destination::PassedOn);
+        return Ok(LinkDestination::PassedOn);
     }
     if !envelope.status.is_out_for_signing()
         || submission.archived
         || signer.status == SignerStatus::Completed
     {
-        return Ok(Destination::Closed);
+        return Ok(LinkDestination::Closed);
     }
     let first = envelope_service::invited_now(&envelope, &signers).next();
     if let Some(first) = first.filter(|first| {
         envelope.sending.preserve_signing_order && first.position != signer.position
     }) {
-        return Ok(Destination::NotYourTurn(first.name.clone()));
+        return Ok(LinkDestination::NotYourTurn(first.name.clone()));
     }
     let page = seen_of(&submission, signer).map(|seen| seen.signing_url.clone());
     // The browser is redirected there, so other schemes are refused.
     match page.filter(|page| page.starts_with("https://") || page.starts_with("http://")) {
-        Some(page) => Ok(Destination::Page(page)),
+        Some(page) => Ok(LinkDestination::Page(page)),
         None => Err(ProviderError::Unreachable("it gives no page to sign at".into()).into()),
     }
 }
@@ -235,7 +237,11 @@ fn seen_of<'a>(submission: &'a seen::Submission, signer: &Signer) -> Option<&'a 
 }
 
 /// Applies every difference between an open envelope and its submission.
-async fn apply(core: &Core, envelope: &Envelope, look: &Look) -> Result<(), ServiceError> {
+async fn apply(
+    core: &Core,
+    envelope: &Envelope,
+    look: &SubmissionRead,
+) -> Result<(), ServiceError> {
     let submission = &look.submission;
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
@@ -292,11 +298,11 @@ async fn apply(core: &Core, envelope: &Envelope, look: &Look) -> Result<(), Serv
 /// [`StoreError::Conflict`] when a later read was recorded meanwhile. A status only moves
 /// forward, but an address can change back, so an outdated read must not be applied.
 async fn note_delegation(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     envelope: &Envelope,
     signer: &mut Signer,
     seen: &seen::Submitter,
-    look: &Look,
+    look: &SubmissionRead,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
     if seen.email.is_empty() || seen.email.eq_ignore_ascii_case(&signer.email) {
@@ -326,7 +332,7 @@ async fn note_delegation(
 /// longer gap means a foreign archival or an interrupted void.
 async fn note_archived(
     core: &Core,
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     envelope: &Envelope,
     since: Timestamp,
     now: Timestamp,
@@ -352,7 +358,7 @@ async fn note_archived(
 /// Applies one signer's progress. Returns whether the signer has completed now.
 async fn follow(
     core: &Core,
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     envelope: &mut Envelope,
     signer: &mut Signer,
     seen: &seen::Submitter,
@@ -414,7 +420,10 @@ async fn follow(
 }
 
 /// Returns the envelope's template, unless it may have changed since the envelope was sent.
-async fn sent_template(tx: &mut Tx, envelope: &Envelope) -> Result<Option<Template>, StoreError> {
+async fn sent_template(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+) -> Result<Option<Template>, StoreError> {
     let Some(id) = &envelope.template else {
         return Ok(None);
     };
@@ -458,7 +467,7 @@ fn unexecuted(template: Option<&Template>, signer: &Signer, seen: &seen::Submitt
 /// Records, once, that the provider completed a signer without a signature. The signer does
 /// not count as having signed.
 async fn note_unexecuted(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     envelope: &Envelope,
     signer: &Signer,
     open: &[String],
@@ -514,7 +523,7 @@ fn progress(status: SignerStatus) -> u8 {
 
 async fn advance(
     core: &Core,
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     envelope: &mut Envelope,
     trigger: EnvelopeTrigger,
     now: Timestamp,
@@ -528,7 +537,7 @@ async fn advance(
 
 async fn decline(
     core: &Core,
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     envelope: &mut Envelope,
     signer: &Signer,
     now: Timestamp,
@@ -545,7 +554,7 @@ async fn decline(
 
 async fn complete(
     core: &Core,
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     envelope: &mut Envelope,
     signers: &[Signer],
     submission: &seen::Submission,

@@ -10,9 +10,9 @@ use crate::components::room::RoomRecords;
 use crate::config::EMBEDDED;
 use crate::domain::component::{ComponentIdentity, Slot};
 use crate::domain::id::OrgId;
-use crate::room::Records;
+use crate::room::BufferedRoomRecords;
 use crate::service::{Core, ServiceError};
-use crate::store::{StoreError, Tx};
+use crate::store::{StoreError, WriteTransaction};
 
 /// Plugin of a signing instance, with its lease.
 ///
@@ -21,7 +21,7 @@ use crate::store::{StoreError, Tx};
 pub struct SigningProvider {
     plugin: SigningPlugin,
     lease: ProviderLease,
-    records: Option<Arc<Records>>,
+    records: Option<Arc<BufferedRoomRecords>>,
 }
 
 /// Returns the provider behind an instance, for one organization.
@@ -48,7 +48,7 @@ impl SigningProvider {
     }
 
     /// Writes the signing room's pending changes in `tx`. Does nothing for other providers.
-    pub async fn write(&self, tx: &mut Tx) -> Result<(), StoreError> {
+    pub async fn write(&self, tx: &mut WriteTransaction) -> Result<(), StoreError> {
         match &self.records {
             Some(records) => records.write(tx).await,
             None => Ok(()),

@@ -11,10 +11,10 @@ use url::Url;
 
 use crate::config::SecretText;
 use crate::delivery::guard;
-use crate::domain::component::Instance;
+use crate::domain::at_rest::AtRestCipher;
+use crate::domain::component::InstanceReference;
 use crate::domain::id::OrgId;
-use crate::domain::seal::Sealer;
-use crate::service::{Issue, ServiceError};
+use crate::service::{ServiceError, ValidationIssue};
 
 /// Configuration of an organization's provider instance.
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
@@ -59,11 +59,11 @@ impl fmt::Debug for InstanceConfig {
 
 impl InstanceConfig {
     /// Validates the configuration.
-    pub fn issues(&self, allow_insecure: bool) -> Vec<Issue> {
+    pub fn issues(&self, allow_insecure: bool) -> Vec<ValidationIssue> {
         let refused = guard::check_url(&self.base_url, allow_insecure).err();
         refused
             .map(|why| {
-                Issue::new(
+                ValidationIssue::new(
                     "invalid_url",
                     &["config", "base_url"],
                     "a public https URL",
@@ -78,21 +78,21 @@ impl InstanceConfig {
     /// Encrypts the configuration for storage, bound to this instance.
     pub fn sealed(
         &self,
-        sealer: &Sealer,
+        cipher: &AtRestCipher,
         org: Option<&OrgId>,
         name: &str,
     ) -> Result<String, ServiceError> {
         let text = serde_json::to_string(self)
             .map_err(|error| ServiceError::Internal(error.to_string()))?;
         let org = org.map_or("", OrgId::as_str);
-        Ok(sealer.seal(&text, &Self::context(org, name)))
+        Ok(cipher.encrypt(&text, &Self::context(org, name)))
     }
 
     /// Decrypts a stored configuration. None if it was encrypted with a key this node lacks.
-    pub fn open(sealed: &str, sealer: &Sealer, instance: &Instance) -> Option<Self> {
+    pub fn open(sealed: &str, cipher: &AtRestCipher, instance: &InstanceReference) -> Option<Self> {
         let org = instance.org.as_ref().map_or("", OrgId::as_str);
         let context = Self::context(org, &instance.name);
-        serde_json::from_str(&sealer.open(sealed, &context)?).ok()
+        serde_json::from_str(&cipher.open(sealed, &context)?).ok()
     }
 
     /// Returns the context that binds the ciphertext to an instance; `org` is empty for the

@@ -9,8 +9,10 @@ use crate::domain::envelope::{Envelope, Signer, SignerStatus};
 use crate::domain::event::EventType;
 use crate::service::envelopes::lifecycle;
 use crate::service::events;
-use crate::service::idempotency::Answering;
-use crate::service::{Caller, Core, Issue, ServiceError, envelopes as envelope_service, mails};
+use crate::service::idempotency::ResponseRecorder;
+use crate::service::{
+    Caller, Core, ServiceError, ValidationIssue, envelopes as envelope_service, mails,
+};
 use crate::store::signers;
 
 /// Body of `POST /partner/envelopes/:id/remind`.
@@ -25,7 +27,7 @@ pub struct RemindRequest {
 /// The reminded signers.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{ "reminded": ["jordan.lee@example.com"], "count": 1 }]))]
-pub struct Reminded {
+pub struct RemindedSigners {
     /// E-mail addresses of the reminded signers.
     pub reminded: Vec<String>,
     /// Number of reminded signers.
@@ -38,8 +40,8 @@ pub async fn remind(
     caller: &Caller,
     id: &str,
     request: RemindRequest,
-    answer: &Answering<Reminded>,
-) -> Result<Reminded, ServiceError> {
+    answer: &ResponseRecorder<RemindedSigners>,
+) -> Result<RemindedSigners, ServiceError> {
     let id = envelope_service::get(core, caller, id).await?.id;
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
@@ -54,7 +56,7 @@ pub async fn remind(
     let data = json!({ "reminded": emails });
     let (actor, sent) = (caller.actor.as_str(), EventType::EnvelopeReminderSent);
     events::record_and_emit(&mut tx, &envelope, actor, sent, data, now).await?;
-    let reminded = Reminded {
+    let reminded = RemindedSigners {
         count: emails.len(),
         reminded: emails,
     };
@@ -73,7 +75,7 @@ fn chosen<'a>(
         return Ok(turn);
     };
     let refuse = |code: &str, expected: &str, message: String| {
-        let issue = Issue::new(code, &["signer_email"], expected, email, message);
+        let issue = ValidationIssue::new(code, &["signer_email"], expected, email, message);
         Err(ServiceError::Invalid(vec![issue]))
     };
     let named: Vec<&Signer> = signers

@@ -13,7 +13,7 @@ use crate::store::{envelopes, organizations, signers};
 pub const COOL_DOWN: Duration = Duration::from_secs(300);
 
 /// The signer who opened a link.
-pub struct Visitor {
+pub struct LinkVisitor {
     pub organization: Organization,
     pub envelope: Envelope,
     pub signer: Signer,
@@ -25,7 +25,7 @@ pub struct Visitor {
 
 /// Result of a signer's request for a mail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Renewal {
+pub enum LinkRenewal {
     Mailed,
     /// A mail was sent a moment ago.
     TooSoon,
@@ -36,7 +36,7 @@ pub enum Renewal {
 }
 
 /// Returns the visitor behind a link, or none for an unknown link.
-pub async fn find(core: &Core, token: &LinkToken) -> Result<Option<Visitor>, ServiceError> {
+pub async fn find(core: &Core, token: &LinkToken) -> Result<Option<LinkVisitor>, ServiceError> {
     let mut connection = core.store.read().await?;
     let Some(target) = signers::link(&mut connection, token).await? else {
         return Ok(None);
@@ -54,7 +54,7 @@ pub async fn find(core: &Core, token: &LinkToken) -> Result<Option<Visitor>, Ser
     drop(connection);
     let due = payments::due(core, &envelope).await?;
     let owed = due.filter(|due| due.position == Some(signer.position));
-    Ok(Some(Visitor {
+    Ok(Some(LinkVisitor {
         owes: owed.map(|due| {
             let asked = due.payment.asked;
             written_amount(asked.amount_cents, &asked.currency)
@@ -72,7 +72,7 @@ pub async fn renew(
     core: &Core,
     envelope: &Envelope,
     signer: &Signer,
-) -> Result<Renewal, ServiceError> {
+) -> Result<LinkRenewal, ServiceError> {
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     let signers = signers::list(&mut tx, &envelope.org, &envelope.id).await?;
@@ -81,18 +81,18 @@ pub async fn renew(
     let invited = envelope.status.is_out_for_signing() && turn;
     if !(signed || invited) {
         return Ok(match signer.status {
-            SignerStatus::Pending => Renewal::NotYet,
-            _ => Renewal::Closed,
+            SignerStatus::Pending => LinkRenewal::NotYet,
+            _ => LinkRenewal::Closed,
         });
     }
     // The row records the time of the last mail, so that the limit holds across nodes.
     if !signers::claim_renewal(&mut tx, envelope, signer, now - COOL_DOWN, now).await? {
-        return Ok(Renewal::TooSoon);
+        return Ok(LinkRenewal::TooSoon);
     }
     match signed {
         true => mails::copy_again(&mut tx, envelope, signer, now).await?,
         false => mails::invite(&mut tx, envelope, signer, now).await?,
     }
     tx.commit().await?;
-    Ok(Renewal::Mailed)
+    Ok(LinkRenewal::Mailed)
 }

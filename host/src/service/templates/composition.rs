@@ -10,10 +10,10 @@ use crate::domain::envelope::{FileType, StoredFile};
 use crate::domain::field::{Area, Field};
 use crate::domain::id::{OrgId, TemplateId};
 use crate::domain::template::{MadeFor, Origin, Template};
-use crate::fair_queue::Owner;
-use crate::files::Area as FileArea;
+use crate::fair_queue::WorkOwner;
+use crate::files::StorageArea as FileArea;
 use crate::service::envelopes::uploads::{UPLOAD_LIMIT, admit, picture};
-use crate::service::templates::pages::Pages;
+use crate::service::templates::pages::PageCache;
 use crate::service::templates::{from_tags, pages};
 use crate::service::{Caller, Core, ServiceError};
 use crate::store::{StoreError, templates};
@@ -22,7 +22,7 @@ use crate::store::{StoreError, templates};
 const FIELDS: usize = 1_000;
 
 /// Attributes of a composed template, and its owner.
-pub struct Composition {
+pub struct NewComposition {
     pub name: String,
     pub kba_required: bool,
     pub origin: Origin,
@@ -34,10 +34,10 @@ pub struct Composition {
 /// all return the template that was stored first.
 pub async fn of_templates(
     core: &Core,
-    pages: &Arc<Pages>,
+    pages: &Arc<PageCache>,
     caller: &Caller,
     sources: &[Template],
-    composition: Composition,
+    composition: NewComposition,
 ) -> Result<Template, ServiceError> {
     let mut documents = Vec::new();
     for source in sources {
@@ -74,7 +74,7 @@ pub async fn of_templates(
             "Together the templates have more than {FIELDS} fields"
         )));
     }
-    let _room = admit(core, &Owner::new(&caller.org, ""), size.unsigned_abs()).await?;
+    let _room = admit(core, &WorkOwner::new(&caller.org, ""), size.unsigned_abs()).await?;
     let mut pdfs = Vec::new();
     for document in documents {
         pdfs.push(core.files.get(document).await?);
@@ -93,11 +93,11 @@ pub async fn of_upload(
     core: &Core,
     caller: &Caller,
     upload: &StoredFile,
-    composition: Composition,
+    composition: NewComposition,
 ) -> Result<Template, ServiceError> {
     let _room = admit(
         core,
-        &Owner::new(&caller.org, ""),
+        &WorkOwner::new(&caller.org, ""),
         upload.size.unsigned_abs(),
     )
     .await?;
@@ -122,7 +122,7 @@ pub async fn of_upload(
 pub async fn empty(
     core: &Core,
     caller: &Caller,
-    composition: Composition,
+    composition: NewComposition,
 ) -> Result<Template, ServiceError> {
     keep(core, caller, composition, None, Vec::new()).await
 }
@@ -140,7 +140,7 @@ pub async fn made_before(
 async fn keep(
     core: &Core,
     caller: &Caller,
-    composition: Composition,
+    composition: NewComposition,
     pdf: Option<Bytes>,
     fields: Vec<Field>,
 ) -> Result<Template, ServiceError> {

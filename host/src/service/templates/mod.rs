@@ -20,18 +20,18 @@ use crate::components::rules::placement;
 use crate::domain::clock::Timestamp;
 use crate::domain::field::{Area, Field};
 use crate::domain::id::{OrgId, TemplateId};
-use crate::domain::job::{ArchiveTemplate, Next};
+use crate::domain::job::{ArchiveTemplate, NextStep};
 use crate::domain::template::{SourceFormat, Template};
 use crate::domain::warning::Warning;
-use crate::fair_queue::{Owner, Turn};
-use crate::files::Area as FileArea;
+use crate::fair_queue::{QueueTurn, WorkOwner};
+use crate::files::StorageArea as FileArea;
 use crate::service::components::shadow;
-use crate::service::envelopes::uploads::{Upload, admit, check_fillable, read_whole};
+use crate::service::envelopes::uploads::{DocumentUpload, admit, check_fillable, read_whole};
 use crate::service::envelopes::warnings;
-use crate::service::idempotency::Answering;
+use crate::service::idempotency::ResponseRecorder;
 use crate::service::signing::provider::provider;
-use crate::service::{Caller, Core, Issue, ServiceError};
-use crate::store::{StoreError, Tx, decisions, jobs, templates};
+use crate::service::{Caller, Core, ServiceError, ValidationIssue};
+use crate::store::{StoreError, WriteTransaction, decisions, jobs, templates};
 
 /// Maximum number of distinct anchors in a dry run: each one is a search of the document.
 const DRY_RUN_ANCHORS: usize = 50;
@@ -66,7 +66,7 @@ pub struct RequestedField {
     pub required: bool,
     /// Prefilled value.
     pub default_value: Option<String>,
-    pub placement: Placement,
+    pub placement: FieldPlacement,
 }
 
 /// Field types that can be placed.
@@ -95,7 +95,7 @@ impl FieldType {
 /// Position of a field. Unknown members are refused: a misspelt offset must not pass silently.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(tag = "mode", rename_all = "lowercase", deny_unknown_fields)]
-pub enum Placement {
+pub enum FieldPlacement {
     /// By coordinates.
     Absolute {
         #[schemars(length(min = 1, max = 500))]
@@ -128,7 +128,7 @@ pub enum Placement {
 pub struct CreateTemplate {
     pub name: String,
     pub external_id: Option<String>,
-    pub file: Upload,
+    pub file: DocumentUpload,
     /// None places the fields of the document's embedded tags, if there are any.
     pub fields: Option<Vec<RequestedField>>,
     pub kba_required: bool,
@@ -151,7 +151,7 @@ pub struct AddedFields {
 
 /// Occurrences of one anchor text.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Occurrences {
+pub struct AnchorOccurrences {
     /// Index of the field in the request, 0-based.
     pub field_index: usize,
     pub anchor_text: String,
@@ -163,7 +163,7 @@ pub struct Occurrences {
 pub struct DryRun {
     pub template: TemplateId,
     pub fields: Vec<Field>,
-    pub occurrences: Vec<Occurrences>,
+    pub occurrences: Vec<AnchorOccurrences>,
 }
 
 /// Creates a template from a PDF.
@@ -171,17 +171,17 @@ pub async fn create(
     core: &Core,
     caller: &Caller,
     request: CreateTemplate,
-    answer: &Answering<CreatedTemplate>,
+    answer: &ResponseRecorder<CreatedTemplate>,
 ) -> Result<CreatedTemplate, ServiceError> {
-    let (pdf, room) = read_whole(core, &Owner::new(&caller.org, ""), &request.file).await?;
+    let (pdf, room) = read_whole(core, &WorkOwner::new(&caller.org, ""), &request.file).await?;
     let placement = core.placement(Some(&caller.org));
     check_fillable(core, &caller.org, pdf.clone()).await?;
-    let Tagged {
+    let TaggedDocument {
         fields,
         pdf,
         mut warnings,
     } = match &request.fields {
-        Some(fields) => Tagged {
+        Some(fields) => TaggedDocument {
             fields: place(&placement, &pdf, fields).await?,
             warnings: warnings::of_anchors(&placement, &pdf, fields).await,
             pdf,
@@ -253,7 +253,7 @@ pub async fn add_fields(
     caller: &Caller,
     id: &str,
     request: AddFields,
-    answer: &Answering<AddedFields>,
+    answer: &ResponseRecorder<AddedFields>,
 ) -> Result<AddedFields, ServiceError> {
     let template = synced(core, get(core, caller, id).await?).await?;
     let placement = core.placement(Some(&caller.org));
@@ -294,7 +294,7 @@ pub async fn dry_run(
     let mut known: HashMap<(&str, Option<u32>), Vec<Area>> = HashMap::new();
     let mut occurrences = Vec::new();
     for (field_index, field) in request.fields.iter().enumerate() {
-        let Placement::Anchor {
+        let FieldPlacement::Anchor {
             anchor_text, page, ..
         } = &field.placement
         else {
@@ -311,7 +311,7 @@ pub async fn dry_run(
             let found = rules.occurrences(pdf, anchor_text.clone(), *page).await??;
             known.insert(wanted, found.into_iter().map(area).collect());
         }
-        occurrences.push(Occurrences {
+        occurrences.push(AnchorOccurrences {
             field_index,
             anchor_text: anchor_text.clone(),
             matches: known.get(&wanted).cloned().unwrap_or_default(),
@@ -327,7 +327,7 @@ pub async fn dry_run(
 /// Document in memory with its memory reservation.
 struct HeldDocument {
     bytes: Bytes,
-    _room: Turn,
+    _room: QueueTurn,
 }
 
 /// Returns the fields with their areas, the document they are on, and the template's id at the
@@ -342,7 +342,7 @@ async fn resolve(
     else {
         return Err(ServiceError::Conflict("Template has no document".into()));
     };
-    let owner = Owner::new(&template.org, template.id.as_str());
+    let owner = WorkOwner::new(&template.org, template.id.as_str());
     let room = admit(core, &owner, document.size.unsigned_abs()).await?;
     let document = HeldDocument {
         bytes: core.files.get(document).await?,
@@ -388,7 +388,7 @@ pub async fn draft(
     core: &Core,
     caller: &Caller,
     request: DraftTemplate,
-    answer: &Answering<CreatedTemplate>,
+    answer: &ResponseRecorder<CreatedTemplate>,
 ) -> Result<CreatedTemplate, ServiceError> {
     let instance = core.signing_instance(&caller.org, request.kba_required);
     let now = core.clock.now();
@@ -464,7 +464,7 @@ pub async fn delete(core: &Core, caller: &Caller, id: &str) -> Result<Template, 
 
 /// Deletes a template here and schedules its archiving at the provider.
 pub(super) async fn remove(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     template: &Template,
     now: Timestamp,
 ) -> Result<(), StoreError> {
@@ -483,17 +483,17 @@ const ARCHIVE_WAIT: Duration = Duration::from_secs(3600);
 
 /// Archives a deleted template at its provider once none of its envelopes is out for signing: a
 /// provider may hide documents of an archived template.
-pub async fn archive(core: &Core, org: &OrgId, id: &TemplateId) -> Result<Next, ServiceError> {
+pub async fn archive(core: &Core, org: &OrgId, id: &TemplateId) -> Result<NextStep, ServiceError> {
     let mut connection = core.store.read().await?;
     let template = templates::find(&mut connection, org, id).await?;
     let in_use = templates::is_out_for_signing(&mut connection, org, id).await?;
     drop(connection);
     let Some(template) = template else {
-        return Ok(Next::Done);
+        return Ok(NextStep::Done);
     };
     if in_use {
         let wait = core.config.sweep_interval.unwrap_or(ARCHIVE_WAIT);
-        return Ok(Next::Again(core.clock.now() + wait));
+        return Ok(NextStep::Again(core.clock.now() + wait));
     }
     if let Some(at_provider) = &template.provider_template {
         let signing = provider(core, org, &template.provider_instance)?;
@@ -504,7 +504,7 @@ pub async fn archive(core: &Core, org: &OrgId, id: &TemplateId) -> Result<Next, 
             Err(error) => return Err(error.into()),
         }
     }
-    Ok(Next::Done)
+    Ok(NextStep::Done)
 }
 
 /// Returns a page of the library, newest first, and the total number.
@@ -528,7 +528,7 @@ pub async fn synced(core: &Core, mut template: Template) -> Result<Template, Ser
         let (true, Some(document)) = (template.provider_stale, &template.document) else {
             return Ok(template);
         };
-        let owner = Owner::new(&template.org, template.id.as_str());
+        let owner = WorkOwner::new(&template.org, template.id.as_str());
         let room = admit(core, &owner, document.size.unsigned_abs()).await?;
         let pdf = core.files.get(document).await?;
         // Release the memory reservation before the provider call, which may be slow.
@@ -574,14 +574,14 @@ async fn place(
 const RESERVED_NAMES: [&str; 3] = ["action", "consent", "reason"];
 
 /// Returns an issue for each field with the name of one of the form's own controls.
-pub(super) fn reserved_names(fields: &[Field]) -> Vec<Issue> {
+pub(super) fn reserved_names(fields: &[Field]) -> Vec<ValidationIssue> {
     let reserved = fields
         .iter()
         .enumerate()
         .filter(|(_, field)| RESERVED_NAMES.contains(&field.name.as_str()));
     reserved
         .map(|(index, field)| {
-            Issue::new(
+            ValidationIssue::new(
                 "reserved_name",
                 &["fields", &index.to_string(), "name"],
                 "another name",
@@ -602,7 +602,7 @@ fn unreserved(fields: Vec<Field>) -> Result<Vec<Field>, ServiceError> {
 }
 
 /// Document without its tags, with the fields that they defined.
-pub(super) struct Tagged {
+pub(super) struct TaggedDocument {
     pub(super) fields: Vec<Field>,
     pub(super) pdf: Bytes,
     pub(super) warnings: Vec<Warning>,
@@ -614,12 +614,12 @@ pub(super) async fn from_tags(
     rules: &PlacementRules,
     org: &OrgId,
     pdf: Bytes,
-) -> Result<Tagged, ServiceError> {
+) -> Result<TaggedDocument, ServiceError> {
     let tags = rules.tags(pdf.clone()).await?.map_err(place_error)?;
     let warnings = warnings::of_tags(&tags);
     if tags.is_empty() {
         let fields = Vec::new();
-        return Ok(Tagged {
+        return Ok(TaggedDocument {
             fields,
             pdf,
             warnings,
@@ -627,21 +627,21 @@ pub(super) async fn from_tags(
     }
     let fields = unreserved(tags.into_iter().map(resolved).collect())?;
     let stripped = core.documents(Some(org)).strip_tags(pdf).await??;
-    Ok(Tagged {
+    Ok(TaggedDocument {
         fields,
         pdf: stripped.into(),
         warnings,
     })
 }
 
-fn conflicting_types(existing: &[Field], added: &[Field]) -> Vec<Issue> {
+fn conflicting_types(existing: &[Field], added: &[Field]) -> Vec<ValidationIssue> {
     added
         .iter()
         .enumerate()
         .filter_map(|(index, field)| {
             let other = existing.iter().find(|other| other.name == field.name)?;
             (other.field_type != field.field_type).then(|| {
-                Issue::new(
+                ValidationIssue::new(
                     "conflicting_type",
                     &["fields", &index.to_string(), "type"],
                     other.field_type.as_str(),
@@ -655,10 +655,10 @@ fn conflicting_types(existing: &[Field], added: &[Field]) -> Vec<Issue> {
 
 pub(super) fn placement_request(field: &RequestedField) -> placement::FieldRequest {
     let position = match &field.placement {
-        Placement::Absolute { areas } => {
+        FieldPlacement::Absolute { areas } => {
             placement::Position::Absolute(areas.iter().map(placement_area).collect())
         }
-        Placement::Anchor {
+        FieldPlacement::Anchor {
             anchor_text,
             occurrence,
             page,
@@ -729,13 +729,13 @@ fn place_error(error: placement::PlaceError) -> ServiceError {
     }
 }
 
-fn placement_issue(issue: placement::Issue) -> Issue {
+fn placement_issue(issue: placement::Issue) -> ValidationIssue {
     let index = issue.field_index.to_string();
     let path: Vec<&str> = ["fields", index.as_str()]
         .into_iter()
         .chain(issue.path.iter().map(String::as_str))
         .collect();
-    Issue::new(
+    ValidationIssue::new(
         &issue.code,
         &path,
         issue.expected,

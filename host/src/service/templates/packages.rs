@@ -12,14 +12,14 @@ use crate::domain::clock::Timestamp;
 use crate::domain::id::{PackageId, TemplateId};
 use crate::domain::package::Package;
 use crate::domain::template::{MadeFor, Origin, SourceFormat, Template};
-use crate::fair_queue::Owner;
-use crate::files::Area as FileArea;
+use crate::fair_queue::WorkOwner;
+use crate::files::StorageArea as FileArea;
 use crate::service::envelopes::uploads::admit;
-use crate::service::idempotency::Answering;
+use crate::service::idempotency::ResponseRecorder;
 use crate::service::signing::provider::provider;
 use crate::service::templates::composition::found;
 use crate::service::templates::{provider_fields, synced};
-use crate::service::{Caller, Core, Issue, ServiceError};
+use crate::service::{Caller, Core, ServiceError, ValidationIssue};
 use crate::store::{StoreError, packages, templates};
 
 /// Maximum number of a package's members (specification, "Templates combined").
@@ -83,12 +83,12 @@ pub struct MemberView {
 }
 
 /// Package with the templates of its members.
-pub struct Members {
+pub struct PackageMembers {
     pub package: Package,
     pub templates: Vec<Template>,
 }
 
-impl Members {
+impl PackageMembers {
     async fn read(core: &Core, caller: &Caller, package: Package) -> Result<Self, ServiceError> {
         let templates = found(core, caller, &package.templates).await?;
         Ok(Self { package, templates })
@@ -124,7 +124,7 @@ pub async fn create(
     core: &Core,
     caller: &Caller,
     request: CreatePackage,
-    answer: &Answering<PackageView>,
+    answer: &ResponseRecorder<PackageView>,
 ) -> Result<PackageView, ServiceError> {
     let now = core.clock.now();
     let package = Package {
@@ -162,7 +162,7 @@ pub async fn change(
         after.name = name;
     }
     let members = match &request.template_ids {
-        None => Members::read(core, caller, after).await?,
+        None => PackageMembers::read(core, caller, after).await?,
         Some(ids) => {
             after.templates = self::members(ids)?;
             usable(core, caller, after).await?
@@ -198,7 +198,11 @@ pub async fn list(
     drop(connection);
     let mut views = Vec::new();
     for package in found {
-        views.push(Members::read(core, caller, package).await?.view(core));
+        views.push(
+            PackageMembers::read(core, caller, package)
+                .await?
+                .view(core),
+        );
     }
     Ok((views, total))
 }
@@ -212,9 +216,13 @@ async fn read(core: &Core, caller: &Caller, id: &str) -> Result<Package, Service
 }
 
 /// Returns a package with its members' templates, including deleted ones.
-pub async fn with_members(core: &Core, caller: &Caller, id: &str) -> Result<Members, ServiceError> {
+pub async fn with_members(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+) -> Result<PackageMembers, ServiceError> {
     let package = read(core, caller, id).await?;
-    Members::read(core, caller, package).await
+    PackageMembers::read(core, caller, package).await
 }
 
 /// Returns the sources of a document that keeps these members of the package, in the package's
@@ -222,7 +230,7 @@ pub async fn with_members(core: &Core, caller: &Caller, id: &str) -> Result<Memb
 /// members decide whether it does.
 pub async fn kept(
     core: &Core,
-    members: &Members,
+    members: &PackageMembers,
     kept: &[&Template],
 ) -> Result<Vec<Template>, ServiceError> {
     let kba_required = kept.iter().any(|member| member.kba_required);
@@ -243,7 +251,7 @@ fn members(ids: &[String]) -> Result<Vec<TemplateId>, ServiceError> {
     let mut issues = Vec::new();
     for (index, text) in ids.iter().enumerate() {
         if ids[..index].contains(text) {
-            issues.push(Issue::new(
+            issues.push(ValidationIssue::new(
                 "duplicate_template",
                 &["template_ids", &index.to_string()],
                 "each template once",
@@ -260,15 +268,19 @@ fn members(ids: &[String]) -> Result<Vec<TemplateId>, ServiceError> {
 }
 
 /// Checks that all members may be in a package.
-async fn usable(core: &Core, caller: &Caller, package: Package) -> Result<Members, ServiceError> {
-    let members = Members::read(core, caller, package).await?;
+async fn usable(
+    core: &Core,
+    caller: &Caller,
+    package: Package,
+) -> Result<PackageMembers, ServiceError> {
+    let members = PackageMembers::read(core, caller, package).await?;
     let mut issues = Vec::new();
     for (index, member) in members.templates.iter().enumerate() {
         if member.deleted_at.is_some() {
             return Err(ServiceError::NotFound("Template"));
         }
         if member.source_format == SourceFormat::Word {
-            issues.push(Issue::new(
+            issues.push(ValidationIssue::new(
                 "word_template",
                 &["template_ids", &index.to_string()],
                 "a template that was made of a PDF",
@@ -296,7 +308,10 @@ fn copy_of(members: &Package, member: &Template) -> MadeFor {
 
 /// Creates, at the provider, copies of the members that need one and have none. The caller inserts
 /// them with the package.
-async fn missing_copies(core: &Core, members: &Members) -> Result<Vec<Template>, ServiceError> {
+async fn missing_copies(
+    core: &Core,
+    members: &PackageMembers,
+) -> Result<Vec<Template>, ServiceError> {
     let kba_required = members.kba_required();
     let instance = core.signing_instance(&members.package.org, kba_required);
     let mut copies = Vec::new();
@@ -382,7 +397,7 @@ async fn take_over(
     };
     let _room = admit(
         core,
-        &Owner::new(&copy.org, copy.id.as_str()),
+        &WorkOwner::new(&copy.org, copy.id.as_str()),
         document.size.unsigned_abs(),
     )
     .await?;
@@ -401,7 +416,7 @@ async fn create_at_provider(core: &Core, copy: &Template) -> Result<String, Serv
     let document = document.ok_or_else(|| ProviderError::Rejected("it has no document".into()))?;
     let room = admit(
         core,
-        &Owner::new(&copy.org, copy.id.as_str()),
+        &WorkOwner::new(&copy.org, copy.id.as_str()),
         document.size.unsigned_abs(),
     )
     .await?;

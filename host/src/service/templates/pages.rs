@@ -13,8 +13,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::components::rules::placement::{self, PageFacts, TextLine};
 use crate::domain::envelope::StoredFile;
-use crate::fair_queue::Owner;
-use crate::files::Key;
+use crate::fair_queue::WorkOwner;
+use crate::files::StoredObjectKey;
 use crate::room::shown::ShownDocument;
 use crate::service::envelopes::uploads::admit;
 use crate::service::{Core, ServiceError};
@@ -41,7 +41,7 @@ const UNKNOWN_SIZE: u64 = 16 * 1024 * 1024;
 type PageKey = (String, u32);
 
 /// Caches of page sizes, pictures and texts.
-pub struct Pages {
+pub struct PageCache {
     facts: Cache<String, Arc<[PageFacts]>>,
     pictures: Cache<PageKey, Bytes>,
     texts: Cache<PageKey, Arc<[TextLine]>>,
@@ -51,7 +51,7 @@ pub struct Pages {
     too_heavy: Cache<String, Arc<ServiceError>>,
 }
 
-impl Default for Pages {
+impl Default for PageCache {
     fn default() -> Self {
         Self {
             facts: Cache::new(DOCUMENTS),
@@ -84,7 +84,7 @@ fn weighed<T: Clone + Send + Sync + 'static>(
 /// Returns the pages of a document, in order.
 pub async fn facts(
     core: &Core,
-    pages: &Pages,
+    pages: &PageCache,
     document: &StoredFile,
 ) -> Result<Arc<[PageFacts]>, ServiceError> {
     let read = made_of(core, pages, document, async |pdf, owner| {
@@ -103,7 +103,7 @@ pub async fn facts(
 /// callers share one computation.
 pub async fn picture(
     core: &Core,
-    pages: &Pages,
+    pages: &PageCache,
     document: &ShownDocument,
     page: u32,
 ) -> Result<Bytes, ServiceError> {
@@ -125,7 +125,7 @@ pub async fn picture(
 }
 
 /// Draws the first page in the background, for a client that is about to request it.
-pub fn draw_first(core: &Core, pages: &Arc<Pages>, document: ShownDocument) {
+pub fn draw_first(core: &Core, pages: &Arc<PageCache>, document: ShownDocument) {
     let (core, pages) = (core.clone(), pages.clone());
     tokio::spawn(async move {
         if let Err(error) = picture(&core, &pages, &document, 1).await {
@@ -138,7 +138,7 @@ pub fn draw_first(core: &Core, pages: &Arc<Pages>, document: ShownDocument) {
 /// part of it, with a line that names the signer for each.
 pub async fn text(
     core: &Core,
-    pages: &Pages,
+    pages: &PageCache,
     document: &ShownDocument,
     page: u32,
 ) -> Result<Arc<[TextLine]>, ServiceError> {
@@ -174,7 +174,7 @@ pub async fn text(
 /// with a form feed. None if the text exceeds the limits of the sandbox.
 pub async fn text_sha256(
     core: &Core,
-    pages: &Pages,
+    pages: &PageCache,
     document: &ShownDocument,
 ) -> Result<Option<String>, ServiceError> {
     let mut hash = Sha256::new();
@@ -196,10 +196,10 @@ pub async fn text_sha256(
 /// Writes the entries of earlier signers into a document.
 async fn with_entries(
     core: &Core,
-    pages: &Pages,
+    pages: &PageCache,
     document: &ShownDocument,
     pdf: Bytes,
-    owner: &Owner,
+    owner: &WorkOwner,
 ) -> Result<Bytes, ServiceError> {
     if !document.has_entries() {
         return Ok(pdf);
@@ -218,7 +218,7 @@ async fn with_entries(
 
 async fn check_page(
     core: &Core,
-    pages: &Pages,
+    pages: &PageCache,
     document: &StoredFile,
     page: u32,
 ) -> Result<(), ServiceError> {
@@ -231,16 +231,17 @@ async fn check_page(
 /// Computes something from a document's bytes, with a memory reservation for them.
 async fn made_of<T>(
     core: &Core,
-    pages: &Pages,
+    pages: &PageCache,
     document: &StoredFile,
-    make: impl AsyncFnOnce(Bytes, Owner) -> Result<T, ServiceError>,
+    make: impl AsyncFnOnce(Bytes, WorkOwner) -> Result<T, ServiceError>,
 ) -> Result<T, ServiceError> {
     let failed = &pages.too_heavy;
     if let Some(error) = failed.get(&document.sha256).await {
         return Err(ServiceError::shared(error));
     }
-    let owner = Key::parse(&document.key)
-        .map_or_else(Owner::default, |key| Owner::new(&key.org, &key.owner));
+    let owner = StoredObjectKey::parse(&document.key).map_or_else(WorkOwner::default, |key| {
+        WorkOwner::new(&key.org, &key.owner)
+    });
     let _room = admit(core, &owner, size(document)).await?;
     let pdf = core.files.get(document).await?;
     let made = make(pdf, owner).await;

@@ -9,9 +9,9 @@ use serde::Deserialize;
 use crate::domain::hash::sha256;
 use crate::domain::id::TemplateId;
 use crate::domain::template::{MadeFor, Origin, Template};
-use crate::service::templates::composition::{self, Composition, found};
-use crate::service::templates::packages::{self, Members};
-use crate::service::templates::pages::Pages;
+use crate::service::templates::composition::{self, NewComposition, found};
+use crate::service::templates::packages::{self, PackageMembers};
+use crate::service::templates::pages::PageCache;
 use crate::service::{Caller, Core, ServiceError, templates as template_service};
 
 /// Number of templates that can be merged (specification, "Limits").
@@ -19,7 +19,7 @@ const MERGED: std::ops::RangeInclusive<usize> = 2..=20;
 
 /// Templates that make up a document: one, some of a package, or several.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-pub struct Selection {
+pub struct TemplateSelection {
     pub template_id: Option<String>,
     pub package_id: Option<String>,
     /// Members of the package to keep, at least one; all when absent.
@@ -28,7 +28,7 @@ pub struct Selection {
     pub template_ids: Option<Vec<String>>,
 }
 
-impl Selection {
+impl TemplateSelection {
     /// Refuses combinations that exclude each other.
     pub fn check(&self) -> Result<(), ServiceError> {
         let refuse = |why: &str| Err(ServiceError::Malformed(why.into()));
@@ -65,17 +65,17 @@ impl Selection {
         &self,
         core: &Core,
         caller: &Caller,
-    ) -> Result<Option<Selected>, ServiceError> {
+    ) -> Result<Option<SelectedTemplates>, ServiceError> {
         self.check()?;
         if let Some(id) = &self.template_id {
             let template = template_service::get(core, caller, id).await?;
-            return Ok(Some(Selected::Template(Box::new(template))));
+            return Ok(Some(SelectedTemplates::Template(Box::new(template))));
         }
         if let Some(id) = &self.package_id {
             let members = packages::with_members(core, caller, id).await?;
             return Ok(Some(match &self.package_template_ids {
-                None => Selected::Package(all_of(members)?),
-                Some(kept) => Selected::Package(some_of(members, kept)?),
+                None => SelectedTemplates::Package(all_of(members)?),
+                Some(kept) => SelectedTemplates::Package(some_of(members, kept)?),
             }));
         }
         let Some(ids) = &self.template_ids else {
@@ -89,7 +89,7 @@ impl Selection {
         if let Some(deleted) = templates.iter().find(|one| one.deleted_at.is_some()) {
             return Err(deleted_template(deleted));
         }
-        Ok(Some(Selected::Templates(templates)))
+        Ok(Some(SelectedTemplates::Templates(templates)))
     }
 }
 
@@ -102,7 +102,7 @@ fn deleted_template(template: &Template) -> ServiceError {
     ServiceError::Malformed(format!("Template {} was deleted", template.id))
 }
 
-fn all_of(members: Members) -> Result<Kept, ServiceError> {
+fn all_of(members: PackageMembers) -> Result<KeptMembers, ServiceError> {
     if members
         .templates
         .iter()
@@ -113,10 +113,10 @@ fn all_of(members: Members) -> Result<Kept, ServiceError> {
         ));
     }
     let kept = members.package.templates.clone();
-    Ok(Kept { members, kept })
+    Ok(KeptMembers { members, kept })
 }
 
-fn some_of(members: Members, kept: &[String]) -> Result<Kept, ServiceError> {
+fn some_of(members: PackageMembers, kept: &[String]) -> Result<KeptMembers, ServiceError> {
     let named = |id: &TemplateId| kept.iter().any(|kept| kept == id.as_str());
     for id in kept {
         if !members
@@ -137,27 +137,27 @@ fn some_of(members: Members, kept: &[String]) -> Result<Kept, ServiceError> {
         }
         in_order.push(member.id.clone());
     }
-    Ok(Kept {
+    Ok(KeptMembers {
         members,
         kept: in_order,
     })
 }
 
 /// Package with the members that a document keeps.
-pub struct Kept {
-    members: Members,
+pub struct KeptMembers {
+    members: PackageMembers,
     /// In the package's order.
     kept: Vec<TemplateId>,
 }
 
 /// Selected templates of a document.
-pub enum Selected {
+pub enum SelectedTemplates {
     Template(Box<Template>),
-    Package(Kept),
+    Package(KeptMembers),
     Templates(Vec<Template>),
 }
 
-impl Selected {
+impl SelectedTemplates {
     /// Returns the id of the first template.
     pub fn any(&self) -> Option<&TemplateId> {
         self.templates().first().map(|template| &template.id)
@@ -168,7 +168,7 @@ impl Selected {
     pub fn templates(&self) -> Vec<&Template> {
         match self {
             Self::Template(template) => vec![template],
-            Self::Package(Kept { members, kept }) => {
+            Self::Package(KeptMembers { members, kept }) => {
                 let members = members.templates.iter();
                 members.filter(|member| kept.contains(&member.id)).collect()
             }
@@ -216,7 +216,7 @@ impl Selected {
     pub async fn compose(
         &self,
         core: &Core,
-        pages: &Arc<Pages>,
+        pages: &Arc<PageCache>,
         caller: &Caller,
         name: Option<String>,
         kba_required: bool,
@@ -226,7 +226,7 @@ impl Selected {
             Self::Package(kept) => packages::kept(core, &kept.members, &self.templates()).await?,
             _ => self.templates().into_iter().cloned().collect(),
         };
-        let composition = Composition {
+        let composition = NewComposition {
             name: name.unwrap_or_else(|| self.name()),
             kba_required,
             origin: match made_for {

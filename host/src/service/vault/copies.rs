@@ -14,8 +14,8 @@ use crate::domain::clock::Timestamp;
 use crate::domain::component::ComponentIdentity;
 use crate::domain::envelope::{Envelope, EnvelopeStatus};
 use crate::domain::id::EnvelopeId;
-use crate::fair_queue::Owner;
-use crate::files::{FilesError, Pieces, Spool, Spooled};
+use crate::fair_queue::WorkOwner;
+use crate::files::{FilesError, Pieces, SpoolWriter, SpooledFile};
 use crate::sealing::SIGNATURE_BYTES;
 use crate::service::signing::provider::provider;
 use crate::service::vault::Vault;
@@ -29,15 +29,15 @@ const KEPT_BYTES: u64 = 512 * 1024 * 1024;
 
 /// Cache of copies that signers downloaded recently, in unlinked temporary files. Each copy
 /// is rendered, or read and re-hashed, once, however many signers download it.
-pub struct Copies(Cache<CopyKey, Arc<Spooled>>);
+pub struct CopyCache(Cache<CopyKey, Arc<SpooledFile>>);
 
 /// Cache key: the envelope, and whether its copy is in the vault.
 type CopyKey = (EnvelopeId, bool);
 
-impl Default for Copies {
+impl Default for CopyCache {
     fn default() -> Self {
         let weight =
-            |_: &CopyKey, copy: &Arc<Spooled>| u32::try_from(copy.size()).unwrap_or(u32::MAX);
+            |_: &CopyKey, copy: &Arc<SpooledFile>| u32::try_from(copy.size()).unwrap_or(u32::MAX);
         Self(
             Cache::builder()
                 .weigher(weight)
@@ -102,17 +102,17 @@ pub async fn signers_copy(
 }
 
 /// Renders the copy of an envelope that is not vaulted yet.
-async fn unvaulted(core: &Core, envelope: &Envelope) -> Result<Arc<Spooled>, ServiceError> {
+async fn unvaulted(core: &Core, envelope: &Envelope) -> Result<Arc<SpooledFile>, ServiceError> {
     let (executed, _) = signed_document(core, envelope).await?;
     // A fixed time makes every rendering the same.
     let at = envelope.signed_at.unwrap_or(envelope.updated_at);
-    let owner = Owner::new(&envelope.org, envelope.id.as_str());
+    let owner = WorkOwner::new(&envelope.org, envelope.id.as_str());
     let documents = core.documents(Some(&envelope.org));
     let documents = documents.for_owner(owner.clone());
     let reader = core.placement(Some(&envelope.org));
     let reader = reader.for_owner(owner);
     let copy = non_authoritative(&documents, &reader, envelope, executed, at).await?;
-    let mut spool = Spool::new(&core.config.spool_folder())
+    let mut spool = SpoolWriter::new(&core.config.spool_folder())
         .await
         .map_err(FilesError::Spool)?;
     spool.write(&copy).await.map_err(FilesError::Spool)?;

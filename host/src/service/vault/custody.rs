@@ -7,17 +7,17 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde::Serialize;
 
-use crate::domain::component::Participant;
+use crate::domain::component::EvidenceParticipant;
 use crate::domain::envelope::{Envelope, StoredFile};
 use crate::domain::event::EventType;
-use crate::domain::ledger::{Chain as _, LedgerEntry};
+use crate::domain::ledger::{LedgerChain as _, LedgerEntry};
 use crate::evidence::Bundle;
 use crate::evidence::formats::{
     AUTHORITATIVE, CERTIFICATE, COMPONENT_LEDGER, COMPONENTS, COPY, CUSTODY_RECORD, ComponentEntry,
     ComponentLedger, CustodyLedger, LEDGER,
 };
-use crate::files::{FilesError, Spooled};
-use crate::service::components::{self, Owner};
+use crate::files::{FilesError, SpooledFile};
+use crate::service::components::{self, ComponentOwner};
 use crate::service::vault::Vault;
 use crate::service::vault::log;
 use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
@@ -66,7 +66,7 @@ pub async fn ledger(
 const COMPONENT_LIMIT: i64 = 1024 * 1024;
 
 /// Content of a bundle's file.
-enum Content {
+enum BundleContent {
     Stored(StoredFile),
     Made(Bytes),
 }
@@ -81,7 +81,7 @@ pub async fn bundle(
     vault: &Vault,
     caller: &Caller,
     id: &str,
-) -> Result<Spooled, ServiceError> {
+) -> Result<SpooledFile, ServiceError> {
     let envelope = envelope_service::get(core, caller, id).await?;
     if envelope.record.authoritative.archived().is_none() {
         return Err(ServiceError::Conflict(
@@ -92,15 +92,15 @@ pub async fn bundle(
     let mut sources: Vec<(String, Box<dyn io::Read + Send>)> = Vec::new();
     for (name, content) in files(core, vault, caller, &envelope).await? {
         let source: Box<dyn io::Read + Send> = match content {
-            Content::Made(bytes) => Box::new(io::Cursor::new(bytes)),
-            Content::Stored(file) => {
+            BundleContent::Made(bytes) => Box::new(io::Cursor::new(bytes)),
+            BundleContent::Stored(file) => {
                 let spooled = core.files.spooled(&file, &folder).await?;
                 Box::new(spooled.into_file().map_err(FilesError::Spool)?)
             }
         };
         sources.push((name, source));
     }
-    let written = Spooled::written(&folder, |file| {
+    let written = SpooledFile::written(&folder, |file| {
         let mut zip = zip::ZipWriter::new(file);
         for (name, mut source) in sources {
             zip.start_file(name, zip::write::SimpleFileOptions::default())?;
@@ -125,8 +125,8 @@ pub async fn evidence(
     let mut read = Vec::new();
     for (name, content) in files(core, vault, caller, &envelope).await? {
         let bytes = match content {
-            Content::Made(bytes) => bytes,
-            Content::Stored(file) => core.files.get(&file).await?,
+            BundleContent::Made(bytes) => bytes,
+            BundleContent::Stored(file) => core.files.get(&file).await?,
         };
         read.push((name, bytes));
     }
@@ -139,7 +139,7 @@ async fn files(
     vault: &Vault,
     caller: &Caller,
     envelope: &Envelope,
-) -> Result<Vec<(String, Content)>, ServiceError> {
+) -> Result<Vec<(String, BundleContent)>, ServiceError> {
     let ledger = ledger(core, vault, caller, envelope.id.as_str()).await?;
     let authoritative = envelope.record.authoritative.file();
     let mut files = Vec::new();
@@ -151,7 +151,7 @@ async fn files(
     ] {
         let file =
             file.ok_or_else(|| ServiceError::Conflict("Envelope has not been vaulted".into()))?;
-        files.push((name.to_owned(), Content::Stored(file.clone())));
+        files.push((name.to_owned(), BundleContent::Stored(file.clone())));
     }
     let named = participants(&ledger);
     let activations = activations(core, &ledger, &named).await?;
@@ -163,20 +163,20 @@ async fn files(
     for digest in digests {
         if let Some(bytes) = components::bytes_of(core, digest, COMPONENT_LIMIT).await? {
             let name = format!("{COMPONENTS}/{digest}.wasm");
-            files.push((name, Content::Made(bytes)));
+            files.push((name, BundleContent::Made(bytes)));
         }
     }
     Ok(files)
 }
 
-fn pretty(value: &impl Serialize) -> Result<Content, ServiceError> {
+fn pretty(value: &impl Serialize) -> Result<BundleContent, ServiceError> {
     let text = serde_json::to_vec_pretty(value);
     let text = text.map_err(|error| ServiceError::Internal(error.to_string()))?;
-    Ok(Content::Made(text.into()))
+    Ok(BundleContent::Made(text.into()))
 }
 
 /// Returns the components that the ledger names; none for ledgers of earlier releases.
-fn participants(ledger: &CustodyLedger) -> Vec<Participant> {
+fn participants(ledger: &CustodyLedger) -> Vec<EvidenceParticipant> {
     let stored = |entry: &&LedgerEntry| entry.action == EventType::VaultStored.as_str();
     let stored = ledger.entries.iter().rfind(stored);
     let named = stored.map(|entry| entry.details["components"].clone());
@@ -190,7 +190,7 @@ fn participants(ledger: &CustodyLedger) -> Vec<Participant> {
 async fn activations(
     core: &Core,
     ledger: &CustodyLedger,
-    named: &[Participant],
+    named: &[EvidenceParticipant],
 ) -> Result<ComponentLedger, ServiceError> {
     let mut entries = Vec::new();
     let activated = named.iter().any(|one| one.activation_id.is_some());
@@ -203,8 +203,8 @@ async fn activations(
             .iter()
             .any(|one| Some(one.identity.sha256.as_str()) == digest)
     };
-    let org = Owner::of(ledger.org_id.clone());
-    for owner in [org, Owner::installation()] {
+    let org = ComponentOwner::of(ledger.org_id.clone());
+    for owner in [org, ComponentOwner::installation()] {
         let history = components::history(core, &owner).await?;
         let history: Vec<LedgerEntry> = history.into_iter().filter(about).collect();
         let proofs = log::inclusions(core, &owner, &evidence.checkpoint).await?;

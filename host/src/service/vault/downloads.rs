@@ -116,7 +116,7 @@ pub async fn issue(
 }
 
 /// A file being sent to a client.
-pub struct Download {
+pub struct FileDownload {
     pub pieces: Pieces,
     /// Bytes.
     pub size: u64,
@@ -130,7 +130,7 @@ pub struct Download {
 /// unused.
 ///
 /// The file is re-hashed before its first byte is sent.
-pub async fn redeem(core: &Core, token: &str, peek: bool) -> Result<Download, ServiceError> {
+pub async fn redeem(core: &Core, token: &str, peek: bool) -> Result<FileDownload, ServiceError> {
     let unknown = || ServiceError::NotFound("Download");
     let token = LinkToken::parse(token).ok_or_else(unknown)?;
     let mut connection = core.store.read().await?;
@@ -159,7 +159,7 @@ pub async fn redeem(core: &Core, token: &str, peek: bool) -> Result<Download, Se
         tx.commit().await?;
         redeemed = Some(token);
     }
-    Ok(Download {
+    Ok(FileDownload {
         pieces,
         size: file.size.unsigned_abs(),
         filename: link.filename,

@@ -18,7 +18,7 @@ use crate::files::FilesError;
 use crate::service::events;
 use crate::service::vault::vault_in;
 use crate::service::{Core, ServiceError};
-use crate::store::integrity::{self, Progress};
+use crate::store::integrity::{self, IntegrityProgress};
 use crate::store::row::OwnedEnvelope;
 use crate::store::{StoreError, envelopes, ledger, log, vault};
 
@@ -31,7 +31,7 @@ const BATCH: i64 = 16;
 
 /// A failed integrity check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Problem {
+pub struct IntegrityProblem {
     /// `authoritative copy`, `copy`, `certificate`, `custody record`, `signed
     /// document`, `ledger` or `log`.
     pub check: String,
@@ -43,7 +43,7 @@ pub struct Problem {
     pub actual_hash: Option<String>,
 }
 
-impl Problem {
+impl IntegrityProblem {
     fn new(check: &str, detail: impl Into<String>) -> Self {
         Self {
             check: check.into(),
@@ -74,7 +74,7 @@ pub fn next_look(envelope: &EnvelopeId, now: Timestamp) -> Timestamp {
 }
 
 /// Result of checking one envelope.
-pub struct Looked {
+pub struct IntegrityCheck {
     pub envelope: EnvelopeId,
     /// Error that prevented reading. Not evidence of tampering; the check is retried.
     pub unread: Option<ServiceError>,
@@ -83,7 +83,7 @@ pub struct Looked {
 /// Checks up to 16 due envelopes; returns an empty list when none is due.
 ///
 /// Several nodes may run it concurrently: each envelope is leased to one of them.
-pub async fn sweep(core: &Core) -> Result<Vec<Looked>, ServiceError> {
+pub async fn sweep(core: &Core) -> Result<Vec<IntegrityCheck>, ServiceError> {
     let now = core.clock.now();
     let due = integrity::claim(&core.store, now, now + LEASE, BATCH).await?;
     let mut looked = Vec::new();
@@ -96,7 +96,7 @@ pub async fn sweep(core: &Core) -> Result<Vec<Looked>, ServiceError> {
                 tracing::error!(envelope = %due.envelope, %error, "vaulted envelope could not be re-read");
             }
         }
-        looked.push(Looked {
+        looked.push(IntegrityCheck {
             envelope: due.envelope,
             unread: outcome.err(),
         });
@@ -151,7 +151,7 @@ async fn look(core: &Core, due: &OwnedEnvelope) -> Result<(), ServiceError> {
 }
 
 /// Returns all integrity problems of an envelope's stored record.
-async fn problems(core: &Core, envelope: &Envelope) -> Result<Vec<Problem>, ServiceError> {
+async fn problems(core: &Core, envelope: &Envelope) -> Result<Vec<IntegrityProblem>, ServiceError> {
     let mut connection = core.store.read().await?;
     let places = log::places(&mut connection, Some(&envelope.org), &envelope.id).await?;
     let entries = ledger::list(&mut connection, Some(&envelope.org), &envelope.id).await?;
@@ -165,7 +165,7 @@ async fn problems(core: &Core, envelope: &Envelope) -> Result<Vec<Problem>, Serv
 
     let mut problems = Vec::new();
     if let Err(error) = verify_chain(&entries) {
-        problems.push(Problem::new("ledger", error.to_string()));
+        problems.push(IntegrityProblem::new("ledger", error.to_string()));
     }
     for (sequence, index) in &places {
         let entry = entries.iter().find(|entry| entry.sequence == *sequence);
@@ -177,10 +177,16 @@ async fn problems(core: &Core, envelope: &Envelope) -> Result<Vec<Problem>, Serv
         .map(|entry| &entry.details);
     let stored = vaultings.next();
     if stored.is_none() {
-        problems.push(Problem::new("ledger", "it does not tell of the vaulting"));
+        problems.push(IntegrityProblem::new(
+            "ledger",
+            "it does not tell of the vaulting",
+        ));
     }
     if vaultings.next().is_some() {
-        problems.push(Problem::new("ledger", "it tells of more than one vaulting"));
+        problems.push(IntegrityProblem::new(
+            "ledger",
+            "it tells of more than one vaulting",
+        ));
     }
     let authoritative = envelope.record.authoritative.file();
     for (check, member, file) in [
@@ -210,10 +216,10 @@ fn place_problem(
     sequence: i64,
     index: u64,
     entry: Option<&LedgerEntry>,
-    tiles: &merkle::Tiles,
-) -> Option<Problem> {
+    tiles: &merkle::TileReader,
+) -> Option<IntegrityProblem> {
     let Some(entry) = entry else {
-        return Some(Problem::new(
+        return Some(IntegrityProblem::new(
             "log",
             format!("entry {sequence} of the ledger is missing: the log has it in place {index}"),
         ));
@@ -222,7 +228,7 @@ fn place_problem(
     match tiles.leaf(index) {
         Ok(expected) if expected == actual => None,
         Ok(expected) => Some(
-            Problem::new(
+            IntegrityProblem::new(
                 "log",
                 format!(
                     "entry {sequence} of the ledger is not the one in place {index} of the log"
@@ -230,7 +236,7 @@ fn place_problem(
             )
             .with_hashes(&hex::encode(expected), &hex::encode(actual)),
         ),
-        Err(missing) => Some(Problem::new("log", missing.to_string())),
+        Err(missing) => Some(IntegrityProblem::new("log", missing.to_string())),
     }
 }
 
@@ -240,16 +246,16 @@ async fn file_problem(
     check: &str,
     file: Option<&StoredFile>,
     recorded: Option<&str>,
-) -> Result<Option<Problem>, ServiceError> {
+) -> Result<Option<IntegrityProblem>, ServiceError> {
     let Some(file) = file else {
         // Envelopes vaulted before pipeline steps were recorded have no source file.
         return Ok((check != "signed document")
-            .then(|| Problem::new(check, format!("the envelope has no {check}"))));
+            .then(|| IntegrityProblem::new(check, format!("the envelope has no {check}"))));
     };
     if let Some(recorded) = recorded.filter(|recorded| *recorded != file.sha256) {
         let detail = format!("the envelope points to another {check} than was vaulted");
         return Ok(Some(
-            Problem::new(check, detail).with_hashes(recorded, &file.sha256),
+            IntegrityProblem::new(check, detail).with_hashes(recorded, &file.sha256),
         ));
     }
     match core.files.verify(file).await {
@@ -257,12 +263,12 @@ async fn file_problem(
         Err(FilesError::Tampered { expected, actual }) => {
             let detail = format!("the stored {check} was changed");
             Ok(Some(
-                Problem::new(check, detail).with_hashes(&expected, &actual),
+                IntegrityProblem::new(check, detail).with_hashes(&expected, &actual),
             ))
         }
         Err(FilesError::Gone) => {
             let detail = format!("the stored {check} is gone");
-            Ok(Some(Problem::new(check, detail)))
+            Ok(Some(IntegrityProblem::new(check, detail)))
         }
         Err(error) => Err(error.into()),
     }
@@ -276,13 +282,15 @@ pub async fn make_due(core: &Core, since: Timestamp) -> Result<(), StoreError> {
 }
 
 /// Returns the progress of the checks since `since`.
-pub async fn progress(core: &Core, since: Timestamp) -> Result<Progress, StoreError> {
+pub async fn progress(core: &Core, since: Timestamp) -> Result<IntegrityProgress, StoreError> {
     let mut connection = core.store.read().await?;
     integrity::progress(&mut connection, since).await
 }
 
 /// Returns every envelope with problems found by its last check, on any node.
-pub async fn with_problems(core: &Core) -> Result<Vec<(EnvelopeId, Vec<Problem>)>, StoreError> {
+pub async fn with_problems(
+    core: &Core,
+) -> Result<Vec<(EnvelopeId, Vec<IntegrityProblem>)>, StoreError> {
     let mut connection = core.store.read().await?;
     integrity::with_problems(&mut connection).await
 }

@@ -12,12 +12,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::checkpoint::{Checkpoint, CheckpointSigner, VerifierKey, entry_leaf};
 use crate::domain::id::{EnvelopeId, OrgId, RequestId};
-use crate::domain::merkle::{self, Missing, TILE, TileId};
-use crate::domain::succession::Succession;
-use crate::evidence::formats::{Consistency, Inclusion, LogEvidence, LogHead};
+use crate::domain::merkle::{self, MissingTile, TILE, TileId};
+use crate::domain::succession::KeySuccession;
+use crate::evidence::formats::{LogConsistency, LogEvidence, LogHead, LogInclusion};
 use crate::faults;
 use crate::files::FilesError;
-use crate::service::components::Owner;
+use crate::service::components::ComponentOwner;
 use crate::service::vault::Vault;
 use crate::service::{App, Core, ServiceError};
 use crate::store::{log, vault};
@@ -31,7 +31,7 @@ const CHECKPOINTS: &str = "ledger/checkpoints";
 const LEASE: Duration = Duration::from_secs(5);
 
 /// State that a node needs to extend the log.
-pub struct Sequencer {
+pub struct LogSequencer {
     signer: CheckpointSigner,
     /// Name of this process in the lease.
     holder: String,
@@ -41,7 +41,7 @@ pub struct Sequencer {
     distrust: OnceLock<String>,
 }
 
-impl Sequencer {
+impl LogSequencer {
     /// Creates the sequencer from the signing seed that all nodes of an installation share.
     pub fn new(seed: &[u8; 32]) -> Option<Self> {
         Some(Self {
@@ -53,8 +53,8 @@ impl Sequencer {
     }
 }
 
-impl From<Missing> for ServiceError {
-    fn from(missing: Missing) -> Self {
+impl From<MissingTile> for ServiceError {
+    fn from(missing: MissingTile) -> Self {
         Self::Internal(missing.to_string())
     }
 }
@@ -253,11 +253,15 @@ pub async fn trusted(core: &Core, vault: &Vault) -> Result<String, ServiceError>
 
 /// Returns this node's public key, if it is the log's key according to the last succession
 /// or the first head. Signatures with another key would not verify.
-fn own(vault: &Vault, head: &log::Head, successions: &[String]) -> Result<String, ServiceError> {
+fn own(
+    vault: &Vault,
+    head: &log::LogState,
+    successions: &[String],
+) -> Result<String, ServiceError> {
     let own = vault.log.signer.verifier(&head.origin).to_string();
     let last = successions
         .last()
-        .and_then(|note| Succession::open(note).ok());
+        .and_then(|note| KeySuccession::open(note).ok());
     let known = last.map(|last| last.new_key().to_string());
     match known.as_ref().or(head.public_key.as_ref()) {
         Some(known) if *known != own => Err(ServiceError::Internal(format!(
@@ -349,9 +353,9 @@ pub async fn evidence(
 /// installation's) are in the tree of `checkpoint`, a note of this log.
 pub async fn inclusions(
     core: &Core,
-    owner: &Owner,
+    owner: &ComponentOwner,
     checkpoint: &str,
-) -> Result<Vec<Inclusion>, ServiceError> {
+) -> Result<Vec<LogInclusion>, ServiceError> {
     let size = size_of(checkpoint).unwrap_or_default();
     let mut connection = core.store.read().await?;
     let places = log::places(&mut connection, owner.org.as_ref(), owner).await?;
@@ -363,7 +367,7 @@ async fn proofs(
     connection: &mut AnyConnection,
     places: &[(i64, u64)],
     size: u64,
-) -> Result<Vec<Inclusion>, ServiceError> {
+) -> Result<Vec<LogInclusion>, ServiceError> {
     let placed = || places.iter().filter(|(_, index)| *index < size);
     let needed: Vec<_> = placed()
         .flat_map(|(_, index)| merkle::tiles_of_inclusion(*index, size))
@@ -372,7 +376,7 @@ async fn proofs(
     placed()
         .map(|(sequence, leaf_index)| {
             let proof = tiles.inclusion(*leaf_index, size)?;
-            Ok(Inclusion {
+            Ok(LogInclusion {
                 sequence: *sequence,
                 leaf_index: *leaf_index,
                 proof: proof.iter().map(hex::encode).collect(),
@@ -403,7 +407,7 @@ async fn certified(
     org: &OrgId,
     envelope: &EnvelopeId,
     size: u64,
-) -> Result<Option<Consistency>, ServiceError> {
+) -> Result<Option<LogConsistency>, ServiceError> {
     let note = vault::checkpoint(connection, org, envelope).await?;
     let from = note.as_deref().and_then(size_of);
     let Some(from) = from.filter(|from| *from <= size) else {
@@ -416,11 +420,11 @@ async fn consistency(
     connection: &mut AnyConnection,
     from: u64,
     size: u64,
-) -> Result<Consistency, ServiceError> {
+) -> Result<LogConsistency, ServiceError> {
     let needed = merkle::tiles_of_consistency(from, size);
     let tiles = log::tiles(connection, needed).await?;
     let proof = tiles.consistency(from, size)?;
-    Ok(Consistency {
+    Ok(LogConsistency {
         from,
         proof: proof.iter().map(hex::encode).collect(),
     })

@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::domain::id::EnvelopeId;
 use crate::sealing::{SealingKey, TimestampAuthority};
-use copies::Copies;
-use log::Sequencer;
+use copies::CopyCache;
+use log::LogSequencer;
 
 /// State of the vault: keys for seals and the log, and caches.
 pub struct Vault {
@@ -25,17 +25,17 @@ pub struct Vault {
     /// Time stamping authority for seals, if configured.
     pub(crate) timestamps: Option<TimestampAuthority>,
     /// Extends the log over all ledgers.
-    pub(crate) log: Sequencer,
+    pub(crate) log: LogSequencer,
     /// Copies that signers downloaded recently.
-    pub(crate) copies: Copies,
-    pub(crate) locks: Locks,
+    pub(crate) copies: CopyCache,
+    pub(crate) locks: EnvelopeLocks,
 }
 
 /// In-process locks, one per envelope that is being worked on.
 #[derive(Default)]
-pub struct Locks(Mutex<HashMap<EnvelopeId, Weak<tokio::sync::Mutex<()>>>>);
+pub struct EnvelopeLocks(Mutex<HashMap<EnvelopeId, Weak<tokio::sync::Mutex<()>>>>);
 
-impl Locks {
+impl EnvelopeLocks {
     /// Returns the lock of an envelope. One pipeline runs per envelope and process; a second
     /// call waits and then finds the work done. Between processes the database decides.
     pub(crate) fn of(&self, envelope: &EnvelopeId) -> Arc<tokio::sync::Mutex<()>> {

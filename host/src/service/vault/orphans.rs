@@ -6,8 +6,8 @@ use std::time::Duration;
 use futures::TryStreamExt as _;
 
 use crate::domain::clock::Timestamp;
-use crate::domain::job::{DeleteObject, Job as _};
-use crate::files::{Area, Key, PROBES};
+use crate::domain::job::{DeleteObject, JobPayload as _};
+use crate::files::{PROBES, StorageArea, StoredObjectKey};
 use crate::service::vault::Vault;
 use crate::service::vault::log;
 use crate::service::{Core, ServiceError};
@@ -36,7 +36,7 @@ pub async fn sweep(core: &Core, vault: &Vault) -> Result<u64, ServiceError> {
     let mut removed = core.files.remove_cut_off_writes(before).await?;
     let mut objects = core.files.older_than(before);
     while let Some(key) = objects.try_next().await? {
-        let unwanted = match Key::parse(&key) {
+        let unwanted = match StoredObjectKey::parse(&key) {
             Some(key) => !wanted(core, &key).await?,
             // Of objects that are not documents of an organization, remove only probe files.
             None => key.starts_with(&format!("{PROBES}/")),
@@ -54,7 +54,7 @@ pub async fn sweep(core: &Core, vault: &Vault) -> Result<u64, ServiceError> {
     Ok(removed)
 }
 
-async fn wanted(core: &Core, key: &Key) -> Result<bool, StoreError> {
+async fn wanted(core: &Core, key: &StoredObjectKey) -> Result<bool, StoreError> {
     let mut connection = core.store.read().await?;
     let (org, text) = (&key.org, key.text());
     // Unknown organization: its rows may be in another database, so keep the object.
@@ -62,14 +62,14 @@ async fn wanted(core: &Core, key: &Key) -> Result<bool, StoreError> {
         return Ok(true);
     }
     match key.area {
-        Area::Templates => objects::template_wants(&mut connection, org, text).await,
-        Area::Room => objects::room_wants(&mut connection, org, text).await,
-        Area::Uploads
-        | Area::Signed
-        | Area::Vault
-        | Area::Copies
-        | Area::Certificates
-        | Area::Archive => {
+        StorageArea::Templates => objects::template_wants(&mut connection, org, text).await,
+        StorageArea::Room => objects::room_wants(&mut connection, org, text).await,
+        StorageArea::Uploads
+        | StorageArea::Signed
+        | StorageArea::Vault
+        | StorageArea::Copies
+        | StorageArea::Certificates
+        | StorageArea::Archive => {
             objects::envelope_wants(&mut connection, org, &key.owner, text, DeleteObject::NAME)
                 .await
         }

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::clock::{self, Timestamp};
 use crate::service::App;
-use crate::store::{Dialect, Store, StoreError};
+use crate::store::{SqlDialect, Store, StoreError};
 
 const PERIOD: Duration = Duration::from_secs(5);
 /// Clock difference above which a warning is logged.
@@ -20,7 +20,7 @@ const SAID_EVERY: Duration = Duration::from_secs(60);
 
 /// Initializes the node's time from the database. Must run before anything is written.
 pub async fn begin(store: &Store) -> Result<(), StoreError> {
-    if store.dialect() == Dialect::Postgres {
+    if store.dialect() == SqlDialect::Postgres {
         clock::begin_at(store.time().await?);
     }
     Ok(())
@@ -35,7 +35,7 @@ pub async fn run(app: App, stop: CancellationToken) {
             () = stop.cancelled() => return,
             () = tokio::time::sleep(PERIOD) => {}
         }
-        let database = app.store.dialect() == Dialect::Postgres;
+        let database = app.store.dialect() == SqlDialect::Postgres;
         let reference = match database {
             false => clock::of_machine(),
             true => match app.store.time().await {

@@ -9,11 +9,11 @@ use crate::domain::envelope::{EnvelopeStatus, KeptFile};
 use crate::domain::event::EventType;
 use crate::domain::job::DeleteObject;
 use crate::faults;
-use crate::files::Area;
+use crate::files::StorageArea;
 use crate::service::envelopes::lifecycle;
 use crate::service::events;
 use crate::service::vault::downloads::{IssuedLink, issue, untouched};
-use crate::service::{Caller, Core, Issue, ServiceError, envelopes as envelope_service};
+use crate::service::{Caller, Core, ServiceError, ValidationIssue, envelopes as envelope_service};
 use crate::store::downloads::LinkedFile;
 use crate::store::{envelopes, jobs, vault};
 
@@ -43,7 +43,7 @@ pub struct ReleaseForm {
 }
 
 /// Links to the four files of a release.
-pub struct Release {
+pub struct ReleaseLinks {
     pub authoritative: IssuedLink,
     pub copy: IssuedLink,
     pub certificate: IssuedLink,
@@ -60,7 +60,7 @@ pub async fn vault_out(
     caller: &Caller,
     id: &str,
     form: ReleaseForm,
-) -> Result<Release, ServiceError> {
+) -> Result<ReleaseLinks, ServiceError> {
     check(&form)?;
     let envelope = envelope_service::get(core, caller, id).await?;
     let release = EnvelopeTrigger::VaultOut;
@@ -72,7 +72,7 @@ pub async fn vault_out(
             let (org, owner) = (&envelope.org, envelope.id.as_str());
             let put = core
                 .files
-                .put(Area::Archive, org, owner, bytes, "application/pdf");
+                .put(StorageArea::Archive, org, owner, bytes, "application/pdf");
             let archive = put.await?;
             // Protects the archive from removal before anything points to it.
             core.files.retain(&archive, core.clock.now()).await?;
@@ -112,7 +112,7 @@ pub async fn vault_out(
         };
         jobs::insert(&mut tx, &envelope.org, &job, Some(&live.key), now).await?;
     }
-    let release = Release {
+    let release = ReleaseLinks {
         authoritative: issue(core, &mut tx, &envelope, LinkedFile::Archive).await?,
         copy: issue(core, &mut tx, &envelope, LinkedFile::Copy).await?,
         certificate: issue(core, &mut tx, &envelope, LinkedFile::Certificate).await?,
@@ -137,7 +137,7 @@ pub async fn vault_out(
 
 /// Requires both acknowledgements to be `true`.
 fn check(form: &ReleaseForm) -> Result<(), ServiceError> {
-    let issues: Vec<Issue> = [
+    let issues: Vec<ValidationIssue> = [
         (
             "acknowledge_authoritative_copy",
             form.acknowledge_authoritative_copy,
@@ -150,7 +150,7 @@ fn check(form: &ReleaseForm) -> Result<(), ServiceError> {
     .into_iter()
     .filter(|(_, acknowledged)| !acknowledged)
     .map(|(name, _)| {
-        Issue::new(
+        ValidationIssue::new(
             "invalid_literal",
             &[name],
             "true",

@@ -11,9 +11,9 @@ use crate::domain::clock::Timestamp;
 use crate::domain::event::EventType;
 use crate::domain::id::{BUCKETS, DeliveryId, EndpointId, EnvelopeId, EventId};
 use crate::domain::webhook::DeliveryStatus;
-use crate::service::idempotency::Answering;
+use crate::service::idempotency::ResponseRecorder;
 use crate::service::{Caller, Core, ServiceError};
-use crate::store::deliveries::{self, Attempt, Delivery, Filter};
+use crate::store::deliveries::{self, Delivery, DeliveryAttempt, DeliveryFilter};
 use crate::store::{chores, webhooks};
 
 /// Maximum number of rows pruned in one transaction.
@@ -101,8 +101,8 @@ pub struct AttemptView {
     duration_ms: i64,
 }
 
-impl From<Attempt> for AttemptView {
-    fn from(attempt: Attempt) -> Self {
+impl From<DeliveryAttempt> for AttemptView {
+    fn from(attempt: DeliveryAttempt) -> Self {
         Self {
             attempt: attempt.number,
             at: attempt.at,
@@ -120,7 +120,7 @@ pub async fn list(
     core: &Core,
     caller: &Caller,
     endpoint: &str,
-    filter: &Filter,
+    filter: &DeliveryFilter,
     page: i64,
     limit: i64,
 ) -> Result<(Vec<DeliveryView>, i64), ServiceError> {
@@ -157,7 +157,7 @@ pub async fn redeliver(
     core: &Core,
     caller: &Caller,
     id: &str,
-    answer: &Answering<DeliveryView>,
+    answer: &ResponseRecorder<DeliveryView>,
 ) -> Result<DeliveryView, ServiceError> {
     let not_found = || ServiceError::NotFound("Webhook delivery");
     let id = DeliveryId::parse(id).ok_or_else(not_found)?;

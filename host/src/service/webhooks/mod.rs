@@ -10,21 +10,21 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::delivery::sender::Sender;
-use crate::delivery::sender::{Parcel, Target};
-use crate::domain::change::Change;
+use crate::delivery::sender::WebhookSender;
+use crate::delivery::sender::{DeliveryPayload, DeliveryTarget};
+use crate::domain::change::FieldPatch;
 use crate::domain::clock::Timestamp;
 use crate::domain::event::{Event, EventType};
 use crate::domain::id::{EndpointId, KeyId, OrgId};
 use crate::domain::webhook::{
-    DeliveryStatus, DisableReason, Endpoint, Health, Outcome, Previous, SealedSecret, Secret,
-    Selector,
+    AttemptOutcome, DeliveryStatus, DisableReason, EncryptedSecret, Endpoint, EndpointHealth,
+    EventSelector, PreviousSecret, WebhookSecret,
 };
-use crate::service::idempotency::Answering;
-use crate::service::{Caller, Core, Issue, ServiceError, mails};
-use crate::store::deliveries::{Attempt, Delivery};
+use crate::service::idempotency::ResponseRecorder;
+use crate::service::{Caller, Core, ServiceError, ValidationIssue, mails};
+use crate::store::deliveries::{Delivery, DeliveryAttempt};
 use crate::store::webhooks::OwnedEndpoint;
-use crate::store::{self, Tx, api_keys, events, organizations, webhooks};
+use crate::store::{self, WriteTransaction, api_keys, events, organizations, webhooks};
 
 /// Maximum number of endpoints per organization (specification, "Limits").
 pub const PER_ORGANIZATION: usize = 25;
@@ -60,7 +60,7 @@ pub struct ChangeEndpoint {
     /// Null removes it.
     #[serde(default)]
     #[schemars(with = "Option<String>", length(max = 500))]
-    pub description: Change<String>,
+    pub description: FieldPatch<String>,
     #[schemars(length(min = 1, max = 50))]
     pub events: Option<Vec<String>>,
     /// False ends pending retries at once.
@@ -75,11 +75,11 @@ pub struct ChangeEndpoint {
 pub struct LegacyWebhook {
     #[serde(default)]
     #[schemars(with = "Option<String>", length(max = 2000))]
-    pub webhook_url: Change<String>,
+    pub webhook_url: FieldPatch<String>,
     /// At least 16 characters.
     #[serde(default)]
     #[schemars(with = "Option<String>", length(min = 16, max = 500))]
-    pub webhook_secret: Change<String>,
+    pub webhook_secret: FieldPatch<String>,
 }
 
 /// Endpoint without its secret.
@@ -161,7 +161,7 @@ pub struct WithSecret {
 }
 
 impl WithSecret {
-    fn of(endpoint: &Endpoint, secret: &Secret, now: Timestamp) -> Self {
+    fn of(endpoint: &Endpoint, secret: &WebhookSecret, now: Timestamp) -> Self {
         Self {
             endpoint: EndpointView::of(endpoint, now),
             secret: secret.reveal().to_owned(),
@@ -187,7 +187,7 @@ pub struct LegacyView {
 /// Result of a test.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{ "delivered": true, "status_code": 204 }]))]
-pub struct Tested {
+pub struct EndpointTestResult {
     /// Whether the receiver answered 2xx.
     delivered: bool,
     /// Null without an answer.
@@ -218,10 +218,10 @@ pub async fn list(
 /// Registers an endpoint with a new secret.
 pub async fn create(
     core: &Core,
-    webhooks: &Sender,
+    webhooks: &WebhookSender,
     caller: &Caller,
     request: CreateEndpoint,
-    answer: &Answering<WithSecret>,
+    answer: &ResponseRecorder<WithSecret>,
 ) -> Result<WithSecret, ServiceError> {
     let mut issues = Vec::new();
     // Before the transaction, because checking a URL resolves its host name.
@@ -239,13 +239,17 @@ pub async fn create(
     // The lock serializes concurrent creates, so that the limits hold.
     organizations::lock(&mut tx, &caller.org).await?;
     admit(&mut tx, &caller.org, key.as_ref()).await?;
-    let secret = Secret::generate();
+    let secret = WebhookSecret::generate();
     let mut endpoint = Endpoint {
         description: request.description,
         key,
         ..new_endpoint(caller, url, selectors, now)
     };
-    endpoint.secret = Some(SealedSecret::seal(&secret, &endpoint.id, &core.sealer));
+    endpoint.secret = Some(EncryptedSecret::encrypt(
+        &secret,
+        &endpoint.id,
+        &core.cipher,
+    ));
     webhooks::insert(&mut tx, &endpoint).await?;
     let shown = WithSecret::of(&endpoint, &secret, now);
     answer.commit(tx, &shown).await?;
@@ -256,7 +260,7 @@ pub async fn create(
 fn new_endpoint(
     caller: &Caller,
     url: String,
-    selectors: Vec<Selector>,
+    selectors: Vec<EventSelector>,
     now: Timestamp,
 ) -> Endpoint {
     Endpoint {
@@ -273,20 +277,20 @@ fn new_endpoint(
         created_by: caller.creator(),
         created_at: now,
         updated_at: now,
-        health: Health::default(),
+        health: EndpointHealth::default(),
     }
 }
 
 /// Returns the normalized URL; a problem is added to the issues.
 async fn checked_url(
-    webhooks: &Sender,
+    webhooks: &WebhookSender,
     text: &str,
     member: &str,
-    issues: &mut Vec<Issue>,
+    issues: &mut Vec<ValidationIssue>,
 ) -> String {
     match webhooks.check(text).await {
         Ok(url) => return url.into(),
-        Err(why) => issues.push(Issue::new(
+        Err(why) => issues.push(ValidationIssue::new(
             "invalid_url",
             &[member],
             "a public HTTPS URL",
@@ -297,13 +301,13 @@ async fn checked_url(
     String::new()
 }
 
-fn selectors(texts: &[String], issues: &mut Vec<Issue>) -> Vec<Selector> {
+fn selectors(texts: &[String], issues: &mut Vec<ValidationIssue>) -> Vec<EventSelector> {
     let mut selectors = Vec::with_capacity(texts.len());
     for (index, text) in texts.iter().enumerate() {
-        match Selector::parse(text) {
+        match EventSelector::parse(text) {
             Some(selector) if selectors.contains(&selector) => {}
             Some(selector) => selectors.push(selector),
-            None => issues.push(Issue::new(
+            None => issues.push(ValidationIssue::new(
                 "invalid_selector",
                 &["events", &index.to_string()],
                 "an event type, <domain>.* or *",
@@ -315,7 +319,11 @@ fn selectors(texts: &[String], issues: &mut Vec<Issue>) -> Vec<Selector> {
     selectors
 }
 
-async fn own_key(tx: &mut Tx, org: &OrgId, text: &str) -> Result<KeyId, ServiceError> {
+async fn own_key(
+    tx: &mut WriteTransaction,
+    org: &OrgId,
+    text: &str,
+) -> Result<KeyId, ServiceError> {
     let not_found = || ServiceError::NotFound("API key");
     let id = KeyId::parse(text).ok_or_else(not_found)?;
     let key = api_keys::by_id(&mut *tx, &id).await?;
@@ -325,7 +333,11 @@ async fn own_key(tx: &mut Tx, org: &OrgId, text: &str) -> Result<KeyId, ServiceE
 
 /// Checks the endpoint limits. The caller holds the organization's lock, so that concurrent
 /// requests are counted one by one.
-async fn admit(tx: &mut Tx, org: &OrgId, key: Option<&KeyId>) -> Result<(), ServiceError> {
+async fn admit(
+    tx: &mut WriteTransaction,
+    org: &OrgId,
+    key: Option<&KeyId>,
+) -> Result<(), ServiceError> {
     let endpoints = webhooks::list(&mut *tx, org, None).await?;
     let of_key = endpoints
         .iter()
@@ -340,7 +352,7 @@ async fn admit(tx: &mut Tx, org: &OrgId, key: Option<&KeyId>) -> Result<(), Serv
 /// health.
 pub async fn change(
     core: &Core,
-    webhooks: &Sender,
+    webhooks: &WebhookSender,
     caller: &Caller,
     id: &str,
     request: ChangeEndpoint,
@@ -382,7 +394,11 @@ fn parse(id: &str) -> Result<EndpointId, ServiceError> {
     EndpointId::parse(id).ok_or(NOT_FOUND)
 }
 
-async fn locked(tx: &mut Tx, org: &OrgId, id: &EndpointId) -> Result<Endpoint, ServiceError> {
+async fn locked(
+    tx: &mut WriteTransaction,
+    org: &OrgId,
+    id: &EndpointId,
+) -> Result<Endpoint, ServiceError> {
     webhooks::lock(tx, org, id).await?.ok_or(NOT_FOUND)
 }
 
@@ -390,21 +406,21 @@ async fn locked(tx: &mut Tx, org: &OrgId, id: &EndpointId) -> Result<Endpoint, S
 fn move_to(endpoint: &mut Endpoint, url: String) {
     if endpoint.url != url {
         endpoint.url = url;
-        endpoint.health = Health {
+        endpoint.health = EndpointHealth {
             disabled: endpoint.health.disabled,
-            ..Health::default()
+            ..EndpointHealth::default()
         };
     }
 }
 
 async fn set_active(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     endpoint: &mut Endpoint,
     is_active: bool,
     now: Timestamp,
 ) -> Result<(), ServiceError> {
     if is_active && !endpoint.is_active {
-        endpoint.health = Health::default();
+        endpoint.health = EndpointHealth::default();
     }
     endpoint.is_active = is_active;
     if !is_active {
@@ -416,13 +432,17 @@ async fn set_active(
 /// Deleted endpoint. Its log remains.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{ "endpoint_id": "whep_01jdk7m3e8f4x9s2w5v6b0c1de", "deleted": true }]))]
-pub struct Deleted {
+pub struct DeletedEndpoint {
     endpoint_id: EndpointId,
     deleted: bool,
 }
 
 /// Deletes an endpoint and gives up its deliveries, including those in progress.
-pub async fn delete(core: &Core, caller: &Caller, id: &str) -> Result<Deleted, ServiceError> {
+pub async fn delete(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+) -> Result<DeletedEndpoint, ServiceError> {
     let id = parse(id)?;
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
@@ -431,7 +451,7 @@ pub async fn delete(core: &Core, caller: &Caller, id: &str) -> Result<Deleted, S
     store::deliveries::give_up(&mut tx, &endpoint, now).await?;
     tx.commit().await?;
     tracing::info!(endpoint = %id, actor = caller.actor, "webhook endpoint deleted");
-    Ok(Deleted {
+    Ok(DeletedEndpoint {
         endpoint_id: id,
         deleted: true,
     })
@@ -442,15 +462,15 @@ pub async fn rotate(
     core: &Core,
     caller: &Caller,
     id: &str,
-    answer: &Answering<WithSecret>,
+    answer: &ResponseRecorder<WithSecret>,
 ) -> Result<WithSecret, ServiceError> {
     let id = parse(id)?;
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     let mut endpoint = locked(&mut tx, &caller.org, &id).await?;
-    let secret = Secret::generate();
-    let sealed = SealedSecret::seal(&secret, &id, &core.sealer);
-    endpoint.previous = endpoint.secret.replace(sealed).map(|old| Previous {
+    let secret = WebhookSecret::generate();
+    let sealed = EncryptedSecret::encrypt(&secret, &id, &core.cipher);
+    endpoint.previous = endpoint.secret.replace(sealed).map(|old| PreviousSecret {
         secret: old,
         until: now + GRACE,
     });
@@ -466,11 +486,11 @@ pub async fn rotate(
 /// without the receiver's answer.
 pub async fn test(
     core: &Core,
-    webhooks: &Sender,
+    webhooks: &WebhookSender,
     caller: &Caller,
     id: &str,
-    answer: &Answering<Tested>,
-) -> Result<Tested, ServiceError> {
+    answer: &ResponseRecorder<EndpointTestResult>,
+) -> Result<EndpointTestResult, ServiceError> {
     let id = parse(id)?;
     let mut connection = core.store.read().await?;
     let endpoint = webhooks::get(&mut connection, &caller.org, &id).await?;
@@ -481,7 +501,7 @@ pub async fn test(
     let test = EventType::WebhookTest;
     let event = Event::of_organization(endpoint.org.clone(), test, now, data);
     let mut delivery = Delivery::new(&event, endpoint.id.clone(), now);
-    let parcel = Parcel {
+    let parcel = DeliveryPayload {
         delivery: delivery.id.clone(),
         event: event.event_id.clone(),
         event_type: event.event_type,
@@ -489,9 +509,9 @@ pub async fn test(
     };
     let sealed_otherwise =
         || ServiceError::Internal("the secret is sealed with another key".into());
-    let target = Target::of(&endpoint, &core.sealer).ok_or_else(sealed_otherwise)?;
+    let target = DeliveryTarget::of(&endpoint, &core.cipher).ok_or_else(sealed_otherwise)?;
     let outcome = webhooks.send(&target, &parcel, now).await;
-    let tested = Tested {
+    let tested = EndpointTestResult {
         delivered: outcome.is_success(),
         status_code: outcome.status,
     };
@@ -501,14 +521,14 @@ pub async fn test(
         true => DeliveryStatus::Delivered,
         false => DeliveryStatus::Failed,
     };
-    let withheld = Outcome {
+    let withheld = AttemptOutcome {
         body: None,
         ..outcome
     };
     let mut tx = core.store.begin().await?;
     events::insert(&mut tx, &event).await?;
     store::deliveries::insert(&mut tx, &delivery).await?;
-    let attempt = Attempt::of(1, now, withheld);
+    let attempt = DeliveryAttempt::of(1, now, withheld);
     store::deliveries::insert_attempt(&mut tx, &delivery, &attempt).await?;
     answer.commit(tx, &tested).await?;
     Ok(tested)
@@ -517,23 +537,23 @@ pub async fn test(
 /// Legacy setting of an API key. Changes the key's own endpoint, creating it if there is none.
 pub async fn set_legacy(
     core: &Core,
-    webhooks: &Sender,
+    webhooks: &WebhookSender,
     caller: &Caller,
     key: &KeyId,
     request: LegacyWebhook,
 ) -> Result<LegacyView, ServiceError> {
     let mut issues = Vec::new();
     let url = match &request.webhook_url {
-        Change::Set(text) => {
-            Change::Set(checked_url(webhooks, text, "webhook_url", &mut issues).await)
+        FieldPatch::Set(text) => {
+            FieldPatch::Set(checked_url(webhooks, text, "webhook_url", &mut issues).await)
         }
-        Change::Clear => Change::Clear,
-        Change::Keep => Change::Keep,
+        FieldPatch::Clear => FieldPatch::Clear,
+        FieldPatch::Keep => FieldPatch::Keep,
     };
     if !issues.is_empty() {
         return Err(ServiceError::Invalid(issues));
     }
-    let secret = request.webhook_secret.map(Secret::of);
+    let secret = request.webhook_secret.map(WebhookSecret::of);
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     // Concurrent calls must not create two endpoints.
@@ -544,15 +564,15 @@ pub async fn set_legacy(
         (Some(known), url) => {
             let mut endpoint = locked(&mut tx, &caller.org, &known.id).await?;
             match url {
-                Change::Set(url) => {
+                FieldPatch::Set(url) => {
                     move_to(&mut endpoint, url);
                     set_active(&mut tx, &mut endpoint, true, now).await?;
                 }
-                Change::Clear => set_active(&mut tx, &mut endpoint, false, now).await?,
-                Change::Keep => {}
+                FieldPatch::Clear => set_active(&mut tx, &mut endpoint, false, now).await?,
+                FieldPatch::Keep => {}
             }
-            if !matches!(secret, Change::Keep) {
-                let seal = |secret| SealedSecret::seal(&secret, &endpoint.id, &core.sealer);
+            if !matches!(secret, FieldPatch::Keep) {
+                let seal = |secret| EncryptedSecret::encrypt(&secret, &endpoint.id, &core.cipher);
                 secret.map(seal).apply(&mut endpoint.secret);
                 // A secret set by the caller replaces the old one at once, without a grace period.
                 endpoint.previous = None;
@@ -561,20 +581,20 @@ pub async fn set_legacy(
             webhooks::update(&mut tx, &endpoint).await?;
             Some(endpoint)
         }
-        (None, Change::Set(url)) => {
+        (None, FieldPatch::Set(url)) => {
             admit(&mut tx, &caller.org, Some(key)).await?;
             let mut endpoint = Endpoint {
                 key: Some(key.clone()),
                 legacy: true,
-                ..new_endpoint(caller, url, vec![Selector::all()], now)
+                ..new_endpoint(caller, url, vec![EventSelector::all()], now)
             };
-            let seal = |secret| SealedSecret::seal(&secret, &endpoint.id, &core.sealer);
+            let seal = |secret| EncryptedSecret::encrypt(&secret, &endpoint.id, &core.cipher);
             secret.map(seal).apply(&mut endpoint.secret);
             webhooks::insert(&mut tx, &endpoint).await?;
             Some(endpoint)
         }
-        (None, _) if matches!(secret, Change::Set(_)) => {
-            return Err(ServiceError::Invalid(vec![Issue::new(
+        (None, _) if matches!(secret, FieldPatch::Set(_)) => {
+            return Err(ServiceError::Invalid(vec![ValidationIssue::new(
                 "missing",
                 &["webhook_url"],
                 "a public HTTPS URL",

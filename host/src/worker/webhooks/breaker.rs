@@ -14,7 +14,7 @@ const PAUSE: Duration = Duration::from_secs(60);
 
 /// Deliveries that the breaker permits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gate {
+pub enum BreakerState {
     /// All due deliveries.
     Open,
     /// One delivery at a time, as a probe.
@@ -25,13 +25,13 @@ pub enum Gate {
 
 /// Circuit breaker of one endpoint.
 #[derive(Clone, Debug)]
-pub struct Breaker {
+pub struct CircuitBreaker {
     failures: u32,
     paused_until: Option<Timestamp>,
     pause: Duration,
 }
 
-impl Breaker {
+impl CircuitBreaker {
     /// Restores a breaker. `delay` is the first retry delay of deliveries; probes are not further
     /// apart.
     pub fn new(paused_until: Option<Timestamp>, delay: Option<Duration>) -> Self {
@@ -52,11 +52,11 @@ impl Breaker {
     }
 
     /// Returns which deliveries are permitted now.
-    pub fn gate(&self, now: Timestamp) -> Gate {
+    pub fn gate(&self, now: Timestamp) -> BreakerState {
         match self.paused_until {
-            None => Gate::Open,
-            Some(until) if now < until => Gate::Shut(until),
-            Some(_) => Gate::Probe,
+            None => BreakerState::Open,
+            Some(until) if now < until => BreakerState::Shut(until),
+            Some(_) => BreakerState::Probe,
         }
     }
 
@@ -89,40 +89,40 @@ mod tests {
 
     #[test]
     fn ten_consecutive_failures_open_the_breaker_and_a_probe_closes_it() {
-        let mut breaker = Breaker::new(None, Some(Duration::from_secs(60)));
+        let mut breaker = CircuitBreaker::new(None, Some(Duration::from_secs(60)));
         for _ in 0..9 {
             breaker.note(false, at(0));
         }
-        assert_eq!(breaker.gate(at(0)), Gate::Open);
+        assert_eq!(breaker.gate(at(0)), BreakerState::Open);
         breaker.note(true, at(0));
         for _ in 0..9 {
             breaker.note(false, at(0));
         }
-        assert_eq!(breaker.gate(at(0)), Gate::Open, "not in a row");
+        assert_eq!(breaker.gate(at(0)), BreakerState::Open, "not in a row");
         breaker.note(false, at(1));
-        assert_eq!(breaker.gate(at(1)), Gate::Shut(at(61)));
-        assert_eq!(breaker.gate(at(60)), Gate::Shut(at(61)));
-        assert_eq!(breaker.gate(at(61)), Gate::Probe);
+        assert_eq!(breaker.gate(at(1)), BreakerState::Shut(at(61)));
+        assert_eq!(breaker.gate(at(60)), BreakerState::Shut(at(61)));
+        assert_eq!(breaker.gate(at(61)), BreakerState::Probe);
         breaker.note(false, at(62));
-        assert_eq!(breaker.gate(at(121)), Gate::Shut(at(122)));
-        assert_eq!(breaker.gate(at(122)), Gate::Probe);
+        assert_eq!(breaker.gate(at(121)), BreakerState::Shut(at(122)));
+        assert_eq!(breaker.gate(at(122)), BreakerState::Probe);
         breaker.note(true, at(123));
-        assert_eq!(breaker.gate(at(123)), Gate::Open);
+        assert_eq!(breaker.gate(at(123)), BreakerState::Open);
     }
 
     #[test]
     fn the_breaker_state_carries_over_to_another_node() {
-        let breaker = Breaker::new(Some(at(50)), None);
-        assert_eq!(breaker.gate(at(49)), Gate::Shut(at(50)));
-        assert_eq!(breaker.gate(at(50)), Gate::Probe);
+        let breaker = CircuitBreaker::new(Some(at(50)), None);
+        assert_eq!(breaker.gate(at(49)), BreakerState::Shut(at(50)));
+        assert_eq!(breaker.gate(at(50)), BreakerState::Probe);
     }
 
     #[test]
     fn a_probe_waits_no_longer_than_the_first_retry() {
-        let mut breaker = Breaker::new(None, Some(Duration::from_secs(2)));
+        let mut breaker = CircuitBreaker::new(None, Some(Duration::from_secs(2)));
         for _ in 0..10 {
             breaker.note(false, at(0));
         }
-        assert_eq!(breaker.gate(at(0)), Gate::Shut(at(2)));
+        assert_eq!(breaker.gate(at(0)), BreakerState::Shut(at(2)));
     }
 }

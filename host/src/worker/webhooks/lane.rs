@@ -5,15 +5,15 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::breaker::{Breaker, Gate};
+use super::breaker::{BreakerState, CircuitBreaker};
 use super::schedule;
-use crate::config::Webhooks;
-use crate::delivery::sender::{PATIENCE, Target};
+use crate::config::WebhookSettings;
+use crate::delivery::sender::{DeliveryTarget, PATIENCE};
 use crate::domain::clock::Timestamp;
 use crate::domain::id::{DeliveryId, EnvelopeId};
-use crate::domain::webhook::{DeliveryStatus, DisableReason, Health, Outcome};
-use crate::store::deliveries::{Attempt, Due, Settlement};
-use crate::store::webhooks::{Held, OwnedEndpoint};
+use crate::domain::webhook::{AttemptOutcome, DeliveryStatus, DisableReason, EndpointHealth};
+use crate::store::deliveries::{AttemptSettlement, DeliveryAttempt, PendingDelivery};
+use crate::store::webhooks::{EndpointLease, OwnedEndpoint};
 
 /// Maximum number of concurrent attempts at one endpoint.
 const AT_ONCE: usize = 8;
@@ -38,16 +38,16 @@ const LOOK_AGAIN: Duration = Duration::from_millis(500);
 const WARN_AFTER: Duration = Duration::from_secs(2 * 86_400);
 const DISABLE_AFTER: Duration = Duration::from_secs(5 * 86_400);
 
-pub(super) struct Lane {
+pub(super) struct EndpointLane {
     pub owned: OwnedEndpoint,
-    pub target: Arc<Target>,
+    pub target: Arc<DeliveryTarget>,
     pub epoch: i64,
-    health: Health,
+    health: EndpointHealth,
     held_until: Instant,
     /// Set while changed settings are being read.
     suspended: bool,
-    breaker: Breaker,
-    queue: VecDeque<Due>,
+    breaker: CircuitBreaker,
+    queue: VecDeque<PendingDelivery>,
     /// Deliveries in the queue, in flight, or not recorded yet.
     known: HashSet<DeliveryId>,
     /// Envelopes with a delivery in flight or not recorded yet. Their next event waits, to keep the
@@ -55,7 +55,7 @@ pub(super) struct Lane {
     busy: HashSet<EnvelopeId>,
     in_flight: usize,
     unsettled: usize,
-    looking: Looking,
+    looking: QueueRead,
     /// Deliveries recorded during a read, which may still have seen them as pending.
     settled_meanwhile: Vec<DeliveryId>,
     /// Earliest due time of the deliveries that are not due yet.
@@ -69,7 +69,7 @@ pub(super) struct Lane {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Looking {
+enum QueueRead {
     /// All due deliveries are known.
     Done,
     Wanted,
@@ -80,33 +80,33 @@ enum Looking {
 }
 
 /// Result of an attempt, to be recorded.
-pub(super) struct Verdict {
-    pub settlement: Settlement,
+pub(super) struct AttemptResult {
+    pub settlement: AttemptSettlement,
     pub envelope: Option<EnvelopeId>,
     /// Target of the attempt.
-    pub target: Arc<Target>,
+    pub target: Arc<DeliveryTarget>,
     /// New health of the endpoint, if it has changed.
-    pub health: Option<Health>,
+    pub health: Option<EndpointHealth>,
     /// Whether to warn the owner that nothing arrives.
     pub warn: bool,
-    pub disable: Option<Disable>,
+    pub disable: Option<DisableRequest>,
 }
 
 /// Request to disable an endpoint, unless it has moved in the meantime.
 #[derive(Clone, Debug)]
-pub(super) struct Disable {
+pub(super) struct DisableRequest {
     pub endpoint: OwnedEndpoint,
     pub url: String,
     pub reason: DisableReason,
 }
 
-impl Lane {
+impl EndpointLane {
     pub fn new(
         owned: OwnedEndpoint,
-        held: Held,
-        target: Target,
+        held: EndpointLease,
+        target: DeliveryTarget,
         until: Instant,
-        settings: &Webhooks,
+        settings: &WebhookSettings,
     ) -> Self {
         let now = Instant::now();
         let paused = held.endpoint.health.paused_until;
@@ -117,13 +117,13 @@ impl Lane {
             health: held.endpoint.health,
             held_until: until,
             suspended: false,
-            breaker: Breaker::new(paused, settings.retry_delays.first().copied()),
+            breaker: CircuitBreaker::new(paused, settings.retry_delays.first().copied()),
             queue: VecDeque::new(),
             known: HashSet::new(),
             busy: HashSet::new(),
             in_flight: 0,
             unsettled: 0,
-            looking: Looking::Wanted,
+            looking: QueueRead::Wanted,
             settled_meanwhile: Vec::new(),
             next_due: None,
             batch: FEW,
@@ -135,7 +135,7 @@ impl Lane {
     }
 
     /// Extends the lease and applies the current settings.
-    pub fn renew(&mut self, held: Held, target: Target, until: Instant) {
+    pub fn renew(&mut self, held: EndpointLease, target: DeliveryTarget, until: Instant) {
         if self.target.url != target.url {
             self.health = held.endpoint.health.clone();
             self.breaker = self.breaker.closed();
@@ -145,7 +145,7 @@ impl Lane {
         self.suspended = false;
     }
 
-    /// Starts no attempt until [`Lane::renew`].
+    /// Starts no attempt until [`EndpointLane::renew`].
     pub fn suspend(&mut self) {
         self.suspended = true;
     }
@@ -153,27 +153,27 @@ impl Lane {
     /// Requests a read, because deliveries were committed.
     pub fn stir(&mut self) {
         self.looking = match self.looking {
-            Looking::Underway { .. } => Looking::Underway { again: true },
-            _ => Looking::Wanted,
+            QueueRead::Underway { .. } => QueueRead::Underway { again: true },
+            _ => QueueRead::Wanted,
         };
     }
 
     /// Returns the number of rows to read, if a read is due. Deliveries that are already known come
     /// first among them.
     pub fn look(&mut self) -> Option<i64> {
-        let wanted = self.looking == Looking::Wanted && self.queue.len() <= self.batch / 4;
+        let wanted = self.looking == QueueRead::Wanted && self.queue.len() <= self.batch / 4;
         if !wanted || self.suspended || Instant::now() < self.look_not_before {
             return None;
         }
-        self.looking = Looking::Underway { again: false };
+        self.looking = QueueRead::Underway { again: false };
         i64::try_from(self.known.len() + self.batch).ok()
     }
 
     /// Adds the result of a read for `limit` rows to the queue. None means that the read failed.
-    pub fn found(&mut self, rows: Option<Vec<Due>>, limit: i64, now: Timestamp) {
-        let again = self.looking == Looking::Underway { again: true };
+    pub fn found(&mut self, rows: Option<Vec<PendingDelivery>>, limit: i64, now: Timestamp) {
+        let again = self.looking == QueueRead::Underway { again: true };
         let Some(rows) = rows else {
-            self.looking = Looking::Wanted;
+            self.looking = QueueRead::Wanted;
             self.look_not_before = Instant::now() + LOOK_AGAIN;
             return;
         };
@@ -202,14 +202,14 @@ impl Lane {
             self.queue.retain(|due| due.id != id);
         }
         self.looking = if missed || (full && !later) {
-            Looking::Wanted
+            QueueRead::Wanted
         } else {
-            Looking::Done
+            QueueRead::Done
         };
     }
 
     /// Removes and returns the next delivery to attempt, if one is permitted.
-    pub fn next(&mut self, now: Timestamp) -> Option<Due> {
+    pub fn next(&mut self, now: Timestamp) -> Option<PendingDelivery> {
         if self.suspended || self.unsettled >= UNSETTLED {
             return None;
         }
@@ -218,14 +218,14 @@ impl Lane {
             return None;
         }
         let at_once = match self.breaker.gate(now) {
-            Gate::Open => AT_ONCE,
-            Gate::Probe if self.unsettled == 0 => 1,
-            Gate::Probe | Gate::Shut(_) => 0,
+            BreakerState::Open => AT_ONCE,
+            BreakerState::Probe if self.unsettled == 0 => 1,
+            BreakerState::Probe | BreakerState::Shut(_) => 0,
         };
         if self.in_flight >= at_once {
             return None;
         }
-        let free = |due: &Due| {
+        let free = |due: &PendingDelivery| {
             !due.envelope
                 .as_ref()
                 .is_some_and(|id| self.busy.contains(id))
@@ -241,12 +241,12 @@ impl Lane {
     /// receiver's health only if the endpoint still has the same URL.
     pub fn attempted(
         &mut self,
-        target: Arc<Target>,
-        due: Due,
-        outcome: Outcome,
+        target: Arc<DeliveryTarget>,
+        due: PendingDelivery,
+        outcome: AttemptOutcome,
         at: Timestamp,
-        settings: &Webhooks,
-    ) -> Verdict {
+        settings: &WebhookSettings,
+    ) -> AttemptResult {
         let now = at + outcome.duration;
         self.in_flight -= 1;
         self.unsettled += 1;
@@ -255,7 +255,7 @@ impl Lane {
         let mut disable = None;
         if target.url == self.target.url {
             let reason = self.note(&outcome, at, now);
-            disable = reason.map(|reason| Disable {
+            disable = reason.map(|reason| DisableRequest {
                 endpoint: self.owned.clone(),
                 url: target.url.clone(),
                 reason,
@@ -274,12 +274,12 @@ impl Lane {
             Some(wait) if !outcome.is_gone() => (DeliveryStatus::Pending, Some(now + wait)),
             _ => (DeliveryStatus::Failed, None),
         };
-        Verdict {
-            settlement: Settlement {
+        AttemptResult {
+            settlement: AttemptSettlement {
                 at: self.owned.clone(),
                 epoch: self.epoch,
                 delivery: due.id,
-                attempt: Attempt::of(number, at, outcome),
+                attempt: DeliveryAttempt::of(number, at, outcome),
                 status,
                 due_at,
             },
@@ -292,7 +292,12 @@ impl Lane {
     }
 
     /// Updates the receiver's health. Returns the reason if the endpoint has to be disabled.
-    fn note(&mut self, outcome: &Outcome, at: Timestamp, now: Timestamp) -> Option<DisableReason> {
+    fn note(
+        &mut self,
+        outcome: &AttemptOutcome,
+        at: Timestamp,
+        now: Timestamp,
+    ) -> Option<DisableReason> {
         self.breaker.note(outcome.is_success(), now);
         self.health.paused_until = self.breaker.paused_until();
         if outcome.is_success() {
@@ -314,7 +319,7 @@ impl Lane {
     }
 
     /// Records that an attempt's result is committed.
-    pub fn settled(&mut self, settlement: &Settlement, envelope: Option<&EnvelopeId>) {
+    pub fn settled(&mut self, settlement: &AttemptSettlement, envelope: Option<&EnvelopeId>) {
         self.unsettled -= 1;
         self.active_at = Instant::now();
         if let Some(envelope) = envelope {
@@ -324,7 +329,7 @@ impl Lane {
             self.next_due = Some(self.next_due.map_or(due, |next| next.min(due)));
         }
         match self.looking {
-            Looking::Underway { .. } => self.settled_meanwhile.push(settlement.delivery.clone()),
+            QueueRead::Underway { .. } => self.settled_meanwhile.push(settlement.delivery.clone()),
             _ => {
                 self.known.remove(&settlement.delivery);
             }
@@ -338,21 +343,21 @@ impl Lane {
             self.stir();
             return true;
         }
-        self.looking == Looking::Wanted
-            || (!self.queue.is_empty() && self.breaker.gate(now) == Gate::Probe)
+        self.looking == QueueRead::Wanted
+            || (!self.queue.is_empty() && self.breaker.gate(now) == BreakerState::Probe)
     }
 
     /// Returns whether no read, attempt or recording is in progress.
     pub fn is_quiet(&self) -> bool {
-        let looking = matches!(self.looking, Looking::Underway { .. });
+        let looking = matches!(self.looking, QueueRead::Underway { .. });
         self.in_flight == 0 && self.unsettled == 0 && !looking
     }
 
     /// Returns whether the endpoint can be released without delaying a delivery.
     pub fn is_idle(&self, now: Timestamp) -> bool {
         let soon = now + IDLE;
-        let shut = matches!(self.breaker.gate(now), Gate::Shut(until) if until > soon);
-        let nothing = self.queue.is_empty() && self.looking == Looking::Done;
+        let shut = matches!(self.breaker.gate(now), BreakerState::Shut(until) if until > soon);
+        let nothing = self.queue.is_empty() && self.looking == QueueRead::Done;
         let nothing_soon = nothing && self.next_due.is_none_or(|due| due > soon);
         self.is_quiet() && (shut || nothing_soon) && self.active_at.elapsed() > IDLE
     }

@@ -23,18 +23,18 @@ use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-use self::lane::{Lane, Verdict};
+use self::lane::{AttemptResult, EndpointLane};
 use self::recorder::record;
-use super::node::Node;
-use crate::delivery::sender::{Parcel, Target};
+use super::node::NodeRun;
+use crate::delivery::sender::{DeliveryPayload, DeliveryTarget};
 use crate::domain::clock::Timestamp;
 use crate::domain::id::OrgId;
-use crate::domain::webhook::{DeliveryStatus, Outcome};
+use crate::domain::webhook::{AttemptOutcome, DeliveryStatus};
 use crate::metrics::AttemptLabels;
 use crate::service::App;
-use crate::store::deliveries::{self, Due};
-use crate::store::webhooks::{self, Held, OwnedEndpoint};
-use crate::store::{Dialect, StoreError};
+use crate::store::deliveries::{self, PendingDelivery};
+use crate::store::webhooks::{self, EndpointLease, OwnedEndpoint};
+use crate::store::{SqlDialect, StoreError};
 
 /// Maximum number of concurrent attempts, in total and for one organization.
 const SLOTS: usize = 512;
@@ -52,7 +52,7 @@ const TICK: Duration = Duration::from_millis(50);
 /// Time for which an endpoint is left to other nodes when this node cannot read its secret.
 const UNREADABLE: Duration = Duration::from_secs(60);
 /// Delivers until `stop` is cancelled, then finishes attempts in progress.
-pub async fn run(app: App, node: Arc<Node>, stop: CancellationToken) {
+pub async fn run(app: App, node: Arc<NodeRun>, stop: CancellationToken) {
     if let Some(earlier) = node.earlier_runs()
         && let Err(error) = webhooks::release_all(&app.store, &earlier).await
     {
@@ -61,7 +61,7 @@ pub async fn run(app: App, node: Arc<Node>, stop: CancellationToken) {
     let (told, hear) = mpsc::unbounded_channel();
     let (verdicts, to_record) = mpsc::unbounded_channel();
     let recorder = tokio::spawn(record(app.clone(), to_record, told.clone(), stop.clone()));
-    let dispatcher = Dispatcher {
+    let dispatcher = WebhookDispatcher {
         node: node.run.clone(),
         lanes: HashMap::new(),
         unreadable: HashMap::new(),
@@ -87,43 +87,43 @@ pub async fn run(app: App, node: Arc<Node>, stop: CancellationToken) {
 }
 
 /// Report of another task to the dispatcher.
-enum Happened {
+enum DispatcherEvent {
     Swept(Result<Vec<OwnedEndpoint>, StoreError>),
     Taken {
         endpoint: OwnedEndpoint,
-        taken: Result<Option<Box<Held>>, StoreError>,
+        taken: Result<Option<Box<EndpointLease>>, StoreError>,
         asked: Instant,
     },
     Renewed {
-        renewed: Result<Vec<Held>, StoreError>,
+        renewed: Result<Vec<EndpointLease>, StoreError>,
         asked: Instant,
     },
     Looked {
         at: OwnedEndpoint,
         epoch: i64,
         limit: i64,
-        found: Result<Vec<Due>, StoreError>,
+        found: Result<Vec<PendingDelivery>, StoreError>,
     },
-    Attempted(Box<Attempted>),
-    Recorded(Vec<Verdict>),
+    Attempted(Box<FinishedAttempt>),
+    Recorded(Vec<AttemptResult>),
 }
 
 /// Finished attempt.
-struct Attempted {
+struct FinishedAttempt {
     at: OwnedEndpoint,
     epoch: i64,
     /// Target of the attempt; the endpoint may have moved since.
-    target: Arc<Target>,
-    due: Due,
+    target: Arc<DeliveryTarget>,
+    due: PendingDelivery,
     began: Timestamp,
-    outcome: Outcome,
+    outcome: AttemptOutcome,
 }
 
-struct Dispatcher {
+struct WebhookDispatcher {
     app: App,
     /// Name of this run of the node, in leases.
     node: String,
-    lanes: HashMap<OwnedEndpoint, Lane>,
+    lanes: HashMap<OwnedEndpoint, EndpointLane>,
     /// Endpoints with a secret that this node could not read, with the time of the try.
     unreadable: HashMap<OwnedEndpoint, Instant>,
     taking: HashSet<OwnedEndpoint>,
@@ -140,12 +140,12 @@ struct Dispatcher {
     /// Whether settings have changed since the renewal in progress began.
     renew_again: bool,
     renewed_at: Instant,
-    told: UnboundedSender<Happened>,
-    verdicts: UnboundedSender<Verdict>,
+    told: UnboundedSender<DispatcherEvent>,
+    verdicts: UnboundedSender<AttemptResult>,
 }
 
-impl Dispatcher {
-    async fn run(mut self, mut hear: UnboundedReceiver<Happened>, stop: CancellationToken) {
+impl WebhookDispatcher {
+    async fn run(mut self, mut hear: UnboundedReceiver<DispatcherEvent>, stop: CancellationToken) {
         let app = self.app.clone();
         let mut ticks = tokio::time::interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -171,7 +171,7 @@ impl Dispatcher {
             }
             if !stop.is_cancelled() {
                 self.go_round();
-            } else if self.lanes.values().all(Lane::is_quiet) && self.taking.is_empty() {
+            } else if self.lanes.values().all(EndpointLane::is_quiet) && self.taking.is_empty() {
                 break;
             }
         }
@@ -215,7 +215,7 @@ impl Dispatcher {
             let (asked, now) = (Instant::now(), app.clock.now());
             let taken = webhooks::take(&app.store, &endpoint, &node, now, now + LEASE).await;
             let taken = taken.map(|held| held.map(Box::new));
-            let _ = told.send(Happened::Taken {
+            let _ = told.send(DispatcherEvent::Taken {
                 endpoint,
                 taken,
                 asked,
@@ -233,7 +233,7 @@ impl Dispatcher {
         tokio::spawn(async move {
             let (asked, now) = (Instant::now(), app.clock.now());
             let renewed = webhooks::renew(&app.store, &node, now, now + LEASE).await;
-            let _ = told.send(Happened::Renewed { renewed, asked });
+            let _ = told.send(DispatcherEvent::Renewed { renewed, asked });
         });
     }
 
@@ -253,8 +253,8 @@ impl Dispatcher {
             self.unreadable.retain(|_, at| at.elapsed() < UNREADABLE);
             self.sweep(now);
             // Notifications from other nodes may have been lost.
-            if self.app.store.dialect() == Dialect::Postgres {
-                self.lanes.values_mut().for_each(Lane::stir);
+            if self.app.store.dialect() == SqlDialect::Postgres {
+                self.lanes.values_mut().for_each(EndpointLane::stir);
             }
         }
         let mut awake = Vec::new();
@@ -283,7 +283,7 @@ impl Dispatcher {
                 let mut connection = app.store.read().await?;
                 webhooks::with_work(&mut connection, now, SLOTS as i64).await
             };
-            let _ = told.send(Happened::Swept(found.await));
+            let _ = told.send(DispatcherEvent::Swept(found.await));
         });
     }
 
@@ -304,9 +304,9 @@ impl Dispatcher {
         });
     }
 
-    fn hear(&mut self, happened: Happened) {
+    fn hear(&mut self, happened: DispatcherEvent) {
         match happened {
-            Happened::Swept(found) => {
+            DispatcherEvent::Swept(found) => {
                 self.sweeping = false;
                 for endpoint in found.unwrap_or_else(|error| {
                     tracing::error!(%error, "endpoints with due deliveries could not be read");
@@ -315,7 +315,7 @@ impl Dispatcher {
                     self.take(endpoint);
                 }
             }
-            Happened::Taken {
+            DispatcherEvent::Taken {
                 endpoint,
                 taken,
                 asked,
@@ -327,7 +327,7 @@ impl Dispatcher {
                     Err(error) => tracing::error!(%error, "endpoint lease could not be acquired"),
                 }
             }
-            Happened::Renewed { renewed, asked } => {
+            DispatcherEvent::Renewed { renewed, asked } => {
                 self.renewing = false;
                 match renewed {
                     // The renewal may have read the settings before they changed.
@@ -336,7 +336,7 @@ impl Dispatcher {
                     Err(error) => tracing::error!(%error, "endpoint leases could not be renewed"),
                 }
             }
-            Happened::Looked {
+            DispatcherEvent::Looked {
                 at,
                 epoch,
                 limit,
@@ -351,8 +351,8 @@ impl Dispatcher {
                     self.make_ready(at);
                 }
             }
-            Happened::Attempted(attempted) => self.attempted(*attempted),
-            Happened::Recorded(verdicts) => {
+            DispatcherEvent::Attempted(attempted) => self.attempted(*attempted),
+            DispatcherEvent::Recorded(verdicts) => {
                 for verdict in verdicts {
                     let settlement = &verdict.settlement;
                     if let Some(lane) = self.lane(&settlement.at, settlement.epoch) {
@@ -365,8 +365,8 @@ impl Dispatcher {
     }
 
     /// Starts delivering to a leased endpoint.
-    fn open(&mut self, endpoint: OwnedEndpoint, held: Held, until: Instant) {
-        let Some(target) = Target::of(&held.endpoint, &self.app.sealer) else {
+    fn open(&mut self, endpoint: OwnedEndpoint, held: EndpointLease, until: Instant) {
+        let Some(target) = DeliveryTarget::of(&held.endpoint, &self.app.cipher) else {
             tracing::error!(
                 endpoint = %endpoint.endpoint,
                 "endpoint secret was sealed with another key than this node's"
@@ -377,13 +377,13 @@ impl Dispatcher {
             return;
         };
         let settings = &self.app.config.webhooks;
-        let lane = Lane::new(endpoint.clone(), held, target, until, settings);
+        let lane = EndpointLane::new(endpoint.clone(), held, target, until, settings);
         self.lanes.insert(endpoint.clone(), lane);
         self.make_ready(endpoint);
     }
 
     /// Returns the lane for which a task was started, unless its lease was lost since.
-    fn lane(&mut self, endpoint: &OwnedEndpoint, epoch: i64) -> Option<&mut Lane> {
+    fn lane(&mut self, endpoint: &OwnedEndpoint, epoch: i64) -> Option<&mut EndpointLane> {
         let lane = self.lanes.get_mut(endpoint)?;
         (lane.epoch == epoch).then_some(lane)
     }
@@ -391,19 +391,19 @@ impl Dispatcher {
     /// Applies a renewal. Lanes that are missing from it are dropped: their endpoints were
     /// disabled, deleted or leased by another node. Leases without a lane are released, because no
     /// node could deliver under them.
-    fn renewed(&mut self, held: Vec<Held>, asked: Instant) {
+    fn renewed(&mut self, held: Vec<EndpointLease>, asked: Instant) {
         let mut held: HashMap<_, _> = held
             .into_iter()
             .map(|held| (OwnedEndpoint::of(&held.endpoint), held))
             .collect();
-        let sealer = self.app.sealer.clone();
+        let cipher = self.app.cipher.clone();
         self.lanes.retain(|endpoint, lane| {
             let known = held.remove_entry(endpoint);
             let Some((endpoint, known)) = known.filter(|(_, held)| held.epoch == lane.epoch) else {
                 // The renewal may not include leases acquired after it began.
                 return lane.was_opened_after(asked);
             };
-            match Target::of(&known.endpoint, &sealer) {
+            match DeliveryTarget::of(&known.endpoint, &cipher) {
                 Some(target) => lane.renew(known, target, asked + LEASE),
                 None => {
                     held.insert(endpoint, known);
@@ -423,8 +423,8 @@ impl Dispatcher {
         }
     }
 
-    fn attempted(&mut self, attempted: Attempted) {
-        let Attempted {
+    fn attempted(&mut self, attempted: FinishedAttempt) {
+        let FinishedAttempt {
             at,
             epoch,
             target,
@@ -496,7 +496,7 @@ impl Dispatcher {
             self.make_ready(endpoint);
             tokio::spawn(async move {
                 let began = app.clock.now();
-                let parcel = Parcel {
+                let parcel = DeliveryPayload {
                     delivery: due.id.clone(),
                     event: due.event.clone(),
                     event_type: due.event_type,
@@ -505,8 +505,9 @@ impl Dispatcher {
                 let attempt = app.webhooks.send(&target, &parcel, began);
                 // Catch panics, so that the slot is released in any case.
                 let outcome = AssertUnwindSafe(attempt).catch_unwind().await;
-                let outcome = outcome.unwrap_or_else(|_| Outcome::nothing("the attempt broke off"));
-                let _ = told.send(Happened::Attempted(Box::new(Attempted {
+                let outcome =
+                    outcome.unwrap_or_else(|_| AttemptOutcome::nothing("the attempt broke off"));
+                let _ = told.send(DispatcherEvent::Attempted(Box::new(FinishedAttempt {
                     at,
                     epoch,
                     target,
@@ -519,14 +520,20 @@ impl Dispatcher {
     }
 }
 
-fn look(app: App, told: UnboundedSender<Happened>, at: OwnedEndpoint, epoch: i64, limit: i64) {
+fn look(
+    app: App,
+    told: UnboundedSender<DispatcherEvent>,
+    at: OwnedEndpoint,
+    epoch: i64,
+    limit: i64,
+) {
     tokio::spawn(async move {
         let found = async {
             let mut connection = app.store.read_urgently().await?;
             deliveries::next(&mut connection, &at, limit).await
         };
         let found = found.await;
-        let _ = told.send(Happened::Looked {
+        let _ = told.send(DispatcherEvent::Looked {
             at,
             epoch,
             limit,

@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio_util::sync::CancellationToken;
 
-use super::Happened;
-use super::lane::{Disable, Verdict};
+use super::DispatcherEvent;
+use super::lane::{AttemptResult, DisableRequest};
 use crate::service::{App, mails, webhooks as webhook_service};
 use crate::store::{StoreError, deliveries, webhooks};
 
@@ -22,8 +22,8 @@ const LAST_TRIES: u32 = 10;
 /// recorded result when this node stops are attempted again.
 pub(super) async fn record(
     app: App,
-    mut verdicts: UnboundedReceiver<Verdict>,
-    told: UnboundedSender<Happened>,
+    mut verdicts: UnboundedReceiver<AttemptResult>,
+    told: UnboundedSender<DispatcherEvent>,
     stop: CancellationToken,
 ) {
     let mut batch = Vec::with_capacity(BATCH);
@@ -46,16 +46,16 @@ pub(super) async fn record(
                 tokio::spawn(disable_endpoint(app.clone(), disable.clone()));
             }
         }
-        let recorded = Happened::Recorded(std::mem::take(&mut batch));
+        let recorded = DispatcherEvent::Recorded(std::mem::take(&mut batch));
         if told.send(recorded).is_err() {
             return;
         }
     }
 }
 
-async fn disable_endpoint(app: App, disable: Disable) {
+async fn disable_endpoint(app: App, disable: DisableRequest) {
     let id = disable.endpoint.endpoint.clone();
-    let Disable {
+    let DisableRequest {
         endpoint,
         url,
         reason,
@@ -66,7 +66,7 @@ async fn disable_endpoint(app: App, disable: Disable) {
     }
 }
 
-async fn record_all(app: &App, verdicts: &[Verdict]) -> Result<(), StoreError> {
+async fn record_all(app: &App, verdicts: &[AttemptResult]) -> Result<(), StoreError> {
     let mut tx = app.store.begin_urgently().await?;
     let settlements: Vec<_> = verdicts
         .iter()

@@ -39,14 +39,14 @@ pub fn chance() -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Webhooks;
+    use crate::config::WebhookSettings;
     use crate::domain::clock::Timestamp;
 
     const SECOND: Duration = Duration::from_secs(1);
 
     /// Returns the times of all attempts of a delivery that always fails.
     fn attempts_at(start: &str, random: f64) -> Vec<String> {
-        let settings = Webhooks::default();
+        let settings = WebhookSettings::default();
         let mut now = Timestamp::parse(start).unwrap();
         let mut at = vec![now.to_string()];
         for attempt in 1.. {
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_fifth_delay_allows_a_sixth_attempt() {
-        let delays = Webhooks::default().retry_delays;
+        let delays = WebhookSettings::default().retry_delays;
         assert_eq!(wait_after(5, 5, &delays, None, 0.5), None);
         let eight_hours = Some(8 * 3600 * SECOND);
         assert_eq!(wait_after(5, 7, &delays, None, 0.5), eight_hours);

@@ -8,9 +8,9 @@ use holdfast::config::Config;
 use holdfast::domain::organization::{OrgSettings, Scope};
 use serde_json::json;
 
-use crate::support::{Answer, TestApp, postgres};
+use crate::support::{TestApp, TestResponse, postgres};
 
-fn header(answer: &Answer, name: &str) -> i64 {
+fn header(answer: &TestResponse, name: &str) -> i64 {
     answer.headers[name].to_str().unwrap().parse().unwrap()
 }
 

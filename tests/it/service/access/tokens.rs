@@ -6,24 +6,24 @@ use axum::body::Body;
 use axum::http::Request;
 use axum::routing::get;
 use axum::{Json, Router};
-use holdfast::config::{Auth, Oidc};
+use holdfast::config::{AuthSettings, OidcSettings};
 use holdfast::domain::organization::OrgSettings;
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use p256::elliptic_curve::sec1::ToEncodedPoint as _;
 use p256::pkcs8::EncodePrivateKey as _;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, TestApp, operator};
+use crate::support::{TestApp, TestResponse, operator};
 
 const AUDIENCE: &str = "holdfast-web";
 
 /// A signing key of the issuer.
-struct Key {
+struct IssuerKey {
     id: &'static str,
     secret: p256::SecretKey,
 }
 
-impl Key {
+impl IssuerKey {
     fn new(id: &'static str, seed: u8) -> Self {
         Self {
             id,
@@ -53,13 +53,13 @@ impl Key {
 }
 
 /// A fake OpenID Connect issuer: discovery and keys, which can change.
-struct Issuer {
+struct FakeIssuer {
     url: String,
     keys: Arc<Mutex<Vec<Value>>>,
     server: tokio::task::JoinHandle<()>,
 }
 
-impl Issuer {
+impl FakeIssuer {
     async fn start() -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -80,7 +80,7 @@ impl Issuer {
         Self { url, keys, server }
     }
 
-    fn publish(&self, keys: &[&Key]) {
+    fn publish(&self, keys: &[&IssuerKey]) {
         *self.keys.lock().unwrap() = keys.iter().map(|key| key.jwk()).collect();
     }
 
@@ -89,15 +89,15 @@ impl Issuer {
         TestApp::with(
             |config| {
                 config.providers.allow_insecure = true;
-                config.auth = Auth {
-                    oidc: Some(Oidc {
+                config.auth = AuthSettings {
+                    oidc: Some(OidcSettings {
                         issuer: url,
                         audience: AUDIENCE.into(),
                         org_claim: "org_id".into(),
                         email_claim: "email".into(),
                         role_claim: "role".into(),
                     }),
-                    ..Auth::default()
+                    ..AuthSettings::default()
                 };
             },
             OrgSettings::default(),
@@ -110,7 +110,7 @@ fn now() -> i64 {
     holdfast::domain::clock::Clock::default().now().as_seconds()
 }
 
-fn claims(app: &TestApp, issuer: &Issuer) -> Value {
+fn claims(app: &TestApp, issuer: &FakeIssuer) -> Value {
     json!({
         "iss": issuer.url, "aud": AUDIENCE, "exp": now() + 300, "sub": "17",
         "org_id": app.org, "email": "admin@maple.example", "role": "admin",
@@ -119,7 +119,7 @@ fn claims(app: &TestApp, issuer: &Issuer) -> Value {
 
 /// Calls an admin endpoint with an unknown envelope, which responds 404 when it accepts the
 /// token.
-async fn ask(app: &TestApp, token: &str) -> Answer {
+async fn ask(app: &TestApp, token: &str) -> TestResponse {
     let request = Request::get("/api/v2/envelopes/env_01h455vb4pex5vsknk084sn02q/bundle")
         .header("authorization", format!("Bearer {token}"));
     app.send(request.body(Body::empty()).unwrap()).await
@@ -127,8 +127,8 @@ async fn ask(app: &TestApp, token: &str) -> Answer {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_issuers_token_is_accepted_and_a_new_key_is_fetched() {
-    let issuer = Issuer::start().await;
-    let (first, second) = (Key::new("first", 1), Key::new("second", 2));
+    let issuer = FakeIssuer::start().await;
+    let (first, second) = (IssuerKey::new("first", 1), IssuerKey::new("second", 2));
     issuer.publish(&[&first]);
     let app = issuer.app().await;
     let claims = claims(&app, &issuer);
@@ -145,8 +145,8 @@ async fn an_issuers_token_is_accepted_and_a_new_key_is_fetched() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_claim_of_a_token_is_validated() {
-    let issuer = Issuer::start().await;
-    let key = Key::new("key", 1);
+    let issuer = FakeIssuer::start().await;
+    let key = IssuerKey::new("key", 1);
     issuer.publish(&[&key]);
     let app = issuer.app().await;
     let good = claims(&app, &issuer);
@@ -176,8 +176,8 @@ async fn every_claim_of_a_token_is_validated() {
 /// The algorithm that a token names never decides how a key is used.
 #[tokio::test(flavor = "multi_thread")]
 async fn algorithm_confusion_is_refused() {
-    let issuer = Issuer::start().await;
-    let key = Key::new("key", 1);
+    let issuer = FakeIssuer::start().await;
+    let key = IssuerKey::new("key", 1);
     issuer.publish(&[&key]);
     let app = issuer.app().await;
     let claims = claims(&app, &issuer);
@@ -214,8 +214,8 @@ async fn algorithm_confusion_is_refused() {
 /// While the issuer is unreachable, tokens with known keys are accepted and others are refused.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_issuer_outage_refuses_tokens_with_unknown_keys() {
-    let issuer = Issuer::start().await;
-    let (known, unknown) = (Key::new("known", 1), Key::new("unknown", 2));
+    let issuer = FakeIssuer::start().await;
+    let (known, unknown) = (IssuerKey::new("known", 1), IssuerKey::new("unknown", 2));
     issuer.publish(&[&known]);
     let app = issuer.app().await;
     let claims = claims(&app, &issuer);

@@ -695,7 +695,8 @@ async fn the_rules_of_2022_apply_where_they_are_activated() {
 async fn the_built_in_components_pass_their_own_vectors() {
     let cache = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
     let cache = cache.join("native-code-of-component-tests");
-    let components = holdfast::components::Components::with_defaults(cache, [9; 32]).unwrap();
+    let components =
+        holdfast::components::ComponentRegistry::with_defaults(cache, [9; 32]).unwrap();
     let room = holdfast::components::room_component().unwrap().identity;
     for artifact in holdfast::components::built_in() {
         // This component needs the room's records, which conformance checks cannot provide.

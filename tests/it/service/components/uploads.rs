@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::http::Method;
-use holdfast::config::{Config, Uploads};
+use holdfast::config::{Config, UploadPolicy};
 use holdfast::domain::component::Slot;
 use holdfast::domain::organization::OrgSettings;
 use serde_json::json;
@@ -16,7 +16,7 @@ use crate::support::TestApp;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn uploads_can_be_switched_off() {
-    let off = |config: &mut Config| config.components.uploads = Some(Uploads::Off);
+    let off = |config: &mut Config| config.components.uploads = Some(UploadPolicy::Off);
     let app = TestApp::with(off, OrgSettings::default()).await;
     let bytes = variant(Slot::Compliance, "off");
     let refused = app
@@ -27,7 +27,7 @@ async fn uploads_can_be_switched_off() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn unsigned_uploads_are_refused_where_signatures_are_required() {
-    let signed = |config: &mut Config| config.components.uploads = Some(Uploads::Signed);
+    let signed = |config: &mut Config| config.components.uploads = Some(UploadPolicy::Signed);
     let app = TestApp::with(signed, OrgSettings::default()).await;
     let bytes = variant(Slot::Compliance, "unsigned");
     let refused = app

@@ -4,7 +4,7 @@
 use axum::http::Method;
 use serde_json::{Value, json};
 
-use crate::support::docuseal::{Docuseal, Fault};
+use crate::support::docuseal::{DocusealFault, FakeDocuseal};
 use crate::support::{CONTRACT, TestApp, buyer_and_seller, envelope_body, form, pdf};
 use holdfast::domain::organization::OrgSettings;
 
@@ -17,7 +17,7 @@ async fn waiting(app: &TestApp) -> String {
     made["envelope_id"].as_str().unwrap().to_owned()
 }
 
-async fn send(app: &TestApp, id: &str, body: Value) -> crate::support::Answer {
+async fn send(app: &TestApp, id: &str, body: Value) -> crate::support::TestResponse {
     app.web(Method::POST, &format!("/envelopes/{id}/send"), body)
         .await
 }
@@ -233,16 +233,21 @@ async fn signing_in_person_sends_no_mail_and_excludes_identity_verification() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failed_send_leaves_the_envelope_unchanged() {
-    let docuseal = Docuseal::start().await;
+    let docuseal = FakeDocuseal::start().await;
     let app = TestApp::with(|config| docuseal.configure(config), OrgSettings::default()).await;
     let template = app.contract_template().await;
     let id = waiting(&app).await;
     let body = json!({ "template_id": template["template_id"] });
-    docuseal.fail("POST", "/submissions", Fault::Answer(500, json!({})), 1);
+    docuseal.fail(
+        "POST",
+        "/submissions",
+        DocusealFault::Answer(500, json!({})),
+        1,
+    );
     assert_eq!(send(&app, &id, body.clone()).await.status, 502);
     app.wait_for(&id, "pending").await;
     // The response is lost; the retry finds the submission and uses it.
-    docuseal.fail("POST", "/submissions", Fault::DroppedAfter, 1);
+    docuseal.fail("POST", "/submissions", DocusealFault::DroppedAfter, 1);
     let sent = send(&app, &id, body).await.data(200);
     assert_eq!(sent["status"], "sent");
     assert_eq!(docuseal.submissions(), 1);
@@ -382,7 +387,7 @@ async fn replacing_the_file_keeps_identity_verification() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn withdrawn_consent_stops_scheduled_vaulting() {
-    let docuseal = Docuseal::start().await;
+    let docuseal = FakeDocuseal::start().await;
     let configure = |config: &mut holdfast::config::Config| {
         docuseal.configure(config);
         config.sweep_interval = Some(std::time::Duration::from_millis(100));
@@ -393,7 +398,7 @@ async fn withdrawn_consent_stops_scheduled_vaulting() {
     let submission = docuseal.submission();
     // The envelope is signed, but the provider does not return the document.
     let path = format!("/submissions/{submission}/documents");
-    docuseal.fail("GET", &path, Fault::Answer(500, json!({})), 99);
+    docuseal.fail("GET", &path, DocusealFault::Answer(500, json!({})), 99);
     docuseal.sign(submission, "Buyer", &[("Signed on", json!("2026-11-22"))]);
     app.wait_for(id, "completed").await;
     let web = format!("/envelopes/{id}");

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use holdfast::domain::organization::Scope;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, TestApp, envelope_body, release_form};
+use crate::support::{TestApp, TestResponse, envelope_body, release_form};
 
 const SIGNER: &str = "jordan.lee@example.com";
 
@@ -15,7 +15,7 @@ fn request(id: &str, widget: &str) -> Value {
     json!({ "envelope_id": id, "user_email": SIGNER, "widget_type": widget })
 }
 
-async fn submit(app: &TestApp, path: &str, token: &str) -> Answer {
+async fn submit(app: &TestApp, path: &str, token: &str) -> TestResponse {
     let body = url::form_urlencoded::Serializer::new(String::new())
         .append_pair("token", token)
         .finish();

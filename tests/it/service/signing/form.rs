@@ -354,7 +354,7 @@ async fn pages_have_the_organizations_brand_and_frame_ancestors() {
     let app = TestApp::start().await;
     let envelope = app.sent_envelope().await;
     let url = envelope["sign_url"].as_str().unwrap();
-    let policy = |page: &crate::support::Answer| {
+    let policy = |page: &crate::support::TestResponse| {
         let value = page.headers["content-security-policy"].to_str().unwrap();
         value.to_owned()
     };

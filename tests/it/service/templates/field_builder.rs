@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::http::Request;
 use serde_json::{Value, json};
 
-use crate::support::docuseal::{Docuseal, Fault};
+use crate::support::docuseal::{DocusealFault, FakeDocuseal};
 use crate::support::{TestApp, envelope_body, pdf};
 use holdfast::domain::organization::OrgSettings;
 
@@ -110,7 +110,7 @@ async fn replacing_a_template_document_keeps_the_fields_that_fit() {
 /// A template is not sent until the provider has its saved fields.
 #[tokio::test(flavor = "multi_thread")]
 async fn fields_saved_during_a_provider_outage_are_synchronized_later() {
-    let docuseal = Docuseal::start().await;
+    let docuseal = FakeDocuseal::start().await;
     let app = TestApp::with(|config| docuseal.configure(config), OrgSettings::default()).await;
     let lines = ["{{Signature;type=signature;role=Buyer;required=true}}"];
     let texts = [("name", "Agreement")];
@@ -134,7 +134,7 @@ async fn fields_saved_during_a_provider_outage_are_synchronized_later() {
         "areas": [{ "page": 1, "x": 0.1, "y": 0.5, "w": 0.2, "h": 0.03 }],
     }));
     let save = json!({ "revision": shown["revision"], "fields": fields });
-    let away = Fault::Answer(500, json!({ "error": "Internal server error" }));
+    let away = DocusealFault::Answer(500, json!({ "error": "Internal server error" }));
     for method in ["POST", "PUT"] {
         docuseal.fail(method, "/templates", away.clone(), 99);
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use axum::http::Method;
 use serde_json::{Value, json};
 
-use crate::support::docuseal::Docuseal;
+use crate::support::docuseal::FakeDocuseal;
 use crate::support::{CONTRACT, TestApp, envelope_body, pdf};
 use holdfast::domain::organization::OrgSettings;
 
@@ -106,7 +106,7 @@ async fn identity_verification_of_a_template_cannot_be_changed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deleted_template_cannot_be_sent() {
-    let docuseal = Docuseal::start().await;
+    let docuseal = FakeDocuseal::start().await;
     let configure = |config: &mut holdfast::config::Config| {
         docuseal.configure(config);
         config.sweep_interval = Some(Duration::from_millis(100));

@@ -3,7 +3,7 @@
 use axum::http::Method;
 use serde_json::{Value, json};
 
-use crate::support::docuseal::{Docuseal, Fault};
+use crate::support::docuseal::{DocusealFault, FakeDocuseal};
 use crate::support::{CONTRACT, TestApp, pdf};
 use holdfast::domain::organization::OrgSettings;
 
@@ -34,7 +34,7 @@ async fn package(app: &TestApp, templates: &[&Value]) -> Value {
         .data(201)
 }
 
-async fn session(app: &TestApp, body: Value) -> crate::support::Answer {
+async fn session(app: &TestApp, body: Value) -> crate::support::TestResponse {
     app.web(Method::POST, BUILDER, body).await
 }
 
@@ -126,7 +126,7 @@ async fn templates_not_allowed_in_a_package_are_named() {
 /// Members that the verified instance lacks are copied there.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_mixed_package_has_copies_at_the_verified_instance() {
-    let docuseal = Docuseal::start().await;
+    let docuseal = FakeDocuseal::start().await;
     let verified = |config: &mut _| docuseal.configure_as("verified", config);
     let app = TestApp::with(verified, OrgSettings::default()).await;
     let plain = template(&app, "Plain", "Buyer", &[]).await;
@@ -136,7 +136,12 @@ async fn a_mixed_package_has_copies_at_the_verified_instance() {
     assert_eq!(docuseal.templates(), 1);
 
     // When a member cannot be copied, the package is not created.
-    docuseal.fail("POST", "/templates/pdf", Fault::Answer(500, json!({})), 1);
+    docuseal.fail(
+        "POST",
+        "/templates/pdf",
+        DocusealFault::Answer(500, json!({})),
+        1,
+    );
     let body = json!({ "name": "Sale", "template_ids": ids(&[&plain, &asking]) });
     let refused = app.web(Method::POST, "/document-packages", body).await;
     assert_eq!(refused.status, 502);
@@ -203,14 +208,19 @@ async fn a_mixed_package_has_copies_at_the_verified_instance() {
         "placement": { "mode": "absolute", "areas": [{ "page": 1, "x": 0.5, "y": 0.1, "w": 0.2, "h": 0.03 }] },
     }] });
     app.post(&path, again).await.data(200);
-    docuseal.fail("POST", "/templates/pdf", Fault::Answer(500, json!({})), 1);
+    docuseal.fail(
+        "POST",
+        "/templates/pdf",
+        DocusealFault::Answer(500, json!({})),
+        1,
+    );
     assert_eq!(session(&app, use_it.clone()).await.status, 502);
     session(&app, use_it).await.data(201);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn identity_verification_is_derived_from_the_selected_documents() {
-    let docuseal = Docuseal::start().await;
+    let docuseal = FakeDocuseal::start().await;
     let verified = |config: &mut _| docuseal.configure_as("verified", config);
     let app = TestApp::with(verified, OrgSettings::default()).await;
     let plain = template(&app, "Plain", "Buyer", &[]).await;

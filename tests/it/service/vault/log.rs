@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use ct_merkle::{InclusionProof, RootHash};
 use holdfast::domain::checkpoint::VerifierKey;
-use holdfast::domain::merkle::{TileId, Tiles};
+use holdfast::domain::merkle::{TileId, TileReader};
 use serde_json::{Value, json};
 
 use crate::support::{TestApp, operator_output};
@@ -87,7 +87,7 @@ async fn the_public_tiles_reproduce_the_root_of_the_log_head() {
         .get_as("", &format!("/ledger/tile/0/000.p/{size}"))
         .await;
     assert_eq!(tile.status, 200);
-    let mut tiles = Tiles::default();
+    let mut tiles = TileReader::default();
     for (index, leaf) in tile.bytes.chunks(32).enumerate() {
         tiles
             .append(index as u64, leaf.try_into().unwrap())

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use holdfast::domain::job::Job;
+use holdfast::domain::job::JobPayload;
 use holdfast::domain::organization::OrgSettings;
 use holdfast::files::{Files, FilesError};
 use holdfast::store::jobs;
 use serde_json::{Value, json};
 
-use crate::support::faulty::{Fault, Faulty};
+use crate::support::faulty::{FaultyStore, StorageFault};
 use crate::support::{CONTRACT, TestApp, envelope_body, form, release_form};
 
 /// Areas, each with the step that stores into it.
@@ -56,7 +56,11 @@ async fn exactly_one_of_each(app: &TestApp, id: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_failure_is_reported_and_retried_at_the_failed_step() {
-    for fault in [Fault::PutFails, Fault::NoSpace, Fault::Stall] {
+    for fault in [
+        StorageFault::PutFails,
+        StorageFault::NoSpace,
+        StorageFault::Stall,
+    ] {
         let all = STEPS.map(|(area, step)| async move {
             let (app, store) = TestApp::faulty(fault, area, quiet()).await;
             let envelope = app.sent_envelope().await;
@@ -69,7 +73,7 @@ async fn a_store_failure_is_reported_and_retried_at_the_failed_step() {
             for failures in 1..3 {
                 let refused = app.post(&vault_in, json!({})).await;
                 let expected = match fault {
-                    Fault::NoSpace => FULL,
+                    StorageFault::NoSpace => FULL,
                     _ => AWAY,
                 };
                 assert_eq!(refused.error(503), expected);
@@ -111,7 +115,7 @@ async fn seen_error(app: &TestApp, id: &str) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_put_response_is_recovered_by_reading_back() {
     for (area, step) in STEPS {
-        let (app, _store) = TestApp::faulty(Fault::AnswerLost, area, quiet()).await;
+        let (app, _store) = TestApp::faulty(StorageFault::AnswerLost, area, quiet()).await;
         let envelope = app.sent_envelope().await;
         let id = envelope["envelope_id"].as_str().unwrap();
         form::sign(&app, envelope["sign_url"].as_str().unwrap()).await;
@@ -126,7 +130,8 @@ async fn a_lost_put_response_is_recovered_by_reading_back() {
 /// A read that returns fewer bytes than announced is not reported as tampering.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_interrupted_read_is_retried_without_an_alarm() {
-    let (app, store) = TestApp::faulty(Fault::ShortGet, "vault", OrgSettings::default()).await;
+    let (app, store) =
+        TestApp::faulty(StorageFault::ShortGet, "vault", OrgSettings::default()).await;
     store.fail(2);
     let id = app.vaulted_envelope().await;
     exactly_one_of_each(&app, &id).await;
@@ -147,7 +152,8 @@ async fn an_interrupted_read_is_retried_without_an_alarm() {
 /// The worker retries automatically, with back-off.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_signed_envelope_is_vaulted_automatically() {
-    let (app, store) = TestApp::faulty(Fault::PutFails, "copies", OrgSettings::default()).await;
+    let (app, store) =
+        TestApp::faulty(StorageFault::PutFails, "copies", OrgSettings::default()).await;
     store.fail(1);
     let id = app.vaulted_envelope().await;
     exactly_one_of_each(&app, &id).await;
@@ -157,7 +163,7 @@ async fn a_signed_envelope_is_vaulted_automatically() {
 /// does not mix bytes of both.
 #[tokio::test(flavor = "multi_thread")]
 async fn replacing_the_document_restarts_vault_in() {
-    let (app, store) = TestApp::faulty(Fault::PutFails, "copies", quiet()).await;
+    let (app, store) = TestApp::faulty(StorageFault::PutFails, "copies", quiet()).await;
     let mut body = envelope_body(&Value::Null);
     body["envelope_kind"] = "paper".into();
     let envelope = app.post("/partner/envelopes", body).await.data(201);
@@ -190,7 +196,7 @@ async fn replacing_the_document_restarts_vault_in() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_that_overwrites_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Faulty::new(folder.path(), Fault::Overwrites, "probe");
+    let store = FaultyStore::new(folder.path(), StorageFault::Overwrites, "probe");
     let files = Files::over(store, Duration::from_secs(5));
     let refused = files.check().await.err().unwrap();
     assert!(matches!(refused, FilesError::Overwrites), "{refused}");
@@ -298,9 +304,9 @@ async fn the_live_copy_stays_while_its_archive_cannot_be_read() {
 
 /// A job kind that this version does not know.
 #[derive(serde::Serialize, serde::Deserialize)]
-struct Later {}
+struct UnknownJob {}
 
-impl Job for Later {
+impl JobPayload for UnknownJob {
     const NAME: &'static str = "later.kind";
 }
 
@@ -310,7 +316,7 @@ async fn jobs_of_a_later_version_are_left_to_later_nodes() {
     let app = TestApp::start().await;
     let now = holdfast::domain::clock::Clock::default().now();
     let mut tx = app.store.begin().await.unwrap();
-    jobs::insert(&mut tx, &app.org, &Later {}, None, now)
+    jobs::insert(&mut tx, &app.org, &UnknownJob {}, None, now)
         .await
         .unwrap();
     tx.commit().await.unwrap();

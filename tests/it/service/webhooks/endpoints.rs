@@ -13,7 +13,7 @@ use holdfast::domain::organization::{OrgSettings, Scope};
 use serde_json::{Value, json};
 use sha2::Sha256;
 
-use crate::support::receiver::{Receiver, admit, status};
+use crate::support::receiver::{WebhookReceiver, admit, status};
 use crate::support::{TestApp, form, operator, postgres};
 
 const ENDPOINTS: &str = "/webhooks/endpoints";
@@ -32,7 +32,7 @@ fn path_of(endpoint: &Value, rest: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_event_reaches_every_endpoint_that_wants_it() {
     let app = TestApp::with_receivers().await;
-    let receiver = Receiver::start().await;
+    let receiver = WebhookReceiver::start().await;
     let all = app.endpoint(&format!("{}/all", receiver.url), &["*"]).await;
     let some = app
         .endpoint(&format!("{}/some", receiver.url), &["envelope.*"])
@@ -99,7 +99,7 @@ async fn an_event_reaches_every_endpoint_that_wants_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn standard_webhooks_libraries_can_verify_deliveries() {
     let app = TestApp::with_receivers().await;
-    let receiver = Receiver::start().await;
+    let receiver = WebhookReceiver::start().await;
     let endpoint = app.endpoint(&receiver.url, &["*"]).await;
     app.envelope_event().await;
     let delivery = receiver.wait_for(1).await.remove(0);
@@ -132,7 +132,7 @@ async fn a_failing_delivery_is_attempted_five_times_and_each_is_recorded() {
             .to_vec();
     };
     let app = TestApp::with(settings, OrgSettings::default()).await;
-    let receiver = Receiver::start().await;
+    let receiver = WebhookReceiver::start().await;
     receiver.answer(|index, _| {
         let text = format!("attempt {index} is refused\0");
         (
@@ -186,7 +186,7 @@ async fn a_failing_delivery_is_attempted_five_times_and_each_is_recorded() {
 async fn a_retry_is_due_after_its_delay_and_not_before() {
     let default = |config: &mut Config| config.webhooks.allow_insecure = true;
     let app = TestApp::with(default, OrgSettings::default()).await;
-    let receiver = Receiver::start().await;
+    let receiver = WebhookReceiver::start().await;
     receiver.answer_with(503);
     let endpoint = app.endpoint(&receiver.url, &["*"]).await;
     app.envelope_event().await;
@@ -233,7 +233,7 @@ async fn a_receiver_can_postpone_a_retry() {
         config.webhooks.retry_delays = vec![Duration::from_secs(60)];
     };
     let app = TestApp::with(settings, OrgSettings::default()).await;
-    let receiver = Receiver::start().await;
+    let receiver = WebhookReceiver::start().await;
     receiver.answer(|_, _| {
         let mut answer = status(429);
         answer.headers_mut().insert("retry-after", 3600.into());
@@ -255,8 +255,8 @@ async fn a_receiver_can_postpone_a_retry() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_redirect_is_not_followed() {
     let app = TestApp::with_receivers().await;
-    let receiver = Receiver::start().await;
-    let elsewhere = Receiver::start().await;
+    let receiver = WebhookReceiver::start().await;
+    let elsewhere = WebhookReceiver::start().await;
     let to = elsewhere.url.clone();
     receiver.answer(move |_, _| {
         let mut answer = status(307);
@@ -274,7 +274,7 @@ async fn a_redirect_is_not_followed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn both_secrets_sign_for_48_hours() {
     let app = TestApp::with_receivers().await;
-    let receiver = Receiver::start().await;
+    let receiver = WebhookReceiver::start().await;
     let endpoint = app.endpoint(&receiver.url, &["*"]).await;
     let old = endpoint["secret"].as_str().unwrap();
     let rotated = app
@@ -329,7 +329,10 @@ async fn disabling_or_deleting_an_endpoint_ends_its_deliveries_immediately() {
     for delete in [false, true] {
         let mut app = TestApp::with_receivers().await;
         app.key = app.key_with_limit(Scope::ALL, 10_000).await;
-        let (receiver, other) = (Receiver::start().await, Receiver::start().await);
+        let (receiver, other) = (
+            WebhookReceiver::start().await,
+            WebhookReceiver::start().await,
+        );
         let answers = receiver.hold();
         let endpoint = app.endpoint(&receiver.url, &["*"]).await;
         // A second endpoint keeps the node busy.
@@ -382,7 +385,7 @@ async fn disabling_or_deleting_an_endpoint_ends_its_deliveries_immediately() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_410_disables_the_endpoint_and_notifies_its_owner() {
     let app = TestApp::with_receivers().await;
-    let receiver = Receiver::start().await;
+    let receiver = WebhookReceiver::start().await;
     receiver.answer_with(410);
     let endpoint = app.endpoint(&receiver.url, &["*"]).await;
     app.envelope_event().await;
@@ -420,7 +423,7 @@ async fn an_endpoint_that_only_fails_is_disabled_after_five_days() {
     };
     let day = Duration::from_secs(86_400);
     let mut app = TestApp::with(once, OrgSettings::default()).await;
-    let receiver = Receiver::start().await;
+    let receiver = WebhookReceiver::start().await;
     receiver.answer_with(500);
     let endpoint = app.endpoint(&receiver.url, &["*"]).await;
     let mut mails = 0;
@@ -466,7 +469,7 @@ async fn an_endpoint_that_only_fails_is_disabled_after_five_days() {
 #[tokio::test(flavor = "multi_thread")]
 async fn one_successful_delivery_resets_the_failing_period() {
     let app = TestApp::with_receivers().await;
-    let receiver = Receiver::start().await;
+    let receiver = WebhookReceiver::start().await;
     receiver.answer(|index, _| status(if index == 0 { 500 } else { 200 }));
     let endpoint = app.endpoint(&receiver.url, &["*"]).await;
     app.envelope_event().await;
@@ -487,7 +490,7 @@ async fn a_dead_receiver_is_probed_and_gets_waiting_deliveries_on_recovery() {
     };
     let mut app = TestApp::with(settings, OrgSettings::default()).await;
     app.key = app.key_with_limit(Scope::ALL, 10_000).await;
-    let receiver = Receiver::start().await;
+    let receiver = WebhookReceiver::start().await;
     receiver.answer_with(500);
     let endpoint = app.endpoint(&receiver.url, &["*"]).await;
     for _ in 0..60 {
@@ -513,7 +516,7 @@ async fn a_dead_receiver_is_probed_and_gets_waiting_deliveries_on_recovery() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_test_delivery_reports_success_without_the_receivers_response() {
     let app = TestApp::with_receivers().await;
-    let receiver = Receiver::start().await;
+    let receiver = WebhookReceiver::start().await;
     receiver.answer(|_, _| (http::StatusCode::OK, "an internal page").into_response());
     let endpoint = app.endpoint(&receiver.url, &["vault.*"]).await;
     let admin = app.admin();
@@ -555,7 +558,7 @@ async fn a_test_delivery_reports_success_without_the_receivers_response() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replay_is_a_new_delivery_of_the_same_event() {
     let app = TestApp::with_receivers().await;
-    let receiver = Receiver::start().await;
+    let receiver = WebhookReceiver::start().await;
     let endpoint = app.endpoint(&receiver.url, &["*"]).await;
     app.envelope_event().await;
     let original = app.settled_log(&endpoint).await.remove(0);
@@ -590,7 +593,7 @@ async fn a_replay_is_a_new_delivery_of_the_same_event() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_delivery_log_can_be_filtered() {
     let app = TestApp::with_receivers().await;
-    let receiver = Receiver::start().await;
+    let receiver = WebhookReceiver::start().await;
     receiver.answer(|_, received| {
         status(if received.event_type() == "webhook.test" {
             400
@@ -807,7 +810,7 @@ async fn the_catalog_lists_every_event_that_can_be_selected() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_legacy_setting_writes_to_the_keys_own_endpoint() {
     let app = TestApp::with_receivers().await;
-    let receiver = Receiver::start().await;
+    let receiver = WebhookReceiver::start().await;
     let set = async |body: Value| app.patch("/partner/webhook", body).await;
     let nothing = set(json!({ "webhook_url": null })).await.data(200);
     assert_eq!(
@@ -880,7 +883,7 @@ async fn the_legacy_setting_writes_to_the_keys_own_endpoint() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_three_events_after_signing_arrive_in_order() {
     let app = TestApp::with_receivers().await;
-    let receiver = Receiver::start().await;
+    let receiver = WebhookReceiver::start().await;
     receiver.take_long(Duration::from_millis(30));
     app.endpoint(&receiver.url, &["envelope.completed", "vault.*"])
         .await;
@@ -929,7 +932,10 @@ async fn the_three_events_after_signing_arrive_in_order() {
 async fn a_receiver_that_hangs_delays_no_others() {
     let mut app = TestApp::with_receivers().await;
     app.key = app.key_with_limit(Scope::ALL, 10_000).await;
-    let (hung, healthy) = (Receiver::start().await, Receiver::start().await);
+    let (hung, healthy) = (
+        WebhookReceiver::start().await,
+        WebhookReceiver::start().await,
+    );
     hung.take_long(Duration::from_secs(3600));
     app.endpoint(&hung.url, &["*"]).await;
     app.endpoint(&healthy.url, &["*"]).await;
@@ -947,7 +953,10 @@ async fn an_organization_gets_a_quarter_of_the_concurrent_attempts() {
     const QUARTER: usize = 128;
     let mut app = TestApp::with_receivers().await;
     app.key = app.key_with_limit(Scope::ALL, 10_000).await;
-    let (hung, healthy) = (Receiver::start().await, Receiver::start().await);
+    let (hung, healthy) = (
+        WebhookReceiver::start().await,
+        WebhookReceiver::start().await,
+    );
     let told = hung.hold();
     for _ in 0..18 {
         app.endpoint(&hung.url, &["*"]).await;
@@ -1005,7 +1014,7 @@ async fn payloads_and_responses_are_pruned_and_the_log_stays() {
         config.webhooks.retention = Duration::from_secs(3600);
     };
     let app = TestApp::with(short, OrgSettings::default()).await;
-    let receiver = Receiver::start().await;
+    let receiver = WebhookReceiver::start().await;
     receiver.answer(|_, _| (http::StatusCode::OK, "thank you").into_response());
     let endpoint = app.endpoint(&receiver.url, &["*"]).await;
     app.envelope_event().await;
@@ -1045,7 +1054,7 @@ async fn the_delivery_log_is_pruned_after_the_configured_age() {
         config.webhooks.retry_delays = vec![Duration::from_secs(86_400)];
     };
     let app = TestApp::with(settings, OrgSettings::default()).await;
-    let receiver = Receiver::start().await;
+    let receiver = WebhookReceiver::start().await;
     let endpoint = app.endpoint(&receiver.url, &["*"]).await;
     app.envelope_event().await;
     assert_eq!(app.settled_log(&endpoint).await[0]["status"], "delivered");
@@ -1084,7 +1093,7 @@ async fn two_nodes_share_deliveries_without_duplicates() {
     one.key = one.key_with_limit(Scope::ALL, 100_000).await;
     other.org = one.org.clone();
     other.key = one.key.clone();
-    let receiver = Receiver::start().await;
+    let receiver = WebhookReceiver::start().await;
     for endpoint in 0..6 {
         let url = format!("{}/{endpoint}", receiver.url);
         one.endpoint(&url, &["*"]).await;
@@ -1114,7 +1123,10 @@ async fn two_nodes_share_deliveries_without_duplicates() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_late_410_of_the_old_receiver_does_not_disable_the_new_one() {
     let app = TestApp::with_receivers().await;
-    let (old, new) = (Receiver::start().await, Receiver::start().await);
+    let (old, new) = (
+        WebhookReceiver::start().await,
+        WebhookReceiver::start().await,
+    );
     old.answer_with(410);
     let answers = old.hold();
     let endpoint = app.endpoint(&old.url, &["*"]).await;
@@ -1139,7 +1151,7 @@ async fn a_late_410_of_the_old_receiver_does_not_disable_the_new_one() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_delivery_that_cannot_be_signed_is_not_sent() {
     let app = TestApp::with_receivers().await;
-    let receiver = Receiver::start().await;
+    let receiver = WebhookReceiver::start().await;
     let endpoint = app.endpoint(&receiver.url, &["*"]).await;
     let secret = app.text_of("select secret from webhook_endpoint").await;
     assert!(

@@ -8,20 +8,20 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::support::TestApp;
-use crate::support::receiver::Receiver;
+use crate::support::receiver::WebhookReceiver;
 
 const GUIDE: &str = include_str!("../../../../docs/webhooks.md");
 
 /// The guide's code in one language and a harness that calls it, with cases as JSON on standard
 /// input and verdicts as JSON on standard output.
-struct Snippet {
+struct GuideSnippet {
     language: &'static str,
     program: &'static [&'static str],
     harness: &'static str,
 }
 
-const SNIPPETS: [Snippet; 4] = [
-    Snippet {
+const SNIPPETS: [GuideSnippet; 4] = [
+    GuideSnippet {
         language: "python",
         program: &["python3", "-c"],
         harness: "
@@ -29,21 +29,21 @@ import json, sys
 cases = json.load(sys.stdin)
 print(json.dumps([verify(c['secret'], c['headers'], base64.b64decode(c['body'])) for c in cases]))",
     },
-    Snippet {
+    GuideSnippet {
         language: "javascript",
         program: &["node", "-e"],
         harness: "
 const cases = JSON.parse(require('node:fs').readFileSync(0, 'utf8'));
 console.log(JSON.stringify(cases.map((c) => verify(c.secret, c.headers, Buffer.from(c.body, 'base64')))));",
     },
-    Snippet {
+    GuideSnippet {
         language: "php",
         program: &["php", "-r"],
         harness: "
 $cases = json_decode(stream_get_contents(STDIN), true);
 echo json_encode(array_map(fn($c) => verify($c['secret'], $c['headers'], base64_decode($c['body'])), $cases));",
     },
-    Snippet {
+    GuideSnippet {
         language: "ruby",
         program: &["ruby", "-e"],
         harness: "
@@ -53,7 +53,7 @@ puts cases.map { |c| verify(c['secret'], c['headers'], Base64.decode64(c['body']
     },
 ];
 
-impl Snippet {
+impl GuideSnippet {
     fn code(&self) -> String {
         let fence = format!("```{}\n", self.language);
         let (_, rest) = GUIDE.split_once(&fence).unwrap();
@@ -85,7 +85,7 @@ impl Snippet {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_guides_code_accepts_only_genuine_deliveries() {
     let app = TestApp::with_receivers().await;
-    let receiver = Receiver::start().await;
+    let receiver = WebhookReceiver::start().await;
     let endpoint = app.endpoint(&receiver.url, &["*"]).await;
     let first = endpoint["secret"].as_str().unwrap().to_owned();
     app.envelope_event().await;
@@ -107,7 +107,7 @@ async fn the_guides_code_accepts_only_genuine_deliveries() {
         .unwrap();
 
     let case = |secret: &str,
-                delivery: &crate::support::receiver::Received,
+                delivery: &crate::support::receiver::ReceivedDelivery,
                 change: &dyn Fn(&mut Value)| {
         let names = ["webhook-id", "webhook-timestamp", "webhook-signature"];
         let headers: Value = names

@@ -1,16 +1,18 @@
 //! Building blocks of a record: headings, facts, tables and page breaks.
 
-use super::{BODY, BOTTOM, COLUMN, HAIRLINE, HEADING, LABEL, LEFT, NAVY, PALE, RIGHT, Record, TOP};
-use crate::typeset::Look;
+use super::{
+    BODY, BOTTOM, COLUMN, CustodyPages, HAIRLINE, HEADING, LABEL, LEFT, NAVY, PALE, RIGHT, TOP,
+};
+use crate::typeset::SheetStyle;
 
 /// One column of a table.
-pub(super) struct Column {
+pub(super) struct TextColumn {
     title: &'static str,
     x: f32,
     width: f32,
 }
 
-impl Record<'_> {
+impl CustodyPages<'_> {
     /// Adds a section title, kept on one page with at least `following` points of its content.
     pub(super) fn heading(&mut self, title: &str, following: f32) {
         self.room(26.0 + following);
@@ -39,7 +41,7 @@ impl Record<'_> {
     }
 
     /// Adds a text that may continue on the next page.
-    pub(super) fn flow(&mut self, x: f32, width: f32, text: &str, look: Look) {
+    pub(super) fn flow(&mut self, x: f32, width: f32, text: &str, look: SheetStyle) {
         for line in self.sheet.wrap(text, look, width) {
             self.room(look.leading());
             self.sheet.paragraph(x, self.y, width + 1.0, &line, look);
@@ -47,7 +49,7 @@ impl Record<'_> {
         }
     }
 
-    pub(super) fn columns(&mut self, columns: &[Column]) {
+    pub(super) fn columns(&mut self, columns: &[TextColumn]) {
         self.sheet
             .fill(LEFT, self.y - 4.0, RIGHT - LEFT, 15.0, PALE);
         for column in columns {
@@ -60,8 +62,8 @@ impl Record<'_> {
     /// Starts a new page and repeats the table's titles, unless a row fits on this one.
     pub(super) fn make_room_for<const N: usize>(
         &mut self,
-        columns: &[Column],
-        cells: &[(String, Look); N],
+        columns: &[TextColumn],
+        cells: &[(String, SheetStyle); N],
     ) {
         let height = columns
             .iter()
@@ -75,7 +77,11 @@ impl Record<'_> {
         }
     }
 
-    pub(super) fn row<const N: usize>(&mut self, columns: &[Column], cells: &[(String, Look); N]) {
+    pub(super) fn row<const N: usize>(
+        &mut self,
+        columns: &[TextColumn],
+        cells: &[(String, SheetStyle); N],
+    ) {
         self.make_room_for(columns, cells);
         let mut wrapped: Vec<_> = columns
             .iter()
@@ -126,10 +132,10 @@ impl Record<'_> {
 }
 
 /// Arranges columns side by side from the left margin, with a gutter between them.
-pub(super) fn columns<const N: usize>(widths: [(&'static str, f32); N]) -> [Column; N] {
+pub(super) fn columns<const N: usize>(widths: [(&'static str, f32); N]) -> [TextColumn; N] {
     let mut x = LEFT;
     widths.map(|(title, width)| {
-        let column = Column {
+        let column = TextColumn {
             title,
             x: x + 2.0,
             width: width - 10.0,

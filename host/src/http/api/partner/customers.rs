@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::id::{CustomerId, EnvelopeId};
 use crate::http::error::HttpError;
-use crate::http::middleware::caller::{CustomersRead, EnvelopesWrite, Partner};
-use crate::http::middleware::extract::{FileForm, Form, ResourceId, ValidQuery};
-use crate::http::middleware::once::Once;
-use crate::http::reply::{Created, Found, Reply};
+use crate::http::middleware::caller::{CustomersRead, EnvelopesWrite, PartnerCaller};
+use crate::http::middleware::extract::{FileForm, MultipartForm, ResourceId, ValidQuery};
+use crate::http::middleware::once::IdempotencyKeyHeader;
+use crate::http::reply::{Created, DataReply, Found};
 use crate::service::App;
-use crate::service::customers::{self, CustomerView, Filed};
+use crate::service::customers::{self, CustomerView, FiledDocument};
 
 #[derive(Deserialize, JsonSchema)]
 pub struct CustomerQuery {
@@ -21,14 +21,14 @@ pub struct CustomerQuery {
 
 pub async fn find(
     State(app): State<App>,
-    partner: Partner<CustomersRead>,
+    partner: PartnerCaller<CustomersRead>,
     ValidQuery(query): ValidQuery<CustomerQuery>,
 ) -> Result<Found<CustomerView>, HttpError> {
     if query.email.trim().is_empty() {
         return Err(HttpError::bad_request("email is required"));
     }
     let customer = customers::by_email(&app, &partner.caller, &query.email).await?;
-    Ok(Reply::new(&customer))
+    Ok(DataReply::new(&customer))
 }
 
 /// A document filed under a customer.
@@ -53,8 +53,8 @@ pub struct FiledView {
     content_type: String,
 }
 
-impl From<&Filed> for FiledView {
-    fn from(filed: &Filed) -> Self {
+impl From<&FiledDocument> for FiledView {
+    fn from(filed: &FiledDocument) -> Self {
         Self {
             customer_id: filed.customer.clone(),
             envelope_id: filed.envelope.id.clone(),
@@ -68,13 +68,13 @@ impl From<&Filed> for FiledView {
 
 pub async fn file_document(
     State(app): State<App>,
-    partner: Partner<EnvelopesWrite>,
+    partner: PartnerCaller<EnvelopesWrite>,
     ResourceId(id): ResourceId,
-    once: Once,
-    mut form: Form<FileForm>,
+    once: IdempotencyKeyHeader,
+    mut form: MultipartForm<FileForm>,
 ) -> Result<Created<FiledView>, HttpError> {
     let file = form.file()?;
-    let show = |filed: &Filed| FiledView::from(filed);
+    let show = |filed: &FiledDocument| FiledView::from(filed);
     once.answer(
         &app,
         &partner.caller,

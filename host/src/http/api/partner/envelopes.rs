@@ -8,16 +8,18 @@ use super::views::{EnvelopeItem, EnvelopeView, SigningLinks, StatusView, UploadV
 use crate::domain::envelope::{Envelope, EnvelopeStatus};
 use crate::domain::id::CustomerId;
 use crate::http::error::HttpError;
-use crate::http::middleware::caller::{EnvelopesRead, EnvelopesWrite, Partner, Reader};
-use crate::http::middleware::extract::{
-    FileForm, Form, ResourceId, ValidJson, ValidQuery, page_and_limit,
+use crate::http::middleware::caller::{
+    EnvelopeReader, EnvelopesRead, EnvelopesWrite, PartnerCaller,
 };
-use crate::http::middleware::once::Once;
-use crate::http::reply::{Created, CreatedWithWarnings, Found, Page, Reply};
+use crate::http::middleware::extract::{
+    FileForm, MultipartForm, ResourceId, ValidJson, ValidQuery, page_and_limit,
+};
+use crate::http::middleware::once::IdempotencyKeyHeader;
+use crate::http::reply::{Created, CreatedWithWarnings, DataReply, Found, PageReply};
 use crate::service::App;
 use crate::service::envelopes::{self, creation, uploads};
-use crate::service::signing::reminders::{self, RemindRequest, Reminded};
-use crate::store::envelopes::Filter;
+use crate::service::signing::reminders::{self, RemindRequest, RemindedSigners};
+use crate::store::envelopes::EnvelopeFilter;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct ListQuery {
@@ -35,53 +37,53 @@ pub struct ListQuery {
 
 pub async fn list(
     State(app): State<App>,
-    partner: Partner<EnvelopesRead>,
+    partner: PartnerCaller<EnvelopesRead>,
     ValidQuery(query): ValidQuery<ListQuery>,
-) -> Result<Page<EnvelopeItem>, HttpError> {
+) -> Result<PageReply<EnvelopeItem>, HttpError> {
     let (page, limit) = page_and_limit(query.page, query.limit, 20, 100)?;
     let customer = match query.customer_id.as_deref().map(CustomerId::parse) {
         None => None,
         Some(Some(customer)) => Some(customer),
         // A malformed id matches no customer.
-        Some(None) => return Ok(Page::new(&[], page, limit, 0)),
+        Some(None) => return Ok(PageReply::new(&[], page, limit, 0)),
     };
-    let filter = Filter {
+    let filter = EnvelopeFilter {
         status: query.status,
         customer,
     };
     let (found, total) = envelopes::list(&app, &partner.caller, &filter, page, limit).await?;
     let items: Vec<EnvelopeItem> = found.into_iter().map(EnvelopeItem::from).collect();
-    Ok(Page::new(&items, page, limit, total))
+    Ok(PageReply::new(&items, page, limit, total))
 }
 
 pub async fn read(
     State(app): State<App>,
-    reader: Reader<EnvelopesRead>,
+    reader: EnvelopeReader<EnvelopesRead>,
     ResourceId(id): ResourceId,
 ) -> Result<Found<EnvelopeView>, HttpError> {
     let envelope = reader.envelope(&app, &id).await?;
-    Ok(Reply::new(&EnvelopeView::from(&envelope)))
+    Ok(DataReply::new(&EnvelopeView::from(&envelope)))
 }
 
 pub async fn status(
     State(app): State<App>,
-    reader: Reader<EnvelopesRead>,
+    reader: EnvelopeReader<EnvelopesRead>,
     ResourceId(id): ResourceId,
 ) -> Result<Found<StatusView>, HttpError> {
     let envelope = reader.envelope(&app, &id).await?;
-    Ok(Reply::new(&StatusView::from(&envelope)))
+    Ok(DataReply::new(&StatusView::from(&envelope)))
 }
 
 pub async fn create(
     State(app): State<App>,
-    partner: Partner<EnvelopesWrite>,
-    once: Once,
+    partner: PartnerCaller<EnvelopesWrite>,
+    once: IdempotencyKeyHeader,
     ValidJson(request): ValidJson<creation::CreateEnvelope>,
 ) -> Result<CreatedWithWarnings<EnvelopeView>, HttpError> {
     once.answer_with_warnings(
         &app,
         &partner.caller,
-        |created: &creation::Created| (EnvelopeView::from(created), created.warnings.clone()),
+        |created: &creation::CreatedEnvelope| (EnvelopeView::from(created), created.warnings.clone()),
         |app, caller, answer| async move {
             creation::create(&app, &caller, request, &answer).await
         },
@@ -91,13 +93,13 @@ pub async fn create(
 
 pub async fn upload(
     State(app): State<App>,
-    partner: Partner<EnvelopesWrite>,
+    partner: PartnerCaller<EnvelopesWrite>,
     ResourceId(id): ResourceId,
-    once: Once,
-    mut form: Form<FileForm>,
+    once: IdempotencyKeyHeader,
+    mut form: MultipartForm<FileForm>,
 ) -> Result<Created<UploadView>, HttpError> {
     let file = form.file()?;
-    let show = |stored: &uploads::Stored| UploadView::from(stored);
+    let show = |stored: &uploads::StoredUpload| UploadView::from(stored);
     once.answer(&app, &partner.caller, show, |app, caller, answer| async move {
         uploads::upload(&app, &caller, &id, file, &answer).await
     })
@@ -113,9 +115,9 @@ pub struct VoidRequest {
 
 pub async fn void(
     State(app): State<App>,
-    partner: Partner<EnvelopesWrite>,
+    partner: PartnerCaller<EnvelopesWrite>,
     ResourceId(id): ResourceId,
-    once: Once,
+    once: IdempotencyKeyHeader,
     ValidJson(request): ValidJson<VoidRequest>,
 ) -> Result<Found<EnvelopeView>, HttpError> {
     let show = |envelope: &Envelope| EnvelopeView::from(envelope);
@@ -132,11 +134,11 @@ pub async fn void(
 
 pub async fn remind(
     State(app): State<App>,
-    partner: Partner<EnvelopesWrite>,
+    partner: PartnerCaller<EnvelopesWrite>,
     ResourceId(id): ResourceId,
-    once: Once,
+    once: IdempotencyKeyHeader,
     ValidJson(request): ValidJson<RemindRequest>,
-) -> Result<Found<Reminded>, HttpError> {
+) -> Result<Found<RemindedSigners>, HttpError> {
     once.run(&app, &partner.caller, |app, caller, answer| async move {
         reminders::remind(&app, &caller, &id, request, &answer).await
     })
@@ -145,9 +147,9 @@ pub async fn remind(
 
 pub async fn signing_links(
     State(app): State<App>,
-    partner: Partner<EnvelopesRead>,
+    partner: PartnerCaller<EnvelopesRead>,
     ResourceId(id): ResourceId,
 ) -> Result<Found<SigningLinks>, HttpError> {
     let links = envelopes::signing_links(&app, &partner.caller, &id).await?;
-    Ok(Reply::new(&SigningLinks::from(links)))
+    Ok(DataReply::new(&SigningLinks::from(links)))
 }

@@ -9,13 +9,13 @@ use crate::domain::field::Field;
 use crate::domain::id::TemplateId;
 use crate::domain::template::{SourceFormat, Template};
 use crate::http::error::HttpError;
-use crate::http::middleware::caller::{EnvelopesWrite, Partner};
-use crate::http::middleware::extract::{Form, ResourceId, ValidJson, ValidQuery, valid};
-use crate::http::middleware::once::Once;
+use crate::http::middleware::caller::{EnvelopesWrite, PartnerCaller};
+use crate::http::middleware::extract::{MultipartForm, ResourceId, ValidJson, ValidQuery, valid};
+use crate::http::middleware::once::IdempotencyKeyHeader;
 use crate::http::reply::FoundWithWarnings;
 use crate::service::App;
 use crate::service::templates::{
-    self, AddFields, AddedFields, CreateTemplate, CreatedTemplate, DryRun, Occurrences,
+    self, AddFields, AddedFields, AnchorOccurrences, CreateTemplate, CreatedTemplate, DryRun,
     RequestedField,
 };
 
@@ -76,7 +76,7 @@ pub struct AddedFieldsView {
     fields: Vec<Field>,
     /// All occurrences of each anchor. Present in a dry run only.
     #[serde(skip_serializing_if = "Option::is_none")]
-    occurrences: Option<Vec<Occurrences>>,
+    occurrences: Option<Vec<AnchorOccurrences>>,
 }
 
 impl From<&AddedFields> for AddedFieldsView {
@@ -103,9 +103,9 @@ impl From<DryRun> for AddedFieldsView {
 
 pub async fn create(
     State(app): State<App>,
-    partner: Partner<EnvelopesWrite>,
-    once: Once,
-    mut form: Form<TemplateForm>,
+    partner: PartnerCaller<EnvelopesWrite>,
+    once: IdempotencyKeyHeader,
+    mut form: MultipartForm<TemplateForm>,
 ) -> Result<FoundWithWarnings<TemplateView>, HttpError> {
     let file = form.file()?;
     let name = form
@@ -159,10 +159,10 @@ pub struct AddQuery {
 
 pub async fn add_fields(
     State(app): State<App>,
-    partner: Partner<EnvelopesWrite>,
+    partner: PartnerCaller<EnvelopesWrite>,
     ResourceId(id): ResourceId,
     ValidQuery(query): ValidQuery<AddQuery>,
-    once: Once,
+    once: IdempotencyKeyHeader,
     ValidJson(request): ValidJson<AddFields>,
 ) -> Result<FoundWithWarnings<AddedFieldsView>, HttpError> {
     // A dry run changes nothing, so it is not stored under the idempotency key.

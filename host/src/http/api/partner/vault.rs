@@ -12,44 +12,44 @@ use crate::domain::id::{CustomerId, EnvelopeId};
 use crate::evidence::formats::CustodyLedger;
 use crate::http::error::HttpError;
 use crate::http::middleware::caller::{
-    ComplianceRead, Partner, VaultRead, VaultRelease, VaultWrite,
+    ComplianceRead, PartnerCaller, VaultRead, VaultRelease, VaultWrite,
 };
 use crate::http::middleware::extract::{ResourceId, ValidJson, ValidQuery};
-use crate::http::middleware::once::Once;
-use crate::http::reply::{FileReply, Found, Reply};
+use crate::http::middleware::once::IdempotencyKeyHeader;
+use crate::http::reply::{DataReply, FileReply, Found};
 use crate::service::App;
-use crate::service::envelopes::compliance::{self, AsOf, ComplianceView};
+use crate::service::envelopes::compliance::{self, ComplianceView, RulesAsOf};
 use crate::service::vault::custody;
 use crate::service::vault::downloads::{self, IssuedLink, LIFE};
-use crate::service::vault::vault_in::{self, Entrance};
-use crate::service::vault::vault_out::{self, Release, ReleaseForm};
+use crate::service::vault::vault_in::{self, VaultInEndpoint};
+use crate::service::vault::vault_out::{self, ReleaseForm, ReleaseLinks};
 
 pub async fn vault_in_signed(
     State(app): State<App>,
-    partner: Partner<VaultWrite>,
+    partner: PartnerCaller<VaultWrite>,
     ResourceId(id): ResourceId,
-    once: Once,
+    once: IdempotencyKeyHeader,
 ) -> Result<Found<EnvelopeView>, HttpError> {
-    vault_in(app, partner, id, once, Entrance::Signed).await
+    vault_in(app, partner, id, once, VaultInEndpoint::Signed).await
 }
 
 pub async fn vault_in_upload(
     State(app): State<App>,
-    partner: Partner<VaultWrite>,
+    partner: PartnerCaller<VaultWrite>,
     ResourceId(id): ResourceId,
-    once: Once,
+    once: IdempotencyKeyHeader,
 ) -> Result<Found<EnvelopeView>, HttpError> {
-    vault_in(app, partner, id, once, Entrance::Upload).await
+    vault_in(app, partner, id, once, VaultInEndpoint::Upload).await
 }
 
 /// Vaults an envelope. The pipeline is repeatable and always gives the same answer, so the
 /// idempotent answer needs no commit together with the change.
 async fn vault_in(
     app: App,
-    partner: Partner<VaultWrite>,
+    partner: PartnerCaller<VaultWrite>,
     id: String,
-    once: Once,
-    entrance: Entrance,
+    once: IdempotencyKeyHeader,
+    entrance: VaultInEndpoint,
 ) -> Result<Found<EnvelopeView>, HttpError> {
     let show = |envelope: &Envelope| EnvelopeView::from(envelope);
     once.answer(
@@ -90,20 +90,20 @@ impl From<IssuedLink> for LinkView {
 
 pub async fn signed_url(
     State(app): State<App>,
-    partner: Partner<VaultRead>,
+    partner: PartnerCaller<VaultRead>,
     ResourceId(id): ResourceId,
 ) -> Result<Found<LinkView>, HttpError> {
     let link = downloads::authoritative(&app, &partner.caller, &id).await?;
-    Ok(Reply::new(&link.into()))
+    Ok(DataReply::new(&link.into()))
 }
 
 pub async fn copy_signed_url(
     State(app): State<App>,
-    partner: Partner<VaultRead>,
+    partner: PartnerCaller<VaultRead>,
     ResourceId(id): ResourceId,
 ) -> Result<Found<LinkView>, HttpError> {
     let link = downloads::copy(&app, &partner.caller, &id).await?;
-    Ok(Reply::new(&link.into()))
+    Ok(DataReply::new(&link.into()))
 }
 
 /// The stored certificate, unchanged.
@@ -118,13 +118,13 @@ pub struct CertificateView(Map<String, Value>);
 
 pub async fn certificate(
     State(app): State<App>,
-    partner: Partner<ComplianceRead>,
+    partner: PartnerCaller<ComplianceRead>,
     ResourceId(id): ResourceId,
 ) -> Result<Found<CertificateView>, HttpError> {
     let bytes = compliance::certificate(&app, &partner.caller, &id).await?;
     let certificate = serde_json::from_slice(&bytes)
         .map_err(|error| HttpError::internal(format!("stored certificate: {error}")))?;
-    Ok(Reply::new(&CertificateView(certificate)))
+    Ok(DataReply::new(&CertificateView(certificate)))
 }
 
 /// Evaluation of the current record.
@@ -153,19 +153,19 @@ pub struct EnvelopeCompliance {
 pub struct ComplianceQuery {
     /// Applies to a released record: `now` evaluates it with today's rules. When absent, the rules
     /// in force at its release are used.
-    as_of: Option<AsOf>,
+    as_of: Option<RulesAsOf>,
 }
 
 pub async fn compliance(
     State(app): State<App>,
-    partner: Partner<ComplianceRead>,
+    partner: PartnerCaller<ComplianceRead>,
     ResourceId(id): ResourceId,
     ValidQuery(query): ValidQuery<ComplianceQuery>,
 ) -> Result<Found<EnvelopeCompliance>, HttpError> {
     let caller = &partner.caller;
     let (envelope, compliance) =
         compliance::evaluate(&app, &app.management, caller, &id, query.as_of).await?;
-    Ok(Reply::new(&EnvelopeCompliance {
+    Ok(DataReply::new(&EnvelopeCompliance {
         envelope_id: envelope.id,
         envelope_name: envelope.name,
         customer_id: envelope.customer,
@@ -177,11 +177,11 @@ pub async fn compliance(
 
 pub async fn custody(
     State(app): State<App>,
-    partner: Partner<ComplianceRead>,
+    partner: PartnerCaller<ComplianceRead>,
     ResourceId(id): ResourceId,
 ) -> Result<Found<CustodyLedger>, HttpError> {
     let ledger = custody::ledger(&app, &app.vault, &partner.caller, &id).await?;
-    Ok(Reply::new(&ledger))
+    Ok(DataReply::new(&ledger))
 }
 
 /// Links to the four files of a release, each valid for an hour.
@@ -207,8 +207,8 @@ pub struct ReleaseView {
     vault_custody_record_filename: String,
 }
 
-impl From<&Release> for ReleaseView {
-    fn from(release: &Release) -> Self {
+impl From<&ReleaseLinks> for ReleaseView {
+    fn from(release: &ReleaseLinks) -> Self {
         Self {
             authoritative_signed_url: release.authoritative.url.clone(),
             authoritative_filename: release.authoritative.filename.clone(),
@@ -226,12 +226,12 @@ impl From<&Release> for ReleaseView {
 /// needs no commit together with the change.
 pub async fn vault_out(
     State(app): State<App>,
-    partner: Partner<VaultRelease>,
+    partner: PartnerCaller<VaultRelease>,
     ResourceId(id): ResourceId,
-    once: Once,
+    once: IdempotencyKeyHeader,
     ValidJson(form): ValidJson<ReleaseForm>,
 ) -> Result<Found<ReleaseView>, HttpError> {
-    let show = |release: &Release| ReleaseView::from(release);
+    let show = |release: &ReleaseLinks| ReleaseView::from(release);
     once.answer(&app, &partner.caller, show, |app, caller, _| async move {
         vault_out::vault_out(&app, &caller, &id, form).await
     })
@@ -241,7 +241,7 @@ pub async fn vault_out(
 /// Returns the evidence bundle of a released envelope as one zip.
 pub async fn bundle(
     State(app): State<App>,
-    partner: Partner<VaultRelease>,
+    partner: PartnerCaller<VaultRelease>,
     ResourceId(id): ResourceId,
 ) -> Result<FileReply<true>, HttpError> {
     let zip = custody::bundle(&app, &app.vault, &partner.caller, &id).await?;

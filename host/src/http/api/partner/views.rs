@@ -10,8 +10,8 @@ use crate::domain::envelope::{
 };
 use crate::domain::id::{CustomerId, EnvelopeId, TemplateId};
 use crate::service::envelopes::SignerLink;
-use crate::service::envelopes::creation::Created;
-use crate::service::envelopes::uploads::Stored;
+use crate::service::envelopes::creation::CreatedEnvelope;
+use crate::service::envelopes::uploads::StoredUpload;
 
 /// Members of `metadata` that partners may see.
 const PUBLIC_METADATA: [&str; 3] = ["document_source", "source_template_id", "bulk_send"];
@@ -80,8 +80,8 @@ impl From<&Envelope> for EnvelopeView {
     }
 }
 
-impl From<&Created> for EnvelopeView {
-    fn from(created: &Created) -> Self {
+impl From<&CreatedEnvelope> for EnvelopeView {
+    fn from(created: &CreatedEnvelope) -> Self {
         Self {
             sign_url: created.sign_url.clone(),
             ..Self::from(&created.envelope)
@@ -176,8 +176,8 @@ pub struct UploadView {
     content_type: String,
 }
 
-impl From<&Stored> for UploadView {
-    fn from(stored: &Stored) -> Self {
+impl From<&StoredUpload> for UploadView {
+    fn from(stored: &StoredUpload) -> Self {
         Self {
             path: stored.path.clone(),
             hash: stored.file.sha256.clone(),

@@ -17,12 +17,12 @@ use crate::domain::bulk::BatchStatus;
 use crate::http::error::HttpError;
 use crate::http::middleware::caller::BulkAdmin;
 use crate::http::middleware::extract::{PageQuery, ResourceId, ValidJson, ValidQuery};
-use crate::http::middleware::once::Once;
-use crate::http::reply::{Accepted, CreatedWithWarnings, Found, Page, Reply};
-use crate::service::bulk::watch::Place;
+use crate::http::middleware::once::IdempotencyKeyHeader;
+use crate::http::reply::{Accepted, CreatedWithWarnings, DataReply, Found, PageReply};
+use crate::service::bulk::watch::StreamSlot;
 use crate::service::bulk::{
-    self, AddedClients, BatchView, ChangeBatch, CreateBatch, DeletedBatch, Overview, Progress,
-    SetClients,
+    self, AddedClients, BatchOverview, BatchProgress, BatchView, ChangeBatch, CreateBatch,
+    DeletedBatch, SetClients,
 };
 use crate::service::envelopes::consent::VaultConsent;
 use crate::service::{App, Caller};
@@ -36,7 +36,7 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 pub async fn create(
     State(app): State<App>,
     BulkAdmin(caller): BulkAdmin,
-    once: Once,
+    once: IdempotencyKeyHeader,
     ValidJson(request): ValidJson<CreateBatch>,
 ) -> Result<CreatedWithWarnings<BatchView>, HttpError> {
     let warnings = request.warnings();
@@ -51,18 +51,18 @@ pub async fn list(
     State(app): State<App>,
     BulkAdmin(caller): BulkAdmin,
     ValidQuery(query): ValidQuery<PageQuery>,
-) -> Result<Page<BatchView>, HttpError> {
+) -> Result<PageReply<BatchView>, HttpError> {
     let (page, limit) = query.checked()?;
     let (found, total) = bulk::list(&app, &caller, page, limit).await?;
-    Ok(Page::new(&found, page, limit, total))
+    Ok(PageReply::new(&found, page, limit, total))
 }
 
 pub async fn read(
     State(app): State<App>,
     BulkAdmin(caller): BulkAdmin,
     ResourceId(id): ResourceId,
-) -> Result<Found<Overview>, HttpError> {
-    Ok(Reply::new(&bulk::overview(&app, &caller, &id).await?))
+) -> Result<Found<BatchOverview>, HttpError> {
+    Ok(DataReply::new(&bulk::overview(&app, &caller, &id).await?))
 }
 
 pub async fn change(
@@ -71,7 +71,7 @@ pub async fn change(
     ResourceId(id): ResourceId,
     ValidJson(request): ValidJson<ChangeBatch>,
 ) -> Result<Found<BatchView>, HttpError> {
-    Ok(Reply::new(
+    Ok(DataReply::new(
         &bulk::change(&app, &caller, &id, request).await?,
     ))
 }
@@ -81,14 +81,14 @@ pub async fn delete(
     BulkAdmin(caller): BulkAdmin,
     ResourceId(id): ResourceId,
 ) -> Result<Found<DeletedBatch>, HttpError> {
-    Ok(Reply::new(&bulk::delete(&app, &caller, &id).await?))
+    Ok(DataReply::new(&bulk::delete(&app, &caller, &id).await?))
 }
 
 pub async fn set_clients(
     State(app): State<App>,
     BulkAdmin(caller): BulkAdmin,
     ResourceId(id): ResourceId,
-    once: Once,
+    once: IdempotencyKeyHeader,
     ValidJson(request): ValidJson<SetClients>,
 ) -> Result<Found<AddedClients>, HttpError> {
     once.run(&app, &caller, |app, caller, answer| async move {
@@ -101,7 +101,7 @@ pub async fn consent(
     State(app): State<App>,
     BulkAdmin(caller): BulkAdmin,
     ResourceId(id): ResourceId,
-    once: Once,
+    once: IdempotencyKeyHeader,
     ValidJson(request): ValidJson<VaultConsent>,
 ) -> Result<Found<BatchView>, HttpError> {
     once.run(&app, &caller, |app, caller, answer| async move {
@@ -114,7 +114,7 @@ pub async fn submit(
     State(app): State<App>,
     BulkAdmin(caller): BulkAdmin,
     ResourceId(id): ResourceId,
-    once: Once,
+    once: IdempotencyKeyHeader,
 ) -> Result<Accepted<BatchView>, HttpError> {
     once.run(&app, &caller, |app, caller, answer| async move {
         bulk::submit(&app, &caller, &id, &answer).await
@@ -126,7 +126,7 @@ pub async fn cancel(
     State(app): State<App>,
     BulkAdmin(caller): BulkAdmin,
     ResourceId(id): ResourceId,
-    once: Once,
+    once: IdempotencyKeyHeader,
 ) -> Result<Found<BatchView>, HttpError> {
     once.run(&app, &caller, |app, caller, answer| async move {
         bulk::cancel(&app, &caller, &id, &answer).await
@@ -138,7 +138,7 @@ pub async fn retry(
     State(app): State<App>,
     BulkAdmin(caller): BulkAdmin,
     ResourceId(id): ResourceId,
-    once: Once,
+    once: IdempotencyKeyHeader,
 ) -> Result<Accepted<BatchView>, HttpError> {
     once.run(&app, &caller, |app, caller, answer| async move {
         bulk::retry(&app, &caller, &id, &answer).await
@@ -188,7 +188,7 @@ pub async fn events(
         let busy = StatusCode::SERVICE_UNAVAILABLE;
         return Err(HttpError::new(busy, "Too many event streams are open").retry_after(5));
     };
-    let watch = Watch {
+    let watch = ProgressWatch {
         app,
         caller,
         id,
@@ -208,18 +208,18 @@ pub async fn events(
 }
 
 /// State of one progress stream.
-struct Watch {
+struct ProgressWatch {
     app: App,
     caller: Caller,
     id: String,
     until: Instant,
     /// Progress to send next, read before the stream began.
-    next: Option<Progress>,
-    shown: Option<Progress>,
-    _place: Place,
+    next: Option<BatchProgress>,
+    shown: Option<BatchProgress>,
+    _place: StreamSlot,
 }
 
-fn watched(watch: Watch) -> impl Stream<Item = Result<Event, Infallible>> {
+fn watched(watch: ProgressWatch) -> impl Stream<Item = Result<Event, Infallible>> {
     stream::unfold(Some(watch), |watch| async move {
         let mut watch = watch?;
         loop {
@@ -243,7 +243,7 @@ fn watched(watch: Watch) -> impl Stream<Item = Result<Event, Infallible>> {
 }
 
 /// Waits one interval and reads the progress. Returns none when the stream has to end.
-async fn look(watch: &Watch) -> Option<Progress> {
+async fn look(watch: &ProgressWatch) -> Option<BatchProgress> {
     tokio::select! {
         () = watch.app.stopping.cancelled() => return None,
         () = tokio::time::sleep(LOOK) => {}
@@ -256,7 +256,7 @@ async fn look(watch: &Watch) -> Option<Progress> {
         .ok()
 }
 
-fn has_ended(progress: &Progress) -> bool {
+fn has_ended(progress: &BatchProgress) -> bool {
     // A cancelled batch can still have items in progress, so the counts decide as well.
     match progress.status {
         BatchStatus::Draft | BatchStatus::Ready | BatchStatus::Running => false,

@@ -3,17 +3,17 @@
 use axum::extract::State;
 
 use crate::http::error::HttpError;
-use crate::http::middleware::caller::Admin;
+use crate::http::middleware::caller::AdminCaller;
 use crate::http::middleware::extract::{PageQuery, ResourceId, ValidJson, ValidQuery};
-use crate::http::middleware::once::Once;
-use crate::http::reply::{Created, Found, Page, Reply};
+use crate::http::middleware::once::IdempotencyKeyHeader;
+use crate::http::reply::{Created, DataReply, Found, PageReply};
 use crate::service::App;
 use crate::service::customers::{self, ChangeCustomer, CreateCustomer, OwnCustomer};
 
 pub async fn create(
     State(app): State<App>,
-    Admin(caller): Admin,
-    once: Once,
+    AdminCaller(caller): AdminCaller,
+    once: IdempotencyKeyHeader,
     ValidJson(request): ValidJson<CreateCustomer>,
 ) -> Result<Created<OwnCustomer>, HttpError> {
     once.run(&app, &caller, |app, caller, answer| async move {
@@ -24,28 +24,28 @@ pub async fn create(
 
 pub async fn list(
     State(app): State<App>,
-    Admin(caller): Admin,
+    AdminCaller(caller): AdminCaller,
     ValidQuery(query): ValidQuery<PageQuery>,
-) -> Result<Page<OwnCustomer>, HttpError> {
+) -> Result<PageReply<OwnCustomer>, HttpError> {
     let (page, limit) = query.checked()?;
     let (found, total) = customers::list(&app, &caller, page, limit).await?;
-    Ok(Page::new(&found, page, limit, total))
+    Ok(PageReply::new(&found, page, limit, total))
 }
 
 pub async fn read(
     State(app): State<App>,
-    Admin(caller): Admin,
+    AdminCaller(caller): AdminCaller,
     ResourceId(id): ResourceId,
 ) -> Result<Found<OwnCustomer>, HttpError> {
-    Ok(Reply::new(&customers::get(&app, &caller, &id).await?))
+    Ok(DataReply::new(&customers::get(&app, &caller, &id).await?))
 }
 
 pub async fn change(
     State(app): State<App>,
-    Admin(caller): Admin,
+    AdminCaller(caller): AdminCaller,
     ResourceId(id): ResourceId,
     ValidJson(request): ValidJson<ChangeCustomer>,
 ) -> Result<Found<OwnCustomer>, HttpError> {
     let changed = customers::change(&app, &caller, &id, request).await?;
-    Ok(Reply::new(&changed))
+    Ok(DataReply::new(&changed))
 }

@@ -12,10 +12,10 @@ use serde::Serialize;
 use crate::domain::clock::Timestamp;
 use crate::http::api::partner::views::{EnvelopeView, OwnSigningLinks};
 use crate::http::error::HttpError;
-use crate::http::middleware::caller::Admin;
+use crate::http::middleware::caller::AdminCaller;
 use crate::http::middleware::extract::{ResourceId, ValidJson};
-use crate::http::middleware::once::Once;
-use crate::http::reply::{Created, FileReply, Found, Reply};
+use crate::http::middleware::once::IdempotencyKeyHeader;
+use crate::http::reply::{Created, DataReply, FileReply, Found};
 use crate::service::App;
 use crate::service::envelopes::consent::{self, EnvelopeConsent, VaultConsent};
 use crate::service::envelopes::sending::{self, SendEnvelope};
@@ -57,12 +57,12 @@ pub struct VaultError {
 
 pub async fn envelope(
     State(app): State<App>,
-    Admin(caller): Admin,
+    AdminCaller(caller): AdminCaller,
     ResourceId(id): ResourceId,
 ) -> Result<Found<OwnEnvelope>, HttpError> {
     let envelope = envelopes::get(&app, &caller, &id).await?;
     let failure = vault_in::failure(&app, &envelope).await?;
-    Ok(Reply::new(&OwnEnvelope {
+    Ok(DataReply::new(&OwnEnvelope {
         envelope: EnvelopeView::from(&envelope),
         vault_error: failure.map(|failure| VaultError {
             step: failure.step,
@@ -76,8 +76,8 @@ pub async fn envelope(
 /// Starts a session of the field builder.
 pub async fn builder_session(
     State(app): State<App>,
-    Admin(caller): Admin,
-    once: Once,
+    AdminCaller(caller): AdminCaller,
+    once: IdempotencyKeyHeader,
     ValidJson(request): ValidJson<StartSession>,
 ) -> Result<Created<IssuedSession>, HttpError> {
     once.run(&app, &caller, |app, caller, _| async move {
@@ -89,12 +89,12 @@ pub async fn builder_session(
 /// Sends an envelope that was created unsent.
 pub async fn send(
     State(app): State<App>,
-    Admin(caller): Admin,
+    AdminCaller(caller): AdminCaller,
     ResourceId(id): ResourceId,
-    once: Once,
+    once: IdempotencyKeyHeader,
     ValidJson(request): ValidJson<SendEnvelope>,
 ) -> Result<Found<EnvelopeView>, HttpError> {
-    let show = |created: &creation::Created| EnvelopeView::from(created);
+    let show = |created: &creation::CreatedEnvelope| EnvelopeView::from(created);
     once.answer(&app, &caller, show, |app, caller, answer| async move {
         sending::send(&app, &app.vault, &app.pages, &caller, &id, request, &answer).await
     })
@@ -104,19 +104,19 @@ pub async fn send(
 /// Returns a fresh link for each signer.
 pub async fn signing_links(
     State(app): State<App>,
-    Admin(caller): Admin,
+    AdminCaller(caller): AdminCaller,
     ResourceId(id): ResourceId,
 ) -> Result<Found<OwnSigningLinks>, HttpError> {
     let links = envelopes::signing_links(&app, &caller, &id).await?;
-    Ok(Reply::new(&OwnSigningLinks::from(links)))
+    Ok(DataReply::new(&OwnSigningLinks::from(links)))
 }
 
 /// Sets or withdraws consent to unattended vaulting of an envelope.
 pub async fn vault_consent(
     State(app): State<App>,
-    Admin(caller): Admin,
+    AdminCaller(caller): AdminCaller,
     ResourceId(id): ResourceId,
-    once: Once,
+    once: IdempotencyKeyHeader,
     ValidJson(request): ValidJson<VaultConsent>,
 ) -> Result<Found<EnvelopeConsent>, HttpError> {
     once.run(&app, &caller, |app, caller, answer| async move {
@@ -128,7 +128,7 @@ pub async fn vault_consent(
 /// Returns the evidence bundle of a released envelope as one zip.
 pub async fn bundle(
     State(app): State<App>,
-    Admin(caller): Admin,
+    AdminCaller(caller): AdminCaller,
     ResourceId(id): ResourceId,
 ) -> Result<FileReply<true>, HttpError> {
     let zip = custody::bundle(&app, &app.vault, &caller, &id).await?;

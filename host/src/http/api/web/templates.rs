@@ -10,12 +10,12 @@ use crate::domain::id::TemplateId;
 use crate::domain::template::{SourceFormat, Template};
 use crate::http::api::partner::templates::fields;
 use crate::http::error::HttpError;
-use crate::http::middleware::caller::Admin;
+use crate::http::middleware::caller::AdminCaller;
 use crate::http::middleware::extract::{
-    Form, JsonOrForm, PageQuery, ResourceId, ValidJson, ValidQuery,
+    JsonOrForm, MultipartForm, PageQuery, ResourceId, ValidJson, ValidQuery,
 };
-use crate::http::middleware::once::Once;
-use crate::http::reply::{CreatedWithWarnings, Found, Page, Reply};
+use crate::http::middleware::once::IdempotencyKeyHeader;
+use crate::http::reply::{CreatedWithWarnings, DataReply, Found, PageReply};
 use crate::service::App;
 use crate::service::templates::{
     self, ChangeTemplate, CreateTemplate, CreatedTemplate, DraftTemplate,
@@ -97,8 +97,8 @@ pub struct DeletedTemplate {
 
 pub async fn create(
     State(app): State<App>,
-    Admin(caller): Admin,
-    once: Once,
+    AdminCaller(caller): AdminCaller,
+    once: IdempotencyKeyHeader,
     request: JsonOrForm<DraftTemplate, TemplateForm>,
 ) -> Result<CreatedWithWarnings<TemplateView>, HttpError> {
     let show = |created: &CreatedTemplate| {
@@ -123,7 +123,7 @@ pub async fn create(
     .await
 }
 
-fn uploaded(mut form: Form<TemplateForm>) -> Result<CreateTemplate, HttpError> {
+fn uploaded(mut form: MultipartForm<TemplateForm>) -> Result<CreateTemplate, HttpError> {
     let file = form.file()?;
     let mut text = |name: &str| {
         form.texts
@@ -164,41 +164,41 @@ fn flag(name: &str, text: Option<String>) -> Result<bool, HttpError> {
 
 pub async fn list(
     State(app): State<App>,
-    Admin(caller): Admin,
+    AdminCaller(caller): AdminCaller,
     ValidQuery(query): ValidQuery<PageQuery>,
-) -> Result<Page<TemplateView>, HttpError> {
+) -> Result<PageReply<TemplateView>, HttpError> {
     let (page, limit) = query.checked()?;
     let (found, total) = templates::list(&app, &caller, page, limit).await?;
     let views: Vec<TemplateView> = found.iter().map(TemplateView::from).collect();
-    Ok(Page::new(&views, page, limit, total))
+    Ok(PageReply::new(&views, page, limit, total))
 }
 
 pub async fn read(
     State(app): State<App>,
-    Admin(caller): Admin,
+    AdminCaller(caller): AdminCaller,
     ResourceId(id): ResourceId,
 ) -> Result<Found<TemplateView>, HttpError> {
     let template = templates::get(&app, &caller, &id).await?;
-    Ok(Reply::new(&TemplateView::from(&template)))
+    Ok(DataReply::new(&TemplateView::from(&template)))
 }
 
 pub async fn change(
     State(app): State<App>,
-    Admin(caller): Admin,
+    AdminCaller(caller): AdminCaller,
     ResourceId(id): ResourceId,
     ValidJson(request): ValidJson<ChangeTemplate>,
 ) -> Result<Found<TemplateView>, HttpError> {
     let changed = templates::change(&app, &caller, &id, request).await?;
-    Ok(Reply::new(&TemplateView::from(&changed)))
+    Ok(DataReply::new(&TemplateView::from(&changed)))
 }
 
 pub async fn delete(
     State(app): State<App>,
-    Admin(caller): Admin,
+    AdminCaller(caller): AdminCaller,
     ResourceId(id): ResourceId,
 ) -> Result<Found<DeletedTemplate>, HttpError> {
     let template = templates::delete(&app, &caller, &id).await?;
-    Ok(Reply::new(&DeletedTemplate {
+    Ok(DataReply::new(&DeletedTemplate {
         template_id: template.id,
         deleted: true,
     }))

@@ -15,14 +15,14 @@ use crate::components::rules::placement::PageFacts;
 use crate::domain::field::{Area, Field, is_signature};
 use crate::domain::id::{OrgId, RequestId, TemplateId};
 use crate::domain::template::Template;
-use crate::fair_queue::Owner;
-use crate::files::Area as FileArea;
-use crate::service::access::Access;
-use crate::service::access::jwt::{self, Expiring};
-use crate::service::envelopes::uploads::{Upload, check_fillable, read_whole};
-use crate::service::templates::pages::Pages;
+use crate::fair_queue::WorkOwner;
+use crate::files::StorageArea as FileArea;
+use crate::service::access::AccessState;
+use crate::service::access::jwt::{self, ExpiringClaims};
+use crate::service::envelopes::uploads::{DocumentUpload, check_fillable, read_whole};
+use crate::service::templates::pages::PageCache;
 use crate::service::templates::{pages, reserved_names};
-use crate::service::{Core, Issue, ServiceError, templates as template_service};
+use crate::service::{Core, ServiceError, ValidationIssue, templates as template_service};
 use crate::store::{StoreError, templates};
 
 /// `aud` of session tokens, so that no token of another purpose is accepted as one.
@@ -47,7 +47,7 @@ const VALUE_CHARACTERS: usize = 4_000;
 const SMALLEST: f64 = 0.002;
 
 #[derive(Serialize, Deserialize)]
-struct Claims {
+struct BuilderClaims {
     sub: String,
     org: OrgId,
     template: TemplateId,
@@ -56,14 +56,14 @@ struct Claims {
     exp: i64,
 }
 
-impl Expiring for Claims {
+impl ExpiringClaims for BuilderClaims {
     fn exp(&self) -> i64 {
         self.exp
     }
 }
 
 /// Builder session: a user and the template they edit.
-pub struct Session {
+pub struct FieldBuilderSession {
     /// E-mail address.
     pub user: String,
     pub template: Template,
@@ -71,7 +71,7 @@ pub struct Session {
 
 /// Template as the builder shows it.
 #[derive(Serialize)]
-pub struct Shown {
+pub struct BuilderTemplate {
     pub template_id: TemplateId,
     pub name: String,
     /// In the order of their first appearance in the fields.
@@ -79,7 +79,7 @@ pub struct Shown {
     pub fields: Vec<Field>,
     /// Page sizes in points, as displayed. Empty while there is no document.
     pub pages: Vec<PageSize>,
-    /// Revision that `Save` must name, so that concurrent edits are not overwritten unseen.
+    /// Revision that `SaveFields` must name, so that concurrent edits are not overwritten unseen.
     pub revision: String,
 }
 
@@ -91,7 +91,7 @@ pub struct PageSize {
 
 /// Body of a save: all fields of the template.
 #[derive(Deserialize, JsonSchema)]
-pub struct Save {
+pub struct SaveFields {
     pub revision: String,
     pub fields: Vec<Field>,
 }
@@ -99,26 +99,31 @@ pub struct Save {
 /// Returns the session of a token; none if the token is invalid or expired.
 pub async fn session(
     core: &Core,
-    access: &Access,
+    access: &AccessState,
     token: &str,
-) -> Result<Option<Session>, ServiceError> {
+) -> Result<Option<FieldBuilderSession>, ServiceError> {
     let now = core.clock.now();
-    let Some(claims) = jwt::read::<Claims>(&access.builder_keys, AUDIENCE, token, now) else {
+    let Some(claims) = jwt::read::<BuilderClaims>(&access.builder_keys, AUDIENCE, token, now)
+    else {
         return Ok(None);
     };
     let mut connection = core.store.read().await?;
     let template = templates::get(&mut connection, &claims.org, &claims.template).await?;
-    Ok(template.map(|template| Session {
+    Ok(template.map(|template| FieldBuilderSession {
         user: claims.sub,
         template,
     }))
 }
 
 /// Returns the template with its pages.
-pub async fn show(core: &Core, pages: &Pages, session: &Session) -> Result<Shown, ServiceError> {
+pub async fn show(
+    core: &Core,
+    pages: &PageCache,
+    session: &FieldBuilderSession,
+) -> Result<BuilderTemplate, ServiceError> {
     let template = &session.template;
     let pages = page_sizes(core, pages, template).await?;
-    Ok(Shown {
+    Ok(BuilderTemplate {
         template_id: template.id.clone(),
         name: template.name.clone(),
         roles: template.roles().into_iter().map(str::to_owned).collect(),
@@ -136,7 +141,7 @@ pub async fn show(core: &Core, pages: &Pages, session: &Session) -> Result<Shown
 
 async fn page_sizes(
     core: &Core,
-    pages: &Pages,
+    pages: &PageCache,
     template: &Template,
 ) -> Result<Vec<PageFacts>, ServiceError> {
     match &template.document {
@@ -156,10 +161,10 @@ fn revision(template: &Template) -> String {
 /// Replaces all fields, here and at the provider.
 pub async fn save(
     core: &Core,
-    pages: &Pages,
-    session: &Session,
-    save: Save,
-) -> Result<Shown, ServiceError> {
+    pages: &PageCache,
+    session: &FieldBuilderSession,
+    save: SaveFields,
+) -> Result<BuilderTemplate, ServiceError> {
     let template = &session.template;
     if template.document.is_none() {
         return Err(ServiceError::Conflict("Template has no document".into()));
@@ -183,14 +188,14 @@ pub async fn save(
 /// the others are removed.
 pub async fn attach(
     core: &Core,
-    pages: &Pages,
-    session: &Session,
-    file: Upload,
-) -> Result<Shown, ServiceError> {
+    pages: &PageCache,
+    session: &FieldBuilderSession,
+    file: DocumentUpload,
+) -> Result<BuilderTemplate, ServiceError> {
     let template = &session.template;
     let (pdf, _room) = read_whole(
         core,
-        &Owner::new(&template.org, template.id.as_str()),
+        &WorkOwner::new(&template.org, template.id.as_str()),
         &file,
     )
     .await?;
@@ -228,10 +233,10 @@ pub async fn attach(
 /// Nothing is sent from it until the provider has the same content.
 async fn write(
     core: &Core,
-    pages: &Pages,
-    session: &Session,
+    pages: &PageCache,
+    session: &FieldBuilderSession,
     after: Template,
-) -> Result<Shown, ServiceError> {
+) -> Result<BuilderTemplate, ServiceError> {
     let before = &session.template;
     let mut tx = core.store.begin().await?;
     match templates::replace(&mut tx, before, &after, core.clock.now()).await {
@@ -245,7 +250,7 @@ async fn write(
         provider_stale: true,
         ..after
     };
-    let session = Session {
+    let session = FieldBuilderSession {
         user: session.user.clone(),
         template: template_service::synced(core, written).await?,
     };
@@ -257,12 +262,12 @@ fn changed() -> ServiceError {
 }
 
 /// Returns all problems of all fields.
-fn issues(fields: &[Field], pages: usize) -> Vec<Issue> {
+fn issues(fields: &[Field], pages: usize) -> Vec<ValidationIssue> {
     let mut issues = reserved_names(fields);
     if fields.len() > FIELDS {
         let message = format!("A template has at most {FIELDS} fields");
         let received = fields.len().to_string();
-        issues.push(Issue::new(
+        issues.push(ValidationIssue::new(
             "too_big",
             &["fields"],
             FIELDS.to_string(),
@@ -275,7 +280,9 @@ fn issues(fields: &[Field], pages: usize) -> Vec<Issue> {
         let index = index.to_string();
         let mut say = |code: &str, path: &[&str], expected: &str, received: &str, message: &str| {
             let path = [&["fields", index.as_str()], path].concat();
-            issues.push(Issue::new(code, &path, expected, received, message));
+            issues.push(ValidationIssue::new(
+                code, &path, expected, received, message,
+            ));
         };
         for (member, text) in [("name", &field.name), ("role", &field.role)] {
             let length = text.trim().chars().count();

@@ -7,17 +7,17 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{AUDIENCE, Claims};
+use super::{AUDIENCE, BuilderClaims};
 use crate::domain::bulk::{Batch, DocumentSource};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus};
 use crate::domain::id::{RequestId, TemplateId};
 use crate::domain::template::{MadeFor, Origin, Template};
-use crate::service::access::Access;
+use crate::service::access::AccessState;
 use crate::service::access::jwt;
-use crate::service::templates::composition::{self, Composition, made_before};
-use crate::service::templates::pages::Pages;
-use crate::service::templates::selection::{Selected, Selection};
+use crate::service::templates::composition::{self, NewComposition, made_before};
+use crate::service::templates::pages::PageCache;
+use crate::service::templates::selection::{SelectedTemplates, TemplateSelection};
 use crate::service::templates::{check_fixed, synced};
 use crate::service::{Caller, Core, ServiceError, bulk, envelopes as envelope_service};
 use crate::store::{StoreError, envelopes, templates};
@@ -32,7 +32,7 @@ const UNNAMED: &str = "New document";
 #[schemars(extend("examples" = [{ "template_id": "tmpl_01jdk7m3e8f4x9s2w5v6b0c1da" }]))]
 pub struct StartSession {
     #[serde(flatten)]
-    pub selection: Selection,
+    pub selection: TemplateSelection,
     /// Edits the document of this envelope.
     pub envelope_id: Option<String>,
     /// Edits the master template of this batch.
@@ -99,8 +99,8 @@ impl StartSession {
 /// Starts a session of the field builder.
 pub async fn start(
     core: &Core,
-    access: &Access,
-    pages: &Arc<Pages>,
+    access: &AccessState,
+    pages: &Arc<PageCache>,
     caller: &Caller,
     request: &StartSession,
 ) -> Result<IssuedSession, ServiceError> {
@@ -114,7 +114,7 @@ pub async fn start(
     };
     let session_id = RequestId::new();
     let expires_at = core.clock.now() + LIFE;
-    let claims = Claims {
+    let claims = BuilderClaims {
         sub: caller.creator(),
         org: template.org.clone(),
         template: template.id.clone(),
@@ -137,14 +137,14 @@ pub async fn start(
 /// Returns a template of the library: the named one, or a new one.
 async fn for_library(
     core: &Core,
-    pages: &Arc<Pages>,
+    pages: &Arc<PageCache>,
     caller: &Caller,
     request: &StartSession,
 ) -> Result<Template, ServiceError> {
     let name = request.template_name.clone();
     let wanted = request.kba_required.unwrap_or_default();
     match request.selection.read(core, caller).await? {
-        Some(Selected::Template(template)) => Ok(*template),
+        Some(SelectedTemplates::Template(template)) => Ok(*template),
         Some(several) => {
             let kba_required = several.kba_required() || wanted;
             let new = several
@@ -153,7 +153,7 @@ async fn for_library(
             synced(core, new).await
         }
         None => {
-            let new = Composition {
+            let new = NewComposition {
                 name: name.unwrap_or_else(|| UNNAMED.into()),
                 kba_required: wanted,
                 origin: Origin::Library,
@@ -167,7 +167,7 @@ async fn for_library(
 /// Returns the master template of a batch. The same source always gives the same one.
 async fn for_batch(
     core: &Core,
-    pages: &Arc<Pages>,
+    pages: &Arc<PageCache>,
     caller: &Caller,
     id: &str,
     request: &StartSession,
@@ -176,15 +176,15 @@ async fn for_batch(
     bulk::check_open(core, &batch).await?;
     check_source(&batch, request)?;
     let source = match batch.source {
-        DocumentSource::Template => Selection {
+        DocumentSource::Template => TemplateSelection {
             template_id: batch.source_template.as_ref().map(ToString::to_string),
-            ..Selection::default()
+            ..TemplateSelection::default()
         },
-        DocumentSource::Package => Selection {
+        DocumentSource::Package => TemplateSelection {
             package_id: batch.source_package.as_ref().map(ToString::to_string),
-            ..Selection::default()
+            ..TemplateSelection::default()
         },
-        DocumentSource::New => Selection::default(),
+        DocumentSource::New => TemplateSelection::default(),
     };
     // A batch's source never changes, so the name can be constant.
     let made_for = MadeFor {
@@ -207,7 +207,7 @@ async fn for_batch(
                     .await?
             }
             None => {
-                let new = Composition {
+                let new = NewComposition {
                     name: name.unwrap_or_else(|| batch.name.clone()),
                     kba_required: batch.kba_required,
                     origin: Origin::Document,
@@ -261,7 +261,7 @@ fn check_source(batch: &Batch, request: &StartSession) -> Result<(), ServiceErro
 /// Returns the document of an unsent envelope: made of templates, of the attached file, or new.
 async fn for_envelope(
     core: &Core,
-    pages: &Arc<Pages>,
+    pages: &Arc<PageCache>,
     caller: &Caller,
     id: &str,
     request: &StartSession,
@@ -332,10 +332,10 @@ async fn built(
 /// composed of the templates' current content.
 pub async fn document_to_send(
     core: &Core,
-    pages: &Arc<Pages>,
+    pages: &Arc<PageCache>,
     caller: &Caller,
     envelope: &Envelope,
-    selected: &Selected,
+    selected: &SelectedTemplates,
 ) -> Result<Template, ServiceError> {
     let (_, before) = built(core, envelope, selected.source()).await?;
     if let Some(before) = before {
@@ -355,10 +355,10 @@ pub async fn document_to_send(
 /// Returns the template of an envelope's document; creates it if none exists for this source.
 pub async fn document_of(
     core: &Core,
-    pages: &Arc<Pages>,
+    pages: &Arc<PageCache>,
     caller: &Caller,
     envelope: &Envelope,
-    selected: Option<&Selected>,
+    selected: Option<&SelectedTemplates>,
     name: Option<String>,
     kba_required: Option<bool>,
 ) -> Result<Template, ServiceError> {
@@ -381,7 +381,7 @@ pub async fn document_of(
     }
     // A setting of the previous file also applies to this one.
     check_kept(envelope.sending.kba_required, kba_required)?;
-    let new = Composition {
+    let new = NewComposition {
         name: name.unwrap_or_else(|| envelope.name.clone()),
         kba_required: kba_required.unwrap_or(envelope.sending.kba_required),
         origin: Origin::Document,

@@ -31,23 +31,23 @@ use crate::domain::job::VaultEnvelope;
 use crate::service::envelopes::lifecycle;
 use crate::service::vault::Vault;
 use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
-use crate::store::vault::{Failure, Intent};
-use crate::store::{StoreError, Tx, jobs, ledger, log, vault};
-use pipeline::{Pipeline, Step};
+use crate::store::vault::{VaultFailure, VaultIntent};
+use crate::store::{StoreError, WriteTransaction, jobs, ledger, log, vault};
+use pipeline::{PipelineStep, VaultInPipeline};
 
 /// Name of the step that stores the executed document.
-pub const SOURCE: &str = Step::Fetch.name();
+pub const SOURCE: &str = PipelineStep::Fetch.name();
 
 /// Endpoint through which vault-in was requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Entrance {
+pub enum VaultInEndpoint {
     /// Signed through the provider.
     Signed,
     /// Uploaded already signed.
     Upload,
 }
 
-impl Entrance {
+impl VaultInEndpoint {
     fn trigger(self) -> EnvelopeTrigger {
         match self {
             Self::Signed => EnvelopeTrigger::VaultInSigned,
@@ -70,7 +70,7 @@ pub async fn vault_in(
     vault: &Vault,
     caller: &Caller,
     id: &str,
-    entrance: Entrance,
+    entrance: VaultInEndpoint,
 ) -> Result<Envelope, ServiceError> {
     let id = envelope_service::get(core, caller, id).await?.id;
     run(core, vault, caller, &id, entrance, None).await
@@ -86,9 +86,9 @@ pub async fn go_on(
 ) -> Result<(), ServiceError> {
     let envelope = envelope_service::get(core, caller, id.as_str()).await?;
     let entrance = if envelope.is_upload() {
-        Entrance::Upload
+        VaultInEndpoint::Upload
     } else {
-        Entrance::Signed
+        VaultInEndpoint::Signed
     };
     run(core, vault, caller, id, entrance, Some(intent)).await?;
     Ok(())
@@ -99,7 +99,7 @@ async fn run(
     vault: &Vault,
     caller: &Caller,
     id: &EnvelopeId,
-    entrance: Entrance,
+    entrance: VaultInEndpoint,
     only: Option<&IntentId>,
 ) -> Result<Envelope, ServiceError> {
     let lock = vault.locks.of(id);
@@ -107,7 +107,7 @@ async fn run(
     let Some((envelope, intent)) = intend(core, caller, id, entrance, only).await? else {
         return envelope_service::get(core, caller, id.as_str()).await;
     };
-    let mut pipeline = Pipeline::new(core, vault, &envelope, &intent);
+    let mut pipeline = VaultInPipeline::new(core, vault, &envelope, &intent);
     match pipeline.run().await {
         Ok(()) => {}
         // Another node finished first, or the document was replaced.
@@ -138,9 +138,9 @@ async fn intend(
     core: &Core,
     caller: &Caller,
     id: &EnvelopeId,
-    entrance: Entrance,
+    entrance: VaultInEndpoint,
     only: Option<&IntentId>,
-) -> Result<Option<(Envelope, Intent)>, ServiceError> {
+) -> Result<Option<(Envelope, VaultIntent)>, ServiceError> {
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     let (envelope, decided) =
@@ -148,7 +148,7 @@ async fn intend(
     if decided.status == envelope.status {
         return Ok(None);
     }
-    let wanted = Intent {
+    let wanted = VaultIntent {
         id: IntentId::new(),
         trigger: entrance.name().into(),
         requested_by: caller.actor.clone(),
@@ -174,7 +174,7 @@ async fn intend(
 /// Queues vaulting of an envelope at `run_at`: resumes `intent`, or starts from a signed
 /// envelope. A waiting job for the envelope is reused.
 pub async fn queue(
-    tx: &mut Tx,
+    tx: &mut WriteTransaction,
     envelope: &Envelope,
     intent: Option<&IntentId>,
     run_at: Timestamp,
@@ -187,7 +187,10 @@ pub async fn queue(
 }
 
 /// Returns why the envelope's pipeline stopped, if it did.
-pub async fn failure(core: &Core, envelope: &Envelope) -> Result<Option<Failure>, ServiceError> {
+pub async fn failure(
+    core: &Core,
+    envelope: &Envelope,
+) -> Result<Option<VaultFailure>, ServiceError> {
     let mut connection = core.store.read().await?;
     Ok(vault::failure(&mut connection, envelope).await?)
 }
@@ -202,7 +205,7 @@ fn issuer(core: &Core) -> String {
 async fn note_failure(
     core: &Core,
     envelope: &Envelope,
-    intent: &Intent,
+    intent: &VaultIntent,
     step: &str,
     error: &ServiceError,
 ) {

@@ -9,30 +9,30 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 use sqlx::AnyConnection;
 
-use crate::components::rules::Compliance;
+use crate::components::rules::ComplianceRules;
 use crate::components::{ComponentError, Documents, Placement, built_in};
 use crate::domain::clock::Timestamp;
-use crate::domain::component::{ComponentIdentity, Origin, Participant, Slot};
+use crate::domain::component::{ComponentIdentity, DecisionOrigin, EvidenceParticipant, Slot};
 use crate::domain::envelope::Envelope;
-use crate::fair_queue::Owner;
+use crate::fair_queue::WorkOwner;
 use crate::service::Core;
 use crate::store::{StoreError, components, decisions};
 
 /// The rules components of one run.
-pub(super) struct Rules {
+pub(super) struct PipelineComponents {
     pub(super) documents: Documents,
     pub(super) placement: Placement,
-    pub(super) compliance: Compliance,
+    pub(super) compliance: ComplianceRules,
     /// The built-in document writer and reader, regardless of activations.
     pub(super) embedded_documents: Documents,
     pub(super) embedded_placement: Placement,
 }
 
-impl Rules {
+impl PipelineComponents {
     pub(super) fn of(core: &Core, envelope: &Envelope) -> Self {
         let (components, org) = (&core.components, &envelope.org);
         let priority = core.store.priority();
-        let owner = || Owner::new(org, envelope.id.as_str());
+        let owner = || WorkOwner::new(org, envelope.id.as_str());
         Self {
             documents: core.documents(Some(org)).for_owner(owner()),
             placement: core.placement(Some(org)).for_owner(owner()),
@@ -47,23 +47,23 @@ impl Rules {
     }
 
     /// Returns the document writer and reader, for steps that call both.
-    pub(super) fn of_documents(&self) -> Result<Vec<Called>, ComponentError> {
+    pub(super) fn of_documents(&self) -> Result<Vec<CalledComponent>, ComponentError> {
         Ok(vec![
-            Called::new(Slot::Documents, self.documents.identity())?,
-            Called::new(Slot::Placement, self.placement.identity())?,
+            CalledComponent::new(Slot::Documents, self.documents.identity())?,
+            CalledComponent::new(Slot::Placement, self.placement.identity())?,
         ])
     }
 }
 
 /// A component that a step called.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(super) struct Called {
+pub(super) struct CalledComponent {
     pub(super) slot: Slot,
     #[serde(flatten)]
     pub(super) identity: ComponentIdentity,
 }
 
-impl Called {
+impl CalledComponent {
     pub(super) fn new(
         slot: Slot,
         identity: Result<ComponentIdentity, ComponentError>,
@@ -75,7 +75,7 @@ impl Called {
     }
 
     /// Returns whether `participant` is this component.
-    pub(super) fn is(&self, participant: &Participant) -> bool {
+    pub(super) fn is(&self, participant: &EvidenceParticipant) -> bool {
         self.slot == participant.slot && self.identity == participant.identity
     }
 }
@@ -85,7 +85,7 @@ impl Called {
 pub(super) async fn before(
     connection: &mut AnyConnection,
     envelope: &Envelope,
-) -> Result<Vec<Called>, StoreError> {
+) -> Result<Vec<CalledComponent>, StoreError> {
     let moves = decisions::moves_of(connection, &envelope.org, &envelope.id).await?;
     let decided = moves
         .into_iter()
@@ -97,7 +97,7 @@ pub(super) async fn before(
     let placed = placed.map(|component| (Slot::Placement, component));
     let called = decided.chain(placed).filter_map(|(slot, component)| {
         let identity = serde_json::from_value(component).ok()?;
-        Some(Called { slot, identity })
+        Some(CalledComponent { slot, identity })
     });
     Ok(called.collect())
 }
@@ -106,24 +106,24 @@ pub(super) async fn before(
 pub(super) async fn named(
     connection: &mut AnyConnection,
     envelope: &Envelope,
-    called: &[Called],
+    called: &[CalledComponent],
     at: Timestamp,
-) -> Result<Vec<Participant>, StoreError> {
+) -> Result<Vec<EvidenceParticipant>, StoreError> {
     let mut seen = HashSet::new();
     let mut named = Vec::new();
-    for Called { slot, identity } in called.iter().filter(|called| seen.insert(*called)) {
+    for CalledComponent { slot, identity } in called.iter().filter(|called| seen.insert(*called)) {
         let activated =
             components::activated(connection, &envelope.org, *slot, identity, at).await?;
         let came_along = built_in().any(|artifact| artifact.identity == *identity);
         let uploaded_by = activated.as_ref().map(|one| one.component_owner.is_some());
-        named.push(Participant {
+        named.push(EvidenceParticipant {
             slot: *slot,
             identity: identity.clone(),
             owner: match uploaded_by {
-                _ if came_along => Origin::Default,
-                Some(true) => Origin::Organization,
-                Some(false) => Origin::Operator,
-                None => Origin::Default,
+                _ if came_along => DecisionOrigin::Default,
+                Some(true) => DecisionOrigin::Organization,
+                Some(false) => DecisionOrigin::Operator,
+                None => DecisionOrigin::Default,
             },
             activation_id: activated.map(|one| one.activation),
         });

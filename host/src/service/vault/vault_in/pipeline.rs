@@ -6,29 +6,29 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::SOURCE;
-use super::participants::{self, Called, Rules};
-use super::provenance::Provenance;
+use super::participants::{self, CalledComponent, PipelineComponents};
+use super::provenance::ProvenanceAttributes;
 use super::record::{CustodySource, custody_facts};
-use super::seal::{Executed, Rewritten, Sealed};
+use super::seal::{ExecutedDocument, RewrittenDocument, SealedCopy};
 use super::time::TrustedTime;
-use crate::components::rules::{Judgement, compliance};
-use crate::domain::component::{ComponentIdentity, Participant, Slot};
+use crate::components::rules::{ComplianceJudgement, compliance};
+use crate::domain::component::{ComponentIdentity, EvidenceParticipant, Slot};
 use crate::domain::envelope::{
-    Authoritative, Custodian, CustodianStatus, Envelope, EnvelopeStatus, KeptFile, StoredFile,
+    AuthoritativeCopy, Custodian, CustodianStatus, Envelope, EnvelopeStatus, KeptFile, StoredFile,
     VaultRecord,
 };
 use crate::domain::event::EventType;
 use crate::domain::job::VaultEnvelope;
 use crate::domain::ledger::LedgerEntry;
 use crate::faults;
-use crate::files::Area;
+use crate::files::StorageArea;
 use crate::service::envelopes::facts;
 use crate::service::events;
 use crate::service::vault::Vault;
 use crate::service::vault::{copies, integrity};
 use crate::service::{Core, ServiceError, signing};
 use crate::store::envelopes::VaultedFiles;
-use crate::store::vault::Intent;
+use crate::store::vault::VaultIntent;
 use crate::store::{self, StoreError, envelopes, jobs, ledger, signers, vault};
 
 /// Member of a recorded step that lists the components it called.
@@ -36,7 +36,7 @@ const CALLED: &str = "components";
 
 /// A pipeline step, in order of execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum PipelineStep {
     Confirm,
     Fetch,
     Time,
@@ -47,7 +47,7 @@ pub(super) enum Step {
     Settle,
 }
 
-impl Step {
+impl PipelineStep {
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Confirm => "confirm",
@@ -64,72 +64,72 @@ impl Step {
 
 /// Result of `confirm`: the signers match the provider's record.
 #[derive(Clone, Serialize, Deserialize)]
-struct Confirmed {
+struct ConfirmStepResult {
     /// Sequence number of the last ledger entry that the custody record includes.
     ledger_sequence: i64,
 }
 
 /// Result of `certify`: the evaluated record and its certificate.
 #[derive(Clone, Serialize, Deserialize)]
-struct Certified {
+struct CertifyStepResult {
     certificate: KeptFile,
     facts: compliance::EnvelopeFacts,
     #[serde(flatten)]
-    judgement: Judgement,
+    judgement: ComplianceJudgement,
     component: ComponentIdentity,
     /// Components that took part up to the certificate, which lists them.
     #[serde(default)]
-    participants: Vec<Participant>,
+    participants: Vec<EvidenceParticipant>,
 }
 
 /// Results of all steps before `settle`.
-struct Prepared {
+struct PreparedVaulting {
     source: KeptFile,
-    sealed: Sealed,
+    sealed: SealedCopy,
     copy: KeptFile,
-    certified: Certified,
+    certified: CertifyStepResult,
     custody_record: KeptFile,
 }
 
 /// One run through an envelope's steps.
-pub(super) struct Pipeline<'a> {
+pub(super) struct VaultInPipeline<'a> {
     pub(super) core: &'a Core,
     pub(super) vault: &'a Vault,
     pub(super) envelope: &'a Envelope,
-    pub(super) intent: &'a Intent,
-    pub(super) step: Step,
-    pub(super) rules: Rules,
+    pub(super) intent: &'a VaultIntent,
+    pub(super) step: PipelineStep,
+    pub(super) rules: PipelineComponents,
     /// Components called by the steps done so far.
-    called: Vec<Called>,
+    called: Vec<CalledComponent>,
 }
 
-impl<'a> Pipeline<'a> {
+impl<'a> VaultInPipeline<'a> {
     pub(super) fn new(
         core: &'a Core,
         vault: &'a Vault,
         envelope: &'a Envelope,
-        intent: &'a Intent,
+        intent: &'a VaultIntent,
     ) -> Self {
         Self {
             core,
             vault,
             envelope,
             intent,
-            step: Step::Confirm,
-            rules: Rules::of(core, envelope),
+            step: PipelineStep::Confirm,
+            rules: PipelineComponents::of(core, envelope),
             called: Vec::new(),
         }
     }
 
     /// Returns the current step, for reporting a failure.
-    pub(super) fn step(&self) -> Step {
+    pub(super) fn step(&self) -> PipelineStep {
         self.step
     }
 
     /// Runs all steps that are not recorded yet.
     pub(super) async fn run(&mut self) -> Result<(), ServiceError> {
         let confirmed = self.confirmed().await?;
-        let source = match self.begin(Step::Fetch).await? {
+        let source = match self.begin(PipelineStep::Fetch).await? {
             Some(source) => source,
             None => {
                 let (source, called) = self.fetch().await?;
@@ -137,34 +137,35 @@ impl<'a> Pipeline<'a> {
             }
         };
         let sealed = self.sealed(&source).await?;
-        let copy = match self.begin(Step::Copy).await? {
+        let copy = match self.begin(PipelineStep::Copy).await? {
             Some(copy) => copy,
             None => {
                 let copy = self.copy(&source).await?;
                 self.done(copy, self.rules.of_documents()?).await?
             }
         };
-        let certified = match self.begin(Step::Certify).await? {
+        let certified = match self.begin(PipelineStep::Certify).await? {
             Some(certified) => certified,
             None => {
                 let certified = self.certify(&source, &sealed, &copy).await?;
-                let called = Called::new(Slot::Compliance, Ok(certified.component.clone()))?;
+                let called =
+                    CalledComponent::new(Slot::Compliance, Ok(certified.component.clone()))?;
                 self.done(certified, vec![called]).await?
             }
         };
-        let custody_record = match self.begin(Step::Record).await? {
+        let custody_record = match self.begin(PipelineStep::Record).await? {
             Some(record) => record,
             None => {
                 let further = self.further(&source, &sealed, &certified);
                 let told = self.told_ledger(&confirmed).await?;
                 let record = self.record(&certified, &copy, &told, further).await?;
                 let documents = self.rules.documents.identity();
-                let called = Called::new(Slot::Documents, documents)?;
+                let called = CalledComponent::new(Slot::Documents, documents)?;
                 self.done(record, vec![called]).await?
             }
         };
-        self.step = Step::Settle;
-        self.settle(&Prepared {
+        self.step = PipelineStep::Settle;
+        self.settle(&PreparedVaulting {
             source,
             sealed,
             copy,
@@ -179,7 +180,7 @@ impl<'a> Pipeline<'a> {
     /// Enters a step. Returns its recorded result if an earlier run completed it.
     pub(super) async fn begin<T: DeserializeOwned>(
         &mut self,
-        step: Step,
+        step: PipelineStep,
     ) -> Result<Option<T>, ServiceError> {
         self.step = step;
         let mut connection = self.core.store.read().await?;
@@ -192,7 +193,7 @@ impl<'a> Pipeline<'a> {
     pub(super) async fn done<T: Serialize + DeserializeOwned>(
         &mut self,
         given: T,
-        called: Vec<Called>,
+        called: Vec<CalledComponent>,
     ) -> Result<T, ServiceError> {
         let name = self.step.name();
         faults::pass(name);
@@ -212,7 +213,8 @@ impl<'a> Pipeline<'a> {
     /// Decodes a recorded result and notes the components it names.
     fn recorded<T: DeserializeOwned>(&mut self, given: Value) -> Result<T, ServiceError> {
         if let Some(called) = given.get(CALLED) {
-            let called: Vec<Called> = serde_json::from_value(called.clone()).map_err(internal)?;
+            let called: Vec<CalledComponent> =
+                serde_json::from_value(called.clone()).map_err(internal)?;
             self.called.extend(called);
         }
         serde_json::from_value(given).map_err(internal)
@@ -220,46 +222,53 @@ impl<'a> Pipeline<'a> {
 
     /// Asks the provider again who signed. A signer may have delegated since the last callback,
     /// and earlier releases took a completed form for a signature.
-    async fn confirmed(&mut self) -> Result<Confirmed, ServiceError> {
+    async fn confirmed(&mut self) -> Result<ConfirmStepResult, ServiceError> {
         if self.envelope.is_upload() || self.envelope.sending.provider_instance.is_none() {
-            return Ok(Confirmed {
+            return Ok(ConfirmStepResult {
                 ledger_sequence: self.intent.ledger_sequence,
             });
         }
-        match self.begin(Step::Confirm).await? {
+        match self.begin(PipelineStep::Confirm).await? {
             Some(confirmed) => Ok(confirmed),
             None => {
                 let ledger_sequence = signing::confirm_signers(self.core, self.envelope).await?;
-                self.done(Confirmed { ledger_sequence }, Vec::new()).await
+                self.done(ConfirmStepResult { ledger_sequence }, Vec::new())
+                    .await
             }
         }
     }
 
     /// Stores the executed document untouched. Returns it with the plugin that fetched it.
-    async fn fetch(&self) -> Result<(KeptFile, Vec<Called>), ServiceError> {
+    async fn fetch(&self) -> Result<(KeptFile, Vec<CalledComponent>), ServiceError> {
         let (core, envelope) = (self.core, self.envelope);
         if let Some(upload) = envelope.upload.as_ref().filter(|_| envelope.is_upload()) {
             return Ok((KeptFile(upload.clone()), Vec::new()));
         }
         let (pdf, plugin) = copies::signed_document(core, envelope).await?;
-        let source = self.store(Area::Signed, pdf, "application/pdf").await?;
-        Ok((source, vec![Called::new(Slot::Signing, Ok(plugin))?]))
+        let source = self
+            .store(StorageArea::Signed, pdf, "application/pdf")
+            .await?;
+        Ok((
+            source,
+            vec![CalledComponent::new(Slot::Signing, Ok(plugin))?],
+        ))
     }
 
     async fn copy(&self, source: &KeptFile) -> Result<KeptFile, ServiceError> {
-        let Executed { pdf, .. } = self.executed(source).await?;
+        let ExecutedDocument { pdf, .. } = self.executed(source).await?;
         let (documents, reader) = (&self.rules.documents, &self.rules.placement);
         let at = self.intent.frozen_at;
         let copy = copies::non_authoritative(documents, reader, self.envelope, pdf, at).await?;
-        self.store(Area::Copies, copy, "application/pdf").await
+        self.store(StorageArea::Copies, copy, "application/pdf")
+            .await
     }
 
     async fn certify(
         &self,
         source: &KeptFile,
-        sealed: &Sealed,
+        sealed: &SealedCopy,
         copy: &KeptFile,
-    ) -> Result<Certified, ServiceError> {
+    ) -> Result<CertifyStepResult, ServiceError> {
         let rules = &self.rules.compliance;
         let participants = self.participants(rules.identity()?).await?;
         let mut facts = self.facts_as_vaulted(&sealed.file.0, &copy.0).await?;
@@ -270,8 +279,8 @@ impl<'a> Pipeline<'a> {
         let issuer = &self.intent.issuer;
         let asked = rules.certificate_for_request(&facts, &issued_at, issuer);
         let (text, component) = asked.await?;
-        let certificate = self.store(Area::Certificates, text.into(), "application/json");
-        Ok(Certified {
+        let certificate = self.store(StorageArea::Certificates, text.into(), "application/json");
+        Ok(CertifyStepResult {
             certificate: certificate.await?,
             facts,
             judgement,
@@ -284,11 +293,11 @@ impl<'a> Pipeline<'a> {
     async fn participants(
         &self,
         compliance: ComponentIdentity,
-    ) -> Result<Vec<Participant>, ServiceError> {
+    ) -> Result<Vec<EvidenceParticipant>, ServiceError> {
         let mut connection = self.core.store.read().await?;
         let mut called = participants::before(&mut connection, self.envelope).await?;
         called.extend(self.called.iter().cloned());
-        called.push(Called::new(Slot::Compliance, Ok(compliance))?);
+        called.push(CalledComponent::new(Slot::Compliance, Ok(compliance))?);
         let now = self.core.clock.now();
         Ok(participants::named(&mut connection, self.envelope, &called, now).await?)
     }
@@ -296,8 +305,8 @@ impl<'a> Pipeline<'a> {
     /// Returns the certificate's participants and those called after it.
     async fn all_participants(
         &self,
-        certified: &Certified,
-    ) -> Result<Vec<Participant>, ServiceError> {
+        certified: &CertifyStepResult,
+    ) -> Result<Vec<EvidenceParticipant>, ServiceError> {
         let mut all = certified.participants.clone();
         let mut late = self.called.clone();
         late.retain(|called| !all.iter().any(|known| called.is(known)));
@@ -311,10 +320,10 @@ impl<'a> Pipeline<'a> {
     fn provenance(
         &self,
         source: &KeptFile,
-        sealed: &Sealed,
-        participants: &[Participant],
-    ) -> Provenance {
-        let mut provenance = Provenance::default();
+        sealed: &SealedCopy,
+        participants: &[EvidenceParticipant],
+    ) -> ProvenanceAttributes {
+        let mut provenance = ProvenanceAttributes::default();
         provenance.note("components", &json!(participants));
         provenance.note("rewritten", &sealed.rewritten_from(source));
         provenance.note("trusted_time", &sealed.time.told());
@@ -325,14 +334,14 @@ impl<'a> Pipeline<'a> {
     fn further(
         &self,
         source: &KeptFile,
-        sealed: &Sealed,
-        certified: &Certified,
+        sealed: &SealedCopy,
+        certified: &CertifyStepResult,
     ) -> Vec<(String, String)> {
         let seal = match &sealed.seal {
             Some(certificate) => format!("certificate {certificate} (SHA-256)"),
             None => "not sealed: the document is certified against any change".to_owned(),
         };
-        let rewritten = sealed.rewritten.as_ref().map(Rewritten::line);
+        let rewritten = sealed.rewritten.as_ref().map(RewrittenDocument::line);
         // The first three lines of a signed note: the log's name, size and root hash.
         let note = self.intent.checkpoint.as_deref();
         let log = note.and_then(|note| {
@@ -360,7 +369,7 @@ impl<'a> Pipeline<'a> {
 
     async fn record(
         &self,
-        certified: &Certified,
+        certified: &CertifyStepResult,
         copy: &KeptFile,
         told: &[LedgerEntry],
         further: Vec<(String, String)>,
@@ -379,13 +388,13 @@ impl<'a> Pipeline<'a> {
             further,
         });
         let record = self.rules.documents.custody_record(facts).await??;
-        self.store(Area::Certificates, record.into(), "application/pdf")
+        self.store(StorageArea::Certificates, record.into(), "application/pdf")
             .await
     }
 
     pub(super) async fn store(
         &self,
-        area: Area,
+        area: StorageArea,
         bytes: Bytes,
         content_type: &str,
     ) -> Result<KeptFile, ServiceError> {
@@ -411,7 +420,7 @@ impl<'a> Pipeline<'a> {
         let vaulted = Envelope {
             status: EnvelopeStatus::Vaulted,
             record: VaultRecord {
-                authoritative: Authoritative::Live(authoritative.clone()),
+                authoritative: AuthoritativeCopy::Live(authoritative.clone()),
                 document_hash: Some(authoritative.sha256.clone()),
                 copy: Some(copy.clone()),
                 // Only its presence counts here: the certificate itself does not exist yet.
@@ -442,7 +451,10 @@ impl<'a> Pipeline<'a> {
 
     /// Returns the ledger up to the intent, or up to the confirmation after it. Later entries
     /// are excluded, so that every run writes the same record.
-    async fn told_ledger(&self, confirmed: &Confirmed) -> Result<Vec<LedgerEntry>, ServiceError> {
+    async fn told_ledger(
+        &self,
+        confirmed: &ConfirmStepResult,
+    ) -> Result<Vec<LedgerEntry>, ServiceError> {
         let mut connection = self.core.store.read().await?;
         let (org, id) = (&self.envelope.org, &self.envelope.id);
         let mut entries = ledger::list(&mut connection, Some(org), id).await?;
@@ -451,7 +463,7 @@ impl<'a> Pipeline<'a> {
     }
 
     /// Vaults the envelope in one transaction: pointers, custodian, status, ledger and events.
-    async fn settle(&self, prepared: &Prepared) -> Result<(), ServiceError> {
+    async fn settle(&self, prepared: &PreparedVaulting) -> Result<(), ServiceError> {
         let now = self.core.clock.now();
         let participants = self.all_participants(&prepared.certified).await?;
         let mut tx = self.core.store.begin().await?;

@@ -12,9 +12,9 @@ const PREFIX: &str = "provenance.";
 
 /// Members of the certificate's `provenance` object, in the order they were added.
 #[derive(Default)]
-pub(super) struct Provenance(Vec<(String, String)>);
+pub(super) struct ProvenanceAttributes(Vec<(String, String)>);
 
-impl Provenance {
+impl ProvenanceAttributes {
     /// Adds a member. Null is skipped: a certificate states only facts that exist.
     pub(super) fn note(&mut self, member: &str, value: &Value) {
         if !value.is_null() {

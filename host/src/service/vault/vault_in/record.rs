@@ -5,12 +5,12 @@ use crate::domain::component::ComponentIdentity;
 use crate::domain::envelope::{Custodian, Envelope, StoredFile};
 use crate::domain::ledger::LedgerEntry;
 use crate::service::envelopes::facts::{IDENTITY_REBOUND, SANDBOX};
-use crate::store::vault::Intent;
+use crate::store::vault::VaultIntent;
 
 /// Inputs of the custody record.
 pub(super) struct CustodySource<'a> {
     pub(super) envelope: &'a Envelope,
-    pub(super) intent: &'a Intent,
+    pub(super) intent: &'a VaultIntent,
     pub(super) facts: &'a compliance::EnvelopeFacts,
     pub(super) evaluation: &'a compliance::Evaluation,
     pub(super) component: &'a ComponentIdentity,

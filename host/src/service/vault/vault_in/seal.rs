@@ -7,23 +7,23 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::participants::{Called, Rules};
-use super::pipeline::{Pipeline, Step};
+use super::participants::{CalledComponent, PipelineComponents};
+use super::pipeline::{PipelineStep, VaultInPipeline};
 use super::time::TrustedTime;
 use crate::components::rules::documents;
-use crate::components::{ComponentError, Documents, Failure, Placement, embedded};
+use crate::components::{CallFailure, ComponentError, Documents, Placement, embedded};
 use crate::domain::component::{ComponentIdentity, Slot};
 use crate::domain::envelope::{FileType, KeptFile};
 use crate::domain::hash::sha256;
-use crate::files::Area;
-use crate::sealing::{SIGNATURE_BYTES, Unstamped};
+use crate::files::StorageArea;
+use crate::sealing::{SIGNATURE_BYTES, UnstampedSeal};
 use crate::service::ServiceError;
 use crate::service::envelopes::uploads::picture;
 use crate::service::vault::copies::{self, MarkedCopy};
 
 /// Result of `seal`: the authoritative copy.
 #[derive(Clone, Serialize, Deserialize)]
-pub(super) struct Sealed {
+pub(super) struct SealedCopy {
     pub(super) file: KeptFile,
     /// SHA-256 of the sealing certificate. None for a document that is certified against any
     /// change and is therefore kept unsealed.
@@ -31,12 +31,12 @@ pub(super) struct Sealed {
     pub(super) time: TrustedTime,
     /// Set when the copy does not start with the executed bytes.
     #[serde(default)]
-    pub(super) rewritten: Option<Rewritten>,
+    pub(super) rewritten: Option<RewrittenDocument>,
 }
 
 /// Bytes that replace the executed ones, and why.
 #[derive(Clone, Serialize, Deserialize)]
-pub(super) struct Rewritten {
+pub(super) struct RewrittenDocument {
     /// SHA-256 of the bytes that the copy starts with instead.
     rewritten_hash: String,
     rewritten_size: u64,
@@ -45,7 +45,7 @@ pub(super) struct Rewritten {
     component: ComponentIdentity,
 }
 
-impl Rewritten {
+impl RewrittenDocument {
     fn new(bytes: &Bytes, reason: String, component: ComponentIdentity) -> Self {
         Self {
             rewritten_hash: sha256(bytes),
@@ -61,7 +61,7 @@ impl Rewritten {
     }
 }
 
-impl Sealed {
+impl SealedCopy {
     /// Returns the value for ledger and certificate: null if the executed bytes were kept.
     pub(super) fn rewritten_from(&self, source: &KeptFile) -> Value {
         match &self.rewritten {
@@ -76,29 +76,29 @@ impl Sealed {
 }
 
 /// The executed document as a PDF.
-pub(super) struct Executed {
+pub(super) struct ExecutedDocument {
     pub(super) pdf: Bytes,
     /// Component that converted a picture to a PDF, and the reason to record.
     drawn_by: Option<(ComponentIdentity, String)>,
 }
 
 /// The marked document before sealing.
-struct Marked {
+struct MarkedDocument {
     pdf: Bytes,
     /// False for a document that is certified against any change.
     sealable: bool,
-    rewritten: Option<Rewritten>,
+    rewritten: Option<RewrittenDocument>,
 }
 
-impl Pipeline<'_> {
+impl VaultInPipeline<'_> {
     /// Runs the steps `time` and `seal`. The time stamp is recorded before the copy that
     /// contains it is stored, so that a repeat produces the same copy.
-    pub(super) async fn sealed(&mut self, source: &KeptFile) -> Result<Sealed, ServiceError> {
-        if let Some(sealed) = self.begin(Step::Seal).await? {
+    pub(super) async fn sealed(&mut self, source: &KeptFile) -> Result<SealedCopy, ServiceError> {
+        if let Some(sealed) = self.begin(PipelineStep::Seal).await? {
             return Ok(sealed);
         }
-        let time: Option<TrustedTime> = self.begin(Step::Time).await?;
-        let Marked {
+        let time: Option<TrustedTime> = self.begin(PipelineStep::Time).await?;
+        let MarkedDocument {
             pdf,
             sealable,
             rewritten,
@@ -115,13 +115,15 @@ impl Pipeline<'_> {
         };
         self.begins_as_recorded(&pdf, source, rewritten.as_ref())?;
         let mut called = self.rules.of_documents()?;
-        called.extend(rewritten.as_ref().map(|rewritten| Called {
+        called.extend(rewritten.as_ref().map(|rewritten| CalledComponent {
             slot: Slot::Documents,
             identity: rewritten.component.clone(),
         }));
-        self.step = Step::Seal;
-        let file = self.store(Area::Vault, pdf, "application/pdf").await?;
-        let sealed = Sealed {
+        self.step = PipelineStep::Seal;
+        let file = self
+            .store(StorageArea::Vault, pdf, "application/pdf")
+            .await?;
+        let sealed = SealedCopy {
             file,
             seal,
             time,
@@ -131,11 +133,14 @@ impl Pipeline<'_> {
     }
 
     /// Returns the executed document as a PDF. The built-in writer converts pictures.
-    pub(super) async fn executed(&self, source: &KeptFile) -> Result<Executed, ServiceError> {
+    pub(super) async fn executed(
+        &self,
+        source: &KeptFile,
+    ) -> Result<ExecutedDocument, ServiceError> {
         let bytes = self.core.files.get(&source.0).await?;
         let kind = FileType::parse(&source.0.content_type).unwrap_or(FileType::Pdf);
         let Some(picture) = picture(kind, &bytes) else {
-            return Ok(Executed {
+            return Ok(ExecutedDocument {
                 pdf: bytes,
                 drawn_by: None,
             });
@@ -145,7 +150,7 @@ impl Pipeline<'_> {
         // The call above has loaded it.
         let by = embedded.identity()?;
         let reason = format!("the upload is a picture ({})", source.0.content_type);
-        Ok(Executed {
+        Ok(ExecutedDocument {
             pdf: pdf.into(),
             drawn_by: Some((by, reason)),
         })
@@ -153,9 +158,9 @@ impl Pipeline<'_> {
 
     /// Marks the executed document. The active components may only append to it; replacing it,
     /// or keeping it unsealed, requires the agreement of the built-in ones.
-    async fn marked(&self, source: &KeptFile) -> Result<Marked, ServiceError> {
-        let Executed { pdf, drawn_by } = self.executed(source).await?;
-        let drawn = drawn_by.map(|(by, reason)| Rewritten::new(&pdf, reason, by));
+    async fn marked(&self, source: &KeptFile) -> Result<MarkedDocument, ServiceError> {
+        let ExecutedDocument { pdf, drawn_by } = self.executed(source).await?;
+        let drawn = drawn_by.map(|(by, reason)| RewrittenDocument::new(&pdf, reason, by));
         let (documents, reader) = (&self.rules.documents, &self.rules.placement);
         let mut marked = self.mark(documents, reader, pdf).await?;
         let active = documents.identity()?;
@@ -163,8 +168,8 @@ impl Pipeline<'_> {
         // A replaceable writer may only append. If it did not, the built-in writer decides: if that
         // one can append, the replaceable one is at fault.
         if active != own && !matches!(marked, MarkedCopy::Appended(_)) {
-            let Executed { pdf, .. } = self.executed(source).await?;
-            let Rules {
+            let ExecutedDocument { pdf, .. } = self.executed(source).await?;
+            let PipelineComponents {
                 embedded_documents,
                 embedded_placement,
                 ..
@@ -178,20 +183,20 @@ impl Pipeline<'_> {
             }
         }
         Ok(match marked {
-            MarkedCopy::Appended(pdf) => Marked {
+            MarkedCopy::Appended(pdf) => MarkedDocument {
                 pdf,
                 sealable: true,
                 rewritten: drawn,
             },
-            MarkedCopy::Unchanged => Marked {
+            MarkedCopy::Unchanged => MarkedDocument {
                 pdf: self.executed(source).await?.pdf,
                 sealable: false,
                 rewritten: drawn,
             },
             MarkedCopy::Rewritten(pdf) => {
                 let reason = "the document's structure had to be repaired to add to it";
-                Marked {
-                    rewritten: Some(Rewritten::new(&pdf, reason.into(), own)),
+                MarkedDocument {
+                    rewritten: Some(RewrittenDocument::new(&pdf, reason.into(), own)),
                     sealable: true,
                     pdf,
                 }
@@ -212,7 +217,7 @@ impl Pipeline<'_> {
     }
 
     /// Reserves space for the signature and signs a marked document.
-    async fn sign(&self, marked: Bytes) -> Result<Unstamped, ServiceError> {
+    async fn sign(&self, marked: Bytes) -> Result<UnstampedSeal, ServiceError> {
         let request = documents::SealRequest {
             name: self.intent.issuer.clone(),
             reason: format!("Authoritative copy of {}", self.envelope.id),
@@ -236,7 +241,7 @@ impl Pipeline<'_> {
         &self,
         copy: &Bytes,
         source: &KeptFile,
-        rewritten: Option<&Rewritten>,
+        rewritten: Option<&RewrittenDocument>,
     ) -> Result<(), ServiceError> {
         let (hash, size) = match rewritten {
             Some(rewritten) => (&rewritten.rewritten_hash, rewritten.rewritten_size),
@@ -253,7 +258,7 @@ impl Pipeline<'_> {
     /// Returns the recorded time stamp if it covers this signature, otherwise a new one.
     async fn time_of(
         &mut self,
-        unstamped: &Unstamped,
+        unstamped: &UnstampedSeal,
         recorded: Option<TrustedTime>,
     ) -> Result<TrustedTime, ServiceError> {
         if let Some(time) = recorded.filter(|time| time.is_about(unstamped)) {
@@ -270,7 +275,7 @@ impl Pipeline<'_> {
 
     /// Requests a time stamp token for the signature. If that fails, vaulting continues and the
     /// evidence states the reason.
-    async fn trusted_time(&self, unstamped: &Unstamped) -> TrustedTime {
+    async fn trusted_time(&self, unstamped: &UnstampedSeal) -> TrustedTime {
         let Some(authority) = &self.vault.timestamps else {
             return TrustedTime::NotAsked;
         };
@@ -301,7 +306,7 @@ fn embedded_writer() -> Option<ComponentIdentity> {
 fn unusable(identity: &ComponentIdentity, why: &str) -> ComponentError {
     ComponentError {
         component: identity.to_string(),
-        kind: Failure::Answer(why.into()),
+        kind: CallFailure::Answer(why.into()),
         by_document: false,
     }
 }

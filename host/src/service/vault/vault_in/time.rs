@@ -5,8 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::evidence::stamp::Stamp;
-use crate::sealing::Unstamped;
+use crate::evidence::stamp::TimeStamp;
+use crate::sealing::UnstampedSeal;
 
 /// Statement about a time stamp that has no trust anchor.
 const NOT_CHECKED: &str = "time from an authority that is not checked";
@@ -41,10 +41,10 @@ impl TrustedTime {
 
     /// Returns whether it covers this signature. It does not if the sealing key was replaced
     /// since.
-    pub(super) fn is_about(&self, unstamped: &Unstamped) -> bool {
+    pub(super) fn is_about(&self, unstamped: &UnstampedSeal) -> bool {
         match self.token() {
             None => !matches!(self, Self::Stamped { .. }),
-            Some(token) => Stamp::open(token, &unstamped.signature_digest()).is_ok(),
+            Some(token) => TimeStamp::open(token, &unstamped.signature_digest()).is_ok(),
         }
     }
 

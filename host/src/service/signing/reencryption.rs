@@ -2,20 +2,20 @@
 //! endpoints and of organizations' provider instances. All other encrypted data expires
 //! within a day.
 
-use crate::domain::seal::Sealer;
+use crate::domain::at_rest::AtRestCipher;
 use crate::service::ServiceError;
 use crate::service::signing::provider_instance::InstanceConfig;
 use crate::store::{Store, sealed};
 
 /// Re-encrypts secrets of older key generations. Returns their number.
-pub async fn reseal(store: &Store, sealer: &Sealer) -> Result<usize, ServiceError> {
+pub async fn reencrypt(store: &Store, cipher: &AtRestCipher) -> Result<usize, ServiceError> {
     let mut resealed = 0;
-    for place in sealed::Place::ALL {
+    for place in sealed::SealedColumn::ALL {
         let mut connection = store.read().await?;
         let kept = sealed::list(&mut connection, place).await?;
         drop(connection);
         for text in kept {
-            if let Some(new) = sealer.resealed(&text.sealed, &context(place, &text)) {
+            if let Some(new) = cipher.reencrypted(&text.sealed, &context(place, &text)) {
                 let mut tx = store.begin().await?;
                 // Compare-and-swap: a secret replaced meanwhile uses the current key already.
                 resealed += usize::from(sealed::replace(&mut tx, place, &text, &new).await?);
@@ -27,14 +27,14 @@ pub async fn reseal(store: &Store, sealer: &Sealer) -> Result<usize, ServiceErro
 }
 
 /// Returns the number of secrets encrypted with an older key generation.
-pub async fn count(store: &Store, sealer: &Sealer) -> Result<usize, ServiceError> {
+pub async fn count(store: &Store, cipher: &AtRestCipher) -> Result<usize, ServiceError> {
     let mut older = 0;
     let mut connection = store.read().await?;
-    for place in sealed::Place::ALL {
+    for place in sealed::SealedColumn::ALL {
         let kept = sealed::list(&mut connection, place).await?;
-        let other = |text: &&sealed::Text| {
-            sealer
-                .resealed(&text.sealed, &context(place, text))
+        let other = |text: &&sealed::SealedText| {
+            cipher
+                .reencrypted(&text.sealed, &context(place, text))
                 .is_some()
         };
         older += kept.iter().filter(other).count();
@@ -43,9 +43,9 @@ pub async fn count(store: &Store, sealer: &Sealer) -> Result<usize, ServiceError
 }
 
 /// Returns the context that binds a secret's ciphertext to its row.
-fn context(place: sealed::Place, text: &sealed::Text) -> String {
+fn context(place: sealed::SealedColumn, text: &sealed::SealedText) -> String {
     match place {
-        sealed::Place::Webhook | sealed::Place::PreviousWebhook => text.id.clone(),
-        sealed::Place::Instance => InstanceConfig::context(&text.org, &text.instance),
+        sealed::SealedColumn::Webhook | sealed::SealedColumn::PreviousWebhook => text.id.clone(),
+        sealed::SealedColumn::Instance => InstanceConfig::context(&text.org, &text.instance),
     }
 }

@@ -1,5 +1,5 @@
 //! Encryption of stored texts that can contain a credential: AES-256-GCM (NIST SP 800-38D)
-//! under a key of this service, with a random nonce in front of the sealed bytes.
+//! under a key of this service, with a random nonce in front of the encrypted bytes.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,13 +7,13 @@ use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 
 use super::token::random;
 
-/// Cipher that seals texts with its first key and opens them with any of its keys.
-pub struct Sealer {
+/// Cipher that encrypts texts with its first key and decrypts them with any of its keys.
+pub struct AtRestCipher {
     current: LessSafeKey,
     others: Vec<LessSafeKey>,
 }
 
-impl Sealer {
+impl AtRestCipher {
     /// Creates a cipher with one key.
     pub fn new(key: &[u8; 32]) -> Option<Self> {
         Self::of_generations(&[*key])
@@ -35,7 +35,7 @@ impl Sealer {
     ///
     /// On a text of more than 64 GiB, the limit of the algorithm.
     #[expect(clippy::expect_used, reason = "answers are smaller than 64 GiB")]
-    pub fn seal(&self, text: &str, context: &str) -> String {
+    pub fn encrypt(&self, text: &str, context: &str) -> String {
         let nonce = random::<NONCE_LEN>();
         let mut bytes = text.as_bytes().to_vec();
         self.current
@@ -48,25 +48,25 @@ impl Sealer {
         STANDARD.encode([nonce.as_slice(), &bytes].concat())
     }
 
-    /// Decrypts a text; `None` if it was changed, or sealed with another key or context.
-    pub fn open(&self, sealed: &str, context: &str) -> Option<String> {
+    /// Decrypts a text; `None` if it was changed, or encrypted with another key or context.
+    pub fn open(&self, encrypted: &str, context: &str) -> Option<String> {
         let mut keys = std::iter::once(&self.current).chain(&self.others);
-        keys.find_map(|key| open(key, sealed, context))
+        keys.find_map(|key| open(key, encrypted, context))
     }
 
-    /// Seals a text again with the current key. `None` if it has this key already, or if no key
+    /// Encrypts a text again with the current key. `None` if it has this key already, or if no key
     /// opens it.
-    pub fn resealed(&self, sealed: &str, context: &str) -> Option<String> {
-        if open(&self.current, sealed, context).is_some() {
+    pub fn reencrypted(&self, encrypted: &str, context: &str) -> Option<String> {
+        if open(&self.current, encrypted, context).is_some() {
             return None;
         }
-        let text = self.open(sealed, context)?;
-        Some(self.seal(&text, context))
+        let text = self.open(encrypted, context)?;
+        Some(self.encrypt(&text, context))
     }
 }
 
-fn open(key: &LessSafeKey, sealed: &str, context: &str) -> Option<String> {
-    let bytes = STANDARD.decode(sealed).ok()?;
+fn open(key: &LessSafeKey, encrypted: &str, context: &str) -> Option<String> {
+    let bytes = STANDARD.decode(encrypted).ok()?;
     let (nonce, rest) = bytes.split_at_checked(NONCE_LEN)?;
     let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
     let mut rest = rest.to_vec();
@@ -82,27 +82,32 @@ mod tests {
 
     #[test]
     fn an_encrypted_text_opens_only_with_its_key_and_context() {
-        let sealer = Sealer::new(&[7; 32]).unwrap();
-        let sealed = sealer.seal("secret", "place");
-        assert!(!sealed.contains("secret"));
-        assert_ne!(sealed, sealer.seal("secret", "place"));
-        assert_eq!(sealer.open(&sealed, "place").as_deref(), Some("secret"));
-        assert_eq!(sealer.open(&sealed, "elsewhere"), None);
-        assert_eq!(Sealer::new(&[8; 32]).unwrap().open(&sealed, "place"), None);
-        assert_eq!(sealer.open("short", "place"), None);
+        let cipher = AtRestCipher::new(&[7; 32]).unwrap();
+        let encrypted = cipher.encrypt("secret", "place");
+        assert!(!encrypted.contains("secret"));
+        assert_ne!(encrypted, cipher.encrypt("secret", "place"));
+        assert_eq!(cipher.open(&encrypted, "place").as_deref(), Some("secret"));
+        assert_eq!(cipher.open(&encrypted, "elsewhere"), None);
+        assert_eq!(
+            AtRestCipher::new(&[8; 32])
+                .unwrap()
+                .open(&encrypted, "place"),
+            None
+        );
+        assert_eq!(cipher.open("short", "place"), None);
     }
 
     #[test]
     fn a_text_of_an_older_key_is_re_encrypted_with_the_current_key() {
-        let before = Sealer::new(&[7; 32]).unwrap();
-        let now = Sealer::of_generations(&[[8; 32], [7; 32]]).unwrap();
-        let sealed = before.seal("secret", "place");
-        assert_eq!(now.open(&sealed, "place").as_deref(), Some("secret"));
-        let resealed = now.resealed(&sealed, "place").unwrap();
-        assert_eq!(now.resealed(&resealed, "place"), None);
+        let before = AtRestCipher::new(&[7; 32]).unwrap();
+        let now = AtRestCipher::of_generations(&[[8; 32], [7; 32]]).unwrap();
+        let encrypted = before.encrypt("secret", "place");
+        assert_eq!(now.open(&encrypted, "place").as_deref(), Some("secret"));
+        let resealed = now.reencrypted(&encrypted, "place").unwrap();
+        assert_eq!(now.reencrypted(&resealed, "place"), None);
         assert_eq!(before.open(&resealed, "place"), None);
-        let after = Sealer::new(&[8; 32]).unwrap();
+        let after = AtRestCipher::new(&[8; 32]).unwrap();
         assert_eq!(after.open(&resealed, "place").as_deref(), Some("secret"));
-        assert_eq!(now.resealed(&sealed, "elsewhere"), None);
+        assert_eq!(now.reencrypted(&encrypted, "elsewhere"), None);
     }
 }
