@@ -43,14 +43,6 @@ pub struct RequestOrigin {
     pub user_agent: Option<String>,
 }
 
-/// Document that a signer had before them when they signed.
-pub struct SeenDocument {
-    /// [`ShownDocument::version`] of the pages.
-    pub version: String,
-    /// SHA-256 of their text, in hexadecimal; none if the text cannot be read.
-    pub text_sha256: Option<String>,
-}
-
 /// Key of the consent in [`Problems`].
 pub const CONSENT: &str = "consent";
 
@@ -146,15 +138,16 @@ impl Room {
     /// Signs: all required fields must be filled, with new or saved values, and the signer must
     /// consent. Valid values are saved even if others are rejected.
     ///
-    /// A document that changed since the signer saw it is not signed: another signer may have signed
-    /// meanwhile when there is no order.
+    /// `shown` is the [`ShownDocument::version`] on the signer's page. A document that changed since is
+    /// not signed: without an order, another signer may have signed meanwhile. A client that does not
+    /// send the version signs the current document.
     pub async fn finish(
         &self,
         org: &OrgId,
         submitter: i64,
         values: &BTreeMap<String, String>,
         consent: bool,
-        seen: &SeenDocument,
+        shown: Option<&str>,
         origin: &RequestOrigin,
     ) -> Result<(), FormError> {
         let form = self.form(org, submitter).await?;
@@ -171,7 +164,8 @@ impl Room {
             submission.fields.clone(),
             signed.collect(),
         );
-        if document.version() != seen.version {
+        let version = document.version();
+        if shown.is_some_and(|shown| shown != version) {
             let why = "Another signer has signed since you opened it. Look at the pages again";
             problems.insert(DOCUMENT.into(), why.into());
         }
@@ -201,7 +195,7 @@ impl Room {
         submitter.opened_at.get_or_insert(now);
         submitter.consented_at = Some(now);
         submitter.completed_at = Some(now);
-        submitter.shown_text_sha256.clone_from(&seen.text_sha256);
+        submitter.shown_sha256 = Some(version);
         // Keeps the address recorded at opening when this request has none.
         submitter.ip = origin.ip.clone().or(submitter.ip);
         submitter.user_agent = origin.user_agent.clone().or(submitter.user_agent);

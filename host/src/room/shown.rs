@@ -1,6 +1,5 @@
 //! The document as a signer sees it: with the entries of those who signed before.
 
-use hex::ToHex as _;
 use sha2::{Digest as _, Sha256};
 
 use super::execute::filled;
@@ -73,18 +72,19 @@ impl ShownDocument {
         !self.signed.is_empty()
     }
 
-    /// Identifies the content: the SHA-256 of the file before the first signer has signed, then a
-    /// SHA-256 over it and the entries.
+    /// Identifies the content, in hexadecimal: the SHA-256 of the file before the first signer has
+    /// signed, then the SHA-256 of lines. The first line is the file's; each entry adds its text for
+    /// people and the SHA-256 of its value. So nobody needs the same text extraction to check it.
     pub fn version(&self) -> String {
         if self.signed.is_empty() {
             return self.file.sha256.clone();
         }
-        let mut hash = Sha256::new_with_prefix(&self.file.sha256);
-        for submitter in &self.signed {
-            let values = serde_json::json!([submitter.id, submitter.name, submitter.values]);
-            hash.update(values.to_string());
+        let mut lines = format!("{}\n", self.file.sha256);
+        for entry in self.entries() {
+            let value = hex::encode(Sha256::digest(entry.value));
+            lines.push_str(&format!("{}\n{value}\n", entry.text()));
         }
-        hash.finalize().encode_hex()
+        hex::encode(Sha256::digest(lines))
     }
 
     /// Returns the entries of earlier signers.

@@ -42,7 +42,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     24 "0024_component_quotas",
     25 "0025_credentials",
     26 "0026_browsers_of_signers",
-    27 "0027_text_that_a_signer_saw",
+    27 "0027_document_that_a_signer_saw",
 ];
 
 /// Version of the row that serves as the lock.

@@ -109,8 +109,8 @@ pub struct RoomSubmitter {
     pub started_at: Option<Timestamp>,
     /// Time of the consent to signing electronically (15 U.S.C. 7001(c)).
     pub consented_at: Option<Timestamp>,
-    /// SHA-256 of the text of the pages that the submitter signed.
-    pub shown_text_sha256: Option<String>,
+    /// SHA-256 of the document that the submitter signed, with the entries of earlier ones.
+    pub shown_sha256: Option<String>,
     pub completed_at: Option<Timestamp>,
     pub declined_at: Option<Timestamp>,
     pub decline_reason: Option<String>,
@@ -378,7 +378,7 @@ pub async fn update_submitter(
     sqlx::query(
         "update room_submitter set field_values = $3, opened_at = $4, started_at = $5,
              completed_at = $6, declined_at = $7, decline_reason = $8, ip = $9, user_agent = $10,
-             consented_at = $11, shown_text_sha256 = $12
+             consented_at = $11, shown_sha256 = $12
          where bucket = $1 and submitter_id = $2",
     )
     .bind(submitter.org.bucket())
@@ -392,7 +392,7 @@ pub async fn update_submitter(
     .bind(submitter.ip.as_deref())
     .bind(submitter.user_agent.as_deref())
     .bind(submitter.consented_at.map(|at| at.to_string()))
-    .bind(submitter.shown_text_sha256.as_deref())
+    .bind(submitter.shown_sha256.as_deref())
     .execute(&mut **tx)
     .await?;
     Ok(())
@@ -440,7 +440,7 @@ fn read_submitter(row: &AnyRow) -> Result<RoomSubmitter, StoreError> {
         started_at: columns.optional_time("started_at")?,
         completed_at: columns.optional_time("completed_at")?,
         consented_at: columns.optional_time("consented_at")?,
-        shown_text_sha256: columns.optional_text("shown_text_sha256")?,
+        shown_sha256: columns.optional_text("shown_sha256")?,
         declined_at: columns.optional_time("declined_at")?,
         decline_reason: columns.optional_text("decline_reason")?,
         ip: columns.optional_text("ip")?,

@@ -48,7 +48,7 @@ pub(crate) fn create(request: SubmissionRequest) -> Result<Submission> {
         opened_at: None,
         started_at: None,
         consented_at: None,
-        shown_text_sha256: None,
+        shown_sha256: None,
         completed_at: None,
         declined_at: None,
         decline_reason: None,
@@ -200,7 +200,7 @@ fn submitter(submitter: room::Submitter, fields: &[room::Field]) -> Submitter {
         ("user_agent", submitter.user_agent),
         ("opened_at", submitter.opened_at),
         ("consented_at", submitter.consented_at),
-        ("shown_text_sha256", submitter.shown_text_sha256),
+        ("shown_sha256", submitter.shown_sha256),
     ];
     Submitter {
         submitter_id: invitation.id.to_string(),

@@ -21,7 +21,7 @@ use super::visit::{SignerVisit, room_error};
 use crate::domain::envelope::{Envelope, SignerStatus};
 use crate::http::error::HttpError;
 use crate::http::middleware::origin::origin;
-use crate::room::form::{DOCUMENT, FormError, Problems, RequestOrigin, SeenDocument};
+use crate::room::form::{DOCUMENT, FormError, Problems, RequestOrigin};
 use crate::service::kba::{IdentitySubmission, is_open};
 use crate::service::signing::visits::{self, LinkRenewal};
 use crate::service::signing::{LinkDestination, destination, reconcile};
@@ -182,10 +182,7 @@ async fn submitted(app: &App, visit: SignerVisit, sent: SubmittedForm) -> Respon
     let Some(submitter) = visit.room_submitter() else {
         return elsewhere(app, &visit).await;
     };
-    let done = match act(app, &visit.envelope, submitter, &sent).await {
-        Ok(done) => done,
-        Err(error) => return HttpError::from(error).into_response(),
-    };
+    let done = act(app, &visit.envelope, submitter, &sent).await;
     let ended = sent.action == "finish" || sent.action == "decline";
     // A save changes the envelope only the first time, when the signer becomes `started`.
     if ended {
@@ -226,35 +223,26 @@ async fn act(
     envelope: &Envelope,
     submitter: i64,
     sent: &SubmittedForm,
-) -> Result<Result<Problems, FormError>, ServiceError> {
+) -> Result<Problems, FormError> {
     let (org, room) = (&envelope.org, &app.room());
-    Ok(match sent.action.as_str() {
+    match sent.action.as_str() {
         "finish" => {
-            let form = match room.form(org, submitter).await {
-                Ok(form) => form,
-                Err(error) => return Ok(Err(error)),
-            };
-            let document = &form.document;
-            let seen = SeenDocument {
-                text_sha256: pages::text_sha256(app, &app.pages, document).await?,
-                // A client without the hidden control signs the current document.
-                version: sent.document.clone().unwrap_or_else(|| document.version()),
-            };
-            let (values, origin) = (&sent.values, &sent.origin);
-            room.finish(org, submitter, values, sent.consent, &seen, origin)
-                .await
-                .map(|()| Problems::new())
+            let (values, shown) = (&sent.values, sent.document.as_deref());
+            room.finish(org, submitter, values, sent.consent, shown, &sent.origin)
+                .await?;
+            Ok(Problems::new())
         }
         "decline" if sent.reason.is_empty() => {
             let why = ("reason".to_owned(), "Say why you decline".to_owned());
             Err(FormError::Invalid(Problems::from([why])))
         }
-        "decline" => room
-            .decline(org, submitter, &sent.reason, &sent.origin)
-            .await
-            .map(|()| Problems::new()),
+        "decline" => {
+            room.decline(org, submitter, &sent.reason, &sent.origin)
+                .await?;
+            Ok(Problems::new())
+        }
         _ => room.save(org, submitter, &sent.values).await,
-    })
+    }
 }
 
 fn back(visit: &SignerVisit) -> Response {

@@ -163,9 +163,10 @@ pub async fn check_readable(
     let (bytes, _room) = admitted(core, owner, upload).await?;
     match picture(kind, &bytes) {
         None => {
-            let documents = core.documents(Some(org)).for_owner(owner.clone());
-            let reader = core.placement(Some(org)).for_owner(owner.clone());
-            reader.inspect(bytes.clone()).await??;
+            core.placement(Some(org)).inspect(bytes.clone()).await??;
+            // The built-in components: an upload does not wait for those of an organization.
+            let documents = core.documents(None).for_owner(owner.clone());
+            let reader = core.placement(None).for_owner(owner.clone());
             copies::check_vaultable(&documents, &reader, bytes, core.clock.now()).await?;
         }
         Some(picture) => {
@@ -179,8 +180,8 @@ pub async fn check_readable(
 
 /// Rejects a document of a template in which values could not be written after signing, such as an
 /// encrypted one, or a signed one whose author permits no changes.
-pub async fn check_fillable(core: &Core, org: &OrgId, pdf: Bytes) -> Result<(), ServiceError> {
-    core.documents(Some(org)).fill(pdf, Vec::new()).await??;
+pub async fn check_fillable(core: &Core, pdf: Bytes) -> Result<(), ServiceError> {
+    core.documents(None).fill(pdf, Vec::new()).await??;
     Ok(())
 }
 

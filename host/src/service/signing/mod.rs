@@ -498,7 +498,7 @@ fn note_origin(details: &mut Value, seen: &seen::Submitter, status: SignerStatus
         for (name, value) in &seen.attributes {
             let kept = match name.as_str() {
                 "ip" | "user_agent" => true,
-                "completion_method" | "consented_at" | "shown_text_sha256" => {
+                "completion_method" | "consented_at" | "shown_sha256" => {
                     status == SignerStatus::Completed
                 }
                 _ => false,

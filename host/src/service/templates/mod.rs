@@ -175,7 +175,6 @@ pub async fn create(
 ) -> Result<CreatedTemplate, ServiceError> {
     let (pdf, room) = read_whole(core, &WorkOwner::new(&caller.org, ""), &request.file).await?;
     let placement = core.placement(Some(&caller.org));
-    check_fillable(core, &caller.org, pdf.clone()).await?;
     let TaggedDocument {
         fields,
         pdf,
@@ -188,6 +187,7 @@ pub async fn create(
         },
         None => from_tags(core, &placement, &caller.org, pdf).await?,
     };
+    check_fillable(core, pdf.clone()).await?;
     let placed_by = json!(placement.identity()?);
     let id = TemplateId::new();
     let document = core

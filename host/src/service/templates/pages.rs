@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use moka::future::Cache;
-use sha2::{Digest as _, Sha256};
 
 use crate::components::rules::placement::{self, PageFacts, TextLine};
 use crate::domain::envelope::StoredFile;
@@ -168,29 +167,6 @@ pub async fn text(
         .try_get_with(key, read)
         .await
         .map_err(ServiceError::shared)
-}
-
-/// Returns the SHA-256 of the text of all pages, in hexadecimal: lines end with a line feed, pages
-/// with a form feed. None if the text exceeds the limits of the sandbox.
-pub async fn text_sha256(
-    core: &Core,
-    pages: &PageCache,
-    document: &ShownDocument,
-) -> Result<Option<String>, ServiceError> {
-    let mut hash = Sha256::new();
-    let count = facts(core, pages, &document.file).await?.len();
-    for page in (1..).take(count) {
-        match text(core, pages, document, page).await {
-            Ok(lines) => lines.iter().for_each(|line| {
-                hash.update(&line.text);
-                hash.update(b"\n");
-            }),
-            Err(ServiceError::Component(error)) if error.by_document => return Ok(None),
-            Err(error) => return Err(error),
-        }
-        hash.update(b"\x0c");
-    }
-    Ok(Some(hex::encode(hash.finalize())))
 }
 
 /// Writes the entries of earlier signers into a document.

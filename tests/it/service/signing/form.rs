@@ -527,15 +527,15 @@ async fn fresh_link_mails_to_a_signer_are_rate_limited() {
     assert_eq!(renew(&after).await.status, 200);
 }
 
-/// Digests recorded with the completed signers, in signing order.
-async fn text_digests(app: &TestApp, id: &str) -> Vec<String> {
+/// Digests of the document that each completed signer saw, in signing order.
+async fn shown_digests(app: &TestApp, id: &str) -> Vec<String> {
     let custody = app.custody(id).await;
     let entries = custody["entries"].as_array().unwrap();
     entries
         .iter()
         .filter(|entry| entry["action"] == "signer.completed")
         .map(|entry| {
-            let digest = entry["details"]["shown_text_sha256"].as_str();
+            let digest = entry["details"]["shown_sha256"].as_str();
             digest.expect("a completed signer has a digest").to_owned()
         })
         .collect()
@@ -571,14 +571,16 @@ async fn a_later_signer_sees_and_signs_the_entries_of_earlier_ones() {
     form::sign(&app, &second).await;
     app.wait_for(&id, "vaulted").await;
 
-    let digests = text_digests(&app, &id).await;
-    let expected = hex::encode(Sha256::digest(format!("{text}\n\x0c")));
-    assert_eq!(digests.len(), 2);
-    assert_ne!(digests[0], digests[1]);
-    assert_eq!(
-        digests[1], expected,
-        "the digest of the text that was shown"
+    let digests = shown_digests(&app, &id).await;
+    // The first saw the blank document, the second also an entry.
+    let value = hex::encode(Sha256::digest("Ann B. Buyer"));
+    let lines = format!(
+        "{}\nFirst: Ann B. Buyer (Ann Buyer, Buyer)\n{value}\n",
+        digests[0]
     );
+    let expected = hex::encode(Sha256::digest(lines));
+    assert_eq!(digests.len(), 2);
+    assert_eq!(digests[1], expected, "the document with its entries");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -205,7 +205,7 @@ pub async fn attach(
         .await??
         .pages
         .len();
-    check_fillable(core, &template.org, pdf.clone()).await?;
+    check_fillable(core, pdf.clone()).await?;
     let document = core
         .files
         .put(
