@@ -74,7 +74,7 @@ impl ShownDocument {
 
     /// Identifies the content, in hexadecimal: the SHA-256 of the file before the first signer has
     /// signed, then the SHA-256 of lines. The first line is the file's; each entry adds its text for
-    /// people and the SHA-256 of its value. So nobody needs the same text extraction to check it.
+    /// people and the SHA-256 of its value. A check of it needs no extraction of text.
     pub fn version(&self) -> String {
         if self.signed.is_empty() {
             return self.file.sha256.clone();
