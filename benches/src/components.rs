@@ -145,13 +145,13 @@ fn cases<'a>(components: &'a ComponentRegistry, runtime: &'a Handle) -> Vec<Call
     let wrong = |error: &dyn std::fmt::Debug| Failure::from(format!("{error:?}"));
     let pdf = contract.clone();
     vec![
-        Case {
+        CallCase {
             name: "rules.compliance evaluate",
             component: Box::new(move || Ok(drop(black_box(rules.evaluate(black_box(&facts))?)))),
             native: Box::new(move || Ok(drop(black_box(native::evaluate(black_box(&record)))))),
             calls: CALLS,
         },
-        Case {
+        CallCase {
             name: "rules.lifecycle envelope",
             component: Box::new(move || {
                 let sent = Some(EnvelopeStatus::Sent);
@@ -168,7 +168,7 @@ fn cases<'a>(components: &'a ComponentRegistry, runtime: &'a Handle) -> Vec<Call
             }),
             calls: CALLS,
         },
-        Case {
+        CallCase {
             name: "rules.placement inspect, 4 pages",
             component: Box::new(move || {
                 let facts = runtime.block_on(reader.inspect(contract.clone()))?;
@@ -182,7 +182,7 @@ fn cases<'a>(components: &'a ComponentRegistry, runtime: &'a Handle) -> Vec<Call
             }),
             calls: FEW,
         },
-        Case {
+        CallCase {
             name: "rules.documents mark, 4 pages",
             component: Box::new(move || {
                 let request = documents::MarkRequest {
@@ -210,7 +210,7 @@ fn cases<'a>(components: &'a ComponentRegistry, runtime: &'a Handle) -> Vec<Call
             }),
             calls: FEW,
         },
-        Case {
+        CallCase {
             name: "provider.signing read-submission, far end in process",
             component: Box::new(move || {
                 let lease = ProviderLease {
@@ -220,7 +220,7 @@ fn cases<'a>(components: &'a ComponentRegistry, runtime: &'a Handle) -> Vec<Call
                         [("base_url".to_owned(), "http://far-end".to_owned())].into(),
                     ),
                     secrets: Arc::new([("api_key".to_owned(), SecretText::new("key"))].into()),
-                    egress: Egress::scripted(far_end.clone(), "far-end"),
+                    egress: NetworkAccess::scripted(far_end.clone(), "far-end"),
                     clock: Clock::default(),
                 };
                 match runtime.block_on(plugin.read_submission(lease, "1")) {
@@ -234,7 +234,7 @@ fn cases<'a>(components: &'a ComponentRegistry, runtime: &'a Handle) -> Vec<Call
             }),
             calls: CALLS,
         },
-        Case {
+        CallCase {
             name: "provider.signing create-submission in the signing room",
             component: Box::new({
                 let records = records.clone();
@@ -244,7 +244,7 @@ fn cases<'a>(components: &'a ComponentRegistry, runtime: &'a Handle) -> Vec<Call
                         label: "bench".into(),
                         settings: Arc::default(),
                         secrets: Arc::default(),
-                        egress: Egress::scripted(nowhere.clone(), "nowhere"),
+                        egress: NetworkAccess::scripted(nowhere.clone(), "nowhere"),
                         clock: Clock::default(),
                     };
                     black_box(runtime.block_on(room.create_submission(lease, submission()))?);
