@@ -55,7 +55,7 @@ lint: ## Format and lints of every crate
 
 verify: ## The program that verifies bundles, for their recipients
 	@tests/set-up build
-	@cargo build --profile dist -p holdfast-verify
+	@cargo build --profile verifier -p holdfast-verify
 
 deb: ## A Debian package in target/packages
 	@tests/set-up build
