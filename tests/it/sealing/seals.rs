@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::builder::PdfBuilder;
 use crate::support::authority::openssl;
-use crate::support::{CONTRACT, TestApp, envelope_body, pdf};
+use crate::support::{CONTRACT, TestApp, TestResponse, envelope_body, pdf};
 
 /// Returns the stored bytes of the authoritative copy.
 fn vaulted(app: &TestApp) -> Vec<u8> {
@@ -269,4 +269,57 @@ async fn every_document_can_be_sealed() {
     }
     println!("{sealed} documents sealed");
     assert!(sealed >= 5, "{sealed}");
+}
+
+/// Uploads a document for a paper envelope; returns the envelope and the answer.
+async fn paper(app: &TestApp, file: &[u8]) -> (String, TestResponse) {
+    let mut body = envelope_body(&Value::Null);
+    body["envelope_kind"] = "paper".into();
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    let id = envelope["envelope_id"].as_str().unwrap().to_owned();
+    let upload = format!("/partner/envelopes/{id}/upload");
+    let answer = app.upload(&upload, "application/pdf", file, &[]).await;
+    (id, answer)
+}
+
+/// Vaults an uploaded document and returns the authoritative copy.
+async fn copy_of(app: &TestApp, id: &str) -> Vec<u8> {
+    let vault_in = format!("/partner/envelopes/{id}/vault-in-upload");
+    app.post(&vault_in, json!({})).await.data(200);
+    let objects = app.objects("vault");
+    let ours = objects
+        .iter()
+        .find(|path| path.to_string_lossy().contains(id));
+    std::fs::read(ours.unwrap()).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signed_upload_keeps_its_bytes_or_is_refused() {
+    let app = TestApp::start().await;
+    let (id, answer) = paper(&app, CONTRACT).await;
+    answer.data(201);
+    // A sealed copy is a signed document.
+    let signed = copy_of(&app, &id).await;
+    let (id, answer) = paper(&app, &signed).await;
+    answer.data(201);
+    assert!(copy_of(&app, &id).await.starts_with(&signed));
+
+    let reason = async |file: &[u8]| {
+        let (_, answer) = paper(&app, file).await;
+        let reason = answer.json()["details"]["reason"].to_string();
+        answer.error(422);
+        reason
+    };
+    // Its cross-reference table is not where the end of the file says.
+    let mut damaged = signed.clone();
+    let marker = b"startxref\n";
+    let at = damaged
+        .windows(marker.len())
+        .rposition(|bytes| bytes == marker);
+    damaged[at.unwrap() + marker.len()] = b'0';
+    let why = reason(&damaged).await;
+    assert!(why.contains("it is signed"), "{why}");
+    let cut = &signed[..signed.len() - 1];
+    let why = reason(cut).await;
+    assert!(why.contains("behind its end"), "{why}");
 }

@@ -392,11 +392,14 @@ async fn the_form_links_to_the_payment_and_back() {
     form::sign(&app, &url).await;
     let done = form::open(&app, &url).await.text();
     assert!(done.contains("You have signed") && !done.contains("Amount due"));
+    assert!(done.contains("You can close this page"), "{done}");
     app.wait_for(&id, "completed").await;
 
     let (_, url, _) = asked(&app).await;
     form::sign(&app, &url).await;
-    assert!(form::open(&app, &url).await.text().contains("Amount due"));
+    let due = form::open(&app, &url).await.text();
+    assert!(due.contains("Amount due"));
+    assert!(!due.contains("You can close this page"), "{due}");
 }
 
 /// Contract, "Sandboxes for development" and "Production without a payment or KBA provider".
