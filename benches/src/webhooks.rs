@@ -237,7 +237,7 @@ async fn register(store: &Store, org: &OrgId, url: String) -> Result<(), Failure
         org: org.clone(),
         url,
         description: None,
-        selectors: vec![Selector::all()],
+        selectors: vec![EventSelector::all()],
         is_active: true,
         key: None,
         legacy: false,

@@ -65,12 +65,13 @@ pub fn mark(pdf: Vec<u8>, request: &MarkRequest) -> Result<Marked> {
     }
     let pdf = Arc::new(pdf);
     let source = SourceDocument::open_for_update(&pdf)?;
-    if request.kind == CopyKind::Authoritative && source.certification_level() == Some(1) {
-        return Ok(Marked::Unchanged);
-    }
+    // Also refuses a damaged document that is certified: its other copies could not be marked.
     if request.rewrite || source.needs_rewrite() {
         drop(source);
         return Ok(Marked::Rewritten(mark_rewritten(&pdf, request)?));
+    }
+    if request.kind == CopyKind::Authoritative && source.certification_level() == Some(1) {
+        return Ok(Marked::Unchanged);
     }
     let SourceDocument { document, pages } = source;
     let appended = appended(pdf, document, &format!("{request:?}"), |target| {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use hayro_syntax::{DecryptionError, LoadPdfError, Pdf, PdfData};
 use lopdf::{Dictionary, Document, FilterFunc, LoadOptions, Object, ObjectId};
+use memchr::memmem;
 
 use crate::DocumentError;
 use crate::error::{Result, over_limit, unreadable};
@@ -57,7 +58,7 @@ impl SourceDocument {
 
     fn read(pdf: &Arc<Vec<u8>>, filter: Option<FilterFunc>) -> Result<Self> {
         // Checked before lopdf decrypts the document, which can exceed the limits of a call.
-        if names(pdf, b"/Encrypt").next().is_some() && holdfast_reader::is_encrypted(pdf) {
+        if memmem::find(pdf, b"/Encrypt").is_some() && holdfast_reader::is_encrypted(pdf) {
             return Err(DocumentError::Encrypted);
         }
         if is_cut_short(pdf) {
@@ -132,38 +133,33 @@ impl SourceDocument {
     }
 }
 
+/// Entry of a signature that lists the bytes it covers.
+const BYTE_RANGE: &[u8] = b"/ByteRange";
+
 /// Returns whether the bytes contain a signature. Its `/ByteRange` has to be found at a fixed place
 /// in the file, so it is never compressed (ISO 32000-2, 12.8.1).
 pub(crate) fn is_signed(pdf: &[u8]) -> bool {
-    names(pdf, b"/ByteRange").next().is_some()
+    memmem::find(pdf, BYTE_RANGE).is_some()
 }
 
 /// Returns whether a signature covers more bytes than the file has. Bytes appended to it would
 /// become part of the signed content.
 fn is_cut_short(pdf: &[u8]) -> bool {
-    names(pdf, b"/ByteRange").any(|rest| {
-        // Two pairs of offset and length: the last pair is behind the signature itself.
-        let array = rest.split(|byte| *byte == b']').next().unwrap_or_default();
-        let array = array.get(..array.len().min(100)).unwrap_or_default();
-        let text = String::from_utf8_lossy(array);
-        let text = text.trim_start().trim_start_matches('[');
-        let numbers = text
-            .split_whitespace()
-            .map_while(|number| number.parse().ok());
-        let numbers: Vec<u64> = numbers.collect();
-        let end = match numbers.as_slice() {
-            [.., offset, length] => offset.saturating_add(*length),
-            _ => 0,
-        };
-        end > pdf.len() as u64
+    memmem::find_iter(pdf, BYTE_RANGE).any(|at| {
+        /// More than four numbers of ten digits, with spaces.
+        const LONGEST: usize = 100;
+        let start = at + BYTE_RANGE.len();
+        let array = pdf.get(start..pdf.len().min(start + LONGEST));
+        let text = String::from_utf8_lossy(array.unwrap_or_default());
+        let array = text.trim_start().trim_start_matches('[').split(']').next();
+        let numbers = array.unwrap_or_default().split_whitespace();
+        let numbers: Vec<u64> = numbers.map_while(|number| number.parse().ok()).collect();
+        // Pairs of offset and length: the last one is behind the signature itself.
+        match numbers.as_slice() {
+            [.., offset, length] => offset.saturating_add(*length) > pdf.len() as u64,
+            _ => false,
+        }
     })
-}
-
-/// Returns what follows each occurrence of a name, given with its slash, outside of compressed
-/// streams.
-fn names<'a>(pdf: &'a [u8], name: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
-    let slashes = pdf.iter().enumerate().filter(|(_, byte)| **byte == b'/');
-    slashes.filter_map(move |(at, _)| pdf.get(at..)?.strip_prefix(name))
 }
 
 /// Key that marks a stream as loaded without its data.

@@ -43,6 +43,15 @@ pub struct RequestOrigin {
     pub user_agent: Option<String>,
 }
 
+/// Locked submission, with the signer whose turn it is.
+struct SignerTurn {
+    tx: WriteTransaction,
+    submission: RoomSubmission,
+    submitter: RoomSubmitter,
+    /// All submitters, in signing order.
+    submitters: Vec<RoomSubmitter>,
+}
+
 /// Key of the consent in [`Problems`].
 pub const CONSENT: &str = "consent";
 
@@ -103,7 +112,11 @@ impl Room {
         submitter: i64,
         origin: &RequestOrigin,
     ) -> Result<(), FormError> {
-        let (mut tx, _, mut submitter) = self.turn(org, submitter).await?;
+        let SignerTurn {
+            mut tx,
+            mut submitter,
+            ..
+        } = self.turn(org, submitter).await?;
         if submitter.opened_at.is_some() {
             return Ok(());
         }
@@ -126,7 +139,11 @@ impl Room {
         let form = self.form(org, submitter).await?;
         // Checked before the transaction, because pictures are rendered in the sandbox.
         let (valid, problems) = self.checked(&form, values).await?;
-        let (mut tx, _, mut submitter) = self.turn(org, submitter).await?;
+        let SignerTurn {
+            mut tx,
+            mut submitter,
+            ..
+        } = self.turn(org, submitter).await?;
         if take(&form.fields, &mut submitter, valid) {
             self.start(&mut tx, &mut submitter).await?;
             rooms::update_submitter(&mut tx, &submitter).await?;
@@ -156,8 +173,12 @@ impl Room {
             let why = "Your consent to signing electronically is needed";
             problems.insert(CONSENT.into(), why.into());
         }
-        let (mut tx, submission, mut submitter) = self.turn(org, submitter).await?;
-        let submitters = rooms::submitters(&mut tx, org, submission.id).await?;
+        let SignerTurn {
+            mut tx,
+            submission,
+            mut submitter,
+            submitters,
+        } = self.turn(org, submitter).await?;
         let signed = submitters.iter().filter(|other| has_signed(other)).cloned();
         let document = ShownDocument::new(
             submission.file(),
@@ -281,7 +302,11 @@ impl Room {
         reason: &str,
         origin: &RequestOrigin,
     ) -> Result<(), FormError> {
-        let (mut tx, _, mut submitter) = self.turn(org, submitter).await?;
+        let SignerTurn {
+            mut tx,
+            mut submitter,
+            ..
+        } = self.turn(org, submitter).await?;
         submitter.declined_at = Some(self.clock.now());
         submitter.decline_reason = Some(reason.chars().take(TEXT_LIMIT).collect());
         submitter.ip = origin.ip.clone().or(submitter.ip);
@@ -292,11 +317,7 @@ impl Room {
     }
 
     /// Opens a transaction with the submission locked; fails unless it is this signer's turn.
-    async fn turn(
-        &self,
-        org: &OrgId,
-        submitter: i64,
-    ) -> Result<(WriteTransaction, RoomSubmission, RoomSubmitter), FormError> {
+    async fn turn(&self, org: &OrgId, submitter: i64) -> Result<SignerTurn, FormError> {
         let mut tx = self.store.begin().await?;
         let found = rooms::submitter(&mut tx, org, submitter)
             .await?
@@ -320,7 +341,12 @@ impl Room {
         if waits_for(&submission, &submitter, &submitters).is_some() {
             return Err(FormError::NotYourTurn);
         }
-        Ok((tx, submission, submitter))
+        Ok(SignerTurn {
+            tx,
+            submission,
+            submitter,
+            submitters,
+        })
     }
 
     /// Records the start of signing when the first field is saved.

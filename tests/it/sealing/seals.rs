@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::builder::PdfBuilder;
 use crate::support::authority::openssl;
-use crate::support::{CONTRACT, TestApp, TestResponse, envelope_body, pdf};
+use crate::support::{CONTRACT, TestApp, TestResponse, envelope_body, form, pdf};
 
 /// Returns the stored bytes of the authoritative copy.
 fn vaulted(app: &TestApp) -> Vec<u8> {
@@ -246,11 +246,7 @@ async fn every_document_can_be_sealed() {
             let vault_in = format!("/partner/envelopes/{id}/vault-in-upload");
             let answer = app.post(&vault_in, json!({})).await;
             assert_eq!(answer.status, 200, "{name}: {}", answer.text());
-            let vault = app.objects("vault");
-            let ours = vault
-                .iter()
-                .find(|path| path.to_string_lossy().contains(id));
-            let bytes = std::fs::read(ours.unwrap()).unwrap();
+            let bytes = authoritative_copy(&app, id);
             // Earlier signatures cover these bytes.
             let is_signed = file.windows(10).any(|bytes| bytes == b"/ByteRange");
             assert!(
@@ -283,9 +279,14 @@ async fn paper(app: &TestApp, file: &[u8]) -> (String, TestResponse) {
 }
 
 /// Vaults an uploaded document and returns the authoritative copy.
-async fn copy_of(app: &TestApp, id: &str) -> Vec<u8> {
+async fn vault_in(app: &TestApp, id: &str) -> Vec<u8> {
     let vault_in = format!("/partner/envelopes/{id}/vault-in-upload");
     app.post(&vault_in, json!({})).await.data(200);
+    authoritative_copy(app, id)
+}
+
+/// Reads the stored authoritative copy of an envelope.
+fn authoritative_copy(app: &TestApp, id: &str) -> Vec<u8> {
     let objects = app.objects("vault");
     let ours = objects
         .iter()
@@ -299,10 +300,10 @@ async fn a_signed_upload_keeps_its_bytes_or_is_refused() {
     let (id, answer) = paper(&app, CONTRACT).await;
     answer.data(201);
     // A sealed copy is a signed document.
-    let signed = copy_of(&app, &id).await;
+    let signed = vault_in(&app, &id).await;
     let (id, answer) = paper(&app, &signed).await;
     answer.data(201);
-    assert!(copy_of(&app, &id).await.starts_with(&signed));
+    assert!(vault_in(&app, &id).await.starts_with(&signed));
 
     let reason = async |file: &[u8]| {
         let (_, answer) = paper(&app, file).await;
@@ -319,7 +320,54 @@ async fn a_signed_upload_keeps_its_bytes_or_is_refused() {
     damaged[at.unwrap() + marker.len()] = b'0';
     let why = reason(&damaged).await;
     assert!(why.contains("it is signed"), "{why}");
+    // An empty user password opens it, and a writer could not keep its protection.
+    let why = reason(&pdf::encrypted(CONTRACT)).await;
+    assert!(why.contains("it is encrypted"), "{why}");
     let cut = &signed[..signed.len() - 1];
     let why = reason(cut).await;
     assert!(why.contains("behind its end"), "{why}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signed_document_is_signed_by_others_with_its_bytes_kept() {
+    let app = TestApp::start().await;
+    let (id, answer) = paper(&app, CONTRACT).await;
+    answer.data(201);
+    let signed = vault_in(&app, &id).await;
+    let fields = json!([{
+        "name": "Buyer signature", "type": "signature", "role": "Buyer", "required": true,
+        "placement": {
+            "mode": "absolute",
+            "areas": [{ "page": 1, "x": 0.2, "y": 0.8, "w": 0.3, "h": 0.03 }],
+        },
+    }]);
+    let template = app.template(&signed, &fields).await;
+    let body = envelope_body(&template["template_id"]);
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    form::sign(&app, envelope["sign_url"].as_str().unwrap()).await;
+    let id = envelope["envelope_id"].as_str().unwrap();
+    app.wait_for(id, "vaulted").await;
+    let copy = authoritative_copy(&app, id);
+    assert!(copy.starts_with(&signed));
+    assert!(pdf::text(&copy).contains("Jordan Lee"));
+    // The earlier seal is valid for its revision, and ours for the whole.
+    let said = pdf::signatures(&copy);
+    assert_eq!(said.matches("Signature is Valid.").count(), 2, "{said}");
+    sealing::verify(&copy).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signed_document_with_tags_is_refused_as_a_template() {
+    let app = TestApp::start().await;
+    let tagged = pdf::with_lines(&["{{Buyer signature;type=signature;role=Buyer}}"]);
+    let (id, answer) = paper(&app, &tagged).await;
+    answer.data(201);
+    let signed = vault_in(&app, &id).await;
+    let name = [("name", "Contract")];
+    let refused = app
+        .upload("/partner/templates", "application/pdf", &signed, &name)
+        .await;
+    let reason = refused.json()["details"]["reason"].to_string();
+    assert_eq!(refused.error(422), "The PDF could not be read");
+    assert!(reason.contains("it is signed"), "{reason}");
 }

@@ -19,6 +19,15 @@ impl TestApp {
     /// Sends a contract that a buyer and a seller sign in turn. Returns the envelope's id and a
     /// signing link for each.
     pub async fn sent_to_two(&self) -> (String, [String; 2]) {
+        self.sent_to_two_signers(true).await
+    }
+
+    /// The same without an order: both can sign at any time.
+    pub async fn sent_to_two_at_once(&self) -> (String, [String; 2]) {
+        self.sent_to_two_signers(false).await
+    }
+
+    async fn sent_to_two_signers(&self, in_order: bool) -> (String, [String; 2]) {
         let document = pdf::with_lines(&[
             "{{First;type=signature;role=Buyer;required=true}}",
             "Between",
@@ -31,6 +40,7 @@ impl TestApp {
             .data(200);
         let mut body = envelope_body(&template["template_id"]);
         body["signers"] = buyer_and_seller();
+        body["preserve_signing_order"] = in_order.into();
         let envelope = self.post("/partner/envelopes", body).await.data(201);
         let id = envelope["envelope_id"].as_str().unwrap().to_owned();
         let links = self

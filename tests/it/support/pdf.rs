@@ -34,6 +34,20 @@ pub fn signatures(pdf: &[u8]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
+/// Encrypts a document for an owner, so that it opens with an empty password.
+pub fn encrypted(pdf: &[u8]) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let (plain, encrypted) = (folder.path().join("plain"), folder.path().join("encrypted"));
+    std::fs::write(&plain, pdf).unwrap();
+    let status = Command::new("qpdf")
+        .args(["--encrypt", "", "owner", "256", "--"])
+        .args([&plain, &encrypted])
+        .status()
+        .expect("qpdf is missing: run `apt-get install qpdf`");
+    assert!(status.success());
+    std::fs::read(encrypted).unwrap()
+}
+
 /// Returns pyHanko's report on a document's last signature, with the last of the certificates in
 /// `authorities` as root.
 pub fn seal(pdf: &[u8], authorities: &Path) -> serde_json::Value {

@@ -686,7 +686,7 @@ pub(super) fn placement_request(field: &RequestedField) -> placement::FieldReque
     }
 }
 
-fn placement_area(area: &Area) -> placement::Area {
+pub(super) fn placement_area(area: &Area) -> placement::Area {
     placement::Area {
         page: area.page,
         x: area.x,

@@ -4,18 +4,20 @@
 //! Cache keys contain the document's SHA-256, so entries are never stale. The caller checks access
 //! first.
 
+use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use moka::future::Cache;
 
-use crate::components::rules::placement::{self, PageFacts, TextLine};
+use crate::components::rules::placement::{PageFacts, TextLine};
 use crate::domain::envelope::StoredFile;
 use crate::fair_queue::WorkOwner;
 use crate::files::StoredObjectKey;
 use crate::room::shown::ShownDocument;
 use crate::service::envelopes::uploads::admit;
+use crate::service::templates::placement_area;
 use crate::service::{Core, ServiceError};
 
 /// Width of a page's picture in pixels; sharp enough for a phone held close.
@@ -58,10 +60,7 @@ impl Default for PageCache {
             texts: weighed(TEXT_BYTES, |lines: &Arc<[TextLine]>| {
                 lines.iter().map(|line| LINE_BYTES + line.text.len()).sum()
             }),
-            filled: Cache::builder()
-                .weigher(|_: &String, pdf: &Bytes| u32::try_from(pdf.len()).unwrap_or(u32::MAX))
-                .max_capacity(FILLED_BYTES)
-                .build(),
+            filled: weighed(FILLED_BYTES, |pdf: &Bytes| pdf.len()),
             too_heavy: Cache::builder()
                 .max_capacity(DOCUMENTS)
                 .time_to_live(TOO_HEAVY)
@@ -70,12 +69,12 @@ impl Default for PageCache {
     }
 }
 
-fn weighed<T: Clone + Send + Sync + 'static>(
+fn weighed<K: Hash + Eq + Send + Sync + 'static, T: Clone + Send + Sync + 'static>(
     bytes: u64,
     weight: impl Fn(&T) -> usize + Send + Sync + 'static,
-) -> Cache<PageKey, T> {
+) -> Cache<K, T> {
     Cache::builder()
-        .weigher(move |_: &PageKey, kept: &T| u32::try_from(weight(kept)).unwrap_or(u32::MAX))
+        .weigher(move |_: &K, kept: &T| u32::try_from(weight(kept)).unwrap_or(u32::MAX))
         .max_capacity(bytes)
         .build()
 }
@@ -150,13 +149,7 @@ pub async fn text(
             let here = entry.areas.iter().filter(|area| area.page == page);
             lines.extend(here.map(|area| TextLine {
                 text: entry.text(),
-                area: placement::Area {
-                    page: area.page,
-                    x: area.x,
-                    y: area.y,
-                    w: area.w,
-                    h: area.h,
-                },
+                area: placement_area(area),
             }));
         }
         Ok(lines.into())

@@ -586,50 +586,31 @@ async fn a_later_signer_sees_and_signs_the_entries_of_earlier_ones() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_document_that_changed_since_it_was_shown_is_not_signed() {
     let app = TestApp::start().await;
-    let document = pdf::with_lines(&[
-        "{{First;type=signature;role=Buyer;required=true}}",
-        "{{Second;type=signature;role=Seller;required=true}}",
-    ]);
-    let texts = [("name", "Two")];
-    let template = app
-        .upload("/partner/templates", "application/pdf", &document, &texts)
-        .await
-        .data(200);
-    let mut body = envelope_body(&template["template_id"]);
-    body["signers"] = buyer_and_seller();
-    body["preserve_signing_order"] = false.into();
-    let envelope = app.post("/partner/envelopes", body).await.data(201);
-    let id = envelope["envelope_id"].as_str().unwrap();
-    let links = app
-        .get(&format!("/partner/envelopes/{id}/signing-links"))
-        .await
-        .data(200);
-    let link = |index: usize| links["signers"][index]["embed_url"].as_str().unwrap();
-
+    let (id, links) = app.sent_to_two_at_once().await;
     // Both open the document, then one signs.
-    let page = form::open(&app, link(1)).await.text();
+    let page = form::open(&app, &links[1]).await.text();
     let shown = page
         .split_once("name=\"document-version\" value=\"")
         .and_then(|(_, rest)| rest.split_once('"'))
         .map(|(version, _)| version.to_owned())
         .unwrap();
-    form::sign(&app, link(0)).await;
+    form::sign(&app, &links[0]).await;
     let mut values = form::filled(&page);
     values.push(("document-version".to_owned(), shown));
-    let refused = form::press(&app, link(1), "finish", &values).await;
+    let refused = form::press(&app, &links[1], "finish", &values).await;
     assert_eq!(refused.status, 422);
     assert!(
         refused.text().contains("Another signer has signed"),
         "{}",
         refused.text()
     );
-    let types = app.event_types(id).await;
+    let types = app.event_types(&id).await;
     assert!(
         !types.contains(&"envelope.completed".to_owned()),
         "{types:?}"
     );
-    form::sign(&app, link(1)).await;
-    app.wait_for(id, "vaulted").await;
+    form::sign(&app, &links[1]).await;
+    app.wait_for(&id, "vaulted").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
