@@ -199,7 +199,9 @@ impl TestBrowser {
     pub async fn until(&self, script: &str) {
         let deadline = Instant::now() + Duration::from_secs(20);
         while self.run(script).await != Value::Bool(true) {
-            assert!(Instant::now() < deadline, "never: {script}");
+            if Instant::now() > deadline {
+                panic!("never: {script}: {}", self.text().await);
+            }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::support::{TestApp, buyer_and_seller, envelope_body, form, pdf};
+use crate::support::{TestApp, envelope_body, form, pdf};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_form_shows_a_labelled_control_for_each_field() {
