@@ -16,13 +16,13 @@ help: ## List the commands
 
 demo: ## Build, then walk one contract from template to verified release
 	@tests/set-up build
-	@tests/phase "Building holdfast" cargo build $(CRATES) --bin holdfast --example demo
-	@"$(TARGET)/debug/examples/demo" $(if $(PDF),"$(PDF)")
+	@tests/phase "Building holdfast" cargo build $(CRATES) --bin holdfast --bin demo
+	@"$(TARGET)/debug/demo" $(if $(PDF),"$(PDF)")
 
 serve: ## The demo, and its server left running
 	@tests/set-up build
-	@tests/phase "Building holdfast" cargo build $(CRATES) --bin holdfast --example demo
-	@"$(TARGET)/debug/examples/demo" --serve $(if $(PDF),"$(PDF)")
+	@tests/phase "Building holdfast" cargo build $(CRATES) --bin holdfast --bin demo
+	@"$(TARGET)/debug/demo" --serve $(if $(PDF),"$(PDF)")
 
 check: ## Format, lints, unit and SQLite tests; installs nothing
 	@tests/set-up --dry-run build

@@ -11,17 +11,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use holdfast::components::ComponentRegistry;
-use holdfast::domain::priority::PriorityClass;
 use reqwest::multipart;
-use scraper::{Html, Selector};
 use serde_json::{Value, json};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 const FIXTURE: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
-    "/../tests/fixtures/retail-installment-contract.pdf"
+    "/../../tests/fixtures/retail-installment-contract.pdf"
 );
 
 #[tokio::main]
@@ -127,11 +124,10 @@ impl DemoServer {
         })
     }
 
-    /// The `holdfast` binary beside this example.
+    /// The `holdfast` binary beside this one.
     fn program(data: &Path) -> Command {
-        let example = std::env::current_exe().unwrap_or_default();
-        let folder = example.ancestors().nth(2).unwrap_or(Path::new("."));
-        let mut command = Command::new(folder.join("holdfast"));
+        let own = std::env::current_exe().unwrap_or_default();
+        let mut command = Command::new(own.with_file_name("holdfast"));
         command.env("HOLDFAST_DATA_DIR", data);
         command
     }
@@ -196,7 +192,7 @@ impl DemoPartner {
     ) -> Result<()> {
         let document = std::fs::read(pdf)?;
         steps.step(&format!("Make a template from {}", pdf.display()));
-        let fields = fields(&document, own, work).await?;
+        let fields = fields(own);
         let template = self.template(document, &fields).await?;
         let template_id = text(&template, "template_id")?;
         steps.fact("template", &template_id);
@@ -226,7 +222,7 @@ impl DemoPartner {
         steps.fact("sign at", &sign_url);
 
         steps.step("Sign it through the HTML form, as the buyer's browser would");
-        self.sign(steps, &sign_url).await?;
+        self.sign(steps, &sign_url, &fields).await?;
 
         steps.step("The worker vaults it without being asked");
         let status = self.wait_until(&id, "vaulted").await?;
@@ -339,44 +335,25 @@ impl DemoPartner {
 
     async fn second_envelope(&self, pdf: &Path) -> Result<String> {
         let document = std::fs::read(pdf)?;
-        let fields = json!([{
-            "name": "Buyer signature", "type": "signature", "role": "Buyer", "required": true,
-            "placement": { "mode": "absolute", "areas": [{ "page": 1, "x": 0.1, "y": 0.85, "w": 0.3, "h": 0.04 }] },
-        }]);
+        let fields = json!([signature_on_first_page()]);
         let template = self.template(document, &fields).await?;
         let envelope = self.envelope(&text(&template, "template_id")?).await?;
         text(&envelope, "sign_url")
     }
 
-    /// Reads the form, fills every control by its type and presses `finish`.
-    async fn sign(&self, steps: &StepPrinter, url: &str) -> Result<()> {
-        let page = self
-            .http
-            .get(url)
-            .send()
-            .await?
-            .error_for_status()?
-            .text()
-            .await?;
-        let values = {
-            let document = Html::parse_document(&page);
-            let controls = Selector::parse("form input[name], form select[name]")?;
-            let mut values: Vec<(String, String)> = Vec::new();
-            for control in document.select(&controls) {
-                let name = control.attr("name").unwrap_or_default();
-                let value = match control.attr("type").unwrap_or_default() {
-                    "hidden" => continue,
-                    "checkbox" if name == "consent" => "yes",
-                    "checkbox" => "true",
-                    "date" => "2026-11-21",
-                    _ => "Jordan A. Ellery",
-                };
-                steps.fact(name, value);
-                values.push((name.into(), value.into()));
-            }
-            values.push(("action".into(), "finish".into()));
-            values
-        };
+    /// Opens the form, looks at the first page, fills in every field and presses `finish`.
+    async fn sign(&self, steps: &StepPrinter, url: &str, fields: &Value) -> Result<()> {
+        self.http.get(url).send().await?.error_for_status()?;
+        let mut values = vec![("consent", "yes"), ("action", "finish")];
+        for field in fields.as_array().ok_or("fields")? {
+            let value = match field["type"].as_str() {
+                Some("date") => "2026-11-21",
+                _ => "Jordan A. Ellery",
+            };
+            let name = field["name"].as_str().ok_or("name")?;
+            steps.fact(name, value);
+            values.push((name, value));
+        }
         let image = self
             .http
             .get(format!("{url}/pages/1.png"))
@@ -478,54 +455,32 @@ impl DemoPartner {
     }
 }
 
-/// One field by coordinates and one by an anchor: the fixture's signature
-/// line, or the first line of text of a document of one's own.
-async fn fields(document: &[u8], own: bool, work: &Path) -> Result<Value> {
-    if !own {
-        return Ok(json!([
-            {
-                "name": "Buyer signature", "type": "signature", "role": "Buyer", "required": true,
-                "placement": {
-                    "mode": "anchor", "anchor_text": "Buyer signature:",
-                    "offset_y": -0.042, "w": 0.45, "h": 0.033,
-                },
-            },
-            {
-                "name": "Signed on", "type": "date", "role": "Buyer", "required": true,
-                "placement": { "mode": "absolute", "areas": [{ "page": 4, "x": 0.675, "y": 0.268, "w": 0.2, "h": 0.025 }] },
-            },
-        ]));
+/// Fields of the buyer: on the fixture one by an anchor and one by coordinates, on any other
+/// document one on its first page.
+fn fields(own: bool) -> Value {
+    if own {
+        return json!([signature_on_first_page()]);
     }
-    let components = ComponentRegistry::with_defaults(work.join("native-code"), [0; 32])?;
-    let document = bytes::Bytes::copy_from_slice(document);
-    let facts = components
-        .placement(None, PriorityClass::Request)
-        .inspect(document.clone())
-        .await?
-        .map_err(|error| format!("the PDF could not be read: {error:?}"))?;
-    let by_coordinates = json!({
-        "name": "Signature", "type": "signature", "role": "Buyer", "required": true,
-        "placement": { "mode": "absolute", "areas": [{ "page": 1, "x": 0.6, "y": 0.9, "w": 0.3, "h": 0.04 }] },
-    });
-    for page in 1..=facts.pages.len() as u32 {
-        let lines = components
-            .placement(None, PriorityClass::Request)
-            .text(document.clone(), page)
-            .await?
-            .map_err(|error| format!("{error:?}"))?;
-        let usable = lines.iter().find(|line| !line.text.trim().is_empty());
-        if let Some(line) = usable {
-            let right = (line.area.x + 0.2).min(1.0) - line.area.x;
-            let down = (line.area.y + 0.03).min(1.0) - line.area.y;
-            let by_anchor = json!({
-                "name": "Initials", "type": "initials", "role": "Buyer", "required": true,
-                "placement": { "mode": "anchor", "anchor_text": line.text.trim(), "page": page, "w": right, "h": down },
-            });
-            return Ok(json!([by_coordinates, by_anchor]));
-        }
-    }
-    println!("      the document has no text layer: there is nothing to anchor to");
-    Ok(json!([by_coordinates]))
+    json!([
+        {
+            "name": "Buyer signature", "type": "signature", "role": "Buyer", "required": true,
+            "placement": {
+                "mode": "anchor", "anchor_text": "Buyer signature:",
+                "offset_y": -0.042, "w": 0.45, "h": 0.033,
+            },
+        },
+        {
+            "name": "Signed on", "type": "date", "role": "Buyer", "required": true,
+            "placement": { "mode": "absolute", "areas": [{ "page": 4, "x": 0.675, "y": 0.268, "w": 0.2, "h": 0.025 }] },
+        },
+    ])
+}
+
+fn signature_on_first_page() -> Value {
+    json!({
+        "name": "Buyer signature", "type": "signature", "role": "Buyer", "required": true,
+        "placement": { "mode": "absolute", "areas": [{ "page": 1, "x": 0.1, "y": 0.85, "w": 0.3, "h": 0.04 }] },
+    })
 }
 
 /// Runs `holdfast verify` on a folder, for a reader who knows the log's key: whether
