@@ -13,12 +13,13 @@ use crate::delivery::guard::{self, DnsLookup, SystemLookup};
 use crate::delivery::sender::{SenderError, WebhookSender};
 use crate::disk;
 use crate::domain::clock::Clock;
+use crate::evidence::TrustError;
 use crate::fair_queue::FairQueue;
 use crate::files::{Files, FilesError};
 use crate::keys::{BEARER_TOKENS, InstallationKeys};
 use crate::mail::MailSender;
 use crate::metrics::Metrics;
-use crate::sealing::{SealError, SealingKey, TimestampAuthority, TimestampTrust};
+use crate::sealing::{SealError, SealingKey, TimestampAuthority, TrustRoots};
 use crate::service::access::issuer::TokenIssuer;
 use crate::service::access::rate_limit::RateLimits;
 use crate::service::access::windows::LocalWindows;
@@ -48,6 +49,9 @@ pub enum StartError {
         /// Error of the database.
         source: StoreError,
     },
+    /// The roots of signatures in uploads cannot be read.
+    #[error("signatures.trust_file {0}")]
+    SignatureTrust(TrustError),
     /// The object store could not be opened.
     #[error("cannot use the object store {place}: {source}")]
     Files {
@@ -185,13 +189,18 @@ pub async fn start_with_lookup(
     sealing.check(clock.now())?;
     let trust = config.seal.timestamp_trust_file.as_deref();
     let trust = trust
-        .map(TimestampTrust::read)
+        .map(TrustRoots::read)
         .transpose()
         .map_err(SealError::from)?;
     let timestamps = match &config.seal.timestamp_url {
         Some(url) => Some(TimestampAuthority::new(url.clone(), trust)?),
         None => None,
     };
+    let signature_roots = config.signatures.trust_file.as_deref();
+    let signature_roots = signature_roots.map(TrustRoots::read).transpose();
+    let signature_roots = signature_roots
+        .map_err(StartError::SignatureTrust)?
+        .map(Arc::new);
     let log = LogSequencer::new(keys.log()).ok_or(StartError::Log)?;
     let metrics = Metrics::new(&components.metrics());
     let issuer = match &config.auth.oidc {
@@ -217,6 +226,7 @@ pub async fn start_with_lookup(
         shadows: Arc::default(),
         cipher,
         document_memory: FairQueue::new(uploads::IN_MEMORY),
+        signature_roots,
         http,
         metrics: Arc::new(metrics),
         stopping: CancellationToken::new(),

@@ -5,15 +5,16 @@
     reason = "the export macro writes the functions the host calls"
 )]
 
-use crate::contract::bindings::{self, exports::holdfast::documents::documents::Guest};
+use crate::contract::bindings;
+use crate::contract::bindings::exports::holdfast::documents::{documents, handwriting, signatures};
 use crate::{
-    CustodyFacts, DocumentError, FilledField, MarkRequest, Marked, PageImage, Picture, SealRequest,
-    SealSpace,
+    CustodyFacts, DocumentError, FilledField, FoundSignatures, MarkRequest, Marked, PageImage,
+    Picture, SealRequest, SealSpace, WrittenField,
 };
 
 struct DocumentsComponent;
 
-impl Guest for DocumentsComponent {
+impl documents::Guest for DocumentsComponent {
     fn fill(pdf: Vec<u8>, fields: Vec<FilledField>) -> Result<Vec<u8>, DocumentError> {
         crate::fill(&pdf, &fields)
     }
@@ -44,6 +45,18 @@ impl Guest for DocumentsComponent {
 
     fn custody_record(facts: CustodyFacts) -> Result<Vec<u8>, DocumentError> {
         crate::custody_record(&facts)
+    }
+}
+
+impl handwriting::Guest for DocumentsComponent {
+    fn fill(pdf: Vec<u8>, fields: Vec<WrittenField>) -> Result<Vec<u8>, DocumentError> {
+        crate::fill_written(&pdf, &fields)
+    }
+}
+
+impl signatures::Guest for DocumentsComponent {
+    fn signatures(pdf: Vec<u8>) -> Result<FoundSignatures, DocumentError> {
+        crate::signatures(&pdf)
     }
 }
 

@@ -9,13 +9,17 @@
 pub(crate) mod bindings {
     wit_bindgen::generate!({
         path: "../../wit/documents",
-        world: "documents-rules",
+        world: "default-documents",
         additional_derives: [PartialEq],
         pub_export_macro: true,
         default_bindings_module: "crate::contract::bindings",
     });
 }
 
+pub use bindings::exports::holdfast::documents::handwriting::{HandwritingStyle, WrittenField};
+pub use bindings::exports::holdfast::documents::signatures::{
+    FoundSignature, FoundSignatures, LaterChange, SignatureCoverage,
+};
 pub use bindings::holdfast::documents::types::{
     Area, CheckResult, CopyKind, CustodyFacts, DocumentError, FieldValue, FilledField, MarkRequest,
     Marked, PageImage, Party, Picture, PictureFormat, SealRequest, SealSpace, TimelineEntry,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use holdfast_handwriting::Handwriting;
 use krilla::color::rgb;
 use krilla::geom::PathBuilder;
 use krilla::num::NormalizedF32;
@@ -19,7 +20,7 @@ use crate::picture::DrawableImage;
 use crate::source::{SourceDocument, SourcePage, confirm, is_signed};
 use crate::target::{OverlayTarget, appended};
 use crate::text::{FontSet, TextStyle};
-use crate::{FieldValue, FilledField};
+use crate::{FieldValue, FilledField, HandwritingStyle, WrittenField};
 
 /// Colour of values: near black, with enough blue to be distinguishable from the print.
 const INK: (u8, u8, u8) = (16, 24, 72);
@@ -44,6 +45,27 @@ const LINE_UNDER_SIGNATURE: (u8, u8, u8) = (120, 126, 150);
 /// changes or has to be repaired, `over-limit` for a value that does not fit its
 /// box at any size or a picture with too many pixels, `other` for an area outside of its page.
 pub fn fill(pdf: &[u8], fields: &[FilledField]) -> Result<Vec<u8>> {
+    let fields: Vec<StyledField<'_>> = fields.iter().map(|field| (field, None)).collect();
+    fill_styled(pdf, &fields)
+}
+
+/// Like [`fill`], with a style for typed signatures.
+///
+/// # Errors
+///
+/// As [`fill`].
+pub fn fill_written(pdf: &[u8], fields: &[WrittenField]) -> Result<Vec<u8>> {
+    let fields: Vec<StyledField<'_>> = fields
+        .iter()
+        .map(|written| (&written.field, written.style.map(hand)))
+        .collect();
+    fill_styled(pdf, &fields)
+}
+
+/// A value, and the style of a typed signature.
+type StyledField<'a> = (&'a FilledField, Option<Handwriting>);
+
+fn fill_styled(pdf: &[u8], fields: &[StyledField<'_>]) -> Result<Vec<u8>> {
     if is_signed(pdf) {
         return fill_signed(pdf, fields);
     }
@@ -58,7 +80,7 @@ pub fn fill(pdf: &[u8], fields: &[FilledField]) -> Result<Vec<u8>> {
     Ok(filled)
 }
 
-fn fill_signed(pdf: &[u8], fields: &[FilledField]) -> Result<Vec<u8>> {
+fn fill_signed(pdf: &[u8], fields: &[StyledField<'_>]) -> Result<Vec<u8>> {
     let original = Arc::new(pdf.to_vec());
     let source = SourceDocument::open_for_update(&original)?;
     if source.needs_rewrite() {
@@ -82,7 +104,7 @@ fn fill_signed(pdf: &[u8], fields: &[FilledField]) -> Result<Vec<u8>> {
 pub(crate) fn write_values(
     target: &mut OverlayTarget,
     pages: &[SourcePage],
-    fields: &[FilledField],
+    fields: &[StyledField<'_>],
 ) -> Result<()> {
     let flattened = flatten::form(target, pages)?;
     paint_values(target, pages, fields, flattened)
@@ -91,15 +113,16 @@ pub(crate) fn write_values(
 fn paint_values(
     target: &mut OverlayTarget,
     pages: &[SourcePage],
-    fields: &[FilledField],
+    fields: &[StyledField<'_>],
     flattened: FlattenedForm,
 ) -> Result<()> {
     let fonts = FontSet::load()?;
     let mut drawings: BTreeMap<usize, Vec<FieldDrawing>> = BTreeMap::new();
-    for field in fields {
+    for (field, hand) in fields {
         for area in &field.areas {
             let (index, page) = page_of(pages, area.page)?;
-            let drawing = prepare(&fonts, &field.value, page.geometry.area(area)?)?;
+            let space = page.geometry.area(area)?;
+            let drawing = prepare(&fonts, &field.value, *hand, space)?;
             drawings.entry(index).or_default().extend(drawing);
         }
     }
@@ -115,7 +138,7 @@ fn paint_values(
             width,
             height,
         };
-        if let Some(drawing) = prepare(&fonts, &missing.value, space)? {
+        if let Some(drawing) = prepare(&fonts, &missing.value, None, space)? {
             overlay.page(missing.size, |surface| drawing.draw(&fonts, surface))?;
             drawn.push((missing.page, missing.matrix));
         }
@@ -151,6 +174,14 @@ fn page_of(pages: &[SourcePage], number: u32) -> Result<(usize, &SourcePage)> {
         .ok_or_else(|| other(format!("page {number} of {}", pages.len())))
 }
 
+fn hand(style: HandwritingStyle) -> Handwriting {
+    match style {
+        HandwritingStyle::Casual => Handwriting::Casual,
+        HandwritingStyle::Formal => Handwriting::Formal,
+        HandwritingStyle::Light => Handwriting::Light,
+    }
+}
+
 /// A value after layout.
 enum FieldDrawing {
     Text(FittedText),
@@ -169,6 +200,7 @@ enum FieldDrawing {
 fn prepare(
     fonts: &FontSet,
     value: &FieldValue,
+    hand: Option<Handwriting>,
     space: DisplayedBox,
 ) -> Result<Option<FieldDrawing>> {
     Ok(match value {
@@ -181,7 +213,7 @@ fn prepare(
         )?)),
         FieldValue::Typed(name) if name.trim().is_empty() => None,
         FieldValue::Typed(name) => Some(FieldDrawing::Signature {
-            name: fit::signature(fonts, name, space)?,
+            name: fit::signature(fonts, name, hand, space)?,
             space,
         }),
         FieldValue::Drawn(picture) => Some(FieldDrawing::Picture {

@@ -1,5 +1,6 @@
 //! Fitting text to a box. A value may be part of the agreement, so none of it is ever cut off.
 
+use holdfast_handwriting::{Handwriting, LetterExtent};
 use krilla::surface::Surface;
 
 use crate::error::{Result, over_limit};
@@ -14,6 +15,12 @@ const LARGEST: f32 = 11.0;
 
 /// Below this font size words may break anywhere, as smaller text would be worse.
 const SMALLEST_READABLE: f32 = 5.0;
+
+/// Extent of the letters of Noto Sans.
+const UPRIGHT: LetterExtent = LetterExtent {
+    ascent: ASCENT,
+    descent: DESCENT,
+};
 
 /// Font size below which the text would be illegible.
 const SMALLEST: f32 = 0.4;
@@ -64,20 +71,34 @@ pub(crate) fn text(
     )))
 }
 
-/// Lays out a name as a signature: one line, as large as the box allows, on its bottom line.
-pub(crate) fn signature(fonts: &FontSet, name: &str, space: DisplayedBox) -> Result<FittedText> {
+/// Lays out a name as a signature: one line, as large as the box allows, on its bottom line. The
+/// preview in the signing form (`signing.js`) has the same size and place. A handwriting that lacks
+/// a letter of the name is replaced as a whole.
+pub(crate) fn signature(
+    fonts: &FontSet,
+    name: &str,
+    hand: Option<Handwriting>,
+    space: DisplayedBox,
+) -> Result<FittedText> {
     if name.chars().count() > MAX_CHARACTERS {
         return Err(over_limit(format!(
             "{MAX_CHARACTERS} characters in a signature"
         )));
     }
-    let line = fonts.line(name.trim(), TextStyle::Italic);
-    let size = (space.height * 0.8 / (ASCENT + DESCENT))
+    let name = name.trim();
+    let hand = hand.filter(|hand| fonts.covers(name, TextStyle::Written(*hand)));
+    let (style, extent) = match hand {
+        Some(hand) => (TextStyle::Written(hand), hand.extent()),
+        None => (TextStyle::Italic, UPRIGHT),
+    };
+    let line = fonts.line(name, style);
+    let size = (space.height * 0.8 / (extent.ascent + extent.descent))
         .min(28.0)
         .min(space.width * 0.94 / line.width(1.0).max(0.01));
     Ok(FittedText {
         x: space.x + space.width * 0.03,
-        first_baseline: signature_baseline(space) - (DESCENT * size).min(space.height * 0.16),
+        first_baseline: signature_baseline(space)
+            - (extent.descent * size).min(space.height * 0.16),
         lines: vec![line],
         size,
         distance: 0.0,

@@ -2,7 +2,8 @@
 //!
 //! Values and pictures on pages ([`fill`]), the marks of authoritative and other copies ([`mark`]),
 //! pictures as documents ([`picture_to_pdf`]), page images ([`page_image`]), joined documents
-//! ([`merge`]), removed tags ([`strip_tags`]) and the custody record ([`custody_record`]).
+//! ([`merge`]), earlier signatures
+//! ([`signatures`]), removed tags ([`strip_tags`]) and the custody record ([`custody_record`]).
 //!
 //! Every upload is treated as hostile: a function that refuses one returns a [`DocumentError`] with
 //! the reason. No function reads a clock or a random number, so equal input gives equal bytes. The
@@ -27,9 +28,12 @@ mod merge;
 mod moment;
 mod overlay;
 mod painting;
+mod palette;
 mod picture;
 mod render;
+mod revisions;
 mod seal;
+mod signatures;
 mod source;
 mod strip;
 mod target;
@@ -37,14 +41,17 @@ mod text;
 pub mod typeset;
 
 pub use contract::{
-    Area, CheckResult, CopyKind, CustodyFacts, DocumentError, FieldValue, FilledField, MarkRequest,
-    Marked, PageImage, Party, Picture, PictureFormat, SealRequest, SealSpace, TimelineEntry,
+    Area, CheckResult, CopyKind, CustodyFacts, DocumentError, FieldValue, FilledField,
+    FoundSignature, FoundSignatures, HandwritingStyle, LaterChange, MarkRequest, Marked, PageImage,
+    Party, Picture, PictureFormat, SealRequest, SealSpace, SignatureCoverage, TimelineEntry,
+    WrittenField,
 };
 pub use custody::custody_record;
-pub use fill::fill;
+pub use fill::{fill, fill_written};
 pub use marks::mark;
 pub use merge::merge;
 pub use picture::picture_to_pdf;
 pub use render::page_image;
 pub use seal::prepare_seal;
+pub use signatures::signatures;
 pub use strip::strip_tags;

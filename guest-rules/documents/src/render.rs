@@ -7,6 +7,7 @@ use hayro_syntax::page::Page;
 
 use crate::PageImage;
 use crate::error::{Result, other, over_limit};
+use crate::palette::{self, Colour};
 use crate::source;
 
 /// Width limit in pixels; signing forms never show more.
@@ -22,7 +23,8 @@ const MAX_HEIGHT: f32 = 16_000.0;
 /// Limit on the bytes of drawing instructions on one page.
 const MAX_CONTENT_BYTES: usize = 48 * 1024 * 1024;
 
-/// Renders a page (1-based) as displayed, on white, as a PNG `width` pixels wide.
+/// Renders a page (1-based) as displayed, on white, as a PNG `width` pixels wide. A page of few
+/// colours has a palette.
 ///
 /// Widths over 2,400 pixels give a narrower image, and so do very long pages, which would exceed 12
 /// megapixels; the result contains the actual size. Annotations and form fields are drawn with the
@@ -66,14 +68,12 @@ pub fn page_image(pdf: &[u8], page: u32, width: u32) -> Result<PageImage> {
         },
     );
     let (width, height) = (u32::from(pixmap.width()), u32::from(pixmap.height()));
-    let mut opaque = Vec::with_capacity(pixmap.data().len() * 3);
-    for pixel in pixmap.data() {
-        opaque.extend_from_slice(&[pixel.r, pixel.g, pixel.b]);
-    }
+    let pixels = pixmap.data().iter();
+    let pixels: Vec<Colour> = pixels.map(|pixel| [pixel.r, pixel.g, pixel.b]).collect();
     Ok(PageImage {
         width,
         height,
-        png: encode(width, height, &opaque)?,
+        png: encode(width, height, &pixels)?,
     })
 }
 
@@ -96,16 +96,45 @@ fn scale(page: &Page<'_>, width: u32) -> Result<(f32, f32)> {
     Ok(((width + 0.01) / page_width, (height + 0.01) / page_height))
 }
 
-fn encode(width: u32, height: u32, rgb: &[u8]) -> Result<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(rgb.len() / 8);
+fn encode(width: u32, height: u32, pixels: &[Colour]) -> Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(pixels.len() / 8);
     let mut encoder = png::Encoder::new(&mut bytes, width, height);
-    encoder.set_color(png::ColorType::Rgb);
-    encoder.set_depth(png::BitDepth::Eight);
-    encoder.set_compression(png::Compression::Fast);
+    let Some(picture) = palette::indexed(pixels) else {
+        encoder.set_color(png::ColorType::Rgb);
+        encoder.set_compression(png::Compression::Fast);
+        let mut writer = encoder.write_header().map_err(broken)?;
+        let data = pixels.as_flattened();
+        writer.write_image_data(data).map_err(broken)?;
+        writer.finish().map_err(broken)?;
+        return Ok(bytes);
+    };
+    encoder.set_color(png::ColorType::Indexed);
+    encoder.set_compression(png::Compression::Balanced);
+    // Neighbouring indexes are not neighbouring colours, so that filters only cost bytes.
+    encoder.set_filter(png::Filter::NoFilter);
+    let halves = picture.palette.len() <= 16;
+    encoder.set_depth(match halves {
+        true => png::BitDepth::Four,
+        false => png::BitDepth::Eight,
+    });
+    encoder.set_palette(picture.palette.as_flattened());
     let mut writer = encoder.write_header().map_err(broken)?;
-    writer.write_image_data(rgb).map_err(broken)?;
+    let data = match halves {
+        true => packed(&picture.pixels, width as usize),
+        false => picture.pixels,
+    };
+    writer.write_image_data(&data).map_err(broken)?;
     writer.finish().map_err(broken)?;
     Ok(bytes)
+}
+
+/// Packs two indexes into a byte; each row begins with a byte of its own.
+fn packed(indexes: &[u8], width: usize) -> Vec<u8> {
+    indexes
+        .chunks(width)
+        .flat_map(|row| row.chunks(2))
+        .map(|pair| pair[0] << 4 | pair.get(1).copied().unwrap_or_default())
+        .collect()
 }
 
 fn broken(error: png::EncodingError) -> crate::DocumentError {

@@ -103,34 +103,37 @@ impl SourceDocument {
         self.document.xref_recovery.is_some()
     }
 
-    /// Returns the DocMDP level (1 to 3) of a certified document, which defines the changes that
-    /// keep the author's certification valid. Level 1 allows none.
     pub(crate) fn certification_level(&self) -> Option<i64> {
-        let permissions = self.dictionary(self.document.catalog().ok()?.get(b"Perms").ok()?)?;
-        let signature = self.dictionary(permissions.get(b"DocMDP").ok()?)?;
-        let Object::Array(references) = self.resolve(signature.get(b"Reference").ok()?) else {
-            return Some(2);
-        };
-        let level = references.iter().find_map(|reference| {
-            let reference = self.dictionary(reference)?;
-            let method = self.resolve(reference.get(b"TransformMethod").ok()?);
-            if method.as_name().ok()? != b"DocMDP" {
-                return None;
-            }
-            let parameters = self.dictionary(reference.get(b"TransformParams").ok()?)?;
-            self.resolve(parameters.get(b"P").ok()?).as_i64().ok()
-        });
-        // ISO 32000-1, table 254: the default is 2.
-        Some(level.unwrap_or(2))
+        certification_level(&self.document)
     }
+}
 
-    fn resolve<'a>(&'a self, object: &'a Object) -> &'a Object {
-        resolve_in(&self.document, object)
-    }
+/// Returns the DocMDP level (1 to 3) of a certified document, which defines the changes that keep
+/// the author's certification valid. Level 1 allows none.
+pub(crate) fn certification_level(document: &Document) -> Option<i64> {
+    let permissions = dictionary(document, document.catalog().ok()?.get(b"Perms").ok()?)?;
+    let signature = dictionary(document, permissions.get(b"DocMDP").ok()?)?;
+    let Object::Array(references) = resolve_in(document, signature.get(b"Reference").ok()?) else {
+        return Some(2);
+    };
+    let level = references.iter().find_map(|reference| {
+        let reference = dictionary(document, reference)?;
+        let method = resolve_in(document, reference.get(b"TransformMethod").ok()?);
+        if method.as_name().ok()? != b"DocMDP" {
+            return None;
+        }
+        let parameters = dictionary(document, reference.get(b"TransformParams").ok()?)?;
+        resolve_in(document, parameters.get(b"P").ok()?)
+            .as_i64()
+            .ok()
+    });
+    // ISO 32000-1, table 254: the default is 2.
+    Some(level.unwrap_or(2))
+}
 
-    fn dictionary<'a>(&'a self, object: &'a Object) -> Option<&'a Dictionary> {
-        self.resolve(object).as_dict().ok()
-    }
+/// Returns the dictionary that an object is or refers to.
+pub(crate) fn dictionary<'a>(document: &'a Document, object: &'a Object) -> Option<&'a Dictionary> {
+    resolve_in(document, object).as_dict().ok()
 }
 
 /// Entry of a signature that lists the bytes it covers.

@@ -1,13 +1,14 @@
 //! Lines of text. Each is shaped once, so that measuring and drawing use the same glyphs.
 
 use harfrust::{Buffer, Direction, ShapeOptions, ShaperFont};
+use holdfast_handwriting::Handwriting;
 use krilla::geom::Point;
 use krilla::surface::Surface;
 use krilla::text::{Font, GlyphId, KrillaGlyph};
 
 use crate::error::{Result, other};
 
-/// Faces of Noto Sans (SIL Open Font License) in this component.
+/// Faces of this component: Noto Sans (SIL Open Font License), and those of typed signatures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextStyle {
     /// Upright.
@@ -16,6 +17,8 @@ pub enum TextStyle {
     Bold,
     /// Slanted.
     Italic,
+    /// For a typed signature.
+    Written(Handwriting),
 }
 
 /// Shaped text, ready to be drawn in one style.
@@ -46,6 +49,8 @@ pub(crate) struct FontSet {
     regular: LoadedTypeface,
     bold: LoadedTypeface,
     italic: LoadedTypeface,
+    /// In the order of [`Handwriting::ALL`].
+    written: [LoadedTypeface; 3],
 }
 
 /// Noto Sans: height over and depth under the baseline in units of the font size.
@@ -77,7 +82,19 @@ impl FontSet {
             regular: LoadedTypeface::load(notosans::REGULAR_TTF)?,
             bold: LoadedTypeface::load(notosans::BOLD_TTF)?,
             italic: LoadedTypeface::load(notosans::ITALIC_TTF)?,
+            written: [
+                LoadedTypeface::load(Handwriting::Casual.font())?,
+                LoadedTypeface::load(Handwriting::Formal.font())?,
+                LoadedTypeface::load(Handwriting::Light.font())?,
+            ],
         })
+    }
+
+    /// Returns whether the face has a glyph for each character of `text`.
+    pub(crate) fn covers(&self, text: &str, style: TextStyle) -> bool {
+        let characters = self.typeface(style).shapes.charmap();
+        let has = |character: char| characters.map_unicode(character).is_some();
+        printable(text).chars().all(has)
     }
 
     fn typeface(&self, style: TextStyle) -> &LoadedTypeface {
@@ -85,6 +102,9 @@ impl FontSet {
             TextStyle::Regular => &self.regular,
             TextStyle::Bold => &self.bold,
             TextStyle::Italic => &self.italic,
+            TextStyle::Written(Handwriting::Casual) => &self.written[0],
+            TextStyle::Written(Handwriting::Formal) => &self.written[1],
+            TextStyle::Written(Handwriting::Light) => &self.written[2],
         }
     }
 

@@ -9,7 +9,8 @@ use wasmtime::Store;
 use super::background;
 use super::engine::LimitedEngine;
 use super::error::{CallFailure, ComponentError};
-use super::rules::{documents, placement};
+use super::rules::handwriting::WrittenField;
+use super::rules::{documents, found, placement};
 use super::slot::{ComponentHandle, ComponentWorld, active};
 use crate::domain::component::ComponentIdentity;
 use crate::domain::priority::PriorityClass;
@@ -138,9 +139,6 @@ impl Documents {
     calls! { holdfast_documents_documents:
         /// Removes tags from the pages.
         fn strip_tags = call_strip_tags(pdf: Bytes => &pdf) -> Vec<u8>, documents::DocumentError;
-        /// Writes field values onto the pages.
-        fn fill = call_fill(pdf: Bytes => &pdf, fields: Vec<documents::FilledField> => &fields)
-            -> Vec<u8>, documents::DocumentError;
         /// Marks every page as the authoritative or a non-authoritative copy.
         fn mark = call_mark(pdf: Bytes => &pdf, request: documents::MarkRequest => &request)
             -> documents::Marked, documents::DocumentError;
@@ -161,6 +159,48 @@ impl Documents {
         /// Writes the custody record as PDF/A-3b.
         fn custody_record = call_custody_record(facts: documents::CustodyFacts => &facts)
             -> Vec<u8>, documents::DocumentError;
+    }
+}
+
+impl Documents {
+    /// Writes field values onto the pages. A component built for 1.0 sets typed signatures in its
+    /// own style.
+    pub async fn fill(
+        &self,
+        pdf: Bytes,
+        fields: Vec<WrittenField>,
+    ) -> Answer<Vec<u8>, documents::DocumentError> {
+        self.work(move |store, pre| {
+            if let Some(additions) = &pre.additions {
+                let instance = additions.instantiate(&mut *store)?;
+                return instance
+                    .holdfast_documents_handwriting()
+                    .call_fill(store, &pdf, &fields);
+            }
+            let fields: Vec<_> = fields.into_iter().map(|written| written.field).collect();
+            let instance = pre.instantiate(&mut *store)?;
+            instance
+                .holdfast_documents_documents()
+                .call_fill(store, &pdf, &fields)
+        })
+        .await
+    }
+
+    /// Lists the signatures of a document, not verified. Fails for a component built for 1.0.
+    pub async fn signatures(
+        &self,
+        pdf: Bytes,
+    ) -> Answer<found::FoundSignatures, documents::DocumentError> {
+        self.work(move |store, pre| {
+            let additions = pre.additions.as_ref();
+            let additions =
+                additions.ok_or_else(|| wasmtime::Error::msg("it has no `signatures`"))?;
+            let instance = additions.instantiate(&mut *store)?;
+            instance
+                .holdfast_documents_signatures()
+                .call_signatures(store, &pdf)
+        })
+        .await
     }
 }
 

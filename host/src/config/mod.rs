@@ -95,6 +95,8 @@ pub struct Config {
     /// Key that seals authoritative copies; by default one is generated in the data folder. Nodes
     /// that share a vault must use the same key.
     pub seal: SealSettings,
+    /// Signatures that uploaded documents have already.
+    pub signatures: SignatureSettings,
     /// Webhook delivery.
     pub webhooks: WebhookSettings,
     /// Bulk send.
@@ -172,6 +174,15 @@ pub struct SealSettings {
     /// Trust roots of the time stamping authority, in PEM. Without them its timestamps are recorded
     /// as unchecked, and its URL must be `https`.
     pub timestamp_trust_file: Option<PathBuf>,
+}
+
+/// `[signatures]`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SignatureSettings {
+    /// Roots of the certificates with which other parties sign, in PEM. Without them, the
+    /// certificates of signatures in uploads are reported as not checked.
+    pub trust_file: Option<PathBuf>,
 }
 
 /// Location of the sealing key.
@@ -535,6 +546,7 @@ impl Default for Config {
             auth: AuthSettings::default(),
             providers: ProviderSettings::default(),
             seal: SealSettings::default(),
+            signatures: SignatureSettings::default(),
             webhooks: WebhookSettings::default(),
             bulk: BulkSettings::default(),
             components: ComponentSettings::default(),

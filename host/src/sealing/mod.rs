@@ -27,7 +27,7 @@ use x509_cert::spki::{AlgorithmIdentifierOwned, SubjectPublicKeyInfoOwned};
 
 use crate::disk;
 use crate::domain::clock::Timestamp;
-pub use crate::evidence::TimestampTrust;
+pub use crate::evidence::TrustRoots;
 pub use crate::evidence::seal::verify;
 use crate::evidence::seal::{
     EssCertIdV2, SIGNING_CERTIFICATE_V2, SigningCertificateV2, TIME_STAMP_TOKEN, digest_around,

@@ -10,7 +10,7 @@ use x509_cert::spki::AlgorithmIdentifierOwned;
 use x509_tsp::{MessageImprint, TimeStampReq, TimeStampResp, TspVersion};
 
 use crate::evidence::stamp::TimeStamp;
-use crate::evidence::{TimestampTrust, signed};
+use crate::evidence::{TrustRoots, signed};
 
 use crate::domain::token::random;
 
@@ -38,13 +38,13 @@ pub enum TimestampError {
 pub struct TimestampAuthority {
     url: Url,
     http: reqwest::Client,
-    trust: Option<TimestampTrust>,
+    trust: Option<TrustRoots>,
 }
 
 impl TimestampAuthority {
     /// Creates the client of an operator-configured authority.
     /// Without `trust`, its certificate is not verified.
-    pub fn new(url: Url, trust: Option<TimestampTrust>) -> reqwest::Result<Self> {
+    pub fn new(url: Url, trust: Option<TrustRoots>) -> reqwest::Result<Self> {
         let http = reqwest::Client::builder()
             .timeout(TIMEOUT)
             // Only the configured address is trusted.

@@ -17,6 +17,7 @@ use crate::domain::clock::Clock;
 use crate::domain::component::{InstanceReference, Slot};
 use crate::domain::id::OrgId;
 use crate::domain::priority::PriorityClass;
+use crate::evidence::TrustRoots;
 use crate::fair_queue::FairQueue;
 use crate::files::Files;
 use crate::mail::MailSender;
@@ -56,6 +57,8 @@ pub struct Core {
     pub(crate) cipher: Arc<AtRestCipher>,
     /// Budget for documents held in memory, shared fairly between organizations.
     pub(crate) document_memory: FairQueue,
+    /// Roots of the certificates of signatures in uploads.
+    pub(crate) signature_roots: Option<Arc<TrustRoots>>,
     /// HTTP client for requests to providers.
     pub(crate) http: reqwest::Client,
     /// Metrics of this process.

@@ -302,7 +302,7 @@ pub async fn file_document(
     drop(connection);
     // No item: the envelope does not exist yet.
     let owner = WorkOwner::new(&caller.org, "");
-    uploads::check_readable(core, &caller.org, &owner, file_type, &upload).await?;
+    let signatures = uploads::check_readable(core, &caller.org, &owner, file_type, &upload).await?;
     let now = core.clock.now();
     let name = match &upload.file_name {
         Some(name) => name.clone(),
@@ -317,6 +317,7 @@ pub async fn file_document(
         now,
     );
     envelope.status = EnvelopeStatus::Uploaded;
+    envelope.existing_signatures = signatures;
     envelope
         .metadata
         .insert("document_source".into(), "upload".into());

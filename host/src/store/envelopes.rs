@@ -13,6 +13,7 @@ use crate::domain::envelope::{
 };
 use crate::domain::id::{BatchId, CustomerId, EnvelopeId, OrgId, TemplateId};
 use crate::domain::organization::ApiKeyRecord;
+use crate::domain::signature::ExistingSignature;
 use crate::domain::template::Template;
 
 /// Criteria of a list of envelopes.
@@ -341,7 +342,7 @@ pub async fn set_vault_consent(
     Ok(())
 }
 
-/// Attaches the uploaded file.
+/// Attaches the uploaded file, and the signatures that it has.
 pub async fn set_upload(
     connection: &mut AnyConnection,
     envelope: &Envelope,
@@ -350,7 +351,8 @@ pub async fn set_upload(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let changed = sqlx::query(
-        "update envelope set status = $4, upload = $5, updated_at = $6, template_id = null
+        "update envelope set status = $4, upload = $5, updated_at = $6, template_id = null,
+             existing_signatures = $7
          where bucket = $1 and envelope_id = $2 and status = $3",
     )
     .bind(envelope.org.bucket())
@@ -359,6 +361,7 @@ pub async fn set_upload(
     .bind(status.as_str())
     .bind(file_json(Some(upload)))
     .bind(now.to_string())
+    .bind(signatures_json(&envelope.existing_signatures))
     .execute(connection)
     .await?;
     one_row(changed.rows_affected())
@@ -371,6 +374,7 @@ pub struct VaultedFiles<'a> {
     pub certificate: &'a StoredFile,
     pub custody_record: &'a StoredFile,
     pub compliance_score: u32,
+    pub existing_signatures: &'a [ExistingSignature],
 }
 
 /// Marks an envelope as vaulted; fails if it is vaulted already.
@@ -382,7 +386,8 @@ pub async fn set_vaulted(
 ) -> Result<(), StoreError> {
     let changed = sqlx::query(
         "update envelope set status = 'vaulted', vault = $4, document_hash = $5, copy = $6,
-             certificate = $7, custody_record = $8, updated_at = $9, compliance_score = $10
+             certificate = $7, custody_record = $8, updated_at = $9, compliance_score = $10,
+             existing_signatures = $11
          where bucket = $1 and envelope_id = $2 and status = $3 and vault is null",
     )
     .bind(envelope.org.bucket())
@@ -395,6 +400,7 @@ pub async fn set_vaulted(
     .bind(file_json(Some(files.custody_record)))
     .bind(now.to_string())
     .bind(i64::from(files.compliance_score))
+    .bind(signatures_json(files.existing_signatures))
     .execute(connection)
     .await?;
     one_row(changed.rows_affected())
@@ -418,6 +424,10 @@ pub async fn set_vaulted_out(
     .execute(connection)
     .await?;
     one_row(changed.rows_affected())
+}
+
+fn signatures_json(signatures: &[ExistingSignature]) -> Option<String> {
+    (!signatures.is_empty()).then(|| json_text(&signatures))
 }
 
 /// Turns a guarded write that changed no row into
@@ -465,6 +475,9 @@ fn envelope(row: &AnyRow) -> Result<Envelope, StoreError> {
         metadata: columns.json("metadata")?,
         secured_party: columns.optional_json("secured_party")?,
         upload: columns.optional_file("upload")?,
+        existing_signatures: columns
+            .optional_json("existing_signatures")?
+            .unwrap_or_default(),
         sending: SentDocument {
             provider_instance: columns.optional_text("provider_instance")?,
             submission: columns.optional_text("provider_submission")?,

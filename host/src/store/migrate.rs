@@ -43,6 +43,8 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     25 "0025_credentials",
     26 "0026_browsers_of_signers",
     27 "0027_document_that_a_signer_saw",
+    28 "0028_existing_signatures",
+    29 "0029_signature_style",
 ];
 
 /// Version of the row that serves as the lock.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use holdfast_handwriting::Handwriting;
 use serde::{Deserialize, Serialize};
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe};
@@ -105,6 +106,8 @@ pub struct RoomSubmitter {
     pub role: String,
     pub external_id: Option<String>,
     pub values: BTreeMap<String, String>,
+    /// Style of typed signatures.
+    pub signature_style: Option<Handwriting>,
     pub opened_at: Option<Timestamp>,
     pub started_at: Option<Timestamp>,
     /// Time of the consent to signing electronically (15 U.S.C. 7001(c)).
@@ -378,7 +381,7 @@ pub async fn update_submitter(
     sqlx::query(
         "update room_submitter set field_values = $3, opened_at = $4, started_at = $5,
              completed_at = $6, declined_at = $7, decline_reason = $8, ip = $9, user_agent = $10,
-             consented_at = $11, shown_sha256 = $12
+             consented_at = $11, shown_sha256 = $12, signature_style = $13
          where bucket = $1 and submitter_id = $2",
     )
     .bind(submitter.org.bucket())
@@ -393,6 +396,7 @@ pub async fn update_submitter(
     .bind(submitter.user_agent.as_deref())
     .bind(submitter.consented_at.map(|at| at.to_string()))
     .bind(submitter.shown_sha256.as_deref())
+    .bind(submitter.signature_style.map(Handwriting::as_str))
     .execute(&mut **tx)
     .await?;
     Ok(())
@@ -436,6 +440,9 @@ fn read_submitter(row: &AnyRow) -> Result<RoomSubmitter, StoreError> {
         role: columns.text("role")?,
         external_id: columns.optional_text("external_id")?,
         values: columns.json("field_values")?,
+        signature_style: columns
+            .optional_text("signature_style")?
+            .and_then(|style| Handwriting::parse(&style)),
         opened_at: columns.optional_time("opened_at")?,
         started_at: columns.optional_time("started_at")?,
         completed_at: columns.optional_time("completed_at")?,

@@ -1,4 +1,5 @@
 //! Seals and time stamps.
 
+mod existing;
 mod seals;
 mod trusted_time;

@@ -268,7 +268,7 @@ async fn every_document_can_be_sealed() {
 }
 
 /// Uploads a document for a paper envelope; returns the envelope and the answer.
-async fn paper(app: &TestApp, file: &[u8]) -> (String, TestResponse) {
+pub async fn paper(app: &TestApp, file: &[u8]) -> (String, TestResponse) {
     let mut body = envelope_body(&Value::Null);
     body["envelope_kind"] = "paper".into();
     let envelope = app.post("/partner/envelopes", body).await.data(201);
@@ -279,7 +279,7 @@ async fn paper(app: &TestApp, file: &[u8]) -> (String, TestResponse) {
 }
 
 /// Vaults an uploaded document and returns the authoritative copy.
-async fn vault_in(app: &TestApp, id: &str) -> Vec<u8> {
+pub async fn vault_in(app: &TestApp, id: &str) -> Vec<u8> {
     let vault_in = format!("/partner/envelopes/{id}/vault-in-upload");
     app.post(&vault_in, json!({})).await.data(200);
     authoritative_copy(app, id)

@@ -19,5 +19,6 @@ mod pages;
 mod pictures;
 mod readers;
 mod seals;
+mod signatures;
 mod stripping;
 mod support;

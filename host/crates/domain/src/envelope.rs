@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::clock::Timestamp;
 use super::id::{BatchId, CustomerId, EnvelopeId, OrgId, TemplateId};
+use crate::signature::ExistingSignature;
 
 /// Defines an enum with one text form for each value, used in the API and in the database.
 #[macro_export]
@@ -240,6 +241,8 @@ pub struct Envelope {
     pub secured_party: Option<SecuredParty>,
     /// Uploaded file.
     pub upload: Option<StoredFile>,
+    /// Signatures that the document had before it was sealed.
+    pub existing_signatures: Vec<ExistingSignature>,
     /// Options of sending, and the submission.
     pub sending: SentDocument,
     /// Files of the envelope in the vault.
@@ -402,6 +405,7 @@ impl Envelope {
             metadata: Map::new(),
             secured_party: None,
             upload: None,
+            existing_signatures: Vec::new(),
             sending: SentDocument::default(),
             record: VaultRecord::default(),
             created_by,

@@ -150,6 +150,7 @@ pub mod organization;
 pub mod package;
 pub mod prefill;
 pub mod priority;
+pub mod signature;
 pub mod succession;
 pub mod template;
 pub mod token;

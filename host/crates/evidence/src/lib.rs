@@ -7,6 +7,7 @@
 
 mod bundle;
 mod components;
+pub mod existing;
 pub mod formats;
 mod log;
 mod report;
@@ -25,7 +26,7 @@ use holdfast_domain::ledger::{LedgerEntry, verify_chain};
 pub use bundle::{Bundle, BundleError};
 pub use log::TrustedLogs;
 pub use report::{AnchorKind, EvidenceVerdict, ReportFinding, VerdictAnchor, VerificationReport};
-pub use trust::{TimestampTrust, TrustError};
+pub use trust::{TrustError, TrustRoots};
 
 /// Rules that can write a compliance certificate again.
 pub trait CertificateRules {

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::formats::{CustodyLedger, LogEvidence, LogHead};
 use super::report::{AnchorKind, ReportFinding, VerdictAnchor};
-use super::trust::TimestampTrust;
+use super::trust::TrustRoots;
 use holdfast_domain::checkpoint::{Checkpoint, VerifierKey, entry_leaf};
 use holdfast_domain::merkle::{self, Hash};
 use holdfast_domain::succession::BelievedKeys;
@@ -25,7 +25,7 @@ pub struct TrustedLogs {
     logs: Vec<VerifierKey>,
     installation: Option<VerifierKey>,
     components: HashSet<String>,
-    pub(super) timestamps: Option<TimestampTrust>,
+    pub(super) timestamps: Option<TrustRoots>,
 }
 
 impl TrustedLogs {
@@ -63,7 +63,7 @@ impl TrustedLogs {
     }
 
     /// Sets the root certificates of time stamping authorities.
-    pub fn timestamps(&mut self, roots: TimestampTrust) {
+    pub fn timestamps(&mut self, roots: TrustRoots) {
         self.timestamps = Some(roots);
     }
 

@@ -9,14 +9,18 @@ use ring::signature as algorithms;
 use ring::signature::{UnparsedPublicKey, VerificationAlgorithm};
 use sha2::{Digest as _, Sha256, Sha384, Sha512};
 use x509_cert::Certificate;
+use x509_cert::ext::pkix::SubjectKeyIdentifier;
 
 /// NIST, id-sha256.
 pub const SHA_256: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.16.840.1.101.3.4.2.1");
+const SHA_1: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.14.3.2.26");
 const SHA_384: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.16.840.1.101.3.4.2.2");
 const SHA_512: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.16.840.1.101.3.4.2.3");
 /// RFC 5652, section 11.2.
 const MESSAGE_DIGEST: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.9.4");
 const RSA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.1");
+/// RFC 4056, id-RSASSA-PSS.
+const RSA_PSS: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.10");
 const EC: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.2.1");
 const P_256: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.3.1.7");
 const P_384: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.132.0.34");
@@ -54,30 +58,51 @@ pub fn message_digest(signer: &SignerInfo) -> Option<Vec<u8>> {
 
 /// Computes the digest of `content` with the signer's algorithm.
 pub fn digest(signer: &SignerInfo, content: &[u8]) -> Result<Vec<u8>, String> {
-    match signer.digest_alg.oid {
+    digest_with(signer.digest_alg.oid, content)
+}
+
+/// Computes the digest of `content` with an algorithm that is still safe.
+pub fn digest_with(algorithm: ObjectIdentifier, content: &[u8]) -> Result<Vec<u8>, String> {
+    match algorithm {
         SHA_256 => Ok(Sha256::digest(content).to_vec()),
         SHA_384 => Ok(Sha384::digest(content).to_vec()),
         SHA_512 => Ok(Sha512::digest(content).to_vec()),
+        SHA_1 => Err("its digest algorithm SHA-1 is no longer safe".into()),
         other => Err(format!("its digest algorithm {other} is not known")),
+    }
+}
+
+/// Returns the algorithm of the signature, by key and digest.
+///
+/// # Errors
+/// The reason, for people: the algorithm is not known.
+pub fn algorithm(
+    signer: &SignerInfo,
+    certificate: &Certificate,
+) -> Result<&'static dyn VerificationAlgorithm, String> {
+    let info = &certificate.tbs_certificate.subject_public_key_info;
+    let curve =
+        || -> Option<ObjectIdentifier> { info.algorithm.parameters.as_ref()?.decode_as().ok() };
+    let padded = signer.signature_algorithm.oid == RSA_PSS;
+    match (info.algorithm.oid, curve(), signer.digest_alg.oid) {
+        (RSA, _, SHA_256) if padded => Ok(&algorithms::RSA_PSS_2048_8192_SHA256),
+        (RSA, _, SHA_384) if padded => Ok(&algorithms::RSA_PSS_2048_8192_SHA384),
+        (RSA, _, SHA_512) if padded => Ok(&algorithms::RSA_PSS_2048_8192_SHA512),
+        (RSA, _, SHA_256) => Ok(&algorithms::RSA_PKCS1_2048_8192_SHA256),
+        (RSA, _, SHA_384) => Ok(&algorithms::RSA_PKCS1_2048_8192_SHA384),
+        (RSA, _, SHA_512) => Ok(&algorithms::RSA_PKCS1_2048_8192_SHA512),
+        (EC, Some(P_256), SHA_256) => Ok(&algorithms::ECDSA_P256_SHA256_ASN1),
+        (EC, Some(P_256), SHA_384) => Ok(&algorithms::ECDSA_P256_SHA384_ASN1),
+        (EC, Some(P_384), SHA_256) => Ok(&algorithms::ECDSA_P384_SHA256_ASN1),
+        (EC, Some(P_384), SHA_384) => Ok(&algorithms::ECDSA_P384_SHA384_ASN1),
+        _ => Err("its kind of key and digest is not known".into()),
     }
 }
 
 /// Verifies the signature over the signed attributes with the certificate's key.
 pub fn verify(signer: &SignerInfo, certificate: &Certificate) -> Result<(), String> {
+    let algorithm = algorithm(signer, certificate)?;
     let info = &certificate.tbs_certificate.subject_public_key_info;
-    let curve =
-        || -> Option<ObjectIdentifier> { info.algorithm.parameters.as_ref()?.decode_as().ok() };
-    let kind = info.algorithm.oid;
-    let algorithm: &dyn VerificationAlgorithm = match (kind, curve(), signer.digest_alg.oid) {
-        (RSA, _, SHA_256) => &algorithms::RSA_PKCS1_2048_8192_SHA256,
-        (RSA, _, SHA_384) => &algorithms::RSA_PKCS1_2048_8192_SHA384,
-        (RSA, _, SHA_512) => &algorithms::RSA_PKCS1_2048_8192_SHA512,
-        (EC, Some(P_256), SHA_256) => &algorithms::ECDSA_P256_SHA256_ASN1,
-        (EC, Some(P_256), SHA_384) => &algorithms::ECDSA_P256_SHA384_ASN1,
-        (EC, Some(P_384), SHA_256) => &algorithms::ECDSA_P384_SHA256_ASN1,
-        (EC, Some(P_384), SHA_384) => &algorithms::ECDSA_P384_SHA384_ASN1,
-        _ => return Err("its kind of key and digest is not known".into()),
-    };
     // The signature covers the attributes encoded as a SET OF, not with the implicit tag
     // that they have in the message (RFC 5652, section 5.4).
     let attributes = signer
@@ -90,15 +115,20 @@ pub fn verify(signer: &SignerInfo, certificate: &Certificate) -> Result<(), Stri
 }
 
 fn certificate_of<'a>(signed: &'a SignedData, signer: &SignerInfo) -> Option<&'a Certificate> {
-    let SignerIdentifier::IssuerAndSerialNumber(named) = &signer.sid else {
-        return None;
-    };
     signed.certificates.as_ref()?.0.iter().find_map(|choice| {
         let CertificateChoices::Certificate(certificate) = choice else {
             return None;
         };
         let known = &certificate.tbs_certificate;
-        (known.issuer == named.issuer && known.serial_number == named.serial_number)
-            .then_some(certificate)
+        let named = match &signer.sid {
+            SignerIdentifier::IssuerAndSerialNumber(named) => {
+                known.issuer == named.issuer && known.serial_number == named.serial_number
+            }
+            SignerIdentifier::SubjectKeyIdentifier(named) => {
+                let own = known.get::<SubjectKeyIdentifier>();
+                own.is_ok_and(|own| own.is_some_and(|(_, own)| own == *named))
+            }
+        };
+        named.then_some(certificate)
     })
 }

@@ -2,14 +2,16 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use cms::signed_data::SignedData;
 use der::Decode as _;
 use der::asn1::{Int, ObjectIdentifier, OctetString};
 use holdfast_domain::clock::Timestamp;
+use x509_cert::Certificate;
 use x509_cert::ext::pkix::ExtendedKeyUsage;
 use x509_tsp::TstInfo;
 
 use crate::signed;
-use crate::trust::TimestampTrust;
+use crate::trust::{self, TrustRoots};
 
 /// RFC 3161, section 2.4.2.
 const TST_INFO: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.9.16.1.4");
@@ -41,10 +43,10 @@ impl TimeStamp {
     ///
     /// # Errors
     /// The reason, for people.
-    pub fn leads_to(&self, trust: &TimestampTrust) -> Result<(), String> {
+    pub fn leads_to(&self, roots: &TrustRoots) -> Result<(), String> {
         let message = signed::read(&self.token).map_err(|error| error.to_string())?;
         let (_, certificate) = signed::signer(&message)?;
-        trust.check(&message, certificate, self.at)
+        roots.check(&message, certificate, self.at, &[trust::TIME_STAMPING])
     }
 
     /// Checks that a token is about `digest`, and is signed with the key of a certificate for
@@ -62,26 +64,7 @@ impl TimeStamp {
     /// The reason, for people.
     pub fn checked(token: Vec<u8>, digest: &[u8; 32], nonce: Option<&Int>) -> Result<Self, String> {
         let message = signed::read(&token).map_err(|error| error.to_string())?;
-        let content = &message.encap_content_info;
-        if content.econtent_type != TST_INFO {
-            return Err("it holds no time".into());
-        }
-        let info = content
-            .econtent
-            .as_ref()
-            .and_then(|content| content.decode_as::<OctetString>().ok())
-            .ok_or("it holds no time")?;
-        let (signer, certificate) = signed::signer(&message)?;
-        if signed::message_digest(signer) != Some(signed::digest(signer, info.as_bytes())?) {
-            return Err("it was changed after it was signed".into());
-        }
-        signed::verify(signer, certificate)?;
-        let purposes = certificate.tbs_certificate.get::<ExtendedKeyUsage>();
-        let purposes = purposes.map_err(|error| error.to_string())?;
-        if !purposes.is_some_and(|(_, purposes)| purposes.0.contains(&TIME_STAMPING)) {
-            return Err("its certificate is not for time stamps".into());
-        }
-        let info = TstInfo::from_der(info.as_bytes()).map_err(|error| error.to_string())?;
+        let (info, certificate) = opened(&message)?;
         let imprint = &info.message_imprint;
         let same = imprint.hash_algorithm.oid == signed::SHA_256
             && imprint.hashed_message.as_bytes() == digest;
@@ -92,9 +75,53 @@ impl TimeStamp {
             return Err("it answers another question".into());
         }
         Ok(Self {
-            at: Timestamp::from_millis(0) + info.gen_time.to_unix_duration(),
+            at: time(&info),
             authority: certificate.tbs_certificate.subject.to_string(),
             token,
         })
     }
+}
+
+/// Returns the content of a token that is signed with the key of a certificate for time stamping,
+/// and the certificate.
+///
+/// # Errors
+/// The reason, for people.
+pub(crate) fn opened(message: &SignedData) -> Result<(TstInfo, &Certificate), String> {
+    let content = &message.encap_content_info;
+    if content.econtent_type != TST_INFO {
+        return Err("it holds no time".into());
+    }
+    let info = content
+        .econtent
+        .as_ref()
+        .and_then(|content| content.decode_as::<OctetString>().ok())
+        .ok_or("it holds no time")?;
+    let (signer, certificate) = signed::signer(message)?;
+    if signed::message_digest(signer) != Some(signed::digest(signer, info.as_bytes())?) {
+        return Err("it was changed after it was signed".into());
+    }
+    signed::verify(signer, certificate)?;
+    let purposes = certificate.tbs_certificate.get::<ExtendedKeyUsage>();
+    let purposes = purposes.map_err(|error| error.to_string())?;
+    if !purposes.is_some_and(|(_, purposes)| purposes.0.contains(&TIME_STAMPING)) {
+        return Err("its certificate is not for time stamps".into());
+    }
+    let info = TstInfo::from_der(info.as_bytes()).map_err(|error| error.to_string())?;
+    Ok((info, certificate))
+}
+
+/// Returns the time in a token.
+pub(crate) fn time(info: &TstInfo) -> Timestamp {
+    Timestamp::from_millis(0) + info.gen_time.to_unix_duration()
+}
+
+/// Returns whether a token is about `content`.
+///
+/// # Errors
+/// The digest algorithm is not known or no longer safe.
+pub(crate) fn is_about(info: &TstInfo, content: &[u8]) -> Result<bool, String> {
+    let imprint = &info.message_imprint;
+    let digest = signed::digest_with(imprint.hash_algorithm.oid, content)?;
+    Ok(imprint.hashed_message.as_bytes() == digest)
 }

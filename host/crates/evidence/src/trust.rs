@@ -1,4 +1,4 @@
-//! Root certificates of time stamping authorities.
+//! Trusted root certificates: of time stamping authorities, and of signers.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,7 +14,17 @@ use x509_cert::Certificate;
 use holdfast_domain::clock::Timestamp;
 
 /// Encoded object identifier id-kp-timeStamping (RFC 3161, section 2.3).
-const TIME_STAMPING: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x08];
+pub(crate) const TIME_STAMPING: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x08];
+
+/// Encoded purposes of certificates that sign documents: document signing (RFC 9336), protection
+/// of mail and client authentication (RFC 5280), and those of Adobe and Microsoft.
+pub(crate) const DOCUMENT_SIGNING: [&[u8]; 5] = [
+    &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x24],
+    &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x04],
+    &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x02],
+    &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x2f, 0x01, 0x01, 0x05],
+    &[0x2b, 0x06, 0x01, 0x04, 0x01, 0x82, 0x37, 0x0a, 0x03, 0x0c],
+];
 
 /// Error: a file of root certificates cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -26,12 +36,12 @@ pub struct TrustError {
     pub why: String,
 }
 
-/// Trusted root certificates of time stamping authorities.
-pub struct TimestampTrust {
+/// Trusted root certificates.
+pub struct TrustRoots {
     roots: Vec<CertificateDer<'static>>,
 }
 
-impl TimestampTrust {
+impl TrustRoots {
     /// Reads the roots from a file of PEM certificates.
     ///
     /// # Errors
@@ -53,13 +63,15 @@ impl TimestampTrust {
         Ok(Self { roots })
     }
 
-    /// Checks the certificate path from the signer of a token to a root: signatures,
-    /// validity at the token's time, and key usage.
+    /// Checks the certificate path from a signer to a root: signatures, validity at the given time,
+    /// and that the certificate serves one of the purposes or states none. Revocation is not
+    /// checked.
     pub(crate) fn check(
         &self,
         message: &SignedData,
         signer: &Certificate,
         at: Timestamp,
+        purposes: &[&'static [u8]],
     ) -> Result<(), String> {
         let anchors: Vec<_> = self
             .roots
@@ -78,15 +90,24 @@ impl TimestampTrust {
         let signer = encoded(signer).map_err(|error| error.to_string())?;
         let seconds = at.as_seconds().unsigned_abs();
         let at = UnixTime::since_unix_epoch(Duration::from_secs(seconds));
-        // `TimeStamp::checked` requires the purpose in the signer's own certificate.
-        let purpose = KeyUsage::required_if_present(TIME_STAMPING);
-        let path = EndEntityCert::try_from(&signer).and_then(|signer| {
-            let algorithms = ALL_VERIFICATION_ALGS;
-            signer
-                .verify_for_usage(algorithms, &anchors, &between, at, purpose, None, None)
-                .map(|_| ())
-        });
-        path.map_err(|error| format!("its certificate leads to no trusted root: {error}"))
+        let leads_to_root = |purpose: &'static [u8]| {
+            // `stamp::opened` requires the purpose of a time stamp in the signer's own certificate.
+            let purpose = KeyUsage::required_if_present(purpose);
+            EndEntityCert::try_from(&signer).and_then(|signer| {
+                let algorithms = ALL_VERIFICATION_ALGS;
+                signer
+                    .verify_for_usage(algorithms, &anchors, &between, at, purpose, None, None)
+                    .map(|_| ())
+            })
+        };
+        let mut why = String::from("no purpose");
+        for purpose in purposes {
+            match leads_to_root(purpose) {
+                Ok(()) => return Ok(()),
+                Err(error) => why = error.to_string(),
+            }
+        }
+        Err(format!("its certificate leads to no trusted root: {why}"))
     }
 }
 

@@ -34,3 +34,22 @@ pub mod documents {
         additional_derives: [PartialEq],
     });
 }
+
+/// Interfaces that components of slot `rules.documents` need not export.
+pub mod document_additions {
+    wasmtime::component::bindgen!({
+        path: "../../../wit/documents",
+        inline: "
+            package holdfast:optional;
+            world document-additions {
+                export holdfast:documents/handwriting@1.0.0;
+                export holdfast:documents/signatures@1.0.0;
+            }
+        ",
+        world: "holdfast:optional/document-additions",
+        with: {
+            "holdfast:documents/types@1.0.0": super::documents::holdfast::documents::types,
+        },
+        additional_derives: [PartialEq],
+    });
+}

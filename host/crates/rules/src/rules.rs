@@ -1,5 +1,6 @@
 //! Calls of compliance and lifecycle rules. Rules import nothing: their linker is empty.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -28,6 +29,9 @@ use holdfast_evidence::CertificateRules;
 
 pub use super::baseline::RulesOpinion;
 pub use bindings::compliance::holdfast::compliance::types as compliance;
+pub use bindings::document_additions::exports::holdfast::documents::{
+    handwriting, signatures as found,
+};
 pub use bindings::documents::holdfast::documents::types as documents;
 pub use bindings::lifecycle::holdfast::lifecycle::types as lifecycle;
 pub use bindings::placement::holdfast::placement::types as placement;
@@ -62,7 +66,19 @@ impl ComponentWorld for LifecyclePre {
 /// Linked component of slot `rules.placement`.
 pub type PlacementPre = bindings::placement::PlacementRulesPre<LimitedEngine<()>>;
 /// Linked component of slot `rules.documents`.
-pub type DocumentsPre = bindings::documents::DocumentsRulesPre<LimitedEngine<()>>;
+pub struct DocumentsPre {
+    pre: bindings::documents::DocumentsRulesPre<LimitedEngine<()>>,
+    /// Functions that components built for 1.0 do not have.
+    pub additions: Option<bindings::document_additions::DocumentAdditionsPre<LimitedEngine<()>>>,
+}
+
+impl Deref for DocumentsPre {
+    type Target = bindings::documents::DocumentsRulesPre<LimitedEngine<()>>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.pre
+    }
+}
 
 impl ComponentWorld for PlacementPre {
     const SLOT: Slot = Slot::Placement;
@@ -80,7 +96,11 @@ impl ComponentWorld for DocumentsPre {
     const SLOT: Slot = Slot::Documents;
 
     fn link(engine: &Engine, component: &Component) -> wasmtime::Result<Self> {
-        Self::new(Linker::new(engine).instantiate_pre(component)?)
+        let linked = Linker::new(engine).instantiate_pre(component)?;
+        Ok(Self {
+            additions: bindings::document_additions::DocumentAdditionsPre::new(linked.clone()).ok(),
+            pre: bindings::documents::DocumentsRulesPre::new(linked)?,
+        })
     }
 
     fn canary(&self, probe: &ContractProbe<'_>) -> Result<(), ComponentError> {

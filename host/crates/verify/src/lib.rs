@@ -10,7 +10,7 @@ use holdfast_domain::component::{ComponentIdentity, Slot};
 use holdfast_domain::hash::sha256;
 use holdfast_domain::token::random;
 use holdfast_evidence::{
-    Bundle, ReportFinding, Rules, TimestampTrust, TrustedLogs, VerificationReport, verify,
+    Bundle, ReportFinding, Rules, TrustRoots, TrustedLogs, VerificationReport, verify,
 };
 use holdfast_rules::compiler::ComponentCompiler;
 use holdfast_rules::rules::ComplianceRules;
@@ -54,7 +54,7 @@ impl VerifyArguments {
         let mut trusted = TrustedLogs::default();
         trusted.components(known_digests());
         if let Some(file) = roots {
-            trusted.timestamps(TimestampTrust::read(file)?);
+            trusted.timestamps(TrustRoots::read(file)?);
         }
         if let Some(key) = &self.key {
             let about = |error| format!("--key: {error}");

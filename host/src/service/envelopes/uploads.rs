@@ -6,12 +6,14 @@ use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeStatus, FileType, StoredFile};
 use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::job::VaultEnvelope;
+use crate::domain::signature::ExistingSignature;
 use crate::fair_queue::{QueueCapacity, QueueTurn, WorkOwner};
 use crate::files::{FilesError, SpooledFile, StorageArea};
 use crate::service::envelopes::lifecycle;
 use crate::service::events;
 use crate::service::idempotency::ResponseRecorder;
 use crate::service::vault::copies;
+use crate::service::vault::existing::existing_signatures;
 use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
 use crate::store::{WriteTransaction, envelopes, jobs, vault};
 use bytes::Bytes;
@@ -55,6 +57,7 @@ pub struct StoredUpload {
     /// Opaque reference to the stored file.
     pub path: String,
     pub file: StoredFile,
+    pub existing_signatures: Vec<ExistingSignature>,
 }
 
 /// Attaches a document to an envelope, or replaces the attached one.
@@ -69,19 +72,21 @@ pub async fn upload(
     let envelope = envelope_service::get(core, caller, id).await?;
     lifecycle::next_status(core, &envelope, EnvelopeTrigger::Upload).await?;
     let owner = WorkOwner::new(&caller.org, envelope.id.as_str());
-    check_readable(core, &caller.org, &owner, file_type, &upload).await?;
+    let signatures = check_readable(core, &caller.org, &owner, file_type, &upload).await?;
     let file = store(core, &envelope.org, &envelope.id, file_type, &upload).await?;
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     let replace = EnvelopeTrigger::Upload;
     let (mut envelope, decided) =
         lifecycle::lock_for(core, &mut tx, &caller.org, &envelope.id, replace).await?;
+    envelope.upload = Some(file.clone());
+    envelope.existing_signatures = signatures;
     attach(&mut tx, caller, &envelope, decided.status, &file, now).await?;
     decided.record(&mut tx, &envelope, now).await?;
-    envelope.upload = Some(file.clone());
     let stored = StoredUpload {
         path: envelope.upload_file_path().unwrap_or_default(),
         file,
+        existing_signatures: envelope.existing_signatures,
     };
     answer.commit(tx, &stored).await?;
     Ok(stored)
@@ -101,7 +106,7 @@ pub async fn store(
         .await
 }
 
-/// Sets a stored file as the envelope's document, and records it.
+/// Sets a stored file as the envelope's document, and records it with the signatures that it has.
 pub async fn attach(
     tx: &mut WriteTransaction,
     caller: &Caller,
@@ -114,8 +119,11 @@ pub async fn attach(
     // A vault-in that was requested for the previous document must not vault this one.
     vault::forget_intent(tx, envelope).await?;
     jobs::remove::<VaultEnvelope>(tx, &envelope.org, envelope.id.as_str()).await?;
-    let details =
+    let mut details =
         json!({ "sha256": file.sha256, "size": file.size, "content_type": file.content_type });
+    if !envelope.existing_signatures.is_empty() {
+        details["existing_signatures"] = json!(envelope.existing_signatures);
+    }
     events::record(
         tx,
         envelope,
@@ -152,30 +160,35 @@ fn checked_type(
     }
 }
 
-/// Rejects a document that could not be vaulted later.
+/// Rejects a document that could not be vaulted later. Returns the signatures that it has.
 pub async fn check_readable(
     core: &Core,
     org: &OrgId,
     owner: &WorkOwner,
     kind: FileType,
     upload: &DocumentUpload,
-) -> Result<(), ServiceError> {
+) -> Result<Vec<ExistingSignature>, ServiceError> {
     let (bytes, _room) = admitted(core, owner, upload).await?;
     match picture(kind, &bytes) {
         None => {
             core.placement(Some(org)).inspect(bytes.clone()).await??;
             // The built-in components: an upload does not wait for those of an organization.
-            let documents = core.documents(None).for_owner(owner.clone());
-            let reader = core.placement(None).for_owner(owner.clone());
+            let (components, priority) = (&core.components, core.store.priority());
+            let documents = components.embedded_documents(org, priority);
+            let documents = documents.for_owner(owner.clone());
+            let reader = components.embedded_placement(org, priority);
+            let reader = reader.for_owner(owner.clone());
+            let signatures = existing_signatures(core, &documents, bytes.clone()).await?;
             copies::check_vaultable(&documents, &reader, bytes, core.clock.now()).await?;
+            Ok(signatures)
         }
         Some(picture) => {
             // The picture holds its own copy.
             drop(bytes);
             core.documents(Some(org)).picture_to_pdf(picture).await??;
+            Ok(Vec::new())
         }
     }
-    Ok(())
 }
 
 /// Rejects a document of a template in which values could not be written after signing, such as an

@@ -20,8 +20,8 @@ use crate::service::envelopes::uploads::admit;
 use crate::service::templates::placement_area;
 use crate::service::{Core, ServiceError};
 
-/// Width of a page's picture in pixels; sharp enough for a phone held close.
-pub const WIDTH: u32 = 1_100;
+/// Widths of a page's picture in pixels: for a phone held upright, and for a large or sharp screen.
+pub const WIDTHS: [u32; 2] = [800, 1_600];
 /// Capacity of the picture cache, in bytes.
 const PICTURE_BYTES: u64 = 64 * 1024 * 1024;
 /// Capacity of the text cache, in bytes.
@@ -40,11 +40,13 @@ const UNKNOWN_SIZE: u64 = 16 * 1024 * 1024;
 
 /// Key of a page: the document's SHA-256, and the page number from 1.
 type PageKey = (String, u32);
+/// Key of a picture: the page, and the width in pixels.
+type PictureKey = (PageKey, u32);
 
 /// Caches of page sizes, pictures and texts.
 pub struct PageCache {
     facts: Cache<String, Arc<[PageFacts]>>,
-    pictures: Cache<PageKey, Bytes>,
+    pictures: Cache<PictureKey, Bytes>,
     texts: Cache<PageKey, Arc<[TextLine]>>,
     /// Documents with the entries of earlier signers, by [`ShownDocument::version`].
     filled: Cache<String, Bytes>,
@@ -97,14 +99,17 @@ pub async fn facts(
         .map_err(ServiceError::shared)
 }
 
-/// Returns a page as a PNG, [`WIDTH`] pixels wide, with the entries of earlier signers. Concurrent
-/// callers share one computation.
+/// Returns a page as a PNG with the entries of earlier signers: the narrowest of [`WIDTHS`] that
+/// is at least `width` pixels wide, or else the widest. Concurrent callers share one computation.
 pub async fn picture(
     core: &Core,
     pages: &PageCache,
     document: &ShownDocument,
     page: u32,
+    width: u32,
 ) -> Result<Bytes, ServiceError> {
+    let [narrow, wide] = WIDTHS;
+    let width = if width <= narrow { narrow } else { wide };
     // Every document has a first page, so it does not wait for the page count.
     if page != 1 {
         check_page(core, pages, &document.file, page).await?;
@@ -112,9 +117,9 @@ pub async fn picture(
     let draw = made_of(core, pages, &document.file, async |pdf, owner| {
         let pdf = with_entries(core, pages, document, pdf, &owner).await?;
         let rules = core.documents(None).for_owner(owner);
-        Ok(rules.page_image(pdf, page, WIDTH).await??.png.into())
+        Ok(rules.page_image(pdf, page, width).await??.png.into())
     });
-    let key = (document.version(), page);
+    let key = ((document.version(), page), width);
     pages
         .pictures
         .try_get_with(key, draw)
@@ -122,11 +127,12 @@ pub async fn picture(
         .map_err(ServiceError::shared)
 }
 
-/// Draws the first page in the background, for a client that is about to request it.
+/// Draws the first page in the background, for a client that is about to request it. Most screens
+/// get the narrow picture.
 pub fn draw_first(core: &Core, pages: &Arc<PageCache>, document: ShownDocument) {
     let (core, pages) = (core.clone(), pages.clone());
     tokio::spawn(async move {
-        if let Err(error) = picture(&core, &pages, &document, 1).await {
+        if let Err(error) = picture(&core, &pages, &document, 1, WIDTHS[0]).await {
             tracing::debug!(%error, "first page could not be drawn");
         }
     });

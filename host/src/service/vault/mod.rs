@@ -3,6 +3,7 @@
 pub mod copies;
 pub mod custody;
 pub mod downloads;
+pub mod existing;
 pub mod integrity;
 pub mod log;
 pub mod orphans;

@@ -9,6 +9,7 @@ use crate::domain::envelope::{
     Envelope, EnvelopeKind, EnvelopeStatus, ListedEnvelope, SignerStatus,
 };
 use crate::domain::id::{CustomerId, EnvelopeId, TemplateId};
+use crate::domain::signature::ExistingSignature;
 use crate::service::envelopes::SignerLink;
 use crate::service::envelopes::creation::CreatedEnvelope;
 use crate::service::envelopes::uploads::StoredUpload;
@@ -48,6 +49,9 @@ pub struct EnvelopeView {
     compliance_score: Option<i64>,
     /// `document_source`, `source_template_id` and `bulk_send`, where known.
     metadata: Map<String, Value>,
+    /// Signatures that the document had before it was sealed. Present only if it had any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    existing_signatures: Vec<ExistingSignature>,
     /// Link for the first signer. Present only in the answer to a create that also sent the
     /// envelope.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,6 +79,7 @@ impl From<&Envelope> for EnvelopeView {
             certificate_issued: envelope.record.certificate.is_some(),
             compliance_score: envelope.record.compliance_score,
             metadata,
+            existing_signatures: envelope.existing_signatures.clone(),
             sign_url: None,
         }
     }
@@ -174,6 +179,9 @@ pub struct UploadView {
     /// Size in bytes.
     size: i64,
     content_type: String,
+    /// Signatures that the document has already. Present only if it has any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    existing_signatures: Vec<ExistingSignature>,
 }
 
 impl From<&StoredUpload> for UploadView {
@@ -183,6 +191,7 @@ impl From<&StoredUpload> for UploadView {
             hash: stored.file.sha256.clone(),
             size: stored.file.size,
             content_type: stored.file.content_type.clone(),
+            existing_signatures: stored.existing_signatures.clone(),
         }
     }
 }

@@ -20,11 +20,13 @@ use crate::domain::envelope::{
 use crate::domain::event::EventType;
 use crate::domain::job::VaultEnvelope;
 use crate::domain::ledger::LedgerEntry;
+use crate::domain::signature::ExistingSignature;
 use crate::faults;
 use crate::files::StorageArea;
 use crate::service::envelopes::facts;
 use crate::service::events;
 use crate::service::vault::Vault;
+use crate::service::vault::existing::existing_signatures;
 use crate::service::vault::{copies, integrity};
 use crate::service::{Core, ServiceError, signing};
 use crate::store::envelopes::VaultedFiles;
@@ -69,6 +71,15 @@ struct ConfirmStepResult {
     ledger_sequence: i64,
 }
 
+/// Result of `fetch`: the executed document, and the signatures that it has.
+#[derive(Clone, Serialize, Deserialize)]
+struct FetchStepResult {
+    #[serde(flatten)]
+    document: KeptFile,
+    #[serde(default)]
+    existing_signatures: Vec<ExistingSignature>,
+}
+
 /// Result of `certify`: the evaluated record and its certificate.
 #[derive(Clone, Serialize, Deserialize)]
 struct CertifyStepResult {
@@ -85,6 +96,7 @@ struct CertifyStepResult {
 /// Results of all steps before `settle`.
 struct PreparedVaulting {
     source: KeptFile,
+    existing_signatures: Vec<ExistingSignature>,
     sealed: SealedCopy,
     copy: KeptFile,
     certified: CertifyStepResult,
@@ -129,11 +141,14 @@ impl<'a> VaultInPipeline<'a> {
     /// Runs all steps that are not recorded yet.
     pub(super) async fn run(&mut self) -> Result<(), ServiceError> {
         let confirmed = self.confirmed().await?;
-        let source = match self.begin(PipelineStep::Fetch).await? {
-            Some(source) => source,
+        let FetchStepResult {
+            document: source,
+            existing_signatures,
+        } = match self.begin(PipelineStep::Fetch).await? {
+            Some(fetched) => fetched,
             None => {
-                let (source, called) = self.fetch().await?;
-                self.done(source, called).await?
+                let (fetched, called) = self.fetch().await?;
+                self.done(fetched, called).await?
             }
         };
         let sealed = self.sealed(&source).await?;
@@ -156,7 +171,11 @@ impl<'a> VaultInPipeline<'a> {
         let custody_record = match self.begin(PipelineStep::Record).await? {
             Some(record) => record,
             None => {
-                let further = self.further(&source, &sealed, &certified);
+                let mut further = self.further(&source, &sealed, &certified);
+                further.extend(existing_signatures.iter().map(|signature| {
+                    let name = format!("Existing signature {}", signature.field);
+                    (name.trim_end().to_owned(), signature.line())
+                }));
                 let told = self.told_ledger(&confirmed).await?;
                 let record = self.record(&certified, &copy, &told, further).await?;
                 let documents = self.rules.documents.identity();
@@ -167,6 +186,7 @@ impl<'a> VaultInPipeline<'a> {
         self.step = PipelineStep::Settle;
         self.settle(&PreparedVaulting {
             source,
+            existing_signatures,
             sealed,
             copy,
             certified,
@@ -239,17 +259,27 @@ impl<'a> VaultInPipeline<'a> {
     }
 
     /// Stores the executed document untouched. Returns it with the plugin that fetched it.
-    async fn fetch(&self) -> Result<(KeptFile, Vec<CalledComponent>), ServiceError> {
+    async fn fetch(&self) -> Result<(FetchStepResult, Vec<CalledComponent>), ServiceError> {
         let (core, envelope) = (self.core, self.envelope);
         if let Some(upload) = envelope.upload.as_ref().filter(|_| envelope.is_upload()) {
-            return Ok((KeptFile(upload.clone()), Vec::new()));
+            let fetched = FetchStepResult {
+                document: KeptFile(upload.clone()),
+                existing_signatures: envelope.existing_signatures.clone(),
+            };
+            return Ok((fetched, Vec::new()));
         }
         let (pdf, plugin) = copies::signed_document(core, envelope).await?;
-        let source = self
+        let built_in = &self.rules.embedded_documents;
+        let existing_signatures = existing_signatures(core, built_in, pdf.clone()).await?;
+        let document = self
             .store(StorageArea::Signed, pdf, "application/pdf")
             .await?;
+        let fetched = FetchStepResult {
+            document,
+            existing_signatures,
+        };
         Ok((
-            source,
+            fetched,
             vec![CalledComponent::new(Slot::Signing, Ok(plugin))?],
         ))
     }
@@ -482,6 +512,7 @@ impl<'a> VaultInPipeline<'a> {
             certificate: &certified.certificate.0,
             custody_record: &prepared.custody_record.0,
             compliance_score: certified.judgement.evaluation.score,
+            existing_signatures: &prepared.existing_signatures,
         };
         envelopes::set_vaulted(&mut tx, &envelope, &files, now).await?;
         signers::assign_custodian(&mut tx, &envelope, &self.custodian(), now).await?;
@@ -496,7 +527,7 @@ impl<'a> VaultInPipeline<'a> {
         let at = self.intent.frozen_at;
         vault::insert_evaluation(&mut tx, &envelope, &facts, &component, at).await?;
         let hash = &prepared.sealed.file.0.sha256;
-        let stored = json!({
+        let mut stored = json!({
             "document_hash": hash,
             "signed_document_hash": prepared.source.0.sha256,
             "signed_document_size": prepared.source.0.size,
@@ -509,6 +540,9 @@ impl<'a> VaultInPipeline<'a> {
             "custodian": self.custodian().email,
             "components": participants,
         });
+        if !prepared.existing_signatures.is_empty() {
+            stored["existing_signatures"] = json!(prepared.existing_signatures);
+        }
         let actor = self.intent.requested_by.as_str();
         let action = EventType::VaultStored.as_str();
         events::record(&mut tx, &envelope, actor, action, stored, now).await?;

@@ -1,0 +1,116 @@
+//! Signatures that an upload has already: verified, reported, and never claimed as ours.
+
+use holdfast::domain::organization::OrgSettings;
+use serde_json::Value;
+
+use super::seals::{paper, vault_in};
+use crate::support::authority::{AuthorityBehaviour, FakeTimestampAuthority};
+use crate::support::{CONTRACT, TestApp, pdf};
+
+/// Makes a document that another installation sealed.
+async fn sealed_elsewhere(app: &TestApp) -> Vec<u8> {
+    let (id, answer) = paper(app, CONTRACT).await;
+    assert_eq!(answer.data(201).get("existing_signatures"), None);
+    vault_in(app, &id).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn signatures_of_an_upload_are_verified_and_reported() {
+    let other = TestApp::start().await;
+    let signed = sealed_elsewhere(&other).await;
+    let app = TestApp::start().await;
+    let (id, answer) = paper(&app, &signed).await;
+    let upload = answer.data(201);
+    let [signature] = upload["existing_signatures"].as_array().unwrap().as_slice() else {
+        panic!("{upload}");
+    };
+    assert_eq!(signature["kind"], "signature", "{signature}");
+    assert_eq!(signature["status"], "valid", "{signature}");
+    assert_eq!(signature["covers"], "whole_document");
+    assert_eq!(signature["changes_after_signing"], "none");
+    assert_eq!(signature["level"], "PAdES-B");
+    assert_eq!(signature["time_source"], "signer");
+    assert_eq!(signature["trust"], "not_checked");
+    assert!(signature["signer"].as_str().unwrap().starts_with("CN="));
+
+    vault_in(&app, &id).await;
+    let envelope = app.get(&format!("/partner/envelopes/{id}")).await.data(200);
+    assert_eq!(
+        envelope["existing_signatures"],
+        upload["existing_signatures"]
+    );
+    for entry in ["document.uploaded", "vault.stored"] {
+        let details = app.entry(&id, entry).await;
+        assert_eq!(
+            details["existing_signatures"],
+            upload["existing_signatures"]
+        );
+    }
+    let record = app.objects("certificates");
+    let record = record
+        .iter()
+        .filter(|path| path.to_string_lossy().contains(&id))
+        .map(|path| std::fs::read(path).unwrap())
+        .find(|bytes| bytes.starts_with(b"%PDF"));
+    let text = pdf::text(&record.unwrap());
+    let text: Vec<&str> = text.split_whitespace().collect();
+    let text = text.join(" ");
+    assert!(text.contains("Existing signature Seal-"), "{text}");
+    assert!(text.contains("valid signature, by CN="), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_document_that_was_changed_after_signing_is_reported_as_altered() {
+    let app = TestApp::start().await;
+    let signed = sealed_elsewhere(&app).await;
+    let statuses = async |file: &[u8]| -> Vec<(String, String)> {
+        let (_, answer) = paper(&app, file).await;
+        let upload = answer.data(201);
+        let text = |signature: &Value, key: &str| signature[key].as_str().unwrap().to_owned();
+        let signatures = upload["existing_signatures"].as_array().unwrap().clone();
+        let both = |one: &Value| (text(one, "status"), text(one, "changes_after_signing"));
+        signatures.iter().map(both).collect()
+    };
+    let pair = |status: &str, change: &str| (status.to_owned(), change.to_owned());
+    // The page marks of a later seal are content.
+    let (id, _) = paper(&app, &signed).await;
+    let twice = vault_in(&app, &id).await;
+    let found = statuses(&twice).await;
+    assert_eq!(found, [pair("altered", "content"), pair("valid", "none")]);
+
+    let mut changed = signed.clone();
+    let title = b"/Reason";
+    let at = changed
+        .windows(title.len())
+        .position(|bytes| bytes == title);
+    changed[at.unwrap() + title.len() + 3] ^= 1;
+    let found = statuses(&changed).await;
+    assert_eq!(found, [pair("altered", "none")]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn certificates_are_checked_against_the_configured_roots() {
+    let rsa = ["-newkey", "rsa:2048"];
+    let authority = FakeTimestampAuthority::start(&rsa, AuthorityBehaviour::Right).await;
+    let url = authority.url.parse().unwrap();
+    let other = TestApp::with(
+        |config| config.seal.timestamp_url = Some(url),
+        OrgSettings::default(),
+    )
+    .await;
+    let signed = sealed_elsewhere(&other).await;
+    let root = other.data.path().join("keys/seal/certificates.pem");
+    for (trusted, trust) in [(root, "trusted"), (authority.root(), "untrusted")] {
+        let app = TestApp::with(
+            |config| config.signatures.trust_file = Some(trusted),
+            OrgSettings::default(),
+        )
+        .await;
+        let (_, answer) = paper(&app, &signed).await;
+        let signature = answer.data(201)["existing_signatures"][0].clone();
+        assert_eq!(signature["trust"], trust, "{signature}");
+        assert_eq!(signature["status"], "valid", "{signature}");
+        assert_eq!(signature["level"], "PAdES-T", "{signature}");
+        assert_eq!(signature["time_source"], "time_stamp", "{signature}");
+    }
+}
