@@ -16,11 +16,14 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{ConnectInfo, MatchedPath, Request, State};
-use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::http::{
+    Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version, header,
+};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::compression::CompressionLayer;
 use tracing::Instrument as _;
 use tracing::field::Empty;
 
@@ -53,8 +56,7 @@ pub fn router(app: App) -> Router {
         Arc::<bodies::BufferedBytes>::default(),
     );
     let queries = Arc::new(unknown::QueryParameterIndex::of(&document, "/api/v2"));
-    Router::new()
-        .nest("/api/v2", api.merge(ledger::tiles()))
+    let for_people = Router::new()
         .route(
             "/api/v2/openapi.json",
             get(move || async move { axum::Json(&*served).into_response() }),
@@ -66,6 +68,10 @@ pub fn router(app: App) -> Router {
         .merge(embed::routes(&app.config.embed_path()))
         .merge(builder::routes())
         .merge(assets::routes())
+        .layer(CompressionLayer::new().compress_when(is_text));
+    Router::new()
+        .nest("/api/v2", api.merge(ledger::tiles()))
+        .merge(for_people)
         .route("/healthz", get(|| async { "ok" }))
         .route("/readyz", get(ready))
         .route("/metrics", get(local_metrics))
@@ -84,6 +90,14 @@ pub fn router(app: App) -> Router {
         .layer(from_fn_with_state(app.clone(), people::errors))
         .layer(from_fn_with_state(app.clone(), identify))
         .with_state(app)
+}
+
+/// Returns whether a response of a page is worth compressing. Those of the API are not compressed:
+/// an answer that repeats a caller's text beside a secret would leak it by its length (BREACH).
+fn is_text(_: StatusCode, _: Version, headers: &HeaderMap, _: &Extensions) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    kind.starts_with("text/") || ["application/json", "font/ttf", "image/svg+xml"].contains(&kind)
 }
 
 /// Returns the OpenAPI document that `router` serves, for `base_url`.

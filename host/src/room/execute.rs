@@ -1,7 +1,10 @@
 //! Creates the executed document after all signers have signed.
 
+use holdfast_handwriting::Handwriting;
+
 use crate::components::ComponentError;
 use crate::components::rules::documents::{Area, DocumentError, FieldValue, FilledField};
+use crate::components::rules::handwriting::{HandwritingStyle, WrittenField};
 use crate::domain::id::OrgId;
 use crate::fair_queue::WorkOwner;
 use crate::files::{FilesError, StorageArea as FileArea};
@@ -93,7 +96,12 @@ impl Room {
 pub(super) fn filled(
     fields: &[RoomField],
     submitter: &RoomSubmitter,
-) -> Vec<Result<FilledField, DocumentError>> {
+) -> Vec<Result<WrittenField, DocumentError>> {
+    let style = submitter.signature_style.map(|style| match style {
+        Handwriting::Casual => HandwritingStyle::Casual,
+        Handwriting::Formal => HandwritingStyle::Formal,
+        Handwriting::Light => HandwritingStyle::Light,
+    });
     fields
         .iter()
         .filter(|field| field.submitter_uuid == submitter.role)
@@ -122,7 +130,8 @@ pub(super) fn filled(
                     h: area.h,
                 })
                 .collect();
-            Some(Ok(FilledField { areas, value }))
+            let field = FilledField { areas, value };
+            Some(Ok(WrittenField { field, style }))
         })
         .collect()
 }

@@ -5,6 +5,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use holdfast_handwriting::Handwriting;
+
 use super::Room;
 use super::shown::ShownDocument;
 use super::signature::{SignatureValue, is_picture};
@@ -57,6 +59,9 @@ pub const CONSENT: &str = "consent";
 
 /// Key of the document in [`Problems`].
 pub const DOCUMENT: &str = "document-version";
+
+/// Key of the style of typed signatures among the values, and in [`Problems`].
+pub const STYLE: &str = "signature-style";
 
 /// Problems by field name.
 pub type Problems = BTreeMap<String, String>;
@@ -144,7 +149,8 @@ impl Room {
             mut submitter,
             ..
         } = self.turn(org, submitter).await?;
-        if take(&form.fields, &mut submitter, valid) {
+        let styled = take_style(&mut submitter, values);
+        if take(&form.fields, &mut submitter, valid) || styled {
             self.start(&mut tx, &mut submitter).await?;
             rooms::update_submitter(&mut tx, &submitter).await?;
             tx.commit().await?;
@@ -190,7 +196,8 @@ impl Room {
             let why = "Another signer has signed since you opened it. Look at the pages again";
             problems.insert(DOCUMENT.into(), why.into());
         }
-        let changed = take(&form.fields, &mut submitter, valid);
+        let styled = take_style(&mut submitter, values);
+        let changed = take(&form.fields, &mut submitter, valid) || styled;
         for field in &form.fields {
             let value = submitter.values.entry(field.name.clone());
             let value = value.or_insert_with(|| unset(field).to_owned());
@@ -241,6 +248,11 @@ impl Room {
     ) -> Result<(BTreeMap<String, String>, Problems), FormError> {
         let mut valid = BTreeMap::new();
         let mut problems = Problems::new();
+        if let Some(name) = values.get(STYLE)
+            && Handwriting::parse(name).is_none()
+        {
+            problems.insert(STYLE.into(), "Choose one of the styles".into());
+        }
         let owner = WorkOwner::new(&form.submitter.org, &form.submission.id.to_string());
         for field in form.fields.iter().filter(|field| !field.is_locked()) {
             let Some(value) = values.get(&field.name).map(|value| value.trim()) else {
@@ -365,6 +377,14 @@ impl Room {
 
 fn has_signed(submitter: &RoomSubmitter) -> bool {
     submitter.completed_at.is_some()
+}
+
+/// Stores the style of typed signatures; returns whether it changed.
+fn take_style(submitter: &mut RoomSubmitter, values: &BTreeMap<String, String>) -> bool {
+    let chosen = values.get(STYLE).and_then(|name| Handwriting::parse(name));
+    let changed = chosen.is_some() && chosen != submitter.signature_style;
+    submitter.signature_style = chosen.or(submitter.signature_style);
+    changed
 }
 
 /// Stores values in the signer's fields; returns whether any value changed.

@@ -132,6 +132,7 @@ impl BufferedRoomRecords {
             role: invitation.role,
             external_id: Some(submission.external_id.clone()),
             values: invitation.values.into_iter().collect(),
+            signature_style: None,
             opened_at: None,
             started_at: None,
             consented_at: None,

@@ -4,7 +4,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::execute::filled;
 use super::signature::is_picture;
-use crate::components::rules::documents::{DocumentError, FilledField};
+use crate::components::rules::documents::DocumentError;
+use crate::components::rules::handwriting::WrittenField;
 use crate::domain::envelope::StoredFile;
 use crate::domain::field::Area;
 use crate::store::room::{RoomField, RoomSubmitter};
@@ -106,7 +107,7 @@ impl ShownDocument {
     }
 
     /// Returns the entries with their places, to be written into the document.
-    pub fn filled(&self) -> Result<Vec<FilledField>, DocumentError> {
+    pub fn filled(&self) -> Result<Vec<WrittenField>, DocumentError> {
         let signed = self.signed.iter();
         signed
             .flat_map(|submitter| filled(&self.fields, submitter))

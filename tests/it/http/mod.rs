@@ -7,3 +7,4 @@ mod input;
 mod openapi;
 mod partner;
 mod specification;
+mod weight;

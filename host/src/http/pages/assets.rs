@@ -1,59 +1,114 @@
-//! Static scripts and styles of pages.
+//! Static scripts, styles and fonts of pages. Their addresses contain a digest, so that browsers keep them
+//! for good.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use axum::Router;
+use axum::extract::RawQuery;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use holdfast_handwriting::Handwriting;
+use sha2::{Digest as _, Sha256};
 
 use crate::service::App;
 
 /// The icon of browser tabs.
 const ICON: &str = include_str!("assets/icon.svg");
-const ICON_TYPE: &str = "image/svg+xml";
+
+const SIGNING_STYLE: &str = include_str!("assets/signing.css");
+
+/// All assets. Pages of one name have a style and a script.
+static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
+    let style = "text/css; charset=utf-8";
+    let script = "text/javascript; charset=utf-8";
+    let builder = concat!(
+        include_str!("assets/signing.css"),
+        include_str!("assets/builder.css")
+    );
+    let fonts = Handwriting::ALL.map(|hand| {
+        let name = format!("{}.ttf", hand.as_str());
+        Asset::new(&name, "font/ttf", hand.font().into())
+    });
+    let mut signing = SIGNING_STYLE.to_owned();
+    for font in &fonts {
+        signing = signing.replace(&font.name, &font.address());
+    }
+    let signing: Cow<'static, [u8]> = signing.into_bytes().into();
+    let mut assets = vec![
+        Asset::new("signing.css", style, signing.clone()),
+        Asset::of("signing.js", script, include_str!("assets/signing.js")),
+        Asset::new("embed.css", style, signing.clone()),
+        Asset::of("embed.js", script, include_str!("assets/embed.js")),
+        Asset::new("payment.css", style, signing),
+        Asset::of("payment.js", script, include_str!("assets/payment.js")),
+        Asset::of("builder.css", style, builder),
+        Asset::of("builder.js", script, include_str!("assets/builder.js")),
+        Asset::of("icon.svg", "image/svg+xml", ICON),
+    ];
+    assets.extend(fonts);
+    assets
+});
+
+struct Asset {
+    name: String,
+    content_type: &'static str,
+    bytes: Cow<'static, [u8]>,
+    /// Query that names the version.
+    version: String,
+}
+
+impl Asset {
+    fn of(name: &str, content_type: &'static str, text: &'static str) -> Self {
+        Self::new(name, content_type, text.as_bytes().into())
+    }
+
+    fn new(name: &str, content_type: &'static str, bytes: Cow<'static, [u8]>) -> Self {
+        let digest = hex::encode(Sha256::digest(&bytes));
+        Self {
+            name: name.to_owned(),
+            content_type,
+            bytes,
+            version: format!("v={}", &digest[..16]),
+        }
+    }
+
+    fn address(&self) -> String {
+        format!("/assets/{}?{}", self.name, self.version)
+    }
+
+    /// Answers a request; the address of an older version gives the current text for a while.
+    fn answer(&self, query: Option<&str>) -> Response {
+        let lifetime = match query == Some(self.version.as_str()) {
+            true => "public, max-age=31536000, immutable",
+            false => "max-age=3600",
+        };
+        let headers = [
+            (header::CONTENT_TYPE, self.content_type),
+            (header::CACHE_CONTROL, lifetime),
+        ];
+        (headers, self.bytes.clone()).into_response()
+    }
+}
+
+/// Returns the address of an asset, with its version.
+pub fn address(name: &str) -> String {
+    let asset = ASSETS.iter().find(|asset| asset.name == name);
+    asset.map_or_else(|| format!("/assets/{name}"), Asset::address)
+}
 
 pub fn routes() -> Router<App> {
-    let signing = include_str!("assets/signing.css");
-    Router::new()
-        .merge(style("signing", signing))
-        .merge(script("signing", include_str!("assets/signing.js")))
-        .merge(style("embed", signing))
-        .merge(script("embed", include_str!("assets/embed.js")))
-        .merge(style("payment", signing))
-        .merge(script("payment", include_str!("assets/payment.js")))
-        .merge(style(
-            "builder",
-            concat!(
-                include_str!("assets/signing.css"),
-                include_str!("assets/builder.css")
-            ),
-        ))
-        .merge(script("builder", include_str!("assets/builder.js")))
-        .merge(asset("/assets/icon.svg", ICON_TYPE, ICON))
-        // Browsers request this path for pages that name no icon, such as a PDF.
-        .merge(asset("/favicon.ico", ICON_TYPE, ICON))
-}
-
-fn style(name: &str, text: &'static str) -> Router<App> {
-    asset(
-        &format!("/assets/{name}.css"),
-        "text/css; charset=utf-8",
-        text,
-    )
-}
-
-fn script(name: &str, text: &'static str) -> Router<App> {
-    let kind = "text/javascript; charset=utf-8";
-    asset(&format!("/assets/{name}.js"), kind, text)
-}
-
-fn asset(path: &str, content_type: &'static str, text: &'static str) -> Router<App> {
-    let serve = move || async move {
-        let headers = [
-            (header::CONTENT_TYPE, content_type),
-            (header::CACHE_CONTROL, "max-age=3600"),
-        ];
-        let answer: Response = (headers, text).into_response();
-        answer
+    let route = |router: Router<App>, asset: &'static Asset| {
+        router.route(
+            &format!("/assets/{}", asset.name),
+            get(move |RawQuery(query): RawQuery| async move { asset.answer(query.as_deref()) }),
+        )
     };
-    Router::new().route(path, get(serve))
+    // Browsers request this path for pages that name no icon, such as a PDF.
+    let icon = get(async || ([(header::CONTENT_TYPE, "image/svg+xml")], ICON));
+    ASSETS
+        .iter()
+        .fold(Router::new(), route)
+        .route("/favicon.ico", icon)
 }

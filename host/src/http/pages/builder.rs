@@ -19,7 +19,7 @@ use crate::http::middleware::extract::{FileForm, MultipartForm, ValidJson};
 use crate::http::middleware::limits;
 use crate::service::access::windows::LimitedCredential;
 use crate::service::templates::builder::{self, BuilderTemplate, FieldBuilderSession, SaveFields};
-use crate::service::templates::pages;
+use crate::service::templates::pages::{self, WIDTHS};
 use crate::service::{App, ServiceError};
 
 pub fn routes() -> Router<App> {
@@ -79,7 +79,8 @@ async fn picture(
     let page = name.strip_suffix(".png").and_then(|page| page.parse().ok());
     let page = page.ok_or_else(not_found)?;
     let document = session.template.document.as_ref().ok_or_else(not_found)?;
-    let picture = pages::picture(&app, &app.pages, &document.clone().into(), page).await?;
+    let document = document.clone().into();
+    let picture = pages::picture(&app, &app.pages, &document, page, WIDTHS[1]).await?;
     let headers = [
         (header::CONTENT_TYPE, "image/png"),
         (header::CACHE_CONTROL, "private, max-age=3600"),

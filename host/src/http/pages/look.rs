@@ -4,6 +4,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use maud::{DOCTYPE, Markup, html};
 
+use super::assets;
 use crate::domain::brand::OrganizationBrand;
 use crate::domain::organization::{EmbedOrigin, Organization};
 
@@ -103,7 +104,7 @@ impl PageLook {
         status: StatusCode,
         title: &str,
         happening: Option<EmbedMessage>,
-        assets: &str,
+        name: &str,
         body: Markup,
     ) -> Response {
         let markup = html! {
@@ -114,12 +115,12 @@ impl PageLook {
                     meta name="viewport" content="width=device-width, initial-scale=1";
                     meta name="robots" content="noindex";
                     title { (title) }
-                    link rel="icon" type="image/svg+xml" href="/assets/icon.svg";
-                    link rel="stylesheet" href={ "/assets/" (assets) ".css" };
+                    link rel="icon" type="image/svg+xml" href=(assets::address("icon.svg"));
+                    link rel="stylesheet" href=(assets::address(&format!("{name}.css")));
                     @if self.brand.color.is_some() {
                         link rel="stylesheet" href={ (self.path) "/brand.css" };
                     }
-                    script src={ "/assets/" (assets) ".js" } type="module" {}
+                    script src=(assets::address(&format!("{name}.js"))) type="module" {}
                 }
                 body data-embedders=(self.origins()) data-happening=[happening.map(EmbedMessage::as_str)] {
                     (body)
@@ -153,7 +154,7 @@ impl PageLook {
             None => "script-src 'self'; connect-src 'self'".to_owned(),
         };
         format!(
-            "default-src 'none'; style-src 'self'; {library}; \
+            "default-src 'none'; style-src 'self'; font-src 'self'; {library}; \
              img-src 'self' data: blob:; form-action {}; base-uri 'none'; \
              frame-ancestors {ancestors}",
             if self.leads_away { "*" } else { "'self'" }

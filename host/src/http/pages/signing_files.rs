@@ -2,10 +2,11 @@
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Path, Query, Request, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use serde::Deserialize;
 use serde_json::json;
 
 use super::kba;
@@ -13,6 +14,7 @@ use super::visit::{SignerVisit, room_error, unknown_link};
 use crate::domain::envelope::SignerStatus;
 use crate::http::error::HttpError;
 use crate::http::middleware::limits;
+use crate::room::shown::ShownDocument;
 use crate::service::access::windows::LimitedCredential;
 use crate::service::templates::pages;
 use crate::service::vault::copies;
@@ -28,11 +30,27 @@ pub fn routes(path: &str) -> Router<App> {
         .route(&below("/logo"), get(logo))
 }
 
+/// Query of a page.
+#[derive(Deserialize)]
+struct PageQuery {
+    /// Width in pixels that the picture should have at least.
+    w: Option<u32>,
+    /// Version of the document, as [`version_of`] gives it.
+    v: Option<String>,
+}
+
+/// Returns the part of a document's version that addresses of its pages contain. Another signer's
+/// entries change it.
+pub fn version_of(document: &ShownDocument) -> String {
+    document.version().chars().take(16).collect()
+}
+
 /// A page of the document: `1.png` as a picture, `1.txt` and `1.json` as text.
 async fn page(
     State(app): State<App>,
     visit: SignerVisit,
     Path((_, name)): Path<(String, String)>,
+    Query(query): Query<PageQuery>,
 ) -> Response {
     let parsed = name
         .split_once('.')
@@ -53,9 +71,14 @@ async fn page(
             return Ok(unknown_link());
         }
         let document = form.document;
+        let current = query
+            .v
+            .is_some_and(|version| version == version_of(&document));
+        let kept = |content_type, body| kept(content_type, body, current);
         Ok::<_, ServiceError>(match kind {
             "png" => {
-                let picture = pages::picture(&app, &app.pages, &document, page).await?;
+                let width = query.w.unwrap_or(u32::MAX);
+                let picture = pages::picture(&app, &app.pages, &document, page, width).await?;
                 kept("image/png", Body::from(picture))
             }
             "txt" => {
@@ -81,11 +104,15 @@ async fn page(
     answer.unwrap_or_else(|error| HttpError::from(error).into_response())
 }
 
-/// Builds a cacheable response: a document's pages never change.
-fn kept(content_type: &'static str, body: Body) -> Response {
+/// Builds a cacheable response. An address with the version of the document never changes.
+fn kept(content_type: &'static str, body: Body, with_version: bool) -> Response {
+    let lifetime = match with_version {
+        true => "private, max-age=31536000, immutable",
+        false => "private, max-age=3600",
+    };
     let headers = [
         (header::CONTENT_TYPE, content_type),
-        (header::CACHE_CONTROL, "private, max-age=3600"),
+        (header::CACHE_CONTROL, lifetime),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     ];
     (headers, body).into_response()

@@ -5,13 +5,18 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 
 use super::look::PageLook;
+use super::signing_files::version_of;
 use super::visit::payment;
 use crate::components::rules::placement::PageFacts;
 use crate::domain::envelope::{Envelope, Signer};
 use crate::domain::field::Area;
 use crate::room::form::{DOCUMENT, Problems, SigningForm};
 use crate::room::signature::is_picture;
+use crate::service::templates::pages::WIDTHS;
 use crate::store::room::RoomField;
+
+/// Widths of the document on a screen, as the style sheet lays it out.
+const SIZES: &str = "(max-width: 60rem) 100vw, 60vw";
 
 /// Data of the signing form, including unsaved input.
 pub struct SigningPage<'a> {
@@ -81,27 +86,47 @@ impl SigningPage<'_> {
 
     fn document(&self) -> Markup {
         let count = self.pages.len();
-        // Browsers cache a page; another signer's entries change it.
-        let version: String = self.form.document.version().chars().take(16).collect();
+        let version = version_of(&self.form.document);
+        let page =
+            |number: u32, kind: &str| format!("{}/pages/{number}.{kind}?v={version}", self.path);
         html! {
             section.document aria-label="Document" {
                 @for (number, facts) in (1..).zip(self.pages) {
                     figure id={ "page-" (number) } data-page=(number) {
                         div.sheet {
-                            img src={ (self.path) "/pages/" (number) ".png?" (version) }
-                                alt={ "Page " (number) " of " (count) }
-                                width=(facts.width.round()) height=(facts.height.round())
-                                loading=(if number == 1 { "eager" } else { "lazy" });
+                            (self.picture(number, facts, &page(number, "png")))
                             (self.marks(number, facts))
                         }
                         figcaption {
                             "Page " (number) " of " (count)
                             @if facts.has_text || self.form.document.has_entries() {
                                 " · "
-                                a href={ (self.path) "/pages/" (number) ".txt?" (version) } { "Text of page " (number) }
+                                a href=(page(number, "txt")) { "Text of page " (number) }
                             }
                         }
                     }
+                }
+            }
+        }
+    }
+
+    /// Shows a page at the width that fits the screen. The script fetches pages as they come near:
+    /// a browser alone would fetch several screens ahead.
+    fn picture(&self, number: u32, facts: &PageFacts, address: &str) -> Markup {
+        let [narrow, wide] = WIDTHS;
+        let source = |width: u32| format!("{address}&w={width}");
+        let sources = format!("{} {narrow}w, {} {wide}w", source(narrow), source(wide));
+        let alt = format!("Page {number} of {}", self.pages.len());
+        let (width, height) = (facts.width.round(), facts.height.round());
+        html! {
+            @if number == 1 {
+                img src=(source(narrow)) srcset=(sources) sizes=(SIZES) alt=(alt) width=(width) height=(height);
+            } @else {
+                img data-src=(source(narrow)) data-srcset=(sources) sizes=(SIZES) alt=(alt)
+                    width=(width) height=(height);
+                noscript {
+                    img src=(source(narrow)) srcset=(sources) sizes=(SIZES) alt=(alt)
+                        width=(width) height=(height) loading="lazy";
                 }
             }
         }

@@ -223,6 +223,7 @@ function start(form) {
   });
 
   keepSaved(form, fields, valueOf, refresh);
+  showPictures();
   showText();
   guide.hidden = false;
   collapse.hidden = false;
@@ -640,6 +641,19 @@ function showProblem(field, why, wasSent) {
   control?.setAttribute("aria-describedby", id);
 }
 
+/** Shows the picture of a page when it comes near. */
+function showPictures() {
+  const near = new IntersectionObserver((entries) => {
+    for (const { isIntersecting, target } of entries) {
+      if (!isIntersecting) continue;
+      near.unobserve(target);
+      target.srcset = target.dataset.srcset;
+      target.src = target.dataset.src;
+    }
+  }, { rootMargin: "50%" });
+  for (const image of document.querySelectorAll("img[data-src]")) near.observe(image);
+}
+
 /** Adds the text layer of a page when it comes near, for screen readers and selection. */
 function showText() {
   const seen = new IntersectionObserver((entries) => {
@@ -654,7 +668,7 @@ function showText() {
   }
 
   async function lay(figure) {
-    const answer = await fetch(figure.querySelector("img").getAttribute("src").replace(".png", ".json")).catch(() => null);
+    const answer = await fetch(figure.querySelector("figcaption a").getAttribute("href").replace(".txt", ".json")).catch(() => null);
     if (!answer?.ok) return;
     const sheet = figure.querySelector(".sheet");
     const layer = Object.assign(document.createElement("div"), { className: "layer" });
