@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::CONTRACT;
 use crate::support::browser::{EmulatedScreen, TestBrowser};
-use crate::support::{TestApp, envelope_body};
+use crate::support::{TestApp, envelope_body, pdf};
 
 const SMALL: [(EmulatedScreen, &str); 3] = [
     (EmulatedScreen::Phone, "phone"),
@@ -171,4 +171,135 @@ async fn the_review_shows_the_button_that_signs_and_the_pad_is_whole() {
         browser.click("button[value=finish]").await;
         browser.read("Thank you").await;
     }
+}
+
+/// A contract whose fields, all of the buyer, stand one below the other on the first page.
+async fn with_fields(app: &TestApp, fields: &[(&str, &str, bool)]) -> (String, String) {
+    let field = |(index, (name, kind, required)): (usize, &(&str, &str, bool))| {
+        let y = 0.55 + 0.08 * index as f64;
+        json!({
+            "name": name, "type": kind, "role": "Buyer", "required": required,
+            "placement": {
+                "mode": "absolute",
+                "areas": [{ "page": 1, "x": 0.2, "y": y, "w": 0.3, "h": 0.04 }],
+            },
+        })
+    };
+    let fields: Vec<Value> = fields.iter().enumerate().map(field).collect();
+    let template = app.template(CONTRACT, &json!(fields)).await;
+    let body = envelope_body(&template["template_id"]);
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    let text = |name: &str| envelope[name].as_str().unwrap().to_owned();
+    (text("envelope_id"), text("sign_url"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_signature_takes_three_taps_and_no_typing() {
+    let app = TestApp::on_a_socket().await;
+    let (id, url) = with_fields(&app, &[("Signature", "signature", true)]).await;
+    let browser = TestBrowser::open(EmulatedScreen::Phone).await;
+    browser.goto(&url).await;
+    browser.see(".sheet img").await;
+    browser.picture("phone-one-signature").await;
+    browser.click(".next").await;
+    browser.see("#consent").await;
+    browser.picture("phone-one-signature-end").await;
+    browser.is_accessible("the end of the form").await;
+    browser.click("#consent").await;
+    browser.click("button[value=finish]").await;
+    browser.read("Thank you").await;
+    app.wait_for(&id, "vaulted").await;
+    let link = format!("/partner/envelopes/{id}/vault/copy/signed-url");
+    let link = app.get(&link).await.data(200);
+    let copy = app.get(link["signed_url"].as_str().unwrap()).await;
+    assert!(pdf::fonts(&copy.bytes).contains("Caveat"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signature_is_adopted_once_and_used_by_taps_on_further_marks() {
+    let app = TestApp::on_a_socket().await;
+    let fields = [
+        ("First", "signature", true),
+        ("Second", "signature", true),
+        ("Initials", "initials", true),
+        ("Optional", "signature", false),
+    ];
+    let (id, url) = with_fields(&app, &fields).await;
+    let browser = TestBrowser::open(EmulatedScreen::Phone).await;
+    browser.goto(&url).await;
+    browser.see(".sheet img").await;
+    let text_of = |mark: u32| {
+        format!(
+            "return document.querySelector('a[data-field=\"{mark}\"] text:not(.label)')?.textContent ?? null"
+        )
+    };
+    let tap = |mark: u32| {
+        format!(
+            "const mark = document.querySelector('a[data-field=\"{mark}\"] rect');
+             mark.scrollIntoView({{ block: 'center' }});
+             const box = mark.getBoundingClientRect();
+             document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2)
+                 .dispatchEvent(new MouseEvent('click', {{ bubbles: true, cancelable: true }}))"
+        )
+    };
+    // Nothing is signed before the signer has given a signature.
+    browser.run(&tap(0)).await;
+    browser.see("[name=First]").await;
+    assert_eq!(browser.run(&text_of(0)).await, Value::Null);
+    browser.see(".samples").await;
+    browser.click(".samples label:nth-child(2)").await;
+    browser.picture("phone-styles").await;
+    browser.is_accessible("the styles").await;
+    browser.read("Sign").await;
+    browser.click(".next").await;
+    assert_eq!(browser.run(&text_of(0)).await, "Jordan Lee");
+    browser.click(".collapse").await;
+    browser.run(&tap(1)).await;
+    assert_eq!(browser.run(&text_of(1)).await, "Jordan Lee");
+    browser.picture("phone-marks").await;
+    // The initials are another signature, which has to be given once as well.
+    browser.run(&tap(2)).await;
+    browser.see("[name=Initials]").await;
+    browser.click(".next").await;
+    assert_eq!(browser.run(&text_of(2)).await, "JL");
+    browser.see("[name=Optional]").await;
+    browser.read("Sign as Jordan Lee").await;
+    browser.read("Skip").await;
+    browser.click(".next").await;
+    browser.click("#consent").await;
+    browser.click("button[value=finish]").await;
+    browser.read("Thank you").await;
+    app.wait_for(&id, "vaulted").await;
+    let envelope = app.get(&format!("/partner/envelopes/{id}")).await.data(200);
+    let values = envelope.to_string();
+    assert!(!values.contains("Optional\":\"signed"), "{values}");
+}
+
+/// WCAG 2.2, 2.5.8 asks for 24 px, and 2.5.5 for 44 px.
+#[tokio::test(flavor = "multi_thread")]
+async fn marks_are_labelled_and_can_be_hit_with_a_finger() {
+    let app = TestApp::on_a_socket().await;
+    let fields = [
+        ("Signature", "signature", true),
+        ("Initials", "initials", true),
+        ("Day", "date", false),
+    ];
+    let (_, url) = with_fields(&app, &fields).await;
+    let browser = TestBrowser::open(EmulatedScreen::Phone).await;
+    browser.goto(&url).await;
+    browser.see(".sheet img").await;
+    for label in ["Sign", "Initial", "Date"] {
+        browser.read(label).await;
+    }
+    let hit = "const mark = document.querySelector('a[data-field=\"2\"] rect');
+        mark.scrollIntoView({ block: 'center' });
+        const box = mark.getBoundingClientRect();
+        const at = (dx, dy) => document.elementFromPoint(box.x + box.width / 2 + dx, box.y + box.height / 2 + dy)
+            ?.closest('a')?.getAttribute('href');
+        return [at(0, 0), at(21, 0), at(0, 21), at(0, box.height / 2 + 40) ?? null]";
+    assert_eq!(
+        browser.run(hit).await,
+        json!(["#field-2", "#field-2", "#field-2", null])
+    );
+    browser.picture("phone-labels").await;
 }

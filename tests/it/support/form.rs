@@ -19,12 +19,16 @@ pub fn filled(page: &str) -> Vec<(String, String)> {
     document
         .select(&controls)
         .filter(|control| control.attr("type") != Some("hidden"))
+        .filter(|control| {
+            control.attr("type") != Some("radio") || control.attr("checked").is_some()
+        })
         .map(|control| {
             let name = control.attr("name").unwrap().to_owned();
             let value = match control.attr("type") {
                 Some("checkbox") if name == "consent" => "yes",
                 Some("checkbox") => "true",
                 Some("date") => "2026-11-21",
+                Some("radio") => control.attr("value").unwrap(),
                 _ => "Jordan Lee",
             };
             (name, value.to_owned())

@@ -22,6 +22,17 @@ pub fn text(pdf: &[u8]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
+/// Lists the fonts of a document with `pdffonts`.
+pub fn fonts(pdf: &[u8]) -> String {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(pdf).unwrap();
+    let output = Command::new("pdffonts")
+        .arg(file.path())
+        .output()
+        .expect("pdffonts is missing: run `apt-get install poppler-utils`");
+    String::from_utf8(output.stdout).unwrap()
+}
+
 /// Returns the report of poppler's `pdfsig` on a document's signatures.
 pub fn signatures(pdf: &[u8]) -> String {
     let mut file = tempfile::NamedTempFile::new().unwrap();

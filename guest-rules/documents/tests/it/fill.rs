@@ -1,9 +1,12 @@
-use holdfast_documents::{DocumentError, FieldValue, Picture, PictureFormat, fill};
+use holdfast_documents::{
+    DocumentError, FieldValue, HandwritingStyle, Picture, PictureFormat, WrittenField, fill,
+    fill_written,
+};
 use image::ImageFormat;
 
 use crate::support::{
-    PageRaster, TestPdf, assert_clean, assert_upright, contract, encoded, extracted, facts, field,
-    moved, page, pages, quarters, text, words,
+    PageRaster, TempFile, TestPdf, assert_clean, assert_upright, contract, encoded, extracted,
+    facts, field, moved, page, pages, quarters, run, text, words,
 };
 
 /// Every page rotation combined with every kind of page box.
@@ -98,6 +101,43 @@ fn texts_stay_searchable_in_any_script_the_font_has() {
         last.contains("Jordan A. Ellery") && last.contains("2026-05-04"),
         "{last}"
     );
+}
+
+#[test]
+fn a_typed_signature_is_set_in_its_handwriting() {
+    let blank = page("/MediaBox[0 0 600 400]", "");
+    let place = [0.1, 0.4, 0.5, 0.2];
+    let signed = |name: &str, style: Option<HandwritingStyle>| {
+        let field = field(1, place, FieldValue::Typed(name.to_owned()));
+        let filled = fill_written(&blank, &[WrittenField { field, style }]).unwrap();
+        assert_clean(&filled);
+        assert!(extracted(&filled, 1).contains(name), "{name}");
+        let ink = PageRaster::poppler(&filled, 1)
+            .difference(&PageRaster::poppler(&blank, 1))
+            .unwrap();
+        // Some letters have flourishes that reach a little over the box.
+        let [left, top, right, bottom] = ink;
+        assert!(left > 0.08 && right < 0.62, "{ink:?}");
+        assert!(top > 0.36 && bottom < 0.64, "{ink:?}");
+        let file = TempFile::new(&filled);
+        let (_, fonts, _) = run("pdffonts", "poppler-utils", &[file.path()]);
+        String::from_utf8(fonts).unwrap()
+    };
+    for (style, font) in [
+        (Some(HandwritingStyle::Casual), "Caveat"),
+        (Some(HandwritingStyle::Formal), "GreatVibes"),
+        (Some(HandwritingStyle::Light), "Sacramento"),
+        (None, "NotoSans-Italic"),
+    ] {
+        for name in ["Jordan A. Ellery", "Zoë Fjällström-Qvist"] {
+            let fonts = signed(name, style);
+            assert!(fonts.contains(font), "{font}: {fonts}");
+        }
+    }
+    // Sacramento has no Cyrillic: the name is not set in two hands.
+    let fonts = signed("Анна Ёлкина", Some(HandwritingStyle::Light));
+    assert!(fonts.contains("NotoSans-Italic"), "{fonts}");
+    assert!(!fonts.contains("Sacramento"), "{fonts}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use holdfast_handwriting::Handwriting;
 use maud::{Markup, html};
 
 use super::look::PageLook;
@@ -10,7 +11,7 @@ use super::visit::payment;
 use crate::components::rules::placement::PageFacts;
 use crate::domain::envelope::{Envelope, Signer};
 use crate::domain::field::Area;
-use crate::room::form::{DOCUMENT, Problems, SigningForm};
+use crate::room::form::{DOCUMENT, Problems, STYLE, SigningForm};
 use crate::room::signature::is_picture;
 use crate::service::templates::pages::WIDTHS;
 use crate::store::room::RoomField;
@@ -48,7 +49,7 @@ impl SigningPage<'_> {
                 h1 { (self.envelope.name) }
                 p { "For " strong { (self.signer.name) } ", " (self.signer.role) }
             }
-            main.signing {
+            main.signing data-hand=(self.style().as_str()) {
                 (self.document())
                 section.panel aria-label="Your fields" {
                     (self.progress())
@@ -155,11 +156,26 @@ impl SigningPage<'_> {
                         text x=(area.x * width) y=((area.y * height) - 2.0) font-size="6" { (signer) }
                     }
                 }
+                // Targets reach over the marks' edges, so that a finger hits a small one. They lie
+                // below all marks: a near one never covers a mark itself.
+                @for (index, field) in self.form.fields.iter().enumerate() {
+                    @for area in areas(field) {
+                        a href={ "#field-" (index) } tabindex="-1" {
+                            rect.target x=(area.x * width) y=(area.y * height)
+                                width=(area.w * width) height=(area.h * height) {}
+                        }
+                    }
+                }
                 @for (index, field) in self.form.fields.iter().enumerate() {
                     @for area in areas(field) {
                         a href={ "#field-" (index) } tabindex="-1" data-field=(index) {
                             rect x=(area.x * width) y=(area.y * height)
                                 width=(area.w * width) height=(area.h * height) rx="2" {}
+                            @if let Some(label) = mark_label(field) {
+                                text.label x=((area.x + area.w / 2.0) * width)
+                                    y=((area.y + area.h / 2.0) * height)
+                                    font-size=(label_size(label, area.w * width, area.h * height)) { (label) }
+                            }
                         }
                     }
                 }
@@ -195,6 +211,7 @@ impl SigningPage<'_> {
         let of_form = [
             ("consent", "#consent", "Your consent"),
             ("reason", "#reason", "Your reason"),
+            (STYLE, "#style", "The style of your signature"),
             (DOCUMENT, "#page-1", "The document"),
         ];
         let others = of_form.into_iter().filter_map(|(name, link, label)| {
@@ -239,9 +256,54 @@ impl SigningPage<'_> {
         html! {
             div.step.field.invalid[wrong.is_some()] data-index=(index) data-kind=(field.field_type)
                 data-required[field.required] data-readonly[field.is_locked()]
-                data-answered[field.field_type == "checkbox" && !value.is_empty()] {
+                data-answered[field.field_type == "checkbox" && !value.is_empty()]
+                data-prefill=[self.prefill(field)] {
                 (control.markup())
+                @if self.form.fields.iter().position(RoomField::is_signature) == Some(index) {
+                    (self.styles())
+                }
                 (problem(&id, wrong))
+            }
+        }
+    }
+
+    /// Returns what the form proposes for a signature or initials field.
+    fn prefill(&self, field: &RoomField) -> Option<String> {
+        let name = &self.signer.name;
+        match field.field_type.as_str() {
+            "signature" => Some(name.clone()),
+            "initials" => Some(initials(name)),
+            _ => None,
+        }
+    }
+
+    fn style(&self) -> Handwriting {
+        let entered = self.entered.get(STYLE);
+        let entered = entered.and_then(|name| Handwriting::parse(name));
+        let [default, ..] = Handwriting::ALL;
+        entered
+            .or(self.form.submitter.signature_style)
+            .unwrap_or(default)
+    }
+
+    /// One style for all typed signatures of the signer.
+    fn styles(&self) -> Markup {
+        let chosen = self.style();
+        html! {
+            fieldset.styles id="style" {
+                legend { "Style, when typed" }
+                div.samples {
+                    @for style in Handwriting::ALL {
+                        label title=(style.as_str()) {
+                            input type="radio" name=(STYLE) value=(style.as_str())
+                                checked[style == chosen] aria-label={ (style.as_str()) " style" }
+                                data-ascent=(style.extent().ascent)
+                                data-descent=(style.extent().descent);
+                            span.sample.(style.as_str()) aria-hidden="true" { (self.signer.name) }
+                        }
+                    }
+                }
+                (problem("style", self.problems.get(STYLE)))
             }
         }
     }
@@ -316,10 +378,37 @@ fn answer(field: &RoomField, value: &str) -> Markup {
             (if value == "true" { "Yes" } else { "No" })
         } @else if value.is_empty() {
             span.empty { "Not filled in" }
+        } @else if field.is_signature() {
+            span.script { (value) }
         } @else {
             (value)
         }
     }
+}
+
+/// Returns the word on the mark of an empty field.
+fn mark_label(field: &RoomField) -> Option<&'static str> {
+    match field.field_type.as_str() {
+        "signature" => Some("Sign"),
+        "initials" => Some("Initial"),
+        "date" => Some("Date"),
+        "checkbox" | "radio" => None,
+        _ => Some("Fill in"),
+    }
+}
+
+/// Font size at which a label fits its mark, in points of the page.
+fn label_size(label: &str, width: f64, height: f64) -> f64 {
+    let letters = label.len() as f64;
+    let size = (width * 0.9 / (letters * 0.55)).min(height * 0.8).min(18.0);
+    (size * 10.0).round() / 10.0
+}
+
+/// Returns the first letters of up to four words of a name.
+fn initials(name: &str) -> String {
+    let words = name.split(|character: char| character.is_whitespace() || character == '-');
+    let letters = words.filter_map(|word| word.chars().find(|letter| letter.is_alphabetic()));
+    letters.take(4).flat_map(char::to_uppercase).collect()
 }
 
 struct FieldControl<'a> {
@@ -446,6 +535,32 @@ fn problem(id: &str, wrong: Option<&String>) -> Markup {
     html! {
         @if let Some(wrong) = wrong {
             p.problem id={ (id) "-problem" } { (wrong) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn initials_are_the_first_letters_of_the_names() {
+        for (name, expected) in [
+            ("Jordan Lee", "JL"),
+            ("ana maría de la cruz soto", "AMDL"),
+            ("Jean-Luc O'Neil (CFO)", "JLOC"),
+            ("李雷", "李"),
+            ("", ""),
+        ] {
+            assert_eq!(initials(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_label_fits_its_mark() {
+        for (width, height) in [(120.0, 20.0), (30.0, 12.0), (300.0, 60.0)] {
+            let size = label_size("Initial", width, height);
+            assert!(size <= height && size * 7.0 * 0.55 <= width, "{size}");
         }
     }
 }

@@ -70,6 +70,52 @@ async fn a_missing_value_is_reported_at_its_field_and_others_are_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_typed_signature_has_the_chosen_style_in_the_document() {
+    let app = TestApp::start().await;
+    for (style, font) in [(Some("formal"), "GreatVibes"), (None, "NotoSans-Italic")] {
+        let envelope = app.sent_envelope().await;
+        let url = envelope["sign_url"].as_str().unwrap();
+        let id = envelope["envelope_id"].as_str().unwrap();
+        let page = form::open(&app, url).await;
+        let mut values = form::filled(&page.text());
+        values.retain(|(name, _)| name != "signature-style");
+        if let Some(style) = style {
+            let saved = form::save(&app, url, &[("signature-style", style)]).await;
+            assert_eq!(saved["problems"], json!({}));
+            let page = form::open(&app, url).await.text();
+            assert!(page.contains(&format!("data-hand=\"{style}\"")), "{page}");
+        }
+        let signed = form::press(&app, url, "finish", &values).await;
+        assert_eq!(signed.status, 200, "{}", signed.text());
+        app.wait_for(id, "vaulted").await;
+        let link = app
+            .get(&format!("/partner/envelopes/{id}/vault/copy/signed-url"))
+            .await
+            .data(200);
+        let copy = app.get(link["signed_url"].as_str().unwrap()).await;
+        let fonts = pdf::fonts(&copy.bytes);
+        assert!(fonts.contains(font), "{style:?}: {fonts}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_style_of_a_signature_is_refused() {
+    let app = TestApp::start().await;
+    let envelope = app.sent_envelope().await;
+    let url = envelope["sign_url"].as_str().unwrap();
+    let saved = form::save(&app, url, &[("signature-style", "comic")]).await;
+    let problem = &saved["problems"]["signature-style"];
+    assert_eq!(problem, "Choose one of the styles");
+    let mut values = form::filled(&form::open(&app, url).await.text());
+    values.retain(|(name, _)| name != "signature-style");
+    values.push(("signature-style".into(), "comic".into()));
+    let refused = form::press(&app, url, "finish", &values).await;
+    assert_eq!(refused.status, 422);
+    let text = refused.text();
+    assert!(text.contains("Choose one of the styles"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_signer_can_decline_with_a_reason() {
     let app = TestApp::start().await;
     let envelope = app.sent_envelope().await;

@@ -13,6 +13,16 @@ function announce(type, details = {}) {
   }
 }
 
+/** Name of the controls that choose the style of typed signatures. */
+const STYLE = "signature-style";
+
+/** Controls with the value of a field. */
+function controlsOf(field) {
+  return [...field.querySelectorAll("[name]")].filter((control) => !["action", STYLE].includes(control.name));
+}
+
+const isSignature = (field) => ["signature", "initials"].includes(field.dataset.kind);
+
 announce(body.dataset.happening);
 // Unsent entries of a finished form are not needed any more.
 if (!form && ["completed", "declined"].includes(body.dataset.happening)) {
@@ -32,19 +42,22 @@ function start(form) {
   const finish = form.querySelector("button[value=finish]");
   const actions = finish.parentElement;
   const review = form.querySelector(".review");
+  const styles = form.querySelector(".styles");
+  /** Last signature and initials that the signer gave, by kind of field. */
+  const adopted = {};
   let current = 0;
   let started = false;
 
   for (const field of fields) {
     const kind = field.dataset.kind;
     if ("readonly" in field.dataset) continue;
-    if (kind === "signature" || kind === "initials") offerWays(field, kind);
+    if (isSignature(field)) offerWays(field, kind, () => adopted[kind] ?? field.dataset.prefill ?? "");
     if (kind === "checkbox" && !("required" in field.dataset)) offerElection(field);
   }
 
   /** Value of a field as the form would submit it. */
   function valueOf(field) {
-    const controls = [...field.querySelectorAll("[name]")].filter((control) => control.name !== "action");
+    const controls = controlsOf(field);
     const chosen = controls.filter((control) =>
       control.type === "radio" || control.type === "checkbox" ? control.checked : control.type !== "hidden" || controls.length === 1);
     const value = chosen.at(-1)?.value ?? "";
@@ -63,6 +76,8 @@ function start(form) {
     document.querySelector("progress").value = done;
     for (const field of fields) {
       const value = valueOf(field);
+      if (isSignature(field) && value) adopted[field.dataset.kind] ??= value;
+      field.showOffer?.(isFilled(field));
       showAnswer(field, value);
       for (const mark of document.querySelectorAll(`a[data-field="${field.dataset.index}"]`)) {
         mark.classList.toggle("filled", isFilled(field));
@@ -76,8 +91,9 @@ function start(form) {
   }
 
   function nextLabel() {
-    if (isCollapsed()) return fields.some(isFilled) ? "Continue" : "Start";
+    if (!started || isCollapsed()) return fields.some(isFilled) ? "Continue" : "Start";
     const step = steps[current];
+    if (isMissing(step) && step.canAdopt?.()) return step.dataset.kind === "initials" ? "Initial" : "Sign";
     if (isOpen(step) && !isMissing(step)) return "Skip";
     return nextStep() === last ? "Check and sign" : "Next";
   }
@@ -92,7 +108,7 @@ function start(form) {
       answer.textContent = value === "true" ? "Yes" : no;
     } else {
       const text = document.createElement("span");
-      text.className = value ? "" : "empty";
+      text.className = value ? (isSignature(field) ? "script" : "") : "empty";
       text.textContent = value || "Not filled in";
       answer.replaceChildren(text);
     }
@@ -100,7 +116,7 @@ function start(form) {
 
   /** Draws a value at its place on the page. */
   function write(mark, kind, value) {
-    mark.querySelectorAll("text, image").forEach((old) => old.remove());
+    mark.querySelectorAll("text:not(.label), image").forEach((old) => old.remove());
     if (!value || value === "false") return;
     const box = mark.querySelector("rect");
     const at = (name) => Number(box.getAttribute(name));
@@ -115,14 +131,41 @@ function start(form) {
       element("image", { href: value, x, y, width, height });
       return;
     }
+    if (kind === "signature" || kind === "initials") {
+      signAt(element("text", { class: "script", "font-size": 100 }), value, { x, y, width, height });
+      return;
+    }
     const size = Math.min(height * 0.7, 14);
     const text = element("text", { x: x + 3, y: y + height / 2 + size * 0.35, "font-size": size });
-    if (kind === "signature" || kind === "initials") text.classList.add("script");
     text.textContent = kind === "checkbox" ? "✓" : value;
     if (text.getComputedTextLength() > width - 6) {
       text.setAttribute("textLength", Math.max(width - 6, 1));
       text.setAttribute("lengthAdjust", "spacingAndGlyphs");
     }
+  }
+
+  /** Sets a typed signature as the signed document will have it (`fit.rs`). */
+  function signAt(text, name, { x, y, width, height }) {
+    const style = styles.querySelector("input:checked");
+    const [ascent, descent] = [Number(style.dataset.ascent), Number(style.dataset.descent)];
+    text.textContent = name;
+    const em = text.getComputedTextLength() / 100 || 1;
+    const size = Math.min((height * 0.8) / (ascent + descent), 28, (width * 0.94) / em);
+    const place = { x: x + width * 0.03, y: y + height * 0.95 - Math.min(descent * size, height * 0.16), "font-size": size };
+    for (const [key, number] of Object.entries(place)) text.setAttribute(key, number);
+    // The width is known once the font is loaded.
+    const font = `20px "hand ${style.value}"`;
+    if (!asked.has(font)) {
+      asked.add(font);
+      document.fonts.load(font, name).then(refresh, () => {});
+    }
+  }
+  const asked = new Set();
+
+  styles?.addEventListener("change", showStyle);
+  function showStyle() {
+    document.querySelector(".signing").dataset.hand = styles.querySelector("input:checked").value;
+    refresh();
   }
 
   const narrow = () => !window.matchMedia("(min-width: 60rem)").matches;
@@ -137,6 +180,7 @@ function start(form) {
   /** Makes a step the current one without scrolling: a button may be pressed at this moment. */
   function mark(step) {
     current = steps.indexOf(step);
+    if (isSignature(step)) step.append(styles);
     for (const other of steps) other.classList.toggle("current", other === step);
     for (const mark of document.querySelectorAll(".sheet a")) {
       mark.classList.toggle("current", mark.dataset.field === step.dataset.index);
@@ -191,9 +235,22 @@ function start(form) {
   window.addEventListener("resize", () => { fit(); refresh(); });
   window.visualViewport?.addEventListener("resize", fit);
 
+  /** Signs a field with what the signer gave before, or with their name. */
+  function adopt(field) {
+    field.adopt();
+    if (isCollapsed()) mark(field); else go(nextStep());
+  }
+
   function advance() {
     const step = steps[current];
+    const open = steps.filter(isOpen);
+    if (!started && open.length === 1 && isMissing(open[0]) && open[0].canAdopt?.()) {
+      // The only thing to do: the end shows the signature, and how to change it.
+      open[0].adopt();
+      return go(last);
+    }
     if ((!started || isCollapsed()) && (step === last || isOpen(step))) return go(step);
+    if (step !== last && isMissing(step) && step.canAdopt?.()) return adopt(step);
     if (step !== last && isMissing(step)) {
       showProblem(step, "This field is required", true);
       return go(step);
@@ -212,17 +269,29 @@ function start(form) {
   });
   form.addEventListener("focusin", (event) => {
     const step = event.target.closest(".step");
-    if (step && steps.indexOf(step) !== current) mark(step);
+    if (!step) return;
+    started = true;
+    if (steps.indexOf(step) !== current) mark(step);
   });
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a[href^='#field-'], a[href='#consent'], a[href='#reason']");
     if (!link) return;
     event.preventDefault();
     const index = link.getAttribute("href").match(/^#field-(\d+)$/)?.[1];
-    go(index === undefined ? last : fields[Number(index)]);
+    const field = fields[Number(index)];
+    // A tap on a mark signs at once, after the signer has given a signature of this kind.
+    if (link.closest(".sheet") && field?.canAdopt?.() && adopted[field.dataset.kind]) return adopt(field);
+    go(field ?? last);
   });
 
-  keepSaved(form, fields, valueOf, refresh);
+  form.addEventListener("input", (event) => {
+    const field = event.target.closest(".field");
+    if (field && isSignature(field) && valueOf(field)) adopted[field.dataset.kind] = valueOf(field);
+  });
+  form.addEventListener("click", (event) => {
+    if (event.target.matches(".use")) adopt(event.target.closest(".field"));
+  });
+  keepSaved(form, fields, valueOf, refresh, showStyle);
   showPictures();
   showText();
   guide.hidden = false;
@@ -282,8 +351,8 @@ function offerElection(field) {
   show();
 }
 
-/** Offers typing, drawing and uploading for a signature field. */
-function offerWays(field, kind) {
+/** Offers typing, drawing and uploading for a signature field, and what `proposal` returns. */
+function offerWays(field, kind, proposal) {
   const typed = field.querySelector("input.script");
   const kept = field.querySelector("input[type=hidden]");
   const again = field.querySelector("button[value^='clear:']");
@@ -293,8 +362,10 @@ function offerWays(field, kind) {
   if (!kept) field.append(holder);
   const shown = field.querySelector("img.drawn") ?? picture("");
   const input = typed ?? Object.assign(document.createElement("input"), {
-    type: "text", className: "script", maxLength: 200, placeholder: kind === "initials" ? "Type your initials" : "Type your name",
+    type: "text", className: "script", maxLength: 200,
   });
+  input.placeholder = field.dataset.prefill || input.placeholder;
+  const use = Object.assign(document.createElement("button"), { type: "button", className: "use quiet" });
   if (!typed) {
     input.id = `field-${field.dataset.index}-typed`;
     input.setAttribute("aria-labelledby", label.id);
@@ -361,6 +432,26 @@ function offerWays(field, kind) {
     }
   };
 
+  /** Whether one tap can sign: nothing is entered, and no other way was begun. */
+  field.canAdopt = () => {
+    const way = buttons.find((button) => button.getAttribute("aria-pressed") === "true")?.textContent;
+    return Boolean(proposal()) && !input.value && !holder.value && (way ?? "Type") === "Type";
+  };
+
+  /** Takes the proposed signature. */
+  field.adopt = () => {
+    field.give(proposal());
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+    field.dispatchEvent(new Event("change", { bubbles: true }));
+  };
+
+  /** Offers the proposal for an optional field; for a required one, the guide's button does. */
+  field.showOffer = (isFilled) => {
+    use.hidden = isFilled || "required" in field.dataset || !field.canAdopt();
+    const given = proposal();
+    use.textContent = given.startsWith("data:") ? "Use my signature" : `${kind === "initials" ? "Initial" : "Sign"} as ${given}`;
+  };
+
   /** Shows a saved picture; none of the three ways is chosen. */
   function show(value) {
     holder.value = value;
@@ -372,7 +463,7 @@ function offerWays(field, kind) {
     for (const button of buttons) button.setAttribute("aria-pressed", "false");
   }
 
-  label.after(ways);
+  label.after(use, ways);
   ways.after(pad.element, upload);
   upload.after(shown);
   if (holder.value) {
@@ -520,12 +611,12 @@ function say(text, wrong = false) {
 }
 
 /** Saves changed values, also after a lost connection or a reload. */
-function keepSaved(form, fields, valueOf, refresh) {
+function keepSaved(form, fields, valueOf, refresh, showStyle) {
   // The buttons are named `action`, which hides the form's property of that name.
   const address = form.getAttribute("action");
   const key = `holdfast ${address}`;
   const pending = new Map(JSON.parse(sessionStorage.getItem(key) ?? "[]"));
-  const nameOf = (field) => [...field.querySelectorAll("[name]")].find((control) => control.name !== "action")?.name;
+  const nameOf = (field) => controlsOf(field)[0]?.name;
   const FIRST_WAIT = 3000;
   let wait = FIRST_WAIT;
   let timer = 0;
@@ -535,6 +626,11 @@ function keepSaved(form, fields, valueOf, refresh) {
   for (const field of fields) {
     const value = pending.get(nameOf(field));
     if (value !== undefined) (field.give ?? ((given) => restore(field, given)))(value);
+  }
+  const style = [...form.querySelectorAll(`[name=${STYLE}]`)].find((choice) => choice.value === pending.get(STYLE));
+  if (style) {
+    style.checked = true;
+    showStyle();
   }
 
   function remember() {
@@ -585,8 +681,9 @@ function keepSaved(form, fields, valueOf, refresh) {
   form.addEventListener("input", (event) => {
     const field = event.target.closest(".field");
     refresh();
-    if (!field || !nameOf(field)) return;
-    pending.set(nameOf(field), valueOf(field));
+    if (event.target.name === STYLE) pending.set(STYLE, event.target.value);
+    else if (!field || !nameOf(field)) return;
+    else pending.set(nameOf(field), valueOf(field));
     remember();
     clearTimeout(timer);
     timer = setTimeout(save, 600);
@@ -619,7 +716,7 @@ function keepSaved(form, fields, valueOf, refresh) {
 }
 
 function restore(field, value) {
-  for (const control of field.querySelectorAll("[name]")) {
+  for (const control of controlsOf(field)) {
     if (control.type === "radio" || control.type === "checkbox") control.checked = control.value === value;
     else if (control.type !== "hidden") control.value = value;
   }
@@ -630,7 +727,7 @@ function showProblem(field, why, wasSent) {
   const id = `field-${field.dataset.index}-problem`;
   document.getElementById(id)?.remove();
   field.classList.toggle("invalid", Boolean(why));
-  const control = field.querySelector("[name]:not([type=hidden])");
+  const control = controlsOf(field).find((candidate) => candidate.type !== "hidden");
   if (!why) {
     control?.removeAttribute("aria-invalid");
     return;
