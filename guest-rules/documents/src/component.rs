@@ -6,10 +6,12 @@
 )]
 
 use crate::contract::bindings;
-use crate::contract::bindings::exports::holdfast::documents::{documents, handwriting, signatures};
+use crate::contract::bindings::exports::holdfast::documents::{
+    completion, documents, handwriting, signatures,
+};
 use crate::{
-    CustodyFacts, DocumentError, FilledField, FoundSignatures, MarkRequest, Marked, PageImage,
-    Picture, SealRequest, SealSpace, WrittenField,
+    CompletionFacts, CustodyFacts, DocumentError, FilledField, FoundSignatures, MarkRequest,
+    Marked, PageImage, Picture, SealRequest, SealSpace, WrittenField,
 };
 
 struct DocumentsComponent;
@@ -51,6 +53,12 @@ impl documents::Guest for DocumentsComponent {
 impl handwriting::Guest for DocumentsComponent {
     fn fill(pdf: Vec<u8>, fields: Vec<WrittenField>) -> Result<Vec<u8>, DocumentError> {
         crate::fill_written(&pdf, &fields)
+    }
+}
+
+impl completion::Guest for DocumentsComponent {
+    fn certificate(facts: CompletionFacts) -> Result<Vec<u8>, DocumentError> {
+        crate::completion_certificate(&facts)
     }
 }
 

@@ -174,7 +174,7 @@ fn page_of(pages: &[SourcePage], number: u32) -> Result<(usize, &SourcePage)> {
         .ok_or_else(|| other(format!("page {number} of {}", pages.len())))
 }
 
-fn hand(style: HandwritingStyle) -> Handwriting {
+pub(crate) fn hand(style: HandwritingStyle) -> Handwriting {
     match style {
         HandwritingStyle::Casual => Handwriting::Casual,
         HandwritingStyle::Formal => Handwriting::Formal,
@@ -183,7 +183,7 @@ fn hand(style: HandwritingStyle) -> Handwriting {
 }
 
 /// A value after layout.
-enum FieldDrawing {
+pub(crate) enum FieldDrawing {
     Text(FittedText),
     Signature {
         name: FittedText,
@@ -197,7 +197,7 @@ enum FieldDrawing {
 }
 
 /// Lays out a value. Returns `None` for values that draw nothing: empty text, an unticked box.
-fn prepare(
+pub(crate) fn prepare(
     fonts: &FontSet,
     value: &FieldValue,
     hand: Option<Handwriting>,
@@ -226,7 +226,7 @@ fn prepare(
 }
 
 impl FieldDrawing {
-    fn draw(&self, fonts: &FontSet, surface: &mut Surface<'_>) -> Result<()> {
+    pub(crate) fn draw(&self, fonts: &FontSet, surface: &mut Surface<'_>) -> Result<()> {
         surface.set_stroke(None);
         surface.set_fill(Some(solid(INK)));
         match self {

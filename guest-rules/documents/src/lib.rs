@@ -3,7 +3,8 @@
 //! Values and pictures on pages ([`fill`]), the marks of authoritative and other copies ([`mark`]),
 //! pictures as documents ([`picture_to_pdf`]), page images ([`page_image`]), joined documents
 //! ([`merge`]), earlier signatures
-//! ([`signatures`]), removed tags ([`strip_tags`]) and the custody record ([`custody_record`]).
+//! ([`signatures`]), removed tags ([`strip_tags`]), the custody record ([`custody_record`])
+//! and the certificate of completion ([`completion_certificate`]).
 //!
 //! Every upload is treated as hostile: a function that refuses one returns a [`DocumentError`] with
 //! the reason. No function reads a clock or a random number, so equal input gives equal bytes. The
@@ -14,6 +15,7 @@
 //! at which the page is displayed, becomes a form XObject, and is painted on top through one
 //! matrix. It stays searchable, and the original objects stay unchanged.
 
+mod completion;
 #[cfg(target_arch = "wasm32")]
 mod component;
 mod contract;
@@ -40,11 +42,12 @@ mod target;
 mod text;
 pub mod typeset;
 
+pub use completion::completion_certificate;
 pub use contract::{
-    Area, CheckResult, CopyKind, CustodyFacts, DocumentError, FieldValue, FilledField,
-    FoundSignature, FoundSignatures, HandwritingStyle, LaterChange, MarkRequest, Marked, PageImage,
-    Party, Picture, PictureFormat, SealRequest, SealSpace, SignatureCoverage, TimelineEntry,
-    WrittenField,
+    Area, CheckResult, CompletionFacts, CopyKind, CustodyFacts, DocumentError, FieldValue,
+    FilledField, FoundSignature, FoundSignatures, HandwritingStyle, LaterChange, MarkRequest,
+    Marked, PageImage, Party, Picture, PictureFormat, SealRequest, SealSpace, SignatureAppearance,
+    SignatureCoverage, SignerSummary, TimelineEntry, TypedSignature, WrittenField,
 };
 pub use custody::custody_record;
 pub use fill::{fill, fill_written};

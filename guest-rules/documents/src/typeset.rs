@@ -11,10 +11,13 @@ use krilla::surface::Surface;
 
 pub use crate::text::TextStyle;
 
-use crate::DocumentError;
+use holdfast_handwriting::Handwriting;
+
 use crate::error::other;
-use crate::fill::solid;
+use crate::fill::{self, FieldDrawing, solid};
+use crate::geometry::DisplayedBox;
 use crate::text::{ASCENT, FontSet, LEADING, TextLine};
+use crate::{DocumentError, FieldValue};
 
 /// Red, green and blue, 0 to 255.
 pub type Ink = (u8, u8, u8);
@@ -64,6 +67,7 @@ enum SheetItem {
         width: f32,
         ink: Ink,
     },
+    Field(Box<FieldDrawing>),
 }
 
 /// Pages being laid out.
@@ -196,6 +200,19 @@ impl TypesetSheet {
         });
     }
 
+    /// Adds a field's value, as [`crate::fill`] draws it in a box.
+    pub(crate) fn field(
+        &mut self,
+        value: &FieldValue,
+        hand: Option<Handwriting>,
+        space: DisplayedBox,
+    ) -> Result<(), DocumentError> {
+        if let Some(drawing) = fill::prepare(&self.fonts, value, hand, space)? {
+            self.push(SheetItem::Field(Box::new(drawing)));
+        }
+        Ok(())
+    }
+
     /// Draws all pages into a document.
     pub(crate) fn draw_into(&self, document: &mut krilla::Document) -> Result<(), DocumentError> {
         for items in &self.pages {
@@ -204,7 +221,7 @@ impl TypesetSheet {
             let mut page = document.start_page_with(settings);
             let mut surface = page.surface();
             for item in items {
-                self.draw(&mut surface, item);
+                self.draw(&mut surface, item)?;
             }
             surface.finish();
             page.finish();
@@ -212,8 +229,9 @@ impl TypesetSheet {
         Ok(())
     }
 
-    fn draw(&self, surface: &mut Surface<'_>, item: &SheetItem) {
+    fn draw(&self, surface: &mut Surface<'_>, item: &SheetItem) -> Result<(), DocumentError> {
         match item {
+            SheetItem::Field(drawing) => drawing.draw(&self.fonts, surface)?,
             SheetItem::Text {
                 line,
                 x,
@@ -263,6 +281,7 @@ impl TypesetSheet {
                 }
             }
         }
+        Ok(())
     }
 
     /// Returns the pages as a plain PDF with a title.

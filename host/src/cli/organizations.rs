@@ -26,7 +26,7 @@ pub enum OrganizationCommand {
     },
     /// List organizations.
     List,
-    /// Change settings: auto_vault=true, envelope_ttl_days=30, payment={…}, components={…}, brand={…}, embed_origins=[…].
+    /// Change settings: auto_vault=true, envelope_ttl_days=30, payment={…}, components={…}, brand={…}, embed_origins=[…], return_origins=[…], dates={…}.
     Set {
         #[arg(value_parser = org_id)]
         org: OrgId,
@@ -225,6 +225,10 @@ mod tests {
         let greedy = r#"{"amount_cents":100,"currency":"USD","platform_fee_cents":101}"#;
         assert!(refused(greedy).contains("must not be more than"));
         assert!(refused(r#"{"amount_cents":100,"currency":"ZZZ"}"#).contains("ISO 4217"));
+        let dates = r#"dates={"format":"month_first","time_zone":"America/New_York"}"#;
+        assert_eq!(set(dates).unwrap().dates.format.as_str(), "month_first");
+        let wrong = set(r#"dates={"time_zone":"EST5"}"#).unwrap_err();
+        assert!(wrong.contains("EST5 is no time zone"), "{wrong}");
         assert!(refused(r#"{"amount_cents":0,"currency":"USD"}"#).contains("from 1 to"));
     }
 
@@ -233,7 +237,7 @@ mod tests {
         let error = set("auto_vualt=true").unwrap_err();
         assert!(
             error.contains(
-                "auto_vault, payment, envelope_ttl_days, components, brand, embed_origins"
+                "auto_vault, payment, envelope_ttl_days, components, brand, embed_origins, dates, return_origins"
             ),
             "{error}"
         );

@@ -10,13 +10,13 @@ use super::background;
 use super::engine::LimitedEngine;
 use super::error::{CallFailure, ComponentError};
 use super::rules::handwriting::WrittenField;
-use super::rules::{documents, found, placement};
+use super::rules::{completion, documents, found, placement};
 use super::slot::{ComponentHandle, ComponentWorld, active};
 use crate::domain::component::ComponentIdentity;
 use crate::domain::priority::PriorityClass;
 use crate::fair_queue::{FairQueue, WorkOwner};
 
-pub(super) use crate::rules::rules::{DocumentsPre, PlacementPre};
+pub(super) use crate::rules::rules::{DocumentAdditionsPre, DocumentsPre, PlacementPre};
 
 /// Queue position of a caller. Only a few calls run at once, because each may use hundreds of MiB.
 #[derive(Clone)]
@@ -186,22 +186,38 @@ impl Documents {
         .await
     }
 
+    /// Writes the certificate of completion. Fails for a component built for 1.0.
+    pub async fn completion_certificate(
+        &self,
+        facts: completion::CompletionFacts,
+    ) -> Answer<Vec<u8>, documents::DocumentError> {
+        self.work(move |store, pre| {
+            let instance = additions(pre)?.instantiate(&mut *store)?;
+            instance
+                .holdfast_documents_completion()
+                .call_certificate(store, &facts)
+        })
+        .await
+    }
+
     /// Lists the signatures of a document, not verified. Fails for a component built for 1.0.
     pub async fn signatures(
         &self,
         pdf: Bytes,
     ) -> Answer<found::FoundSignatures, documents::DocumentError> {
         self.work(move |store, pre| {
-            let additions = pre.additions.as_ref();
-            let additions =
-                additions.ok_or_else(|| wasmtime::Error::msg("it has no `signatures`"))?;
-            let instance = additions.instantiate(&mut *store)?;
+            let instance = additions(pre)?.instantiate(&mut *store)?;
             instance
                 .holdfast_documents_signatures()
                 .call_signatures(store, &pdf)
         })
         .await
     }
+}
+
+fn additions(pre: &DocumentsPre) -> wasmtime::Result<&DocumentAdditionsPre> {
+    let additions = pre.additions.as_ref();
+    additions.ok_or_else(|| wasmtime::Error::msg("it has the functions of 1.0 only"))
 }
 
 /// Copies the documents into the lists that the binding takes.

@@ -38,7 +38,7 @@ use api::{ledger, routes};
 use error::HttpError;
 use middleware::notes::SharedNotes;
 use middleware::{bodies, limits, unknown};
-use pages::{assets, builder, docs, embed, payments, people, signing};
+use pages::{assets, builder, docs, embed, payments, people, signing, verification};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const RATE_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
@@ -67,6 +67,7 @@ pub fn router(app: App) -> Router {
         .merge(payments::sandbox_routes())
         .merge(embed::routes(&app.config.embed_path()))
         .merge(builder::routes())
+        .merge(verification::routes())
         .merge(assets::routes())
         .layer(CompressionLayer::new().compress_when(is_text));
     Router::new()

@@ -191,48 +191,58 @@ fn with_status(status: u16, response: Option<Documented>) -> Vec<(Option<Status>
     response.into_iter().collect()
 }
 
-/// 200 with a file.
-pub struct FileReply<const ZIP: bool>(pub Response);
-
-impl FileReply<true> {
-    /// Sends an archive to be saved under `name`.
-    pub fn zip(name: &str, file: SpooledFile) -> Self {
-        Self(attachment("application/zip", name, file))
-    }
+/// Media types of a [`FileReply`].
+pub trait FileKind {
+    const TYPES: &'static [&'static str];
 }
 
-/// 200 with a WebAssembly component.
-pub struct WasmReply(Response);
+/// An archive.
+pub struct Zip;
+/// A WebAssembly component.
+pub struct Wasm;
+/// A document.
+pub struct Pdf;
+/// A document, or a certificate.
+pub struct PdfOrJson;
 
-impl WasmReply {
-    /// Sends a component to be saved under `name`.
-    pub async fn new(app: &App, name: &str, bytes: &[u8]) -> Result<Self, HttpError> {
+impl FileKind for Zip {
+    const TYPES: &'static [&'static str] = &["application/zip"];
+}
+
+impl FileKind for Wasm {
+    const TYPES: &'static [&'static str] = &["application/wasm"];
+}
+
+impl FileKind for Pdf {
+    const TYPES: &'static [&'static str] = &["application/pdf"];
+}
+
+impl FileKind for PdfOrJson {
+    const TYPES: &'static [&'static str] = &["application/pdf", "application/json"];
+}
+
+/// 200 with a file.
+pub struct FileReply<K: FileKind>(Response, PhantomData<K>);
+
+impl<K: FileKind> FileReply<K> {
+    pub fn new(response: Response) -> Self {
+        Self(response, PhantomData)
+    }
+
+    /// Sends a file to be saved under `name`.
+    pub fn named(name: &str, file: SpooledFile) -> Self {
+        Self::new(attachment(K::TYPES[0], name, file))
+    }
+
+    /// Sends bytes to be saved under `name`. They wait on disk, so a slow client holds no memory.
+    pub async fn of_bytes(app: &App, name: &str, bytes: &[u8]) -> Result<Self, HttpError> {
         let lost = |error| HttpError::from(ServiceError::from(FilesError::Spool(error)));
         let mut spool = SpoolWriter::new(&app.config.spool_folder())
             .await
             .map_err(lost)?;
         spool.write(bytes).await.map_err(lost)?;
         let file = spool.finish().await.map_err(lost)?;
-        Ok(Self(attachment(WASM, name, file)))
-    }
-}
-
-const WASM: &str = "application/wasm";
-
-impl IntoResponse for WasmReply {
-    fn into_response(self) -> Response {
-        self.0
-    }
-}
-
-impl OperationOutput for WasmReply {
-    type Inner = ();
-
-    fn inferred_responses(
-        _: &mut GenContext,
-        _: &mut Operation,
-    ) -> Vec<(Option<Status>, Documented)> {
-        with_status(200, Some(file(&[WASM])))
+        Ok(Self::named(name, file))
     }
 }
 
@@ -264,24 +274,19 @@ fn file(types: &[&str]) -> Documented {
     }
 }
 
-impl<const ZIP: bool> IntoResponse for FileReply<ZIP> {
+impl<K: FileKind> IntoResponse for FileReply<K> {
     fn into_response(self) -> Response {
         self.0
     }
 }
 
-impl<const ZIP: bool> OperationOutput for FileReply<ZIP> {
+impl<K: FileKind> OperationOutput for FileReply<K> {
     type Inner = ();
 
     fn inferred_responses(
         _: &mut GenContext,
         _: &mut Operation,
     ) -> Vec<(Option<Status>, Documented)> {
-        let types: &[&str] = if ZIP {
-            &["application/zip"]
-        } else {
-            &["application/pdf", "application/json"]
-        };
-        with_status(200, Some(file(types)))
+        with_status(200, Some(file(K::TYPES)))
     }
 }

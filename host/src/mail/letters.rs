@@ -1,7 +1,8 @@
 //! Wording of the mails.
 
 use super::line::one_line;
-use crate::domain::envelope::Envelope;
+use crate::domain::dates::DateSettings;
+use crate::domain::envelope::{Envelope, Signer, SignerStatus};
 use crate::domain::webhook::{DisableReason, Endpoint};
 
 /// Content of a mail, independent of its layout.
@@ -39,18 +40,56 @@ pub(crate) enum DeclineRecipient<'a> {
 const LINK_NOTE: &str =
     "The link is meant for you alone and works for seven days. Please do not forward this e-mail.";
 
+/// What a signer is told with a link.
+pub(crate) struct LinkFacts<'a> {
+    pub sender: &'a str,
+    pub envelope: &'a Envelope,
+    pub signer: &'a Signer,
+    /// All signers of the envelope.
+    pub signers: &'a [Signer],
+    pub dates: &'a DateSettings,
+    pub url: String,
+}
+
+impl LinkFacts<'_> {
+    /// Returns until when to sign and who else signs.
+    fn circumstances(&self) -> Option<String> {
+        let until = self.envelope.expires_at;
+        let until = until.map(|at| format!("Please sign by {}.", self.dates.moment(at)));
+        let others = self.signers.iter();
+        let others = others.filter(|other| other.position != self.signer.position);
+        let others: Vec<String> = others
+            .map(|other| {
+                let has_signed = match other.status {
+                    SignerStatus::Completed => ", has signed",
+                    _ => "",
+                };
+                format!(
+                    "{} ({}{has_signed})",
+                    one_line(&other.name),
+                    one_line(&other.role)
+                )
+            })
+            .collect();
+        let others = (!others.is_empty()).then(|| format!("Other signers: {}.", others.join(", ")));
+        let both: Vec<String> = until.into_iter().chain(others).collect();
+        (!both.is_empty()).then(|| both.join(" "))
+    }
+}
+
 /// Builds the invitation to sign.
-pub(crate) fn invitation(sender: &str, envelope: &Envelope, to: &str, url: String) -> MailContent {
-    let document = one_line(&envelope.name);
+pub(crate) fn invitation(facts: LinkFacts<'_>) -> MailContent {
+    let (sender, document) = (facts.sender, one_line(&facts.envelope.name));
     MailContent {
         subject: format!("{sender} asks you to sign: {document}"),
-        to: Some(one_line(to)),
+        to: Some(one_line(&facts.signer.name)),
         paragraphs: [format!("{sender} asks you to sign “{document}”.")]
             .into_iter()
-            .chain(message(envelope))
+            .chain(message(facts.envelope))
+            .chain(facts.circumstances())
             .collect(),
-        button: Some(read_and_sign(url)),
-        notes: vec![LINK_NOTE.into(), reference(envelope)],
+        notes: vec![LINK_NOTE.into(), reference(facts.envelope)],
+        button: Some(read_and_sign(facts.url)),
     }
 }
 
@@ -66,23 +105,25 @@ fn message(envelope: &Envelope) -> impl Iterator<Item = String> {
 }
 
 /// Builds a reminder.
-pub(crate) fn reminder(sender: &str, envelope: &Envelope, to: &str, url: String) -> MailContent {
-    let document = one_line(&envelope.name);
+pub(crate) fn reminder(facts: LinkFacts<'_>) -> MailContent {
+    let (sender, document) = (facts.sender, one_line(&facts.envelope.name));
+    let what = [
+        format!("{sender} is waiting for your signature on “{document}”."),
+        "You can sign it with this new link. Older links may have expired.".into(),
+    ];
     MailContent {
         subject: format!("Reminder: {sender} is waiting for your signature: {document}"),
-        to: Some(one_line(to)),
-        paragraphs: vec![
-            format!("{sender} is waiting for your signature on “{document}”."),
-            "You can sign it with this new link. Older links may have expired.".into(),
-        ],
-        button: Some(read_and_sign(url)),
-        notes: vec![LINK_NOTE.into(), reference(envelope)],
+        to: Some(one_line(&facts.signer.name)),
+        paragraphs: what.into_iter().chain(facts.circumstances()).collect(),
+        notes: vec![LINK_NOTE.into(), reference(facts.envelope)],
+        button: Some(read_and_sign(facts.url)),
     }
 }
 
 /// How a recipient gets the copy of the signed document.
 pub(crate) enum CopyDelivery {
-    Attached,
+    /// With the certificate of completion, if there is one.
+    Attached { certificate: bool },
     /// Too large to attach: a download link for this recipient.
     Linked(String),
     /// Too large to attach, for a recipient with access to the vault.
@@ -93,7 +134,11 @@ pub(crate) enum CopyDelivery {
 pub(crate) fn completed(envelope: &Envelope, to: Option<&str>, copy: CopyDelivery) -> MailContent {
     let document = one_line(&envelope.name);
     let (said, url) = match copy {
-        CopyDelivery::Attached => (
+        CopyDelivery::Attached { certificate: true } => (
+            "The signed document is attached, marked as a non-authoritative copy, and a certificate of who signed when.",
+            None,
+        ),
+        CopyDelivery::Attached { certificate: false } => (
             "The signed document is attached, marked as a non-authoritative copy.",
             None,
         ),

@@ -31,7 +31,7 @@ pub(crate) struct MessageDraft<'a> {
     pub reply_to: Option<&'a str>,
     pub letter: &'a MailContent,
     pub look: &'a MailBranding,
-    pub attachment: Option<PdfAttachment>,
+    pub attachments: Vec<PdfAttachment>,
     pub at: Timestamp,
 }
 
@@ -63,17 +63,18 @@ impl MessageDraft<'_> {
             builder = builder.reply_to(address.into());
         }
         let words = words(self.letter, self.look, domain)?;
-        let message = match self.attachment {
-            None => builder.multipart(words)?,
-            Some(pdf) => {
-                let file = Attachment::new(file_name(&pdf.name)).body(
-                    Vec::from(pdf.bytes),
-                    ContentType::parse(FileType::Pdf.as_str())?,
-                );
-                builder.multipart(MultiPart::mixed().multipart(words).singlepart(file))?
-            }
-        };
-        Ok(message)
+        if self.attachments.is_empty() {
+            return Ok(builder.multipart(words)?);
+        }
+        let mut parts = MultiPart::mixed().multipart(words);
+        for pdf in self.attachments {
+            let file = Attachment::new(file_name(&pdf.name)).body(
+                Vec::from(pdf.bytes),
+                ContentType::parse(FileType::Pdf.as_str())?,
+            );
+            parts = parts.singlepart(file);
+        }
+        Ok(builder.multipart(parts)?)
     }
 }
 

@@ -5,14 +5,15 @@ use holdfast_handwriting::Handwriting;
 use crate::components::ComponentError;
 use crate::components::rules::documents::{Area, DocumentError, FieldValue, FilledField};
 use crate::components::rules::handwriting::{HandwritingStyle, WrittenField};
+use crate::domain::dates::DateFormat;
 use crate::domain::id::OrgId;
 use crate::fair_queue::WorkOwner;
 use crate::files::{FilesError, StorageArea as FileArea};
 use crate::store::StoreError;
 use crate::store::room::{self as rooms, RoomField, RoomSubmitter};
 
-use super::Room;
 use super::signature::SignatureValue;
+use super::{Room, dates_of};
 
 /// Reason the document could not be created.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +40,7 @@ impl Room {
             .await?
             .ok_or(ExecuteError::NotFound)?;
         let submitters = rooms::submitters(&mut connection, org, submission).await?;
+        let dates = dates_of(&mut connection, org).await?.format;
         // No database connection is held during the document work, which may take long.
         drop(connection);
         let all_signed = submitters
@@ -50,7 +52,7 @@ impl Room {
         let pdf = self.files.get(&found.file()).await?;
         let fields = submitters
             .iter()
-            .flat_map(|submitter| filled(&found.fields, submitter))
+            .flat_map(|submitter| filled(&found.fields, submitter, dates))
             .collect::<Result<_, _>>()
             .map_err(ExecuteError::Document)?;
         let executed = self
@@ -96,6 +98,7 @@ impl Room {
 pub(super) fn filled(
     fields: &[RoomField],
     submitter: &RoomSubmitter,
+    dates: DateFormat,
 ) -> Vec<Result<WrittenField, DocumentError>> {
     let style = submitter.signature_style.map(|style| match style {
         Handwriting::Casual => HandwritingStyle::Casual,
@@ -117,6 +120,7 @@ pub(super) fn filled(
                     Err(why) => return Some(Err(DocumentError::Other(why))),
                 },
                 "checkbox" => FieldValue::Checkbox(value == "true"),
+                "date" => FieldValue::Text(dates.written(value)),
                 _ => FieldValue::Text(value.clone()),
             };
             let areas = field

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use holdfast_handwriting::Handwriting;
 
-use super::Room;
 use super::shown::ShownDocument;
 use super::signature::{SignatureValue, is_picture};
+use super::{Room, dates_of};
 use crate::components::ComponentError;
+use crate::domain::dates::{DAY_OF_SIGNING, DateSettings};
 use crate::domain::field::Area;
 use crate::domain::id::OrgId;
 use crate::domain::job::ExecuteSubmission;
@@ -36,6 +37,10 @@ pub struct SigningForm {
     pub waits_for: Option<String>,
     /// The document with the entries of those who have signed.
     pub document: ShownDocument,
+    /// How the organization writes dates.
+    pub dates: DateSettings,
+    /// The organization's day, in ISO 8601.
+    pub today: String,
 }
 
 /// Client that made a request; recorded with the signature.
@@ -97,14 +102,18 @@ impl Room {
             .await?
             .ok_or(FormError::NotFound)?;
         let submitters = rooms::submitters(&mut connection, org, submission.id).await?;
+        let dates = dates_of(&mut connection, org).await?;
         Ok(SigningForm {
             fields: own_fields(&submission, &submitter),
             waits_for: waits_for(&submission, &submitter, &submitters),
             document: ShownDocument::new(
                 submission.file(),
                 submission.fields.clone(),
+                dates.format,
                 submitters.into_iter().filter(has_signed).collect(),
             ),
+            today: dates.day(self.clock.now()),
+            dates,
             submission,
             submitter,
         })
@@ -189,6 +198,7 @@ impl Room {
         let document = ShownDocument::new(
             submission.file(),
             submission.fields.clone(),
+            form.dates.format,
             signed.collect(),
         );
         let version = document.version();
@@ -201,6 +211,9 @@ impl Room {
         for field in &form.fields {
             let value = submitter.values.entry(field.name.clone());
             let value = value.or_insert_with(|| unset(field).to_owned());
+            if field.field_type == "date" && value == DAY_OF_SIGNING {
+                value.clone_from(&form.today);
+            }
             if is_missing(field, value) {
                 let why = || "This field is required".to_owned();
                 problems.entry(field.name.clone()).or_insert_with(why);
@@ -411,6 +424,10 @@ fn take(
 fn own_fields(submission: &RoomSubmission, submitter: &RoomSubmitter) -> Vec<RoomField> {
     let own = |field: &&RoomField| field.submitter_uuid == submitter.role;
     let mut fields: Vec<RoomField> = submission.fields.iter().filter(own).cloned().collect();
+    for field in &mut fields {
+        let value = submitter.values.get(&field.name);
+        field.readonly |= field.field_type == "date" && value.is_some_and(|v| v == DAY_OF_SIGNING);
+    }
     fields.sort_by_key(reading_order);
     let mut signatures = fields.iter_mut().filter(|field| field.is_signature());
     // The only signature field is always required; the page and the browser enforce the same.

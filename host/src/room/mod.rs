@@ -7,12 +7,16 @@
 
 use std::sync::Arc;
 
+use sqlx::AnyConnection;
+
 use crate::components::ComponentRegistry;
 use crate::domain::clock::Clock;
+use crate::domain::dates::DateSettings;
+use crate::domain::id::OrgId;
 use crate::domain::job::FollowSubmission;
 use crate::files::Files;
 use crate::store::room::RoomSubmitter;
-use crate::store::{Store, StoreError, WriteTransaction, jobs};
+use crate::store::{Store, StoreError, WriteTransaction, jobs, organizations};
 
 pub mod execute;
 pub mod form;
@@ -29,6 +33,12 @@ pub struct Room {
     pub(crate) files: Files,
     pub(crate) components: Arc<ComponentRegistry>,
     pub(crate) clock: Clock,
+}
+
+/// Returns how an organization writes dates.
+async fn dates_of(connection: &mut AnyConnection, org: &OrgId) -> Result<DateSettings, StoreError> {
+    let organization = organizations::get(connection, org).await?;
+    Ok(organization.map_or_else(DateSettings::default, |found| found.settings.dates))
 }
 
 impl Room {

@@ -6,6 +6,7 @@ use super::execute::filled;
 use super::signature::is_picture;
 use crate::components::rules::documents::DocumentError;
 use crate::components::rules::handwriting::WrittenField;
+use crate::domain::dates::DateFormat;
 use crate::domain::envelope::StoredFile;
 use crate::domain::field::Area;
 use crate::store::room::{RoomField, RoomSubmitter};
@@ -15,6 +16,7 @@ use crate::store::room::{RoomField, RoomSubmitter};
 pub struct ShownDocument {
     pub file: StoredFile,
     fields: Vec<RoomField>,
+    dates: DateFormat,
     /// Submitters who have completed, in signing order.
     signed: Vec<RoomSubmitter>,
 }
@@ -26,15 +28,21 @@ pub struct EarlierEntry<'a> {
     pub areas: &'a [Area],
     field: &'a RoomField,
     value: &'a str,
+    dates: DateFormat,
 }
 
 impl EarlierEntry<'_> {
     /// Returns field, value and signer for people, for example `Waiver: Yes (Ana Diaz, Buyer)`.
     pub fn text(&self) -> String {
+        let date;
         let value = match self.field.field_type.as_str() {
             "checkbox" if self.value == "true" => "Yes",
             "checkbox" => "No",
             "signature" | "initials" if is_picture(self.value) => "signed by hand",
+            "date" => {
+                date = self.dates.written(self.value);
+                &date
+            }
             _ => self.value,
         };
         format!(
@@ -50,6 +58,7 @@ impl From<StoredFile> for ShownDocument {
         Self {
             file,
             fields: Vec::new(),
+            dates: DateFormat::default(),
             signed: Vec::new(),
         }
     }
@@ -59,11 +68,13 @@ impl ShownDocument {
     pub(super) fn new(
         file: StoredFile,
         fields: Vec<RoomField>,
+        dates: DateFormat,
         signed: Vec<RoomSubmitter>,
     ) -> Self {
         Self {
             file,
             fields,
+            dates,
             signed,
         }
     }
@@ -101,6 +112,7 @@ impl ShownDocument {
                     areas: &field.areas,
                     field,
                     value,
+                    dates: self.dates,
                 })
             })
         })
@@ -110,7 +122,7 @@ impl ShownDocument {
     pub fn filled(&self) -> Result<Vec<WrittenField>, DocumentError> {
         let signed = self.signed.iter();
         signed
-            .flat_map(|submitter| filled(&self.fields, submitter))
+            .flat_map(|submitter| filled(&self.fields, submitter, self.dates))
             .collect()
     }
 }

@@ -30,9 +30,9 @@ pub async fn insert(connection: &mut AnyConnection, envelope: &Envelope) -> Resu
              external_id, template_id, metadata, secured_party, is_upload, provider_instance,
              provider_submission, preserve_signing_order, created_by, created_at, updated_at,
              expires_at, payment_status, looked_at, auto_vault, vault_in_terms_accepted_at,
-             vault_in_terms_accepted_by, bulk_batch, kba_required, send_email, message)
+             vault_in_terms_accepted_by, bulk_batch, kba_required, send_email, message, return_url)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
-             $20, $17, $21, $22, $23, $24, $25, $26, $27)",
+             $20, $17, $21, $22, $23, $24, $25, $26, $27, $28)",
     )
     .bind(envelope.org.bucket())
     .bind(envelope.id.as_str())
@@ -61,6 +61,7 @@ pub async fn insert(connection: &mut AnyConnection, envelope: &Envelope) -> Resu
     .bind(i64::from(envelope.sending.kba_required))
     .bind(i64::from(envelope.sending.send_email))
     .bind(envelope.sending.message.as_deref())
+    .bind(envelope.sending.return_url.as_deref())
     .execute(connection)
     .await?;
     Ok(())
@@ -485,6 +486,7 @@ fn envelope(row: &AnyRow) -> Result<Envelope, StoreError> {
             kba_required: columns.flag("kba_required")?,
             send_email: columns.flag("send_email")?,
             message: columns.optional_text("message")?,
+            return_url: columns.optional_text("return_url")?,
         },
         record: VaultRecord {
             authoritative: match columns.optional_file("vault")? {

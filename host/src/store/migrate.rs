@@ -45,6 +45,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     27 "0027_document_that_a_signer_saw",
     28 "0028_existing_signatures",
     29 "0029_signature_style",
+    30 "0030_return_url",
 ];
 
 /// Version of the row that serves as the lock.

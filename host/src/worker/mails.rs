@@ -1,15 +1,16 @@
 //! Mails of due jobs: reads the records, writes the letter and sends it.
 
 use crate::components::providers::ProviderError;
+use crate::domain::dates::DateSettings;
 use crate::domain::envelope::{Envelope, Signer, SignerStatus};
 use crate::domain::id::{EndpointId, OrgId};
 use crate::domain::job::MailAddressee;
 use crate::mail::MailError;
 use crate::mail::layout::MailBranding;
-use crate::mail::letters::{self, DeclineRecipient, MailContent};
+use crate::mail::letters::{self, DeclineRecipient, LinkFacts, MailContent};
 use crate::mail::message::{MessageDraft, PdfAttachment};
 use crate::service::signing::links;
-use crate::service::vault::copies;
+use crate::service::vault::{completion, copies};
 use crate::service::{App, ServiceError};
 use crate::store::jobs::ClaimedJob;
 use crate::store::{StoreError, envelopes, organizations, signers, webhooks};
@@ -71,6 +72,7 @@ struct MailSubject {
     envelope: Envelope,
     signers: Vec<Signer>,
     look: MailBranding,
+    dates: DateSettings,
     /// Position of the addressed signer; none addresses the creator.
     position: Option<i64>,
 }
@@ -78,7 +80,7 @@ struct MailSubject {
 /// Letter with its attachment.
 struct PreparedMail {
     letter: MailContent,
-    attachment: Option<PdfAttachment>,
+    attachments: Vec<PdfAttachment>,
 }
 
 /// Sends the mail of a job, unless it is obsolete by now.
@@ -104,7 +106,7 @@ pub(super) async fn deliver(
     let Some(written) = written else {
         return Ok(());
     };
-    let with_copy = written.attachment.is_some();
+    let with_copy = !written.attachments.is_empty();
     match matter.send(app, job, to, written).await {
         // The server probably rejects the size. The signer must learn of the completion in any
         // case.
@@ -149,7 +151,7 @@ pub(super) async fn about_endpoint(
         reply_to: None,
         letter: &letter,
         look: &MailBranding::of(&organization),
-        attachment: None,
+        attachments: Vec::new(),
         at: app.clock.now(),
     };
     Ok(mailer.send(&job.id, &draft.message()?).await?)
@@ -172,6 +174,7 @@ impl MailSubject {
             envelope,
             signers,
             look: MailBranding::of(&organization),
+            dates: organization.settings.dates,
             position: to.position,
         }))
     }
@@ -181,7 +184,10 @@ impl MailSubject {
         app: &App,
         job: &ClaimedJob,
         to: &str,
-        PreparedMail { letter, attachment }: PreparedMail,
+        PreparedMail {
+            letter,
+            attachments,
+        }: PreparedMail,
     ) -> Result<(), DeliveryError> {
         let mailer = &app.mailer;
         let draft = MessageDraft {
@@ -191,7 +197,7 @@ impl MailSubject {
             reply_to: self.reply_to(),
             letter: &letter,
             look: &self.look,
-            attachment,
+            attachments,
             at: app.clock.now(),
         };
         // The job's id becomes the `Message-ID`, so that a repeat is recognizable.
@@ -222,7 +228,7 @@ impl MailSubject {
     async fn with_link(
         &self,
         app: &App,
-        letter: fn(&str, &Envelope, &str, String) -> MailContent,
+        letter: fn(LinkFacts<'_>) -> MailContent,
     ) -> Result<Option<PreparedMail>, DeliveryError> {
         let open = self.envelope.status.is_out_for_signing();
         let signer = self
@@ -232,7 +238,14 @@ impl MailSubject {
             return Ok(None);
         };
         let url = self.link(app, signer).await?;
-        let letter = letter(&self.look.sender, &self.envelope, &signer.name, url);
+        let letter = letter(LinkFacts {
+            sender: &self.look.sender,
+            envelope: &self.envelope,
+            signer,
+            signers: &self.signers,
+            dates: &self.dates,
+            url,
+        });
         Ok(Some(PreparedMail::plain(letter)))
     }
 
@@ -257,14 +270,23 @@ impl MailSubject {
         app: &App,
         attachment: Option<PdfAttachment>,
     ) -> Result<PreparedMail, DeliveryError> {
+        let certificate = match &attachment {
+            Some(_) => certificate(app, &self.envelope).await?,
+            None => None,
+        };
         let copy = match (&attachment, self.signer()) {
-            (Some(_), _) => letters::CopyDelivery::Attached,
+            (Some(_), _) => letters::CopyDelivery::Attached {
+                certificate: certificate.is_some(),
+            },
             (None, Some(signer)) => letters::CopyDelivery::Linked(self.link(app, signer).await?),
             (None, None) => letters::CopyDelivery::Kept,
         };
         let to = self.signer().map(|signer| signer.name.as_str());
         let letter = letters::completed(&self.envelope, to, copy);
-        Ok(PreparedMail { letter, attachment })
+        Ok(PreparedMail {
+            letter,
+            attachments: attachment.into_iter().chain(certificate).collect(),
+        })
     }
 
     fn declined(&self) -> Option<PreparedMail> {
@@ -294,8 +316,23 @@ impl PreparedMail {
     fn plain(letter: MailContent) -> Self {
         Self {
             letter,
-            attachment: None,
+            attachments: Vec::new(),
         }
+    }
+}
+
+/// Returns the certificate of completion; none for an envelope that is not vaulted automatically.
+async fn certificate(
+    app: &App,
+    envelope: &Envelope,
+) -> Result<Option<PdfAttachment>, DeliveryError> {
+    match completion::certificate(app, envelope).await {
+        Ok(bytes) => Ok(Some(PdfAttachment {
+            name: "Certificate of completion".into(),
+            bytes,
+        })),
+        Err(ServiceError::Conflict(_)) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -730,3 +730,50 @@ async fn a_payer_uses_the_processors_own_form() {
     browser.see(".sheet img").await;
     assert_eq!(browser.url().await, url);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_visitor_compares_a_copy_with_the_record_in_the_browser() {
+    let app = TestApp::on_a_socket().await;
+    let envelope = app.sent_envelope().await;
+    let (id, url) = id_and_url(&envelope);
+    form::sign(&app, url).await;
+    app.wait_for(id, "vaulted").await;
+    let path = format!("/partner/envelopes/{id}/completion-certificate");
+    let certificate = app.get(&path).await;
+    let text = pdf::text(&certificate.bytes);
+    let address = text
+        .split_whitespace()
+        .find(|word| word.contains("/verify/"));
+    let address = address.unwrap();
+    let link = app
+        .get(&format!("/partner/envelopes/{id}/vault/copy/signed-url"))
+        .await
+        .data(200);
+    let copy = app.get(link["signed_url"].as_str().unwrap()).await;
+
+    let browser = TestBrowser::open(EmulatedScreen::Phone).await;
+    let address = &address[address.find("/verify/").unwrap()..];
+    browser.goto(&format!("{}{address}", app.url())).await;
+    browser.read("Signed by all parties").await;
+    browser.is_accessible("the verification page").await;
+    let folder = tempfile::tempdir().unwrap();
+    for (name, bytes, verdict) in [
+        (
+            "copy.pdf",
+            copy.bytes.to_vec(),
+            "Yes: your file is the copy for the parties",
+        ),
+        (
+            "other.pdf",
+            [&copy.bytes[..], b" "].concat(),
+            "No: your file is another one",
+        ),
+    ] {
+        let file = folder.path().join(name);
+        std::fs::write(&file, bytes).unwrap();
+        let input = browser.see("#file").await;
+        input.send_keys(file.to_str().unwrap()).await.unwrap();
+        browser.read(verdict).await;
+        browser.picture(&format!("verification-{name}")).await;
+    }
+}

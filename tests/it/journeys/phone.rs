@@ -303,3 +303,37 @@ async fn marks_are_labelled_and_can_be_hit_with_a_finger() {
     );
     browser.picture("phone-labels").await;
 }
+
+/// Loads a document of 100 pages over a slow connection. The bytes are asserted; the time is shown
+/// only (`cargo nextest run --no-capture`), because it depends on the machine.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_load_of_a_hundred_pages_is_light() {
+    let app = TestApp::on_a_socket().await;
+    let document = pdf::repeated(CONTRACT, 25);
+    let field = json!([{
+        "name": "Signature", "type": "signature", "role": "Buyer", "required": true,
+        "placement": {
+            "mode": "absolute",
+            "areas": [{ "page": 1, "x": 0.2, "y": 0.85, "w": 0.3, "h": 0.04 }],
+        },
+    }]);
+    let template = app.template(&document, &field).await;
+    let body = envelope_body(&template["template_id"]);
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    let url = envelope["sign_url"].as_str().unwrap();
+    let browser = TestBrowser::open(EmulatedScreen::Phone).await;
+    browser.slow().await;
+    browser.goto(url).await;
+    browser.until("return document.querySelector('.sheet img').complete && document.querySelector('.sheet img').naturalWidth > 0").await;
+    // What the script fetches a moment later counts as well.
+    tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+    let figures = "const all = [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')];
+        const first = all.find((entry) => entry.name.includes('/pages/1.png'));
+        const bytes = all.reduce((sum, entry) => sum + entry.transferSize, 0);
+        return { bytes, requests: all.length, page_1_after_ms: Math.round(first.responseEnd),
+            largest: all.map((entry) => [entry.name.split('/').at(-1), entry.transferSize]) }";
+    let figures = browser.run(figures).await;
+    eprintln!("first load of 100 pages: {figures}");
+    assert!(figures["bytes"].as_u64().unwrap() <= 150_000, "{figures}");
+    browser.picture("phone-hundred-pages").await;
+}

@@ -248,6 +248,17 @@ impl TestBrowser {
             .await;
     }
 
+    /// Emulates a slow phone: 1.6 Mbit/s down, 150 ms to each answer, a quarter of the processor.
+    pub async fn slow(&self) {
+        let network = json!({
+            "offline": false, "latency": 150, "downloadThroughput": 200_000, "uploadThroughput": 93_750,
+        });
+        self.tell("Network.enable", json!({})).await;
+        self.tell("Network.emulateNetworkConditions", network).await;
+        self.tell("Emulation.setCPUThrottlingRate", json!({ "rate": 4 }))
+            .await;
+    }
+
     pub async fn offline(&self, offline: bool) {
         let network = json!({
             "offline": offline, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1,

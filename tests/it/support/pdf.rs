@@ -45,6 +45,25 @@ pub fn signatures(pdf: &[u8]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
+/// Repeats the pages of a document.
+pub fn repeated(pdf: &[u8], times: usize) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let (one, all) = (folder.path().join("one"), folder.path().join("all"));
+    std::fs::write(&one, pdf).unwrap();
+    let mut command = Command::new("qpdf");
+    command.args(["--empty", "--pages"]);
+    for _ in 0..times {
+        command.arg(&one);
+    }
+    let status = command.arg("--").arg(&all).status();
+    assert!(
+        status
+            .expect("qpdf is missing: run `apt-get install qpdf`")
+            .success()
+    );
+    std::fs::read(all).unwrap()
+}
+
 /// Encrypts a document for an owner, so that it opens with an empty password.
 pub fn encrypted(pdf: &[u8]) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();

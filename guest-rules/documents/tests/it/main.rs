@@ -6,6 +6,7 @@
     reason = "a test that cannot go on says so by panicking"
 )]
 
+mod completion;
 mod corpus;
 mod custody;
 #[path = "../../../reader/tests/support/damage.rs"]

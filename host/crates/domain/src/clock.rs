@@ -37,7 +37,18 @@ impl Timestamp {
 
     /// Returns the date in UTC.
     pub fn date(self) -> jiff::civil::Date {
-        self.0.to_zoned(jiff::tz::TimeZone::UTC).date()
+        self.date_in(&jiff::tz::TimeZone::UTC)
+    }
+
+    /// Returns the date in a time zone.
+    pub fn date_in(self, zone: &jiff::tz::TimeZone) -> jiff::civil::Date {
+        self.0.to_zoned(zone.clone()).date()
+    }
+
+    /// Writes date and minute in a time zone, for people.
+    pub fn written_in(self, zone: &jiff::tz::TimeZone) -> String {
+        let zoned = self.0.to_zoned(zone.clone());
+        zoned.strftime("%-d %B %Y, %H:%M").to_string()
     }
 
     /// Returns the calendar month in UTC as `2026-11`.

@@ -283,6 +283,8 @@ pub struct SentDocument {
     pub send_email: bool,
     /// Message of the sender to the signers.
     pub message: Option<String>,
+    /// Page to which signers return after signing or declining.
+    pub return_url: Option<String>,
 }
 
 impl Default for SentDocument {
@@ -295,6 +297,7 @@ impl Default for SentDocument {
             kba_required: false,
             send_email: true,
             message: None,
+            return_url: None,
         }
     }
 }

@@ -137,6 +137,7 @@ pub mod change;
 pub mod checkpoint;
 pub mod clock;
 pub mod component;
+pub mod dates;
 pub mod envelope;
 pub mod event;
 pub mod field;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::brand::OrganizationBrand;
 use super::clock::Timestamp;
+use super::dates::DateSettings;
 use super::envelope::words;
 use super::id::{KeyId, OrgId};
 
@@ -44,6 +45,20 @@ pub struct OrgSettings {
     pub brand: OrganizationBrand,
     /// Origins (`https://app.example.com`) that may embed the widgets in their pages.
     pub embed_origins: Vec<EmbedOrigin>,
+    /// Dates in signed documents.
+    pub dates: DateSettings,
+    /// Origins of the pages to which signers may return after signing.
+    pub return_origins: Vec<EmbedOrigin>,
+}
+
+impl OrgSettings {
+    /// Returns whether signers may be sent to `url` after signing.
+    pub fn permits_return_to(&self, url: &str) -> bool {
+        let origin = url::Url::parse(url).map(|url| url.origin().ascii_serialization());
+        let permitted =
+            |origin: &String| self.return_origins.iter().any(|one| one.as_str() == origin);
+        origin.as_ref().is_ok_and(permitted)
+    }
 }
 
 impl Default for OrgSettings {
@@ -55,6 +70,8 @@ impl Default for OrgSettings {
             components: BTreeMap::new(),
             brand: OrganizationBrand::default(),
             embed_origins: Vec::new(),
+            dates: DateSettings::default(),
+            return_origins: Vec::new(),
         }
     }
 }

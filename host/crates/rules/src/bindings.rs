@@ -43,6 +43,7 @@ pub mod document_additions {
             package holdfast:optional;
             world document-additions {
                 export holdfast:documents/handwriting@1.0.0;
+                export holdfast:documents/completion@1.0.0;
                 export holdfast:documents/signatures@1.0.0;
             }
         ",

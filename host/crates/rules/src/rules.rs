@@ -30,7 +30,7 @@ use holdfast_evidence::CertificateRules;
 pub use super::baseline::RulesOpinion;
 pub use bindings::compliance::holdfast::compliance::types as compliance;
 pub use bindings::document_additions::exports::holdfast::documents::{
-    handwriting, signatures as found,
+    completion, handwriting, signatures as found,
 };
 pub use bindings::documents::holdfast::documents::types as documents;
 pub use bindings::lifecycle::holdfast::lifecycle::types as lifecycle;
@@ -69,8 +69,12 @@ pub type PlacementPre = bindings::placement::PlacementRulesPre<LimitedEngine<()>
 pub struct DocumentsPre {
     pre: bindings::documents::DocumentsRulesPre<LimitedEngine<()>>,
     /// Functions that components built for 1.0 do not have.
-    pub additions: Option<bindings::document_additions::DocumentAdditionsPre<LimitedEngine<()>>>,
+    pub additions: Option<DocumentAdditionsPre>,
 }
+
+/// Interfaces of slot `rules.documents` that were added after 1.0, linked.
+pub type DocumentAdditionsPre =
+    bindings::document_additions::DocumentAdditionsPre<LimitedEngine<()>>;
 
 impl Deref for DocumentsPre {
     type Target = bindings::documents::DocumentsRulesPre<LimitedEngine<()>>;
@@ -98,7 +102,7 @@ impl ComponentWorld for DocumentsPre {
     fn link(engine: &Engine, component: &Component) -> wasmtime::Result<Self> {
         let linked = Linker::new(engine).instantiate_pre(component)?;
         Ok(Self {
-            additions: bindings::document_additions::DocumentAdditionsPre::new(linked.clone()).ok(),
+            additions: DocumentAdditionsPre::new(linked.clone()).ok(),
             pre: bindings::documents::DocumentsRulesPre::new(linked)?,
         })
     }

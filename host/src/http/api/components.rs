@@ -23,7 +23,7 @@ use crate::http::middleware::extract::{
 use crate::http::middleware::limits;
 use crate::http::middleware::unknown::check_query;
 use crate::http::openapi;
-use crate::http::reply::{Created, DataReply, Found, PageReply, WasmReply};
+use crate::http::reply::{Created, DataReply, FileReply, Found, PageReply, Wasm};
 use crate::service::access::windows::LimitedCredential;
 use crate::service::components::live_shadow::{self, LiveShadow, StartShadow};
 use crate::service::components::shadow::{self, ReplayRequest, ShadowReport};
@@ -216,12 +216,12 @@ pub async fn artifact(
     State(app): State<App>,
     officer: ComponentOfficer,
     ResourceId(id): ResourceId,
-) -> Result<WasmReply, HttpError> {
+) -> Result<FileReply<Wasm>, HttpError> {
     let component = components::get(&app, &officer.owner, &id).await?;
     let bytes = components::kept(&app, &component).await?;
     let ComponentIdentity { name, version, .. } = &component.identity;
     let name = format!("{name}-{version}.wasm");
-    WasmReply::new(&app, &name, &bytes).await
+    FileReply::of_bytes(&app, &name, &bytes).await
 }
 
 pub async fn shadow(

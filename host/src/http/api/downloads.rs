@@ -14,7 +14,7 @@ use crate::domain::token::LinkToken;
 use crate::files::{FilesError, Pieces};
 use crate::http::error::HttpError;
 use crate::http::middleware::extract::LinkPath;
-use crate::http::reply::FileReply;
+use crate::http::reply::{FileReply, PdfOrJson};
 use crate::service::App;
 use crate::service::vault::downloads;
 
@@ -22,7 +22,7 @@ pub async fn download(
     State(app): State<App>,
     method: Method,
     LinkPath(token): LinkPath,
-) -> Result<FileReply<false>, HttpError> {
+) -> Result<FileReply<PdfOrJson>, HttpError> {
     // A link preview asks with HEAD: that must not burn a single-use link.
     let peek = method == Method::HEAD;
     let download = downloads::redeem(&app, &token, peek).await?;
@@ -44,7 +44,7 @@ pub async fn download(
             complete: false,
         }),
     });
-    Ok(FileReply((headers, body).into_response()))
+    Ok(FileReply::new((headers, body).into_response()))
 }
 
 /// File stream that records whether its last piece was sent.

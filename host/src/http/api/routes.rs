@@ -70,6 +70,9 @@ areas! {
             "Create a link to the non-authoritative copy";
         get "/partner/envelopes/{id}/vault/certificate", vault::certificate => getCertificate []
             "Read the compliance certificate";
+        get "/partner/envelopes/{id}/completion-certificate", vault::completion_certificate
+            => getCompletionCertificate [409]
+            "Download the certificate of completion";
         get "/partner/envelopes/{id}/compliance", vault::compliance => getCompliance []
             "Evaluate the eight checks now";
         get "/partner/envelopes/{id}/custody", vault::custody => getCustodyLedger []

@@ -11,4 +11,5 @@ pub mod people;
 pub mod signing;
 mod signing_files;
 mod signing_page;
+pub mod verification;
 mod visit;

@@ -17,7 +17,7 @@ use crate::http::middleware::limits;
 use crate::room::shown::ShownDocument;
 use crate::service::access::windows::LimitedCredential;
 use crate::service::templates::pages;
-use crate::service::vault::copies;
+use crate::service::vault::{completion, copies};
 use crate::service::{App, ServiceError};
 
 /// Returns the routes, below the form's own path.
@@ -27,6 +27,7 @@ pub fn routes(path: &str) -> Router<App> {
         .route(&below("/pages/{page}"), get(page))
         .route(&below("/copy.pdf"), get(copy))
         .route(&below("/brand.css"), get(style))
+        .route(&below("/certificate.pdf"), get(certificate))
         .route(&below("/logo"), get(logo))
 }
 
@@ -144,6 +145,30 @@ async fn copy(State(app): State<App>, visit: SignerVisit, request: Request) -> R
                 (header::CACHE_CONTROL, "no-store".to_owned()),
             ];
             (headers, Body::from_stream(copy.pieces)).into_response()
+        }
+        Err(error) => HttpError::from(error).into_response(),
+    }
+}
+
+/// Returns the certificate of completion, once the document is in the vault.
+async fn certificate(State(app): State<App>, visit: SignerVisit, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    let (copies, token) = (LimitedCredential::Copies, visit.token.reveal());
+    if let Err(refused) = limits::admit(&app, copies, token, &parts) {
+        return refused.into_response();
+    }
+    if visit.signer.status != SignerStatus::Completed || !visit.has_copy() || visit.expired {
+        return visit.closed().unwrap_or_else(unknown_link);
+    }
+    match completion::certificate(&app, &visit.envelope).await {
+        Ok(pdf) => {
+            let name = format!("Certificate of completion, {}", visit.envelope.name);
+            let headers = [
+                (header::CONTENT_TYPE, "application/pdf".to_owned()),
+                (header::CONTENT_DISPOSITION, attachment(&name)),
+                (header::CACHE_CONTROL, "no-store".to_owned()),
+            ];
+            (headers, pdf).into_response()
         }
         Err(error) => HttpError::from(error).into_response(),
     }

@@ -9,6 +9,7 @@ use super::look::PageLook;
 use super::signing_files::version_of;
 use super::visit::payment;
 use crate::components::rules::placement::PageFacts;
+use crate::domain::dates::DAY_OF_SIGNING;
 use crate::domain::envelope::{Envelope, Signer};
 use crate::domain::field::Area;
 use crate::room::form::{DOCUMENT, Problems, STYLE, SigningForm};
@@ -49,7 +50,7 @@ impl SigningPage<'_> {
                 h1 { (self.envelope.name) }
                 p { "For " strong { (self.signer.name) } ", " (self.signer.role) }
             }
-            main.signing data-hand=(self.style().as_str()) {
+            main.signing data-hand=(self.style().as_str()) data-dates=(self.form.dates.format.as_str()) {
                 (self.document())
                 section.panel aria-label="Your fields" {
                     (self.progress())
@@ -232,15 +233,29 @@ impl SigningPage<'_> {
     }
 
     fn value_of(&self, field: &RoomField) -> &str {
+        if field.field_type == "date" && self.kept(field) == DAY_OF_SIGNING {
+            return &self.form.today;
+        }
         let typed = self.entered.get(&field.name).filter(|_| !field.is_locked());
+        typed.map_or_else(|| self.kept(field), String::as_str)
+    }
+
+    fn kept(&self, field: &RoomField) -> &str {
         let kept = self.form.submitter.values.get(&field.name);
-        typed.or(kept).map(String::as_str).unwrap_or_default()
+        kept.map(String::as_str).unwrap_or_default()
     }
 
     /// Renders one field's control, with its label and problem.
     fn control(&self, field: &RoomField, index: usize) -> Markup {
         let wrong = self.problems.get(&field.name);
-        let value = self.value_of(field);
+        let written;
+        let value = match (field.field_type.as_str(), field.is_locked()) {
+            ("date", true) => {
+                written = self.form.dates.format.written(self.value_of(field));
+                &written
+            }
+            _ => self.value_of(field),
+        };
         let id = format!("field-{index}");
         let control = FieldControl {
             field,
@@ -263,6 +278,25 @@ impl SigningPage<'_> {
                     (self.styles())
                 }
                 (problem(&id, wrong))
+            }
+        }
+    }
+
+    /// Formats a value for people.
+    fn answer(&self, field: &RoomField, value: &str) -> Markup {
+        html! {
+            @if is_picture(value) && field.is_signature() {
+                img.drawn src=(value) alt="Your signature";
+            } @else if field.field_type == "checkbox" {
+                (if value == "true" { "Yes" } else { "No" })
+            } @else if value.is_empty() {
+                span.empty { "Not filled in" }
+            } @else if field.is_signature() {
+                span.script { (value) }
+            } @else if field.field_type == "date" {
+                (self.form.dates.format.written(value))
+            } @else {
+                (value)
             }
         }
     }
@@ -315,7 +349,7 @@ impl SigningPage<'_> {
                 dl {
                     @for (index, field) in self.form.fields.iter().enumerate() {
                         dt { a href={ "#field-" (index) } { (field.name) } }
-                        dd data-answer=(index) { (answer(field, self.value_of(field))) }
+                        dd data-answer=(index) { (self.answer(field, self.value_of(field))) }
                     }
                 }
             }
@@ -365,23 +399,6 @@ impl SigningPage<'_> {
                     button.danger type="submit" name="action" value="decline" { "Decline for all parties" }
                 }
             }
-        }
-    }
-}
-
-/// Formats a value for people.
-fn answer(field: &RoomField, value: &str) -> Markup {
-    html! {
-        @if is_picture(value) && field.is_signature() {
-            img.drawn src=(value) alt="Your signature";
-        } @else if field.field_type == "checkbox" {
-            (if value == "true" { "Yes" } else { "No" })
-        } @else if value.is_empty() {
-            span.empty { "Not filled in" }
-        } @else if field.is_signature() {
-            span.script { (value) }
-        } @else {
-            (value)
         }
     }
 }
@@ -518,7 +535,8 @@ impl FieldControl<'_> {
         let (field, id) = (self.field, self.id);
         let kind = field.field_type.as_str();
         // A date control drops a value that is not a date, so such a value gets a text control.
-        let is_date = self.value.is_empty() || self.value.parse::<jiff::civil::Date>().is_ok();
+        let is_date = !field.is_locked()
+            && (self.value.is_empty() || self.value.parse::<jiff::civil::Date>().is_ok());
         html! {
             label for=(id) { (self.label) }
             input id=(id) name=(field.name) value=(self.value)

@@ -28,6 +28,8 @@ pub struct SignerVisit {
     pub token: LinkToken,
     pub envelope: Envelope,
     pub signer: Signer,
+    /// Names of the others who have not signed yet.
+    pub still_to_sign: Vec<String>,
     pub expired: bool,
     /// Amount that this signer has to pay, formatted for people.
     pub owes: Option<String>,
@@ -74,6 +76,7 @@ impl SignerVisit {
             path,
             envelope: visitor.envelope,
             signer: visitor.signer,
+            still_to_sign: visitor.still_to_sign,
             expired: visitor.expired,
             owes: visitor.owes,
         }
@@ -176,6 +179,10 @@ impl SignerVisit {
                 (payment(&self.path, amount))
             }
             @if !self.has_copy() {
+                @if !self.still_to_sign.is_empty() {
+                    p { "Still to sign:" }
+                    ul { @for name in &self.still_to_sign { li { (name) } } }
+                }
                 p { "You will get your copy by e-mail when all parties have signed." }
             } @else if self.expired {
                 p { "All parties have signed. This link has expired, so we will send your copy by e-mail." }
@@ -183,17 +190,36 @@ impl SignerVisit {
             } @else {
                 p { "All parties have signed. Download your copy; we also send it by e-mail." }
                 p { a.button href={ (self.path) "/copy.pdf" } download { "Download your copy" } }
+                @if self.envelope.record.document_hash.is_some() {
+                    p { a href={ (self.path) "/certificate.pdf" } download { "Download the certificate of completion" } }
+                }
             }
             // A signer who still has to pay must not leave.
             @if self.owes.is_none() || self.expired {
-                p { "You can close this page." }
+                (self.way_back("completed"))
             }
         };
         self.notice(StatusCode::OK, title, EmbedMessage::Completed, body)
     }
 
+    /// Leads to the sender's own page, if the envelope names one.
+    fn way_back(&self, event: &str) -> Markup {
+        let url = self.envelope.sending.return_url.as_deref();
+        let url = url.and_then(|url| url::Url::parse(url).ok());
+        html! {
+            @if let Some(mut url) = url {
+                @let host = url.host_str().unwrap_or_default().to_owned();
+                @let id = self.envelope.id.as_str();
+                @let _ = url.query_pairs_mut().append_pair("envelope_id", id).append_pair("event", event);
+                p { a.button.quiet href=(url) rel="noreferrer" { "Continue to " (host) } }
+            } @else {
+                p { "You can close this page." }
+            }
+        }
+    }
+
     pub fn declined_page(&self) -> Response {
-        let body = html! { p { "We have notified the sender." } };
+        let body = html! { p { "We have notified the sender." } (self.way_back("declined")) };
         let title = "You have declined";
         self.notice(StatusCode::OK, title, EmbedMessage::Declined, body)
     }

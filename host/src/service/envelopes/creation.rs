@@ -64,6 +64,11 @@ pub struct CreateEnvelope {
     pub preserve_signing_order: Option<bool>,
     /// Payment for this envelope, instead of the organization's default.
     pub payment: Option<RequestedPayment>,
+    /// Page to which signers return after signing or declining, with `envelope_id` and `event`
+    /// (`completed` or `declined`) added to its query. Its origin has to be one of the
+    /// organization's `return_origins`.
+    #[schemars(url, length(max = 2000))]
+    pub return_url: Option<String>,
 }
 
 /// Payment requested for one envelope.
@@ -123,6 +128,7 @@ pub async fn create(
         now,
     );
     let payment = payment(&request, &organization)?;
+    check_return_url(request.return_url.as_deref(), &organization)?;
     envelope.payment = payment.as_ref().map(|_| PaymentStatus::RequiresPayment);
     let begun = lifecycle::first_status(core, &envelope).await?;
     envelope.status = begun.status;
@@ -175,6 +181,19 @@ struct CreationPlan {
 
 /// Returns the payment required before vault-in: the request's, or else the organization's
 /// default.
+fn check_return_url(url: Option<&str>, organization: &Organization) -> Result<(), ServiceError> {
+    match url.filter(|url| !organization.settings.permits_return_to(url)) {
+        None => Ok(()),
+        Some(url) => Err(ServiceError::Invalid(vec![ValidationIssue::new(
+            "unknown_origin",
+            &["return_url"],
+            "a URL at one of the organization's return_origins",
+            url,
+            "The origin of return_url is not registered for this organization",
+        )])),
+    }
+}
+
 fn payment(
     request: &CreateEnvelope,
     organization: &Organization,
@@ -246,6 +265,7 @@ fn draft(
             provider_instance: template.map(|template| template.provider_instance.clone()),
             preserve_signing_order: request.preserve_signing_order.unwrap_or(true),
             kba_required: template.is_some_and(|template| template.kba_required),
+            return_url: request.return_url.clone(),
             ..SentDocument::default()
         },
         expires_at: (kind == EnvelopeKind::Esign).then(|| now + Duration::from_secs(days * 86_400)),

@@ -17,6 +17,8 @@ pub struct LinkVisitor {
     pub organization: Organization,
     pub envelope: Envelope,
     pub signer: Signer,
+    /// Names of the others who have not signed yet.
+    pub still_to_sign: Vec<String>,
     /// Whether the link has expired.
     pub expired: bool,
     /// Formatted amount that this signer still has to pay.
@@ -44,6 +46,11 @@ pub async fn find(core: &Core, token: &LinkToken) -> Result<Option<LinkVisitor>,
     let organization = organizations::get(&mut connection, &target.org).await?;
     let envelope = envelopes::get(&mut connection, &target.org, &target.envelope).await?;
     let signers = signers::list(&mut connection, &target.org, &target.envelope).await?;
+    let open = |other: &&Signer| {
+        other.position != target.position && other.status != SignerStatus::Completed
+    };
+    let still_to_sign = signers.iter().filter(open);
+    let still_to_sign = still_to_sign.map(|other| other.name.clone()).collect();
     let signer = signers
         .into_iter()
         .find(|signer| signer.position == target.position);
@@ -62,6 +69,7 @@ pub async fn find(core: &Core, token: &LinkToken) -> Result<Option<LinkVisitor>,
         organization,
         envelope,
         signer,
+        still_to_sign,
         expired: target.expires_at <= core.clock.now(),
     }))
 }

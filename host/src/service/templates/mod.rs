@@ -64,7 +64,8 @@ pub struct RequestedField {
     pub role: String,
     #[serde(default)]
     pub required: bool,
-    /// Prefilled value.
+    /// Prefilled value. `{{date}}` in a date field stands for the day of signing, which the signer
+    /// cannot change.
     pub default_value: Option<String>,
     pub placement: FieldPlacement,
 }

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::Request;
+use holdfast::domain::organization::OrgSettings;
 use serde_json::json;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::support::{TestApp, envelope_body, form, pdf};
+use crate::support::{CONTRACT, TestApp, envelope_body, form, pdf};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_form_shows_a_labelled_control_for_each_field() {
@@ -96,6 +97,67 @@ async fn a_typed_signature_has_the_chosen_style_in_the_document() {
         let fonts = pdf::fonts(&copy.bytes);
         assert!(fonts.contains(font), "{style:?}: {fonts}");
     }
+}
+
+/// Dates in the document have the organization's format; in the API they are ISO 8601.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_day_of_signing_is_set_by_the_host_in_the_organizations_format() {
+    let dates = r#"{"format":"month_first","time_zone":"Pacific/Kiritimati"}"#;
+    let settings = OrgSettings {
+        dates: serde_json::from_str(dates).unwrap(),
+        ..OrgSettings::default()
+    };
+    let app = TestApp::with(|_| {}, settings).await;
+    let field = |name: &str, kind: &str, default: Option<&str>, y: f64| {
+        json!({
+            "name": name, "type": kind, "role": "Buyer", "required": true, "default_value": default,
+            "placement": {
+                "mode": "absolute",
+                "areas": [{ "page": 1, "x": 0.2, "y": y, "w": 0.3, "h": 0.04 }],
+            },
+        })
+    };
+    let fields = json!([
+        field("Signature", "signature", None, 0.75),
+        field("Signed on", "date", Some("{{date}}"), 0.8),
+        field("Delivery", "date", None, 0.85),
+    ]);
+    let template = app.template(CONTRACT, &fields).await;
+    let body = envelope_body(&template["template_id"]);
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    let (id, url) = (
+        envelope["envelope_id"].as_str().unwrap(),
+        envelope["sign_url"].as_str().unwrap(),
+    );
+    let page = form::open(&app, url).await.text();
+    // This zone is 14 hours before UTC.
+    let today = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(14);
+    let written = today.strftime("%m/%d/%Y").to_string();
+    assert!(page.contains(&format!("value=\"{written}\"")), "{page}");
+    let values = [
+        ("Signature", "Jordan Lee"),
+        ("Signed on", "2020-01-01"),
+        ("Delivery", "2026-12-24"),
+        ("consent", "yes"),
+    ];
+    let values = values.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let signed = form::press(&app, url, "finish", &values).await;
+    assert_eq!(signed.status, 200, "{}", signed.text());
+    app.wait_for(id, "vaulted").await;
+    let link = app
+        .get(&format!("/partner/envelopes/{id}/vault/copy/signed-url"))
+        .await
+        .data(200);
+    let copy = app.get(link["signed_url"].as_str().unwrap()).await;
+    let text = pdf::text(&copy.bytes);
+    assert!(
+        text.contains(&written) && text.contains("12/24/2026"),
+        "{text}"
+    );
+    assert!(!text.contains("2020"), "{text}");
+    let events = app.events(id).await;
+    let events = serde_json::to_string(&events).unwrap();
+    assert!(events.contains(&today.strftime("%Y-%m-%d").to_string()));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -689,4 +751,47 @@ async fn people_get_pages_and_programs_get_json() {
     let icon = ask("/favicon.ico", "image/*").await;
     assert_eq!(icon.status, 200);
     assert_eq!(icon.headers["content-type"], "image/svg+xml");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_signing_a_page_names_who_is_missing_and_leads_back_to_the_sender() {
+    let settings = OrgSettings {
+        return_origins: vec!["https://app.example.com".to_owned().try_into().unwrap()],
+        ..OrgSettings::default()
+    };
+    let app = TestApp::with(|_| {}, settings).await;
+    let template = app.contract_template().await;
+    let mut body = envelope_body(&template["template_id"]);
+    for wrong in [
+        "https://evil.example/",
+        "https://app.example.com.evil.example/",
+        "http://app.example.com/",
+        "javascript:alert(1)",
+    ] {
+        body["return_url"] = wrong.into();
+        let refused = app.post("/partner/envelopes", body.clone()).await;
+        assert_eq!(refused.status, 422, "{wrong}");
+        assert!(refused.text().contains("return_url"), "{}", refused.text());
+    }
+    body["return_url"] = "https://app.example.com/done?deal=17".into();
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    let (id, url) = (
+        envelope["envelope_id"].as_str().unwrap(),
+        envelope["sign_url"].as_str().unwrap(),
+    );
+    let page = form::open(&app, url).await.text();
+    let values = form::filled(&page);
+    let signed = form::press(&app, url, "finish", &values).await.text();
+    let back =
+        format!("https://app.example.com/done?deal=17&amp;envelope_id={id}&amp;event=completed");
+    assert!(signed.contains(&back), "{signed}");
+    assert!(signed.contains("Continue to app.example.com"), "{signed}");
+
+    let (_, links) = app.sent_to_two().await;
+    let page = form::open(&app, &links[0]).await.text();
+    let signed = form::press(&app, &links[0], "finish", &form::filled(&page)).await;
+    let signed = signed.text();
+    assert!(signed.contains("Still to sign:"), "{signed}");
+    assert!(signed.contains("<li>Bob Seller</li>"), "{signed}");
+    assert!(signed.contains("You can close this page"), "{signed}");
 }

@@ -16,13 +16,14 @@ use crate::http::middleware::caller::{
 };
 use crate::http::middleware::extract::{ResourceId, ValidJson, ValidQuery};
 use crate::http::middleware::once::IdempotencyKeyHeader;
-use crate::http::reply::{DataReply, FileReply, Found};
+use crate::http::reply::{DataReply, FileReply, Found, Pdf, Zip};
 use crate::service::App;
+use crate::service::envelopes as envelope_service;
 use crate::service::envelopes::compliance::{self, ComplianceView, RulesAsOf};
-use crate::service::vault::custody;
 use crate::service::vault::downloads::{self, IssuedLink, LIFE};
 use crate::service::vault::vault_in::{self, VaultInEndpoint};
 use crate::service::vault::vault_out::{self, ReleaseForm, ReleaseLinks};
+use crate::service::vault::{completion, custody};
 
 pub async fn vault_in_signed(
     State(app): State<App>,
@@ -238,12 +239,24 @@ pub async fn vault_out(
     .await
 }
 
+/// Returns the certificate of completion: a PDF for people that shows who signed when and how, with
+/// a code that leads to a public verification page. 409 before the envelope is vaulted.
+pub async fn completion_certificate(
+    State(app): State<App>,
+    partner: PartnerCaller<VaultRead>,
+    ResourceId(id): ResourceId,
+) -> Result<FileReply<Pdf>, HttpError> {
+    let envelope = envelope_service::get(&app, &partner.caller, &id).await?;
+    let pdf = completion::certificate(&app, &envelope).await?;
+    FileReply::of_bytes(&app, &format!("{id}-completion.pdf"), &pdf).await
+}
+
 /// Returns the evidence bundle of a released envelope as one zip.
 pub async fn bundle(
     State(app): State<App>,
     partner: PartnerCaller<VaultRelease>,
     ResourceId(id): ResourceId,
-) -> Result<FileReply<true>, HttpError> {
+) -> Result<FileReply<Zip>, HttpError> {
     let zip = custody::bundle(&app, &app.vault, &partner.caller, &id).await?;
-    Ok(FileReply::zip(&format!("{id}-bundle.zip"), zip))
+    Ok(FileReply::named(&format!("{id}-bundle.zip"), zip))
 }

@@ -50,7 +50,7 @@ pub struct EnvelopeView {
     /// `document_source`, `source_template_id` and `bulk_send`, where known.
     metadata: Map<String, Value>,
     /// Signatures that the document had before it was sealed. Present only if it had any.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     existing_signatures: Vec<ExistingSignature>,
     /// Link for the first signer. Present only in the answer to a create that also sent the
     /// envelope.
@@ -180,7 +180,7 @@ pub struct UploadView {
     size: i64,
     content_type: String,
     /// Signatures that the document has already. Present only if it has any.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     existing_signatures: Vec<ExistingSignature>,
 }
 

@@ -15,7 +15,7 @@ use crate::http::error::HttpError;
 use crate::http::middleware::caller::AdminCaller;
 use crate::http::middleware::extract::{ResourceId, ValidJson};
 use crate::http::middleware::once::IdempotencyKeyHeader;
-use crate::http::reply::{Created, DataReply, FileReply, Found};
+use crate::http::reply::{Created, DataReply, FileReply, Found, Zip};
 use crate::service::App;
 use crate::service::envelopes::consent::{self, EnvelopeConsent, VaultConsent};
 use crate::service::envelopes::sending::{self, SendEnvelope};
@@ -130,7 +130,7 @@ pub async fn bundle(
     State(app): State<App>,
     AdminCaller(caller): AdminCaller,
     ResourceId(id): ResourceId,
-) -> Result<FileReply<true>, HttpError> {
+) -> Result<FileReply<Zip>, HttpError> {
     let zip = custody::bundle(&app, &app.vault, &caller, &id).await?;
-    Ok(FileReply::zip(&format!("{id}-bundle.zip"), zip))
+    Ok(FileReply::named(&format!("{id}-bundle.zip"), zip))
 }

@@ -16,6 +16,13 @@ function announce(type, details = {}) {
 /** Name of the controls that choose the style of typed signatures. */
 const STYLE = "signature-style";
 
+/** Writes an ISO date as the signed document will have it. */
+function written(date) {
+  const [, year, month, day] = date.match(/^(\d{4})-(\d\d)-(\d\d)$/) ?? [];
+  const forms = { month_first: `${month}/${day}/${year}`, day_first: `${day}/${month}/${year}`, dotted: `${day}.${month}.${year}` };
+  return (year && forms[document.querySelector(".signing").dataset.dates]) || date;
+}
+
 /** Controls with the value of a field. */
 function controlsOf(field) {
   return [...field.querySelectorAll("[name]")].filter((control) => !["action", STYLE].includes(control.name));
@@ -109,7 +116,7 @@ function start(form) {
     } else {
       const text = document.createElement("span");
       text.className = value ? (isSignature(field) ? "script" : "") : "empty";
-      text.textContent = value || "Not filled in";
+      text.textContent = (field.dataset.kind === "date" ? written(value) : value) || "Not filled in";
       answer.replaceChildren(text);
     }
   }
@@ -137,7 +144,7 @@ function start(form) {
     }
     const size = Math.min(height * 0.7, 14);
     const text = element("text", { x: x + 3, y: y + height / 2 + size * 0.35, "font-size": size });
-    text.textContent = kind === "checkbox" ? "✓" : value;
+    text.textContent = kind === "checkbox" ? "✓" : kind === "date" ? written(value) : value;
     if (text.getComputedTextLength() > width - 6) {
       text.setAttribute("textLength", Math.max(width - 6, 1));
       text.setAttribute("lengthAdjust", "spacingAndGlyphs");

@@ -1,0 +1,165 @@
+//! How an organization writes dates in documents, and when its day begins.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+
+/// Value of a date field that the host replaces by the day on which its signer finishes, as
+/// DocuSeal does.
+pub const DAY_OF_SIGNING: &str = "{{date}}";
+
+/// Dates of an organization.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DateSettings {
+    /// Form of dates in signed documents.
+    pub format: DateFormat,
+    /// Zone of the day of signing.
+    pub time_zone: ZoneName,
+}
+
+/// Form of a date.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DateFormat {
+    /// `2026-11-25` (ISO 8601).
+    #[default]
+    Iso,
+    /// `11/25/2026`.
+    MonthFirst,
+    /// `25/11/2026`.
+    DayFirst,
+    /// `25.11.2026`.
+    Dotted,
+}
+
+/// Name of a time zone in the IANA database, for example `America/New_York`.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ZoneName(jiff::tz::TimeZone);
+
+impl Default for ZoneName {
+    fn default() -> Self {
+        Self(jiff::tz::TimeZone::UTC)
+    }
+}
+
+impl fmt::Debug for ZoneName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+impl ZoneName {
+    fn as_str(&self) -> &str {
+        self.0.iana_name().unwrap_or("UTC")
+    }
+}
+
+impl TryFrom<String> for ZoneName {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        jiff::tz::TimeZone::get(&name)
+            .map(Self)
+            .map_err(|_| format!("{name} is no time zone; use a name such as America/New_York"))
+    }
+}
+
+impl From<ZoneName> for String {
+    fn from(zone: ZoneName) -> Self {
+        zone.as_str().to_owned()
+    }
+}
+
+impl DateFormat {
+    /// Name in settings and pages.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Iso => "iso",
+            Self::MonthFirst => "month_first",
+            Self::DayFirst => "day_first",
+            Self::Dotted => "dotted",
+        }
+    }
+
+    /// Writes a date that is given in ISO 8601. Other text is returned unchanged.
+    pub fn written(self, value: &str) -> String {
+        let pattern = match self {
+            Self::Iso => "%Y-%m-%d",
+            Self::MonthFirst => "%m/%d/%Y",
+            Self::DayFirst => "%d/%m/%Y",
+            Self::Dotted => "%d.%m.%Y",
+        };
+        match value.parse::<jiff::civil::Date>() {
+            Ok(date) => date.strftime(pattern).to_string(),
+            Err(_) => value.to_owned(),
+        }
+    }
+}
+
+impl DateSettings {
+    /// Describes an instant to people, for example `25 November 2026, 16:30 (Europe/Berlin)`.
+    pub fn moment(&self, at: Timestamp) -> String {
+        let zone = &self.time_zone;
+        format!("{} ({})", at.written_in(&zone.0), zone.as_str())
+    }
+
+    /// Returns the organization's day at an instant, in ISO 8601.
+    pub fn day(&self, at: Timestamp) -> String {
+        at.date_in(&self.time_zone.0).to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(json: &str) -> Result<DateSettings, serde_json::Error> {
+        serde_json::from_str(json)
+    }
+
+    #[test]
+    fn dates_are_written_in_the_organizations_format() {
+        for (format, expected) in [
+            ("iso", "2026-11-05"),
+            ("month_first", "11/05/2026"),
+            ("day_first", "05/11/2026"),
+            ("dotted", "05.11.2026"),
+        ] {
+            let dates = settings(&format!(r#"{{"format":"{format}"}}"#)).unwrap();
+            assert_eq!(dates.format.written("2026-11-05"), expected);
+            assert_eq!(dates.format.as_str(), format);
+            assert_eq!(dates.format.written("next week"), "next week");
+        }
+    }
+
+    #[test]
+    fn the_day_of_signing_is_that_of_the_organizations_time_zone() {
+        let evening = Timestamp::parse("2026-11-25T23:30:00Z").unwrap();
+        for (zone, day) in [
+            ("UTC", "2026-11-25"),
+            ("Europe/Berlin", "2026-11-26"),
+            ("America/New_York", "2026-11-25"),
+        ] {
+            let dates = settings(&format!(r#"{{"time_zone":"{zone}"}}"#)).unwrap();
+            assert_eq!(dates.day(evening), day, "{zone}");
+        }
+        let dates = settings(r#"{"time_zone":"America/New_York"}"#).unwrap();
+        assert_eq!(
+            dates.moment(evening),
+            "25 November 2026, 18:30 (America/New_York)"
+        );
+    }
+
+    #[test]
+    fn unknown_zones_and_formats_are_refused() {
+        let wrong = settings(r#"{"time_zone":"Mars/Olympus"}"#).unwrap_err();
+        assert!(wrong.to_string().contains("America/New_York"), "{wrong}");
+        assert!(settings(r#"{"format":"roman"}"#).is_err());
+        let stored = serde_json::to_string(&DateSettings::default()).unwrap();
+        assert_eq!(stored, r#"{"format":"iso","time_zone":"UTC"}"#);
+    }
+}

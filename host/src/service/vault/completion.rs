@@ -1,0 +1,281 @@
+//! The certificate of completion of a vaulted envelope, and its public verification page.
+
+use bytes::Bytes;
+use holdfast_handwriting::Handwriting;
+use sha2::{Digest as _, Sha256};
+
+use crate::components::rules::completion as rules;
+use crate::components::rules::handwriting::HandwritingStyle;
+use crate::config::EMBEDDED;
+use crate::domain::clock::Timestamp;
+use crate::domain::dates::DateSettings;
+use crate::domain::envelope::{Envelope, Signer};
+use crate::domain::event::EventType;
+use crate::domain::id::{EnvelopeId, OrgId};
+use crate::domain::identity::{KbaSession, KbaStatus};
+use crate::domain::ledger::LedgerEntry;
+use crate::domain::organization::Organization;
+use crate::fair_queue::WorkOwner;
+use crate::room::signature::SignatureValue;
+use crate::service::{Core, ServiceError};
+use crate::store::room::{self as rooms, RoomSubmission, RoomSubmitter};
+use crate::store::{envelopes, kba, ledger, organizations, signers};
+
+/// Maximum length of a browser's name on the certificate, in characters.
+const DEVICE_LENGTH: usize = 160;
+
+/// Record behind a verification link, for anybody who has a copy of the document.
+pub struct PublicRecord {
+    pub organization: Organization,
+    pub envelope: Envelope,
+    pub signers: Vec<Signer>,
+}
+
+/// Returns the last part of the verification link. It cannot be guessed, and stays the same as long as
+/// the record: it is derived from the hash of the authoritative copy.
+fn code(envelope: &Envelope) -> Option<String> {
+    let document = envelope.record.document_hash.as_deref()?;
+    let text = format!("verification {} {document}", envelope.id);
+    let digest = hex::encode(Sha256::digest(text));
+    Some(digest.chars().take(24).collect())
+}
+
+/// Returns the link of the verification page; none before the envelope is vaulted.
+pub fn verification_url(core: &Core, envelope: &Envelope) -> Option<String> {
+    let (base, code) = (core.config.public_url(), code(envelope)?);
+    Some(format!(
+        "{base}/verify/{}/{}/{code}",
+        envelope.org, envelope.id
+    ))
+}
+
+/// Returns the record behind a verification link, or none for an unknown link.
+pub async fn public_record(
+    core: &Core,
+    org: &str,
+    envelope: &str,
+    given: &str,
+) -> Result<Option<PublicRecord>, ServiceError> {
+    let (Some(org), Some(id)) = (OrgId::parse(org), EnvelopeId::parse(envelope)) else {
+        return Ok(None);
+    };
+    let mut connection = core.store.read().await?;
+    let organization = organizations::get(&mut connection, &org).await?;
+    let envelope = envelopes::get(&mut connection, &org, &id).await?;
+    let signers = signers::list(&mut connection, &org, &id).await?;
+    let (Some(organization), Some(envelope)) = (organization, envelope) else {
+        return Ok(None);
+    };
+    // Compared by hashes: the time that it takes must not tell how much of a guess is right.
+    let right = code(&envelope).map(Sha256::digest);
+    if right != Some(Sha256::digest(given)) {
+        return Ok(None);
+    }
+    Ok(Some(PublicRecord {
+        organization,
+        envelope,
+        signers,
+    }))
+}
+
+/// Writes the certificate of completion. Equal records give equal bytes.
+///
+/// # Errors
+///
+/// `Conflict` before the envelope is vaulted.
+pub async fn certificate(core: &Core, envelope: &Envelope) -> Result<Bytes, ServiceError> {
+    let facts = facts(core, envelope).await?;
+    let documents = core
+        .components
+        .embedded_documents(&envelope.org, core.store.priority())
+        .for_owner(WorkOwner::new(&envelope.org, envelope.id.as_str()));
+    Ok(documents.completion_certificate(facts).await??.into())
+}
+
+async fn facts(core: &Core, envelope: &Envelope) -> Result<rules::CompletionFacts, ServiceError> {
+    let org = &envelope.org;
+    let mut connection = core.store.read().await?;
+    let organization = organizations::get(&mut connection, org)
+        .await?
+        .ok_or(ServiceError::NotFound("Organization"))?;
+    let signers = signers::list(&mut connection, org, &envelope.id).await?;
+    let entries = ledger::list(&mut connection, Some(org), &envelope.id).await?;
+    let checks = kba::list(&mut connection, org, &envelope.id).await?;
+    let room = match room_submission(envelope) {
+        Some(id) => {
+            let submission = rooms::submission(&mut connection, org, id).await?;
+            let submitters = rooms::submitters(&mut connection, org, id).await?;
+            submission.map(|submission| (submission, submitters))
+        }
+        None => None,
+    };
+    drop(connection);
+    let not_yet = || ServiceError::Conflict("Envelope is not vaulted".into());
+    let url = verification_url(core, envelope).ok_or_else(not_yet)?;
+    let stored = entry(&entries, EventType::VaultStored, None).ok_or_else(not_yet)?;
+    let source = CertificateSource {
+        dates: &organization.settings.dates,
+        entries: &entries,
+        checks: &checks,
+        room: room.as_ref(),
+    };
+    Ok(rules::CompletionFacts {
+        title: "Certificate of completion".into(),
+        issued_at: stored.at.to_string(),
+        document_name: envelope.name.clone(),
+        rows: source.about(envelope, &organization, stored),
+        signers: signers.iter().map(|signer| source.signer(signer)).collect(),
+        verification_url: url,
+        verification_caption:
+            "Scan the code or open the address to check this record, and whether \
+                               your copy is the document that was signed."
+                .into(),
+    })
+}
+
+/// Returns the id of the submission in the signing room; none at other providers.
+fn room_submission(envelope: &Envelope) -> Option<i64> {
+    let embedded = envelope.sending.provider_instance.as_deref() == Some(EMBEDDED);
+    let submission = envelope.sending.submission.as_ref();
+    submission.filter(|_| embedded)?.parse().ok()
+}
+
+/// Returns the first entry of a kind, about one signer if an address is given.
+fn entry<'a>(
+    entries: &'a [LedgerEntry],
+    kind: EventType,
+    email: Option<&str>,
+) -> Option<&'a LedgerEntry> {
+    entries.iter().find(|entry| {
+        let about = entry.details["signer"]["email"].as_str();
+        entry.action == kind.as_str() && (email.is_none() || about == email)
+    })
+}
+
+struct CertificateSource<'a> {
+    dates: &'a DateSettings,
+    entries: &'a [LedgerEntry],
+    checks: &'a [KbaSession],
+    room: Option<&'a (RoomSubmission, Vec<RoomSubmitter>)>,
+}
+
+impl CertificateSource<'_> {
+    fn about(
+        &self,
+        envelope: &Envelope,
+        organization: &Organization,
+        stored: &LedgerEntry,
+    ) -> Vec<(String, String)> {
+        let moment = |entry: &LedgerEntry| self.dates.moment(entry.at);
+        let hash = |hash: &str| format!("{hash} (SHA-256)");
+        let record = &envelope.record;
+        let rows = [
+            ("Sent by", Some(organization.display_name().to_owned())),
+            (
+                "Sent",
+                entry(self.entries, EventType::EnvelopeSent, None).map(moment),
+            ),
+            (
+                "Completed",
+                entry(self.entries, EventType::EnvelopeCompleted, None).map(moment),
+            ),
+            ("In the vault since", Some(moment(stored))),
+            ("Reference", Some(envelope.id.to_string())),
+            (
+                "Signed document",
+                stored.details["signed_document_hash"].as_str().map(hash),
+            ),
+            (
+                "Authoritative copy",
+                record.document_hash.as_deref().map(hash),
+            ),
+            (
+                "Copy for the parties",
+                record.copy.as_ref().map(|copy| hash(&copy.sha256)),
+            ),
+        ];
+        present(rows)
+    }
+
+    fn signer(&self, signer: &Signer) -> rules::SignerSummary {
+        let of = |kind| entry(self.entries, kind, Some(&signer.email));
+        let viewed = of(EventType::SignerViewed);
+        let signed = of(EventType::SignerCompleted);
+        let detail = |name: &str| signed.and_then(|entry| entry.details[name].as_str());
+        let moment = |entry: &LedgerEntry| self.dates.moment(entry.at);
+        let consent = detail("consented_at").and_then(Timestamp::parse);
+        let rows = [
+            ("First opened", viewed.map(moment)),
+            ("Identity check", self.identity(signer)),
+            (
+                "Electronic consent",
+                consent.map(|at| self.dates.moment(at)),
+            ),
+            (
+                "Signed",
+                signer.completed_at.map(|at| self.dates.moment(at)),
+            ),
+            ("Internet address", detail("ip").map(str::to_owned)),
+            (
+                "Browser",
+                detail("user_agent").map(|agent| agent.chars().take(DEVICE_LENGTH).collect()),
+            ),
+        ];
+        rules::SignerSummary {
+            name: signer.name.clone(),
+            about: format!("{}, {}", signer.role, signer.email),
+            signature: self.signature(signer),
+            rows: present(rows),
+        }
+    }
+
+    fn identity(&self, signer: &Signer) -> Option<String> {
+        let passed = |check: &&KbaSession| check.status == KbaStatus::Passed && check.is_of(signer);
+        let check = self.checks.iter().rev().find(passed)?;
+        let at = check.ended_at.map(|at| self.dates.moment(at));
+        Some(format!(
+            "identity questions answered, {} (provider {})",
+            at.unwrap_or_default(),
+            check.instance
+        ))
+    }
+
+    /// Returns the first signature that the signer gave in the signing room, or else the initials.
+    fn signature(&self, signer: &Signer) -> Option<rules::SignatureAppearance> {
+        let (submission, submitters) = self.room?;
+        let submitter = submitters
+            .iter()
+            .find(|one| one.position == signer.position)?;
+        let value = |kind: &str| {
+            let mut own = submission.fields.iter();
+            own.find_map(|field| {
+                let own = field.field_type == kind && field.submitter_uuid == submitter.role;
+                let value = submitter.values.get(&field.name).filter(|_| own)?;
+                (!value.is_empty()).then_some(value)
+            })
+        };
+        let value = value("signature").or_else(|| value("initials"))?;
+        Some(match SignatureValue::parse(value).ok()? {
+            SignatureValue::Typed(name) => {
+                rules::SignatureAppearance::Typed(rules::TypedSignature {
+                    name,
+                    style: submitter.signature_style.map(style),
+                })
+            }
+            SignatureValue::Drawn(picture) => rules::SignatureAppearance::Drawn(picture),
+        })
+    }
+}
+
+fn style(style: Handwriting) -> HandwritingStyle {
+    match style {
+        Handwriting::Casual => HandwritingStyle::Casual,
+        Handwriting::Formal => HandwritingStyle::Formal,
+        Handwriting::Light => HandwritingStyle::Light,
+    }
+}
+
+fn present<const N: usize>(rows: [(&str, Option<String>); N]) -> Vec<(String, String)> {
+    let present = |(label, value): (&str, Option<String>)| Some((label.to_owned(), value?));
+    rows.into_iter().filter_map(present).collect()
+}

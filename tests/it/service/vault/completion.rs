@@ -1,0 +1,118 @@
+//! The certificate of completion, and the public page that its code leads to.
+
+use axum::body::Body;
+use axum::http::Request;
+
+use crate::support::{TestApp, TestResponse, form, pdf};
+
+/// Signs a contract with a typed signature, and waits until it is vaulted.
+async fn vaulted(app: &TestApp) -> (String, String) {
+    let envelope = app.sent_envelope().await;
+    let url = envelope["sign_url"].as_str().unwrap().to_owned();
+    let id = envelope["envelope_id"].as_str().unwrap().to_owned();
+    let page = form::open(app, &url).await.text();
+    let signed = form::press(app, &url, "finish", &form::filled(&page)).await;
+    assert_eq!(signed.status, 200, "{}", signed.text());
+    app.wait_for(&id, "vaulted").await;
+    (id, url)
+}
+
+async fn certificate(app: &TestApp, id: &str) -> TestResponse {
+    let path = format!("/partner/envelopes/{id}/completion-certificate");
+    app.get(&path).await
+}
+
+/// Returns the address on a certificate as a path.
+fn verification_path(certificate: &[u8]) -> String {
+    let text = pdf::text(certificate);
+    let address = text
+        .split_whitespace()
+        .find(|word| word.contains("/verify/"));
+    let address = address.unwrap_or_else(|| panic!("{text}"));
+    address[address.find("/verify/").unwrap()..].to_owned()
+}
+
+async fn open(app: &TestApp, path: &str) -> TestResponse {
+    app.send(Request::get(path).body(Body::empty()).unwrap())
+        .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_certificate_of_completion_shows_who_signed_when_and_how() {
+    let app = TestApp::start().await;
+    let (id, url) = vaulted(&app).await;
+    let answer = certificate(&app, &id).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert_eq!(answer.headers["content-type"], "application/pdf");
+    let text = pdf::text(&answer.bytes);
+    for expected in [
+        "Certificate of completion",
+        "Retail instalment contract",
+        "Jordan Lee",
+        "jordan.lee@example.com",
+        "First opened",
+        "Electronic consent",
+        "Signed document",
+        "In the vault since",
+        id.as_str(),
+        "(UTC)",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    assert!(pdf::fonts(&answer.bytes).contains("Caveat"));
+    let again = certificate(&app, &id).await;
+    assert_eq!(again.bytes, answer.bytes, "equal records give equal bytes");
+
+    let page = form::open(&app, &url).await.text();
+    assert!(page.contains("Download the certificate of completion"));
+    let theirs = form::open(&app, &format!("{url}/certificate.pdf")).await;
+    assert_eq!(theirs.bytes, answer.bytes);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn before_the_vault_there_is_no_certificate_of_completion() {
+    let app = TestApp::start().await;
+    let envelope = app.sent_envelope().await;
+    let id = envelope["envelope_id"].as_str().unwrap();
+    let early = certificate(&app, id).await;
+    assert_eq!(early.status, 409, "{}", early.text());
+    assert!(early.text().contains("not vaulted"), "{}", early.text());
+    let url = envelope["sign_url"].as_str().unwrap();
+    let theirs = form::open(&app, &format!("{url}/certificate.pdf")).await;
+    assert_eq!(theirs.status, 404, "{}", theirs.text());
+    let unknown = certificate(&app, "env_01jt8s5gq2e6m9x4k7w3c5d8fa").await;
+    assert_eq!(unknown.status, 404);
+
+    let (id, _) = vaulted(&app).await;
+    let other = app.other_organization().await;
+    let path = format!("/partner/envelopes/{id}/completion-certificate");
+    assert_eq!(app.get_as(&other, &path).await.status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_verification_page_is_shown_to_holders_of_its_address_only() {
+    let app = TestApp::start().await;
+    let (id, _) = vaulted(&app).await;
+    let certificate = certificate(&app, &id).await.bytes;
+    let path = verification_path(&certificate);
+    let page = open(&app, &path).await;
+    assert_eq!(page.status, 200, "{}", page.text());
+    let text = page.text();
+    let hash = pdf::text(&certificate);
+    let (_, hash) = hash.split_once("Copy for the parties").unwrap();
+    let hash = hash.split_whitespace().next().unwrap();
+    assert_eq!(hash.len(), 64);
+    for expected in [hash, "Jordan Lee", "Is your copy the one?", "in the vault"] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    for secret in ["jordan.lee@example.com", "/vault/", "objects"] {
+        assert!(!text.contains(secret), "{secret}: {text}");
+    }
+    let (start, code) = path.rsplit_once('/').unwrap();
+    let guess = format!("{start}/{}", code.replace(['a', '1'], "b"));
+    for wrong in [guess, format!("{start}/"), path.replace(&id, "env_1")] {
+        let wrong = open(&app, &wrong).await;
+        assert_eq!(wrong.status, 404, "{}", wrong.text());
+        assert!(!wrong.text().contains("Jordan"));
+    }
+}
