@@ -8,7 +8,9 @@ use sha2::{Digest as _, Sha256};
 
 use crate::error::{Result, over_limit};
 use crate::revisions;
-use crate::source::{MAX_STREAM_BYTES, certification_level, dictionary, is_signed, resolve_in};
+use crate::source::{
+    MAX_STREAM_BYTES, certification_level, dictionary, is_signed, refuse_encrypted, resolve_in,
+};
 use crate::{FoundSignature, FoundSignatures, LaterChange, SignatureCoverage};
 
 /// Limit on the signatures of a document. Each one costs a comparison of two revisions.
@@ -31,6 +33,7 @@ pub fn signatures(pdf: &[u8]) -> Result<FoundSignatures> {
             signatures: Vec::new(),
         });
     }
+    refuse_encrypted(pdf)?;
     let document = load(pdf)?;
     let names = names_of_values(&document);
     let mut signatures = Vec::new();

@@ -31,6 +31,14 @@ pub(crate) struct SourcePage {
     pub(crate) geometry: PageGeometry,
 }
 
+/// Refuses an encrypted document before lopdf decrypts it, which can exceed the limits of a call.
+pub(crate) fn refuse_encrypted(pdf: &[u8]) -> Result<()> {
+    match memmem::find(pdf, b"/Encrypt").is_some() && holdfast_reader::is_encrypted(pdf) {
+        true => Err(DocumentError::Encrypted),
+        false => Ok(()),
+    }
+}
+
 impl SourceDocument {
     /// Loads a document that will be written anew as a whole.
     ///
@@ -57,10 +65,7 @@ impl SourceDocument {
     }
 
     fn read(pdf: &Arc<Vec<u8>>, filter: Option<FilterFunc>) -> Result<Self> {
-        // Checked before lopdf decrypts the document, which can exceed the limits of a call.
-        if memmem::find(pdf, b"/Encrypt").is_some() && holdfast_reader::is_encrypted(pdf) {
-            return Err(DocumentError::Encrypted);
-        }
+        refuse_encrypted(pdf)?;
         if is_cut_short(pdf) {
             return Err(unreadable("a signature covers bytes behind its end"));
         }

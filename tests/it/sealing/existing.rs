@@ -114,3 +114,30 @@ async fn certificates_are_checked_against_the_configured_roots() {
         assert_eq!(signature["time_source"], "time_stamp", "{signature}");
     }
 }
+
+/// Programs that write a signature in pieces do not know its length in advance (X.690, 8.1.3.6).
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signature_of_indefinite_length_is_verified() {
+    let app = TestApp::start().await;
+    let mut signed = sealed_elsewhere(&app).await;
+    let begin = signed.windows(10).rposition(|bytes| bytes == b"/Contents<");
+    let begin = begin.unwrap() + 10;
+    let end = begin
+        + signed[begin..]
+            .iter()
+            .position(|byte| *byte == b'>')
+            .unwrap();
+    let der = hex::decode(&signed[begin..end]).unwrap();
+    assert_eq!(
+        der[..2],
+        [0x30, 0x82],
+        "a sequence with a length of two bytes"
+    );
+    let length = usize::from(u16::from_be_bytes([der[2], der[3]]));
+    let ber = [&[0x30, 0x80][..], &der[4..4 + length], &[0, 0]].concat();
+    let digits = format!("{:0<width$}", hex::encode(ber), width = end - begin);
+    signed[begin..end].copy_from_slice(digits.as_bytes());
+    let (_, answer) = paper(&app, &signed).await;
+    let signature = answer.data(201)["existing_signatures"][0].clone();
+    assert_eq!(signature["status"], "valid", "{signature}");
+}

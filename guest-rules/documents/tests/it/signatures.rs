@@ -5,7 +5,7 @@ use holdfast_documents::{
 };
 
 use crate::seals::seal;
-use crate::support::{TestPdf, authoritative, contract, mark, prepare_seal};
+use crate::support::{TempFile, TestPdf, authoritative, contract, mark, prepare_seal, run};
 
 /// Objects of [`form`], by number.
 const PAGE: usize = 3;
@@ -163,4 +163,23 @@ fn too_many_signatures_are_refused() {
         );
     }
     assert!(matches!(signatures(&pdf), Err(DocumentError::OverLimit(_))));
+}
+
+#[test]
+fn an_encrypted_document_is_refused_as_such() {
+    let file = TempFile::new(&sealed(&contract()));
+    let encrypted = format!("{}.encrypted", file.path());
+    let arguments = [
+        "--encrypt",
+        "",
+        "owner",
+        "256",
+        "--",
+        file.path(),
+        &encrypted,
+    ];
+    run("qpdf", "qpdf", &arguments);
+    let pdf = std::fs::read(&encrypted).unwrap();
+    std::fs::remove_file(&encrypted).unwrap();
+    assert!(matches!(signatures(&pdf), Err(DocumentError::Encrypted)));
 }

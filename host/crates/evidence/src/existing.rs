@@ -11,6 +11,7 @@ use holdfast_domain::signature::{
 };
 use x509_cert::Certificate;
 
+use crate::ber;
 use crate::seal::{SIGNING_CERTIFICATE_V2, TIME_STAMP_TOKEN, fingerprint};
 use crate::signed;
 use crate::stamp;
@@ -153,7 +154,7 @@ impl Verified {
         if signature.contents.len() > MAX_BYTES {
             return Err(unknown(format!("it has more than {MAX_BYTES} bytes")));
         }
-        let message = signed::read(&signature.contents)
+        let message = signed::read(&ber::definite(&signature.contents))
             .map_err(|error| unknown(format!("it cannot be read: {error}")))?;
         let (signer, certificate) = signed::signer(&message).map_err(unknown)?;
         self.signer = Some(certificate.tbs_certificate.subject.to_string());

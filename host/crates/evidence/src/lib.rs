@@ -5,6 +5,7 @@
 //! the rules components that decided. Verification needs nothing from the installation that
 //! made the bundle except a key or a head of its log, which anchors the verdict.
 
+mod ber;
 mod bundle;
 mod components;
 pub mod existing;

@@ -10,6 +10,7 @@ use x509_cert::Certificate;
 use x509_cert::ext::pkix::ExtendedKeyUsage;
 use x509_tsp::TstInfo;
 
+use crate::ber;
 use crate::signed;
 use crate::trust::{self, TrustRoots};
 
@@ -107,7 +108,8 @@ pub(crate) fn opened(message: &SignedData) -> Result<(TstInfo, &Certificate), St
     if !purposes.is_some_and(|(_, purposes)| purposes.0.contains(&TIME_STAMPING)) {
         return Err("its certificate is not for time stamps".into());
     }
-    let info = TstInfo::from_der(info.as_bytes()).map_err(|error| error.to_string())?;
+    let info = ber::without_fractions(info.as_bytes());
+    let info = TstInfo::from_der(&info).map_err(|error| error.to_string())?;
     Ok((info, certificate))
 }
 

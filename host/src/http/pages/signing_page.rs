@@ -323,6 +323,8 @@ impl SigningPage<'_> {
     /// One style for all typed signatures of the signer.
     fn styles(&self) -> Markup {
         let chosen = self.style();
+        let first_name = self.signer.name.split_whitespace().next();
+        let first_name = first_name.unwrap_or_default();
         html! {
             fieldset.styles id="style" {
                 legend { "Style, when typed" }
@@ -333,7 +335,7 @@ impl SigningPage<'_> {
                                 checked[style == chosen] aria-label={ (style.as_str()) " style" }
                                 data-ascent=(style.extent().ascent)
                                 data-descent=(style.extent().descent);
-                            span.sample.(style.as_str()) aria-hidden="true" { (self.signer.name) }
+                            span.sample.(style.as_str()) aria-hidden="true" { (first_name) }
                         }
                     }
                 }
