@@ -1,10 +1,8 @@
 //! Creates the executed document after all signers have signed.
 
-use holdfast_handwriting::Handwriting;
-
 use crate::components::ComponentError;
 use crate::components::rules::documents::{Area, DocumentError, FieldValue, FilledField};
-use crate::components::rules::handwriting::{HandwritingStyle, WrittenField};
+use crate::components::rules::handwriting::WrittenField;
 use crate::domain::dates::DateFormat;
 use crate::domain::id::OrgId;
 use crate::fair_queue::WorkOwner;
@@ -12,7 +10,7 @@ use crate::files::{FilesError, StorageArea as FileArea};
 use crate::store::StoreError;
 use crate::store::room::{self as rooms, RoomField, RoomSubmitter};
 
-use super::signature::SignatureValue;
+use super::signature::{SignatureValue, component_style};
 use super::{Room, dates_of};
 
 /// Reason the document could not be created.
@@ -100,11 +98,7 @@ pub(super) fn filled(
     submitter: &RoomSubmitter,
     dates: DateFormat,
 ) -> Vec<Result<WrittenField, DocumentError>> {
-    let style = submitter.signature_style.map(|style| match style {
-        Handwriting::Casual => HandwritingStyle::Casual,
-        Handwriting::Formal => HandwritingStyle::Formal,
-        Handwriting::Light => HandwritingStyle::Light,
-    });
+    let style = submitter.signature_style.map(component_style);
     fields
         .iter()
         .filter(|field| field.submitter_uuid == submitter.role)

@@ -65,7 +65,7 @@ pub const CONSENT: &str = "consent";
 /// Key of the document in [`Problems`].
 pub const DOCUMENT: &str = "document-version";
 
-/// Key of the style of typed signatures among the values, and in [`Problems`].
+/// Key of the style of typed signatures among the values.
 pub const STYLE: &str = "signature-style";
 
 /// Problems by field name.
@@ -261,11 +261,6 @@ impl Room {
     ) -> Result<(BTreeMap<String, String>, Problems), FormError> {
         let mut valid = BTreeMap::new();
         let mut problems = Problems::new();
-        if let Some(name) = values.get(STYLE)
-            && Handwriting::parse(name).is_none()
-        {
-            problems.insert(STYLE.into(), "Choose one of the styles".into());
-        }
         let owner = WorkOwner::new(&form.submitter.org, &form.submission.id.to_string());
         for field in form.fields.iter().filter(|field| !field.is_locked()) {
             let Some(value) = values.get(&field.name).map(|value| value.trim()) else {
@@ -392,7 +387,8 @@ fn has_signed(submitter: &RoomSubmitter) -> bool {
     submitter.completed_at.is_some()
 }
 
-/// Stores the style of typed signatures; returns whether it changed.
+/// Stores the style of typed signatures; returns whether it changed. An unknown style is ignored,
+/// like unknown fields: programs that fill in every control must still be able to sign.
 fn take_style(submitter: &mut RoomSubmitter, values: &BTreeMap<String, String>) -> bool {
     let chosen = values.get(STYLE).and_then(|name| Handwriting::parse(name));
     let changed = chosen.is_some() && chosen != submitter.signature_style;

@@ -5,8 +5,10 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use holdfast_handwriting::Handwriting;
 
 use crate::components::rules::documents::{Picture, PictureFormat};
+use crate::components::rules::handwriting::HandwritingStyle;
 use crate::domain::envelope::FileType;
 
 /// Maximum size of a signature's picture, in bytes.
@@ -39,6 +41,15 @@ impl SignatureValue {
             _ => return Err(wrong()),
         };
         Ok(Self::Drawn(Picture { format, bytes }))
+    }
+}
+
+/// Returns a style as the documents component names it.
+pub fn component_style(style: Handwriting) -> HandwritingStyle {
+    match style {
+        Handwriting::Casual => HandwritingStyle::Casual,
+        Handwriting::Formal => HandwritingStyle::Formal,
+        Handwriting::Light => HandwritingStyle::Light,
     }
 }
 

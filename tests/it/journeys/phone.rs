@@ -337,3 +337,24 @@ async fn the_first_load_of_a_hundred_pages_is_light() {
     assert!(figures["bytes"].as_u64().unwrap() <= 150_000, "{figures}");
     browser.picture("phone-hundred-pages").await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_document_can_be_read_as_text_that_fits_the_screen() {
+    let app = TestApp::on_a_socket().await;
+    let (_, url) = with_fields(&app, &[("Signature", "signature", true)]).await;
+    for (screen, name) in [
+        (EmulatedScreen::Phone, "phone"),
+        (EmulatedScreen::Zoomed, "zoomed"),
+    ] {
+        let browser = TestBrowser::open(screen).await;
+        browser.goto(&url).await;
+        browser.click(".reading-view").await;
+        browser.read("RETAIL INSTALLMENT SALE CONTRACT").await;
+        browser.picture(&format!("{name}-reading")).await;
+        browser.is_accessible("the reading view").await;
+        let wide = "return document.documentElement.scrollWidth <= innerWidth";
+        assert_eq!(browser.run(wide).await, true, "{name}: nothing is cut off");
+        browser.click(".reading-view").await;
+        browser.see(".sheet img").await;
+    }
+}

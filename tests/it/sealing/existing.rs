@@ -115,28 +115,99 @@ async fn certificates_are_checked_against_the_configured_roots() {
     }
 }
 
+/// Returns the place of the signature's hexadecimal digits.
+fn digits_of(signed: &[u8]) -> std::ops::Range<usize> {
+    let begin = signed.windows(10).rposition(|bytes| bytes == b"/Contents<");
+    let begin = begin.unwrap() + 10;
+    let length = signed[begin..].iter().position(|byte| *byte == b'>');
+    begin..begin + length.unwrap()
+}
+
+fn replace_signature(signed: &mut [u8], signature: &[u8]) {
+    let place = digits_of(signed);
+    let digits = format!("{:0<width$}", hex::encode(signature), width = place.len());
+    signed[place].copy_from_slice(digits.as_bytes());
+}
+
+/// Signs the same bytes with a new key of this kind, with OpenSSL.
+fn signed_by_openssl(signed: &[u8], key: &[&str]) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (private, certificate) = (path("key.pem"), path("certificate.pem"));
+    let (content, signature) = (path("content"), path("signature"));
+    let place = digits_of(signed);
+    let covered = [&signed[..place.start - 1], &signed[place.end + 1..]].concat();
+    std::fs::write(&content, covered).unwrap();
+    let run = |arguments: &[&str]| {
+        let output = std::process::Command::new("openssl")
+            .args(arguments)
+            .output();
+        let output = output.expect("openssl is missing: run `apt-get install openssl`");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{errors}");
+    };
+    let subject = ["-nodes", "-subj", "/CN=Ann Signer", "-days", "2"];
+    let request = ["req", "-x509", "-keyout", &private, "-out", &certificate];
+    run(&[&request[..], &subject, key].concat());
+    run(&[
+        "cms",
+        "-sign",
+        "-binary",
+        "-cades",
+        "-md",
+        "sha256",
+        "-in",
+        &content,
+        "-signer",
+        &certificate,
+        "-inkey",
+        &private,
+        "-outform",
+        "DER",
+        "-out",
+        &signature,
+    ]);
+    let mut other = signed.to_vec();
+    replace_signature(&mut other, &std::fs::read(signature).unwrap());
+    other
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn signatures_of_other_programs_and_keys_are_verified() {
+    let app = TestApp::start().await;
+    let signed = sealed_elsewhere(&app).await;
+    let (p_256, p_384) = ("ec_paramgen_curve:P-256", "ec_paramgen_curve:P-384");
+    for (key, status, problem) in [
+        (&["-newkey", "rsa:2048"][..], "valid", ""),
+        (&["-newkey", "ec", "-pkeyopt", p_256], "valid", ""),
+        (&["-newkey", "ec", "-pkeyopt", p_384], "valid", ""),
+        // Not "altered": the size of the key says nothing about the document.
+        (
+            &["-newkey", "rsa:1024"],
+            "not_verifiable",
+            "fewer than 2,048 bits",
+        ),
+    ] {
+        let other = signed_by_openssl(&signed, key);
+        let (_, answer) = paper(&app, &other).await;
+        let signature = answer.data(201)["existing_signatures"][0].clone();
+        assert_eq!(signature["status"], status, "{key:?}: {signature}");
+        assert_eq!(signature["signer"], "CN=Ann Signer", "{signature}");
+        let why = signature["problem"].as_str().unwrap_or_default();
+        assert!(why.contains(problem), "{why}");
+    }
+}
+
 /// Programs that write a signature in pieces do not know its length in advance (X.690, 8.1.3.6).
 #[tokio::test(flavor = "multi_thread")]
 async fn a_signature_of_indefinite_length_is_verified() {
     let app = TestApp::start().await;
     let mut signed = sealed_elsewhere(&app).await;
-    let begin = signed.windows(10).rposition(|bytes| bytes == b"/Contents<");
-    let begin = begin.unwrap() + 10;
-    let end = begin
-        + signed[begin..]
-            .iter()
-            .position(|byte| *byte == b'>')
-            .unwrap();
-    let der = hex::decode(&signed[begin..end]).unwrap();
-    assert_eq!(
-        der[..2],
-        [0x30, 0x82],
-        "a sequence with a length of two bytes"
-    );
+    let der = hex::decode(&signed[digits_of(&signed)]).unwrap();
+    assert_eq!(der[..2], [0x30, 0x82], "a length of two bytes");
     let length = usize::from(u16::from_be_bytes([der[2], der[3]]));
     let ber = [&[0x30, 0x80][..], &der[4..4 + length], &[0, 0]].concat();
-    let digits = format!("{:0<width$}", hex::encode(ber), width = end - begin);
-    signed[begin..end].copy_from_slice(digits.as_bytes());
+    replace_signature(&mut signed, &ber);
     let (_, answer) = paper(&app, &signed).await;
     let signature = answer.data(201)["existing_signatures"][0].clone();
     assert_eq!(signature["status"], "valid", "{signature}");

@@ -3,8 +3,8 @@
 use cms::cert::CertificateChoices;
 use cms::content_info::ContentInfo;
 use cms::signed_data::{SignedData, SignerIdentifier, SignerInfo};
-use der::asn1::{Any, ObjectIdentifier, OctetString};
-use der::{Decode as _, Encode as _};
+use der::asn1::{Any, ObjectIdentifier, OctetString, UintRef};
+use der::{Decode as _, Encode as _, Sequence};
 use ring::signature as algorithms;
 use ring::signature::{UnparsedPublicKey, VerificationAlgorithm};
 use sha2::{Digest as _, Sha256, Sha384, Sha512};
@@ -84,6 +84,9 @@ pub fn algorithm(
     let curve =
         || -> Option<ObjectIdentifier> { info.algorithm.parameters.as_ref()?.decode_as().ok() };
     let padded = signer.signature_algorithm.oid == RSA_PSS;
+    if info.algorithm.oid == RSA {
+        check_size(info.subject_public_key.raw_bytes())?;
+    }
     match (info.algorithm.oid, curve(), signer.digest_alg.oid) {
         (RSA, _, SHA_256) if padded => Ok(&algorithms::RSA_PSS_2048_8192_SHA256),
         (RSA, _, SHA_384) if padded => Ok(&algorithms::RSA_PSS_2048_8192_SHA384),
@@ -96,6 +99,24 @@ pub fn algorithm(
         (EC, Some(P_384), SHA_256) => Ok(&algorithms::ECDSA_P384_SHA256_ASN1),
         (EC, Some(P_384), SHA_384) => Ok(&algorithms::ECDSA_P384_SHA384_ASN1),
         _ => Err("its kind of key and digest is not known".into()),
+    }
+}
+
+/// RFC 8017, appendix A.1.1.
+#[derive(Sequence)]
+struct RsaPublicKey<'a> {
+    modulus: UintRef<'a>,
+    exponent: UintRef<'a>,
+}
+
+/// Refuses RSA keys outside of the sizes that can be verified. Without this check, their signatures
+/// would appear to be wrong.
+fn check_size(key: &[u8]) -> Result<(), String> {
+    let key = RsaPublicKey::from_der(key).map_err(|error| format!("its key: {error}"))?;
+    match key.modulus.as_bytes().len() * 8 {
+        ..2_048 => Err("its RSA key of fewer than 2,048 bits is no longer safe".into()),
+        2_048..=8_192 => Ok(()),
+        8_193.. => Err("its RSA key has more than 8,192 bits".into()),
     }
 }
 

@@ -119,32 +119,38 @@ fn kept(content_type: &'static str, body: Body, with_version: bool) -> Response 
     (headers, body).into_response()
 }
 
+/// Returns the answer to a signer who may not download: over the limit, not signed, or before all
+/// have signed.
+fn refused_download(app: &App, visit: &SignerVisit, request: Request) -> Option<Response> {
+    let (parts, _) = request.into_parts();
+    let (copies, token) = (LimitedCredential::Copies, visit.token.reveal());
+    if let Err(refused) = limits::admit(app, copies, token, &parts) {
+        return Some(refused.into_response());
+    }
+    let signed = visit.signer.status == SignerStatus::Completed && visit.has_copy();
+    (!signed || visit.expired).then(|| visit.closed().unwrap_or_else(unknown_link))
+}
+
+/// Builds a PDF to be saved.
+fn saved(name: &str, size: u64, body: Body) -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, "application/pdf".to_owned()),
+        (header::CONTENT_LENGTH, size.to_string()),
+        (header::CONTENT_DISPOSITION, attachment(name)),
+        (header::CACHE_CONTROL, "no-store".to_owned()),
+    ];
+    (headers, body).into_response()
+}
+
 /// Returns the signer's copy, once all parties have signed.
 async fn copy(State(app): State<App>, visit: SignerVisit, request: Request) -> Response {
-    let (parts, _) = request.into_parts();
-    if let Err(refused) = limits::admit(
-        &app,
-        LimitedCredential::Copies,
-        visit.token.reveal(),
-        &parts,
-    ) {
-        return refused.into_response();
-    }
-    if visit.signer.status != SignerStatus::Completed || !visit.has_copy() || visit.expired {
-        return visit.closed().unwrap_or_else(unknown_link);
+    if let Some(refused) = refused_download(&app, &visit, request) {
+        return refused;
     }
     match copies::signers_copy(&app, &app.vault, &visit.envelope).await {
         Ok(copy) => {
-            let headers = [
-                (header::CONTENT_TYPE, "application/pdf".to_owned()),
-                (header::CONTENT_LENGTH, copy.size.to_string()),
-                (
-                    header::CONTENT_DISPOSITION,
-                    attachment(&visit.envelope.name),
-                ),
-                (header::CACHE_CONTROL, "no-store".to_owned()),
-            ];
-            (headers, Body::from_stream(copy.pieces)).into_response()
+            let body = Body::from_stream(copy.pieces);
+            saved(&visit.envelope.name, copy.size, body)
         }
         Err(error) => HttpError::from(error).into_response(),
     }
@@ -152,23 +158,13 @@ async fn copy(State(app): State<App>, visit: SignerVisit, request: Request) -> R
 
 /// Returns the certificate of completion, once the document is in the vault.
 async fn certificate(State(app): State<App>, visit: SignerVisit, request: Request) -> Response {
-    let (parts, _) = request.into_parts();
-    let (copies, token) = (LimitedCredential::Copies, visit.token.reveal());
-    if let Err(refused) = limits::admit(&app, copies, token, &parts) {
-        return refused.into_response();
-    }
-    if visit.signer.status != SignerStatus::Completed || !visit.has_copy() || visit.expired {
-        return visit.closed().unwrap_or_else(unknown_link);
+    if let Some(refused) = refused_download(&app, &visit, request) {
+        return refused;
     }
     match completion::certificate(&app, &visit.envelope).await {
         Ok(pdf) => {
             let name = format!("Certificate of completion, {}", visit.envelope.name);
-            let headers = [
-                (header::CONTENT_TYPE, "application/pdf".to_owned()),
-                (header::CONTENT_DISPOSITION, attachment(&name)),
-                (header::CACHE_CONTROL, "no-store".to_owned()),
-            ];
-            (headers, pdf).into_response()
+            saved(&name, pdf.len() as u64, Body::from(pdf))
         }
         Err(error) => HttpError::from(error).into_response(),
     }

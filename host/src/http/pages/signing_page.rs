@@ -49,6 +49,9 @@ impl SigningPage<'_> {
                 (self.look.masthead())
                 h1 { (self.envelope.name) }
                 p { "For " strong { (self.signer.name) } ", " (self.signer.role) }
+                @if self.has_text() {
+                    button.quiet.reading-view type="button" aria-pressed="false" hidden { "Reading view" }
+                }
             }
             main.signing data-hand=(self.style().as_str()) data-dates=(self.form.dates.format.as_str()) {
                 (self.document())
@@ -101,7 +104,7 @@ impl SigningPage<'_> {
                         }
                         figcaption {
                             "Page " (number) " of " (count)
-                            @if facts.has_text || self.form.document.has_entries() {
+                            @if self.shows_text(facts) {
                                 " · "
                                 a href=(page(number, "txt")) { "Text of page " (number) }
                             }
@@ -110,6 +113,15 @@ impl SigningPage<'_> {
                 }
             }
         }
+    }
+
+    /// Returns whether a page has text, of its own or of earlier signers.
+    fn shows_text(&self, facts: &PageFacts) -> bool {
+        facts.has_text || self.form.document.has_entries()
+    }
+
+    fn has_text(&self) -> bool {
+        self.pages.iter().any(|facts| self.shows_text(facts))
     }
 
     /// Shows a page at the width that fits the screen. The script fetches pages as they come near:
@@ -212,7 +224,6 @@ impl SigningPage<'_> {
         let of_form = [
             ("consent", "#consent", "Your consent"),
             ("reason", "#reason", "Your reason"),
-            (STYLE, "#style", "The style of your signature"),
             (DOCUMENT, "#page-1", "The document"),
         ];
         let others = of_form.into_iter().filter_map(|(name, link, label)| {
@@ -326,7 +337,7 @@ impl SigningPage<'_> {
         let first_name = self.signer.name.split_whitespace().next();
         let first_name = first_name.unwrap_or_default();
         html! {
-            fieldset.styles id="style" {
+            fieldset.styles {
                 legend { "Style, when typed" }
                 div.samples {
                     @for style in Handwriting::ALL {
@@ -339,7 +350,6 @@ impl SigningPage<'_> {
                         }
                     }
                 }
-                (problem("style", self.problems.get(STYLE)))
             }
         }
     }

@@ -1,11 +1,9 @@
 //! The certificate of completion of a vaulted envelope, and its public verification page.
 
 use bytes::Bytes;
-use holdfast_handwriting::Handwriting;
 use sha2::{Digest as _, Sha256};
 
 use crate::components::rules::completion as rules;
-use crate::components::rules::handwriting::HandwritingStyle;
 use crate::config::EMBEDDED;
 use crate::domain::clock::Timestamp;
 use crate::domain::dates::DateSettings;
@@ -16,7 +14,7 @@ use crate::domain::identity::{KbaSession, KbaStatus};
 use crate::domain::ledger::LedgerEntry;
 use crate::domain::organization::Organization;
 use crate::fair_queue::WorkOwner;
-use crate::room::signature::SignatureValue;
+use crate::room::signature::{SignatureValue, component_style};
 use crate::service::{Core, ServiceError};
 use crate::store::room::{self as rooms, RoomSubmission, RoomSubmitter};
 use crate::store::{envelopes, kba, ledger, organizations, signers};
@@ -259,19 +257,11 @@ impl CertificateSource<'_> {
             SignatureValue::Typed(name) => {
                 rules::SignatureAppearance::Typed(rules::TypedSignature {
                     name,
-                    style: submitter.signature_style.map(style),
+                    style: submitter.signature_style.map(component_style),
                 })
             }
             SignatureValue::Drawn(picture) => rules::SignatureAppearance::Drawn(picture),
         })
-    }
-}
-
-fn style(style: Handwriting) -> HandwritingStyle {
-    match style {
-        Handwriting::Casual => HandwritingStyle::Casual,
-        Handwriting::Formal => HandwritingStyle::Formal,
-        Handwriting::Light => HandwritingStyle::Light,
     }
 }
 

@@ -204,7 +204,7 @@ function start(form) {
     if (step === last) review.open = true;
     fit();
     const place = document.querySelector(".sheet a.current");
-    if (place) {
+    if (place?.checkVisibility()) {
       const box = place.getBoundingClientRect();
       const visible = window.innerHeight - (narrow() ? panel.offsetHeight : 0);
       window.scrollTo({ top: window.scrollY + box.top - Math.max(visible, 80) / 2 });
@@ -301,6 +301,7 @@ function start(form) {
   keepSaved(form, fields, valueOf, refresh, showStyle);
   showPictures();
   showText();
+  offerReading();
   guide.hidden = false;
   collapse.hidden = false;
   const wrong = form.querySelector(".step.invalid") ?? (form.querySelector(".problems") && last);
@@ -756,6 +757,33 @@ function showPictures() {
     }
   }, { rootMargin: "50%" });
   for (const image of document.querySelectorAll("img[data-src]")) near.observe(image);
+}
+
+/** Offers the text of the pages in a size that fits the screen, instead of their pictures. */
+function offerReading() {
+  const button = document.querySelector(".reading-view");
+  if (!button) return;
+  const near = new IntersectionObserver((entries) => {
+    for (const { isIntersecting, target } of entries) {
+      if (!isIntersecting) continue;
+      near.unobserve(target);
+      read(target);
+    }
+  }, { rootMargin: "100%" });
+  async function read(figure) {
+    const link = figure.querySelector("figcaption a");
+    const answer = link && await fetch(link.getAttribute("href")).catch(() => null);
+    const text = document.createElement("p");
+    text.className = "text";
+    text.textContent = !link ? "This page has no text." : answer?.ok ? await answer.text() : "The text could not be loaded.";
+    figure.prepend(text);
+  }
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    const reading = body.classList.toggle("reading");
+    button.setAttribute("aria-pressed", String(reading));
+    if (reading) for (const figure of document.querySelectorAll("figure[data-page]:not(:has(.text))")) near.observe(figure);
+  });
 }
 
 /** Adds the text layer of a page when it comes near, for screen readers and selection. */
