@@ -248,7 +248,7 @@ async fn metrics(State(app): State<App>) -> Response {
 
 /// Returns the path without the credential that a link carries, for the log.
 fn logged_path(path: &str, signing_path: &str) -> String {
-    for before in ["/api/v2/downloads", signing_path] {
+    for before in ["/api/v2/downloads", verification::PATH, signing_path] {
         // Also cuts text that is not a valid token: it may be a mistyped one.
         let below = |rest: &str| rest.starts_with('/') && rest.len() > 1;
         if !before.is_empty() && path.strip_prefix(before).is_some_and(below) {
@@ -304,6 +304,10 @@ mod tests {
         assert_eq!(
             logged_path(&format!("/api/v2/downloads/{token}"), "/sign"),
             "/api/v2/downloads/…"
+        );
+        assert_eq!(
+            logged_path("/verify/org_1/env_1/0123456789abcdef", "/sign"),
+            "/verify/…"
         );
         assert_eq!(logged_path("/healthz", ""), "/healthz");
         assert_eq!(logged_path(&format!("/sign/{token}."), "/sign"), "/sign/…");

@@ -45,10 +45,9 @@ impl Timestamp {
         self.0.to_zoned(zone.clone()).date()
     }
 
-    /// Writes date and minute in a time zone, for people.
-    pub fn written_in(self, zone: &jiff::tz::TimeZone) -> String {
-        let zoned = self.0.to_zoned(zone.clone());
-        zoned.strftime("%-d %B %Y, %H:%M").to_string()
+    /// Writes the time in a time zone by a pattern of `strftime`.
+    pub fn written_in(self, zone: &jiff::tz::TimeZone, pattern: &str) -> String {
+        self.0.to_zoned(zone.clone()).strftime(pattern).to_string()
     }
 
     /// Returns the calendar month in UTC as `2026-11`.

@@ -103,8 +103,17 @@ impl DateFormat {
 impl DateSettings {
     /// Describes an instant to people, for example `25 November 2026, 16:30 (Europe/Berlin)`.
     pub fn moment(&self, at: Timestamp) -> String {
+        self.written(at, "%-d %B %Y, %H:%M")
+    }
+
+    /// Like [`DateSettings::moment`], with seconds.
+    pub fn exact_moment(&self, at: Timestamp) -> String {
+        self.written(at, "%-d %B %Y, %H:%M:%S")
+    }
+
+    fn written(&self, at: Timestamp, pattern: &str) -> String {
         let zone = &self.time_zone;
-        format!("{} ({})", at.written_in(&zone.0), zone.as_str())
+        format!("{} ({})", at.written_in(&zone.0, pattern), zone.as_str())
     }
 
     /// Returns the organization's day at an instant, in ISO 8601.
@@ -151,6 +160,10 @@ mod tests {
         assert_eq!(
             dates.moment(evening),
             "25 November 2026, 18:30 (America/New_York)"
+        );
+        assert_eq!(
+            dates.exact_moment(evening),
+            "25 November 2026, 18:30:00 (America/New_York)"
         );
     }
 

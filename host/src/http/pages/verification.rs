@@ -16,8 +16,11 @@ use crate::service::App;
 use crate::service::access::windows::LimitedCredential;
 use crate::service::vault::completion::{self, PublicRecord};
 
+/// Path below which the pages are.
+pub const PATH: &str = "/verify";
+
 pub fn routes() -> Router<App> {
-    Router::new().route("/verify/{org}/{envelope}/{code}", get(page))
+    Router::new().route(&format!("{PATH}/{{org}}/{{envelope}}/{{code}}"), get(page))
 }
 
 async fn page(
@@ -79,7 +82,7 @@ fn shown(record: PublicRecord) -> Response {
                         dt { (signer.role) }
                         dd {
                             (signer.name)
-                            @if let Some(at) = signer.completed_at { ", signed " (dates.moment(at)) }
+                            @if let Some(at) = signer.completed_at { ", signed " (dates.exact_moment(at)) }
                         }
                     }
                 }

@@ -164,7 +164,7 @@ impl CertificateSource<'_> {
         organization: &Organization,
         stored: &LedgerEntry,
     ) -> Vec<(String, String)> {
-        let moment = |entry: &LedgerEntry| self.dates.moment(entry.at);
+        let moment = |entry: &LedgerEntry| self.dates.exact_moment(entry.at);
         let hash = |hash: &str| format!("{hash} (SHA-256)");
         let record = &envelope.record;
         let rows = [
@@ -200,18 +200,18 @@ impl CertificateSource<'_> {
         let viewed = of(EventType::SignerViewed);
         let signed = of(EventType::SignerCompleted);
         let detail = |name: &str| signed.and_then(|entry| entry.details[name].as_str());
-        let moment = |entry: &LedgerEntry| self.dates.moment(entry.at);
+        let moment = |entry: &LedgerEntry| self.dates.exact_moment(entry.at);
         let consent = detail("consented_at").and_then(Timestamp::parse);
         let rows = [
             ("First opened", viewed.map(moment)),
             ("Identity check", self.identity(signer)),
             (
                 "Electronic consent",
-                consent.map(|at| self.dates.moment(at)),
+                consent.map(|at| self.dates.exact_moment(at)),
             ),
             (
                 "Signed",
-                signer.completed_at.map(|at| self.dates.moment(at)),
+                signer.completed_at.map(|at| self.dates.exact_moment(at)),
             ),
             ("Internet address", detail("ip").map(str::to_owned)),
             (
@@ -230,7 +230,7 @@ impl CertificateSource<'_> {
     fn identity(&self, signer: &Signer) -> Option<String> {
         let passed = |check: &&KbaSession| check.status == KbaStatus::Passed && check.is_of(signer);
         let check = self.checks.iter().rev().find(passed)?;
-        let at = check.ended_at.map(|at| self.dates.moment(at));
+        let at = check.ended_at.map(|at| self.dates.exact_moment(at));
         Some(format!(
             "identity questions answered, {} (provider {})",
             at.unwrap_or_default(),
