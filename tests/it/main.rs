@@ -16,6 +16,7 @@ mod config;
 #[path = "../../guest-rules/reader/tests/support/damage.rs"]
 mod damage;
 mod delivery;
+mod docs;
 mod evidence;
 mod files;
 mod http;
