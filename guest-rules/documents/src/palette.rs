@@ -19,7 +19,7 @@ const MAX_ENTRIES: usize = 256;
 /// A colour: red, green and blue.
 pub(crate) type Colour = [u8; 3];
 
-/// A picture whose pixels are indexes of a palette.
+/// A picture of indexes into a palette.
 pub(crate) struct IndexedPicture {
     pub(crate) palette: Vec<Colour>,
     /// One byte a pixel.

@@ -69,7 +69,7 @@ pub fn router(app: App) -> Router {
         .merge(builder::routes())
         .merge(verification::routes())
         .merge(assets::routes())
-        .layer(CompressionLayer::new().compress_when(is_text));
+        .layer(CompressionLayer::new().compress_when(is_compressible));
     Router::new()
         .nest("/api/v2", api.merge(ledger::tiles()))
         .merge(for_people)
@@ -93,9 +93,9 @@ pub fn router(app: App) -> Router {
         .with_state(app)
 }
 
-/// Returns whether a response of a page is worth compressing. Those of the API are not compressed:
+/// Returns whether compressing a response for people makes it smaller. Those of the API are not compressed:
 /// an answer that repeats a caller's text beside a secret would leak it by its length (BREACH).
-fn is_text(_: StatusCode, _: Version, headers: &HeaderMap, _: &Extensions) -> bool {
+fn is_compressible(_: StatusCode, _: Version, headers: &HeaderMap, _: &Extensions) -> bool {
     let kind = headers.get(header::CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     kind.starts_with("text/") || ["application/json", "font/ttf", "image/svg+xml"].contains(&kind)

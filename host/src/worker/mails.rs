@@ -332,6 +332,10 @@ async fn certificate(
             bytes,
         })),
         Err(ServiceError::Conflict(_)) => Ok(None),
+        Err(error @ ServiceError::Unreadable { .. }) => {
+            tracing::warn!(envelope = %envelope.id, %error, "certificate cannot be attached to mail");
+            Ok(None)
+        }
         Err(error) => Err(error.into()),
     }
 }

@@ -38,12 +38,7 @@ async fn envelope_of_every_field(app: &TestApp) -> Value {
 }
 
 async fn copy_text(app: &TestApp, id: &str) -> String {
-    let link = app
-        .get(&format!("/partner/envelopes/{id}/vault/copy/signed-url"))
-        .await
-        .data(200);
-    let copy = app.get(link["signed_url"].as_str().unwrap()).await;
-    pdf::text(&copy.bytes)
+    pdf::text(&app.copy(id).await)
 }
 
 fn id_and_url(envelope: &Value) -> (&str, &str) {
@@ -745,11 +740,7 @@ async fn a_visitor_compares_a_copy_with_the_record_in_the_browser() {
         .split_whitespace()
         .find(|word| word.contains("/verify/"));
     let address = address.unwrap();
-    let link = app
-        .get(&format!("/partner/envelopes/{id}/vault/copy/signed-url"))
-        .await
-        .data(200);
-    let copy = app.get(link["signed_url"].as_str().unwrap()).await;
+    let copy = app.copy(id).await;
 
     let browser = TestBrowser::open(EmulatedScreen::Phone).await;
     let address = &address[address.find("/verify/").unwrap()..];
@@ -760,12 +751,12 @@ async fn a_visitor_compares_a_copy_with_the_record_in_the_browser() {
     for (name, bytes, verdict) in [
         (
             "copy.pdf",
-            copy.bytes.to_vec(),
+            copy.clone(),
             "Yes: your file is the copy for the parties",
         ),
         (
             "other.pdf",
-            [&copy.bytes[..], b" "].concat(),
+            [&copy[..], b" "].concat(),
             "No: your file is another one",
         ),
     ] {

@@ -209,10 +209,7 @@ async fn one_signature_takes_three_taps_and_no_typing() {
     browser.click("button[value=finish]").await;
     browser.read("Thank you").await;
     app.wait_for(&id, "vaulted").await;
-    let link = format!("/partner/envelopes/{id}/vault/copy/signed-url");
-    let link = app.get(&link).await.data(200);
-    let copy = app.get(link["signed_url"].as_str().unwrap()).await;
-    assert!(pdf::fonts(&copy.bytes).contains("Caveat"));
+    assert!(pdf::fonts(&app.copy(&id).await).contains("Caveat"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

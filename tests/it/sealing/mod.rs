@@ -1,5 +1,5 @@
 //! Seals and time stamps.
 
 mod existing;
-mod seals;
+pub mod seals;
 mod trusted_time;

@@ -22,6 +22,13 @@ impl TestApp {
         details
     }
 
+    /// Downloads the copy for the parties.
+    pub async fn copy(&self, id: &str) -> Vec<u8> {
+        let path = format!("/partner/envelopes/{id}/vault/copy/signed-url");
+        let link = self.get(&path).await.data(200);
+        self.get(link["signed_url"].as_str().unwrap()).await.bytes
+    }
+
     /// Returns the public key of the installation's log.
     pub async fn ledger_key(&self) -> String {
         let head = self.get_as("", "/ledger/head").await.data(200);

@@ -44,11 +44,11 @@ pub struct OrgSettings {
     /// Branding that signers see.
     pub brand: OrganizationBrand,
     /// Origins (`https://app.example.com`) that may embed the widgets in their pages.
-    pub embed_origins: Vec<EmbedOrigin>,
+    pub embed_origins: Vec<PageOrigin>,
     /// Dates in signed documents.
     pub dates: DateSettings,
     /// Origins of the pages to which signers may return after signing.
-    pub return_origins: Vec<EmbedOrigin>,
+    pub return_origins: Vec<PageOrigin>,
 }
 
 impl OrgSettings {
@@ -76,20 +76,20 @@ impl Default for OrgSettings {
     }
 }
 
-/// Origin of a page that embeds a widget: scheme, host and port in a browser's serialization.
+/// Origin of a page of the organization's own: scheme, host and port in a browser's serialization.
 /// Plain http is allowed for loopback hosts only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String")]
-pub struct EmbedOrigin(String);
+pub struct PageOrigin(String);
 
-impl EmbedOrigin {
+impl PageOrigin {
     /// Text form, such as `https://app.example.com`.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-impl TryFrom<String> for EmbedOrigin {
+impl TryFrom<String> for PageOrigin {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
@@ -231,7 +231,7 @@ mod tests {
             "http://localhost:3000",
             "http://127.0.0.1:9000",
         ] {
-            assert!(EmbedOrigin::try_from(good.to_owned()).is_ok(), "{good}");
+            assert!(PageOrigin::try_from(good.to_owned()).is_ok(), "{good}");
         }
         for wrong in [
             "https://app.example.com/",
@@ -244,7 +244,7 @@ mod tests {
             "*",
             "null",
         ] {
-            assert!(EmbedOrigin::try_from(wrong.to_owned()).is_err(), "{wrong}");
+            assert!(PageOrigin::try_from(wrong.to_owned()).is_err(), "{wrong}");
         }
     }
 }

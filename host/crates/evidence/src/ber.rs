@@ -56,7 +56,7 @@ impl ElementHeader {
 
 /// Returns the first element of `bytes` with definite lengths throughout (X.690, 8.1.3), and with
 /// octet strings in one piece. Elements that have both already keep their bytes: signed attributes
-/// and certificates stay what was signed. Malformed and deeply nested input is returned unchanged.
+/// and certificates keep their signed bytes. Malformed and deeply nested input is returned unchanged.
 pub fn definite(bytes: &[u8]) -> Cow<'_, [u8]> {
     match element(bytes, 0) {
         Some((Some(changed), _)) => Cow::Owned(changed),

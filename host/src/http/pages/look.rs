@@ -6,7 +6,7 @@ use maud::{DOCTYPE, Markup, html};
 
 use super::assets;
 use crate::domain::brand::OrganizationBrand;
-use crate::domain::organization::{EmbedOrigin, Organization};
+use crate::domain::organization::{Organization, PageOrigin};
 
 /// Appearance of a page, and who may frame it.
 #[derive(Default)]
@@ -29,7 +29,7 @@ pub struct PageLook {
 pub enum FramePolicy {
     #[default]
     Nobody,
-    Origins(Vec<EmbedOrigin>),
+    Origins(Vec<PageOrigin>),
     /// For pages that show and accept no private data.
     Anybody,
 }
@@ -164,7 +164,7 @@ impl PageLook {
     fn origins(&self) -> String {
         match &self.framing {
             FramePolicy::Origins(origins) => {
-                let origins: Vec<&str> = origins.iter().map(EmbedOrigin::as_str).collect();
+                let origins: Vec<&str> = origins.iter().map(PageOrigin::as_str).collect();
                 origins.join(" ")
             }
             _ => String::new(),

@@ -1,4 +1,4 @@
-//! The public page to which the code on a certificate of completion leads: anybody with a copy can
+//! The public page to which the code on a certificate of completion leads. Holders of a copy can
 //! check whether it is the document that was signed. The copy does not leave the visitor's device.
 
 use axum::Router;
@@ -29,11 +29,14 @@ async fn page(
     request: Request,
 ) -> Response {
     let (parts, _) = request.into_parts();
-    if let Err(refused) = limits::admit(&app, LimitedCredential::SigningLink, &envelope, &parts) {
-        return refused.into_response();
-    }
     match completion::public_record(&app, &org, &envelope, &code).await {
-        Ok(Some(record)) => shown(record),
+        // Only real links are counted: guesses would fill the table of the counts.
+        Ok(Some(record)) => {
+            match limits::admit(&app, LimitedCredential::SigningLink, &code, &parts) {
+                Ok(()) => shown(record),
+                Err(refused) => refused.into_response(),
+            }
+        }
         Ok(None) => {
             let text =
                 html! { p { "Check the address, or scan the code on the certificate again." } };

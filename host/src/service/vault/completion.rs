@@ -7,7 +7,7 @@ use crate::components::rules::completion as rules;
 use crate::config::EMBEDDED;
 use crate::domain::clock::Timestamp;
 use crate::domain::dates::DateSettings;
-use crate::domain::envelope::{Envelope, Signer};
+use crate::domain::envelope::{Envelope, EnvelopeKind, Signer};
 use crate::domain::event::EventType;
 use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::identity::{KbaSession, KbaStatus};
@@ -32,13 +32,17 @@ pub struct PublicRecord {
 /// Returns the last part of the verification link. It cannot be guessed, and stays the same as long as
 /// the record: it is derived from the hash of the authoritative copy.
 fn code(envelope: &Envelope) -> Option<String> {
+    if envelope.kind != EnvelopeKind::Esign {
+        return None;
+    }
     let document = envelope.record.document_hash.as_deref()?;
     let text = format!("verification {} {document}", envelope.id);
     let digest = hex::encode(Sha256::digest(text));
     Some(digest.chars().take(24).collect())
 }
 
-/// Returns the link of the verification page; none before the envelope is vaulted.
+/// Returns the link of the verification page; none before the envelope is vaulted, and for uploads
+/// that were signed elsewhere.
 pub fn verification_url(core: &Core, envelope: &Envelope) -> Option<String> {
     let (base, code) = (core.config.public_url(), code(envelope)?);
     Some(format!(
@@ -60,7 +64,6 @@ pub async fn public_record(
     let mut connection = core.store.read().await?;
     let organization = organizations::get(&mut connection, &org).await?;
     let envelope = envelopes::get(&mut connection, &org, &id).await?;
-    let signers = signers::list(&mut connection, &org, &id).await?;
     let (Some(organization), Some(envelope)) = (organization, envelope) else {
         return Ok(None);
     };
@@ -69,6 +72,7 @@ pub async fn public_record(
     if right != Some(Sha256::digest(given)) {
         return Ok(None);
     }
+    let signers = signers::list(&mut connection, &org, &id).await?;
     Ok(Some(PublicRecord {
         organization,
         envelope,
@@ -80,7 +84,7 @@ pub async fn public_record(
 ///
 /// # Errors
 ///
-/// `Conflict` before the envelope is vaulted.
+/// `Conflict` before the envelope is vaulted, and for an upload that was signed elsewhere.
 pub async fn certificate(core: &Core, envelope: &Envelope) -> Result<Bytes, ServiceError> {
     let facts = facts(core, envelope).await?;
     let documents = core
@@ -91,6 +95,10 @@ pub async fn certificate(core: &Core, envelope: &Envelope) -> Result<Bytes, Serv
 }
 
 async fn facts(core: &Core, envelope: &Envelope) -> Result<rules::CompletionFacts, ServiceError> {
+    if envelope.kind != EnvelopeKind::Esign {
+        let why = "Envelope was signed elsewhere: there is no signing to certify";
+        return Err(ServiceError::Conflict(why.into()));
+    }
     let org = &envelope.org;
     let mut connection = core.store.read().await?;
     let organization = organizations::get(&mut connection, org)

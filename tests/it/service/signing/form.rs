@@ -89,12 +89,8 @@ async fn a_typed_signature_has_the_chosen_style_in_the_document() {
         let signed = form::press(&app, url, "finish", &values).await;
         assert_eq!(signed.status, 200, "{}", signed.text());
         app.wait_for(id, "vaulted").await;
-        let link = app
-            .get(&format!("/partner/envelopes/{id}/vault/copy/signed-url"))
-            .await
-            .data(200);
-        let copy = app.get(link["signed_url"].as_str().unwrap()).await;
-        let fonts = pdf::fonts(&copy.bytes);
+        let copy = app.copy(id).await;
+        let fonts = pdf::fonts(&copy);
         assert!(fonts.contains(font), "{style:?}: {fonts}");
     }
 }
@@ -144,12 +140,8 @@ async fn the_day_of_signing_is_set_by_the_host_in_the_organizations_format() {
     let signed = form::press(&app, url, "finish", &values).await;
     assert_eq!(signed.status, 200, "{}", signed.text());
     app.wait_for(id, "vaulted").await;
-    let link = app
-        .get(&format!("/partner/envelopes/{id}/vault/copy/signed-url"))
-        .await
-        .data(200);
-    let copy = app.get(link["signed_url"].as_str().unwrap()).await;
-    let text = pdf::text(&copy.bytes);
+    let copy = app.copy(id).await;
+    let text = pdf::text(&copy);
     assert!(
         text.contains(&written) && text.contains("12/24/2026"),
         "{text}"
@@ -338,12 +330,8 @@ async fn a_template_can_be_created_from_embedded_tags() {
     form::sign(&app, envelope["sign_url"].as_str().unwrap()).await;
     let id = envelope["envelope_id"].as_str().unwrap();
     app.wait_for(id, "vaulted").await;
-    let link = app
-        .get(&format!("/partner/envelopes/{id}/vault/copy/signed-url"))
-        .await
-        .data(200);
-    let copy = app.get(link["signed_url"].as_str().unwrap()).await;
-    let text = pdf::text(&copy.bytes);
+    let copy = app.copy(id).await;
+    let text = pdf::text(&copy);
     assert!(text.contains("Agreement between the parties."), "{text}");
     assert!(
         text.contains("The end.") && text.contains("Jordan Lee"),

@@ -3,7 +3,8 @@
 use axum::body::Body;
 use axum::http::Request;
 
-use crate::support::{TestApp, TestResponse, form, pdf};
+use crate::sealing::seals::{paper, vault_in};
+use crate::support::{CONTRACT, TestApp, TestResponse, form, pdf};
 
 /// Signs a contract with a typed signature, and waits until it is vaulted.
 async fn vaulted(app: &TestApp) -> (String, String) {
@@ -115,4 +116,16 @@ async fn the_verification_page_is_shown_to_holders_of_its_address_only() {
         assert_eq!(wrong.status, 404, "{}", wrong.text());
         assert!(!wrong.text().contains("Jordan"));
     }
+}
+
+/// holdfast did not see an upload being signed, so it certifies no signing.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upload_that_was_signed_elsewhere_has_no_certificate_of_completion() {
+    let app = TestApp::start().await;
+    let (id, _) = paper(&app, CONTRACT).await;
+    vault_in(&app, &id).await;
+    let refused = certificate(&app, &id).await;
+    assert_eq!(refused.status, 409, "{}", refused.text());
+    let text = refused.text();
+    assert!(text.contains("signed elsewhere"), "{text}");
 }
