@@ -2,7 +2,7 @@
 
 use super::line::one_line;
 use crate::domain::dates::DateSettings;
-use crate::domain::envelope::{Envelope, Signer, SignerStatus};
+use crate::domain::envelope::{Envelope, Signer, SignerKind, SignerStatus};
 use crate::domain::webhook::{DisableReason, Endpoint};
 
 /// Content of a mail, independent of its layout.
@@ -77,19 +77,77 @@ impl LinkFacts<'_> {
     }
 }
 
-/// Builds the invitation to sign.
+/// Builds the invitation to sign, approve or witness.
 pub(crate) fn invitation(facts: LinkFacts<'_>) -> MailContent {
     let (sender, document) = (facts.sender, one_line(&facts.envelope.name));
+    let (subject, asked) = match facts.signer.kind {
+        SignerKind::Signer => (
+            format!("{sender} asks you to sign: {document}"),
+            format!("{sender} asks you to sign “{document}”."),
+        ),
+        SignerKind::Approver => (
+            format!("{sender} asks you to approve: {document}"),
+            format!("{sender} asks you to approve “{document}”."),
+        ),
+        SignerKind::Witness => (
+            format!("{sender} asks you to sign as a witness: {document}"),
+            format!("{sender} asks you to sign “{document}” as a witness."),
+        ),
+    };
     MailContent {
-        subject: format!("{sender} asks you to sign: {document}"),
+        subject,
         to: Some(one_line(&facts.signer.name)),
-        paragraphs: [format!("{sender} asks you to sign “{document}”.")]
+        paragraphs: [asked]
             .into_iter()
             .chain(message(facts.envelope))
             .chain(facts.circumstances())
             .collect(),
         notes: vec![LINK_NOTE.into(), reference(facts.envelope)],
         button: Some(read_and_sign(facts.url)),
+    }
+}
+
+/// Builds the mail with the code that opens the document.
+pub(crate) fn access_code(
+    sender: &str,
+    envelope: &Envelope,
+    to: &str,
+    code: &str,
+    minutes: u64,
+) -> MailContent {
+    let document = one_line(&envelope.name);
+    MailContent {
+        subject: format!("Your code: {code}"),
+        to: Some(one_line(to)),
+        paragraphs: vec![
+            format!("Your code for “{document}” of {sender} is {code}."),
+            format!("Enter it on the page that asked for it. It works once, for {minutes} minutes."),
+        ],
+        button: None,
+        notes: vec![
+            "Nobody will ask you for this code by telephone. If you did not ask for it, ignore this e-mail."
+                .into(),
+            reference(envelope),
+        ],
+    }
+}
+
+/// Builds the mail to a viewer, who may read the document while others sign it.
+pub(crate) fn viewing(sender: &str, envelope: &Envelope, to: &str, url: String) -> MailContent {
+    let document = one_line(&envelope.name);
+    MailContent {
+        subject: format!("{sender} shows you: {document}"),
+        to: Some(one_line(to)),
+        paragraphs: vec![
+            format!("{sender} has sent “{document}” to its signers and lets you read it."),
+            "You do not need to do anything. You will get a copy when all parties have signed."
+                .into(),
+        ],
+        button: Some(MailButton {
+            label: "Read the document",
+            url,
+        }),
+        notes: vec![LINK_NOTE.into(), reference(envelope)],
     }
 }
 

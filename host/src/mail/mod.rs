@@ -23,6 +23,11 @@ use std::time::Duration;
 
 pub(crate) use mailer::MailSender;
 
+/// Returns whether a text is an e-mail address.
+pub(crate) fn is_address(text: &str) -> bool {
+    text.parse::<lettre::Address>().is_ok()
+}
+
 /// Reason a mail was not sent.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MailError {

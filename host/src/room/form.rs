@@ -119,6 +119,22 @@ impl Room {
         })
     }
 
+    /// Returns a submission's document with the entries of those who have signed.
+    pub async fn shown(&self, org: &OrgId, submission: i64) -> Result<ShownDocument, FormError> {
+        let mut connection = self.store.read().await?;
+        let submission = rooms::submission(&mut connection, org, submission)
+            .await?
+            .ok_or(FormError::NotFound)?;
+        let submitters = rooms::submitters(&mut connection, org, submission.id).await?;
+        let dates = dates_of(&mut connection, org).await?;
+        Ok(ShownDocument::new(
+            submission.file(),
+            submission.fields,
+            dates.format,
+            submitters.into_iter().filter(has_signed).collect(),
+        ))
+    }
+
     /// Records that the signer opened the document.
     pub async fn open(
         &self,
@@ -467,7 +483,7 @@ fn waits_for(
     }
     submitters
         .iter()
-        .find(|other| other.position < submitter.position && other.completed_at.is_none())
+        .find(|other| other.turn < submitter.turn && other.completed_at.is_none())
         .map(|other| other.name.clone())
 }
 

@@ -18,6 +18,7 @@ use crate::files::Files;
 use crate::store::room::RoomSubmitter;
 use crate::store::{Store, StoreError, WriteTransaction, jobs, organizations};
 
+pub mod changes;
 pub mod execute;
 pub mod form;
 mod records;

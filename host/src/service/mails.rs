@@ -7,10 +7,10 @@
 use std::time::Duration;
 
 use crate::domain::clock::Timestamp;
-use crate::domain::envelope::{Envelope, Signer, SignerStatus};
+use crate::domain::envelope::{Envelope, Recipient, RecipientKind, Signer, SignerStatus};
 use crate::domain::id::{EndpointId, OrgId};
 use crate::domain::job::{
-    EndpointMail, EnvelopeMail, MailAddressee, MailCompletion, MailDecline, MailEndpointDisabled,
+    EndpointMail, EnvelopeMail, MailAccessCode, MailAddressee, MailCompletion, MailDecline, MailEndpointDisabled,
     MailEndpointFailing, MailInvitation, MailReminder, MailWithdrawal,
 };
 use crate::service::envelopes::invited_now;
@@ -31,6 +31,26 @@ pub async fn invite(
     queue::<MailInvitation>(tx, envelope, Some(signer), now).await
 }
 
+/// Queues the mail with a link by which a viewer reads the document.
+pub async fn invite_viewer(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    viewer: &Recipient,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    queue::<MailInvitation>(tx, envelope, Some(viewer), now).await
+}
+
+/// Queues the mail with the code that opens the document.
+pub async fn access_code(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    signer: &Signer,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    queue::<MailAccessCode>(tx, envelope, Some(signer), now).await
+}
+
 /// Queues a reminder with a fresh link for the signer.
 pub async fn remind(
     tx: &mut WriteTransaction,
@@ -41,19 +61,21 @@ pub async fn remind(
     queue::<MailReminder>(tx, envelope, Some(signer), now).await
 }
 
-/// Queues completion mails to every signer and the creator, not to be sent before `at`.
+/// Queues completion mails to everybody who takes part and the creator, not to be sent before `at`.
 pub async fn completed(
     tx: &mut WriteTransaction,
     envelope: &Envelope,
     at: Timestamp,
 ) -> Result<(), StoreError> {
     let signers = signers::list(tx, &envelope.org, &envelope.id).await?;
-    for signer in distinct(&signers) {
-        queue::<MailCompletion>(tx, envelope, Some(signer), at).await?;
+    let recipients = signers::recipients(tx, &envelope.org, &envelope.id).await?;
+    let all = people(&signers).chain(people(&recipients));
+    // A creator who also takes part gets the mail of the others.
+    let creator_is_told = all.clone().any(|person| is_creator(envelope, person));
+    for person in distinct(all) {
+        queue::<MailCompletion>(tx, envelope, Some(person), at).await?;
     }
-    // A creator who also signs gets the signers' mail.
-    let creator_signs = signers.iter().any(|signer| is_creator(envelope, signer));
-    if envelope.creator_email().is_some() && !creator_signs {
+    if envelope.creator_email().is_some() && !creator_is_told {
         queue::<MailCompletion>(tx, envelope, None, at).await?;
     }
     Ok(())
@@ -76,10 +98,11 @@ pub async fn declined(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let signers = signers::list(tx, &envelope.org, &envelope.id).await?;
-    for signer in distinct(invited(envelope, &signers)) {
+    let recipients = signers::recipients(tx, &envelope.org, &envelope.id).await?;
+    for person in distinct(invited(envelope, &signers, &recipients)) {
         // The creator's own mail is queued below.
-        if !is_creator(envelope, signer) {
-            queue::<MailDecline>(tx, envelope, Some(signer), now).await?;
+        if !is_creator(envelope, person) {
+            queue::<MailDecline>(tx, envelope, Some(person), now).await?;
         }
     }
     if envelope.creator_email().is_some() {
@@ -100,8 +123,9 @@ pub async fn withdrawn(
         return Ok(());
     }
     let signers = signers::list(tx, &envelope.org, &envelope.id).await?;
-    for signer in distinct(invited(envelope, &signers)) {
-        queue::<MailWithdrawal>(tx, envelope, Some(signer), now).await?;
+    let recipients = signers::recipients(tx, &envelope.org, &envelope.id).await?;
+    for person in distinct(invited(envelope, &signers, &recipients)) {
+        queue::<MailWithdrawal>(tx, envelope, Some(person), now).await?;
     }
     Ok(())
 }
@@ -141,12 +165,12 @@ async fn queue_of_endpoint<M: EndpointMail>(
 async fn queue<M: EnvelopeMail>(
     tx: &mut WriteTransaction,
     envelope: &Envelope,
-    to: Option<&Signer>,
+    to: Option<&dyn Person>,
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let addressee = MailAddressee {
         envelope: envelope.id.clone(),
-        position: to.map(|signer| signer.position),
+        position: to.map(Person::position),
     };
     let whom = match addressee.position {
         Some(position) => position.to_string(),
@@ -154,40 +178,79 @@ async fn queue<M: EnvelopeMail>(
     };
     // The address is part of the key, so that a signer who replaces another one gets a
     // mail of their own.
-    let address = to.map_or("", |signer| signer.email.as_str());
+    let address = to.map_or("", Person::email);
     let key = format!("{}:{whom}:{address}", envelope.id);
     jobs::insert_or_revive(tx, &envelope.org, &M::from(addressee), &key, now).await
 }
 
-/// Returns the signers who were invited, or who opened the envelope through a link.
-fn invited<'a>(envelope: &Envelope, signers: &'a [Signer]) -> Vec<&'a Signer> {
+/// Somebody who takes part in an envelope.
+trait Person: Sync {
+    fn position(&self) -> i64;
+    fn email(&self) -> &str;
+}
+
+impl Person for Signer {
+    fn position(&self) -> i64 {
+        self.position
+    }
+
+    fn email(&self) -> &str {
+        &self.email
+    }
+}
+
+impl Person for Recipient {
+    fn position(&self) -> i64 {
+        self.position
+    }
+
+    fn email(&self) -> &str {
+        &self.email
+    }
+}
+
+fn people<P: Person>(people: &[P]) -> impl Iterator<Item = &dyn Person> + Clone {
+    people.iter().map(|person| person as &dyn Person)
+}
+
+/// Returns the signers who were invited, or who opened the envelope through a link, and the viewers.
+fn invited<'a>(
+    envelope: &Envelope,
+    signers: &'a [Signer],
+    recipients: &'a [Recipient],
+) -> Vec<&'a dyn Person> {
     let turn: Vec<i64> = invited_now(envelope, signers)
         .map(|signer| signer.position)
         .collect();
-    signers
+    let signers = signers
         .iter()
         .filter(|signer| signer.status != SignerStatus::Pending || turn.contains(&signer.position))
-        .collect()
+        .map(|signer| signer as &dyn Person);
+    let viewers = recipients
+        .iter()
+        .filter(|recipient| recipient.kind == RecipientKind::Viewer)
+        .map(|recipient| recipient as &dyn Person);
+    signers.chain(viewers).collect()
 }
 
-/// Removes signers with a repeated address: a person in two roles gets one mail.
-fn distinct<'a>(signers: impl IntoIterator<Item = &'a Signer>) -> Vec<&'a Signer> {
-    let mut told: Vec<&Signer> = Vec::new();
-    for signer in signers {
+/// Removes people with a repeated address: a person in two roles gets one mail.
+fn distinct<'a>(people: impl IntoIterator<Item = &'a dyn Person>) -> Vec<&'a dyn Person> {
+    let mut told: Vec<&dyn Person> = Vec::new();
+    for person in people {
         if !told
             .iter()
-            .any(|other| is_same(&other.email, &signer.email))
+            .any(|other| is_same(other.email(), person.email()))
         {
-            told.push(signer);
+            told.push(person);
         }
     }
     told
 }
 
-fn is_creator(envelope: &Envelope, signer: &Signer) -> bool {
+fn is_creator(envelope: &Envelope, person: &dyn Person) -> bool {
     envelope
         .creator_email()
-        .is_some_and(|creator| is_same(creator, &signer.email))
+        .is_some_and(|creator| is_same(creator, person.email()))
 }
 
 fn is_same(left: &str, right: &str) -> bool {
@@ -197,7 +260,7 @@ fn is_same(left: &str, right: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::envelope::{EnvelopeKind, SentDocument};
+    use crate::domain::envelope::{EnvelopeKind, SentDocument, SignerAccess, SignerKind};
     use crate::domain::id::{CustomerId, OrgId};
 
     fn envelope(preserve_signing_order: bool) -> Envelope {
@@ -223,6 +286,10 @@ mod tests {
             name: "Ann".into(),
             email: email.into(),
             role: format!("Role {position}"),
+            kind: SignerKind::Signer,
+            turn: position + 1,
+            access: SignerAccess::None,
+            passcode: None,
             status,
             provider_submitter: None,
             completed_at: None,
@@ -231,8 +298,8 @@ mod tests {
         }
     }
 
-    fn positions(signers: &[&Signer]) -> Vec<i64> {
-        signers.iter().map(|signer| signer.position).collect()
+    fn positions(people: &[&dyn Person]) -> Vec<i64> {
+        people.iter().map(|person| person.position()).collect()
     }
 
     #[test]
@@ -242,8 +309,9 @@ mod tests {
             signer(1, "b@example.com", SignerStatus::Declined),
             signer(2, "c@example.com", SignerStatus::Pending),
         ];
-        assert_eq!(positions(&invited(&envelope(true), &signers)), [0, 1]);
-        assert_eq!(positions(&invited(&envelope(false), &signers)), [0, 1, 2]);
+        let told = |ordered| positions(&invited(&envelope(ordered), &signers, &[]));
+        assert_eq!(told(true), [0, 1]);
+        assert_eq!(told(false), [0, 1, 2]);
     }
 
     #[test]
@@ -252,7 +320,7 @@ mod tests {
             signer(0, "a@example.com", SignerStatus::Completed),
             signer(1, "A@Example.com ", SignerStatus::Completed),
         ];
-        assert_eq!(positions(&distinct(&signers)), [0]);
+        assert_eq!(positions(&distinct(people(&signers))), [0]);
     }
 
     #[test]

@@ -30,9 +30,10 @@ pub async fn insert(connection: &mut AnyConnection, envelope: &Envelope) -> Resu
              external_id, template_id, metadata, secured_party, is_upload, provider_instance,
              provider_submission, preserve_signing_order, created_by, created_at, updated_at,
              expires_at, payment_status, looked_at, auto_vault, vault_in_terms_accepted_at,
-             vault_in_terms_accepted_by, bulk_batch, kba_required, send_email, message, return_url)
+             vault_in_terms_accepted_by, bulk_batch, kba_required, send_email, message, return_url,
+             allow_delegation)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
-             $20, $17, $21, $22, $23, $24, $25, $26, $27, $28)",
+             $20, $17, $21, $22, $23, $24, $25, $26, $27, $28, $29)",
     )
     .bind(envelope.org.bucket())
     .bind(envelope.id.as_str())
@@ -62,6 +63,7 @@ pub async fn insert(connection: &mut AnyConnection, envelope: &Envelope) -> Resu
     .bind(i64::from(envelope.sending.send_email))
     .bind(envelope.sending.message.as_deref())
     .bind(envelope.sending.return_url.as_deref())
+    .bind(i64::from(envelope.sending.allow_delegation))
     .execute(connection)
     .await?;
     Ok(())
@@ -275,7 +277,7 @@ pub async fn set_sent(
         "update envelope set status = $4, updated_at = $5, template_id = $6, metadata = $7,
              provider_instance = $8, provider_submission = $9, preserve_signing_order = $10,
              expires_at = $11, payment_status = $12, kba_required = $13, send_email = $14,
-             message = $15, looked_at = $5
+             message = $15, allow_delegation = $16, looked_at = $5
          where bucket = $1 and envelope_id = $2 and status = $3",
     )
     .bind(sent.org.bucket())
@@ -293,6 +295,28 @@ pub async fn set_sent(
     .bind(i64::from(sent.sending.kba_required))
     .bind(i64::from(sent.sending.send_email))
     .bind(sent.sending.message.as_deref())
+    .bind(i64::from(sent.sending.allow_delegation))
+    .execute(connection)
+    .await?;
+    one_row(changed.rows_affected())
+}
+
+/// Records another time at which an unfinished envelope expires.
+pub async fn set_expiry(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    expires_at: Timestamp,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let changed = sqlx::query(
+        "update envelope set expires_at = $4, updated_at = $5
+         where bucket = $1 and envelope_id = $2 and status = $3",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.id.as_str())
+    .bind(envelope.status.as_str())
+    .bind(expires_at.to_string())
+    .bind(now.to_string())
     .execute(connection)
     .await?;
     one_row(changed.rows_affected())
@@ -487,6 +511,7 @@ fn envelope(row: &AnyRow) -> Result<Envelope, StoreError> {
             send_email: columns.flag("send_email")?,
             message: columns.optional_text("message")?,
             return_url: columns.optional_text("return_url")?,
+            allow_delegation: columns.flag("allow_delegation")?,
         },
         record: VaultRecord {
             authoritative: match columns.optional_file("vault")? {

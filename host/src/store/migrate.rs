@@ -46,6 +46,8 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     28 "0028_existing_signatures",
     29 "0029_signature_style",
     30 "0030_return_url",
+    33 "0033_roles_of_signers",
+    34 "0034_access_codes",
 ];
 
 /// Version of the row that serves as the lock.

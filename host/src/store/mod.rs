@@ -28,6 +28,7 @@ pub mod row;
 mod turns;
 mod wakeups;
 
+pub mod access_codes;
 pub mod api_keys;
 pub mod bulk;
 pub mod chores;

@@ -100,12 +100,16 @@ pub struct RoomSubmitter {
     pub org: OrgId,
     pub submission: i64,
     pub position: i64,
+    /// Place in the signing order, from 1. Submitters with an equal one sign in any order.
+    pub turn: i64,
     pub slug: String,
     pub name: String,
     pub email: String,
     pub role: String,
     pub external_id: Option<String>,
     pub values: BTreeMap<String, String>,
+    /// Values that the sender prefilled.
+    pub prefilled: BTreeMap<String, String>,
     /// Style of typed signatures.
     pub signature_style: Option<Handwriting>,
     pub opened_at: Option<Timestamp>,
@@ -296,8 +300,8 @@ pub async fn insert_submitter(
 ) -> Result<(), StoreError> {
     sqlx::query(
         "insert into room_submitter (bucket, submitter_id, org_id, submission_id, position, slug,
-             name, email, role, external_id, field_values)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+             name, email, role, external_id, field_values, prefilled, turn)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
     )
     .bind(submitter.org.bucket())
     .bind(submitter.id)
@@ -310,6 +314,29 @@ pub async fn insert_submitter(
     .bind(&submitter.role)
     .bind(submitter.external_id.as_deref())
     .bind(json_text(&submitter.values))
+    .bind((!submitter.prefilled.is_empty()).then(|| json_text(&submitter.prefilled)))
+    .bind(submitter.turn)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Writes the columns of a submitter that the sender can change: name, address and place in the
+/// order.
+pub async fn update_invitation(
+    tx: &mut WriteTransaction,
+    submitter: &RoomSubmitter,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "update room_submitter set name = $3, email = $4, position = $5, turn = $6
+         where bucket = $1 and submitter_id = $2",
+    )
+    .bind(submitter.org.bucket())
+    .bind(submitter.id)
+    .bind(&submitter.name)
+    .bind(&submitter.email)
+    .bind(submitter.position)
+    .bind(submitter.turn)
     .execute(&mut **tx)
     .await?;
     Ok(())
@@ -434,12 +461,17 @@ fn read_submitter(row: &AnyRow) -> Result<RoomSubmitter, StoreError> {
         org: columns.parsed("org_id", OrgId::parse)?,
         submission: columns.number("submission_id")?,
         position: columns.number("position")?,
+        // Rows of earlier releases have no turn.
+        turn: columns
+            .optional_number("turn")?
+            .map_or_else(|| columns.number("position").map(|position| position + 1), Ok)?,
         slug: columns.text("slug")?,
         name: columns.text("name")?,
         email: columns.text("email")?,
         role: columns.text("role")?,
         external_id: columns.optional_text("external_id")?,
         values: columns.json("field_values")?,
+        prefilled: columns.optional_json("prefilled")?.unwrap_or_default(),
         signature_style: columns
             .optional_text("signature_style")?
             .and_then(|style| Handwriting::parse(&style)),

@@ -13,11 +13,18 @@ pub enum SealedColumn {
     PreviousWebhook,
     /// Settings of organizations' provider instances.
     Instance,
+    /// Passcodes that signers enter before a document opens.
+    Passcode,
 }
 
 impl SealedColumn {
     /// All columns.
-    pub const ALL: [Self; 3] = [Self::Webhook, Self::PreviousWebhook, Self::Instance];
+    pub const ALL: [Self; 4] = [
+        Self::Webhook,
+        Self::PreviousWebhook,
+        Self::Instance,
+        Self::Passcode,
+    ];
 
     /// Returns the table, its id column, the sealed column, and the expression for the instance.
     fn columns(self) -> (&'static str, &'static str, &'static str, &'static str) {
@@ -30,6 +37,7 @@ impl SealedColumn {
                 "config",
                 "instance",
             ),
+            Self::Passcode => ("signer", "envelope_id", "passcode", "''"),
         }
     }
 }

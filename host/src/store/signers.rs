@@ -6,7 +6,9 @@ use sqlx::any::AnyRow;
 use super::StoreError;
 use super::row::RowColumns;
 use crate::domain::clock::Timestamp;
-use crate::domain::envelope::{Custodian, CustodianStatus, Envelope, Signer, SignerStatus};
+use crate::domain::envelope::{
+    Custodian, CustodianStatus, Envelope, Recipient, RecipientKind, Signer, SignerAccess, SignerKind, SignerStatus,
+};
 use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::token::LinkToken;
 
@@ -17,8 +19,8 @@ pub async fn insert(
 ) -> Result<(), StoreError> {
     sqlx::query(
         "insert into signer (bucket, envelope_id, position, org_id, name, email, role, status,
-             provider_submitter, challenged)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+             provider_submitter, challenged, kind, turn, access, passcode)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
     )
     .bind(envelope.org.bucket())
     .bind(envelope.id.as_str())
@@ -30,12 +32,73 @@ pub async fn insert(
     .bind(signer.status.as_str())
     .bind(signer.provider_submitter.as_deref())
     .bind(i64::from(signer.challenged))
+    .bind(signer.kind.as_str())
+    .bind(signer.turn)
+    .bind(signer.access.as_str())
+    .bind(signer.passcode.as_deref())
     .execute(connection)
     .await?;
     Ok(())
 }
 
-/// Deletes the signers of an envelope that was not sent.
+/// Inserts a recipient who does not sign. They share the table and its positions with the signers, so
+/// that links and mails address them alike.
+pub async fn insert_recipient(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    recipient: &Recipient,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into signer (bucket, envelope_id, position, org_id, name, email, role, status, kind)
+         values ($1, $2, $3, $4, $5, $6, '', $7, $8)",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.id.as_str())
+    .bind(recipient.position)
+    .bind(envelope.org.as_str())
+    .bind(&recipient.name)
+    .bind(&recipient.email)
+    .bind(SignerStatus::Pending.as_str())
+    .bind(recipient.kind.as_str())
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Returns the recipients of an envelope who do not sign.
+pub async fn recipients(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    envelope: &EnvelopeId,
+) -> Result<Vec<Recipient>, StoreError> {
+    let rows = sqlx::query(
+        "select * from signer where bucket = $1 and org_id = $2 and envelope_id = $3
+             and kind in ('cc', 'viewer')
+         order by position",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(envelope.as_str())
+    .fetch_all(connection)
+    .await?;
+    rows.iter()
+        .map(|row| {
+            let columns = RowColumns {
+                row,
+                table: "signer",
+                id: "envelope_id",
+            };
+            Ok(Recipient {
+                position: columns.number("position")?,
+                name: columns.text("name")?,
+                email: columns.text("email")?,
+                kind: columns.parsed("kind", RecipientKind::parse)?,
+            })
+        })
+        .collect()
+}
+
+/// Deletes the signers and the other recipients of an envelope that was not sent.
 pub async fn forget(connection: &mut AnyConnection, envelope: &Envelope) -> Result<(), StoreError> {
     sqlx::query("delete from signer where bucket = $1 and envelope_id = $2")
         .bind(envelope.org.bucket())
@@ -53,6 +116,7 @@ pub async fn list(
 ) -> Result<Vec<Signer>, StoreError> {
     sqlx::query(
         "select * from signer where bucket = $1 and org_id = $2 and envelope_id = $3
+             and kind not in ('cc', 'viewer')
          order by position",
     )
     .bind(org.bucket())
@@ -256,6 +320,13 @@ fn signer(row: &AnyRow) -> Result<Signer, StoreError> {
         name: columns.text("name")?,
         email: columns.text("email")?,
         role: columns.text("role")?,
+        kind: columns.parsed("kind", SignerKind::parse)?,
+        // Rows of earlier releases have no turn.
+        turn: columns
+            .optional_number("turn")?
+            .map_or_else(|| columns.number("position").map(|position| position + 1), Ok)?,
+        access: columns.parsed("access", SignerAccess::parse)?,
+        passcode: columns.optional_text("passcode")?,
         status: columns.parsed("status", SignerStatus::parse)?,
         provider_submitter: columns.optional_text("provider_submitter")?,
         completed_at: columns.optional_time("completed_at")?,

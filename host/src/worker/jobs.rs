@@ -16,7 +16,7 @@ use crate::domain::envelope::KeptFile;
 use crate::domain::job::{
     ArchiveSubmission, ArchiveTemplate, DeleteObject, ExecuteSubmission, FollowSubmission, JobKind,
     JobPayload, JobQueue, MailCompletion, MailDecline, MailEndpointDisabled, MailEndpointFailing,
-    MailInvitation, MailReminder, MailWithdrawal, NextStep, PaidInSandbox, RetryPolicy, SendBatch,
+    MailAccessCode, MailInvitation, MailReminder, MailWithdrawal, NextStep, PaidInSandbox, RetryPolicy, SendBatch,
     VaultEnvelope, VoidBatch, WithdrawSubmission,
 };
 use crate::domain::priority::PriorityClass;
@@ -313,6 +313,7 @@ macro_rules! envelope_mails {
 envelope_mails! {
     MailInvitation: Invitation,
     MailReminder: Reminder,
+    MailAccessCode: AccessCode,
     MailCompletion: Completion,
     MailDecline: Decline,
     MailWithdrawal: Withdrawal,
@@ -379,7 +380,7 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
     by_name! {
         VaultEnvelope ArchiveSubmission WithdrawSubmission ArchiveTemplate DeleteObject
         SendBatch VoidBatch
-        MailInvitation MailReminder MailCompletion MailDecline MailWithdrawal
+        MailInvitation MailReminder MailAccessCode MailCompletion MailDecline MailWithdrawal
         MailEndpointFailing MailEndpointDisabled
         ExecuteSubmission FollowSubmission PaidInSandbox
     }

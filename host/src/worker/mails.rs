@@ -2,14 +2,14 @@
 
 use crate::components::providers::ProviderError;
 use crate::domain::dates::DateSettings;
-use crate::domain::envelope::{Envelope, Signer, SignerStatus};
+use crate::domain::envelope::{Envelope, Recipient, RecipientKind, Signer, SignerStatus};
 use crate::domain::id::{EndpointId, OrgId};
 use crate::domain::job::MailAddressee;
 use crate::mail::MailError;
 use crate::mail::layout::MailBranding;
 use crate::mail::letters::{self, DeclineRecipient, LinkFacts, MailContent};
 use crate::mail::message::{MessageDraft, PdfAttachment};
-use crate::service::signing::links;
+use crate::service::signing::{access_codes, links};
 use crate::service::vault::{completion, copies};
 use crate::service::{App, ServiceError};
 use crate::store::jobs::ClaimedJob;
@@ -55,6 +55,7 @@ impl DeliveryError {
 pub(super) enum EnvelopeMailKind {
     Invitation,
     Reminder,
+    AccessCode,
     Completion,
     Decline,
     Withdrawal,
@@ -71,9 +72,11 @@ pub(super) enum EndpointMailKind {
 struct MailSubject {
     envelope: Envelope,
     signers: Vec<Signer>,
+    /// People who do not sign.
+    recipients: Vec<Recipient>,
     look: MailBranding,
     dates: DateSettings,
-    /// Position of the addressed signer; none addresses the creator.
+    /// Position of the addressed signer or recipient; none addresses the creator.
     position: Option<i64>,
 }
 
@@ -97,8 +100,12 @@ pub(super) async fn deliver(
         return Ok(());
     };
     let written = match about {
-        EnvelopeMailKind::Invitation => matter.with_link(app, letters::invitation).await?,
+        EnvelopeMailKind::Invitation => match matter.recipient() {
+            Some(recipient) => matter.for_viewer(app, recipient).await?,
+            None => matter.with_link(app, letters::invitation).await?,
+        },
         EnvelopeMailKind::Reminder => matter.with_link(app, letters::reminder).await?,
+        EnvelopeMailKind::AccessCode => matter.with_code(app).await?,
         EnvelopeMailKind::Completion => matter.completed(app).await?,
         EnvelopeMailKind::Decline => matter.declined(),
         EnvelopeMailKind::Withdrawal => matter.withdrawn(),
@@ -170,9 +177,11 @@ impl MailSubject {
             return Ok(None);
         };
         let signers = signers::list(&mut connection, org, &envelope.id).await?;
+        let recipients = signers::recipients(&mut connection, org, &envelope.id).await?;
         Ok(Some(Self {
             envelope,
             signers,
+            recipients,
             look: MailBranding::of(&organization),
             dates: organization.settings.dates,
             position: to.position,
@@ -211,11 +220,25 @@ impl MailSubject {
         signers.find(|signer| signer.position == position)
     }
 
+    /// Returns the addressed recipient who does not sign.
+    fn recipient(&self) -> Option<&Recipient> {
+        let position = self.position?;
+        let mut recipients = self.recipients.iter();
+        recipients.find(|recipient| recipient.position == position)
+    }
+
     fn address(&self) -> Option<&str> {
+        let signer = self.signer().map(|signer| signer.email.as_str());
         match self.position {
-            Some(_) => self.signer().map(|signer| signer.email.as_str()),
+            Some(_) => signer.or_else(|| Some(self.recipient()?.email.as_str())),
             None => self.envelope.creator_email(),
         }
+    }
+
+    /// Returns the addressee's name; none for the creator.
+    fn name(&self) -> Option<&str> {
+        let signer = self.signer().map(|signer| signer.name.as_str());
+        signer.or_else(|| Some(self.recipient()?.name.as_str()))
     }
 
     /// Replies to mails of signers go to the creator.
@@ -249,6 +272,41 @@ impl MailSubject {
         Ok(Some(PreparedMail::plain(letter)))
     }
 
+    /// Writes the letter with the code that opens the document; none once the code is outdated.
+    async fn with_code(&self, app: &App) -> Result<Option<PreparedMail>, DeliveryError> {
+        let Some(signer) = self.signer() else {
+            return Ok(None);
+        };
+        let code = access_codes::code_to_mail(app, &self.envelope, signer).await?;
+        let minutes = access_codes::CODE_LIFE.as_secs() / 60;
+        let letter = |code: String| {
+            letters::access_code(&self.look.sender, &self.envelope, &signer.name, &code, minutes)
+        };
+        Ok(code.map(letter).map(PreparedMail::plain))
+    }
+
+    /// Writes a letter with a link to read the document; none once it can no longer be signed.
+    async fn for_viewer(
+        &self,
+        app: &App,
+        viewer: &Recipient,
+    ) -> Result<Option<PreparedMail>, DeliveryError> {
+        let open = self.envelope.status.is_out_for_signing();
+        if !open || viewer.kind != RecipientKind::Viewer {
+            return Ok(None);
+        }
+        let url = self.view_link(app, viewer).await?;
+        let letter = letters::viewing(&self.look.sender, &self.envelope, &viewer.name, url);
+        Ok(Some(PreparedMail::plain(letter)))
+    }
+
+    async fn view_link(&self, app: &App, recipient: &Recipient) -> Result<String, DeliveryError> {
+        let mut tx = app.store.begin().await?;
+        let url = links::make_view(app, &mut tx, &self.envelope, recipient).await?;
+        tx.commit().await?;
+        Ok(url)
+    }
+
     async fn link(&self, app: &App, signer: &Signer) -> Result<String, DeliveryError> {
         let mut tx = app.store.begin().await?;
         let url = links::make(app, &mut tx, &self.envelope, signer, links::MAIL_LIFE).await?;
@@ -274,15 +332,17 @@ impl MailSubject {
             Some(_) => certificate(app, &self.envelope).await?,
             None => None,
         };
-        let copy = match (&attachment, self.signer()) {
-            (Some(_), _) => letters::CopyDelivery::Attached {
+        let copy = match (&attachment, self.signer(), self.recipient()) {
+            (Some(_), _, _) => letters::CopyDelivery::Attached {
                 certificate: certificate.is_some(),
             },
-            (None, Some(signer)) => letters::CopyDelivery::Linked(self.link(app, signer).await?),
-            (None, None) => letters::CopyDelivery::Kept,
+            (None, Some(signer), _) => letters::CopyDelivery::Linked(self.link(app, signer).await?),
+            (None, None, Some(recipient)) => {
+                letters::CopyDelivery::Linked(self.view_link(app, recipient).await?)
+            }
+            (None, None, None) => letters::CopyDelivery::Kept,
         };
-        let to = self.signer().map(|signer| signer.name.as_str());
-        let letter = letters::completed(&self.envelope, to, copy);
+        let letter = letters::completed(&self.envelope, self.name(), copy);
         Ok(PreparedMail {
             letter,
             attachments: attachment.into_iter().chain(certificate).collect(),
@@ -293,6 +353,7 @@ impl MailSubject {
         let mut signers = self.signers.iter();
         let decliner = signers.find(|signer| signer.status == SignerStatus::Declined)?;
         let told = match self.signer() {
+            None if self.position.is_some() => DeclineRecipient::OtherSigner,
             None => DeclineRecipient::Creator {
                 by: &decliner.name,
                 reason: decliner.decline_reason.as_deref().unwrap_or_default(),
@@ -300,14 +361,12 @@ impl MailSubject {
             Some(signer) if signer.position == decliner.position => DeclineRecipient::Decliner,
             Some(_) => DeclineRecipient::OtherSigner,
         };
-        let to = self.signer().map(|signer| signer.name.as_str());
-        let letter = letters::declined(&self.look.sender, &self.envelope, to, told);
+        let letter = letters::declined(&self.look.sender, &self.envelope, self.name(), told);
         Some(PreparedMail::plain(letter))
     }
 
     fn withdrawn(&self) -> Option<PreparedMail> {
-        let signer = self.signer()?;
-        let letter = letters::withdrawn(&self.look.sender, &self.envelope, &signer.name);
+        let letter = letters::withdrawn(&self.look.sender, &self.envelope, self.name()?);
         Some(PreparedMail::plain(letter))
     }
 }

@@ -76,6 +76,14 @@ impl EnvelopeStatus {
         matches!(self, Self::Sent | Self::Viewed)
     }
 
+    /// Whether the envelope can still be sent or signed.
+    pub fn is_unfinished(self) -> bool {
+        matches!(
+            self,
+            Self::Pending | Self::Uploaded | Self::Preparing | Self::Sent | Self::Viewed
+        )
+    }
+
     /// Whether all signers have signed, also after vault-in and vault-out.
     pub fn is_signed(self) -> bool {
         matches!(self, Self::Completed | Self::Vaulted | Self::VaultedOut)
@@ -98,6 +106,34 @@ words! {
         Started = "started",
         Completed = "completed",
         Declined = "declined",
+    }
+}
+
+words! {
+    /// What a signer does: signs, approves, or witnesses the signatures of others.
+    SignerKind {
+        Signer = "signer",
+        Approver = "approver",
+        Witness = "witness",
+    }
+}
+
+words! {
+    /// What a signer enters before the document opens: nothing, a code mailed to the signer, or a
+    /// passcode agreed with the sender.
+    SignerAccess {
+        None = "none",
+        EmailCode = "email_code",
+        Passcode = "passcode",
+    }
+}
+
+words! {
+    /// How a recipient who does not sign takes part: gets a copy (`cc`), or may also read the
+    /// document while it is being signed (`viewer`).
+    RecipientKind {
+        Cc = "cc",
+        Viewer = "viewer",
     }
 }
 
@@ -285,6 +321,8 @@ pub struct SentDocument {
     pub message: Option<String>,
     /// Page to which signers return after signing or declining.
     pub return_url: Option<String>,
+    /// Whether signers may name another person to sign in their place.
+    pub allow_delegation: bool,
 }
 
 impl Default for SentDocument {
@@ -298,6 +336,7 @@ impl Default for SentDocument {
             send_email: true,
             message: None,
             return_url: None,
+            allow_delegation: false,
         }
     }
 }
@@ -494,6 +533,14 @@ pub struct Signer {
     pub email: String,
     /// Role in the template.
     pub role: String,
+    /// What the signer does.
+    pub kind: SignerKind,
+    /// Place in the signing order, from 1. Signers with an equal one sign in any order.
+    pub turn: i64,
+    /// What the signer enters before the document opens.
+    pub access: SignerAccess,
+    /// The passcode, encrypted.
+    pub passcode: Option<String>,
     /// Status.
     pub status: SignerStatus,
     /// Id of this signer at the provider.
@@ -504,6 +551,19 @@ pub struct Signer {
     pub decline_reason: Option<String>,
     /// Whether this signer must pass identity questions before the document opens.
     pub challenged: bool,
+}
+
+/// Recipient of an envelope who does not sign.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recipient {
+    /// Position after the signers.
+    pub position: i64,
+    /// Name given by the sender.
+    pub name: String,
+    /// E-mail address given by the sender.
+    pub email: String,
+    /// How the recipient takes part.
+    pub kind: RecipientKind,
 }
 
 /// Permission to keep an envelope's authoritative copy.

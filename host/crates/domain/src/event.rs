@@ -8,7 +8,7 @@ use super::envelope::{Envelope, words};
 use super::id::{EnvelopeId, EventId, OrgId};
 
 words! {
-    /// Event types of the specification and the contract, with one addition.
+    /// Event types of the specification and the contract, with three additions.
     EventType {
         EnvelopeCreated = "envelope.created",
         EnvelopeSent = "envelope.sent",
@@ -20,12 +20,16 @@ words! {
         EnvelopeDeclined = "envelope.declined",
         EnvelopeExpired = "envelope.expired",
         EnvelopeReminderSent = "envelope.reminder_sent",
+        // An addition: another name, address or person for a signer who has not signed.
+        SignerChanged = "signer.changed",
+        // An addition: too many wrong codes before a document.
+        SignerAccessFailed = "signer.access_failed",
         VaultStored = "vault.stored",
         VaultCompliancePassed = "vault.compliance.passed",
         VaultComplianceFailed = "vault.compliance.failed",
         VaultReleased = "vault.released",
         VaultTamperDetected = "vault.tamper_detected",
-        // The addition: a seal without a time stamp of a trusted authority.
+        // An addition: a seal without a time stamp of a trusted authority.
         VaultWithoutTrustedTime = "vault.without_trusted_time",
         PaymentSucceeded = "payment.succeeded",
         KbaVerified = "kba.verified",
@@ -52,6 +56,14 @@ impl EventType {
             Self::EnvelopeDeclined => ("A signer has declined", &["signer", "reason"]),
             Self::EnvelopeExpired => ("Nobody finished an envelope in time", &["expired_at"]),
             Self::EnvelopeReminderSent => ("Signers were reminded", &["reminded"]),
+            Self::SignerChanged => (
+                "A signer has another name or address, or another person signs",
+                &["signer", "previous", "reason", "at"],
+            ),
+            Self::SignerAccessFailed => (
+                "A signer has entered too many wrong codes",
+                &["signer", "method", "ip_address", "at"],
+            ),
             Self::VaultStored => ("The authoritative copy is in the vault", &["path", "hash"]),
             Self::VaultCompliancePassed => (
                 "The certificate's checks have all passed",

@@ -182,6 +182,8 @@ macro_rules! mails {
 mails! {
     /// Asks a signer to sign.
     MailInvitation = "signer.invite";
+    /// Gives a signer the code that opens the document.
+    MailAccessCode = "signer.code";
     /// Asks a signer again.
     MailReminder = "signer.remind";
     /// Reports that all signers have signed.
@@ -340,6 +342,7 @@ pub const KINDS: &[JobKind] = &[
     JobKind::of::<VoidBatch>(),
     JobKind::of::<MailInvitation>(),
     JobKind::of::<MailReminder>(),
+    JobKind::of::<MailAccessCode>(),
     JobKind::of::<MailCompletion>(),
     JobKind::of::<MailDecline>(),
     JobKind::of::<MailWithdrawal>(),

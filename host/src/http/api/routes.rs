@@ -56,6 +56,14 @@ areas! {
             "Mail a new link to signers who have not signed";
         get "/partner/envelopes/{id}/signing-links", envelopes::signing_links => getSigningLinks [409]
             "Create a short-lived link for each signer";
+        get "/partner/envelopes/{id}/signers", envelopes::signers => listSigners []
+            "List the signers and the other recipients";
+        patch "/partner/envelopes/{id}/signers/{role}", envelopes::correct_signer => correctSigner [409]
+            "Correct or replace a signer who has not signed";
+        post "/partner/envelopes/{id}/extend", envelopes::extend => extendEnvelope [409]
+            "Move the expiry to a later time";
+        get "/partner/envelopes/{id}/document", envelopes::document => getUnsignedDocument [409]
+            "Download the document without signatures";
     }
 
     partner_vault {

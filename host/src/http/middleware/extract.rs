@@ -416,8 +416,10 @@ macro_rules! path_parameters {
                     app: &App,
                 ) -> Result<Self, HttpError> {
                     // Text that is not UTF-8 names no resource.
-                    let path = Path::<String>::from_request_parts(parts, app).await;
-                    Ok(Self(path.map_or_else(|_| String::new(), |Path(text)| text)))
+                    let path =
+                        Path::<BTreeMap<String, String>>::from_request_parts(parts, app).await;
+                    let found = path.ok().and_then(|Path(mut path)| path.remove($name));
+                    Ok(Self(found.unwrap_or_default()))
                 }
             }
 
@@ -439,6 +441,8 @@ path_parameters!(
     InstancePath is "instance",
     /// The component slot in a path.
     SlotPath is "slot",
+    /// The role of a signer in a path.
+    RolePath is "role",
 );
 
 /// Documents a path parameter and its 404.

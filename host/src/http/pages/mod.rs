@@ -2,6 +2,7 @@
 
 pub mod assets;
 pub mod builder;
+mod code;
 pub mod docs;
 pub mod embed;
 mod kba;
@@ -12,4 +13,5 @@ pub mod signing;
 mod signing_files;
 mod signing_page;
 pub mod verification;
+mod viewing;
 mod visit;

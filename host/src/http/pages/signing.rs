@@ -13,16 +13,19 @@ use axum::{Form as FormBody, Json, Router};
 use maud::html;
 use serde_json::json;
 
+use super::code;
 use super::kba;
 use super::look::EmbedMessage;
 use super::signing_files;
-use super::signing_page::SigningPage;
+use super::viewing;
+use super::signing_page::{DELEGATION, SigningPage};
 use super::visit::{SignerVisit, room_error};
 use crate::domain::envelope::{Envelope, SignerStatus};
 use crate::http::error::HttpError;
 use crate::http::middleware::origin::origin;
 use crate::room::form::{DOCUMENT, FormError, Problems, RequestOrigin};
 use crate::service::kba::{IdentitySubmission, is_open};
+use crate::service::signing::corrections::{self, SignerChange};
 use crate::service::signing::visits::{self, LinkRenewal};
 use crate::service::signing::{LinkDestination, destination, reconcile};
 use crate::service::templates::pages;
@@ -38,10 +41,14 @@ pub fn routes(path: &str) -> Router<App> {
         .route(&below(""), get(show).post(submit))
         .route(&below("/renew"), post(renew))
         .merge(signing_files::routes(path))
+        .merge(viewing::routes(path))
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
 }
 
 async fn show(State(app): State<App>, visit: SignerVisit) -> Response {
+    if visit.asks_for_code() {
+        return code::ask(&app, &visit).await;
+    }
     if let Some(page) = visit.closed() {
         return page;
     }
@@ -159,6 +166,15 @@ struct FormFeedback {
 
 /// Saves, finishes or declines, depending on the pressed button.
 async fn submit(State(app): State<App>, visit: SignerVisit, request: Request) -> Response {
+    if visit.asks_for_code() {
+        return match SubmittedForm::read(&app, request).await {
+            Some(sent) => {
+                let given = sent.values.get("code").map_or("", String::as_str);
+                code::submitted(&app, &visit, &sent.action, given).await
+            }
+            None => code::ask(&app, &visit).await,
+        };
+    }
     if let Some(page) = visit.closed() {
         return page;
     }
@@ -182,6 +198,9 @@ async fn submitted(app: &App, visit: SignerVisit, sent: SubmittedForm) -> Respon
     let Some(submitter) = visit.room_submitter() else {
         return elsewhere(app, &visit).await;
     };
+    if sent.action == "delegate" {
+        return delegated(app, visit, submitter, sent).await;
+    }
     let done = act(app, &visit.envelope, submitter, &sent).await;
     let ended = sent.action == "finish" || sent.action == "decline";
     // A save changes the envelope only the first time, when the signer becomes `started`.
@@ -242,6 +261,49 @@ async fn act(
             Ok(Problems::new())
         }
         _ => room.save(org, submitter, &sent.values).await,
+    }
+}
+
+/// Asks the named person to sign in the signer's place.
+async fn delegated(
+    app: &App,
+    visit: SignerVisit,
+    submitter: i64,
+    sent: SubmittedForm,
+) -> Response {
+    let given = |name: &str| sent.values.get(name).map_or("", |value| value.trim());
+    let [name, email] = DELEGATION.map(given);
+    let mut problems = Problems::new();
+    if name.is_empty() {
+        problems.insert(DELEGATION[0].into(), "Enter the name of the person".into());
+    }
+    if !corrections::is_address(email) {
+        problems.insert(DELEGATION[1].into(), "Enter an e-mail address".into());
+    } else if email.eq_ignore_ascii_case(&visit.signer.email) {
+        problems.insert(DELEGATION[1].into(), "This is your own address".into());
+    }
+    if !problems.is_empty() {
+        let outcome = FormFeedback {
+            entered: sent.values,
+            problems,
+            ..FormFeedback::default()
+        };
+        return render(app, &visit, submitter, outcome).await;
+    }
+    let change = SignerChange {
+        name,
+        email,
+        reason: None,
+    };
+    match corrections::delegate(app, &visit.envelope, &visit.signer, &change).await {
+        Ok(()) => {
+            let body = html! {
+                p { (name) " was asked to sign in your place. You do not need to do anything else." }
+            };
+            let title = "Passed on";
+            visit.notice(StatusCode::OK, title, EmbedMessage::Completed, body)
+        }
+        Err(error) => HttpError::from(error).into_response(),
     }
 }
 

@@ -16,6 +16,7 @@ use crate::http::error::HttpError;
 use crate::http::middleware::limits;
 use crate::room::shown::ShownDocument;
 use crate::service::access::windows::LimitedCredential;
+use crate::service::envelopes::documents;
 use crate::service::templates::pages;
 use crate::service::vault::{completion, copies};
 use crate::service::{App, ServiceError};
@@ -26,6 +27,7 @@ pub fn routes(path: &str) -> Router<App> {
     Router::new()
         .route(&below("/pages/{page}"), get(page))
         .route(&below("/copy.pdf"), get(copy))
+        .route(&below("/document.pdf"), get(document))
         .route(&below("/brand.css"), get(style))
         .route(&below("/certificate.pdf"), get(certificate))
         .route(&below("/logo"), get(logo))
@@ -33,7 +35,7 @@ pub fn routes(path: &str) -> Router<App> {
 
 /// Query of a page.
 #[derive(Deserialize)]
-struct PageQuery {
+pub struct PageQuery {
     /// Width in pixels that the picture should have at least.
     w: Option<u32>,
     /// Version of the document, as [`version_of`] gives it.
@@ -46,19 +48,57 @@ pub fn version_of(document: &ShownDocument) -> String {
     document.version().chars().take(16).collect()
 }
 
-/// A page of the document: `1.png` as a picture, `1.txt` and `1.json` as text.
+impl PageQuery {
+    /// Returns a page of a document: `1.png` as a picture, `1.txt` and `1.json` as text.
+    pub async fn read(
+        self,
+        app: &App,
+        document: &ShownDocument,
+        name: &str,
+    ) -> Result<Response, ServiceError> {
+        let parsed = name
+            .split_once('.')
+            .and_then(|(page, kind)| Some((page.parse::<u32>().ok()?, kind)));
+        let Some((page, kind)) = parsed else {
+            return Ok(unknown_link());
+        };
+        let current = self.v.is_some_and(|version| version == version_of(document));
+        let kept = |content_type, body| kept(content_type, body, current);
+        Ok(match kind {
+            "png" => {
+                let width = self.w.unwrap_or(u32::MAX);
+                let picture = pages::picture(app, &app.pages, document, page, width).await?;
+                kept("image/png", Body::from(picture))
+            }
+            "txt" => {
+                let lines = pages::text(app, &app.pages, document, page).await?;
+                let text: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
+                kept("text/plain; charset=utf-8", Body::from(text.join("\n")))
+            }
+            "json" => {
+                let lines = pages::text(app, &app.pages, document, page).await?;
+                let lines: Vec<_> = lines
+                    .iter()
+                    .map(|line| {
+                        let area = &line.area;
+                        json!({ "text": line.text, "x": area.x, "y": area.y, "w": area.w, "h": area.h })
+                    })
+                    .collect();
+                kept("application/json", Body::from(json!(lines).to_string()))
+            }
+            _ => unknown_link(),
+        })
+    }
+}
+
+/// A page of the document for its signer.
 async fn page(
     State(app): State<App>,
     visit: SignerVisit,
     Path((_, name)): Path<(String, String)>,
     Query(query): Query<PageQuery>,
 ) -> Response {
-    let parsed = name
-        .split_once('.')
-        .and_then(|(page, kind)| Some((page.parse::<u32>().ok()?, kind)));
-    let (Some((page, kind)), Some(submitter), None) =
-        (parsed, visit.room_submitter(), visit.closed())
-    else {
+    let (Some(submitter), None) = (visit.room_submitter(), visit.closed()) else {
         return unknown_link();
     };
     let read = async {
@@ -71,35 +111,7 @@ async fn page(
         if form.waits_for.is_some() {
             return Ok(unknown_link());
         }
-        let document = form.document;
-        let current = query
-            .v
-            .is_some_and(|version| version == version_of(&document));
-        let kept = |content_type, body| kept(content_type, body, current);
-        Ok::<_, ServiceError>(match kind {
-            "png" => {
-                let width = query.w.unwrap_or(u32::MAX);
-                let picture = pages::picture(&app, &app.pages, &document, page, width).await?;
-                kept("image/png", Body::from(picture))
-            }
-            "txt" => {
-                let lines = pages::text(&app, &app.pages, &document, page).await?;
-                let text: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
-                kept("text/plain; charset=utf-8", Body::from(text.join("\n")))
-            }
-            "json" => {
-                let lines = pages::text(&app, &app.pages, &document, page).await?;
-                let lines: Vec<_> = lines
-                    .iter()
-                    .map(|line| {
-                        let area = &line.area;
-                        json!({ "text": line.text, "x": area.x, "y": area.y, "w": area.w, "h": area.h })
-                    })
-                    .collect();
-                kept("application/json", Body::from(json!(lines).to_string()))
-            }
-            _ => unknown_link(),
-        })
+        query.read(&app, &form.document, &name).await
     };
     let answer = read.await;
     answer.unwrap_or_else(|error| HttpError::from(error).into_response())
@@ -132,7 +144,7 @@ fn refused_download(app: &App, visit: &SignerVisit, request: Request) -> Option<
 }
 
 /// Builds a PDF to be saved.
-fn saved(name: &str, size: u64, body: Body) -> Response {
+pub fn saved(name: &str, size: u64, body: Body) -> Response {
     let headers = [
         (header::CONTENT_TYPE, "application/pdf".to_owned()),
         (header::CONTENT_LENGTH, size.to_string()),
@@ -152,6 +164,34 @@ async fn copy(State(app): State<App>, visit: SignerVisit, request: Request) -> R
             let body = Body::from_stream(copy.pieces);
             saved(&visit.envelope.name, copy.size, body)
         }
+        Err(error) => HttpError::from(error).into_response(),
+    }
+}
+
+/// Returns the document without signatures, for a signer who wants to read or keep it before signing.
+async fn document(State(app): State<App>, visit: SignerVisit, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    let (copies, token) = (LimitedCredential::Copies, visit.token.reveal());
+    if let Err(refused) = limits::admit(&app, copies, token, &parts) {
+        return refused.into_response();
+    }
+    let (Some(submitter), None) = (visit.room_submitter(), visit.closed()) else {
+        return unknown_link();
+    };
+    let read = async {
+        if !kba::is_open(&app, &visit).await? {
+            return Ok(None);
+        }
+        let form = app.room().form(&visit.envelope.org, submitter).await;
+        // Signers do not see the document before it is their turn.
+        if form.map_err(room_error)?.waits_for.is_some() {
+            return Ok(None);
+        }
+        documents::unsigned(&app, &visit.envelope).await.map(Some)
+    };
+    match read.await {
+        Ok(Some(pdf)) => saved(&visit.envelope.name, pdf.len() as u64, Body::from(pdf)),
+        Ok(None) => unknown_link(),
         Err(error) => HttpError::from(error).into_response(),
     }
 }

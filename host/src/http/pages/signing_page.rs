@@ -10,7 +10,7 @@ use super::signing_files::version_of;
 use super::visit::payment;
 use crate::components::rules::placement::PageFacts;
 use crate::domain::dates::DAY_OF_SIGNING;
-use crate::domain::envelope::{Envelope, Signer};
+use crate::domain::envelope::{Envelope, Signer, SignerKind};
 use crate::domain::field::Area;
 use crate::room::form::{DOCUMENT, Problems, STYLE, SigningForm};
 use crate::room::signature::is_picture;
@@ -19,6 +19,9 @@ use crate::store::room::RoomField;
 
 /// Widths of the document on a screen, as the style sheet lays it out.
 const SIZES: &str = "(max-width: 60rem) 100vw, 60vw";
+
+/// Controls of the person who is to sign in the signer's place: name and e-mail address.
+pub const DELEGATION: [&str; 2] = ["delegate-name", "delegate-email"];
 
 /// Data of the signing form, including unsaved input.
 pub struct SigningPage<'a> {
@@ -48,7 +51,16 @@ impl SigningPage<'_> {
             header.top {
                 (self.look.masthead())
                 h1 { (self.envelope.name) }
-                p { "For " strong { (self.signer.name) } ", " (self.signer.role) }
+                p {
+                    "For " strong { (self.signer.name) } ", " (self.signer.role)
+                    @match self.signer.kind {
+                        SignerKind::Signer => {}
+                        SignerKind::Approver => " (approves)",
+                        SignerKind::Witness => " (signs as a witness)",
+                    }
+                    " · "
+                    a href={ (self.path) "/document.pdf" } download { "Download to read" }
+                }
                 @if self.has_text() {
                     button.quiet.reading-view type="button" aria-pressed="false" hidden { "Reading view" }
                 }
@@ -72,9 +84,12 @@ impl SigningPage<'_> {
                             (self.review())
                             (self.consent())
                             div.actions {
-                                button type="submit" name="action" value="finish" { "Finish and sign" }
+                                button type="submit" name="action" value="finish" { (self.finish()) }
                                 button.quiet.plain type="submit" name="action" value="review" { "Check first" }
                                 button.quiet.plain type="submit" name="action" value="save" { "Save for later" }
+                            }
+                            @if self.envelope.sending.allow_delegation {
+                                (self.delegate())
                             }
                             (self.decline())
                         }
@@ -224,6 +239,8 @@ impl SigningPage<'_> {
         let of_form = [
             ("consent", "#consent", "Your consent"),
             ("reason", "#reason", "Your reason"),
+            (DELEGATION[0], "#delegate-name", "Name of the person"),
+            (DELEGATION[1], "#delegate-email", "E-mail address of the person"),
             (DOCUMENT, "#page-1", "The document"),
         ];
         let others = of_form.into_iter().filter_map(|(name, link, label)| {
@@ -377,7 +394,10 @@ impl SigningPage<'_> {
                         checked[self.consent]
                         aria-invalid=[wrong.map(|_| "true")]
                         aria-describedby=[wrong.map(|_| "consent-problem")];
-                    " I agree to sign this document electronically. My signature here has the same effect as one on paper."
+                    @match self.signer.kind {
+                        SignerKind::Approver => " I approve this document electronically. My approval here has the same effect as one on paper.",
+                        _ => " I agree to sign this document electronically. My signature here has the same effect as one on paper.",
+                    }
                 }
                 (problem("consent", wrong))
                 details {
@@ -388,6 +408,38 @@ impl SigningPage<'_> {
                         "internet address and your browser's name are kept with your signature."
                     }
                 }
+            }
+        }
+    }
+
+    /// Label of the button that ends the signer's part.
+    fn finish(&self) -> &'static str {
+        match self.signer.kind {
+            SignerKind::Approver => "Approve",
+            SignerKind::Signer | SignerKind::Witness => "Finish and sign",
+        }
+    }
+
+    fn delegate(&self) -> Markup {
+        let control = |name: &str, label: &str, kind: &str| {
+            let wrong = self.problems.get(name);
+            html! {
+                label for=(name) { (label) }
+                input id=(name) name=(name) type=(kind) maxlength="500" autocomplete="off"
+                    value=[self.entered.get(name)]
+                    aria-invalid=[wrong.map(|_| "true")]
+                    aria-describedby=[wrong.map(|_| format!("{name}-problem"))];
+                (problem(name, wrong))
+            }
+        };
+        let open = DELEGATION.iter().any(|name| self.problems.contains_key(*name));
+        html! {
+            details.decline open[open] {
+                summary { "Another person should sign in my place" }
+                p { "Your own link no longer works afterwards, and the sender is told whom you named." }
+                (control(DELEGATION[0], "Name of the person", "text"))
+                (control(DELEGATION[1], "E-mail address of the person", "email"))
+                button.quiet type="submit" name="action" value="delegate" { "Ask this person" }
             }
         }
     }

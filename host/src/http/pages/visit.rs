@@ -8,6 +8,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 
+use super::code;
 use super::look::{EmbedMessage, PageLook};
 use crate::config::EMBEDDED;
 use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer, SignerStatus};
@@ -17,6 +18,7 @@ use crate::http::middleware::limits;
 use crate::http::middleware::origin::origin;
 use crate::room::form::{FormError, RequestOrigin};
 use crate::service::access::windows::LimitedCredential;
+use crate::service::signing::access_codes;
 use crate::service::signing::visits::{self, LinkVisitor};
 use crate::service::{App, ServiceError};
 
@@ -31,6 +33,8 @@ pub struct SignerVisit {
     /// Names of the others who have not signed yet.
     pub still_to_sign: Vec<String>,
     pub expired: bool,
+    /// Whether the signer still has to enter a code before the document opens.
+    pub locked: bool,
     /// Amount that this signer has to pay, formatted for people.
     pub owes: Option<String>,
     pub look: PageLook,
@@ -54,11 +58,20 @@ impl FromRequestParts<App> for SignerVisit {
         limits::admit(app, LimitedCredential::SigningLink, token.reveal(), parts)
             .map_err(IntoResponse::into_response)?;
         match visits::find(app, &token).await {
-            Ok(Some(visitor)) => Ok(Self {
-                browser: cookie(parts),
-                origin: origin(app, parts),
-                ..Self::of(app, &token, visitor)
-            }),
+            Ok(Some(visitor)) => {
+                let pass = cookie(parts, code::PASS);
+                let (envelope, signer) = (&visitor.envelope, &visitor.signer);
+                let locked = !access_codes::is_pass(app, envelope, signer, pass.as_deref());
+                if locked && !is_open_to_all(parts, &token) {
+                    return Err(unknown_link());
+                }
+                Ok(Self {
+                    browser: cookie(parts, BROWSER),
+                    origin: origin(app, parts),
+                    locked,
+                    ..Self::of(app, &token, visitor)
+                })
+            }
             Ok(None) => Err(unknown_link()),
             Err(error) => Err(HttpError::from(error).into_response()),
         }
@@ -78,6 +91,7 @@ impl SignerVisit {
             signer: visitor.signer,
             still_to_sign: visitor.still_to_sign,
             expired: visitor.expired,
+            locked: true,
             owes: visitor.owes,
         }
     }
@@ -93,6 +107,7 @@ impl SignerVisit {
             Ok(Some(visitor)) => Self {
                 browser: self.browser,
                 origin: self.origin,
+                locked: self.locked,
                 ..Self::of(app, &self.token, visitor)
             },
             _ => self,
@@ -108,6 +123,12 @@ impl SignerVisit {
             .filter(|_| embedded)?
             .parse()
             .ok()
+    }
+
+    /// Returns whether the page asks for a code: while the document can be read by this link.
+    pub fn asks_for_code(&self) -> bool {
+        let status = self.envelope.status;
+        self.locked && !self.expired && (status.is_out_for_signing() || status.is_signed())
     }
 
     pub fn notice(
@@ -247,15 +268,23 @@ impl SignerVisit {
     }
 }
 
-/// Returns the value of the browser's identity cookie.
-fn cookie(parts: &Parts) -> Option<String> {
+/// Returns whether a signer who still has to enter a code may request this path: the page that asks
+/// for it, and what that page needs.
+fn is_open_to_all(parts: &Parts, token: &LinkToken) -> bool {
+    let path = parts.uri.path();
+    let below = path.rsplit_once(token.reveal()).map(|(_, below)| below);
+    matches!(below, Some("" | "/renew" | "/brand.css" | "/logo"))
+}
+
+/// Returns the value of a cookie.
+fn cookie(parts: &Parts, name: &str) -> Option<String> {
     let cookies = parts.headers.get_all(header::COOKIE);
     let mut pairs = cookies
         .iter()
         .filter_map(|header| header.to_str().ok())
         .flat_map(|header| header.split(';'))
         .filter_map(|pair| pair.trim().split_once('='));
-    let (_, value) = pairs.find(|(name, _)| *name == BROWSER)?;
+    let (_, value) = pairs.find(|(given, _)| *given == name)?;
     Some(value.to_owned())
 }
 

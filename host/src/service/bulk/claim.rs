@@ -9,7 +9,8 @@ use super::drive::LEASE;
 use crate::domain::bulk::{Batch, BatchItem, ItemOutcome, NO_EMAIL, SubmittedMaster};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{
-    Envelope, EnvelopeKind, EnvelopeStatus, PaymentStatus, SentDocument, Signer, SignerStatus,
+    Envelope, EnvelopeKind, EnvelopeStatus, PaymentStatus, SentDocument, Signer,
+    SignerAccess, SignerKind, SignerStatus,
 };
 use crate::domain::event::EventType;
 use crate::domain::organization::Organization;
@@ -126,6 +127,10 @@ fn signers(
             name,
             email,
             role: role.clone(),
+            kind: SignerKind::Signer,
+            turn: position + 1,
+            access: SignerAccess::None,
+            passcode: None,
             status: SignerStatus::Pending,
             provider_submitter: None,
             completed_at: None,

@@ -324,7 +324,7 @@ async fn sent(
     for signer in &signers {
         signer_store::insert(tx, &sent, signer).await?;
     }
-    dispatch::announce(tx, &sent, &signers, &actor(batch), now).await?;
+    dispatch::announce(tx, &sent, &signers, &[], &actor(batch), now).await?;
     Ok(ItemOutcome::Sent(now))
 }
 

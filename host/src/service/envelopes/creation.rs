@@ -8,15 +8,16 @@ use serde_json::{Map, Value, json};
 
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{
-    Envelope, EnvelopeKind, PaymentStatus, SecuredParty, SentDocument, Signer,
+    Envelope, EnvelopeKind, PaymentStatus, Recipient, SecuredParty, SentDocument, Signer,
 };
 use crate::domain::event::EventType;
 use crate::domain::id::CustomerId;
 use crate::domain::organization::{FIRST_PAYER, Organization, PaymentSettings, known_currency};
 use crate::domain::template::Template;
 use crate::domain::warning::Warning;
-use crate::service::envelopes::dispatch::{self, RequestedSigner, SendingOptions, planned};
+use crate::service::envelopes::dispatch::{self, SendingOptions};
 use crate::service::envelopes::lifecycle::{self, LifecycleDecision};
+use crate::service::envelopes::parties::{self, RequestedRecipient, RequestedSigner};
 use crate::service::envelopes::warnings;
 use crate::service::events;
 use crate::service::idempotency::ResponseRecorder;
@@ -62,6 +63,11 @@ pub struct CreateEnvelope {
     pub signers: Option<Vec<RequestedSigner>>,
     /// True (default): signers sign one after the other. False: all at once.
     pub preserve_signing_order: Option<bool>,
+    /// People who get the signed copy, or may read the document, and do not sign.
+    #[schemars(length(max = 50))]
+    pub recipients: Option<Vec<RequestedRecipient>>,
+    /// True: signers may name another person to sign in their place. Defaults to false.
+    pub allow_delegation: Option<bool>,
     /// Payment for this envelope, instead of the organization's default.
     pub payment: Option<RequestedPayment>,
     /// Page to which signers return after signing or declining, with `envelope_id` and `event`
@@ -90,6 +96,8 @@ impl CreateEnvelope {
         let payment = self.payment.as_ref();
         SendingOptions {
             signers: self.signers.clone(),
+            preserve_signing_order: self.preserve_signing_order.unwrap_or(true),
+            recipients: self.recipients.clone().unwrap_or_default(),
             customer: Some((self.customer_email.clone(), self.customer_name.clone())),
             prefilled: self.prefilled_data.as_ref(),
             payer: payment.and_then(|payment| payment.payer.as_deref()),
@@ -132,11 +140,18 @@ pub async fn create(
     envelope.payment = payment.as_ref().map(|_| PaymentStatus::RequiresPayment);
     let begun = lifecycle::first_status(core, &envelope).await?;
     envelope.status = begun.status;
-    let mut signers = match &template {
-        Some(template) => dispatch::plan(template, &request.wanted())?,
+    let (mut signers, recipients) = match &template {
+        Some(template) => dispatch::plan(core, template, &request.wanted())?,
         // Stored for sending later.
-        None if kind == EnvelopeKind::Esign => planned(request.signers.clone().unwrap_or_default()),
-        None => Vec::new(),
+        None if kind == EnvelopeKind::Esign => {
+            let ordered = envelope.sending.preserve_signing_order;
+            let signers = request.signers.clone().unwrap_or_default();
+            let signers = parties::planned(&core.cipher, &caller.org, signers, ordered)?;
+            let others = request.recipients.clone().unwrap_or_default();
+            let recipients = parties::recipients(others, &signers);
+            (signers, recipients)
+        }
+        None => (Vec::new(), Vec::new()),
     };
     let mut signing = None;
     if let Some(template) = &template {
@@ -156,6 +171,7 @@ pub async fn create(
         envelope,
         begun,
         signers,
+        recipients,
         signing,
         payment,
     };
@@ -174,6 +190,7 @@ struct CreationPlan {
     envelope: Envelope,
     begun: LifecycleDecision,
     signers: Vec<Signer>,
+    recipients: Vec<Recipient>,
     /// Holds the signing room's records, which the same transaction writes.
     signing: Option<SigningProvider>,
     payment: Option<PaymentSettings>,
@@ -266,6 +283,7 @@ fn draft(
             preserve_signing_order: request.preserve_signing_order.unwrap_or(true),
             kba_required: template.is_some_and(|template| template.kba_required),
             return_url: request.return_url.clone(),
+            allow_delegation: request.allow_delegation.unwrap_or(false),
             ..SentDocument::default()
         },
         expires_at: (kind == EnvelopeKind::Esign).then(|| now + Duration::from_secs(days * 86_400)),
@@ -286,12 +304,14 @@ async fn save(
         mut envelope,
         begun,
         mut signers,
+        recipients,
         signing,
         payment,
     } = plan;
     let mut tx = core.store.begin().await?;
     if let Some(signing) = &signing {
         signing.write(&mut tx).await?;
+        parties::arrange(core, &mut tx, &envelope, &mut signers).await?;
     }
     let email = &request.customer_email;
     // Read before the upsert, for the warning about a new customer.
@@ -311,9 +331,12 @@ async fn save(
     for signer in &signers {
         signers::insert(&mut tx, &envelope, signer).await?;
     }
+    for recipient in &recipients {
+        signers::insert_recipient(&mut tx, &envelope, recipient).await?;
+    }
     let mut sign_url = None;
     if let (Some(first), Some(_)) = (signers.first(), &envelope.sending.submission) {
-        dispatch::announce(&mut tx, &envelope, &signers, actor, now).await?;
+        dispatch::announce(&mut tx, &envelope, &signers, &recipients, actor, now).await?;
         sign_url = Some(links::make(core, &mut tx, &envelope, first, links::EMBED_LIFE).await?);
     }
     let warnings = warnings::of_envelope(request, envelope.kind, known.is_none());

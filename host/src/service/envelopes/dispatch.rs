@@ -4,19 +4,21 @@
 
 use std::time::Duration;
 
-use schemars::JsonSchema;
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::components::providers::{ProviderError, signing as asked};
 use crate::domain::clock::Timestamp;
-use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer, SignerStatus};
+use crate::domain::envelope::{
+    Envelope, EnvelopeStatus, Recipient, RecipientKind, Signer,
+    SignerKind,
+};
 use crate::domain::event::EventType;
 use crate::domain::hash::sha256;
 use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::job::{NextStep, WithdrawSubmission};
 use crate::domain::organization::{FIRST_PAYER, Organization};
 use crate::domain::template::Template;
+use crate::service::envelopes::parties::{self, RequestedRecipient, RequestedSigner};
 use crate::service::envelopes::{invited_now, signer_view};
 use crate::service::events;
 use crate::service::signing::provider::{SigningProvider, provider};
@@ -25,21 +27,11 @@ use crate::service::{
 };
 use crate::store::{StoreError, WriteTransaction, envelopes, jobs, organizations};
 
-/// One member of `signers[]`.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-pub struct RequestedSigner {
-    #[schemars(email)]
-    pub email: String,
-    #[schemars(length(min = 1, max = 500))]
-    pub name: String,
-    /// Submitter role of the template; defaults to `Signer 1`, `Signer 2`, … by position.
-    #[schemars(length(min = 1, max = 200))]
-    pub role: Option<String>,
-}
-
 /// The caller's choice of signers, values and payer.
 pub struct SendingOptions<'a> {
     pub signers: Option<Vec<RequestedSigner>>,
+    pub preserve_signing_order: bool,
+    pub recipients: Vec<RequestedRecipient>,
     /// E-mail address and name of the default signer.
     pub customer: Option<(String, String)>,
     pub prefilled: Option<&'a Map<String, Value>>,
@@ -47,8 +39,12 @@ pub struct SendingOptions<'a> {
     pub payer: Option<&'a str>,
 }
 
-/// Plans the signers and checks them, the values and the payer against the template.
-pub fn plan(template: &Template, wanted: &SendingOptions<'_>) -> Result<Vec<Signer>, ServiceError> {
+/// Plans the people, and checks them, the values and the payer against the template.
+pub fn plan(
+    core: &Core,
+    template: &Template,
+    wanted: &SendingOptions<'_>,
+) -> Result<(Vec<Signer>, Vec<Recipient>), ServiceError> {
     let roles = template.roles();
     let Some(first_role) = roles.first() else {
         return Err(ServiceError::Conflict(
@@ -61,15 +57,21 @@ pub fn plan(template: &Template, wanted: &SendingOptions<'_>) -> Result<Vec<Sign
             email: email.clone(),
             name: name.clone(),
             role: Some((*first_role).into()),
+            kind: None,
+            order: None,
+            access: None,
+            passcode: None,
         }],
         (None, None) => Vec::new(),
     };
-    let signers = planned(requested);
-    let mut issues = Vec::new();
+    let signers = parties::planned(&core.cipher, &template.org, requested, wanted.preserve_signing_order)?;
+    let recipients = parties::recipients(wanted.recipients.clone(), &signers);
+    let mut issues = parties::unsupported(template, &signers, &recipients);
     let known = roles.join(", ");
     for (index, signer) in signers.iter().enumerate() {
         let path = ["signers", &index.to_string(), "role"];
-        if !roles.contains(&signer.role.as_str()) {
+        let unknown = !roles.contains(&signer.role.as_str());
+        if unknown && !parties::is_without_fields(template, signer) {
             issues.push(ValidationIssue::new(
                 "unknown_role",
                 &path,
@@ -90,7 +92,9 @@ pub fn plan(template: &Template, wanted: &SendingOptions<'_>) -> Result<Vec<Sign
             ));
         }
     }
-    if signers.len() > roles.len() {
+    let with_fields = signers.iter();
+    let with_fields = with_fields.filter(|signer| !parties::is_without_fields(template, signer));
+    if with_fields.count() > roles.len() {
         issues.push(ValidationIssue::new(
             "too_many_signers",
             &["signers"],
@@ -150,28 +154,7 @@ pub fn plan(template: &Template, wanted: &SendingOptions<'_>) -> Result<Vec<Sign
     if !issues.is_empty() {
         return Err(ServiceError::Invalid(issues));
     }
-    Ok(signers)
-}
-
-/// Builds signers in the requested order; a missing role becomes `Signer N` for position N.
-pub fn planned(requested: Vec<RequestedSigner>) -> Vec<Signer> {
-    requested
-        .into_iter()
-        .zip(0..)
-        .map(|(signer, position)| Signer {
-            position,
-            name: signer.name,
-            email: signer.email,
-            role: signer
-                .role
-                .unwrap_or_else(|| format!("Signer {}", position + 1)),
-            status: SignerStatus::Pending,
-            provider_submitter: None,
-            completed_at: None,
-            decline_reason: None,
-            challenged: false,
-        })
-        .collect()
+    Ok((signers, recipients))
 }
 
 /// Returns the caller's organization.
@@ -202,7 +185,7 @@ pub struct DispatchRequest<'a> {
     pub template: &'a str,
     /// Idempotency key: a repeat after a lost response finds the same submission.
     pub external_id: String,
-    /// Field values, by role.
+    /// Field values, for each role of the template.
     pub values: Vec<(String, Vec<(String, String)>)>,
 }
 
@@ -251,6 +234,11 @@ pub async fn submit(
         let found = request.values.iter().find(|(name, _)| name == role);
         found.map(|(_, values)| values.clone()).unwrap_or_default()
     };
+    // An approver without fields is added to the signing room later (`parties::arrange`).
+    let has_fields = |signer: &&Signer| {
+        signer.kind != SignerKind::Approver
+            || request.values.iter().any(|(name, _)| *name == signer.role)
+    };
     let submission = asked::SubmissionRequest {
         template_id: request.template.to_owned(),
         external_id: request.external_id,
@@ -258,6 +246,7 @@ pub async fn submit(
         preserve_order: envelope.sending.preserve_signing_order,
         submitters: signers
             .iter()
+            .filter(has_fields)
             .map(|signer| asked::SubmitterRequest {
                 name: signer.name.clone(),
                 email: signer.email.clone(),
@@ -276,7 +265,7 @@ pub async fn submit(
     }
     let invited = |signer: &Signer| signer.provider_submitter.is_some();
     // A signer without a submitter could never sign, so the submission is useless.
-    if !signers.iter().all(invited) {
+    if !signers.iter().filter(has_fields).all(invited) {
         withdraw(core, signing, &submission.submission_id).await;
         let why = "a signer is missing from the submission".into();
         return Err(ProviderError::Rejected(why).into());
@@ -297,6 +286,7 @@ pub async fn announce(
     tx: &mut WriteTransaction,
     envelope: &Envelope,
     signers: &[Signer],
+    recipients: &[Recipient],
     actor: &str,
     now: Timestamp,
 ) -> Result<(), ServiceError> {
@@ -306,6 +296,11 @@ pub async fn announce(
     if envelope.sending.send_email {
         for signer in invited_now(envelope, signers) {
             mails::invite(tx, envelope, signer, now).await?;
+        }
+        for recipient in recipients {
+            if recipient.kind == RecipientKind::Viewer {
+                mails::invite_viewer(tx, envelope, recipient, now).await?;
+            }
         }
     }
     Ok(())

@@ -1,6 +1,10 @@
 //! Expiry of envelopes that were not completed in time (contract, section 3:
 //! `envelope_ttl_days`).
 
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::json;
 
 use crate::components::rules::lifecycle::EnvelopeTrigger;
@@ -11,11 +15,73 @@ use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::job::ArchiveSubmission;
 use crate::service::envelopes::lifecycle;
 use crate::service::events;
-use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service, signing};
+use crate::service::idempotency::ResponseRecorder;
+use crate::service::{
+    Caller, Core, ServiceError, ValidationIssue, envelopes as envelope_service, signing,
+};
 use crate::store::{WriteTransaction, envelopes, jobs, signers};
 
 /// Number of envelopes read in one query.
 const AT_ONCE: i64 = 100;
+
+/// Latest expiry from now: five years.
+const LONGEST: Duration = Duration::from_secs(5 * 366 * 86_400);
+
+/// Body of `POST /partner/envelopes/:id/extend`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "expires_at": "2027-01-31T23:59:59Z" }]))]
+pub struct ExtendExpiry {
+    /// Later than the present expiry, and at most five years from now.
+    pub expires_at: Timestamp,
+}
+
+/// Moves the expiry of an unfinished envelope to a later time.
+///
+/// # Errors
+///
+/// `Conflict` for an envelope that is finished or never expires, `Invalid` for a time that is not
+/// later, or too far away.
+pub async fn extend(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+    request: ExtendExpiry,
+    answer: &ResponseRecorder<Envelope>,
+) -> Result<Envelope, ServiceError> {
+    let id = envelope_service::get(core, caller, id).await?.id;
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
+    let envelope = envelopes::lock(&mut tx, &caller.org, &id).await?;
+    let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
+    let present = envelope.expires_at.filter(|_| envelope.status.is_unfinished());
+    let Some(present) = present else {
+        let status = envelope.status;
+        return Err(ServiceError::Conflict(format!(
+            "Cannot extend an envelope with status: {status}"
+        )));
+    };
+    let until = request.expires_at;
+    if until <= present.max(now) || until > now + LONGEST {
+        return Err(ServiceError::Invalid(vec![ValidationIssue::new(
+            "not_later",
+            &["expires_at"],
+            format!("later than {present}, and within five years"),
+            until.to_string(),
+            "The new expiry has to be later than the present one, and within five years",
+        )]));
+    }
+    envelopes::set_expiry(&mut tx, &envelope, until, now).await?;
+    let details = json!({ "from": present, "to": until });
+    let action = "envelope.extended";
+    events::record(&mut tx, &envelope, &caller.actor, action, details, now).await?;
+    let extended = Envelope {
+        expires_at: Some(until),
+        updated_at: now,
+        ..envelope
+    };
+    answer.commit(tx, &extended).await?;
+    Ok(extended)
+}
 
 /// Expires all due envelopes and returns their number.
 ///

@@ -4,9 +4,11 @@ pub mod compliance;
 pub mod consent;
 pub mod creation;
 pub mod dispatch;
+pub mod documents;
 pub mod expiry;
 pub mod facts;
 pub mod lifecycle;
+pub mod parties;
 pub mod sending;
 pub mod uploads;
 pub mod warnings;
@@ -14,7 +16,7 @@ pub mod warnings;
 use serde_json::{Value, json};
 
 use crate::components::rules::lifecycle::EnvelopeTrigger;
-use crate::domain::envelope::{Envelope, ListedEnvelope, Signer, SignerStatus};
+use crate::domain::envelope::{Envelope, ListedEnvelope, Recipient, Signer, SignerStatus};
 use crate::domain::event::EventType;
 use crate::domain::id::EnvelopeId;
 use crate::domain::organization::ApiKeyRecord;
@@ -25,21 +27,18 @@ use crate::service::signing::provider::provider;
 use crate::service::{Caller, Core, ServiceError, mails};
 use crate::store::{StoreError, WriteTransaction, envelopes, signers};
 
-/// Returns the signers who can sign now: with signing order the first who has not signed,
-/// without it all who have not.
+/// Returns the signers who can sign now: with signing order those of the first turn in which somebody
+/// has not signed, without it all who have not.
 pub fn invited_now<'a>(
     envelope: &Envelope,
     signers: &'a [Signer],
-) -> impl Iterator<Item = &'a Signer> {
-    let count = if envelope.sending.preserve_signing_order {
-        1
-    } else {
-        usize::MAX
-    };
-    signers
+) -> impl Iterator<Item = &'a Signer> + Clone {
+    let open = signers
         .iter()
-        .filter(|signer| signer.status != SignerStatus::Completed)
-        .take(count)
+        .filter(|signer| signer.status != SignerStatus::Completed);
+    let ordered = envelope.sending.preserve_signing_order;
+    let turn = open.clone().map(|signer| signer.turn).min();
+    open.filter(move |signer| !ordered || Some(signer.turn) == turn)
 }
 
 /// Formats a signer for events: `{email, name, role}`.
@@ -171,6 +170,19 @@ pub async fn archive_submission(core: &Core, envelope: &Envelope) -> Result<(), 
         signing.keep(core).await?;
     }
     Ok(())
+}
+
+/// Returns the signers of an envelope in signing order, and the recipients who do not sign.
+pub async fn people(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+) -> Result<(Vec<Signer>, Vec<Recipient>), ServiceError> {
+    let envelope = get(core, caller, id).await?;
+    let mut connection = core.store.read().await?;
+    let signers = signers::list(&mut connection, &envelope.org, &envelope.id).await?;
+    let recipients = signers::recipients(&mut connection, &envelope.org, &envelope.id).await?;
+    Ok((signers, recipients))
 }
 
 /// A signer with a fresh signing link.

@@ -8,12 +8,15 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::components::rules::lifecycle::EnvelopeTrigger;
-use crate::domain::envelope::{Envelope, SentDocument, Signer};
+use crate::config::SecretText;
+use crate::domain::envelope::{Envelope, Recipient, SentDocument, Signer};
 use crate::domain::template::Template;
 use crate::service::envelopes::creation::CreatedEnvelope;
-use crate::service::envelopes::dispatch::{self, RequestedSigner, SendingOptions};
+use crate::service::envelopes::dispatch::{self, SendingOptions};
 use crate::service::envelopes::lifecycle;
+use crate::service::envelopes::parties::{self, RequestedRecipient, RequestedSigner};
 use crate::service::idempotency::ResponseRecorder;
+use crate::service::signing::access_codes::open_passcode;
 use crate::service::signing::links;
 use crate::service::signing::provider::{SigningProvider, provider};
 use crate::service::templates::builder::{document_of, document_to_send};
@@ -40,6 +43,13 @@ pub struct SendEnvelope {
     pub signers: Option<Vec<RequestedSigner>>,
     /// True: one after the other. False: all at once. Defaults to the choice on creation.
     pub preserve_signing_order: Option<bool>,
+    /// People who get the signed copy, or may read the document, and do not sign; defaults to those
+    /// named on creation.
+    #[schemars(length(max = 50))]
+    pub recipients: Option<Vec<RequestedRecipient>>,
+    /// True: signers may name another person to sign in their place. Defaults to the choice on
+    /// creation.
+    pub allow_delegation: Option<bool>,
     /// Values by field name.
     pub prefilled_data: Option<Map<String, Value>>,
     /// Message to the signers, included in their invitation.
@@ -89,11 +99,16 @@ pub async fn send(
             kba_required: template.kba_required,
             message: request.message.clone(),
             send_email: request.send_email.unwrap_or(true),
+            allow_delegation: request
+                .allow_delegation
+                .unwrap_or(envelope.sending.allow_delegation),
             ..envelope.sending.clone()
         },
         ..envelope.clone()
     };
-    let mut signers = planned(core, &envelope, &template, &request, prefilled.as_ref()).await?;
+    let ordered = sent.sending.preserve_signing_order;
+    let (mut signers, recipients) =
+        planned(core, &envelope, &template, &request, ordered, prefilled.as_ref()).await?;
     if sent.sending.kba_required && !sent.sending.send_email {
         return Err(ServiceError::Semantic(
             "A document with identity verification cannot be signed in person".into(),
@@ -114,7 +129,8 @@ pub async fn send(
     let signing = provider(core, &caller.org, &template.provider_instance)?;
     let submission = dispatch::submit(core, &signing, &sent, asked, &mut signers).await?;
     sent.sending.submission = Some(submission.clone());
-    let saved = save(core, caller, &envelope, &signing, sent, signers, answer).await;
+    let people = (signers, recipients);
+    let saved = save(core, caller, &envelope, &signing, sent, people, answer).await;
     if saved.is_err() {
         let (org, instance) = (&caller.org, &template.provider_instance);
         dispatch::withdraw_unless_named(core, org, &envelope.id, instance, &submission).await;
@@ -144,41 +160,62 @@ async fn document(
     document_of(core, pages, caller, envelope, None, None, None).await
 }
 
-/// Plans the signers: those in the request, else those named on creation, else the customer.
+/// Plans the people: those in the request, else those named on creation, else the customer.
 async fn planned(
     core: &Core,
     envelope: &Envelope,
     template: &Template,
     request: &SendEnvelope,
+    preserve_signing_order: bool,
     prefilled: Option<&Map<String, Value>>,
-) -> Result<Vec<Signer>, ServiceError> {
+) -> Result<(Vec<Signer>, Vec<Recipient>), ServiceError> {
     let mut connection = core.store.read().await?;
     let kept = signers::list(&mut connection, &envelope.org, &envelope.id).await?;
+    let others = signers::recipients(&mut connection, &envelope.org, &envelope.id).await?;
     let customer = customers::get(&mut connection, &envelope.org, &envelope.customer).await?;
     let payment = payments::get(&mut connection, &envelope.org, &envelope.id).await?;
     drop(connection);
     // The organization's default payer need not exist in every template, so only the
     // envelope's own payment is checked.
     let payment = payment.filter(|payment| payment.own);
+    // Turns that only repeat the positions are no groups: the order may be dropped on sending.
+    let grouped = kept.iter().any(|signer| signer.turn != signer.position + 1);
     let kept: Vec<RequestedSigner> = kept
         .into_iter()
         .map(|signer| RequestedSigner {
             email: signer.email,
             name: signer.name,
             role: Some(signer.role),
+            kind: Some(signer.kind),
+            order: (grouped && preserve_signing_order).then_some(signer.turn),
+            access: Some(signer.access),
+            passcode: signer
+                .passcode
+                .and_then(|sealed| open_passcode(&core.cipher, &envelope.org, &sealed))
+                .map(SecretText::new),
         })
         .collect();
+    let others = others.into_iter().map(|recipient| RequestedRecipient {
+        email: recipient.email,
+        name: recipient.name,
+        kind: Some(recipient.kind),
+    });
     let customer = customer.and_then(|customer| Some((customer.email?, customer.name)));
     let wanted = SendingOptions {
         signers: request
             .signers
             .clone()
             .or_else(|| Some(kept).filter(|kept| !kept.is_empty())),
+        preserve_signing_order,
+        recipients: request
+            .recipients
+            .clone()
+            .unwrap_or_else(|| others.collect()),
         customer,
         prefilled,
         payer: payment.as_ref().map(|payment| payment.asked.payer.as_str()),
     };
-    dispatch::plan(template, &wanted)
+    dispatch::plan(core, template, &wanted)
 }
 
 /// Returns the values given on creation.
@@ -215,7 +252,7 @@ async fn save(
     before: &Envelope,
     signing: &SigningProvider,
     mut sent: Envelope,
-    mut signers: Vec<Signer>,
+    (mut signers, recipients): (Vec<Signer>, Vec<Recipient>),
     answer: &ResponseRecorder<CreatedEnvelope>,
 ) -> Result<CreatedEnvelope, ServiceError> {
     let now = core.clock.now();
@@ -241,6 +278,7 @@ async fn save(
     sent.status = decided.status;
     sent.updated_at = now;
     signing.write(&mut tx).await?;
+    parties::arrange(core, &mut tx, &sent, &mut signers).await?;
     envelopes::set_sent(&mut tx, locked.status, &sent).await?;
     decided.record(&mut tx, &sent, now).await?;
     // Replaces the signers planned on creation.
@@ -249,7 +287,11 @@ async fn save(
     for signer in &signers {
         signers::insert(&mut tx, &sent, signer).await?;
     }
-    dispatch::announce(&mut tx, &sent, &signers, &caller.actor, now).await?;
+    for recipient in &recipients {
+        signers::insert_recipient(&mut tx, &sent, recipient).await?;
+    }
+    let actor = &caller.actor;
+    dispatch::announce(&mut tx, &sent, &signers, &recipients, actor, now).await?;
     let sign_url = match signers.first() {
         Some(first) => Some(links::make(core, &mut tx, &sent, first, links::EMBED_LIFE).await?),
         None => None,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use sqlx::AnyConnection;
 
-use crate::domain::envelope::{Envelope, Signer};
+use crate::domain::envelope::{Envelope, Recipient, Signer};
 use crate::domain::token::LinkToken;
 use crate::service::Core;
 use crate::store::StoreError;
@@ -23,14 +23,36 @@ pub async fn make(
     signer: &Signer,
     life: Duration,
 ) -> Result<String, StoreError> {
+    let token = issue(core, connection, envelope, signer.position, life).await?;
+    Ok(format!("{}/{}", core.config.signing_url(), token.reveal()))
+}
+
+/// Creates a link by which a recipient reads the document, and returns its URL.
+pub async fn make_view(
+    core: &Core,
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    recipient: &Recipient,
+) -> Result<String, StoreError> {
+    let token = issue(core, connection, envelope, recipient.position, MAIL_LIFE).await?;
+    Ok(format!("{}/view/{}", core.config.signing_url(), token.reveal()))
+}
+
+async fn issue(
+    core: &Core,
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    position: i64,
+    life: Duration,
+) -> Result<LinkToken, StoreError> {
     let token = LinkToken::generate(envelope.org.bucket());
     let now = core.clock.now();
     let target = LinkTarget {
         org: envelope.org.clone(),
         envelope: envelope.id.clone(),
-        position: signer.position,
+        position,
         expires_at: now + life,
     };
     signers::insert_link(connection, &token, &target, now).await?;
-    Ok(format!("{}/{}", core.config.signing_url(), token.reveal()))
+    Ok(token)
 }

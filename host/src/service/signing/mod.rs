@@ -4,8 +4,10 @@
 //! with the record, so repeated, reordered or lost callbacks do no harm: every difference is
 //! applied once.
 
+pub mod access_codes;
 pub mod callbacks;
 pub mod completed_fields;
+pub mod corrections;
 pub mod embed;
 pub mod links;
 pub mod provider;
@@ -176,10 +178,10 @@ pub async fn destination(
     {
         return Ok(LinkDestination::Closed);
     }
-    let first = envelope_service::invited_now(&envelope, &signers).next();
-    if let Some(first) = first.filter(|first| {
-        envelope.sending.preserve_signing_order && first.position != signer.position
-    }) {
+    let mut turn = envelope_service::invited_now(&envelope, &signers);
+    if let Some(first) = turn.clone().next()
+        && !turn.any(|now| now.position == signer.position)
+    {
         return Ok(LinkDestination::NotYourTurn(first.name.clone()));
     }
     let page = seen_of(&submission, signer).map(|seen| seen.signing_url.clone());
@@ -252,7 +254,10 @@ async fn apply(
         return Ok(());
     }
     let mut signers = signers::list(&mut tx, &envelope.org, &envelope.id).await?;
-    let (mut finished, mut new_to_it) = (false, Vec::new());
+    let turn_before: Vec<i64> = envelope_service::invited_now(&envelope, &signers)
+        .map(|signer| signer.position)
+        .collect();
+    let mut new_to_it = Vec::new();
     for signer in &mut signers {
         let Some(seen) = seen_of(submission, signer) else {
             continue;
@@ -260,7 +265,7 @@ async fn apply(
         if note_delegation(&mut tx, &envelope, signer, seen, look, now).await? {
             new_to_it.push(signer.position);
         }
-        finished |= follow(core, &mut tx, &mut envelope, signer, seen, now).await?;
+        follow(core, &mut tx, &mut envelope, signer, seen, now).await?;
     }
     let archived = submission.archived;
     let archived_since = store::provider_poll::looked(&mut tx, &envelope, archived, now).await?;
@@ -280,9 +285,9 @@ async fn apply(
     } else if let Some(since) = archived_since {
         note_archived(core, &mut tx, &envelope, since, now).await?;
     } else {
-        // With signing order, the next signer is invited. A replaced signer is invited, too.
-        let next = finished && envelope.sending.preserve_signing_order;
+        // Signers whose turn has come are invited. A replaced signer is invited, too.
         for signer in envelope_service::invited_now(&envelope, &signers) {
+            let next = !turn_before.contains(&signer.position);
             if envelope.sending.send_email && (next || new_to_it.contains(&signer.position)) {
                 mails::invite(&mut tx, &envelope, signer, now).await?;
             }
@@ -355,7 +360,7 @@ async fn note_archived(
     Ok(())
 }
 
-/// Applies one signer's progress. Returns whether the signer has completed now.
+/// Applies one signer's progress.
 async fn follow(
     core: &Core,
     tx: &mut WriteTransaction,
@@ -363,7 +368,7 @@ async fn follow(
     signer: &mut Signer,
     seen: &seen::Submitter,
     now: Timestamp,
-) -> Result<bool, ServiceError> {
+) -> Result<(), ServiceError> {
     let before = signer.status;
     let mut after = match seen.status {
         seen::SignerStatus::Pending => SignerStatus::Pending,
@@ -373,7 +378,7 @@ async fn follow(
         seen::SignerStatus::Declined => SignerStatus::Declined,
     };
     if progress(after) <= progress(before) {
-        return Ok(false);
+        return Ok(());
     }
     if after == SignerStatus::Completed {
         let template = sent_template(tx, envelope).await?;
@@ -385,7 +390,7 @@ async fn follow(
     }
     // `after` may have been lowered to `Started` above.
     if progress(after) <= progress(before) {
-        return Ok(false);
+        return Ok(());
     }
     signer.status = after;
     if after == SignerStatus::Completed {
@@ -416,7 +421,7 @@ async fn follow(
             events::emit(tx, envelope, event_type, data, now).await?;
         }
     }
-    Ok(after == SignerStatus::Completed)
+    Ok(())
 }
 
 /// Returns the envelope's template, unless it may have changed since the envelope was sent.

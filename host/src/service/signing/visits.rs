@@ -74,6 +74,38 @@ pub async fn find(core: &Core, token: &LinkToken) -> Result<Option<LinkVisitor>,
     }))
 }
 
+/// The recipient who opened a link for reading.
+pub struct LinkReader {
+    pub organization: Organization,
+    pub envelope: Envelope,
+    pub signers: Vec<Signer>,
+}
+
+/// Returns the reader behind a link, or none for an unknown or expired link.
+pub async fn find_reader(
+    core: &Core,
+    token: &LinkToken,
+) -> Result<Option<LinkReader>, ServiceError> {
+    let mut connection = core.store.read().await?;
+    let target = signers::link(&mut connection, token).await?;
+    let Some(target) = target.filter(|target| target.expires_at > core.clock.now()) else {
+        return Ok(None);
+    };
+    let (org, id) = (&target.org, &target.envelope);
+    let recipients = signers::recipients(&mut connection, org, id).await?;
+    if !recipients.iter().any(|one| one.position == target.position) {
+        return Ok(None);
+    }
+    let organization = organizations::get(&mut connection, org).await?;
+    let envelope = envelopes::get(&mut connection, org, id).await?;
+    let signers = signers::list(&mut connection, org, id).await?;
+    Ok(organization.zip(envelope).map(|(organization, envelope)| LinkReader {
+        organization,
+        envelope,
+        signers,
+    }))
+}
+
 /// Mails a fresh link, or the signed copy, to the address on record. Rate-limited to one mail
 /// per [`COOL_DOWN`].
 pub async fn renew(

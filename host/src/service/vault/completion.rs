@@ -4,10 +4,9 @@ use bytes::Bytes;
 use sha2::{Digest as _, Sha256};
 
 use crate::components::rules::completion as rules;
-use crate::config::EMBEDDED;
 use crate::domain::clock::Timestamp;
 use crate::domain::dates::DateSettings;
-use crate::domain::envelope::{Envelope, EnvelopeKind, Signer};
+use crate::domain::envelope::{Envelope, EnvelopeKind, Signer, SignerAccess, SignerKind};
 use crate::domain::event::EventType;
 use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::identity::{KbaSession, KbaStatus};
@@ -15,6 +14,8 @@ use crate::domain::ledger::LedgerEntry;
 use crate::domain::organization::Organization;
 use crate::fair_queue::WorkOwner;
 use crate::room::signature::{SignatureValue, component_style};
+use crate::service::envelopes::parties;
+use crate::service::signing::access_codes;
 use crate::service::{Core, ServiceError};
 use crate::store::room::{self as rooms, RoomSubmission, RoomSubmitter};
 use crate::store::{envelopes, kba, ledger, organizations, signers};
@@ -107,7 +108,7 @@ async fn facts(core: &Core, envelope: &Envelope) -> Result<rules::CompletionFact
     let signers = signers::list(&mut connection, org, &envelope.id).await?;
     let entries = ledger::list(&mut connection, Some(org), &envelope.id).await?;
     let checks = kba::list(&mut connection, org, &envelope.id).await?;
-    let room = match room_submission(envelope) {
+    let room = match parties::room_submission(envelope) {
         Some(id) => {
             let submission = rooms::submission(&mut connection, org, id).await?;
             let submitters = rooms::submitters(&mut connection, org, id).await?;
@@ -137,13 +138,6 @@ async fn facts(core: &Core, envelope: &Envelope) -> Result<rules::CompletionFact
                                your copy is the document that was signed."
                 .into(),
     })
-}
-
-/// Returns the id of the submission in the signing room; none at other providers.
-fn room_submission(envelope: &Envelope) -> Option<i64> {
-    let embedded = envelope.sending.provider_instance.as_deref() == Some(EMBEDDED);
-    let submission = envelope.sending.submission.as_ref();
-    submission.filter(|_| embedded)?.parse().ok()
 }
 
 /// Returns the first entry of a kind, about one signer if an address is given.
@@ -212,6 +206,7 @@ impl CertificateSource<'_> {
         let consent = detail("consented_at").and_then(Timestamp::parse);
         let rows = [
             ("First opened", viewed.map(moment)),
+            ("Code before the document", self.code(signer)),
             ("Identity check", self.identity(signer)),
             (
                 "Electronic consent",
@@ -229,10 +224,24 @@ impl CertificateSource<'_> {
         ];
         rules::SignerSummary {
             name: signer.name.clone(),
-            about: format!("{}, {}", signer.role, signer.email),
+            about: about(signer),
             signature: self.signature(signer),
             rows: present(rows),
         }
+    }
+
+    /// Returns the kind of code that the signer entered, and when first.
+    fn code(&self, signer: &Signer) -> Option<String> {
+        let kind = match signer.access {
+            SignerAccess::None => return None,
+            SignerAccess::EmailCode => "mailed code",
+            SignerAccess::Passcode => "passcode of the sender",
+        };
+        let entered = self.entries.iter().find(|entry| {
+            let about = entry.details["signer"]["email"].as_str();
+            entry.action == access_codes::CONFIRMED && about == Some(&signer.email)
+        })?;
+        Some(format!("{kind}, {}", self.dates.exact_moment(entered.at)))
     }
 
     fn identity(&self, signer: &Signer) -> Option<String> {
@@ -271,6 +280,16 @@ impl CertificateSource<'_> {
             SignatureValue::Drawn(picture) => rules::SignatureAppearance::Drawn(picture),
         })
     }
+}
+
+/// Returns role, kind and address of a signer for people.
+fn about(signer: &Signer) -> String {
+    let kind = match signer.kind {
+        SignerKind::Signer => "",
+        SignerKind::Approver => " (approver)",
+        SignerKind::Witness => " (witness)",
+    };
+    format!("{}{kind}, {}", signer.role, signer.email)
 }
 
 fn present<const N: usize>(rows: [(&str, Option<String>); N]) -> Vec<(String, String)> {

@@ -1,4 +1,6 @@
 //! The signing form and embedded widgets.
 
+mod access;
 mod embed;
 mod form;
+mod people;

@@ -4,20 +4,25 @@ use axum::extract::State;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::views::{EnvelopeItem, EnvelopeView, SigningLinks, StatusView, UploadView};
-use crate::domain::envelope::{Envelope, EnvelopeStatus};
+use super::views::{
+    EnvelopeItem, EnvelopeView, PeopleView, SignerView, SigningLinks, StatusView, UploadView,
+};
+use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer};
 use crate::domain::id::CustomerId;
 use crate::http::error::HttpError;
 use crate::http::middleware::caller::{
     EnvelopeReader, EnvelopesRead, EnvelopesWrite, PartnerCaller,
 };
 use crate::http::middleware::extract::{
-    FileForm, MultipartForm, ResourceId, ValidJson, ValidQuery, page_and_limit,
+    FileForm, MultipartForm, ResourceId, RolePath, ValidJson, ValidQuery, page_and_limit,
 };
 use crate::http::middleware::once::IdempotencyKeyHeader;
-use crate::http::reply::{Created, CreatedWithWarnings, DataReply, Found, PageReply};
+use crate::http::reply::{
+    Created, CreatedWithWarnings, DataReply, FileReply, Found, PageReply, Pdf,
+};
 use crate::service::App;
-use crate::service::envelopes::{self, creation, uploads};
+use crate::service::envelopes::{self, creation, documents, expiry, uploads};
+use crate::service::signing::corrections::{self, CorrectSigner};
 use crate::service::signing::reminders::{self, RemindRequest, RemindedSigners};
 use crate::store::envelopes::EnvelopeFilter;
 
@@ -152,4 +157,57 @@ pub async fn signing_links(
 ) -> Result<Found<SigningLinks>, HttpError> {
     let links = envelopes::signing_links(&app, &partner.caller, &id).await?;
     Ok(DataReply::new(&SigningLinks::from(links)))
+}
+
+/// Returns the signers in signing order, and the recipients who do not sign.
+pub async fn signers(
+    State(app): State<App>,
+    partner: PartnerCaller<EnvelopesRead>,
+    ResourceId(id): ResourceId,
+) -> Result<Found<PeopleView>, HttpError> {
+    let (signers, recipients) = envelopes::people(&app, &partner.caller, &id).await?;
+    Ok(DataReply::new(&PeopleView::new(&signers, recipients)))
+}
+
+/// Changes name or address of a signer who has not signed. Another address means another person. The
+/// signer's earlier links no longer work; a new one is mailed when it is the signer's turn.
+pub async fn correct_signer(
+    State(app): State<App>,
+    partner: PartnerCaller<EnvelopesWrite>,
+    ResourceId(id): ResourceId,
+    RolePath(role): RolePath,
+    once: IdempotencyKeyHeader,
+    ValidJson(request): ValidJson<CorrectSigner>,
+) -> Result<Found<SignerView>, HttpError> {
+    let show = |signer: &Signer| SignerView::from(signer);
+    once.answer(&app, &partner.caller, show, |app, caller, answer| async move {
+        corrections::correct(&app, &caller, &id, &role, request, &answer).await
+    })
+    .await
+}
+
+/// Moves the expiry of an envelope that is not finished to a later time.
+pub async fn extend(
+    State(app): State<App>,
+    partner: PartnerCaller<EnvelopesWrite>,
+    ResourceId(id): ResourceId,
+    once: IdempotencyKeyHeader,
+    ValidJson(request): ValidJson<expiry::ExtendExpiry>,
+) -> Result<Found<EnvelopeView>, HttpError> {
+    let show = |envelope: &Envelope| EnvelopeView::from(envelope);
+    once.answer(&app, &partner.caller, show, |app, caller, answer| async move {
+        expiry::extend(&app, &caller, &id, request, &answer).await
+    })
+    .await
+}
+
+/// Returns the document as it was sent, before anybody signed.
+pub async fn document(
+    State(app): State<App>,
+    partner: PartnerCaller<EnvelopesRead>,
+    ResourceId(id): ResourceId,
+) -> Result<FileReply<Pdf>, HttpError> {
+    let envelope = envelopes::get(&app, &partner.caller, &id).await?;
+    let pdf = documents::unsigned(&app, &envelope).await?;
+    FileReply::of_bytes(&app, &format!("{id}-unsigned.pdf"), &pdf).await
 }

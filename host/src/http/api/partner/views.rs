@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{
+    Recipient, RecipientKind, Signer, SignerKind,
     Envelope, EnvelopeKind, EnvelopeStatus, ListedEnvelope, SignerStatus,
 };
 use crate::domain::id::{CustomerId, EnvelopeId, TemplateId};
@@ -269,5 +270,73 @@ impl From<Vec<SignerLink>> for SigningLinks {
             })
             .collect();
         Self { signers }
+    }
+}
+
+/// A signer.
+#[derive(Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "email": "jordan.lee@example.com", "name": "Jordan Lee", "role": "Buyer", "kind": "signer",
+    "order": 1, "status": "viewed", "completed_at": null,
+}]))]
+pub struct SignerView {
+    email: String,
+    name: String,
+    role: String,
+    kind: SignerKind,
+    /// Place in the signing order, from 1; signers with an equal one sign in any order.
+    order: i64,
+    status: SignerStatus,
+    completed_at: Option<Timestamp>,
+}
+
+impl From<&Signer> for SignerView {
+    fn from(signer: &Signer) -> Self {
+        Self {
+            email: signer.email.clone(),
+            name: signer.name.clone(),
+            role: signer.role.clone(),
+            kind: signer.kind,
+            order: signer.turn,
+            status: signer.status,
+            completed_at: signer.completed_at,
+        }
+    }
+}
+
+/// Recipient who does not sign.
+#[derive(Serialize, JsonSchema)]
+struct RecipientView {
+    email: String,
+    name: String,
+    kind: RecipientKind,
+}
+
+/// The people of an envelope.
+#[derive(Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "signers": [{
+        "email": "jordan.lee@example.com", "name": "Jordan Lee", "role": "Buyer", "kind": "signer",
+        "order": 1, "status": "viewed", "completed_at": null,
+    }],
+    "recipients": [{ "email": "office@example.com", "name": "Back office", "kind": "cc" }],
+}]))]
+pub struct PeopleView {
+    /// In signing order.
+    signers: Vec<SignerView>,
+    recipients: Vec<RecipientView>,
+}
+
+impl PeopleView {
+    pub fn new(signers: &[Signer], recipients: Vec<Recipient>) -> Self {
+        let recipient = |recipient: Recipient| RecipientView {
+            email: recipient.email,
+            name: recipient.name,
+            kind: recipient.kind,
+        };
+        Self {
+            signers: signers.iter().map(SignerView::from).collect(),
+            recipients: recipients.into_iter().map(recipient).collect(),
+        }
     }
 }

@@ -1,0 +1,188 @@
+//! Page in front of a document that asks for a code (`access` of a signer).
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Redirect, Response};
+use maud::{Markup, html};
+
+use super::look::EmbedMessage;
+use super::visit::SignerVisit;
+use crate::domain::clock::Timestamp;
+use crate::domain::envelope::SignerAccess;
+use crate::http::error::HttpError;
+use crate::service::signing::access_codes::{self, CodeCheck, CodePrompt, CodeRequest, PASS_LIFE};
+use crate::service::{App, ServiceError};
+
+/// Name of the cookie that opens the document for a browser.
+pub const PASS: &str = "holdfast_access";
+
+/// Shows what the signer has to do before the document opens.
+pub async fn ask(app: &App, visit: &SignerVisit) -> Response {
+    match access_codes::prompt(app, &visit.envelope, &visit.signer).await {
+        Ok(prompt) => page(app, visit, prompt, None),
+        Err(error) => HttpError::from(error).into_response(),
+    }
+}
+
+/// Mails a code, or checks the entered one.
+pub async fn submitted(app: &App, visit: &SignerVisit, action: &str, given: &str) -> Response {
+    let mailed = visit.signer.access == SignerAccess::EmailCode;
+    let answer = match action {
+        "send-code" if mailed => sent(app, visit).await,
+        _ => checked(app, visit, given).await,
+    };
+    answer.unwrap_or_else(|error| HttpError::from(error).into_response())
+}
+
+async fn sent(app: &App, visit: &SignerVisit) -> Result<Response, ServiceError> {
+    let (envelope, signer) = (&visit.envelope, &visit.signer);
+    Ok(match access_codes::send(app, envelope, signer).await? {
+        CodeRequest::Sent => page(app, visit, CodePrompt::Enter, None),
+        CodeRequest::Locked(until) => page(app, visit, CodePrompt::Locked(until), None),
+        CodeRequest::Later(next) => {
+            let minutes = minutes(next, app.clock.now());
+            let text = format!("You can ask for another code in {minutes}.");
+            let prompt = access_codes::prompt(app, envelope, signer).await?;
+            let page = page(app, visit, prompt, Some(&text));
+            let wait = seconds(next, app.clock.now()).to_string();
+            let status = StatusCode::TOO_MANY_REQUESTS;
+            (status, [(header::RETRY_AFTER, wait)], page).into_response()
+        }
+    })
+}
+
+async fn checked(app: &App, visit: &SignerVisit, given: &str) -> Result<Response, ServiceError> {
+    let (envelope, signer, origin) = (&visit.envelope, &visit.signer, &visit.origin);
+    let check = access_codes::check(app, envelope, signer, given, origin).await?;
+    Ok(match check {
+        CodeCheck::Right(pass) => {
+            let mut response = Redirect::to(visit.path()).into_response();
+            let cookie = HeaderValue::from_str(&cookie(app, visit, &pass));
+            let cookie = cookie.map_err(|error| ServiceError::Internal(error.to_string()))?;
+            response.headers_mut().append(header::SET_COOKIE, cookie);
+            response
+        }
+        CodeCheck::Locked(until) => page(app, visit, CodePrompt::Locked(until), None),
+        CodeCheck::Wrong => {
+            let wrong = Some("This is not the code. Check it and try again.");
+            page(app, visit, CodePrompt::Enter, wrong)
+        }
+        CodeCheck::Outdated => {
+            let wrong = Some("This code is too old. Ask for a new one.");
+            page(app, visit, CodePrompt::Send, wrong)
+        }
+    })
+}
+
+/// The cookie also works in a frame of the organization's page, which is on another site: its path
+/// contains the signing link, so no other site can use it.
+fn cookie(app: &App, visit: &SignerVisit, pass: &str) -> String {
+    let secure = app.config.signing_url().starts_with("https:");
+    let scope = match secure {
+        true => "SameSite=None; Secure; Partitioned",
+        false => "SameSite=Lax",
+    };
+    let (path, life) = (visit.path(), PASS_LIFE.as_secs());
+    format!("{PASS}={pass}; Path={path}; Max-Age={life}; HttpOnly; {scope}")
+}
+
+fn page(app: &App, visit: &SignerVisit, prompt: CodePrompt, wrong: Option<&str>) -> Response {
+    let body = html! {
+        p { "Before “" (visit.envelope.name) "” opens, the sender wants to be sure that it is you." }
+        @match prompt {
+            CodePrompt::Locked(until) => {
+                p.problem role="alert" { "Too many wrong codes were entered." }
+                p { "You can try again in " (minutes(until, app.clock.now())) ". If you did not enter them, tell the sender." }
+            }
+            CodePrompt::Send => {
+                @if let Some(wrong) = wrong { p.problem role="alert" { (wrong) } }
+                p { "We will send a code to " strong { (masked(&visit.signer.email)) } "." }
+                (send(visit, "Send me a code"))
+            }
+            CodePrompt::Enter => {
+                @if visit.signer.access == SignerAccess::EmailCode {
+                    p { "We have sent a code to " strong { (masked(&visit.signer.email)) } ". It works for ten minutes." }
+                } @else {
+                    p { "Enter the passcode that the sender has given you." }
+                }
+                (entry(visit, wrong))
+                @if visit.signer.access == SignerAccess::EmailCode {
+                    (send(visit, "Send another code"))
+                }
+            }
+        }
+    };
+    let status = match (prompt, wrong) {
+        (CodePrompt::Locked(_), _) => StatusCode::FORBIDDEN,
+        (_, Some(_)) => StatusCode::UNPROCESSABLE_ENTITY,
+        _ => StatusCode::OK,
+    };
+    let ready = EmbedMessage::Ready;
+    visit.notice(status, "Enter your code", ready, body)
+}
+
+fn entry(visit: &SignerVisit, wrong: Option<&str>) -> Markup {
+    let mailed = visit.signer.access == SignerAccess::EmailCode;
+    html! {
+        form method="post" action=(visit.path()) novalidate {
+            div.field.invalid[wrong.is_some()] {
+                label for="code" { (if mailed { "Code" } else { "Passcode" }) }
+                @if let Some(wrong) = wrong {
+                    p.problem id="code-problem" role="alert" { (wrong) }
+                }
+                input #code name="code" type="text" maxlength="64" required
+                    inputmode=[mailed.then_some("numeric")]
+                    autocomplete=(if mailed { "one-time-code" } else { "off" })
+                    aria-invalid=[wrong.map(|_| "true")]
+                    aria-describedby=[wrong.map(|_| "code-problem")];
+            }
+            button type="submit" name="action" value="enter-code" { "Open the document" }
+        }
+    }
+}
+
+fn send(visit: &SignerVisit, label: &str) -> Markup {
+    html! {
+        form method="post" action=(visit.path()) {
+            button.quiet type="submit" name="action" value="send-code" { (label) }
+        }
+    }
+}
+
+/// Hides most of an address from people who have only the link: `j…n@example.com`.
+fn masked(email: &str) -> String {
+    let Some((local, domain)) = email.rsplit_once('@') else {
+        return "your address".into();
+    };
+    let letters: Vec<char> = local.chars().collect();
+    match letters.as_slice() {
+        [first, .., last] => format!("{first}…{last}@{domain}"),
+        _ => format!("…@{domain}"),
+    }
+}
+
+fn seconds(until: Timestamp, now: Timestamp) -> i64 {
+    (until.as_seconds() - now.as_seconds()).max(1)
+}
+
+fn minutes(until: Timestamp, now: Timestamp) -> String {
+    match (seconds(until, now) + 59) / 60 {
+        ..=1 => "a minute".into(),
+        minutes => format!("{minutes} minutes"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_masked() {
+        for (email, shown) in [
+            ("jordan@example.com", "j…n@example.com"),
+            ("jo@example.com", "j…o@example.com"),
+            ("j@example.com", "…@example.com"),
+        ] {
+            assert_eq!(masked(email), shown);
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! The people of an envelope: signers in their order, and recipients who do not sign.
+
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::config::{EMBEDDED, SecretText};
+use crate::domain::at_rest::AtRestCipher;
+use crate::domain::envelope::{
+    Envelope, Recipient, RecipientKind, Signer, SignerAccess, SignerKind, SignerStatus,
+};
+use crate::domain::id::OrgId;
+use crate::domain::template::Template;
+use crate::room::changes::SubmitterPlace;
+use crate::service::signing::access_codes::seal_passcode;
+use crate::service::{Core, ServiceError, ValidationIssue};
+use crate::store::WriteTransaction;
+
+/// One member of `signers[]`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub struct RequestedSigner {
+    #[schemars(email)]
+    pub email: String,
+    #[schemars(length(min = 1, max = 500))]
+    pub name: String,
+    /// Submitter role of the template; defaults to `Signer 1`, `Signer 2`, … by position. Only an
+    /// `approver` may have a role without fields.
+    #[schemars(length(min = 1, max = 200))]
+    pub role: Option<String>,
+    /// `signer` (default) signs, `approver` approves before or after others, `witness` signs as a
+    /// witness of a signer.
+    pub kind: Option<SignerKind>,
+    /// Place in the signing order; signers with an equal one sign in any order. Given for all signers
+    /// or none, and only with a signing order. Defaults to one after the other.
+    #[schemars(range(min = 1, max = 50))]
+    pub order: Option<i64>,
+    /// What the signer enters before the document opens: nothing (default), a code that is mailed to
+    /// the signer, or the `passcode`.
+    pub access: Option<SignerAccess>,
+    /// Passcode that the sender has given to the signer by another way, for example by telephone.
+    /// Required for `access` `passcode`, and only then.
+    #[schemars(length(min = 4, max = 64))]
+    pub passcode: Option<SecretText>,
+}
+
+/// One member of `recipients[]`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub struct RequestedRecipient {
+    #[schemars(email)]
+    pub email: String,
+    #[schemars(length(min = 1, max = 500))]
+    pub name: String,
+    /// `cc` (default) gets the signed copy by e-mail; `viewer` gets a link to read the document while
+    /// it is being signed, too.
+    pub kind: Option<RecipientKind>,
+}
+
+/// Plans the signers in signing order; a missing role becomes `Signer N` for position N.
+///
+/// # Errors
+///
+/// `Invalid` for an order or a passcode that does not fit the other members.
+pub fn planned(
+    cipher: &AtRestCipher,
+    org: &OrgId,
+    requested: Vec<RequestedSigner>,
+    preserve_signing_order: bool,
+) -> Result<Vec<Signer>, ServiceError> {
+    check_order(&requested, preserve_signing_order)?;
+    check_passcodes(&requested)?;
+    let sealed = |passcode: SecretText| seal_passcode(cipher, org, passcode.reveal());
+    let mut signers: Vec<Signer> = requested
+        .into_iter()
+        .zip(1..)
+        .map(|(signer, number)| Signer {
+            position: 0,
+            name: signer.name,
+            email: signer.email,
+            role: signer.role.unwrap_or_else(|| format!("Signer {number}")),
+            kind: signer.kind.unwrap_or(SignerKind::Signer),
+            turn: signer.order.unwrap_or(number),
+            access: signer.access.unwrap_or(SignerAccess::None),
+            passcode: signer.passcode.map(sealed),
+            status: SignerStatus::Pending,
+            provider_submitter: None,
+            completed_at: None,
+            decline_reason: None,
+            challenged: false,
+        })
+        .collect();
+    signers.sort_by_key(|signer| signer.turn);
+    for (signer, position) in signers.iter_mut().zip(0..) {
+        signer.position = position;
+    }
+    check_witnesses(&signers, preserve_signing_order)?;
+    Ok(signers)
+}
+
+fn check_order(requested: &[RequestedSigner], preserved: bool) -> Result<(), ServiceError> {
+    let given = requested.iter().filter_map(|signer| signer.order);
+    let given: Vec<i64> = given.collect();
+    let Some(first) = given.first() else {
+        return Ok(());
+    };
+    let (expected, message) = if !preserved {
+        (
+            "no order without preserve_signing_order",
+            "Signers without a signing order have no place in it",
+        )
+    } else if given.len() != requested.len() {
+        (
+            "an order for all signers or none",
+            "Some signers have a place in the signing order and others have none",
+        )
+    } else {
+        return Ok(());
+    };
+    let (path, first) = (["signers", "order"], first.to_string());
+    let issue = ValidationIssue::new("signing_order", &path, expected, first, message);
+    Err(ServiceError::Invalid(vec![issue]))
+}
+
+fn check_passcodes(requested: &[RequestedSigner]) -> Result<(), ServiceError> {
+    for (index, signer) in requested.iter().enumerate() {
+        let needs = signer.access == Some(SignerAccess::Passcode);
+        let (code, expected, message) = match (needs, &signer.passcode) {
+            (true, None) => (
+                "passcode_required",
+                "a passcode of 4 to 64 characters",
+                format!("{} is to enter a passcode, and there is none", signer.name),
+            ),
+            (false, Some(_)) => (
+                "passcode_unused",
+                "no passcode unless access is passcode",
+                format!("{} is not asked for the passcode", signer.name),
+            ),
+            _ => continue,
+        };
+        let path = ["signers", &index.to_string(), "passcode"];
+        let issue = ValidationIssue::new(code, &path, expected, "", message);
+        return Err(ServiceError::Invalid(vec![issue]));
+    }
+    Ok(())
+}
+
+/// A witness signs after, or beside, a signer whose signature there is to witness.
+fn check_witnesses(signers: &[Signer], preserved: bool) -> Result<(), ServiceError> {
+    for (index, witness) in signers.iter().enumerate() {
+        let seen = |signer: &Signer| {
+            signer.kind == SignerKind::Signer && (!preserved || signer.turn <= witness.turn)
+        };
+        if witness.kind == SignerKind::Witness && !signers.iter().any(seen) {
+            return Err(ServiceError::Invalid(vec![ValidationIssue::new(
+                "witness_first",
+                &["signers", &index.to_string(), "kind"],
+                "a signer before the witness",
+                witness.kind.as_str(),
+                format!("Nobody signs before the witness {}", witness.name),
+            )]));
+        }
+    }
+    Ok(())
+}
+
+/// Plans the recipients who do not sign. Their positions follow those of the signers.
+pub fn recipients(requested: Vec<RequestedRecipient>, signers: &[Signer]) -> Vec<Recipient> {
+    let first = signers.iter().map(|signer| signer.position + 1).max();
+    requested
+        .into_iter()
+        .zip(first.unwrap_or_default()..)
+        .map(|(recipient, position)| Recipient {
+            position,
+            name: recipient.name,
+            email: recipient.email,
+            kind: recipient.kind.unwrap_or(RecipientKind::Cc),
+        })
+        .collect()
+}
+
+/// Returns the problems of people that only the built-in signing room can serve, for a template of
+/// another provider.
+pub fn unsupported(
+    template: &Template,
+    signers: &[Signer],
+    recipients: &[Recipient],
+) -> Vec<ValidationIssue> {
+    let provider = template.provider_instance.as_str();
+    if provider == EMBEDDED {
+        return Vec::new();
+    }
+    let turns: BTreeSet<i64> = signers.iter().map(|signer| signer.turn).collect();
+    let viewer = |recipient: &Recipient| recipient.kind == RecipientKind::Viewer;
+    let mut issues = Vec::new();
+    let mut refuse = |member: &str, value: &str, what: &str| {
+        issues.push(ValidationIssue::new(
+            "unsupported_by_provider",
+            &[member],
+            "what the signing provider can do",
+            value,
+            format!("Signing provider {provider} has no {what}"),
+        ));
+    };
+    if turns.len() < signers.len() {
+        refuse("signers", "order", "groups in the signing order");
+    }
+    if recipients.iter().any(viewer) {
+        refuse("recipients", RecipientKind::Viewer.as_str(), "viewers");
+    }
+    issues
+}
+
+/// Returns whether a signer has no fields, so that no provider knows the role.
+pub fn is_without_fields(template: &Template, signer: &Signer) -> bool {
+    signer.kind == SignerKind::Approver
+        && template.provider_instance == EMBEDDED
+        && !template.roles().contains(&signer.role.as_str())
+}
+
+/// Returns the id of the submission in the signing room; none at other providers.
+pub fn room_submission(envelope: &Envelope) -> Option<i64> {
+    let embedded = envelope.sending.provider_instance.as_deref() == Some(EMBEDDED);
+    let submission = envelope.sending.submission.as_ref();
+    submission.filter(|_| embedded)?.parse().ok()
+}
+
+/// Gives the submitters of a new submission in the signing room their order, and adds the approvers
+/// without fields. The submission has to be written in `tx` already.
+pub async fn arrange(
+    core: &Core,
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    signers: &mut [Signer],
+) -> Result<(), ServiceError> {
+    let in_order = |signer: &Signer| signer.turn == signer.position + 1;
+    let known = |signer: &Signer| signer.provider_submitter.is_some();
+    if signers.iter().all(|signer| in_order(signer) && known(signer)) {
+        return Ok(());
+    }
+    let Some(submission) = room_submission(envelope) else {
+        return Ok(());
+    };
+    let places: Vec<SubmitterPlace<'_>> = signers
+        .iter()
+        .map(|signer| SubmitterPlace {
+            id: signer.provider_submitter.as_ref().and_then(|id| id.parse().ok()),
+            name: &signer.name,
+            email: &signer.email,
+            role: &signer.role,
+            position: signer.position,
+            turn: signer.turn,
+        })
+        .collect();
+    let room = core.room();
+    let ids = room.arrange(tx, &envelope.org, submission, &places).await?;
+    for (signer, id) in signers.iter_mut().zip(ids) {
+        signer.provider_submitter = Some(id.to_string());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn signer(role: &str, kind: SignerKind, order: Option<i64>) -> RequestedSigner {
+        RequestedSigner {
+            email: format!("{role}@example.com"),
+            name: role.into(),
+            role: Some(role.into()),
+            kind: Some(kind),
+            order,
+            access: None,
+            passcode: None,
+        }
+    }
+
+    fn planned(requested: Vec<RequestedSigner>, ordered: bool) -> Result<Vec<Signer>, ServiceError> {
+        let cipher = AtRestCipher::new(&[7; 32]).unwrap();
+        super::planned(&cipher, &OrgId::new(), requested, ordered)
+    }
+
+    #[test]
+    fn a_passcode_is_given_exactly_where_it_is_asked_for() {
+        let buyer = |access, passcode: Option<&str>| RequestedSigner {
+            access,
+            passcode: passcode.map(SecretText::new),
+            ..signer("Buyer", SignerKind::Signer, None)
+        };
+        let passcode = Some(SignerAccess::Passcode);
+        assert!(planned(vec![buyer(passcode, None)], true).is_err());
+        assert!(planned(vec![buyer(None, Some("4711"))], true).is_err());
+        let planned = planned(vec![buyer(passcode, Some("4711"))], true).unwrap();
+        assert!(!planned[0].passcode.as_ref().unwrap().contains("4711"));
+    }
+
+    #[test]
+    fn signers_stand_in_the_order_of_their_groups() {
+        let requested = vec![
+            signer("Lender", SignerKind::Signer, Some(2)),
+            signer("Buyer", SignerKind::Signer, Some(1)),
+            signer("Co-buyer", SignerKind::Signer, Some(1)),
+        ];
+        let planned = planned(requested, true).unwrap();
+        let places = planned.iter().map(|signer| (signer.role.as_str(), signer.position, signer.turn));
+        let expected = [("Buyer", 0, 1), ("Co-buyer", 1, 1), ("Lender", 2, 2)];
+        assert_eq!(places.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn an_order_has_to_be_complete_and_in_use() {
+        let buyer = || signer("Buyer", SignerKind::Signer, Some(1));
+        let lender = || signer("Lender", SignerKind::Signer, None);
+        assert!(planned(vec![buyer(), lender()], true).is_err());
+        assert!(planned(vec![buyer()], false).is_err());
+        assert!(planned(vec![lender()], false).is_ok());
+    }
+
+    #[test]
+    fn a_witness_needs_a_signer_before() {
+        let buyer = |order| signer("Buyer", SignerKind::Signer, order);
+        let witness = |order| signer("Witness", SignerKind::Witness, order);
+        assert!(planned(vec![witness(None), buyer(None)], true).is_err());
+        assert!(planned(vec![buyer(Some(1)), witness(Some(1))], true).is_ok());
+        assert!(planned(vec![witness(None), buyer(None)], false).is_ok());
+    }
+}

@@ -1,0 +1,268 @@
+//! A code before the document: mailed to the signer, or agreed with the sender.
+//!
+//! The browser that entered the right code gets a cookie for this link; every other browser and every
+//! new link asks again.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+
+use crate::domain::at_rest::AtRestCipher;
+use crate::domain::clock::Timestamp;
+use crate::domain::envelope::{Envelope, Signer, SignerAccess};
+use crate::domain::event::EventType;
+use crate::domain::id::{EnvelopeId, OrgId};
+use crate::domain::token::random;
+use crate::room::form::RequestOrigin;
+use crate::service::{Core, ServiceError, envelopes as envelope_service, events, mails};
+use crate::store::access_codes::{self, CodeState};
+use crate::store::envelopes;
+
+/// Time for which a mailed code is valid.
+pub const CODE_LIFE: Duration = Duration::from_secs(600);
+/// Minimum time between two mailed codes.
+const COOL_DOWN: Duration = Duration::from_secs(60);
+/// Maximum number of mailed codes in [`SEND_WINDOW`].
+const MOST_SENDS: i64 = 5;
+const SEND_WINDOW: Duration = Duration::from_secs(3600);
+/// Number of wrong entries that lock the document for [`LOCK`].
+const MOST_FAILURES: i64 = 5;
+const LOCK: Duration = Duration::from_secs(900);
+/// Time for which a browser is not asked again.
+pub const PASS_LIFE: Duration = Duration::from_secs(12 * 3600);
+
+/// Ledger action for a right code.
+pub const CONFIRMED: &str = "signer.access_confirmed";
+
+/// What a signer sees in front of the document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CodePrompt {
+    /// No valid code was mailed yet.
+    Send,
+    /// The signer enters a code or passcode.
+    Enter,
+    /// Too many wrong entries.
+    Locked(Timestamp),
+}
+
+/// Result of a signer's request for a code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CodeRequest {
+    Sent,
+    /// A code was sent a moment ago, or too many were.
+    Later(Timestamp),
+    Locked(Timestamp),
+}
+
+/// Result of an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CodeCheck {
+    /// Right; the value of the cookie for this browser.
+    Right(String),
+    Wrong,
+    /// The mailed code is too old, or none was mailed.
+    Outdated,
+    Locked(Timestamp),
+}
+
+/// Content of the cookie, encrypted.
+#[derive(Serialize, Deserialize)]
+struct AccessPass {
+    envelope: EnvelopeId,
+    position: i64,
+    email: String,
+    until: Timestamp,
+}
+
+/// Returns the context that binds the ciphertext of a passcode to its organization.
+pub fn passcode_context(org: &str) -> String {
+    format!("passcode {org}")
+}
+
+/// Encrypts a passcode for the database.
+pub fn seal_passcode(cipher: &AtRestCipher, org: &OrgId, passcode: &str) -> String {
+    cipher.encrypt(passcode, &passcode_context(org.as_str()))
+}
+
+/// Decrypts a stored passcode.
+pub fn open_passcode(cipher: &AtRestCipher, org: &OrgId, sealed: &str) -> Option<String> {
+    cipher.open(sealed, &passcode_context(org.as_str()))
+}
+
+fn code_context(envelope: &Envelope) -> String {
+    format!("access code {}", envelope.id)
+}
+
+/// Returns whether the cookie opens the document for this signer.
+pub fn is_pass(core: &Core, envelope: &Envelope, signer: &Signer, cookie: Option<&str>) -> bool {
+    let pass = || {
+        let text = core.cipher.open(cookie?, &pass_context(envelope))?;
+        serde_json::from_str::<AccessPass>(&text).ok()
+    };
+    signer.access == SignerAccess::None
+        || pass().is_some_and(|pass| {
+            pass.envelope == envelope.id
+                && pass.position == signer.position
+                && pass.email == signer.email
+                && pass.until > core.clock.now()
+        })
+}
+
+fn pass_context(envelope: &Envelope) -> String {
+    format!("access pass {}", envelope.org)
+}
+
+/// Returns what to ask the signer for.
+pub async fn prompt(
+    core: &Core,
+    envelope: &Envelope,
+    signer: &Signer,
+) -> Result<CodePrompt, ServiceError> {
+    let mut connection = core.store.read().await?;
+    let state = access_codes::get(&mut connection, envelope, signer).await?;
+    let now = core.clock.now();
+    Ok(match state.locked_until.filter(|until| *until > now) {
+        Some(until) => CodePrompt::Locked(until),
+        None if signer.access == SignerAccess::EmailCode && valid(&state, now).is_none() => {
+            CodePrompt::Send
+        }
+        None => CodePrompt::Enter,
+    })
+}
+
+/// Returns the encrypted code that was mailed last, while it is valid.
+fn valid(state: &CodeState, now: Timestamp) -> Option<&str> {
+    let (code, sent_at) = state.sent.as_ref()?;
+    (*sent_at + CODE_LIFE > now).then_some(code.as_str())
+}
+
+/// Mails the signer a fresh code; earlier ones no longer work.
+pub async fn send(
+    core: &Core,
+    envelope: &Envelope,
+    signer: &Signer,
+) -> Result<CodeRequest, ServiceError> {
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
+    let envelope = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await?;
+    let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
+    let mut state = access_codes::get(&mut tx, &envelope, signer).await?;
+    if let Some(until) = state.locked_until.filter(|until| *until > now) {
+        return Ok(CodeRequest::Locked(until));
+    }
+    let soon = state.sent.as_ref().map(|(_, at)| *at + COOL_DOWN);
+    if let Some(next) = soon.filter(|next| *next > now) {
+        return Ok(CodeRequest::Later(next));
+    }
+    let window = state.first_sent_at.map(|first| first + SEND_WINDOW);
+    match window.filter(|end| *end > now) {
+        Some(end) if state.sends >= MOST_SENDS => return Ok(CodeRequest::Later(end)),
+        Some(_) => state.sends += 1,
+        None => (state.sends, state.first_sent_at) = (1, Some(now)),
+    }
+    let code = core.cipher.encrypt(&new_code(), &code_context(&envelope));
+    state.sent = Some((code, now));
+    access_codes::put(&mut tx, &envelope, signer, &state).await?;
+    mails::access_code(&mut tx, &envelope, signer, now).await?;
+    tx.commit().await?;
+    Ok(CodeRequest::Sent)
+}
+
+/// Returns six random digits. The remainder favours the first of 10^6 codes by less than one in 10^13.
+fn new_code() -> String {
+    format!("{:06}", u64::from_le_bytes(random::<8>()) % 1_000_000)
+}
+
+/// Returns the code to mail; none once it is outdated.
+pub async fn code_to_mail(
+    core: &Core,
+    envelope: &Envelope,
+    signer: &Signer,
+) -> Result<Option<String>, ServiceError> {
+    let mut connection = core.store.read().await?;
+    let state = access_codes::get(&mut connection, envelope, signer).await?;
+    let sealed = valid(&state, core.clock.now());
+    Ok(sealed.and_then(|sealed| core.cipher.open(sealed, &code_context(envelope))))
+}
+
+/// Checks an entry. Wrong ones count; too many lock the document and are reported.
+pub async fn check(
+    core: &Core,
+    envelope: &Envelope,
+    signer: &Signer,
+    given: &str,
+    origin: &RequestOrigin,
+) -> Result<CodeCheck, ServiceError> {
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
+    let envelope = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await?;
+    let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
+    let mut state = access_codes::get(&mut tx, &envelope, signer).await?;
+    if let Some(until) = state.locked_until.filter(|until| *until > now) {
+        return Ok(CodeCheck::Locked(until));
+    }
+    let expected = match signer.access {
+        SignerAccess::EmailCode => {
+            let sealed = valid(&state, now);
+            sealed.and_then(|sealed| core.cipher.open(sealed, &code_context(&envelope)))
+        }
+        _ => {
+            let sealed = signer.passcode.as_ref();
+            sealed.and_then(|sealed| open_passcode(&core.cipher, &envelope.org, sealed))
+        }
+    };
+    let Some(expected) = expected else {
+        return Ok(CodeCheck::Outdated);
+    };
+    let details = json!({
+        "signer": envelope_service::signer_view(signer),
+        "method": signer.access,
+        "ip_address": origin.ip,
+        "at": now,
+    });
+    let actor = format!("signer:{}", signer.email);
+    if is_equal(&expected, given.trim()) {
+        // A mailed code works once.
+        let cleared = CodeState {
+            sent: None,
+            failures: 0,
+            locked_until: None,
+            ..state
+        };
+        access_codes::put(&mut tx, &envelope, signer, &cleared).await?;
+        events::record(&mut tx, &envelope, &actor, CONFIRMED, details, now).await?;
+        tx.commit().await?;
+        let pass = AccessPass {
+            envelope: envelope.id.clone(),
+            position: signer.position,
+            email: signer.email.clone(),
+            until: now + PASS_LIFE,
+        };
+        let text = serde_json::to_string(&pass);
+        let text = text.map_err(|error| ServiceError::Internal(error.to_string()))?;
+        let sealed = core.cipher.encrypt(&text, &pass_context(&envelope));
+        return Ok(CodeCheck::Right(sealed));
+    }
+    state.failures += 1;
+    let locked = state.failures >= MOST_FAILURES;
+    if locked {
+        state.failures = 0;
+        state.sent = None;
+        state.locked_until = Some(now + LOCK);
+        let failed = EventType::SignerAccessFailed;
+        events::record_and_emit(&mut tx, &envelope, &actor, failed, details, now).await?;
+    }
+    access_codes::put(&mut tx, &envelope, signer, &state).await?;
+    tx.commit().await?;
+    Ok(match locked {
+        true => CodeCheck::Locked(now + LOCK),
+        false => CodeCheck::Wrong,
+    })
+}
+
+/// Compares by hashes, so that the time tells nothing about the expected text.
+fn is_equal(expected: &str, given: &str) -> bool {
+    Sha256::digest(expected) == Sha256::digest(given)
+}

@@ -1,0 +1,87 @@
+//! Codes that signers enter before the document opens, and their attempts.
+
+use sqlx::AnyConnection;
+
+use super::row::RowColumns;
+use super::{StoreError, WriteTransaction};
+use crate::domain::clock::Timestamp;
+use crate::domain::envelope::{Envelope, Signer};
+
+/// State of one signer's codes. A person who replaces a signer starts with the default.
+#[derive(Clone, Debug, Default)]
+pub struct CodeState {
+    /// The code that was mailed last, encrypted, and when.
+    pub sent: Option<(String, Timestamp)>,
+    /// Number of codes in the present window, and its begin.
+    pub sends: i64,
+    pub first_sent_at: Option<Timestamp>,
+    /// Wrong entries since the last right one or the last lock.
+    pub failures: i64,
+    pub locked_until: Option<Timestamp>,
+}
+
+pub async fn get(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    signer: &Signer,
+) -> Result<CodeState, StoreError> {
+    let row = sqlx::query(
+        "select * from access_code
+         where bucket = $1 and org_id = $2 and envelope_id = $3 and position = $4 and email = $5",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.org.as_str())
+    .bind(envelope.id.as_str())
+    .bind(signer.position)
+    .bind(&signer.email)
+    .fetch_optional(connection)
+    .await?;
+    let Some(row) = row else {
+        return Ok(CodeState::default());
+    };
+    let columns = RowColumns {
+        row: &row,
+        table: "access_code",
+        id: "envelope_id",
+    };
+    let code = columns.optional_text("code")?;
+    Ok(CodeState {
+        sent: code.zip(columns.optional_time("sent_at")?),
+        sends: columns.number("sends")?,
+        first_sent_at: columns.optional_time("first_sent_at")?,
+        failures: columns.number("failures")?,
+        locked_until: columns.optional_time("locked_until")?,
+    })
+}
+
+pub async fn put(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    signer: &Signer,
+    state: &CodeState,
+) -> Result<(), StoreError> {
+    let code = state.sent.as_ref().map(|(code, _)| code.as_str());
+    let sent_at = state.sent.as_ref().map(|(_, at)| at.to_string());
+    sqlx::query(
+        "insert into access_code (bucket, envelope_id, position, org_id, email, code, sent_at, sends,
+             first_sent_at, failures, locked_until)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+         on conflict (bucket, envelope_id, position) do update set
+             email = $5, code = $6, sent_at = $7, sends = $8, first_sent_at = $9, failures = $10,
+             locked_until = $11",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.id.as_str())
+    .bind(signer.position)
+    .bind(envelope.org.as_str())
+    .bind(&signer.email)
+    .bind(code)
+    .bind(sent_at)
+    .bind(state.sends)
+    .bind(state.first_sent_at.map(|at| at.to_string()))
+    .bind(state.failures)
+    .bind(state.locked_until.map(|at| at.to_string()))
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}

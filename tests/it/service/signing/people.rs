@@ -1,0 +1,469 @@
+//! Who takes part in an envelope: approvers, witnesses, groups of the signing order, recipients who do
+//! not sign, and corrections while the envelope is out.
+
+use axum::body::Body;
+use axum::http::Request;
+use holdfast::domain::organization::OrgSettings;
+use serde_json::{Value, json};
+
+use crate::support::{CONTRACT, TestApp, TestResponse, envelope_body, form, pdf};
+
+const ROLES: [&str; 3] = ["Buyer", "Co-buyer", "Lender"];
+
+/// Starts a service whose envelopes stay completed.
+async fn service() -> TestApp {
+    let settings = OrgSettings {
+        auto_vault: false,
+        ..OrgSettings::default()
+    };
+    TestApp::with(|_| {}, settings).await
+}
+
+/// Creates a template in which each role has one signature.
+async fn template(app: &TestApp, roles: &[&str]) -> Value {
+    let field = |(role, row): (&&str, u32)| {
+        let area = json!({ "page": 1, "x": 0.1, "y": 0.1 * f64::from(row), "w": 0.3, "h": 0.03 });
+        json!({
+            "name": format!("{role} signature"), "type": "signature", "role": role, "required": true,
+            "placement": { "mode": "absolute", "areas": [area] },
+        })
+    };
+    let fields: Vec<Value> = roles.iter().zip(1..).map(field).collect();
+    app.template(CONTRACT, &json!(fields)).await
+}
+
+fn person(role: &str) -> Value {
+    let name = role.to_lowercase();
+    json!({ "email": format!("{name}@example.com"), "name": format!("{role} Person"), "role": role })
+}
+
+fn with(mut person: Value, member: &str, value: impl Into<Value>) -> Value {
+    person[member] = value.into();
+    person
+}
+
+/// Creates an envelope for the signers, with other members of the request.
+async fn create(app: &TestApp, roles: &[&str], signers: Value, more: Value) -> TestResponse {
+    let template = template(app, roles).await;
+    let mut body = envelope_body(&template["template_id"]);
+    body["signers"] = signers;
+    for (name, value) in more.as_object().into_iter().flatten() {
+        body[name] = value.clone();
+    }
+    app.post("/partner/envelopes", body).await
+}
+
+async fn sent(app: &TestApp, roles: &[&str], signers: Value, more: Value) -> String {
+    let created = create(app, roles, signers, more).await.data(201);
+    created["envelope_id"].as_str().unwrap().to_owned()
+}
+
+/// Returns a link for the signer with a role.
+async fn link(app: &TestApp, id: &str, role: &str) -> String {
+    let people = people(app, id).await;
+    let mut signers = people["signers"].as_array().unwrap().iter();
+    let index = signers.position(|signer| signer["role"] == role).unwrap();
+    let links = app
+        .get(&format!("/partner/envelopes/{id}/signing-links"))
+        .await;
+    let links = links.data(200);
+    let url = &links["signers"][index]["embed_url"];
+    url.as_str().unwrap().to_owned()
+}
+
+async fn people(app: &TestApp, id: &str) -> Value {
+    let people = app.get(&format!("/partner/envelopes/{id}/signers")).await;
+    people.data(200)
+}
+
+async fn correct(app: &TestApp, id: &str, role: &str, body: Value) -> TestResponse {
+    let path = format!("/partner/envelopes/{id}/signers/{role}");
+    app.patch(&path, body).await
+}
+
+async fn ledger(app: &TestApp, id: &str) -> Vec<Value> {
+    let custody = app.get(&format!("/partner/envelopes/{id}/custody")).await;
+    let entries = custody.data(200);
+    let entries = entries["ledger"].as_array().or(entries.as_array());
+    entries.unwrap().clone()
+}
+
+/// Returns the addresses of the mails with these words, in any order.
+fn addressees(mails: &[String], words: &str) -> Vec<String> {
+    let mails = mails.iter().map(|mail| mail.replace("=\r\n", ""));
+    let mut found: Vec<String> = mails
+        .filter(|mail| mail.contains(words))
+        .filter_map(|mail| {
+            let to = mail.lines().find_map(|line| line.strip_prefix("To: "))?;
+            Some(to.trim_matches(['<', '>']).to_owned())
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn signers_of_one_group_sign_in_any_order_before_the_next_group() {
+    let app = service().await;
+    let signers = json!([
+        with(person("Lender"), "order", 2),
+        with(person("Buyer"), "order", 1),
+        with(person("Co-buyer"), "order", 1),
+    ]);
+    let id = sent(&app, &ROLES, signers, json!({})).await;
+    let mails = app.wait_for_mails(2).await;
+    let asked = addressees(&mails, "asks you to sign");
+    assert_eq!(asked, ["buyer@example.com", "co-buyer@example.com"]);
+
+    let lender = link(&app, &id, "Lender").await;
+    let page = form::open(&app, &lender).await.text();
+    assert!(page.contains("not your turn"), "{page}");
+    form::sign(&app, &link(&app, &id, "Co-buyer").await).await;
+    let page = form::open(&app, &lender).await.text();
+    assert!(page.contains("not your turn"), "{page}");
+    form::sign(&app, &link(&app, &id, "Buyer").await).await;
+    let mails = app.wait_for_mails(3).await;
+    // Nobody of the first group is asked twice.
+    let asked = addressees(&mails, "asks you to sign");
+    assert_eq!(
+        asked,
+        ["buyer@example.com", "co-buyer@example.com", "lender@example.com"]
+    );
+    form::sign(&app, &lender).await;
+    app.wait_for(&id, "completed").await;
+    let people = people(&app, &id).await;
+    let order: Vec<(&str, i64)> = people["signers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|signer| (signer["role"].as_str().unwrap(), signer["order"].as_i64().unwrap()))
+        .collect();
+    assert_eq!(order, [("Buyer", 1), ("Co-buyer", 1), ("Lender", 2)]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_that_does_not_fit_is_refused() {
+    let app = service().await;
+    let roles = ["Buyer", "Lender"];
+    let some = json!([with(person("Buyer"), "order", 1), person("Lender")]);
+    let refused = create(&app, &roles, some, json!({})).await;
+    assert_eq!(refused.json()["details"][0]["code"], "signing_order");
+    let all = json!([
+        with(person("Buyer"), "order", 1),
+        with(person("Lender"), "order", 1)
+    ]);
+    let unordered = json!({ "preserve_signing_order": false });
+    let refused = create(&app, &roles, all, unordered).await;
+    assert_eq!(refused.json()["details"][0]["code"], "signing_order");
+    let zero = json!([with(person("Buyer"), "order", 0), with(person("Lender"), "order", 1)]);
+    assert_eq!(create(&app, &roles, zero, json!({})).await.status, 422);
+    let first = json!([with(person("Buyer"), "kind", "witness"), person("Lender")]);
+    let refused = create(&app, &roles, first, json!({})).await;
+    assert_eq!(refused.json()["details"][0]["code"], "witness_first");
+    let unknown = json!([with(person("Buyer"), "kind", "editor"), person("Lender")]);
+    assert_eq!(create(&app, &roles, unknown, json!({})).await.status, 422);
+    let listed = app.get("/partner/envelopes").await;
+    assert_eq!(listed.json()["data"], json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approver_without_fields_approves_before_the_signer() {
+    let app = service().await;
+    let signers = json!([with(person("Manager"), "kind", "approver"), person("Buyer")]);
+    let id = sent(&app, &["Buyer"], signers, json!({})).await;
+    let mails = app.wait_for_mails(1).await;
+    assert_eq!(addressees(&mails, "asks you to approve"), ["manager@example.com"]);
+    let buyer = link(&app, &id, "Buyer").await;
+    let page = form::open(&app, &buyer).await.text();
+    assert!(page.contains("not your turn"), "{page}");
+
+    let manager = link(&app, &id, "Manager").await;
+    let page = form::open(&app, &manager).await.text();
+    assert!(page.contains("I approve this document electronically"), "{page}");
+    assert!(page.contains(">Approve</button>"), "{page}");
+    let without = form::press(&app, &manager, "finish", &[]).await;
+    assert_eq!(without.status, 422, "{}", without.text());
+    form::sign(&app, &manager).await;
+    form::sign(&app, &buyer).await;
+    app.wait_for(&id, "completed").await;
+    let people = people(&app, &id).await;
+    assert_eq!(people["signers"][0]["kind"], "approver");
+    assert_eq!(people["signers"][0]["status"], "completed");
+    let stored = app
+        .post(&format!("/partner/envelopes/{id}/vault-in-signed"), json!({}))
+        .await;
+    assert_eq!(stored.status, 200, "{}", stored.text());
+    let compliance = app.get(&format!("/partner/envelopes/{id}/compliance")).await;
+    assert_eq!(compliance.data(200)["score"], 100);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signer_needs_a_role_with_fields() {
+    let app = service().await;
+    let signers = json!([person("Manager"), person("Buyer")]);
+    let refused = create(&app, &["Buyer"], signers, json!({})).await;
+    assert_eq!(refused.json()["details"][0]["code"], "unknown_role");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_witness_is_named_as_one() {
+    let app = service().await;
+    let signers = json!([person("Buyer"), with(person("Lender"), "kind", "witness")]);
+    let id = sent(&app, &["Buyer", "Lender"], signers, json!({})).await;
+    form::sign(&app, &link(&app, &id, "Buyer").await).await;
+    let mails = app.wait_for_mails(2).await;
+    assert_eq!(addressees(&mails, "sign as a witness"), ["lender@example.com"]);
+    let page = form::open(&app, &link(&app, &id, "Lender").await).await;
+    assert!(page.text().contains("signs as a witness"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_viewer_reads_along_and_a_cc_gets_the_copy() {
+    let app = service().await;
+    let recipients = json!({ "recipients": [
+        { "email": "agent@example.com", "name": "Ann Agent", "kind": "viewer" },
+        { "email": "office@example.com", "name": "Back office" },
+    ] });
+    let signers = json!([person("Buyer"), person("Lender")]);
+    let id = sent(&app, &["Buyer", "Lender"], signers, recipients).await;
+    let mails = app.wait_for_mails(2).await;
+    assert_eq!(addressees(&mails, "shows you"), ["agent@example.com"]);
+    let mail = mails.iter().find(|mail| mail.contains("shows you")).unwrap();
+    let url = form::link_in(mail);
+    let page = form::open(&app, &url).await;
+    assert_eq!(page.status, 200);
+    let page = page.text();
+    assert!(page.contains("Buyer Person, Buyer: has not opened it"), "{page}");
+    assert!(!page.contains("<form"), "{page}");
+
+    form::sign(&app, &link(&app, &id, "Buyer").await).await;
+    let text = form::open(&app, &format!("{url}/pages/1.txt")).await.text();
+    assert!(text.contains("Buyer signature: Jordan Lee"), "{text}");
+    let picture = form::open(&app, &format!("{url}/pages/1.png?w=600")).await;
+    assert_eq!(picture.status, 200);
+    assert_eq!(form::open(&app, &format!("{url}/copy.pdf")).await.status, 404);
+    // A link for reading signs nothing.
+    
+    let as_signer = url.replace("/view/", "/");
+    assert_eq!(form::open(&app, &as_signer).await.status, 404);
+
+    form::sign(&app, &link(&app, &id, "Lender").await).await;
+    app.wait_for(&id, "completed").await;
+    let copy = form::open(&app, &format!("{url}/copy.pdf")).await;
+    assert_eq!(copy.status, 200);
+    // The viewer, the cc, both signers and the creator.
+    let mails = app.wait_for_mails(3 + 4).await;
+    let told = addressees(&mails, "Completed:");
+    for address in ["agent@example.com", "office@example.com", "buyer@example.com"] {
+        assert!(told.contains(&address.to_owned()), "{address}: {told:?}");
+    }
+    let people = people(&app, &id).await;
+    assert_eq!(people["recipients"][1]["kind"], "cc");
+    assert_eq!(people["signers"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_withdrawn_document_is_closed_for_its_viewer() {
+    let app = service().await;
+    let recipients = json!({ "recipients": [
+        { "email": "agent@example.com", "name": "Ann Agent", "kind": "viewer" },
+    ] });
+    let id = sent(&app, &["Buyer"], json!([person("Buyer")]), recipients).await;
+    let mails = app.wait_for_mails(2).await;
+    let mail = mails.iter().find(|mail| mail.contains("shows you")).unwrap();
+    let url = form::link_in(mail);
+    app.post(&format!("/partner/envelopes/{id}/void"), json!({})).await.data(200);
+    let page = form::open(&app, &url).await.text();
+    assert!(page.contains("withdrawn"), "{page}");
+    assert_eq!(form::open(&app, &format!("{url}/pages/1.png")).await.status, 404);
+    let mails = app.wait_for_mails(4).await;
+    assert!(addressees(&mails, "Withdrawn:").contains(&"agent@example.com".to_owned()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_person_signs_after_a_correction_and_old_links_die() {
+    let app = service().await;
+    let document = pdf::with_lines(&[
+        "{{Note;type=text;role=Buyer}}",
+        "{{Sign;type=signature;role=Buyer;required=true}}",
+    ]);
+    let template = app
+        .upload("/partner/templates", "application/pdf", &document, &[("name", "One")])
+        .await
+        .data(200);
+    let mut body = envelope_body(&template["template_id"]);
+    body["signers"] = json!([person("Buyer")]);
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    let id = envelope["envelope_id"].as_str().unwrap().to_owned();
+    let old = envelope["sign_url"].as_str().unwrap().to_owned();
+    form::save(&app, &old, &[("Note", "private words")]).await;
+    app.wait_for_mails(1).await;
+
+    let change = json!({ "email": "sam@example.com", "name": "Sam Lee", "reason": "Ann is abroad" });
+    let changed = correct(&app, &id, "Buyer", change).await.data(200);
+    assert_eq!(changed["email"], "sam@example.com");
+    assert_eq!(changed["status"], "pending");
+    let page = form::open(&app, &old).await;
+    assert_ne!(page.status, 200, "{}", page.text());
+    let mails = app.wait_for_mails(2).await;
+    assert!(addressees(&mails, "asks you to sign").contains(&"sam@example.com".to_owned()));
+    let new = link(&app, &id, "Buyer").await;
+    let page = form::open(&app, &new).await.text();
+    assert!(page.contains("Sam Lee") && !page.contains("private words"), "{page}");
+    form::sign(&app, &new).await;
+    app.wait_for(&id, "completed").await;
+
+    let entries = ledger(&app, &id).await;
+    let entry = entries.iter().find(|entry| entry["action"] == "signer.changed");
+    let details = &entry.unwrap()["details"];
+    assert_eq!(details["previous"]["email"], "buyer@example.com");
+    assert_eq!(details["signer"]["email"], "sam@example.com");
+    assert_eq!(details["reason"], "Ann is abroad");
+    let viewed = entries.iter().filter(|entry| entry["action"] == "signer.viewed");
+    assert_eq!(viewed.count(), 2);
+    assert!(app.event_types(&id).await.contains(&"signer.changed".to_owned()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_corrected_name_keeps_the_entries() {
+    let app = service().await;
+    let document = pdf::with_lines(&[
+        "{{Note;type=text;role=Buyer}}",
+        "{{Sign;type=signature;role=Buyer;required=true}}",
+    ]);
+    let template = app
+        .upload("/partner/templates", "application/pdf", &document, &[("name", "One")])
+        .await
+        .data(200);
+    let mut body = envelope_body(&template["template_id"]);
+    body["signers"] = json!([person("Buyer")]);
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    let id = envelope["envelope_id"].as_str().unwrap().to_owned();
+    form::save(&app, envelope["sign_url"].as_str().unwrap(), &[("Note", "kept words")]).await;
+    let change = json!({ "name": "Bea Buyer" });
+    let changed = correct(&app, &id, "Buyer", change).await.data(200);
+    assert_eq!(changed["status"], "started");
+    let page = form::open(&app, &link(&app, &id, "Buyer").await).await.text();
+    assert!(page.contains("Bea Buyer") && page.contains("kept words"), "{page}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_correction_that_is_not_possible_changes_nothing() {
+    let app = service().await;
+    let signers = json!([person("Buyer"), person("Lender")]);
+    let id = sent(&app, &["Buyer", "Lender"], signers, json!({})).await;
+    let sam = || json!({ "email": "sam@example.com", "name": "Sam Lee" });
+    let unknown = correct(&app, &id, "Seller", sam()).await;
+    assert_eq!(unknown.error(404), "Signer not found");
+    let same = correct(&app, &id, "Buyer", json!({})).await;
+    assert_eq!(same.json()["details"][0]["code"], "unchanged");
+    let bad = correct(&app, &id, "Buyer", json!({ "email": "sam" })).await;
+    assert_eq!(bad.status, 422);
+    form::sign(&app, &link(&app, &id, "Buyer").await).await;
+    let signed = correct(&app, &id, "Buyer", sam()).await;
+    assert_eq!(signed.error(409), "buyer@example.com has already signed");
+    app.post(&format!("/partner/envelopes/{id}/void"), json!({})).await.data(200);
+    let closed = correct(&app, &id, "Lender", sam()).await;
+    assert_eq!(
+        closed.error(409),
+        "Cannot change signers of an envelope with status: voided"
+    );
+    let people = people(&app, &id).await;
+    let emails: Vec<&Value> = people["signers"].as_array().unwrap().iter().map(|s| &s["email"]).collect();
+    assert_eq!(emails, ["buyer@example.com", "lender@example.com"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signer_passes_the_document_on_where_the_sender_allows_it() {
+    let app = service().await;
+    let signers = || json!([person("Buyer")]);
+    let closed = sent(&app, &["Buyer"], signers(), json!({})).await;
+    let url = link(&app, &closed, "Buyer").await;
+    let sam = [
+        ("delegate-name".to_owned(), "Sam Lee".to_owned()),
+        ("delegate-email".to_owned(), "sam@example.com".to_owned()),
+    ];
+    let page = form::open(&app, &url).await.text();
+    assert!(!page.contains("in my place"), "{page}");
+    assert_eq!(form::press(&app, &url, "delegate", &sam).await.status, 409);
+
+    let allowed = json!({ "allow_delegation": true });
+    let id = sent(&app, &["Buyer"], signers(), allowed).await;
+    let url = link(&app, &id, "Buyer").await;
+    assert!(form::open(&app, &url).await.text().contains("in my place"));
+    let nobody = form::press(&app, &url, "delegate", &[]).await;
+    assert_eq!(nobody.status, 422);
+    let text = nobody.text();
+    assert!(text.contains("Enter the name") && text.contains("Enter an e-mail address"));
+    let myself = [sam[0].clone(), (sam[1].0.clone(), "BUYER@example.com".to_owned())];
+    assert_eq!(form::press(&app, &url, "delegate", &myself).await.status, 422);
+    let passed = form::press(&app, &url, "delegate", &sam).await;
+    assert!(passed.text().contains("Sam Lee was asked to sign"), "{}", passed.text());
+    assert_ne!(form::open(&app, &url).await.status, 200);
+    form::sign(&app, &link(&app, &id, "Buyer").await).await;
+    app.wait_for(&id, "completed").await;
+    let entries = ledger(&app, &id).await;
+    let entry = entries.iter().find(|entry| entry["action"] == "signer.changed");
+    assert_eq!(entry.unwrap()["actor"], "signer:buyer@example.com");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_expiry_moves_only_to_a_later_time() {
+    let app = service().await;
+    let id = sent(&app, &["Buyer"], json!([person("Buyer")]), json!({})).await;
+    let path = format!("/partner/envelopes/{id}/extend");
+    for (time, status) in [
+        ("2020-01-01T00:00:00Z", 422),
+        ("2999-01-01T00:00:00Z", 422),
+        ("soon", 422),
+    ] {
+        let refused = app.post(&path, json!({ "expires_at": time })).await;
+        assert_eq!(refused.status, status, "{time}: {}", refused.text());
+    }
+    let later = jiff::Timestamp::now() + jiff::Span::new().hours(90 * 24);
+    let extended = app.post(&path, json!({ "expires_at": later.to_string() })).await;
+    extended.data(200);
+    let after_the_first = app.as_of(std::time::Duration::from_secs(40 * 86_400)).await;
+    let url = link(&after_the_first, &id, "Buyer").await;
+    form::sign(&after_the_first, &url).await;
+    after_the_first.wait_for(&id, "completed").await;
+    let refused = app.post(&path, json!({ "expires_at": later.to_string() })).await;
+    assert_eq!(
+        refused.error(409),
+        "Cannot extend an envelope with status: completed"
+    );
+    let entries = ledger(&app, &id).await;
+    assert!(entries.iter().any(|entry| entry["action"] == "envelope.extended"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_unsigned_document_can_be_downloaded() {
+    let app = service().await;
+    let id = sent(&app, &["Buyer"], json!([person("Buyer")]), json!({})).await;
+    let path = format!("/partner/envelopes/{id}/document");
+    let before = app.get(&path).await;
+    assert_eq!(before.status, 200);
+    assert!(before.bytes.starts_with(b"%PDF-"));
+    let url = link(&app, &id, "Buyer").await;
+    let page = form::open(&app, &url).await.text();
+    assert!(page.contains("/document.pdf"), "{page}");
+    let read = form::open(&app, &format!("{url}/document.pdf")).await;
+    assert_eq!(read.bytes, before.bytes);
+    form::sign(&app, &url).await;
+    app.wait_for(&id, "completed").await;
+    assert_eq!(app.get(&path).await.bytes, before.bytes);
+    // Signers get their signed copy from then on.
+    assert_eq!(form::open(&app, &format!("{url}/document.pdf")).await.status, 404);
+    let draft = app.post("/partner/envelopes", envelope_body(&Value::Null)).await;
+    let draft = draft.data(201)["envelope_id"].as_str().unwrap().to_owned();
+    let none = app.get(&format!("/partner/envelopes/{draft}/document")).await;
+    assert_eq!(none.error(409), "Envelope has no document");
+    let other = app
+        .send(
+            Request::get(format!("/partner/envelopes/{id}/document"))
+                .body(Body::empty())
+                .unwrap(),
+        )
+        .await;
+    assert_eq!(other.status, 401);
+}
