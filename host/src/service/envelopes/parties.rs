@@ -40,7 +40,7 @@ pub struct RequestedSigner {
     pub access: Option<SignerAccess>,
     /// Passcode that the sender has given to the signer by another way, for example by telephone.
     /// Required for `access` `passcode`, and only then.
-    #[schemars(length(min = 4, max = 64))]
+    #[schemars(with = "Option<String>", length(min = 4, max = 64))]
     pub passcode: Option<SecretText>,
 }
 
