@@ -325,8 +325,9 @@ async fn render(app: &App, visit: &SignerVisit, submitter: i64, outcome: FormFee
     let shown = SigningPage {
         path: visit.path(),
         look: &visit.look,
-        envelope: &visit.envelope,
-        signer: &visit.signer,
+        title: &visit.envelope.name,
+        name: &visit.signer.name,
+        role: &visit.signer.role,
         owes: visit.owes.as_deref(),
         pages: &pages,
         form: &form,
@@ -335,6 +336,7 @@ async fn render(app: &App, visit: &SignerVisit, submitter: i64, outcome: FormFee
         consent: outcome.consent,
         reason: &outcome.reason,
         review: outcome.review,
+        preview: false,
     };
     let status = if outcome.problems.is_empty() {
         StatusCode::OK

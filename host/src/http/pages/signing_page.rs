@@ -10,7 +10,6 @@ use super::signing_files::version_of;
 use super::visit::payment;
 use crate::components::rules::placement::PageFacts;
 use crate::domain::dates::DAY_OF_SIGNING;
-use crate::domain::envelope::{Envelope, Signer};
 use crate::domain::field::Area;
 use crate::room::form::{DOCUMENT, Problems, STYLE, SigningForm};
 use crate::room::signature::is_picture;
@@ -25,8 +24,11 @@ pub struct SigningPage<'a> {
     /// Path of the signer's pages.
     pub path: &'a str,
     pub look: &'a PageLook,
-    pub envelope: &'a Envelope,
-    pub signer: &'a Signer,
+    /// Name of the document.
+    pub title: &'a str,
+    /// Name of the signer.
+    pub name: &'a str,
+    pub role: &'a str,
     /// Amount that this signer has to pay.
     pub owes: Option<&'a str>,
     pub pages: &'a [PageFacts],
@@ -40,6 +42,9 @@ pub struct SigningPage<'a> {
     pub reason: &'a str,
     /// Whether the signer asked to review all answers before finishing.
     pub review: bool,
+    /// Whether the form is shown before the document is sent. Pictures of pages are left to the
+    /// builder's script, and nothing can be saved or signed.
+    pub preview: bool,
 }
 
 impl SigningPage<'_> {
@@ -47,8 +52,8 @@ impl SigningPage<'_> {
         html! {
             header.top {
                 (self.look.masthead())
-                h1 { (self.envelope.name) }
-                p { "For " strong { (self.signer.name) } ", " (self.signer.role) }
+                h1 { (self.title) }
+                p { "For " strong { (self.name) } ", " (self.role) }
                 @if self.has_text() {
                     button.quiet.reading-view type="button" aria-pressed="false" hidden { "Reading view" }
                 }
@@ -57,7 +62,7 @@ impl SigningPage<'_> {
                 (self.document())
                 section.panel aria-label="Your fields" {
                     (self.progress())
-                    form id="form" method="post" action=(self.path) novalidate {
+                    form id="form" method="post" action=(self.path) novalidate data-preview[self.preview] {
                         // Without the script, Enter presses the first submit button: it must not sign.
                         button type="submit" name="action" value="save" hidden {}
                         input type="hidden" name=(DOCUMENT) value=(self.form.document.version());
@@ -117,7 +122,7 @@ impl SigningPage<'_> {
 
     /// Returns whether a page has text, of its own or of earlier signers.
     fn shows_text(&self, facts: &PageFacts) -> bool {
-        facts.has_text || self.form.document.has_entries()
+        !self.preview && (facts.has_text || self.form.document.has_entries())
     }
 
     fn has_text(&self) -> bool {
@@ -133,7 +138,9 @@ impl SigningPage<'_> {
         let alt = format!("Page {number} of {}", self.pages.len());
         let (width, height) = (facts.width.round(), facts.height.round());
         html! {
-            @if number == 1 {
+            @if self.preview {
+                img alt=(alt) width=(width) height=(height);
+            } @else if number == 1 {
                 img src=(source(narrow)) srcset=(sources) sizes=(SIZES) alt=(alt) width=(width) height=(height);
             } @else {
                 img data-src=(source(narrow)) data-srcset=(sources) sizes=(SIZES) alt=(alt)
@@ -314,10 +321,9 @@ impl SigningPage<'_> {
 
     /// Returns what the form proposes for a signature or initials field.
     fn prefill(&self, field: &RoomField) -> Option<String> {
-        let name = &self.signer.name;
         match field.field_type.as_str() {
-            "signature" => Some(name.clone()),
-            "initials" => Some(initials(name)),
+            "signature" => Some(self.name.to_owned()),
+            "initials" => Some(initials(self.name)),
             _ => None,
         }
     }
@@ -334,7 +340,7 @@ impl SigningPage<'_> {
     /// One style for all typed signatures of the signer.
     fn styles(&self) -> Markup {
         let chosen = self.style();
-        let first_name = self.signer.name.split_whitespace().next();
+        let first_name = self.name.split_whitespace().next();
         let first_name = first_name.unwrap_or_default();
         html! {
             fieldset.styles {

@@ -72,7 +72,7 @@ impl SignerVisit {
             token: token.clone(),
             browser: None,
             origin: RequestOrigin::default(),
-            look: PageLook::of(visitor.organization, path.clone()),
+            look: PageLook::of(visitor.organization),
             path,
             envelope: visitor.envelope,
             signer: visitor.signer,
@@ -189,6 +189,11 @@ impl SignerVisit {
                 (self.renewal("E-mail me my copy"))
             } @else {
                 p { "All parties have signed. Download your copy; we also send it by e-mail." }
+                @if self.envelope.record.copy.is_some() {
+                    a.copy href={ (self.path) "/copy.pdf" } download {
+                        img src={ (self.path) "/copy.png" } alt="First page of the signed document";
+                    }
+                }
                 p { a.button href={ (self.path) "/copy.pdf" } download { "Download your copy" } }
                 @if self.envelope.record.document_hash.is_some() {
                     p { a href={ (self.path) "/certificate.pdf" } download { "Download the certificate of completion" } }

@@ -5,6 +5,7 @@ pub mod copies;
 pub mod custody;
 pub mod downloads;
 pub mod existing;
+pub mod history;
 pub mod integrity;
 pub mod log;
 pub mod orphans;

@@ -454,7 +454,9 @@ async fn pages_have_the_organizations_brand_and_frame_ancestors() {
     };
     let plain = form::open(&app, url).await;
     assert!(policy(&plain).ends_with("frame-ancestors 'none'"));
-    assert_eq!(form::open(&app, &format!("{url}/logo")).await.status, 404);
+    let org = app.org.as_str();
+    let brand = |name: &str| format!("/assets/brand/{org}/{name}");
+    assert_eq!(form::open(&app, &brand("logo")).await.status, 404);
     app.set_organization(&[
         r##"brand={"name":"Oak & Pine","color":"#0b57d0"}"##,
         r#"embed_origins=["https://app.oak.example","http://localhost:3000"]"#,
@@ -463,7 +465,8 @@ async fn pages_have_the_organizations_brand_and_frame_ancestors() {
     let ancestors = "frame-ancestors https://app.oak.example http://localhost:3000";
     assert!(policy(&page).ends_with(ancestors), "{}", policy(&page));
     assert!(page.text().contains("Oak &amp; Pine"));
-    let style = form::open(&app, &format!("{url}/brand.css")).await;
+    assert!(page.text().contains(&brand("brand.css")));
+    let style = form::open(&app, &brand("brand.css")).await;
     assert!(
         style.text().contains("--accent: #0b57d0"),
         "{}",
