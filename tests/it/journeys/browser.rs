@@ -464,6 +464,13 @@ async fn a_page_of_another_origin_embeds_the_widget_and_receives_its_messages() 
     browser.click("summary").await;
     browser.read("8 of 8 checks of UCC §9-105").await;
     browser.is_accessible("the vault widget").await;
+    let phone = TestBrowser::open(EmulatedScreen::Phone).await;
+    phone.goto(embed_url).await;
+    phone.read("Who signed").await;
+    phone.picture("vault-widget-phone").await;
+    phone.click("summary").await;
+    let fits = "return document.documentElement.scrollWidth <= window.innerWidth";
+    assert_eq!(phone.run(fits).await, true);
     let address = browser.page.current_url().await.unwrap();
     assert!(!address.as_str().contains("token"), "{address}");
     browser.goto("about:blank").await;

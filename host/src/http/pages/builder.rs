@@ -135,7 +135,7 @@ fn page(look: PageLook, session: &FieldBuilderSession, token: &str) -> Response 
             div.title { (look.masthead()) h1 { (title) } }
             p.saved role="status" aria-live="polite" {}
             @if let Some(url) = way_back(session) {
-                a.button.quiet id="done" href=(url) target="_top" rel="noreferrer" { "Close" }
+                a.button.quiet id="done" href=(url) target="_top" rel="noreferrer" { "Done" }
             }
             button.quiet type="button" id="undo" disabled { "Undo" }
             button.quiet type="button" id="show-preview" disabled { "Preview" }

@@ -66,8 +66,29 @@ async fn the_certificate_of_completion_shows_who_signed_when_and_how() {
 
     let page = form::open(&app, &url).await.text();
     assert!(page.contains("Download the certificate of completion"));
+    assert!(page.contains("/copy.png"), "{page}");
+    let picture = form::open(&app, &format!("{url}/copy.png")).await;
+    assert_eq!(picture.headers["content-type"], "image/png");
     let theirs = form::open(&app, &format!("{url}/certificate.pdf")).await;
     assert_eq!(theirs.bytes, answer.bytes);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_custody_record_says_in_plain_words_who_did_what() {
+    let app = TestApp::start().await;
+    let (id, _) = vaulted(&app).await;
+    let files = app.released_bundle(&id).await;
+    let record = std::fs::read(files.path().join("vault-custody-record.pdf")).unwrap();
+    let text = pdf::text(&record);
+    for expected in [
+        "The document was prepared",
+        "It was sent to the signers",
+        "Jordan Lee signed",
+        "Everybody has signed",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    assert!(!text.contains("signer:jordan"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -94,6 +115,7 @@ async fn before_the_vault_there_is_no_certificate_of_completion() {
 async fn the_verification_page_is_shown_to_holders_of_its_address_only() {
     let app = TestApp::start().await;
     let (id, _) = vaulted(&app).await;
+    app.set_organization(&[r##"brand={"color":"#0b57d0"}"##]);
     let certificate = certificate(&app, &id).await.bytes;
     let path = verification_path(&certificate);
     let page = open(&app, &path).await;
@@ -103,7 +125,13 @@ async fn the_verification_page_is_shown_to_holders_of_its_address_only() {
     let (_, hash) = hash.split_once("Copy for the parties").unwrap();
     let hash = hash.split_whitespace().next().unwrap();
     assert_eq!(hash.len(), 64);
-    for expected in [hash, "Jordan Lee", "Is your copy the one?", "in the vault"] {
+    for expected in [
+        hash,
+        "Jordan Lee",
+        "Is your copy the one?",
+        "in the vault",
+        "/brand.css",
+    ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
     for secret in ["jordan.lee@example.com", "/vault/", "objects"] {
