@@ -3,6 +3,7 @@
 pub mod completion;
 pub mod copies;
 pub mod custody;
+pub mod custody_record;
 pub mod downloads;
 pub mod existing;
 pub mod history;

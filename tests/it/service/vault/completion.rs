@@ -76,6 +76,12 @@ async fn the_certificate_of_completion_shows_who_signed_when_and_how() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_custody_record_says_in_plain_words_who_did_what() {
     let app = TestApp::start().await;
+    let envelope = app.sent_envelope().await;
+    let early = envelope["envelope_id"].as_str().unwrap();
+    let early = app
+        .get(&format!("/partner/envelopes/{early}/custody-record"))
+        .await;
+    assert_eq!(early.error(409), "Envelope is not vaulted");
     let (id, _) = vaulted(&app).await;
     let files = app.released_bundle(&id).await;
     let record = std::fs::read(files.path().join("vault-custody-record.pdf")).unwrap();
@@ -89,6 +95,23 @@ async fn the_custody_record_says_in_plain_words_who_did_what() {
         assert!(text.contains(expected), "{expected}: {text}");
     }
     assert!(!text.contains("signer:jordan"), "{text}");
+
+    // The stored record was made at vault-in; the final one also has the release.
+    assert!(!text.contains("handed over"), "{text}");
+    let path = format!("/partner/envelopes/{id}/custody-record");
+    let last = app.get(&path).await;
+    assert_eq!(last.headers["content-type"], "application/pdf");
+    let text = pdf::text(&last.bytes);
+    for expected in [
+        "Final record",
+        "The original was put into the vault",
+        "The original was handed over to First Example Bank",
+        "Robin Park",
+        "Assignment of the contract",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    assert_eq!(app.get(&path).await.bytes, last.bytes);
 }
 
 #[tokio::test(flavor = "multi_thread")]

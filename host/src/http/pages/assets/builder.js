@@ -57,6 +57,7 @@ function take(shown) {
 }
 
 function drawPages() {
+  pictures.clear();
   pagesSection.querySelectorAll("figure").forEach((figure) => figure.remove());
   template.pages.forEach((size, index) => {
     const number = index + 1;
@@ -203,7 +204,7 @@ function drag(event, box, field, index, area, place) {
     if (resizing) Object.assign(area, { w: start.w + right, h: start.h + down });
     else Object.assign(area, { x: start.x + right, y: start.y + down });
     within(area);
-    // With Alt, a field can be placed freely.
+    // With Alt, it does not snap.
     if (!now.altKey) showLines(page, snap(area, neighbours, { ...edgesOf(area.page, sheet), resizing }));
     position(box, area);
   };
@@ -229,8 +230,8 @@ function byKeyboard(event, index, place) {
     const [right, down] = steps[event.key];
     const wanted = event.shiftKey ? { ...area, w: area.w + right, h: area.h + down } : { ...area, x: area.x + right, y: area.y + down };
     const neighbours = neighboursOf(area);
-    const place = event.shiftKey ? freePlace(within(wanted), neighbours) : past(within(wanted), neighbours, [right, down]);
-    if (place) change(() => Object.assign(area, within(place)));
+    const free = event.shiftKey ? freePlace(within(wanted), neighbours) : past(within(wanted), neighbours, [right, down]);
+    if (free) change(() => Object.assign(area, within(free)));
     refresh(true);
   } else if (event.key === "Delete" || event.key === "Backspace") {
     event.preventDefault();
@@ -273,7 +274,7 @@ function add(kind, figure, x, y) {
 
 /** Drags a new field out of the palette. */
 function dragNew(event, button) {
-  if (event.button > 0) return;
+  if (event.button > 0 || !template?.pages.length) return;
   const { kind } = button.dataset;
   const sheetAt = (now) => document.elementFromPoint(now.clientX, now.clientY)?.closest("figure .sheet");
   let ghost = null;

@@ -46,7 +46,7 @@ pub struct StartSession {
     pub kba_required: Option<bool>,
     /// Page to which the builder leads back, with `template_id` in its query. Its origin must be one
     /// of the organization's `return_origins`.
-    #[schemars(length(max = 2000))]
+    #[schemars(url, length(max = 2000))]
     pub return_url: Option<String>,
 }
 

@@ -99,7 +99,8 @@ fn notes(facts: &compliance::EnvelopeFacts) -> Vec<(String, String)> {
         .collect()
 }
 
-fn timeline_entry(entry: &LedgerEntry) -> documents::TimelineEntry {
+/// Writes an entry of the ledger in words, with what an auditor needs to find it.
+pub fn timeline_entry(entry: &LedgerEntry) -> documents::TimelineEntry {
     documents::TimelineEntry {
         at: entry.at.to_string(),
         actor: actor_in_words(&entry.actor),
