@@ -10,9 +10,9 @@ use crate::geometry::{PageGeometry, UserSpaceBox};
 use crate::source::{SourceDocument, dictionary, resolve_in};
 use crate::{Area, FormField, FormFieldKind};
 
-/// Limit on the fields of a document, and on the places of all of them.
+/// Limit on the fields of a document, and on the annotations that are examined.
 const MAX_FIELDS: usize = 1_000;
-const MAX_PLACES: usize = 5_000;
+const MAX_ANNOTATIONS: usize = 50_000;
 /// Limit on the choices of a field, and on the characters of one text.
 const MAX_OPTIONS: usize = 500;
 const MAX_CHARACTERS: usize = 4_000;
@@ -38,7 +38,7 @@ pub fn form_fields(pdf: Vec<u8>) -> Result<Vec<FormField>> {
     let source = SourceDocument::open_for_update(&Arc::new(pdf))?;
     let document = &source.document;
     let mut fields: Vec<FormField> = Vec::new();
-    let mut places = 0;
+    let mut examined = 0;
     for (number, page) in (1..).zip(&source.pages) {
         let page_entry = document.get_dictionary(page.id);
         let annotations = page_entry.and_then(|page| page.get(b"Annots"));
@@ -47,6 +47,10 @@ pub fn form_fields(pdf: Vec<u8>) -> Result<Vec<FormField>> {
         else {
             continue;
         };
+        examined += annotations.len();
+        if examined > MAX_ANNOTATIONS {
+            return Err(over_limit(format!("{MAX_ANNOTATIONS} annotations")));
+        }
         for annotation in annotations {
             let Some(widget) = dictionary(document, annotation) else {
                 continue;
@@ -55,10 +59,6 @@ pub fn form_fields(pdf: Vec<u8>) -> Result<Vec<FormField>> {
             let (Some(kind), Some(area)) = (node.kind(), node.area(number, &page.geometry)) else {
                 continue;
             };
-            places += 1;
-            if places > MAX_PLACES {
-                return Err(over_limit(format!("{MAX_PLACES} form fields on pages")));
-            }
             node.add(kind, area, &mut fields)?;
         }
     }

@@ -1,5 +1,5 @@
-//! Colour and logo of an organization. They are public: everybody who gets a link or a mail of the
-//! organization sees them.
+//! Colour and logo of an organization. They are public: each mail and each page behind a link of the
+//! organization shows them.
 
 use axum::Router;
 use axum::extract::{Path, Request, State};

@@ -14,7 +14,7 @@ use crate::service::components::ComponentManager;
 use crate::service::envelopes::compliance::{self, ComplianceView};
 use crate::service::vault::history::actor_in_words;
 use crate::service::vault::vault_in::{issuer, timeline_entry};
-use crate::service::{Caller, Core, ServiceError};
+use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
 use crate::store::{ledger, signers};
 
 /// Returns the custody record as a PDF: the stored one, or the final one of a released envelope. Equal
@@ -29,19 +29,20 @@ pub async fn custody_record(
     caller: &Caller,
     id: &str,
 ) -> Result<Bytes, ServiceError> {
-    let (envelope, compliance) = compliance::evaluate(core, management, caller, id, None).await?;
+    let envelope = envelope_service::get(core, caller, id).await?;
     let not_vaulted = || ServiceError::Conflict("Envelope is not vaulted".into());
     let stored = &envelope.record.custody_record;
     let stored = stored.as_ref().ok_or_else(not_vaulted)?;
+    let (org, owner) = (&envelope.org, &envelope.id);
     let mut connection = core.store.read().await?;
-    let (org, id) = (&envelope.org, &envelope.id);
-    let entries = ledger::list(&mut connection, Some(org), id).await?;
-    let signers = signers::list(&mut connection, org, id).await?;
+    let entries = ledger::list(&mut connection, Some(org), owner).await?;
+    let signers = signers::list(&mut connection, org, owner).await?;
     drop(connection);
     let released = |entry: &LedgerEntry| entry.action == EventType::VaultReleased.as_str();
     let Some(end) = entries.iter().position(released) else {
         return Ok(core.files.get(stored).await?);
     };
+    let (_, compliance) = compliance::evaluate(core, management, caller, id, None).await?;
     let certificate = envelope.record.certificate.as_ref();
     let certificate = core.files.get(certificate.ok_or_else(not_vaulted)?).await?;
     let facts = FinalRecord {
@@ -55,7 +56,7 @@ pub async fn custody_record(
     let documents = core
         .components
         .embedded_documents(org, core.store.priority())
-        .for_owner(WorkOwner::new(org, id.as_str()));
+        .for_owner(WorkOwner::new(org, owner.as_str()));
     Ok(documents.custody_record(facts).await??.into())
 }
 

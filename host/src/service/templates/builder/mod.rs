@@ -252,7 +252,7 @@ pub async fn attach(
 #[derive(Deserialize, JsonSchema)]
 pub struct PreviewFields {
     pub fields: Vec<Field>,
-    /// Role whose form is shown.
+    /// Role of the signer.
     pub role: String,
 }
 
