@@ -7,11 +7,11 @@
 
 use crate::contract::bindings;
 use crate::contract::bindings::exports::holdfast::documents::{
-    completion, documents, handwriting, signatures,
+    completion, documents, form_fields, handwriting, signatures,
 };
 use crate::{
-    CompletionFacts, CustodyFacts, DocumentError, FilledField, FoundSignatures, MarkRequest,
-    Marked, PageImage, Picture, SealRequest, SealSpace, WrittenField,
+    CompletionFacts, CustodyFacts, DocumentError, FilledField, FormField, FoundSignatures,
+    MarkRequest, Marked, PageImage, Picture, SealRequest, SealSpace, WrittenField,
 };
 
 struct DocumentsComponent;
@@ -65,6 +65,12 @@ impl completion::Guest for DocumentsComponent {
 impl signatures::Guest for DocumentsComponent {
     fn signatures(pdf: Vec<u8>) -> Result<FoundSignatures, DocumentError> {
         crate::signatures(&pdf)
+    }
+}
+
+impl form_fields::Guest for DocumentsComponent {
+    fn form_fields(pdf: Vec<u8>) -> Result<Vec<FormField>, DocumentError> {
+        crate::form_fields(pdf)
     }
 }
 

@@ -3,7 +3,7 @@
 //! Values and pictures on pages ([`fill`]), the marks of authoritative and other copies ([`mark`]),
 //! pictures as documents ([`picture_to_pdf`]), page images ([`page_image`]), joined documents
 //! ([`merge`]), earlier signatures
-//! ([`signatures`]), removed tags ([`strip_tags`]), the custody record ([`custody_record`])
+//! ([`signatures`]), form fields ([`form_fields`]), removed tags ([`strip_tags`]), the custody record ([`custody_record`])
 //! and the certificate of completion ([`completion_certificate`]).
 //!
 //! Every upload is treated as hostile: a function that refuses one returns a [`DocumentError`] with
@@ -24,6 +24,7 @@ mod error;
 mod fill;
 mod fit;
 mod flatten;
+mod form_fields;
 mod geometry;
 mod marks;
 mod merge;
@@ -45,12 +46,14 @@ pub mod typeset;
 pub use completion::completion_certificate;
 pub use contract::{
     Area, CheckResult, CompletionFacts, CopyKind, CustodyFacts, DocumentError, FieldValue,
-    FilledField, FoundSignature, FoundSignatures, HandwritingStyle, LaterChange, MarkRequest,
-    Marked, PageImage, Party, Picture, PictureFormat, SealRequest, SealSpace, SignatureAppearance,
-    SignatureCoverage, SignerSummary, TimelineEntry, TypedSignature, WrittenField,
+    FilledField, FormField, FormFieldKind, FoundSignature, FoundSignatures, HandwritingStyle,
+    LaterChange, MarkRequest, Marked, PageImage, Party, Picture, PictureFormat, SealRequest,
+    SealSpace, SignatureAppearance, SignatureCoverage, SignerSummary, TimelineEntry,
+    TypedSignature, WrittenField,
 };
 pub use custody::custody_record;
 pub use fill::{fill, fill_written};
+pub use form_fields::form_fields;
 pub use marks::mark;
 pub use merge::merge;
 pub use picture::picture_to_pdf;

@@ -10,7 +10,7 @@ use super::background;
 use super::engine::LimitedEngine;
 use super::error::{CallFailure, ComponentError};
 use super::rules::handwriting::WrittenField;
-use super::rules::{completion, documents, found, placement};
+use super::rules::{completion, documents, form_fields, found, placement};
 use super::slot::{ComponentHandle, ComponentWorld, active};
 use crate::domain::component::ComponentIdentity;
 use crate::domain::priority::PriorityClass;
@@ -210,6 +210,20 @@ impl Documents {
             instance
                 .holdfast_documents_signatures()
                 .call_signatures(store, &pdf)
+        })
+        .await
+    }
+
+    /// Lists the fields of the form that a document already has. Fails for a component built for 1.0.
+    pub async fn form_fields(
+        &self,
+        pdf: Bytes,
+    ) -> Answer<Vec<form_fields::FormField>, documents::DocumentError> {
+        self.work(move |store, pre| {
+            let instance = additions(pre)?.instantiate(&mut *store)?;
+            instance
+                .holdfast_documents_form_fields()
+                .call_form_fields(store, &pdf)
         })
         .await
     }

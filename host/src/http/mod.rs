@@ -38,7 +38,7 @@ use api::{ledger, routes};
 use error::HttpError;
 use middleware::notes::SharedNotes;
 use middleware::{bodies, limits, unknown};
-use pages::{assets, builder, docs, embed, payments, people, signing, verification};
+use pages::{assets, brand, builder, docs, embed, payments, people, signing, verification};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const RATE_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
@@ -69,6 +69,7 @@ pub fn router(app: App) -> Router {
         .merge(builder::routes())
         .merge(verification::routes())
         .merge(assets::routes())
+        .merge(brand::routes())
         .layer(CompressionLayer::new().compress_when(is_compressible));
     Router::new()
         .nest("/api/v2", api.merge(ledger::tiles()))

@@ -104,11 +104,7 @@ impl Room {
     }
 }
 
-fn without_fields(
-    org: &OrgId,
-    submission: i64,
-    place: &SubmitterPlace<'_>,
-) -> RoomSubmitter {
+fn without_fields(org: &OrgId, submission: i64, place: &SubmitterPlace<'_>) -> RoomSubmitter {
     let number = |number: i64, byte: &u8| number << 8 | i64::from(*byte);
     RoomSubmitter {
         id: random::<6>().iter().fold(0, number),

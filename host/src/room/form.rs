@@ -11,8 +11,10 @@ use super::shown::ShownDocument;
 use super::signature::{SignatureValue, is_picture};
 use super::{Room, dates_of};
 use crate::components::ComponentError;
+use crate::domain::clock::Timestamp;
 use crate::domain::dates::{DAY_OF_SIGNING, DateSettings};
-use crate::domain::field::Area;
+use crate::domain::envelope::StoredFile;
+use crate::domain::field::{Area, Field};
 use crate::domain::id::OrgId;
 use crate::domain::job::ExecuteSubmission;
 use crate::fair_queue::WorkOwner;
@@ -41,6 +43,82 @@ pub struct SigningForm {
     pub dates: DateSettings,
     /// The organization's day, in ISO 8601.
     pub today: String,
+}
+
+impl SigningForm {
+    /// Returns the form that a signer of `role` would get for a document that was not sent.
+    pub fn preview(
+        org: &OrgId,
+        file: StoredFile,
+        fields: Vec<Field>,
+        role: &str,
+        dates: DateSettings,
+        now: Timestamp,
+    ) -> Self {
+        let fields: Vec<RoomField> = fields.into_iter().map(unsent).collect();
+        let own = |field: &&RoomField| field.submitter_uuid == role;
+        let value = |field: &RoomField| Some((field.name.clone(), field.default_value.clone()?));
+        let submitter = RoomSubmitter {
+            id: 0,
+            org: org.clone(),
+            submission: 0,
+            position: 0,
+            turn: 1,
+            prefilled: BTreeMap::new(),
+            slug: String::new(),
+            name: role.to_owned(),
+            email: String::new(),
+            role: role.to_owned(),
+            external_id: None,
+            values: fields.iter().filter(own).filter_map(value).collect(),
+            signature_style: None,
+            opened_at: None,
+            started_at: None,
+            consented_at: None,
+            shown_sha256: None,
+            completed_at: None,
+            declined_at: None,
+            decline_reason: None,
+            ip: None,
+            user_agent: None,
+        };
+        let submission = RoomSubmission {
+            id: 0,
+            org: org.clone(),
+            template: 0,
+            name: String::new(),
+            preserve_order: false,
+            document: (file.key.clone(), file.sha256.clone()),
+            fields,
+            signed: None,
+            created_at: now,
+            completed_at: None,
+            archived_at: None,
+        };
+        Self {
+            fields: own_fields(&submission, &submitter),
+            waits_for: None,
+            document: file.into(),
+            today: dates.day(now),
+            dates,
+            submission,
+            submitter,
+        }
+    }
+}
+
+fn unsent(field: Field) -> RoomField {
+    RoomField {
+        uuid: String::new(),
+        submitter_uuid: field.role,
+        name: field.name,
+        field_type: field.field_type,
+        required: field.required,
+        readonly: field.readonly,
+        default_value: field.default_value,
+        options: field.options,
+        areas: field.areas,
+    }
 }
 
 /// Client that made a request; recorded with the signature.

@@ -10,8 +10,8 @@ use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, Recipient, RecipientKind, Signer, SignerStatus};
 use crate::domain::id::{EndpointId, OrgId};
 use crate::domain::job::{
-    EndpointMail, EnvelopeMail, MailAccessCode, MailAddressee, MailCompletion, MailDecline, MailEndpointDisabled,
-    MailEndpointFailing, MailInvitation, MailReminder, MailWithdrawal,
+    EndpointMail, EnvelopeMail, MailAccessCode, MailAddressee, MailCompletion, MailDecline,
+    MailEndpointDisabled, MailEndpointFailing, MailInvitation, MailReminder, MailWithdrawal,
 };
 use crate::service::envelopes::invited_now;
 use crate::store::{StoreError, WriteTransaction, jobs, signers};

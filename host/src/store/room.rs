@@ -462,9 +462,10 @@ fn read_submitter(row: &AnyRow) -> Result<RoomSubmitter, StoreError> {
         submission: columns.number("submission_id")?,
         position: columns.number("position")?,
         // Rows of earlier releases have no turn.
-        turn: columns
-            .optional_number("turn")?
-            .map_or_else(|| columns.number("position").map(|position| position + 1), Ok)?,
+        turn: columns.optional_number("turn")?.map_or_else(
+            || columns.number("position").map(|position| position + 1),
+            Ok,
+        )?,
         slug: columns.text("slug")?,
         name: columns.text("name")?,
         email: columns.text("email")?,

@@ -7,7 +7,8 @@ use super::StoreError;
 use super::row::RowColumns;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{
-    Custodian, CustodianStatus, Envelope, Recipient, RecipientKind, Signer, SignerAccess, SignerKind, SignerStatus,
+    Custodian, CustodianStatus, Envelope, Recipient, RecipientKind, Signer, SignerAccess,
+    SignerKind, SignerStatus,
 };
 use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::token::LinkToken;
@@ -322,9 +323,10 @@ fn signer(row: &AnyRow) -> Result<Signer, StoreError> {
         role: columns.text("role")?,
         kind: columns.parsed("kind", SignerKind::parse)?,
         // Rows of earlier releases have no turn.
-        turn: columns
-            .optional_number("turn")?
-            .map_or_else(|| columns.number("position").map(|position| position + 1), Ok)?,
+        turn: columns.optional_number("turn")?.map_or_else(
+            || columns.number("position").map(|position| position + 1),
+            Ok,
+        )?,
         access: columns.parsed("access", SignerAccess::parse)?,
         passcode: columns.optional_text("passcode")?,
         status: columns.parsed("status", SignerStatus::parse)?,

@@ -15,9 +15,9 @@ use crate::config::EMBEDDED;
 use crate::domain::envelope::KeptFile;
 use crate::domain::job::{
     ArchiveSubmission, ArchiveTemplate, DeleteObject, ExecuteSubmission, FollowSubmission, JobKind,
-    JobPayload, JobQueue, MailCompletion, MailDecline, MailEndpointDisabled, MailEndpointFailing,
-    MailAccessCode, MailInvitation, MailReminder, MailWithdrawal, NextStep, PaidInSandbox, RetryPolicy, SendBatch,
-    VaultEnvelope, VoidBatch, WithdrawSubmission,
+    JobPayload, JobQueue, MailAccessCode, MailCompletion, MailDecline, MailEndpointDisabled,
+    MailEndpointFailing, MailInvitation, MailReminder, MailWithdrawal, NextStep, PaidInSandbox,
+    RetryPolicy, SendBatch, VaultEnvelope, VoidBatch, WithdrawSubmission,
 };
 use crate::domain::priority::PriorityClass;
 use crate::faults;

@@ -280,7 +280,13 @@ impl MailSubject {
         let code = access_codes::code_to_mail(app, &self.envelope, signer).await?;
         let minutes = access_codes::CODE_LIFE.as_secs() / 60;
         let letter = |code: String| {
-            letters::access_code(&self.look.sender, &self.envelope, &signer.name, &code, minutes)
+            letters::access_code(
+                &self.look.sender,
+                &self.envelope,
+                &signer.name,
+                &code,
+                minutes,
+            )
         };
         Ok(code.map(letter).map(PreparedMail::plain))
     }

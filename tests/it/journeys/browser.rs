@@ -407,7 +407,8 @@ async fn a_page_of_another_origin_embeds_the_widget_and_receives_its_messages() 
          <script type=module src='{host}/embed.js'></script>
          <script>window.heard = [];
            for (const type of ['ready', 'completed', 'declined', 'error'])
-             addEventListener(type, (event) => heard.push(type), true);</script>
+             addEventListener(type, (event) => heard.push(type), true);
+           const height = () => document.querySelector('iframe').offsetHeight;</script>
          <holdfast-sign src='{embed_url}'></holdfast-sign>"
     ))
     .await;
@@ -421,6 +422,8 @@ async fn a_page_of_another_origin_embeds_the_widget_and_receives_its_messages() 
     app.set_organization(&[&format!("embed_origins=[\"{partner}\"]")]);
     browser.goto(&partner).await;
     browser.until("return window.heard.includes('ready')").await;
+    // The signing form scrolls in the frame that it gets; the page after it is shown as a whole.
+    assert_eq!(browser.run("return height()").await, 640);
     let frame = browser.see("iframe").await;
     frame.enter_frame().await.unwrap();
     browser
@@ -434,7 +437,15 @@ async fn a_page_of_another_origin_embeds_the_widget_and_receives_its_messages() 
     browser
         .until("return window.heard.includes('completed')")
         .await;
+    browser
+        .until("return height() > 150 && height() < 500")
+        .await;
+    // Another page cannot set the height.
+    browser
+        .run("postMessage({ source: 'holdfast', type: 'resize', height: 5 })")
+        .await;
     browser.picture("embedded").await;
+    assert!(browser.run("return height()").await.as_i64() > Some(150));
     assert_eq!(
         browser.run("return window.heard.includes('error')").await,
         false
@@ -444,10 +455,22 @@ async fn a_page_of_another_origin_embeds_the_widget_and_receives_its_messages() 
     let vault = embed_token(&app, id, "vault").await;
     let embed_url = vault["embed_url"].as_str().unwrap();
     browser.goto(embed_url).await;
-    browser.read("UCC §9-105: 100 of 100").await;
-    browser.read("Custody ledger").await;
+    browser.read("Safe in the vault").await;
+    browser.read("Jordan Lee signed").await;
+    let words = browser.text().await;
+    assert!(!words.contains("vault.stored"), "{words}");
+    assert!(!words.contains("UCC"), "{words}");
     browser.picture("vault-widget").await;
+    browser.click("summary").await;
+    browser.read("8 of 8 checks of UCC §9-105").await;
     browser.is_accessible("the vault widget").await;
+    let phone = TestBrowser::open(EmulatedScreen::Phone).await;
+    phone.goto(embed_url).await;
+    phone.read("Who signed").await;
+    phone.picture("vault-widget-phone").await;
+    phone.click("summary").await;
+    let fits = "return document.documentElement.scrollWidth <= window.innerWidth";
+    assert_eq!(phone.run(fits).await, true);
     let address = browser.page.current_url().await.unwrap();
     assert!(!address.as_str().contains("token"), "{address}");
     browser.goto("about:blank").await;
@@ -475,15 +498,8 @@ async fn fields_are_dragged_onto_pages_resized_given_roles_and_saved() {
     let address = browser.page.current_url().await.unwrap();
     assert!(!address.as_str().contains("token"), "{address}");
 
-    // Drop a field onto the first page, then move and resize it with the mouse.
-    browser.run("
-        const data = new DataTransfer();
-        const kind = document.querySelector('[data-kind=text]');
-        kind.dispatchEvent(new DragEvent('dragstart', { dataTransfer: data, bubbles: true }));
-        const sheet = document.querySelector('.sheet'), box = sheet.getBoundingClientRect();
-        const at = { clientX: box.left + box.width / 2, clientY: box.top + box.height / 4 };
-        sheet.dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true, ...at }));
-    ").await;
+    // Add a field to the first page, then move and resize it with the mouse.
+    browser.click("[data-kind=text]").await;
     let left = "return document.querySelector('.box[aria-pressed=true]').style.left";
     let before = browser.run(left).await;
     browser
@@ -509,8 +525,11 @@ async fn fields_are_dragged_onto_pages_resized_given_roles_and_saved() {
     browser.is_accessible("the builder").await;
 
     // Add a second role and a signature for it.
-    browser.run("window.prompt = () => 'Seller'").await;
     browser.click("#new-role").await;
+    browser.type_into("#role-name", "buyer\u{e007}").await;
+    browser.read("This role exists already.").await;
+    browser.see("#role-name").await.clear().await.unwrap();
+    browser.type_into("#role-name", "Seller\u{e007}").await;
     browser.click("[data-kind=signature]").await;
     browser.run("const required = document.getElementById('field-required'); required.checked = true; required.dispatchEvent(new Event('change'));").await;
     browser.click("[data-kind=number]").await;
@@ -553,6 +572,120 @@ async fn fields_are_dragged_onto_pages_resized_given_roles_and_saved() {
             .status,
         404
     );
+}
+
+/// A partner embeds the builder, for a document that brings its own form, on a phone.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_partner_embeds_the_builder_on_a_phone() {
+    let app = TestApp::on_a_socket().await;
+    let partner =
+        partners_page("<!doctype html><title>Dealer</title>Back at the dealer".into()).await;
+    app.set_organization(&[
+        &format!("embed_origins=[\"{partner}\"]"),
+        &format!("return_origins=[\"{partner}\"]"),
+        r##"brand={"name":"Oak & Pine","color":"#0b6b3a"}"##,
+    ]);
+    let request = json!({ "template_name": "Lease", "return_url": format!("{partner}/done") });
+    let session = app
+        .post_with_bearer(&app.admin(), "/esign/builder-session", request)
+        .await
+        .data(201);
+    let url = session["builder_url"].as_str().unwrap();
+    let host = url.split_once("/builder#").unwrap().0;
+    let embedding = partners_page(format!(
+        "<!doctype html><meta name=viewport content='width=device-width'><title>Dealer</title>
+         <script type=module src='{host}/embed/embed.js'></script>
+         <script>window.heard = [];
+           for (const type of ['ready', 'saved', 'error'])
+             addEventListener(type, (event) => heard.push(type), true);</script>
+         <body style='margin:0'><holdfast-builder style='height:700px' src='{url}'></holdfast-builder>"
+    ))
+    .await;
+    let browser = TestBrowser::open(EmulatedScreen::Phone).await;
+
+    // Only the organization's own pages may frame the builder.
+    browser.goto(&embedding).await;
+    tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+    assert_eq!(browser.run("return window.heard.length").await, 0);
+    app.set_organization(&[&format!("embed_origins=[\"{embedding}\"]")]);
+    browser.goto(&embedding).await;
+    browser.until("return heard.includes('ready')").await;
+    browser.see("iframe").await.enter_frame().await.unwrap();
+    browser.read("Oak & Pine").await;
+
+    // The fields of the document's own form are there at once.
+    let file = tempfile::NamedTempFile::with_suffix(".pdf").unwrap();
+    std::fs::write(file.path(), pdf::with_form()).unwrap();
+    browser
+        .see("#upload input")
+        .await
+        .send_keys(file.path().to_str().unwrap())
+        .await
+        .unwrap();
+    browser.read("2 fields of the document's own form").await;
+    browser.see(".sheet img").await;
+    browser.picture("builder-phone").await;
+
+    // A field is dropped onto another one by finger, and lies beside it.
+    browser
+        .drag_by_finger("[data-kind=date]", ".sheet", (0.3, 0.2))
+        .await;
+    browser
+        .until("return document.querySelectorAll('.box').length === 3")
+        .await;
+    let apart = "
+        const boxes = [...document.querySelectorAll('.box')].map((box) => box.getBoundingClientRect());
+        return boxes.every((one, index) => boxes.every((other, place) => index === place
+            || one.right <= other.left + 1 || other.right <= one.left + 1
+            || one.bottom <= other.top + 1 || other.bottom <= one.top + 1));";
+    assert_eq!(browser.run(apart).await, true);
+    browser.picture("builder-phone-dropped").await;
+    let place = "return document.querySelector('.box[aria-pressed=true]').style.top";
+    let before = browser.run(place).await;
+    browser
+        .drag_by_finger(".box[aria-pressed=true]", ".sheet", (0.5, 0.4))
+        .await;
+    assert_ne!(browser.run(place).await, before, "it was moved by finger");
+    assert_eq!(browser.run(apart).await, true);
+    browser.click("#edit").await;
+    browser.see("#field-name").await;
+    browser.picture("builder-phone-edit").await;
+    browser.is_accessible("the builder on a phone").await;
+    browser.click("#leave").await;
+
+    // The preview is the signing form, and stores nothing.
+    browser.click("#show-preview").await;
+    browser
+        .see("#preview iframe")
+        .await
+        .enter_frame()
+        .await
+        .unwrap();
+    browser.read("required fields done").await;
+    browser.see(".sheet img[src^=blob]").await;
+    browser.click(".guide .next").await;
+    browser.picture("builder-phone-preview").await;
+    browser
+        .run("document.querySelector('button[value=finish]').click()")
+        .await;
+    browser.read("nothing is saved or signed").await;
+    browser.page.enter_parent_frame().await.unwrap();
+    browser.click("#no-preview").await;
+
+    browser.click("#save").await;
+    browser.read("Saved").await;
+    let back = browser
+        .see("#done")
+        .await
+        .attr("href")
+        .await
+        .unwrap()
+        .unwrap();
+    let id = session["template_id"].as_str().unwrap();
+    assert_eq!(back, format!("{partner}/done?template_id={id}"));
+    browser.page.enter_parent_frame().await.unwrap();
+    browser.until("return heard.includes('saved')").await;
+    assert_eq!(browser.run("return heard.includes('error')").await, false);
 }
 
 /// The identity check in front of a verified document: personal data, a code, questions, then

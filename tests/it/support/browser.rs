@@ -233,6 +233,39 @@ impl TestBrowser {
         self.page.perform_actions(pen).await.unwrap();
     }
 
+    /// Drags from the middle of one element to a point inside another, given in parts of its size, with
+    /// a finger.
+    pub async fn drag_by_finger(&self, from: &str, to: &str, (x, y): (f64, f64)) {
+        use fantoccini::actions::{InputSource as _, PointerAction, TouchActions};
+        let (from, to) = (self.see(from).await, self.see(to).await);
+        let (_, _, width, height) = to.rectangle().await.unwrap();
+        let duration = Some(Duration::from_millis(20));
+        let on = |x: f64, y: f64| PointerAction::MoveToElement {
+            element: to.clone(),
+            duration,
+            x: x * width,
+            y: y * height,
+        };
+        let finger = TouchActions::new("finger".into())
+            .then(PointerAction::MoveToElement {
+                element: from,
+                duration,
+                x: 0.0,
+                y: 0.0,
+            })
+            .then(PointerAction::Down { button: 0 })
+            // A browser decides by the first movement whether a finger scrolls.
+            .then(PointerAction::MoveBy {
+                duration,
+                x: 0.0,
+                y: -30.0,
+            })
+            .then(on(x - 0.5, y - 0.45))
+            .then(on(x - 0.5, y - 0.5))
+            .then(PointerAction::Up { button: 0 });
+        self.page.perform_actions(finger).await.unwrap();
+    }
+
     /// Sends a command of the DevTools protocol to the browser.
     pub async fn tell(&self, command: &str, parameters: Value) {
         let command = DeveloperTools {

@@ -4,6 +4,8 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::builder::PdfBuilder;
+
 /// Extracts the text of a PDF with `pdftotext`.
 pub fn text(pdf: &[u8]) -> String {
     let mut file = tempfile::NamedTempFile::new().unwrap();
@@ -43,6 +45,25 @@ pub fn signatures(pdf: &[u8]) -> String {
         .output()
         .expect("pdfsig is missing: run `apt-get install poppler-utils`");
     String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Returns a page with a form: a name, a signature, and a field that is filled in already.
+pub fn with_form() -> Vec<u8> {
+    let mut pdf = PdfBuilder::new();
+    let widgets: Vec<String> = [
+        "/FT /Tx /T (f1) /TU (Your name) /Ff 2 /Rect [72 600 300 624]",
+        "/FT /Sig /T (Signature) /Rect [72 520 300 556]",
+        "/FT /Tx /T (Dealer) /V (Oak & Pine) /Rect [72 460 300 484]",
+    ]
+    .into_iter()
+    .map(|field| pdf.object(&format!("<< /Type /Annot /Subtype /Widget {field} >>")))
+    .map(|number| format!("{number} 0 R"))
+    .collect();
+    let widgets = widgets.join(" ");
+    pdf.catalog(&format!("/AcroForm << /Fields [{widgets}] >>"));
+    let page = format!("/MediaBox [0 0 612 792] /Annots [{widgets}]");
+    pdf.page_with(&page, "", "BT /F1 18 Tf 72 700 Td (Lease) Tj ET");
+    pdf.build()
 }
 
 /// Repeats the pages of a document.

@@ -17,8 +17,9 @@ fn all_functions(pdf: &[u8]) -> Vec<Result<Vec<u8>, DocumentError>> {
     ];
     // A document without tags is returned unchanged, damage included.
     let _ = holdfast_documents::strip_tags(pdf);
-    // Rendering may fail, as long as it terminates.
+    // Rendering and reading may fail, as long as they terminate.
     let _ = page_image(pdf, 1, 200);
+    let _ = holdfast_documents::form_fields(pdf.to_vec());
     outcomes
 }
 

@@ -13,6 +13,7 @@ mod custody;
 mod damage;
 mod fill;
 mod fixtures;
+mod form_fields;
 mod hostile;
 mod marks;
 mod merging;

@@ -81,6 +81,8 @@ areas! {
         get "/partner/envelopes/{id}/completion-certificate", vault::completion_certificate
             => getCompletionCertificate [409]
             "Download the certificate of completion";
+        get "/partner/envelopes/{id}/custody-record", vault::custody_record => getCustodyRecord [409]
+            "Download the custody record";
         get "/partner/envelopes/{id}/compliance", vault::compliance => getCompliance []
             "Evaluate the eight checks now";
         get "/partner/envelopes/{id}/custody", vault::custody => getCustodyLedger []

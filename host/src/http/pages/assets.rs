@@ -23,10 +23,19 @@ const SIGNING_STYLE: &str = include_str!("assets/signing.css");
 static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
     let style = "text/css; charset=utf-8";
     let script = "text/javascript; charset=utf-8";
-    let builder = concat!(
+    let builder_style = concat!(
         include_str!("assets/signing.css"),
         include_str!("assets/builder.css")
     );
+    let builder = concat!(
+        include_str!("assets/places.js"),
+        include_str!("assets/builder.js")
+    );
+    // Every page can be embedded, and reports to the page around it.
+    let script_of = |name: &str, text: &str| {
+        let text = format!("{}{text}", include_str!("assets/frame.js"));
+        Asset::new(name, script, text.into_bytes().into())
+    };
     let fonts = Handwriting::ALL.map(|hand| {
         let name = format!("{}.ttf", hand.as_str());
         Asset::new(&name, "font/ttf", hand.font().into())
@@ -38,19 +47,15 @@ static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
     let signing: Cow<'static, [u8]> = signing.into_bytes().into();
     let mut assets = vec![
         Asset::new("signing.css", style, signing.clone()),
-        Asset::of("signing.js", script, include_str!("assets/signing.js")),
+        script_of("signing.js", include_str!("assets/signing.js")),
         Asset::new("embed.css", style, signing.clone()),
-        Asset::of("embed.js", script, include_str!("assets/embed.js")),
+        script_of("embed.js", include_str!("assets/embed.js")),
         Asset::new("payment.css", style, signing.clone()),
         Asset::new("verification.css", style, signing),
-        Asset::of(
-            "verification.js",
-            script,
-            include_str!("assets/verification.js"),
-        ),
-        Asset::of("payment.js", script, include_str!("assets/payment.js")),
-        Asset::of("builder.css", style, builder),
-        Asset::of("builder.js", script, include_str!("assets/builder.js")),
+        script_of("verification.js", include_str!("assets/verification.js")),
+        script_of("payment.js", include_str!("assets/payment.js")),
+        Asset::of("builder.css", style, builder_style),
+        script_of("builder.js", builder),
         Asset::of("icon.svg", "image/svg+xml", ICON),
     ];
     assets.extend(fonts);

@@ -1,32 +1,42 @@
 //! The field builder's page and the endpoints of its script. The session's token arrives in the
-//! URL's fragment and is sent with each request as a bearer token.
+//! URL's fragment, like those of widgets ([`embed`]), and is sent with each request as a bearer
+//! token.
 
-use axum::Json;
-use axum::Router;
+use std::collections::BTreeMap;
+
 use axum::body::Body;
-use axum::extract::{FromRequestParts, Path, State};
+use axum::extract::{FromRequest as _, FromRequestParts, Path, Request, State};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use axum::{Form as FormBody, Json, Router};
 use maud::html;
 use serde_json::json;
+use url::Url;
 
-use super::look::PageLook;
+use super::embed::{self, TokenForm};
+use super::look::{FramePolicy, PageLook};
+use super::signing_page::SigningPage;
+use crate::domain::envelope::SignerKind;
 use crate::http::error::HttpError;
 use crate::http::middleware::caller::bearer_token;
 use crate::http::middleware::extract::{FileForm, MultipartForm, ValidJson};
 use crate::http::middleware::limits;
+use crate::room::form::Problems;
 use crate::service::access::windows::LimitedCredential;
-use crate::service::templates::builder::{self, BuilderTemplate, FieldBuilderSession, SaveFields};
+use crate::service::templates::builder::{
+    self, BuilderTemplate, FieldBuilderSession, FormPreview, PreviewFields, SaveFields,
+};
 use crate::service::templates::pages::{self, WIDTHS};
 use crate::service::{App, ServiceError};
 
 pub fn routes() -> Router<App> {
     Router::new()
-        .route("/builder", get(page))
+        .route("/builder", get(embed::shell).post(open))
         .route("/builder/template", get(show).put(save))
         .route("/builder/document", post(attach))
+        .route("/builder/preview", post(preview))
         .route("/builder/pages/{page}", get(picture))
 }
 
@@ -88,37 +98,73 @@ async fn picture(
     Ok((headers, Body::from(picture)).into_response())
 }
 
-/// Serves the same page to every session: the template comes with the token.
-async fn page() -> Response {
-    let kinds = [
-        ("signature", "Signature"),
-        ("initials", "Initials"),
-        ("text", "Text"),
-        ("date", "Date"),
-        ("number", "Number"),
-        ("checkbox", "Checkbox"),
-        ("select", "Choice list"),
-        ("radio", "Radio buttons"),
-    ];
+/// Opens the builder for the token that the shell posts. Only the organization's own pages may frame
+/// it.
+async fn open(State(app): State<App>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let form = FormBody::<TokenForm>::from_request(Request::from_parts(parts.clone(), body), &app);
+    let Ok(FormBody(form)) = form.await else {
+        return embed::refused();
+    };
+    let opened = async {
+        limits::admit(&app, LimitedCredential::BuilderSession, &form.token, &parts)?;
+        let Some(session) = builder::session(&app, &app.access, &form.token).await? else {
+            return Ok(embed::refused());
+        };
+        let organization = builder::organization(&app, &session).await?;
+        Ok::<_, HttpError>(page(PageLook::of(organization), &session, &form.token))
+    };
+    opened.await.unwrap_or_else(IntoResponse::into_response)
+}
+
+/// Kinds of fields with their labels.
+const KINDS: [(&str, &str); 8] = [
+    ("signature", "Signature"),
+    ("initials", "Initials"),
+    ("text", "Text"),
+    ("date", "Date"),
+    ("number", "Number"),
+    ("checkbox", "Checkbox"),
+    ("select", "Choice list"),
+    ("radio", "Radio buttons"),
+];
+
+fn page(look: PageLook, session: &FieldBuilderSession, token: &str) -> Response {
+    let title = &session.template.name;
     let body = html! {
         header.top.bar {
-            h1 { "Fields" }
+            div.title { (look.masthead()) h1 { (title) } }
             p.saved role="status" aria-live="polite" {}
+            @if let Some(url) = way_back(session) {
+                a.button.quiet id="done" href=(url) target="_top" rel="noreferrer" { "Done" }
+            }
             button.quiet type="button" id="undo" disabled { "Undo" }
+            button.quiet type="button" id="show-preview" disabled { "Preview" }
             button type="button" id="save" disabled { "Save" }
         }
-        main.builder {
+        main.builder data-token=(token) {
             section.palette aria-label="New fields" {
                 h2 { "Add a field" }
                 p.hint { "Drag one onto a page, or press it to add it to the page you see." }
                 ul {
-                    @for (kind, label) in kinds {
-                        li { button.quiet type="button" draggable="true" data-kind=(kind) { (label) } }
+                    @for (kind, label) in KINDS {
+                        li { button.quiet type="button" data-kind=(kind) { (label) } }
                     }
                 }
-                label for="role" { "Signed by" }
-                select id="role" {}
-                button.quiet type="button" id="new-role" { "Add a role" }
+                div.signed-by {
+                    label for="role" { "Signed by" }
+                    select id="role" {}
+                    button.quiet type="button" id="new-role" aria-expanded="false" aria-controls="role-form" { "Add a role" }
+                }
+                form id="role-form" hidden {
+                    label for="role-name" { "Name of the role" }
+                    input id="role-name" type="text" maxlength="200" required autocomplete="off" placeholder="For example Seller";
+                    p.problem role="alert" {}
+                    div.row {
+                        button type="submit" { "Add" }
+                        button.quiet type="button" id="no-role" { "Cancel" }
+                    }
+                }
             }
             section.pages aria-label="Document" {
                 form id="upload" hidden {
@@ -132,6 +178,11 @@ async fn page() -> Response {
             section.inspector aria-label="Selected field" {
                 h2 { "Selected field" }
                 p.hint { "Select a field on a page. Arrow keys move it, with Shift they resize it; Delete removes it." }
+                div.row.chosen hidden {
+                    strong {}
+                    button.quiet type="button" id="edit" aria-expanded="false" { "Edit" }
+                    button.quiet type="button" id="leave" { "Close" }
+                }
                 form hidden {
                     p.problem role="alert" {}
                     label for="field-name" { "Name" }
@@ -152,6 +203,60 @@ async fn page() -> Response {
                 }
             }
         }
+        dialog id="preview" aria-label="Preview" {
+            div.row {
+                strong { "Preview" }
+                label for="preview-role" { "as" }
+                select id="preview-role" {}
+                button.quiet type="button" id="no-preview" { "Close" }
+            }
+            iframe title="What the signer will see" sandbox="allow-scripts allow-same-origin" {}
+        }
     };
-    PageLook::default().page(StatusCode::OK, "Fields", None, "builder", body)
+    look.page(StatusCode::OK, title, None, "builder", body)
+}
+
+/// Returns the page to which the builder leads back.
+fn way_back(session: &FieldBuilderSession) -> Option<Url> {
+    let mut url = Url::parse(session.return_url.as_deref()?).ok()?;
+    let id = session.template.id.as_str();
+    url.query_pairs_mut().append_pair("template_id", id);
+    Some(url)
+}
+
+/// Shows the signing form of the fields in the browser, which stores nothing.
+async fn preview(
+    State(app): State<App>,
+    session: FieldBuilderSession,
+    ValidJson(request): ValidJson<PreviewFields>,
+) -> Result<Response, HttpError> {
+    let FormPreview {
+        form,
+        pages,
+        organization,
+    } = builder::preview(&app, &app.pages, &session, request).await?;
+    let look = PageLook {
+        framing: FramePolicy::Nobody,
+        ..PageLook::of(organization)
+    };
+    let title = &session.template.name;
+    let shown = SigningPage {
+        path: "",
+        look: &look,
+        title,
+        name: "Sample Signer",
+        role: &form.submitter.role,
+        kind: SignerKind::Signer,
+        allow_delegation: false,
+        owes: None,
+        pages: &pages,
+        form: &form,
+        entered: &BTreeMap::new(),
+        problems: &Problems::new(),
+        consent: false,
+        reason: "",
+        review: false,
+        preview: true,
+    };
+    Ok(look.page(StatusCode::OK, title, None, "signing", shown.markup()))
 }

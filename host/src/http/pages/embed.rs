@@ -13,10 +13,15 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::look::{EmbedMessage, FramePolicy, PageLook};
-use crate::domain::envelope::EnvelopeStatus;
+use crate::domain::clock::Timestamp;
+use crate::domain::envelope::{Envelope, EnvelopeStatus};
+use crate::domain::event::EventType;
+use crate::evidence::formats::CustodyLedger;
 use crate::http::error::HttpError;
+use crate::service::envelopes::compliance::ComplianceView;
 use crate::service::signing::embed::{self, OpenedEmbedToken, VaultRecord, Widget};
 use crate::service::vault::downloads;
+use crate::service::vault::history::history;
 use crate::service::{App, ServiceError};
 
 /// Returns the routes of the widgets, below `path`.
@@ -28,8 +33,8 @@ pub fn routes(path: &str) -> Router<App> {
         .route(&format!("{path}/embed.js"), get(element))
 }
 
-/// Serves the page that an iframe loads first.
-async fn shell() -> Response {
+/// Serves the page that an iframe loads first. It takes the token out of the fragment and posts it.
+pub async fn shell() -> Response {
     let look = PageLook {
         framing: FramePolicy::Anybody,
         leads_away: true,
@@ -38,17 +43,18 @@ async fn shell() -> Response {
     let body = html! {
         main.notice aria-busy="true" {
             h1 { "One moment" }
-            p role="status" { "Opening your document…" }
-            noscript { p { "This page needs JavaScript. Open the link from your e-mail instead." } }
+            p role="status" { "Opening the document…" }
+            noscript { p { "This page needs JavaScript." } }
             form method="post" hidden { input type="hidden" name="token"; }
         }
     };
     look.page(StatusCode::OK, "One moment", None, "embed", body)
 }
 
+/// Form that the shell posts.
 #[derive(Deserialize)]
-struct TokenForm {
-    token: String,
+pub struct TokenForm {
+    pub token: String,
 }
 
 /// Redirects to the signing form with a fresh link.
@@ -66,7 +72,8 @@ async fn sign(State(app): State<App>, FormBody(form): FormBody<TokenForm>) -> Re
     }
 }
 
-fn refused() -> Response {
+/// Page for an invalid or expired token.
+pub fn refused() -> Response {
     let look = PageLook {
         framing: FramePolicy::Anybody,
         ..PageLook::default()
@@ -103,33 +110,31 @@ async fn vault(State(app): State<App>, FormBody(form): FormBody<TokenForm>) -> R
 fn vault_page(app: &App, opened: &OpenedEmbedToken, record: VaultRecord, token: &str) -> Response {
     let envelope = &opened.envelope;
     let path = app.config.embed_path();
-    let mut look = PageLook::of(record.organization, String::new());
-    // The logo and colour are served below a signing link, which this page does not have.
-    look.brand.logo = None;
-    look.brand.color = None;
+    let dates = record.organization.settings.dates.clone();
+    let keeper = record.organization.display_name().to_owned();
+    let mut look = PageLook::of(record.organization);
     look.leads_away = true;
 
     let body = html! {
         header.top {
             (look.masthead())
             h1 { (envelope.name) }
-            p { (envelope.id) }
         }
-        main.vault {
-            section.card aria-labelledby="copy" {
-                h2 id="copy" { "Authoritative copy" }
+        main.vault.record {
+            section.card {
+                (standing(envelope.status, &keeper))
                 dl {
-                    (entry("Status", html! { (standing(envelope.status)) }))
-                    (entry("SHA-256", html! { code { (envelope.record.document_hash.as_deref().unwrap_or("none")) } }))
-                    (entry("Custodian", html! { (record.custodian.as_deref().unwrap_or("none")) }))
-                    (entry("Secured party", html! {
-                        (envelope.secured_party.as_ref().map_or("none", |party| party.name.as_str()))
-                    }))
-                    @for signer in &record.signers {
-                        (entry("Signed by", html! {
-                            (signer.name) ", " (signer.role)
-                            @if let Some(at) = signer.completed_at { " · " time { (at) } }
-                        }))
+                    @if let Some(at) = time_of(&record.ledger, EventType::VaultStored) {
+                        (entry("In the vault since", html! { (dates.moment(at)) }))
+                    }
+                    @if let Some(at) = time_of(&record.ledger, EventType::VaultReleased) {
+                        (entry("Handed over", html! { (dates.moment(at)) }))
+                    }
+                    @if let Some(custodian) = &record.custodian {
+                        (entry("Responsible", html! { (custodian) }))
+                    }
+                    @if let Some(party) = &envelope.secured_party {
+                        (entry("Kept for", html! { (party.name) }))
                     }
                 }
                 @if envelope.record.copy.is_some() {
@@ -139,40 +144,91 @@ fn vault_page(app: &App, opened: &OpenedEmbedToken, record: VaultRecord, token: 
                     }
                 }
             }
-            section.card aria-labelledby="checks" {
-                h2 id="checks" { "UCC §9-105: " (record.compliance.score) " of 100" }
-                ul.checks {
-                    @for check in &record.compliance.checks {
-                        li.satisfied[check.satisfied] {
-                            span.sign aria-hidden="true" { (if check.satisfied { "✓" } else { "✗" }) }
-                            span {
-                                strong { (check.requirement) } " (" (check.ucc_reference) ")"
-                                span.detail { (if check.satisfied { "Satisfied. " } else { "Not satisfied. " }) (check.detail) }
+            section.card {
+                h2 { "Who signed" }
+                ul.people {
+                    @for signer in &record.signers {
+                        li {
+                            strong { (signer.name) } " " span.soft { (signer.role) }
+                            span.detail {
+                                @match signer.completed_at {
+                                    Some(at) => { "Signed " (dates.moment(at)) }
+                                    None => "Has not signed",
+                                }
                             }
                         }
                     }
                 }
             }
-            section.card aria-labelledby="ledger" {
-                h2 id="ledger" { "Custody ledger" }
+            section.card {
+                h2 { "What happened" }
                 ol.ledger {
-                    @for entry in &record.ledger.entries {
-                        li { time { (entry.at) } " " strong { (entry.action) } " by " (entry.actor) }
+                    @for line in history(&record.ledger.entries) {
+                        li { time { (dates.moment(line.at)) } span.detail { (line.text) } }
                     }
                 }
             }
+            (details(envelope, &record.compliance))
         }
     };
     let (title, ready) = (&envelope.name, Some(EmbedMessage::Ready));
     look.page(StatusCode::OK, title, ready, "signing", body)
 }
 
-fn standing(status: EnvelopeStatus) -> &'static str {
-    match status {
-        EnvelopeStatus::Vaulted => "In the vault",
-        EnvelopeStatus::VaultedOut => "Released",
-        _ => "Not in the vault",
+fn standing(status: EnvelopeStatus, keeper: &str) -> Markup {
+    let (title, text) = match status {
+        EnvelopeStatus::Vaulted => (
+            "Safe in the vault",
+            format!(
+                "{keeper} keeps the original here, unchanged since it was signed. There is only one: \
+                 every copy says that it is a copy."
+            ),
+        ),
+        EnvelopeStatus::VaultedOut => (
+            "Handed over",
+            "The original is with another custodian now. This page keeps its history.".to_owned(),
+        ),
+        _ => (
+            "Not in the vault yet",
+            "The original comes into the vault after everybody has signed.".to_owned(),
+        ),
+    };
+    html! { h2 { (title) } p { (text) } }
+}
+
+/// Shows what experts compare: the hash of the original, and the checks of the law.
+fn details(envelope: &Envelope, compliance: &ComplianceView) -> Markup {
+    let checks = &compliance.checks;
+    let passed = checks.iter().filter(|check| check.satisfied).count();
+    html! {
+        details.card {
+            summary { "Details for experts" }
+            dl {
+                (entry("Record number", html! { (envelope.id) }))
+                @if let Some(hash) = &envelope.record.document_hash {
+                    (entry("SHA-256 of the original", html! { code { (hash) } }))
+                }
+            }
+            h3 { (passed) " of " (checks.len()) " checks of UCC §9-105 are satisfied" }
+            ul.checks {
+                @for check in checks {
+                    li.satisfied[check.satisfied] {
+                        span.sign aria-hidden="true" { (if check.satisfied { "✓" } else { "✗" }) }
+                        span {
+                            strong { (check.requirement) } " (" (check.ucc_reference) ")"
+                            span.detail { (if check.satisfied { "Satisfied. " } else { "Not satisfied. " }) (check.detail) }
+                        }
+                    }
+                }
+            }
+        }
     }
+}
+
+fn time_of(ledger: &CustodyLedger, kind: EventType) -> Option<Timestamp> {
+    let mut entries = ledger.entries.iter().rev();
+    let entry = entries.find(|entry| entry.action == kind.as_str())?;
+    Some(entry.at)
 }
 
 fn entry(name: &str, value: Markup) -> Markup {
@@ -200,7 +256,11 @@ async fn copy(State(app): State<App>, FormBody(form): FormBody<TokenForm>) -> Re
 /// Serves the custom elements for partners' pages. They accept messages only from the origins that
 /// serve widgets.
 async fn element(State(app): State<App>) -> Response {
-    let urls = [app.config.embed_url(), app.config.signing_url()];
+    let urls = [
+        app.config.embed_url(),
+        app.config.signing_url(),
+        app.config.public_url(),
+    ];
     let origins: Vec<String> = urls
         .iter()
         .filter_map(|url| Some(url::Url::parse(url).ok()?.origin().ascii_serialization()))

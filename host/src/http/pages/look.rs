@@ -4,7 +4,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use maud::{DOCTYPE, Markup, html};
 
-use super::assets;
+use super::{assets, brand};
 use crate::domain::brand::OrganizationBrand;
 use crate::domain::organization::{Organization, PageOrigin};
 
@@ -55,8 +55,9 @@ impl EmbedMessage {
 }
 
 impl PageLook {
-    /// Returns the look of an organization. `path` is where its brand is served.
-    pub fn of(organization: Organization, path: String) -> Self {
+    /// Returns the look of an organization.
+    pub fn of(organization: Organization) -> Self {
+        let path = brand::path(&organization.id);
         let name = organization.display_name().to_owned();
         let settings = organization.settings;
         Self {
@@ -140,10 +141,9 @@ impl PageLook {
     /// Returns the Content-Security-Policy: pages load only from this server, and only the
     /// organization's own pages may frame them.
     fn policy(&self) -> String {
-        let ancestors = match &self.framing {
-            FramePolicy::Anybody => "*".to_owned(),
-            FramePolicy::Origins(origins) if !origins.is_empty() => self.origins(),
-            _ => "'none'".to_owned(),
+        let ancestors = match self.origins() {
+            none if none.is_empty() => "'none'".to_owned(),
+            origins => origins,
         };
         let library = match &self.library {
             // The provider's form is a frame, and its script may call any host.
@@ -161,41 +161,15 @@ impl PageLook {
         )
     }
 
+    /// Returns the origins of pages that may frame this one, separated by spaces.
     fn origins(&self) -> String {
         match &self.framing {
             FramePolicy::Origins(origins) => {
                 let origins: Vec<&str> = origins.iter().map(PageOrigin::as_str).collect();
                 origins.join(" ")
             }
-            _ => String::new(),
+            FramePolicy::Anybody => "*".to_owned(),
+            FramePolicy::Nobody => String::new(),
         }
-    }
-
-    /// Returns the brand's colour as a style sheet.
-    pub fn style(&self) -> Response {
-        let text = self.brand.color.as_ref().map_or(String::new(), |color| {
-            format!(
-                ":root {{ --accent: {color}; --on-accent: {}; }}\n",
-                color.text()
-            )
-        });
-        let headers = [
-            (header::CONTENT_TYPE, "text/css; charset=utf-8"),
-            (header::CACHE_CONTROL, "private, max-age=300"),
-        ];
-        (headers, text).into_response()
-    }
-
-    /// Returns the brand's logo.
-    pub fn logo(self) -> Response {
-        let Some(logo) = self.brand.logo else {
-            return StatusCode::NOT_FOUND.into_response();
-        };
-        let headers = [
-            (header::CONTENT_TYPE, logo.file_type.as_str()),
-            (header::CACHE_CONTROL, "private, max-age=300"),
-            (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        ];
-        (headers, logo.bytes).into_response()
     }
 }

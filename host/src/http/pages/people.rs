@@ -9,6 +9,7 @@ use maud::html;
 use super::look::{EmbedMessage, PageLook};
 use crate::domain::token::LinkToken;
 use crate::service::App;
+use crate::service::signing::visits;
 
 /// Path of the API. Its errors stay JSON for every client.
 const API: &str = "/api/";
@@ -17,6 +18,7 @@ const API: &str = "/api/";
 /// for every request that asks for HTML outside the API.
 pub async fn errors(State(app): State<App>, request: Request, next: Next) -> Response {
     let shown = is_shown(&app, &request);
+    let link = link_of(&app, request.uri().path());
     let response = next.run(request).await;
     if !shown || !is_json(&response) {
         return response;
@@ -24,7 +26,7 @@ pub async fn errors(State(app): State<App>, request: Request, next: Next) -> Res
     let Some((title, text)) = words(response.status()) else {
         return response;
     };
-    let look = PageLook::default();
+    let look = look_of(&app, link).await;
     let text = html! { p { (text) } };
     let mut page = look.notice(response.status(), title, Some(EmbedMessage::Error), text);
     if let Some(after) = response.headers().get(header::RETRY_AFTER) {
@@ -47,14 +49,29 @@ fn is_shown(app: &App, request: &Request) -> bool {
     if accept.contains("text/html") && !framed && !path.starts_with(API) {
         return true;
     }
-    let below = path
-        .strip_prefix(app.config.signing_path().as_str())
-        .and_then(|rest| rest.strip_prefix('/'));
-    let Some((token, rest)) = below.map(|below| below.split_once('/').unwrap_or((below, "")))
-    else {
+    let Some((_, rest)) = link_of(app, path) else {
         return false;
     };
-    LinkToken::parse(token).is_some() && accept != "application/json" && !rest.starts_with("pages/")
+    accept != "application/json" && !rest.starts_with("pages/")
+}
+
+/// Returns the signing link that a path begins with, and the rest of the path.
+fn link_of(app: &App, path: &str) -> Option<(LinkToken, String)> {
+    let below = path.strip_prefix(app.config.signing_path().as_str())?;
+    let below = below.strip_prefix('/')?;
+    let (token, rest) = below.split_once('/').unwrap_or((below, ""));
+    Some((LinkToken::parse(token)?, rest.to_owned()))
+}
+
+/// Returns the look of the organization behind a link, as far as it is known.
+async fn look_of(app: &App, link: Option<(LinkToken, String)>) -> PageLook {
+    let Some((token, _)) = link else {
+        return PageLook::default();
+    };
+    match visits::find(app, &token).await {
+        Ok(Some(visitor)) => PageLook::of(visitor.organization),
+        _ => PageLook::default(),
+    }
 }
 
 fn is_json(response: &Response) -> bool {

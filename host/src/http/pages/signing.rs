@@ -17,8 +17,8 @@ use super::code;
 use super::kba;
 use super::look::EmbedMessage;
 use super::signing_files;
-use super::viewing;
 use super::signing_page::{DELEGATION, SigningPage};
+use super::viewing;
 use super::visit::{SignerVisit, room_error};
 use crate::domain::envelope::{Envelope, SignerStatus};
 use crate::http::error::HttpError;
@@ -265,12 +265,7 @@ async fn act(
 }
 
 /// Asks the named person to sign in the signer's place.
-async fn delegated(
-    app: &App,
-    visit: SignerVisit,
-    submitter: i64,
-    sent: SubmittedForm,
-) -> Response {
+async fn delegated(app: &App, visit: SignerVisit, submitter: i64, sent: SubmittedForm) -> Response {
     let given = |name: &str| sent.values.get(name).map_or("", |value| value.trim());
     let [name, email] = DELEGATION.map(given);
     let mut problems = Problems::new();
@@ -387,8 +382,11 @@ async fn render(app: &App, visit: &SignerVisit, submitter: i64, outcome: FormFee
     let shown = SigningPage {
         path: visit.path(),
         look: &visit.look,
-        envelope: &visit.envelope,
-        signer: &visit.signer,
+        title: &visit.envelope.name,
+        name: &visit.signer.name,
+        role: &visit.signer.role,
+        kind: visit.signer.kind,
+        allow_delegation: visit.envelope.sending.allow_delegation,
         owes: visit.owes.as_deref(),
         pages: &pages,
         form: &form,
@@ -397,6 +395,7 @@ async fn render(app: &App, visit: &SignerVisit, submitter: i64, outcome: FormFee
         consent: outcome.consent,
         reason: &outcome.reason,
         review: outcome.review,
+        preview: false,
     };
     let status = if outcome.problems.is_empty() {
         StatusCode::OK

@@ -1,4 +1,4 @@
-//! Files of a signing form: pages of the document, the signer's copy, and the organization's brand.
+//! Files of a signing form: pages of the document, and the signer's copy.
 
 use axum::Router;
 use axum::body::Body;
@@ -28,9 +28,8 @@ pub fn routes(path: &str) -> Router<App> {
         .route(&below("/pages/{page}"), get(page))
         .route(&below("/copy.pdf"), get(copy))
         .route(&below("/document.pdf"), get(document))
-        .route(&below("/brand.css"), get(style))
+        .route(&below("/copy.png"), get(first_page))
         .route(&below("/certificate.pdf"), get(certificate))
-        .route(&below("/logo"), get(logo))
 }
 
 /// Query of a page.
@@ -62,7 +61,9 @@ impl PageQuery {
         let Some((page, kind)) = parsed else {
             return Ok(unknown_link());
         };
-        let current = self.v.is_some_and(|version| version == version_of(document));
+        let current = self
+            .v
+            .is_some_and(|version| version == version_of(document));
         let kept = |content_type, body| kept(content_type, body, current);
         Ok(match kind {
             "png" => {
@@ -196,6 +197,20 @@ async fn document(State(app): State<App>, visit: SignerVisit, request: Request) 
     }
 }
 
+/// Returns the first page of the signer's copy as a picture, once the document is in the vault.
+async fn first_page(State(app): State<App>, visit: SignerVisit, request: Request) -> Response {
+    if let Some(refused) = refused_download(&app, &visit, request) {
+        return refused;
+    }
+    let Some(copy) = visit.envelope.record.copy.clone() else {
+        return unknown_link();
+    };
+    match pages::picture(&app, &app.pages, &copy.into(), 1, pages::WIDTHS[0]).await {
+        Ok(picture) => kept("image/png", Body::from(picture), false),
+        Err(error) => HttpError::from(error).into_response(),
+    }
+}
+
 /// Returns the certificate of completion, once the document is in the vault.
 async fn certificate(State(app): State<App>, visit: SignerVisit, request: Request) -> Response {
     if let Some(refused) = refused_download(&app, &visit, request) {
@@ -215,12 +230,4 @@ fn attachment(name: &str) -> String {
     let encoded: String = url::form_urlencoded::byte_serialize(name.as_bytes()).collect();
     let encoded = encoded.replace('+', "%20");
     format!("attachment; filename=\"copy.pdf\"; filename*=UTF-8''{encoded}.pdf")
-}
-
-async fn style(visit: SignerVisit) -> Response {
-    visit.look.style()
-}
-
-async fn logo(visit: SignerVisit) -> Response {
-    visit.look.logo()
 }

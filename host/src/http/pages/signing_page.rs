@@ -10,7 +10,7 @@ use super::signing_files::version_of;
 use super::visit::payment;
 use crate::components::rules::placement::PageFacts;
 use crate::domain::dates::DAY_OF_SIGNING;
-use crate::domain::envelope::{Envelope, Signer, SignerKind};
+use crate::domain::envelope::SignerKind;
 use crate::domain::field::Area;
 use crate::room::form::{DOCUMENT, Problems, STYLE, SigningForm};
 use crate::room::signature::is_picture;
@@ -28,8 +28,14 @@ pub struct SigningPage<'a> {
     /// Path of the signer's pages.
     pub path: &'a str,
     pub look: &'a PageLook,
-    pub envelope: &'a Envelope,
-    pub signer: &'a Signer,
+    /// Name of the document.
+    pub title: &'a str,
+    /// Name of the signer.
+    pub name: &'a str,
+    pub role: &'a str,
+    pub kind: SignerKind,
+    /// Whether the signer may name another person to sign.
+    pub allow_delegation: bool,
     /// Amount that this signer has to pay.
     pub owes: Option<&'a str>,
     pub pages: &'a [PageFacts],
@@ -43,6 +49,9 @@ pub struct SigningPage<'a> {
     pub reason: &'a str,
     /// Whether the signer asked to review all answers before finishing.
     pub review: bool,
+    /// Whether the form is shown before the document is sent. Pictures of pages are left to the
+    /// builder's script, and nothing can be saved or signed.
+    pub preview: bool,
 }
 
 impl SigningPage<'_> {
@@ -50,16 +59,18 @@ impl SigningPage<'_> {
         html! {
             header.top {
                 (self.look.masthead())
-                h1 { (self.envelope.name) }
+                h1 { (self.title) }
                 p {
-                    "For " strong { (self.signer.name) } ", " (self.signer.role)
-                    @match self.signer.kind {
+                    "For " strong { (self.name) } ", " (self.role)
+                    @match self.kind {
                         SignerKind::Signer => {}
                         SignerKind::Approver => " (approves)",
                         SignerKind::Witness => " (signs as a witness)",
                     }
-                    " · "
-                    a href={ (self.path) "/document.pdf" } download { "Download to read" }
+                    @if !self.preview {
+                        " · "
+                        a href={ (self.path) "/document.pdf" } download { "Download to read" }
+                    }
                 }
                 @if self.has_text() {
                     button.quiet.reading-view type="button" aria-pressed="false" hidden { "Reading view" }
@@ -69,7 +80,7 @@ impl SigningPage<'_> {
                 (self.document())
                 section.panel aria-label="Your fields" {
                     (self.progress())
-                    form id="form" method="post" action=(self.path) novalidate {
+                    form id="form" method="post" action=(self.path) novalidate data-preview[self.preview] {
                         // Without the script, Enter presses the first submit button: it must not sign.
                         button type="submit" name="action" value="save" hidden {}
                         input type="hidden" name=(DOCUMENT) value=(self.form.document.version());
@@ -88,7 +99,7 @@ impl SigningPage<'_> {
                                 button.quiet.plain type="submit" name="action" value="review" { "Check first" }
                                 button.quiet.plain type="submit" name="action" value="save" { "Save for later" }
                             }
-                            @if self.envelope.sending.allow_delegation {
+                            @if self.allow_delegation {
                                 (self.delegate())
                             }
                             (self.decline())
@@ -132,7 +143,7 @@ impl SigningPage<'_> {
 
     /// Returns whether a page has text, of its own or of earlier signers.
     fn shows_text(&self, facts: &PageFacts) -> bool {
-        facts.has_text || self.form.document.has_entries()
+        !self.preview && (facts.has_text || self.form.document.has_entries())
     }
 
     fn has_text(&self) -> bool {
@@ -148,7 +159,9 @@ impl SigningPage<'_> {
         let alt = format!("Page {number} of {}", self.pages.len());
         let (width, height) = (facts.width.round(), facts.height.round());
         html! {
-            @if number == 1 {
+            @if self.preview {
+                img alt=(alt) width=(width) height=(height);
+            } @else if number == 1 {
                 img src=(source(narrow)) srcset=(sources) sizes=(SIZES) alt=(alt) width=(width) height=(height);
             } @else {
                 img data-src=(source(narrow)) data-srcset=(sources) sizes=(SIZES) alt=(alt)
@@ -240,7 +253,11 @@ impl SigningPage<'_> {
             ("consent", "#consent", "Your consent"),
             ("reason", "#reason", "Your reason"),
             (DELEGATION[0], "#delegate-name", "Name of the person"),
-            (DELEGATION[1], "#delegate-email", "E-mail address of the person"),
+            (
+                DELEGATION[1],
+                "#delegate-email",
+                "E-mail address of the person",
+            ),
             (DOCUMENT, "#page-1", "The document"),
         ];
         let others = of_form.into_iter().filter_map(|(name, link, label)| {
@@ -331,10 +348,9 @@ impl SigningPage<'_> {
 
     /// Returns what the form proposes for a signature or initials field.
     fn prefill(&self, field: &RoomField) -> Option<String> {
-        let name = &self.signer.name;
         match field.field_type.as_str() {
-            "signature" => Some(name.clone()),
-            "initials" => Some(initials(name)),
+            "signature" => Some(self.name.to_owned()),
+            "initials" => Some(initials(self.name)),
             _ => None,
         }
     }
@@ -351,7 +367,7 @@ impl SigningPage<'_> {
     /// One style for all typed signatures of the signer.
     fn styles(&self) -> Markup {
         let chosen = self.style();
-        let first_name = self.signer.name.split_whitespace().next();
+        let first_name = self.name.split_whitespace().next();
         let first_name = first_name.unwrap_or_default();
         html! {
             fieldset.styles {
@@ -394,7 +410,7 @@ impl SigningPage<'_> {
                         checked[self.consent]
                         aria-invalid=[wrong.map(|_| "true")]
                         aria-describedby=[wrong.map(|_| "consent-problem")];
-                    @match self.signer.kind {
+                    @match self.kind {
                         SignerKind::Approver => " I approve this document electronically. My approval here has the same effect as one on paper.",
                         _ => " I agree to sign this document electronically. My signature here has the same effect as one on paper.",
                     }
@@ -414,7 +430,7 @@ impl SigningPage<'_> {
 
     /// Label of the button that ends the signer's part.
     fn finish(&self) -> &'static str {
-        match self.signer.kind {
+        match self.kind {
             SignerKind::Approver => "Approve",
             SignerKind::Signer | SignerKind::Witness => "Finish and sign",
         }
@@ -432,7 +448,9 @@ impl SigningPage<'_> {
                 (problem(name, wrong))
             }
         };
-        let open = DELEGATION.iter().any(|name| self.problems.contains_key(*name));
+        let open = DELEGATION
+            .iter()
+            .any(|name| self.problems.contains_key(*name));
         html! {
             details.decline open[open] {
                 summary { "Another person should sign in my place" }

@@ -54,10 +54,7 @@ fn shown(record: PublicRecord) -> Response {
         signers,
     } = record;
     let dates = organization.settings.dates.clone();
-    let mut look = PageLook::of(organization, String::new());
-    // The brand's style sheet and logo are served below signing links only.
-    look.brand.color = None;
-    look.brand.logo = None;
+    let look = PageLook::of(organization);
     let hashes: Vec<(&str, &str)> = [
         (
             "the copy for the parties",

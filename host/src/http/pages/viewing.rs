@@ -34,8 +34,6 @@ pub fn routes(path: &str) -> Router<App> {
         .route(&below(""), get(show))
         .route(&below("/pages/{page}"), get(page))
         .route(&below("/copy.pdf"), get(copy))
-        .route(&below("/brand.css"), get(style))
-        .route(&below("/logo"), get(logo))
 }
 
 /// Request by a link for reading.
@@ -66,7 +64,7 @@ impl FromRequestParts<App> for ReaderVisit {
         } = reader.ok_or_else(unknown_link)?;
         let path = format!("{}/view/{}", app.config.signing_path(), token.reveal());
         Ok(Self {
-            look: PageLook::of(organization, path.clone()),
+            look: PageLook::of(organization),
             path,
             envelope,
             signers,
@@ -125,7 +123,8 @@ fn closed(visit: &ReaderVisit) -> Response {
 fn body(visit: &ReaderVisit, document: &ShownDocument, pages: &[PageFacts]) -> Markup {
     let version = version_of(document);
     let count = pages.len();
-    let address = |number: u32, kind: &str| format!("{}/pages/{number}.{kind}?v={version}", visit.path);
+    let address =
+        |number: u32, kind: &str| format!("{}/pages/{number}.{kind}?v={version}", visit.path);
     html! {
         header.top {
             (visit.look.masthead())
@@ -199,12 +198,4 @@ async fn copy(State(app): State<App>, visit: ReaderVisit) -> Response {
         }
         Err(error) => HttpError::from(error).into_response(),
     }
-}
-
-async fn style(visit: ReaderVisit) -> Response {
-    visit.look.style()
-}
-
-async fn logo(visit: ReaderVisit) -> Response {
-    visit.look.logo()
 }

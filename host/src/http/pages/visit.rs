@@ -85,7 +85,7 @@ impl SignerVisit {
             token: token.clone(),
             browser: None,
             origin: RequestOrigin::default(),
-            look: PageLook::of(visitor.organization, path.clone()),
+            look: PageLook::of(visitor.organization),
             path,
             envelope: visitor.envelope,
             signer: visitor.signer,
@@ -210,6 +210,11 @@ impl SignerVisit {
                 (self.renewal("E-mail me my copy"))
             } @else {
                 p { "All parties have signed. Download your copy; we also send it by e-mail." }
+                @if self.envelope.record.copy.is_some() {
+                    a.copy href={ (self.path) "/copy.pdf" } download {
+                        img src={ (self.path) "/copy.png" } alt="First page of the signed document";
+                    }
+                }
                 p { a.button href={ (self.path) "/copy.pdf" } download { "Download your copy" } }
                 @if self.envelope.record.document_hash.is_some() {
                     p { a href={ (self.path) "/certificate.pdf" } download { "Download the certificate of completion" } }
@@ -269,11 +274,11 @@ impl SignerVisit {
 }
 
 /// Returns whether a signer who still has to enter a code may request this path: the page that asks
-/// for it, and what that page needs.
+/// for it, and the one that renews an expired link.
 fn is_open_to_all(parts: &Parts, token: &LinkToken) -> bool {
     let path = parts.uri.path();
     let below = path.rsplit_once(token.reveal()).map(|(_, below)| below);
-    matches!(below, Some("" | "/renew" | "/brand.css" | "/logo"))
+    matches!(below, Some("" | "/renew"))
 }
 
 /// Returns the value of a cookie.

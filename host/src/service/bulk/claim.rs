@@ -9,8 +9,8 @@ use super::drive::LEASE;
 use crate::domain::bulk::{Batch, BatchItem, ItemOutcome, NO_EMAIL, SubmittedMaster};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{
-    Envelope, EnvelopeKind, EnvelopeStatus, PaymentStatus, SentDocument, Signer,
-    SignerAccess, SignerKind, SignerStatus,
+    Envelope, EnvelopeKind, EnvelopeStatus, PaymentStatus, SentDocument, Signer, SignerAccess,
+    SignerKind, SignerStatus,
 };
 use crate::domain::event::EventType;
 use crate::domain::organization::Organization;

@@ -196,9 +196,11 @@ struct CreationPlan {
     payment: Option<PaymentSettings>,
 }
 
-/// Returns the payment required before vault-in: the request's, or else the organization's
-/// default.
-fn check_return_url(url: Option<&str>, organization: &Organization) -> Result<(), ServiceError> {
+/// Checks that people may be sent to `url` afterwards.
+pub fn check_return_url(
+    url: Option<&str>,
+    organization: &Organization,
+) -> Result<(), ServiceError> {
     match url.filter(|url| !organization.settings.permits_return_to(url)) {
         None => Ok(()),
         Some(url) => Err(ServiceError::Invalid(vec![ValidationIssue::new(
@@ -211,6 +213,8 @@ fn check_return_url(url: Option<&str>, organization: &Organization) -> Result<()
     }
 }
 
+/// Returns the payment required before vault-in: the request's, or else the organization's
+/// default.
 fn payment(
     request: &CreateEnvelope,
     organization: &Organization,

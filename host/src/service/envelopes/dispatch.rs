@@ -9,8 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::components::providers::{ProviderError, signing as asked};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{
-    Envelope, EnvelopeStatus, Recipient, RecipientKind, Signer,
-    SignerKind,
+    Envelope, EnvelopeStatus, Recipient, RecipientKind, Signer, SignerKind,
 };
 use crate::domain::event::EventType;
 use crate::domain::hash::sha256;
@@ -64,7 +63,12 @@ pub fn plan(
         }],
         (None, None) => Vec::new(),
     };
-    let signers = parties::planned(&core.cipher, &template.org, requested, wanted.preserve_signing_order)?;
+    let signers = parties::planned(
+        &core.cipher,
+        &template.org,
+        requested,
+        wanted.preserve_signing_order,
+    )?;
     let recipients = parties::recipients(wanted.recipients.clone(), &signers);
     let mut issues = parties::unsupported(template, &signers, &recipients);
     let known = roles.join(", ");

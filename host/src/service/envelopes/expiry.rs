@@ -53,7 +53,9 @@ pub async fn extend(
     let mut tx = core.store.begin().await?;
     let envelope = envelopes::lock(&mut tx, &caller.org, &id).await?;
     let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
-    let present = envelope.expires_at.filter(|_| envelope.status.is_unfinished());
+    let present = envelope
+        .expires_at
+        .filter(|_| envelope.status.is_unfinished());
     let Some(present) = present else {
         let status = envelope.status;
         return Err(ServiceError::Conflict(format!(

@@ -234,7 +234,10 @@ pub async fn arrange(
 ) -> Result<(), ServiceError> {
     let in_order = |signer: &Signer| signer.turn == signer.position + 1;
     let known = |signer: &Signer| signer.provider_submitter.is_some();
-    if signers.iter().all(|signer| in_order(signer) && known(signer)) {
+    if signers
+        .iter()
+        .all(|signer| in_order(signer) && known(signer))
+    {
         return Ok(());
     }
     let Some(submission) = room_submission(envelope) else {
@@ -243,7 +246,10 @@ pub async fn arrange(
     let places: Vec<SubmitterPlace<'_>> = signers
         .iter()
         .map(|signer| SubmitterPlace {
-            id: signer.provider_submitter.as_ref().and_then(|id| id.parse().ok()),
+            id: signer
+                .provider_submitter
+                .as_ref()
+                .and_then(|id| id.parse().ok()),
             name: &signer.name,
             email: &signer.email,
             role: &signer.role,
@@ -275,7 +281,10 @@ mod tests {
         }
     }
 
-    fn planned(requested: Vec<RequestedSigner>, ordered: bool) -> Result<Vec<Signer>, ServiceError> {
+    fn planned(
+        requested: Vec<RequestedSigner>,
+        ordered: bool,
+    ) -> Result<Vec<Signer>, ServiceError> {
         let cipher = AtRestCipher::new(&[7; 32]).unwrap();
         super::planned(&cipher, &OrgId::new(), requested, ordered)
     }
@@ -302,7 +311,9 @@ mod tests {
             signer("Co-buyer", SignerKind::Signer, Some(1)),
         ];
         let planned = planned(requested, true).unwrap();
-        let places = planned.iter().map(|signer| (signer.role.as_str(), signer.position, signer.turn));
+        let places = planned
+            .iter()
+            .map(|signer| (signer.role.as_str(), signer.position, signer.turn));
         let expected = [("Buyer", 0, 1), ("Co-buyer", 1, 1), ("Lender", 2, 2)];
         assert_eq!(places.collect::<Vec<_>>(), expected);
     }

@@ -107,8 +107,15 @@ pub async fn send(
         ..envelope.clone()
     };
     let ordered = sent.sending.preserve_signing_order;
-    let (mut signers, recipients) =
-        planned(core, &envelope, &template, &request, ordered, prefilled.as_ref()).await?;
+    let (mut signers, recipients) = planned(
+        core,
+        &envelope,
+        &template,
+        &request,
+        ordered,
+        prefilled.as_ref(),
+    )
+    .await?;
     if sent.sending.kba_required && !sent.sending.send_email {
         return Err(ServiceError::Semantic(
             "A document with identity verification cannot be signed in person".into(),

@@ -140,7 +140,8 @@ async fn change_signer(
     let submitter = submitter.and_then(|id| id.parse().ok());
     let (Some(_), Some(submitter)) = (room_submission(envelope), submitter) else {
         return Err(ServiceError::Conflict(
-            "The signing provider keeps the signers of this envelope: change the signer there".into(),
+            "The signing provider keeps the signers of this envelope: change the signer there"
+                .into(),
         ));
     };
     let is_another_person = !email.eq_ignore_ascii_case(&before.email);

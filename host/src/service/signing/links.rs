@@ -35,7 +35,11 @@ pub async fn make_view(
     recipient: &Recipient,
 ) -> Result<String, StoreError> {
     let token = issue(core, connection, envelope, recipient.position, MAIL_LIFE).await?;
-    Ok(format!("{}/view/{}", core.config.signing_url(), token.reveal()))
+    Ok(format!(
+        "{}/view/{}",
+        core.config.signing_url(),
+        token.reveal()
+    ))
 }
 
 async fn issue(

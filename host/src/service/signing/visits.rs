@@ -99,11 +99,13 @@ pub async fn find_reader(
     let organization = organizations::get(&mut connection, org).await?;
     let envelope = envelopes::get(&mut connection, org, id).await?;
     let signers = signers::list(&mut connection, org, id).await?;
-    Ok(organization.zip(envelope).map(|(organization, envelope)| LinkReader {
-        organization,
-        envelope,
-        signers,
-    }))
+    Ok(organization
+        .zip(envelope)
+        .map(|(organization, envelope)| LinkReader {
+            organization,
+            envelope,
+            signers,
+        }))
 }
 
 /// Mails a fresh link, or the signed copy, to the address on record. Rate-limited to one mail

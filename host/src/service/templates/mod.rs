@@ -574,12 +574,16 @@ async fn place(
 /// Names of the signing form's own controls.
 const RESERVED_NAMES: [&str; 3] = ["action", "consent", "reason"];
 
+pub(super) fn is_reserved(name: &str) -> bool {
+    RESERVED_NAMES.contains(&name)
+}
+
 /// Returns an issue for each field with the name of one of the form's own controls.
 pub(super) fn reserved_names(fields: &[Field]) -> Vec<ValidationIssue> {
     let reserved = fields
         .iter()
         .enumerate()
-        .filter(|(_, field)| RESERVED_NAMES.contains(&field.name.as_str()));
+        .filter(|(_, field)| is_reserved(&field.name));
     reserved
         .map(|(index, field)| {
             ValidationIssue::new(

@@ -3,8 +3,10 @@
 pub mod completion;
 pub mod copies;
 pub mod custody;
+pub mod custody_record;
 pub mod downloads;
 pub mod existing;
+pub mod history;
 pub mod integrity;
 pub mod log;
 pub mod orphans;

@@ -52,7 +52,9 @@ async fn code(app: &TestApp, url: &str, mails: usize) -> String {
     let answer = form::press(app, url, "send-code", &[]).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
     let mails = app.wait_for_mails(mails).await;
-    let codes = mails.iter().filter_map(|mail| mail.split_once("Your code: "));
+    let codes = mails
+        .iter()
+        .filter_map(|mail| mail.split_once("Your code: "));
     let codes: Vec<&str> = codes.filter_map(|(_, rest)| rest.get(..6)).collect();
     codes.last().unwrap().to_string()
 }
@@ -86,12 +88,23 @@ async fn a_mailed_code_opens_the_document_in_this_browser() {
     let pass = cookie(&answer);
     let page = open_with(&app, &url, "", &pass).await;
     assert!(page.text().contains("Finish and sign"), "{}", page.text());
-    assert_eq!(open_with(&app, &url, "/pages/1.png", &pass).await.status, 200);
+    assert_eq!(
+        open_with(&app, &url, "/pages/1.png", &pass).await.status,
+        200
+    );
 
     // Another browser is asked, and a code works once.
-    assert!(form::open(&app, &url).await.text().contains("Send me a code"));
+    assert!(
+        form::open(&app, &url)
+            .await
+            .text()
+            .contains("Send me a code")
+    );
     assert_eq!(enter(&app, &url, &code).await.status, 422);
-    let custody = app.get(&format!("/partner/envelopes/{id}/custody")).await.text();
+    let custody = app
+        .get(&format!("/partner/envelopes/{id}/custody"))
+        .await
+        .text();
     assert!(custody.contains("signer.access_confirmed") && !custody.contains(&code));
 }
 
@@ -106,7 +119,10 @@ async fn a_form_without_a_code_signs_nothing() {
         let answer = form::press(&app, &url, action, &values).await;
         assert_eq!(answer.status, 422, "{action}: {}", answer.text());
     }
-    let status = app.get(&format!("/partner/envelopes/{id}/status")).await.data(200);
+    let status = app
+        .get(&format!("/partner/envelopes/{id}/status"))
+        .await
+        .data(200);
     assert_eq!(status["status"], "sent");
 }
 
@@ -129,7 +145,12 @@ async fn wrong_codes_lock_the_document_and_are_reported() {
     let failed = events.iter().filter(|kind| *kind == "signer.access_failed");
     assert_eq!(failed.count(), 1);
     let later = app.as_of(Duration::from_secs(16 * 60)).await;
-    assert!(form::open(&later, &url).await.text().contains("Send me a code"));
+    assert!(
+        form::open(&later, &url)
+            .await
+            .text()
+            .contains("Send me a code")
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -141,10 +162,17 @@ async fn codes_are_limited_in_number_and_time() {
     assert!(again.headers.contains_key("retry-after"));
     for minutes in [2, 4, 6, 8] {
         let later = app.as_of(Duration::from_secs(minutes * 60)).await;
-        assert_eq!(form::press(&later, &url, "send-code", &[]).await.status, 200, "{minutes}");
+        assert_eq!(
+            form::press(&later, &url, "send-code", &[]).await.status,
+            200,
+            "{minutes}"
+        );
     }
     let later = app.as_of(Duration::from_secs(10 * 60)).await;
-    assert_eq!(form::press(&later, &url, "send-code", &[]).await.status, 429);
+    assert_eq!(
+        form::press(&later, &url, "send-code", &[]).await.status,
+        429
+    );
     // The first code was replaced, and the last one is outdated after ten minutes.
     assert_eq!(enter(&later, &url, &first).await.status, 422);
     let outdated = app.as_of(Duration::from_secs(20 * 60)).await;
@@ -158,7 +186,10 @@ async fn a_passcode_of_the_sender_opens_the_document() {
     let access = json!({ "access": "passcode", "passcode": "blue heron 7" });
     let (id, url) = sent(&app, access).await;
     let page = form::open(&app, &url).await.text();
-    assert!(page.contains("the passcode that the sender has given you"), "{page}");
+    assert!(
+        page.contains("the passcode that the sender has given you"),
+        "{page}"
+    );
     assert_eq!(enter(&app, &url, "blue heron 8").await.status, 422);
     let answer = enter(&app, &url, " blue heron 7 ").await;
     let pass = cookie(&answer);
@@ -168,13 +199,19 @@ async fn a_passcode_of_the_sender_opens_the_document() {
     let (_, other) = sent(&app, access).await;
     let page = open_with(&app, &other, "", &pass).await.text();
     assert!(page.contains("passcode"), "{page}");
-    let custody = app.get(&format!("/partner/envelopes/{id}/custody")).await.text();
+    let custody = app
+        .get(&format!("/partner/envelopes/{id}/custody"))
+        .await
+        .text();
     assert!(!custody.contains("heron"));
     // A person who takes the place needs to enter it again.
     let change = json!({ "email": "sam@example.com", "name": "Sam Lee" });
     let path = format!("/partner/envelopes/{id}/signers/Buyer");
     app.patch(&path, change).await.data(200);
-    let links = app.get(&format!("/partner/envelopes/{id}/signing-links")).await.data(200);
+    let links = app
+        .get(&format!("/partner/envelopes/{id}/signing-links"))
+        .await
+        .data(200);
     let url = links["signers"][0]["embed_url"].as_str().unwrap();
     let page = open_with(&app, url, "", &pass).await.text();
     assert!(page.contains("the passcode that"), "{page}");
@@ -199,5 +236,8 @@ async fn a_passcode_that_does_not_fit_is_refused() {
         assert_eq!(refused.status, 422);
         assert!(!refused.text().contains("abc"), "{}", refused.text());
     }
-    assert_eq!(app.get("/partner/envelopes").await.json()["data"], json!([]));
+    assert_eq!(
+        app.get("/partner/envelopes").await.json()["data"],
+        json!([])
+    );
 }

@@ -142,13 +142,14 @@ async fn the_vault_widget_shows_the_record_and_serves_the_copy() {
     assert_eq!(page.status, 200, "{}", page.text());
     let text = page.text();
     for shown in [
-        "In the vault",
+        "Safe in the vault",
         "vault@maple.example",
-        "envelope.created",
-        "100 of 100",
+        "The document was prepared",
+        "8 of 8 checks",
     ] {
         assert!(text.contains(shown), "{shown}: {text}");
     }
+    assert!(!text.contains("envelope.created"), "{text}");
     let policy = page.headers["content-security-policy"].to_str().unwrap();
     assert!(policy.ends_with("frame-ancestors 'none'"), "{policy}");
     let copy = submit(&app, "/embed/vault/copy", token).await;

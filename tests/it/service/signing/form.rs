@@ -454,7 +454,9 @@ async fn pages_have_the_organizations_brand_and_frame_ancestors() {
     };
     let plain = form::open(&app, url).await;
     assert!(policy(&plain).ends_with("frame-ancestors 'none'"));
-    assert_eq!(form::open(&app, &format!("{url}/logo")).await.status, 404);
+    let (host, _) = url.split_once("/sign/").unwrap();
+    let brand = |name: &str| format!("{host}/assets/brand/{}/{name}", app.org);
+    assert_eq!(form::open(&app, &brand("logo")).await.status, 404);
     app.set_organization(&[
         r##"brand={"name":"Oak & Pine","color":"#0b57d0"}"##,
         r#"embed_origins=["https://app.oak.example","http://localhost:3000"]"#,
@@ -463,7 +465,17 @@ async fn pages_have_the_organizations_brand_and_frame_ancestors() {
     let ancestors = "frame-ancestors https://app.oak.example http://localhost:3000";
     assert!(policy(&page).ends_with(ancestors), "{}", policy(&page));
     assert!(page.text().contains("Oak &amp; Pine"));
-    let style = form::open(&app, &format!("{url}/brand.css")).await;
+    let style = brand("brand.css");
+    let address = style.strip_prefix(host).unwrap();
+    assert!(page.text().contains(address), "{}", page.text());
+    let nothing = form::open(&app, &format!("{url}/nothing")).await;
+    assert_eq!(nothing.status, 404);
+    assert!(
+        nothing.text().contains("Oak &amp; Pine"),
+        "{}",
+        nothing.text()
+    );
+    let style = form::open(&app, &brand("brand.css")).await;
     assert!(
         style.text().contains("--accent: #0b57d0"),
         "{}",

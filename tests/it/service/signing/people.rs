@@ -124,7 +124,11 @@ async fn signers_of_one_group_sign_in_any_order_before_the_next_group() {
     let asked = addressees(&mails, "asks you to sign");
     assert_eq!(
         asked,
-        ["buyer@example.com", "co-buyer@example.com", "lender@example.com"]
+        [
+            "buyer@example.com",
+            "co-buyer@example.com",
+            "lender@example.com"
+        ]
     );
     form::sign(&app, &lender).await;
     app.wait_for(&id, "completed").await;
@@ -133,7 +137,12 @@ async fn signers_of_one_group_sign_in_any_order_before_the_next_group() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|signer| (signer["role"].as_str().unwrap(), signer["order"].as_i64().unwrap()))
+        .map(|signer| {
+            (
+                signer["role"].as_str().unwrap(),
+                signer["order"].as_i64().unwrap(),
+            )
+        })
         .collect();
     assert_eq!(order, [("Buyer", 1), ("Co-buyer", 1), ("Lender", 2)]);
 }
@@ -152,7 +161,10 @@ async fn an_order_that_does_not_fit_is_refused() {
     let unordered = json!({ "preserve_signing_order": false });
     let refused = create(&app, &roles, all, unordered).await;
     assert_eq!(refused.json()["details"][0]["code"], "signing_order");
-    let zero = json!([with(person("Buyer"), "order", 0), with(person("Lender"), "order", 1)]);
+    let zero = json!([
+        with(person("Buyer"), "order", 0),
+        with(person("Lender"), "order", 1)
+    ]);
     assert_eq!(create(&app, &roles, zero, json!({})).await.status, 422);
     let first = json!([with(person("Buyer"), "kind", "witness"), person("Lender")]);
     let refused = create(&app, &roles, first, json!({})).await;
@@ -169,14 +181,20 @@ async fn an_approver_without_fields_approves_before_the_signer() {
     let signers = json!([with(person("Manager"), "kind", "approver"), person("Buyer")]);
     let id = sent(&app, &["Buyer"], signers, json!({})).await;
     let mails = app.wait_for_mails(1).await;
-    assert_eq!(addressees(&mails, "asks you to approve"), ["manager@example.com"]);
+    assert_eq!(
+        addressees(&mails, "asks you to approve"),
+        ["manager@example.com"]
+    );
     let buyer = link(&app, &id, "Buyer").await;
     let page = form::open(&app, &buyer).await.text();
     assert!(page.contains("not your turn"), "{page}");
 
     let manager = link(&app, &id, "Manager").await;
     let page = form::open(&app, &manager).await.text();
-    assert!(page.contains("I approve this document electronically"), "{page}");
+    assert!(
+        page.contains("I approve this document electronically"),
+        "{page}"
+    );
     assert!(page.contains(">Approve</button>"), "{page}");
     let without = form::press(&app, &manager, "finish", &[]).await;
     assert_eq!(without.status, 422, "{}", without.text());
@@ -187,10 +205,15 @@ async fn an_approver_without_fields_approves_before_the_signer() {
     assert_eq!(people["signers"][0]["kind"], "approver");
     assert_eq!(people["signers"][0]["status"], "completed");
     let stored = app
-        .post(&format!("/partner/envelopes/{id}/vault-in-signed"), json!({}))
+        .post(
+            &format!("/partner/envelopes/{id}/vault-in-signed"),
+            json!({}),
+        )
         .await;
     assert_eq!(stored.status, 200, "{}", stored.text());
-    let compliance = app.get(&format!("/partner/envelopes/{id}/compliance")).await;
+    let compliance = app
+        .get(&format!("/partner/envelopes/{id}/compliance"))
+        .await;
     assert_eq!(compliance.data(200)["score"], 100);
 }
 
@@ -209,7 +232,10 @@ async fn a_witness_is_named_as_one() {
     let id = sent(&app, &["Buyer", "Lender"], signers, json!({})).await;
     form::sign(&app, &link(&app, &id, "Buyer").await).await;
     let mails = app.wait_for_mails(2).await;
-    assert_eq!(addressees(&mails, "sign as a witness"), ["lender@example.com"]);
+    assert_eq!(
+        addressees(&mails, "sign as a witness"),
+        ["lender@example.com"]
+    );
     let page = form::open(&app, &link(&app, &id, "Lender").await).await;
     assert!(page.text().contains("signs as a witness"));
 }
@@ -225,12 +251,18 @@ async fn a_viewer_reads_along_and_a_cc_gets_the_copy() {
     let id = sent(&app, &["Buyer", "Lender"], signers, recipients).await;
     let mails = app.wait_for_mails(2).await;
     assert_eq!(addressees(&mails, "shows you"), ["agent@example.com"]);
-    let mail = mails.iter().find(|mail| mail.contains("shows you")).unwrap();
+    let mail = mails
+        .iter()
+        .find(|mail| mail.contains("shows you"))
+        .unwrap();
     let url = form::link_in(mail);
     let page = form::open(&app, &url).await;
     assert_eq!(page.status, 200);
     let page = page.text();
-    assert!(page.contains("Buyer Person, Buyer: has not opened it"), "{page}");
+    assert!(
+        page.contains("Buyer Person, Buyer: has not opened it"),
+        "{page}"
+    );
     assert!(!page.contains("<form"), "{page}");
 
     form::sign(&app, &link(&app, &id, "Buyer").await).await;
@@ -238,9 +270,12 @@ async fn a_viewer_reads_along_and_a_cc_gets_the_copy() {
     assert!(text.contains("Buyer signature: Jordan Lee"), "{text}");
     let picture = form::open(&app, &format!("{url}/pages/1.png?w=600")).await;
     assert_eq!(picture.status, 200);
-    assert_eq!(form::open(&app, &format!("{url}/copy.pdf")).await.status, 404);
+    assert_eq!(
+        form::open(&app, &format!("{url}/copy.pdf")).await.status,
+        404
+    );
     // A link for reading signs nothing.
-    
+
     let as_signer = url.replace("/view/", "/");
     assert_eq!(form::open(&app, &as_signer).await.status, 404);
 
@@ -251,7 +286,11 @@ async fn a_viewer_reads_along_and_a_cc_gets_the_copy() {
     // The viewer, the cc, both signers and the creator.
     let mails = app.wait_for_mails(3 + 4).await;
     let told = addressees(&mails, "Completed:");
-    for address in ["agent@example.com", "office@example.com", "buyer@example.com"] {
+    for address in [
+        "agent@example.com",
+        "office@example.com",
+        "buyer@example.com",
+    ] {
         assert!(told.contains(&address.to_owned()), "{address}: {told:?}");
     }
     let people = people(&app, &id).await;
@@ -267,12 +306,20 @@ async fn a_withdrawn_document_is_closed_for_its_viewer() {
     ] });
     let id = sent(&app, &["Buyer"], json!([person("Buyer")]), recipients).await;
     let mails = app.wait_for_mails(2).await;
-    let mail = mails.iter().find(|mail| mail.contains("shows you")).unwrap();
+    let mail = mails
+        .iter()
+        .find(|mail| mail.contains("shows you"))
+        .unwrap();
     let url = form::link_in(mail);
-    app.post(&format!("/partner/envelopes/{id}/void"), json!({})).await.data(200);
+    app.post(&format!("/partner/envelopes/{id}/void"), json!({}))
+        .await
+        .data(200);
     let page = form::open(&app, &url).await.text();
     assert!(page.contains("withdrawn"), "{page}");
-    assert_eq!(form::open(&app, &format!("{url}/pages/1.png")).await.status, 404);
+    assert_eq!(
+        form::open(&app, &format!("{url}/pages/1.png")).await.status,
+        404
+    );
     let mails = app.wait_for_mails(4).await;
     assert!(addressees(&mails, "Withdrawn:").contains(&"agent@example.com".to_owned()));
 }
@@ -285,7 +332,12 @@ async fn another_person_signs_after_a_correction_and_old_links_die() {
         "{{Sign;type=signature;role=Buyer;required=true}}",
     ]);
     let template = app
-        .upload("/partner/templates", "application/pdf", &document, &[("name", "One")])
+        .upload(
+            "/partner/templates",
+            "application/pdf",
+            &document,
+            &[("name", "One")],
+        )
         .await
         .data(200);
     let mut body = envelope_body(&template["template_id"]);
@@ -296,7 +348,8 @@ async fn another_person_signs_after_a_correction_and_old_links_die() {
     form::save(&app, &old, &[("Note", "private words")]).await;
     app.wait_for_mails(1).await;
 
-    let change = json!({ "email": "sam@example.com", "name": "Sam Lee", "reason": "Ann is abroad" });
+    let change =
+        json!({ "email": "sam@example.com", "name": "Sam Lee", "reason": "Ann is abroad" });
     let changed = correct(&app, &id, "Buyer", change).await.data(200);
     assert_eq!(changed["email"], "sam@example.com");
     assert_eq!(changed["status"], "pending");
@@ -306,19 +359,30 @@ async fn another_person_signs_after_a_correction_and_old_links_die() {
     assert!(addressees(&mails, "asks you to sign").contains(&"sam@example.com".to_owned()));
     let new = link(&app, &id, "Buyer").await;
     let page = form::open(&app, &new).await.text();
-    assert!(page.contains("Sam Lee") && !page.contains("private words"), "{page}");
+    assert!(
+        page.contains("Sam Lee") && !page.contains("private words"),
+        "{page}"
+    );
     form::sign(&app, &new).await;
     app.wait_for(&id, "completed").await;
 
     let entries = ledger(&app, &id).await;
-    let entry = entries.iter().find(|entry| entry["action"] == "signer.changed");
+    let entry = entries
+        .iter()
+        .find(|entry| entry["action"] == "signer.changed");
     let details = &entry.unwrap()["details"];
     assert_eq!(details["previous"]["email"], "buyer@example.com");
     assert_eq!(details["signer"]["email"], "sam@example.com");
     assert_eq!(details["reason"], "Ann is abroad");
-    let viewed = entries.iter().filter(|entry| entry["action"] == "signer.viewed");
+    let viewed = entries
+        .iter()
+        .filter(|entry| entry["action"] == "signer.viewed");
     assert_eq!(viewed.count(), 2);
-    assert!(app.event_types(&id).await.contains(&"signer.changed".to_owned()));
+    assert!(
+        app.event_types(&id)
+            .await
+            .contains(&"signer.changed".to_owned())
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -329,19 +393,34 @@ async fn a_corrected_name_keeps_the_entries() {
         "{{Sign;type=signature;role=Buyer;required=true}}",
     ]);
     let template = app
-        .upload("/partner/templates", "application/pdf", &document, &[("name", "One")])
+        .upload(
+            "/partner/templates",
+            "application/pdf",
+            &document,
+            &[("name", "One")],
+        )
         .await
         .data(200);
     let mut body = envelope_body(&template["template_id"]);
     body["signers"] = json!([person("Buyer")]);
     let envelope = app.post("/partner/envelopes", body).await.data(201);
     let id = envelope["envelope_id"].as_str().unwrap().to_owned();
-    form::save(&app, envelope["sign_url"].as_str().unwrap(), &[("Note", "kept words")]).await;
+    form::save(
+        &app,
+        envelope["sign_url"].as_str().unwrap(),
+        &[("Note", "kept words")],
+    )
+    .await;
     let change = json!({ "name": "Bea Buyer" });
     let changed = correct(&app, &id, "Buyer", change).await.data(200);
     assert_eq!(changed["status"], "started");
-    let page = form::open(&app, &link(&app, &id, "Buyer").await).await.text();
-    assert!(page.contains("Bea Buyer") && page.contains("kept words"), "{page}");
+    let page = form::open(&app, &link(&app, &id, "Buyer").await)
+        .await
+        .text();
+    assert!(
+        page.contains("Bea Buyer") && page.contains("kept words"),
+        "{page}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -359,14 +438,21 @@ async fn a_correction_that_is_not_possible_changes_nothing() {
     form::sign(&app, &link(&app, &id, "Buyer").await).await;
     let signed = correct(&app, &id, "Buyer", sam()).await;
     assert_eq!(signed.error(409), "buyer@example.com has already signed");
-    app.post(&format!("/partner/envelopes/{id}/void"), json!({})).await.data(200);
+    app.post(&format!("/partner/envelopes/{id}/void"), json!({}))
+        .await
+        .data(200);
     let closed = correct(&app, &id, "Lender", sam()).await;
     assert_eq!(
         closed.error(409),
         "Cannot change signers of an envelope with status: voided"
     );
     let people = people(&app, &id).await;
-    let emails: Vec<&Value> = people["signers"].as_array().unwrap().iter().map(|s| &s["email"]).collect();
+    let emails: Vec<&Value> = people["signers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|s| &s["email"])
+        .collect();
     assert_eq!(emails, ["buyer@example.com", "lender@example.com"]);
 }
 
@@ -392,15 +478,27 @@ async fn a_signer_passes_the_document_on_where_the_sender_allows_it() {
     assert_eq!(nobody.status, 422);
     let text = nobody.text();
     assert!(text.contains("Enter the name") && text.contains("Enter an e-mail address"));
-    let myself = [sam[0].clone(), (sam[1].0.clone(), "BUYER@example.com".to_owned())];
-    assert_eq!(form::press(&app, &url, "delegate", &myself).await.status, 422);
+    let myself = [
+        sam[0].clone(),
+        (sam[1].0.clone(), "BUYER@example.com".to_owned()),
+    ];
+    assert_eq!(
+        form::press(&app, &url, "delegate", &myself).await.status,
+        422
+    );
     let passed = form::press(&app, &url, "delegate", &sam).await;
-    assert!(passed.text().contains("Sam Lee was asked to sign"), "{}", passed.text());
+    assert!(
+        passed.text().contains("Sam Lee was asked to sign"),
+        "{}",
+        passed.text()
+    );
     assert_ne!(form::open(&app, &url).await.status, 200);
     form::sign(&app, &link(&app, &id, "Buyer").await).await;
     app.wait_for(&id, "completed").await;
     let entries = ledger(&app, &id).await;
-    let entry = entries.iter().find(|entry| entry["action"] == "signer.changed");
+    let entry = entries
+        .iter()
+        .find(|entry| entry["action"] == "signer.changed");
     assert_eq!(entry.unwrap()["actor"], "signer:buyer@example.com");
 }
 
@@ -418,19 +516,27 @@ async fn an_expiry_moves_only_to_a_later_time() {
         assert_eq!(refused.status, status, "{time}: {}", refused.text());
     }
     let later = jiff::Timestamp::now() + jiff::Span::new().hours(90 * 24);
-    let extended = app.post(&path, json!({ "expires_at": later.to_string() })).await;
+    let extended = app
+        .post(&path, json!({ "expires_at": later.to_string() }))
+        .await;
     extended.data(200);
     let after_the_first = app.as_of(std::time::Duration::from_secs(40 * 86_400)).await;
     let url = link(&after_the_first, &id, "Buyer").await;
     form::sign(&after_the_first, &url).await;
     after_the_first.wait_for(&id, "completed").await;
-    let refused = app.post(&path, json!({ "expires_at": later.to_string() })).await;
+    let refused = app
+        .post(&path, json!({ "expires_at": later.to_string() }))
+        .await;
     assert_eq!(
         refused.error(409),
         "Cannot extend an envelope with status: completed"
     );
     let entries = ledger(&app, &id).await;
-    assert!(entries.iter().any(|entry| entry["action"] == "envelope.extended"));
+    assert!(
+        entries
+            .iter()
+            .any(|entry| entry["action"] == "envelope.extended")
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -450,10 +556,19 @@ async fn the_unsigned_document_can_be_downloaded() {
     app.wait_for(&id, "completed").await;
     assert_eq!(app.get(&path).await.bytes, before.bytes);
     // Signers get their signed copy from then on.
-    assert_eq!(form::open(&app, &format!("{url}/document.pdf")).await.status, 404);
-    let draft = app.post("/partner/envelopes", envelope_body(&Value::Null)).await;
+    assert_eq!(
+        form::open(&app, &format!("{url}/document.pdf"))
+            .await
+            .status,
+        404
+    );
+    let draft = app
+        .post("/partner/envelopes", envelope_body(&Value::Null))
+        .await;
     let draft = draft.data(201)["envelope_id"].as_str().unwrap().to_owned();
-    let none = app.get(&format!("/partner/envelopes/{draft}/document")).await;
+    let none = app
+        .get(&format!("/partner/envelopes/{draft}/document"))
+        .await;
     assert_eq!(none.error(409), "Envelope has no document");
     assert_eq!(app.get_as("lk_unknown", &path).await.status, 401);
 }

@@ -8,7 +8,7 @@ use axum::http::Request;
 use serde_json::{Value, json};
 
 use crate::support::docuseal::{DocusealFault, FakeDocuseal};
-use crate::support::{TestApp, envelope_body, pdf};
+use crate::support::{TestApp, TestResponse, envelope_body, pdf};
 use holdfast::domain::organization::OrgSettings;
 
 const SESSIONS: &str = "/esign/builder-session";
@@ -68,23 +68,27 @@ async fn an_idempotency_key_starts_one_builder_session() {
     assert_eq!(again.data(201), first);
 }
 
+/// Attaches a document in a builder session.
+async fn attach(app: &TestApp, session: &str, content_type: &str, file: &[u8]) -> TestResponse {
+    let head = format!(
+        "--b\r\ncontent-disposition: form-data; name=\"file\"; filename=\"a.pdf\"\r\n\
+         content-type: {content_type}\r\n\r\n"
+    );
+    let body = [head.as_bytes(), file, b"\r\n--b--\r\n"].concat();
+    let request = Request::post("/builder/document")
+        .header("authorization", format!("Bearer {session}"))
+        .header("content-type", "multipart/form-data; boundary=b");
+    app.send(request.body(body.into()).unwrap()).await
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn replacing_a_template_document_keeps_the_fields_that_fit() {
     let app = TestApp::start().await;
     let template = app.contract_template().await;
     let id = template["template_id"].as_str().unwrap();
     let session = app.template_session(id).await;
-    let attach = async |content_type: &str, file: &[u8]| {
-        let head = format!(
-            "--b\r\ncontent-disposition: form-data; name=\"file\"; filename=\"a.pdf\"\r\n\
-             content-type: {content_type}\r\n\r\n"
-        );
-        let body = [head.as_bytes(), file, b"\r\n--b--\r\n"].concat();
-        let request = Request::post("/builder/document")
-            .header("authorization", format!("Bearer {session}"))
-            .header("content-type", "multipart/form-data; boundary=b");
-        app.send(request.body(body.into()).unwrap()).await
-    };
+    let attach =
+        async |content_type: &str, file: &[u8]| attach(&app, &session, content_type, file).await;
     assert_eq!(attach("image/gif", b"GIF89a").await.status, 415);
     let damaged = attach("application/pdf", b"%PDF-1.7\nnothing").await;
     assert_eq!(damaged.error(422), "The PDF could not be read");
@@ -105,6 +109,65 @@ async fn replacing_a_template_document_keeps_the_fields_that_fit() {
         "{fields:?}"
     );
     assert!(fields.iter().any(|field| field["name"] == "Signed on"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fields_of_an_attached_documents_form_become_fields_of_the_template() {
+    let app = TestApp::start().await;
+    let request = json!({ "template_name": "Lease" });
+    let session = app.post_with_bearer(&app.admin(), SESSIONS, request).await;
+    let session = session.data(201);
+    let url = session["builder_url"].as_str().unwrap();
+    let (_, token) = url.split_once("#token=").unwrap();
+    let shown = attach(&app, token, "application/pdf", &pdf::with_form()).await;
+    let shown = shown.data(200);
+    let field = |name: &str| {
+        let fields = shown["fields"].as_array().unwrap();
+        let field = fields.iter().find(|field| field["name"] == name);
+        field.unwrap_or_else(|| panic!("{shown}")).clone()
+    };
+    let name = field("Your name");
+    assert_eq!(
+        (&name["type"], &name["role"], &name["required"]),
+        (&json!("text"), &json!("Signer"), &json!(true))
+    );
+    assert_eq!(field("Signature")["type"], "signature");
+    // The value of a field that is filled in already belongs to the document.
+    assert_eq!(shown["fields"].as_array().unwrap().len(), 2);
+
+    // The same document again adds nothing.
+    let again = attach(&app, token, "application/pdf", &pdf::with_form()).await;
+    assert_eq!(again.data(200)["fields"], shown["fields"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_builder_session_returns_to_registered_pages_only() {
+    let app = TestApp::start().await;
+    let request = json!({ "template_name": "Lease", "return_url": "https://app.oak.example/done" });
+    let start = async || {
+        app.post_with_bearer(&app.admin(), SESSIONS, request.clone())
+            .await
+    };
+    let refused = start().await;
+    assert_eq!(refused.status, 422);
+    assert_eq!(refused.json()["details"][0]["path"], json!(["return_url"]));
+    app.set_organization(&[r#"return_origins=["https://app.oak.example"]"#]);
+    let session = start().await.data(201);
+
+    // The token is posted by the page that found it in the fragment.
+    let url = session["builder_url"].as_str().unwrap();
+    let (_, token) = url.split_once("#token=").unwrap();
+    let open = async |token: &str| {
+        let request =
+            Request::post("/builder").header("content-type", "application/x-www-form-urlencoded");
+        let body = Body::from(format!("token={token}"));
+        app.send(request.body(body).unwrap()).await
+    };
+    let page = open(token).await;
+    let id = session["template_id"].as_str().unwrap();
+    let back = format!("https://app.oak.example/done?template_id={id}");
+    assert!(page.text().contains(&back), "{}", page.text());
+    assert_eq!(open("none").await.status, 401);
 }
 
 /// A template is not sent until the provider has its saved fields.

@@ -66,8 +66,52 @@ async fn the_certificate_of_completion_shows_who_signed_when_and_how() {
 
     let page = form::open(&app, &url).await.text();
     assert!(page.contains("Download the certificate of completion"));
+    assert!(page.contains("/copy.png"), "{page}");
+    let picture = form::open(&app, &format!("{url}/copy.png")).await;
+    assert_eq!(picture.headers["content-type"], "image/png");
     let theirs = form::open(&app, &format!("{url}/certificate.pdf")).await;
     assert_eq!(theirs.bytes, answer.bytes);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_custody_record_says_in_plain_words_who_did_what() {
+    let app = TestApp::start().await;
+    let envelope = app.sent_envelope().await;
+    let early = envelope["envelope_id"].as_str().unwrap();
+    let early = app
+        .get(&format!("/partner/envelopes/{early}/custody-record"))
+        .await;
+    assert_eq!(early.error(409), "Envelope is not vaulted");
+    let (id, _) = vaulted(&app).await;
+    let files = app.released_bundle(&id).await;
+    let record = std::fs::read(files.path().join("vault-custody-record.pdf")).unwrap();
+    let text = pdf::text(&record);
+    for expected in [
+        "The document was prepared",
+        "It was sent to the signers",
+        "Jordan Lee signed",
+        "Everybody has signed",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    assert!(!text.contains("signer:jordan"), "{text}");
+
+    // The stored record was made at vault-in; the final one also has the release.
+    assert!(!text.contains("handed over"), "{text}");
+    let path = format!("/partner/envelopes/{id}/custody-record");
+    let last = app.get(&path).await;
+    assert_eq!(last.headers["content-type"], "application/pdf");
+    let text = pdf::text(&last.bytes);
+    for expected in [
+        "Final record",
+        "The original was put into the vault",
+        "The original was handed over to First Example Bank",
+        "Robin Park",
+        "Assignment of the contract",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    assert_eq!(app.get(&path).await.bytes, last.bytes);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -94,6 +138,7 @@ async fn before_the_vault_there_is_no_certificate_of_completion() {
 async fn the_verification_page_is_shown_to_holders_of_its_address_only() {
     let app = TestApp::start().await;
     let (id, _) = vaulted(&app).await;
+    app.set_organization(&[r##"brand={"color":"#0b57d0"}"##]);
     let certificate = certificate(&app, &id).await.bytes;
     let path = verification_path(&certificate);
     let page = open(&app, &path).await;
@@ -103,7 +148,13 @@ async fn the_verification_page_is_shown_to_holders_of_its_address_only() {
     let (_, hash) = hash.split_once("Copy for the parties").unwrap();
     let hash = hash.split_whitespace().next().unwrap();
     assert_eq!(hash.len(), 64);
-    for expected in [hash, "Jordan Lee", "Is your copy the one?", "in the vault"] {
+    for expected in [
+        hash,
+        "Jordan Lee",
+        "Is your copy the one?",
+        "in the vault",
+        "/brand.css",
+    ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
     for secret in ["jordan.lee@example.com", "/vault/", "objects"] {

@@ -180,9 +180,14 @@ pub async fn correct_signer(
     ValidJson(request): ValidJson<CorrectSigner>,
 ) -> Result<Found<SignerView>, HttpError> {
     let show = |signer: &Signer| SignerView::from(signer);
-    once.answer(&app, &partner.caller, show, |app, caller, answer| async move {
-        corrections::correct(&app, &caller, &id, &role, request, &answer).await
-    })
+    once.answer(
+        &app,
+        &partner.caller,
+        show,
+        |app, caller, answer| async move {
+            corrections::correct(&app, &caller, &id, &role, request, &answer).await
+        },
+    )
     .await
 }
 

@@ -23,7 +23,7 @@ use crate::service::envelopes::compliance::{self, ComplianceView, RulesAsOf};
 use crate::service::vault::downloads::{self, IssuedLink, LIFE};
 use crate::service::vault::vault_in::{self, VaultInEndpoint};
 use crate::service::vault::vault_out::{self, ReleaseForm, ReleaseLinks};
-use crate::service::vault::{completion, custody};
+use crate::service::vault::{completion, custody, custody_record};
 
 pub async fn vault_in_signed(
     State(app): State<App>,
@@ -249,6 +249,17 @@ pub async fn completion_certificate(
     let envelope = envelope_service::get(&app, &partner.caller, &id).await?;
     let pdf = completion::certificate(&app, &envelope).await?;
     FileReply::of_bytes(&app, &format!("{id}-completion.pdf"), &pdf).await
+}
+
+/// Returns the custody record: a PDF for people. After the release it is the final one, with vaulting and
+/// release in its history. 409 before the envelope is vaulted.
+pub async fn custody_record(
+    State(app): State<App>,
+    partner: PartnerCaller<VaultRead>,
+    ResourceId(id): ResourceId,
+) -> Result<FileReply<Pdf>, HttpError> {
+    let pdf = custody_record::custody_record(&app, &app.management, &partner.caller, &id).await?;
+    FileReply::of_bytes(&app, &format!("{id}-custody-record.pdf"), &pdf).await
 }
 
 /// Returns the evidence bundle of a released envelope as one zip.

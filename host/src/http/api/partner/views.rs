@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{
-    Recipient, RecipientKind, Signer, SignerKind,
-    Envelope, EnvelopeKind, EnvelopeStatus, ListedEnvelope, SignerStatus,
+    Envelope, EnvelopeKind, EnvelopeStatus, ListedEnvelope, Recipient, RecipientKind, Signer,
+    SignerKind, SignerStatus,
 };
 use crate::domain::id::{CustomerId, EnvelopeId, TemplateId};
 use crate::domain::signature::ExistingSignature;

@@ -1,11 +1,8 @@
-// The field builder: fields are placed on the pages of a template by dragging, by
-// pressing, or by keyboard, and saved as a whole.
+// The field builder: fields are placed on the pages of a template by dragging with a mouse or a
+// finger, by pressing, or by keyboard, and saved as a whole. They snap to each other and never lie on
+// each other.
 
-const token = new URLSearchParams(location.hash.slice(1)).get("token") ?? sessionStorage.getItem("holdfast builder") ?? "";
-sessionStorage.setItem("holdfast builder", token);
-history.replaceState(null, "", location.pathname);
-window.addEventListener("hashchange", () => location.reload());
-
+const { token } = document.querySelector(".builder").dataset;
 const byId = (id) => document.getElementById(id);
 const status = document.querySelector(".saved");
 const pagesSection = document.querySelector(".pages");
@@ -15,6 +12,10 @@ const SIZES = {
   number: [0.14, 0.025], checkbox: [0.025, 0.019], select: [0.2, 0.025], radio: [0.2, 0.025],
 };
 const STEP = 0.005;
+/** Distance in pixels at which a field snaps to an edge, and at which a press becomes a drag. */
+const REACH = 6;
+/** Margin of a page, in points. */
+const MARGIN = 36;
 
 let template = null;
 let fields = [];
@@ -33,6 +34,7 @@ async function ask(method, path, body, type) {
   const headers = { authorization: `Bearer ${token}` };
   if (type) headers["content-type"] = type;
   const answer = await fetch(path, { method, headers, body });
+  if (answer.ok && answer.headers.get("content-type")?.includes("html")) return answer.text();
   const said = answer.headers.get("content-type")?.includes("json") ? await answer.json() : {};
   if (answer.ok) return said.data;
   const error = new Error(answer.status === 401 ? "This session has ended. Open the builder again." : said.error ?? "No answer");
@@ -48,8 +50,6 @@ function take(shown) {
   saved = JSON.stringify(fields);
   history_.length = 0;
   selected = null;
-  document.title = `Fields of ${shown.name}`;
-  document.querySelector("h1").textContent = shown.name;
   byId("upload").hidden = shown.pages.length > 0;
   drawPages();
   drawRoles();
@@ -57,6 +57,7 @@ function take(shown) {
 }
 
 function drawPages() {
+  pictures.clear();
   pagesSection.querySelectorAll("figure").forEach((figure) => figure.remove());
   template.pages.forEach((size, index) => {
     const number = index + 1;
@@ -69,24 +70,34 @@ function drawPages() {
     figure.append(sheet, caption);
     pagesSection.append(figure);
     near.observe(figure);
-    acceptDrops(figure, sheet);
   });
 }
 
-/** A page's picture is fetched once it comes near. */
+/** Addresses of the pictures that were fetched, by page. */
+const pictures = new Map();
+
+function pictureOf(page) {
+  if (!pictures.has(page)) {
+    const picture = fetch(`/builder/pages/${page}.png`, { headers: { authorization: `Bearer ${token}` } })
+      .then((answer) => (answer.ok ? answer.blob() : Promise.reject(new Error("No picture"))))
+      .then((blob) => URL.createObjectURL(blob));
+    picture.catch(() => pictures.delete(page));
+    pictures.set(page, picture);
+  }
+  return pictures.get(page);
+}
+
+/** A page's picture is fetched once it comes near, here and in the preview. */
 const near = new IntersectionObserver((entries) => {
   for (const { isIntersecting, target } of entries) {
     if (!isIntersecting) continue;
     near.unobserve(target);
-    fetch(`/builder/pages/${target.dataset.page}.png`, { headers: { authorization: `Bearer ${token}` } })
-      .then((answer) => (answer.ok ? answer.blob() : Promise.reject(new Error("No picture"))))
-      .then((picture) => {
-        const image = new Image();
-        image.alt = `Page ${target.dataset.page}`;
-        image.src = URL.createObjectURL(picture);
-        target.querySelector(".sheet").prepend(image);
-      })
-      .catch(() => say("A page could not be shown.", true));
+    pictureOf(target.dataset.page).then((address) => {
+      const sheet = target.querySelector(".sheet");
+      const image = sheet.querySelector("img") ?? Object.assign(new Image(), { alt: `Page ${target.dataset.page}` });
+      image.src = address;
+      sheet.prepend(image);
+    }).catch(() => say("A page could not be shown.", true));
   }
 }, { rootMargin: "600px" });
 
@@ -105,6 +116,7 @@ function refresh(focus = false) {
   inspect();
   byId("undo").disabled = history_.length === 0;
   byId("save").disabled = saving || JSON.stringify(fields) === saved;
+  byId("show-preview").disabled = fields.length === 0;
   if (focus && selected) document.querySelector(".box[aria-pressed=true]")?.focus();
 }
 
@@ -146,14 +158,29 @@ function change(work) {
   work();
 }
 
-/** Keeps an area on its page, and a number short. */
-function within(area) {
-  const round = (value) => Math.round(value * 1e5) / 1e5;
-  area.w = round(Math.min(Math.max(area.w, 0.01), 1));
-  area.h = round(Math.min(Math.max(area.h, 0.008), 1));
-  area.x = round(Math.min(Math.max(area.x, 0), 1 - area.w));
-  area.y = round(Math.min(Math.max(area.y, 0), 1 - area.h));
-  return area;
+/** Areas of all fields on the page of an area, without itself. */
+function neighboursOf(area) {
+  const areas = fields.flatMap((field) => field.areas);
+  return areas.filter((other) => other !== area && other.page === area.page);
+}
+
+/** Where a field snaps to on a page that is shown in `sheet`, a rectangle of the window. */
+function edgesOf(page, sheet) {
+  const size = template.pages[page - 1];
+  return {
+    margin: { x: MARGIN / size.width, y: MARGIN / size.height },
+    reach: { x: REACH / sheet.width, y: REACH / sheet.height },
+  };
+}
+
+/** Shows the lines that a field snaps to while it is moved. */
+function showLines(sheet, lines) {
+  sheet.querySelectorAll(".line").forEach((line) => line.remove());
+  for (const [axis, at] of Object.entries(lines)) {
+    const line = Object.assign(document.createElement("div"), { className: `line ${axis}` });
+    line.style[axis === "x" ? "left" : "top"] = `${at * 100}%`;
+    sheet.append(line);
+  }
 }
 
 function drag(event, box, field, index, area, place) {
@@ -165,16 +192,27 @@ function drag(event, box, field, index, area, place) {
   const resizing = event.target.classList.contains("grip");
   const before = JSON.stringify(fields);
   const start = { ...area, left: event.clientX, top: event.clientY };
-  const sheet = box.closest(".sheet").getBoundingClientRect();
+  const page = box.closest(".sheet");
+  const sheet = page.getBoundingClientRect();
+  const neighbours = neighboursOf(area);
+  let moved = false;
   box.setPointerCapture(event.pointerId);
   const move = (now) => {
+    moved ||= Math.hypot(now.clientX - start.left, now.clientY - start.top) > REACH / 2;
+    if (!moved) return;
     const [right, down] = [(now.clientX - start.left) / sheet.width, (now.clientY - start.top) / sheet.height];
     if (resizing) Object.assign(area, { w: start.w + right, h: start.h + down });
     else Object.assign(area, { x: start.x + right, y: start.y + down });
-    position(box, within(area));
+    within(area);
+    // With Alt, it does not snap.
+    if (!now.altKey) showLines(page, snap(area, neighbours, { ...edgesOf(area.page, sheet), resizing }));
+    position(box, area);
   };
   const end = () => {
     box.removeEventListener("pointermove", move);
+    showLines(page, {});
+    const { x, y, w, h } = start;
+    if (moved) Object.assign(area, freePlace(area, neighbours) ?? { x, y, w, h });
     if (JSON.stringify(fields) !== before) history_.push(before);
     selected = { index, place };
     refresh(true);
@@ -190,11 +228,10 @@ function byKeyboard(event, index, place) {
   if (event.key in steps) {
     event.preventDefault();
     const [right, down] = steps[event.key];
-    change(() => {
-      if (event.shiftKey) Object.assign(area, { w: area.w + right, h: area.h + down });
-      else Object.assign(area, { x: area.x + right, y: area.y + down });
-      within(area);
-    });
+    const wanted = event.shiftKey ? { ...area, w: area.w + right, h: area.h + down } : { ...area, x: area.x + right, y: area.y + down };
+    const neighbours = neighboursOf(area);
+    const free = event.shiftKey ? freePlace(within(wanted), neighbours) : past(within(wanted), neighbours, [right, down]);
+    if (free) change(() => Object.assign(area, within(free)));
     refresh(true);
   } else if (event.key === "Delete" || event.key === "Backspace") {
     event.preventDefault();
@@ -214,28 +251,60 @@ function remove() {
   byId("save").focus();
 }
 
-function add(kind, page, x, y) {
+function add(kind, figure, x, y) {
   const [w, h] = SIZES[kind];
+  const page = Number(figure.dataset.page);
   const taken = new Set(fields.map((field) => field.name));
   const label = document.querySelector(`[data-kind=${kind}]`).textContent;
   let name = label;
   for (let number = 2; taken.has(name); number += 1) name = `${label} ${number}`;
-  const area = within({ page, x: x - w / 2, y: y - h / 2, w, h });
+  const wanted = within({ page, x: x - w / 2, y: y - h / 2, w, h });
+  const neighbours = neighboursOf(wanted);
+  snap(wanted, neighbours, edgesOf(page, figure.querySelector(".sheet").getBoundingClientRect()));
+  const area = freePlace(wanted, neighbours);
+  if (!area) {
+    say("There is no room left on this page.", true);
+    return;
+  }
   const options = kind === "select" || kind === "radio" ? ["Option 1", "Option 2"] : [];
   change(() => fields.push({ name, type: kind, role: byId("role").value, required: kind !== "checkbox", options, areas: [area] }));
   selected = { index: fields.length - 1, place: 0 };
   refresh(true);
 }
 
-function acceptDrops(figure, sheet) {
-  sheet.addEventListener("dragover", (event) => event.preventDefault());
-  sheet.addEventListener("drop", (event) => {
-    event.preventDefault();
-    const kind = event.dataTransfer.getData("text/plain");
-    if (!(kind in SIZES)) return;
+/** Drags a new field out of the palette. */
+function dragNew(event, button) {
+  if (event.button > 0 || !template?.pages.length) return;
+  const { kind } = button.dataset;
+  const sheetAt = (now) => document.elementFromPoint(now.clientX, now.clientY)?.closest("figure .sheet");
+  let ghost = null;
+  button.setPointerCapture(event.pointerId);
+  const move = (now) => {
+    if (!ghost) {
+      if (Math.hypot(now.clientX - event.clientX, now.clientY - event.clientY) < REACH) return;
+      ghost = Object.assign(document.createElement("div"), { className: "ghost", textContent: button.textContent });
+      const sheet = document.querySelector("figure .sheet").getBoundingClientRect();
+      Object.assign(ghost.style, { width: `${SIZES[kind][0] * sheet.width}px`, height: `${SIZES[kind][1] * sheet.height}px` });
+      document.body.append(ghost);
+      button.dataset.dragged = "";
+    }
+    ghost.style.transform = `translate(${now.clientX}px, ${now.clientY}px) translate(-50%, -50%)`;
+  };
+  const end = (now) => {
+    button.removeEventListener("pointermove", move);
+    button.removeEventListener("pointerup", end);
+    button.removeEventListener("pointercancel", end);
+    ghost?.remove();
+    const sheet = ghost && now.type === "pointerup" && sheetAt(now);
+    // The press that follows a drag adds nothing.
+    setTimeout(() => delete button.dataset.dragged);
+    if (!sheet) return;
     const box = sheet.getBoundingClientRect();
-    add(kind, Number(figure.dataset.page), (event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height);
-  });
+    add(kind, sheet.closest("figure"), (now.clientX - box.left) / box.width, (now.clientY - box.top) / box.height);
+  };
+  button.addEventListener("pointermove", move);
+  button.addEventListener("pointerup", end);
+  button.addEventListener("pointercancel", end);
 }
 
 /** The page of which most can be seen, and the middle of what can be seen of it. */
@@ -245,25 +314,41 @@ function pageInView() {
     const box = figure.querySelector(".sheet").getBoundingClientRect();
     const [top, bottom] = [Math.max(box.top, 0), Math.min(box.bottom, window.innerHeight)];
     if (!best || bottom - top > best.seen) {
-      best = { page: Number(figure.dataset.page), seen: bottom - top, y: ((top + bottom) / 2 - box.top) / box.height };
+      best = { figure, seen: bottom - top, y: ((top + bottom) / 2 - box.top) / box.height };
     }
   }
   return best;
 }
 
 for (const button of document.querySelectorAll("[data-kind]")) {
-  button.addEventListener("dragstart", (event) => event.dataTransfer.setData("text/plain", button.dataset.kind));
+  button.addEventListener("pointerdown", (event) => dragNew(event, button));
   button.addEventListener("click", () => {
-    const view = pageInView();
-    if (view) add(button.dataset.kind, view.page, 0.5, view.y);
+    const view = "dragged" in button.dataset ? null : pageInView();
+    if (view) add(button.dataset.kind, view.figure, 0.5, view.y);
   });
 }
+
+const chosen = document.querySelector(".chosen");
+
+/** Opens or closes the sheet with the properties of a field, on a narrow screen. */
+function showEditor(isOpen) {
+  document.body.classList.toggle("editing", isOpen);
+  byId("edit").setAttribute("aria-expanded", String(isOpen));
+}
+byId("edit").addEventListener("click", () => showEditor(!document.body.classList.contains("editing")));
+byId("leave").addEventListener("click", () => {
+  selected = null;
+  refresh();
+});
 
 /** The inspector shows the selected field. */
 function inspect() {
   const field = selected && fields[selected.index];
   inspector.hidden = !field;
-  if (!field) return;
+  chosen.hidden = !field;
+  document.body.classList.toggle("choosing", Boolean(field));
+  if (!field) return showEditor(false);
+  chosen.querySelector("strong").textContent = field.name;
   byId("field-name").value = field.name;
   byId("field-role").value = field.role;
   byId("field-required").checked = field.required;
@@ -275,6 +360,7 @@ function inspect() {
   byId("field-readonly").closest("label").hidden = signed;
   inspector.querySelector(".options").hidden = !["select", "radio"].includes(field.type);
   inspector.querySelector(".problem").textContent = field.problem ?? "";
+  if (field.problem) showEditor(true);
 }
 
 function edit(id, write) {
@@ -306,13 +392,47 @@ byId("undo").addEventListener("click", () => {
   selected = null;
   refresh();
 });
-byId("new-role").addEventListener("click", () => {
-  const name = window.prompt("Name of the role, for example Seller")?.trim();
-  if (!name || roles.includes(name)) return;
+const roleForm = byId("role-form");
+
+function askForRole(isOpen) {
+  roleForm.hidden = !isOpen;
+  byId("new-role").setAttribute("aria-expanded", String(isOpen));
+  roleForm.reset();
+  roleForm.querySelector(".problem").textContent = "";
+  (isOpen ? byId("role-name") : byId("new-role")).focus();
+}
+byId("new-role").addEventListener("click", () => askForRole(roleForm.hidden));
+byId("no-role").addEventListener("click", () => askForRole(false));
+roleForm.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const name = byId("role-name").value.trim();
+  const isKnown = roles.some((role) => role.toLowerCase() === name.toLowerCase());
+  if (!name || isKnown) {
+    roleForm.querySelector(".problem").textContent = name ? "This role exists already." : "Enter a name.";
+    return;
+  }
   roles.push(name);
   drawRoles();
   byId("role").value = name;
+  askForRole(false);
 });
+
+/** The fields as the server takes them. */
+function toSend() {
+  return fields.map(({ problem, ...field }) => field);
+}
+
+/** Shows why the server refused the fields. */
+function showProblems(error) {
+  say(error.message, true);
+  for (const { path, message } of error.details ?? []) {
+    const index = Number(path[1]);
+    const field = path[0] === "fields" ? fields[index] : null;
+    if (!field) continue;
+    field.problem = message;
+    selected = { index, place: 0 };
+  }
+}
 
 let saving = false;
 
@@ -321,23 +441,16 @@ byId("save").addEventListener("click", async () => {
   saving = true;
   refresh();
   const before = JSON.stringify(fields);
-  const sent = fields.map(({ problem, ...field }) => field);
   try {
-    const body = JSON.stringify({ revision: template.revision, fields: sent });
+    const body = JSON.stringify({ revision: template.revision, fields: toSend() });
     const shown = await ask("PUT", "/builder/template", body, "application/json");
     // What was changed meanwhile stays, and is saved next.
     template.revision = shown.revision;
     saved = before;
     say("Saved");
+    announce("saved", { template_id: template.template_id });
   } catch (error) {
-    say(error.message, true);
-    for (const { path, message } of error.details ?? []) {
-      const index = Number(path[1]);
-      const field = path[0] === "fields" ? fields[index] : null;
-      if (!field) continue;
-      field.problem = message;
-      selected = { index, place: 0 };
-    }
+    showProblems(error);
   }
   saving = false;
   refresh();
@@ -351,7 +464,8 @@ byId("upload").addEventListener("change", async (event) => {
   body.append("file", file);
   try {
     take(await ask("POST", "/builder/document", body));
-    say("");
+    const count = fields.length;
+    say(count ? `${count} ${count === 1 ? "field" : "fields"} of the document's own form added.` : "");
   } catch (error) {
     say(error.message, true);
   }
@@ -361,4 +475,36 @@ window.addEventListener("beforeunload", (event) => {
   if (template && JSON.stringify(fields) !== saved) event.preventDefault();
 });
 
-ask("GET", "/builder/template").then(take, (error) => say(error.message, true));
+const preview = byId("preview");
+const previewRole = byId("preview-role");
+const previewFrame = preview.querySelector("iframe");
+
+/** Shows the form of a role as its signer will see it. Nothing is saved. */
+async function showPreview(role) {
+  const used = [...new Set(fields.map((field) => field.role))];
+  previewRole.replaceChildren(...used.map((name) => new Option(name, name)));
+  previewRole.value = used.includes(role) ? role : used[0];
+  try {
+    const body = JSON.stringify({ fields: toSend(), role: previewRole.value });
+    previewFrame.srcdoc = await ask("POST", "/builder/preview", body, "application/json");
+    if (!preview.open) preview.showModal();
+  } catch (error) {
+    preview.close();
+    showProblems(error);
+    refresh();
+  }
+}
+previewFrame.addEventListener("load", () => {
+  for (const figure of previewFrame.contentDocument.querySelectorAll("figure[data-page]")) near.observe(figure);
+});
+byId("show-preview").addEventListener("click", () => showPreview(fields[selected?.index]?.role ?? byId("role").value));
+previewRole.addEventListener("change", () => showPreview(previewRole.value));
+byId("no-preview").addEventListener("click", () => preview.close());
+
+ask("GET", "/builder/template").then((shown) => {
+  take(shown);
+  announce("ready");
+}, (error) => {
+  say(error.message, true);
+  announce("error", { code: "not_loaded" });
+});

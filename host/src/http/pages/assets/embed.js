@@ -8,15 +8,12 @@ if (token) history.replaceState(null, "", location.pathname);
 if (form && token) {
   form.elements.token.value = token;
   form.submit();
+} else if (form) {
+  announce("error", { code: "token_missing" });
+  document.querySelector("h1").textContent = "This page has expired";
+  document.querySelector("[role=status]").textContent = "Go back to the previous page and open it again.";
+  document.querySelector("main").removeAttribute("aria-busy");
+  reportHeight();
 } else {
-  // Whose page this is, is not known without a token: nothing is told but that.
-  window.parent.postMessage({ source: "holdfast", type: "error", code: "token_missing" }, "*");
-  const title = document.querySelector("h1");
-  if (form && title) {
-    title.textContent = "This page has expired";
-    document.querySelector("[role=status]").textContent = "Go back to the previous page and open it again.";
-    document.querySelector("main").removeAttribute("aria-busy");
-  } else if (document.body.dataset.happening) {
-    window.parent.postMessage({ source: "holdfast", type: "error", code: "token_refused" }, "*");
-  }
+  announce("error", { code: "token_refused" });
 }

@@ -5,14 +5,6 @@
 const body = document.body;
 const form = document.getElementById("form");
 
-/** Sends a message to the embedding page, if the organization allows its origin. */
-function announce(type, details = {}) {
-  if (window.parent === window || !type) return;
-  for (const origin of (body.dataset.embedders || "").split(" ").filter(Boolean)) {
-    window.parent.postMessage({ source: "holdfast", type, ...details }, origin);
-  }
-}
-
 /** Name of the controls that choose the style of typed signatures. */
 const STYLE = "signature-style";
 
@@ -298,7 +290,8 @@ function start(form) {
   form.addEventListener("click", (event) => {
     if (event.target.matches(".use")) adopt(event.target.closest(".field"));
   });
-  keepSaved(form, fields, valueOf, refresh, showStyle);
+  if ("preview" in form.dataset) onlyShow(form, refresh);
+  else keepSaved(form, fields, valueOf, refresh, showStyle);
   showPictures();
   showText();
   offerReading();
@@ -616,6 +609,17 @@ function say(text, wrong = false) {
   const place = document.querySelector(".saved");
   place.textContent = text;
   place.classList.toggle("offline", wrong);
+}
+
+/** Lets the author of a document try its form, without anything being saved or signed. */
+function onlyShow(form, refresh) {
+  form.addEventListener("input", refresh);
+  document.addEventListener("click", (event) => {
+    if (!event.target.closest("button[type=submit]")) return;
+    event.preventDefault();
+    say("This is a preview: nothing is saved or signed.");
+  });
+  refresh();
 }
 
 /** Saves changed values, also after a lost connection or a reload. */

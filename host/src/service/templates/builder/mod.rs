@@ -1,11 +1,13 @@
 //! The field builder: a user of the organization places a template's fields on its pages, in a
 //! session of one hour for that template only.
 
+mod form_fields;
 mod start;
 
 pub use start::{IssuedSession, StartSession, document_of, document_to_send, start};
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,11 +16,14 @@ use sha2::{Digest, Sha256};
 use crate::components::rules::placement::PageFacts;
 use crate::domain::field::{Area, Field, is_signature};
 use crate::domain::id::{OrgId, RequestId, TemplateId};
+use crate::domain::organization::Organization;
 use crate::domain::template::Template;
 use crate::fair_queue::WorkOwner;
 use crate::files::StorageArea as FileArea;
+use crate::room::form::SigningForm;
 use crate::service::access::AccessState;
 use crate::service::access::jwt::{self, ExpiringClaims};
+use crate::service::envelopes::dispatch;
 use crate::service::envelopes::uploads::{DocumentUpload, check_fillable, read_whole};
 use crate::service::templates::pages::PageCache;
 use crate::service::templates::{pages, reserved_names};
@@ -51,6 +56,8 @@ struct BuilderClaims {
     sub: String,
     org: OrgId,
     template: TemplateId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    return_url: Option<String>,
     jti: RequestId,
     aud: String,
     exp: i64,
@@ -67,6 +74,8 @@ pub struct FieldBuilderSession {
     /// E-mail address.
     pub user: String,
     pub template: Template,
+    /// Page to which the builder leads back.
+    pub return_url: Option<String>,
 }
 
 /// Template as the builder shows it.
@@ -112,7 +121,16 @@ pub async fn session(
     Ok(template.map(|template| FieldBuilderSession {
         user: claims.sub,
         template,
+        return_url: claims.return_url,
     }))
+}
+
+/// Returns the organization of a session.
+pub async fn organization(
+    core: &Core,
+    session: &FieldBuilderSession,
+) -> Result<Organization, ServiceError> {
+    dispatch::organization(core, &session.template.org).await
 }
 
 /// Returns the template with its pages.
@@ -185,7 +203,7 @@ pub async fn save(
 }
 
 /// Attaches or replaces the template's document. Fields on pages that still exist stay in place;
-/// the others are removed.
+/// the others are removed. Fields of the document's own form are added.
 pub async fn attach(
     core: &Core,
     pages: &PageCache,
@@ -206,6 +224,12 @@ pub async fn attach(
         .pages
         .len();
     check_fillable(core, pdf.clone()).await?;
+    let mut fields = template.fields.clone();
+    for field in &mut fields {
+        field.areas.retain(|area| area.page as usize <= count);
+    }
+    fields.retain(|field| !field.areas.is_empty());
+    form_fields::add(core, &template.org, pdf.clone(), count, &mut fields).await?;
     let document = core
         .files
         .put(
@@ -216,17 +240,60 @@ pub async fn attach(
             "application/pdf",
         )
         .await?;
-    let mut fields = template.fields.clone();
-    for field in &mut fields {
-        field.areas.retain(|area| area.page as usize <= count);
-    }
-    fields.retain(|field| !field.areas.is_empty());
     let attached = Template {
         document: Some(document),
         fields,
         ..template.clone()
     };
     write(core, pages, session, attached).await
+}
+
+/// Body of a preview: the fields as they are in the browser.
+#[derive(Deserialize, JsonSchema)]
+pub struct PreviewFields {
+    pub fields: Vec<Field>,
+    /// Role of the signer.
+    pub role: String,
+}
+
+/// The form that a signer of a role will get.
+pub struct FormPreview {
+    pub form: SigningForm,
+    pub pages: Arc<[PageFacts]>,
+    pub organization: Organization,
+}
+
+/// Makes the signing form of the fields in the browser. Nothing is stored.
+pub async fn preview(
+    core: &Core,
+    pages: &PageCache,
+    session: &FieldBuilderSession,
+    shown: PreviewFields,
+) -> Result<FormPreview, ServiceError> {
+    let template = &session.template;
+    let Some(document) = &template.document else {
+        return Err(ServiceError::Conflict("Template has no document".into()));
+    };
+    let pages = pages::facts(core, pages, document).await?;
+    let issues = issues(&shown.fields, pages.len());
+    if !issues.is_empty() {
+        return Err(ServiceError::Invalid(issues));
+    }
+    let organization = organization(core, session).await?;
+    let (dates, now) = (organization.settings.dates.clone(), core.clock.now());
+    let form = SigningForm::preview(
+        &template.org,
+        document.clone(),
+        shown.fields,
+        &shown.role,
+        dates,
+        now,
+    );
+    Ok(FormPreview {
+        form,
+        pages,
+        organization,
+    })
 }
 
 /// Writes the local template first: its compare-and-swap decides between two concurrent editors.
@@ -253,6 +320,7 @@ async fn write(
     let session = FieldBuilderSession {
         user: session.user.clone(),
         template: template_service::synced(core, written).await?,
+        return_url: session.return_url.clone(),
     };
     show(core, pages, &session).await
 }

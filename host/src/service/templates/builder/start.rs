@@ -15,6 +15,8 @@ use crate::domain::id::{RequestId, TemplateId};
 use crate::domain::template::{MadeFor, Origin, Template};
 use crate::service::access::AccessState;
 use crate::service::access::jwt;
+use crate::service::envelopes::creation::check_return_url;
+use crate::service::envelopes::dispatch;
 use crate::service::templates::composition::{self, NewComposition, made_before};
 use crate::service::templates::pages::PageCache;
 use crate::service::templates::selection::{SelectedTemplates, TemplateSelection};
@@ -42,6 +44,10 @@ pub struct StartSession {
     pub template_name: Option<String>,
     /// Whether signers of a new document must answer identity questions.
     pub kba_required: Option<bool>,
+    /// Page to which the builder leads back, with `template_id` in its query. Its origin must be one
+    /// of the organization's `return_origins`.
+    #[schemars(url, length(max = 2000))]
+    pub return_url: Option<String>,
 }
 
 /// Issued session with its URL.
@@ -105,6 +111,8 @@ pub async fn start(
     request: &StartSession,
 ) -> Result<IssuedSession, ServiceError> {
     request.check()?;
+    let organization = dispatch::organization(core, &caller.org).await?;
+    check_return_url(request.return_url.as_deref(), &organization)?;
     let template = if let Some(id) = &request.batch_id {
         for_batch(core, pages, caller, id, request).await?
     } else if let Some(id) = &request.envelope_id {
@@ -119,6 +127,7 @@ pub async fn start(
         org: template.org.clone(),
         template: template.id.clone(),
         jti: session_id.clone(),
+        return_url: request.return_url.clone(),
         aud: AUDIENCE.into(),
         exp: expires_at.as_seconds(),
     };

@@ -34,6 +34,7 @@ use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
 use crate::store::vault::{VaultFailure, VaultIntent};
 use crate::store::{StoreError, WriteTransaction, jobs, ledger, log, vault};
 use pipeline::{PipelineStep, VaultInPipeline};
+pub(super) use record::timeline_entry;
 
 /// Name of the step that stores the executed document.
 pub const SOURCE: &str = PipelineStep::Fetch.name();
@@ -196,7 +197,7 @@ pub async fn failure(
 }
 
 /// Returns this installation's name for documents.
-fn issuer(core: &Core) -> String {
+pub(super) fn issuer(core: &Core) -> String {
     format!("holdfast at {}", core.config.public_url())
 }
 

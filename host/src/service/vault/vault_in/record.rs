@@ -5,6 +5,7 @@ use crate::domain::component::ComponentIdentity;
 use crate::domain::envelope::{Custodian, Envelope, StoredFile};
 use crate::domain::ledger::LedgerEntry;
 use crate::service::envelopes::facts::{IDENTITY_REBOUND, SANDBOX};
+use crate::service::vault::history::{actor_in_words, in_words};
 use crate::store::vault::VaultIntent;
 
 /// Inputs of the custody record.
@@ -98,11 +99,12 @@ fn notes(facts: &compliance::EnvelopeFacts) -> Vec<(String, String)> {
         .collect()
 }
 
-fn timeline_entry(entry: &LedgerEntry) -> documents::TimelineEntry {
+/// Writes an entry of the ledger in words, with what an auditor needs to find it.
+pub fn timeline_entry(entry: &LedgerEntry) -> documents::TimelineEntry {
     documents::TimelineEntry {
         at: entry.at.to_string(),
-        actor: entry.actor.clone(),
-        action: entry.action.clone(),
-        detail: entry.hash.clone(),
+        actor: actor_in_words(&entry.actor),
+        action: in_words(entry).unwrap_or_else(|| entry.action.clone()),
+        detail: format!("{}, SHA-256 {}", entry.action, entry.hash),
     }
 }

@@ -1,0 +1,99 @@
+//! Fields of a document's own form (AcroForm), as fields of the template.
+
+use bytes::Bytes;
+
+use super::{FIELDS, NAME_CHARACTERS, fits};
+use crate::components::rules::form_fields::{FormField, FormFieldKind};
+use crate::domain::field::{Area, Field};
+use crate::domain::id::OrgId;
+use crate::service::templates::is_reserved;
+use crate::service::{Core, ServiceError};
+
+/// Role of the fields of a template that has no role yet.
+const FIRST_ROLE: &str = "Signer";
+
+/// Adds the fields of the document's form that the template does not have yet. They belong to the
+/// template's first role.
+pub(super) async fn add(
+    core: &Core,
+    org: &OrgId,
+    pdf: Bytes,
+    pages: usize,
+    fields: &mut Vec<Field>,
+) -> Result<(), ServiceError> {
+    // The built-in component: those of organizations need not know forms.
+    let priority = core.store.priority();
+    let documents = core.components.embedded_documents(org, priority);
+    let found = match documents.form_fields(pdf).await? {
+        Ok(found) => found,
+        Err(error) => {
+            tracing::info!(%org, ?error, "form of a document could not be read");
+            return Ok(());
+        }
+    };
+    let role = fields.first().map(|field| field.role.clone());
+    let role = role.unwrap_or_else(|| FIRST_ROLE.to_owned());
+    for field in found
+        .into_iter()
+        .filter_map(|field| imported(field, &role, pages))
+    {
+        let is_new = !fields.iter().any(|known| known.name == field.name);
+        if is_new && fields.len() < FIELDS {
+            fields.push(field);
+        }
+    }
+    Ok(())
+}
+
+/// Returns the template's field for a field of a form. A field with a value, or one that the reader
+/// of the form cannot change, is part of the document's text.
+fn imported(field: FormField, role: &str, pages: usize) -> Option<Field> {
+    if field.readonly || !field.value.trim().is_empty() {
+        return None;
+    }
+    let name = [&field.label, &field.name]
+        .into_iter()
+        .map(|name| name.split_whitespace().collect::<Vec<_>>().join(" "))
+        .find(|name| !name.is_empty() && !is_reserved(name))?;
+    let name: String = name.chars().take(NAME_CHARACTERS).collect();
+    let field_type = match field.kind {
+        FormFieldKind::Signature if name.to_lowercase().contains("initial") => "initials",
+        FormFieldKind::Signature => "signature",
+        FormFieldKind::Date => "date",
+        FormFieldKind::Number => "number",
+        FormFieldKind::Checkbox => "checkbox",
+        FormFieldKind::Select if !field.options.is_empty() => "select",
+        FormFieldKind::Radio if !field.options.is_empty() => "radio",
+        FormFieldKind::Text | FormFieldKind::Select | FormFieldKind::Radio => "text",
+    };
+    let mut areas: Vec<Area> = field
+        .areas
+        .into_iter()
+        .map(|area| Area {
+            page: area.page,
+            x: area.x,
+            y: area.y,
+            w: area.w,
+            h: area.h,
+        })
+        .filter(|area| fits(area, pages))
+        .collect();
+    if field_type == "radio" {
+        // The chosen option is written as text, once.
+        areas.truncate(1);
+    }
+    (!areas.is_empty()).then(|| Field {
+        name,
+        field_type: field_type.into(),
+        role: role.to_owned(),
+        required: field.required || field.kind == FormFieldKind::Signature,
+        readonly: false,
+        default_value: None,
+        options: match field_type {
+            "select" | "radio" => field.options,
+            _ => Vec::new(),
+        },
+        areas,
+        anchor_match: None,
+    })
+}

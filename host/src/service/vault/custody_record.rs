@@ -1,0 +1,143 @@
+//! The custody record for people. It is stored at vault-in; after a release, a final one with the
+//! whole history is made from the ledger.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::components::rules::documents;
+use crate::domain::envelope::{Envelope, Signer};
+use crate::domain::event::EventType;
+use crate::domain::ledger::LedgerEntry;
+use crate::fair_queue::WorkOwner;
+use crate::service::components::ComponentManager;
+use crate::service::envelopes::compliance::{self, ComplianceView};
+use crate::service::vault::history::actor_in_words;
+use crate::service::vault::vault_in::{issuer, timeline_entry};
+use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
+use crate::store::{ledger, signers};
+
+/// Returns the custody record as a PDF: the stored one, or the final one of a released envelope. Equal
+/// records give equal bytes.
+///
+/// # Errors
+///
+/// `Conflict` before the envelope is vaulted.
+pub async fn custody_record(
+    core: &Core,
+    management: &Arc<ComponentManager>,
+    caller: &Caller,
+    id: &str,
+) -> Result<Bytes, ServiceError> {
+    let envelope = envelope_service::get(core, caller, id).await?;
+    let not_vaulted = || ServiceError::Conflict("Envelope is not vaulted".into());
+    let stored = &envelope.record.custody_record;
+    let stored = stored.as_ref().ok_or_else(not_vaulted)?;
+    let (org, owner) = (&envelope.org, &envelope.id);
+    let mut connection = core.store.read().await?;
+    let entries = ledger::list(&mut connection, Some(org), owner).await?;
+    let signers = signers::list(&mut connection, org, owner).await?;
+    drop(connection);
+    let released = |entry: &LedgerEntry| entry.action == EventType::VaultReleased.as_str();
+    let Some(end) = entries.iter().position(released) else {
+        return Ok(core.files.get(stored).await?);
+    };
+    let (_, compliance) = compliance::evaluate(core, management, caller, id, None).await?;
+    let certificate = envelope.record.certificate.as_ref();
+    let certificate = core.files.get(certificate.ok_or_else(not_vaulted)?).await?;
+    let facts = FinalRecord {
+        envelope: &envelope,
+        signers: &signers,
+        compliance: &compliance,
+        history: &entries[..=end],
+        release: &entries[end],
+    };
+    let facts = facts.facts(issuer(core), &certificate);
+    let documents = core
+        .components
+        .embedded_documents(org, core.store.priority())
+        .for_owner(WorkOwner::new(org, owner.as_str()));
+    Ok(documents.custody_record(facts).await??.into())
+}
+
+/// Inputs of the final record.
+struct FinalRecord<'a> {
+    envelope: &'a Envelope,
+    signers: &'a [Signer],
+    compliance: &'a ComplianceView,
+    /// Entries up to the release.
+    history: &'a [LedgerEntry],
+    release: &'a LedgerEntry,
+}
+
+impl FinalRecord<'_> {
+    fn facts(&self, issuer: String, certificate: &[u8]) -> documents::CustodyFacts {
+        let envelope = self.envelope;
+        let rules = &self.compliance.rules_component;
+        let party = envelope.secured_party.as_ref();
+        let copy = envelope.record.copy.as_ref();
+        documents::CustodyFacts {
+            envelope_id: envelope.id.to_string(),
+            envelope_name: envelope.name.clone(),
+            customer_id: envelope.customer.to_string(),
+            issuer,
+            recorded_at: self.release.at.to_string(),
+            hash_algorithm: "SHA-256".into(),
+            document_hash: envelope.record.document_hash.clone().unwrap_or_default(),
+            copy_hash: copy.map(|copy| copy.sha256.clone()).unwrap_or_default(),
+            secured_party: party.map(|party| party.name.clone()),
+            custodian: self.form("recipient_organization"),
+            parties: self.signers.iter().map(signing_party).collect(),
+            timeline: self.history.iter().map(timeline_entry).collect(),
+            checks: self
+                .compliance
+                .checks
+                .iter()
+                .map(|check| documents::CheckResult {
+                    requirement: check.requirement.clone(),
+                    reference: check.ucc_reference.clone(),
+                    satisfied: check.satisfied,
+                    detail: check.detail.clone(),
+                })
+                .collect(),
+            rules_component: format!("{} {} ({})", rules.name, rules.version, rules.sha256),
+            certificate_json: String::from_utf8_lossy(certificate).into_owned(),
+            attributes: self.about_the_release(),
+        }
+    }
+
+    /// Returns an entry of the form with which the release was requested.
+    fn form(&self, name: &str) -> String {
+        let text = self.release.details["form"][name].as_str();
+        text.unwrap_or_default().to_owned()
+    }
+
+    fn about_the_release(&self) -> Vec<(String, String)> {
+        let recipient = format!(
+            "{}, {} ({})",
+            self.form("recipient_name"),
+            self.form("recipient_organization"),
+            self.form("recipient_email")
+        );
+        let rows = [
+            (
+                "Final record",
+                "the original was put into the vault and handed over to another custodian".into(),
+            ),
+            ("Handed over to", recipient),
+            ("Purpose", self.form("purpose_of_release")),
+            ("Authorized by", self.form("authorized_signature")),
+            ("Requested by", actor_in_words(&self.release.actor)),
+        ];
+        rows.map(|(name, value)| (name.to_owned(), value)).into()
+    }
+}
+
+fn signing_party(signer: &Signer) -> documents::Party {
+    documents::Party {
+        name: signer.name.clone(),
+        email: signer.email.clone(),
+        role: signer.role.clone(),
+        signed_at: signer.completed_at.map(|at| at.to_string()),
+    }
+}
