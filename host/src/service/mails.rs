@@ -228,6 +228,7 @@ mod tests {
             completed_at: None,
             decline_reason: None,
             challenged: false,
+            locale: None,
         }
     }
 

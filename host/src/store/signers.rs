@@ -8,6 +8,7 @@ use super::row::RowColumns;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Custodian, CustodianStatus, Envelope, Signer, SignerStatus};
 use crate::domain::id::{EnvelopeId, OrgId};
+use crate::domain::locale::Locale;
 use crate::domain::token::LinkToken;
 
 pub async fn insert(
@@ -17,8 +18,8 @@ pub async fn insert(
 ) -> Result<(), StoreError> {
     sqlx::query(
         "insert into signer (bucket, envelope_id, position, org_id, name, email, role, status,
-             provider_submitter, challenged)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+             provider_submitter, challenged, locale)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
     )
     .bind(envelope.org.bucket())
     .bind(envelope.id.as_str())
@@ -30,6 +31,7 @@ pub async fn insert(
     .bind(signer.status.as_str())
     .bind(signer.provider_submitter.as_deref())
     .bind(i64::from(signer.challenged))
+    .bind(signer.locale.map(Locale::as_str))
     .execute(connection)
     .await?;
     Ok(())
@@ -261,5 +263,8 @@ fn signer(row: &AnyRow) -> Result<Signer, StoreError> {
         completed_at: columns.optional_time("completed_at")?,
         decline_reason: columns.optional_text("decline_reason")?,
         challenged: columns.flag("challenged")?,
+        locale: columns
+            .optional_text("locale")?
+            .and_then(|tag| Locale::parse(&tag)),
     })
 }

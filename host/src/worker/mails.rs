@@ -5,15 +5,17 @@ use crate::domain::dates::DateSettings;
 use crate::domain::envelope::{Envelope, Signer, SignerStatus};
 use crate::domain::id::{EndpointId, OrgId};
 use crate::domain::job::MailAddressee;
+use crate::domain::locale::Locale;
 use crate::mail::MailError;
 use crate::mail::layout::MailBranding;
-use crate::mail::letters::{self, DeclineRecipient, LinkFacts, MailContent};
+use crate::mail::letters::{self, DeclineRecipient, LinkFacts, MailContent, OutcomeNotice};
 use crate::mail::message::{MessageDraft, PdfAttachment};
 use crate::service::signing::links;
 use crate::service::vault::{completion, copies};
 use crate::service::{App, ServiceError};
 use crate::store::jobs::ClaimedJob;
 use crate::store::{StoreError, envelopes, organizations, signers, webhooks};
+use crate::texts::Texts;
 
 /// Size limit of an attached copy in bytes. Many servers take mails of 10 MB, and base64 adds a
 /// third to a file.
@@ -73,6 +75,8 @@ struct MailSubject {
     signers: Vec<Signer>,
     look: MailBranding,
     dates: DateSettings,
+    /// The organization's language.
+    language: Locale,
     /// Position of the addressed signer; none addresses the creator.
     position: Option<i64>,
 }
@@ -133,11 +137,16 @@ pub(super) async fn about_endpoint(
     let (Some(endpoint), Some(organization)) = (endpoint, organization) else {
         return Ok(());
     };
+    let texts = Texts::of(organization.settings.language);
     // Nothing to send if the endpoint has recovered, or was created by a key without an e-mail
     // address.
     let letter = match health {
-        EndpointMailKind::Disabled if !endpoint.is_active => letters::endpoint_disabled(&endpoint),
-        EndpointMailKind::Failing if endpoint.is_active => letters::endpoint_failing(&endpoint),
+        EndpointMailKind::Disabled if !endpoint.is_active => {
+            letters::endpoint_disabled(texts, &endpoint)
+        }
+        EndpointMailKind::Failing if endpoint.is_active => {
+            letters::endpoint_failing(texts, &organization.settings.dates, &endpoint)
+        }
         _ => return Ok(()),
     };
     if !endpoint.created_by.contains('@') {
@@ -175,6 +184,7 @@ impl MailSubject {
             signers,
             look: MailBranding::of(&organization),
             dates: organization.settings.dates,
+            language: organization.settings.language,
             position: to.position,
         }))
     }
@@ -211,6 +221,22 @@ impl MailSubject {
         signers.find(|signer| signer.position == position)
     }
 
+    /// Returns the texts in the addressee's language.
+    fn texts(&self) -> Texts {
+        let chosen = self.signer().and_then(|signer| signer.locale);
+        Texts::of(Locale::chosen(chosen, None, self.language))
+    }
+
+    /// Returns the basis of a notification to the addressee.
+    fn notice(&self) -> OutcomeNotice<'_> {
+        OutcomeNotice {
+            texts: self.texts(),
+            sender: &self.look.sender,
+            envelope: &self.envelope,
+            to: self.signer().map(|signer| signer.name.as_str()),
+        }
+    }
+
     fn address(&self) -> Option<&str> {
         match self.position {
             Some(_) => self.signer().map(|signer| signer.email.as_str()),
@@ -239,6 +265,7 @@ impl MailSubject {
         };
         let url = self.link(app, signer).await?;
         let letter = letter(LinkFacts {
+            texts: self.texts(),
             sender: &self.look.sender,
             envelope: &self.envelope,
             signer,
@@ -271,7 +298,7 @@ impl MailSubject {
         attachment: Option<PdfAttachment>,
     ) -> Result<PreparedMail, DeliveryError> {
         let certificate = match &attachment {
-            Some(_) => certificate(app, &self.envelope).await?,
+            Some(_) => certificate(app, &self.envelope, self.texts()).await?,
             None => None,
         };
         let copy = match (&attachment, self.signer()) {
@@ -281,8 +308,7 @@ impl MailSubject {
             (None, Some(signer)) => letters::CopyDelivery::Linked(self.link(app, signer).await?),
             (None, None) => letters::CopyDelivery::Kept,
         };
-        let to = self.signer().map(|signer| signer.name.as_str());
-        let letter = letters::completed(&self.envelope, to, copy);
+        let letter = self.notice().completed(copy);
         Ok(PreparedMail {
             letter,
             attachments: attachment.into_iter().chain(certificate).collect(),
@@ -300,15 +326,12 @@ impl MailSubject {
             Some(signer) if signer.position == decliner.position => DeclineRecipient::Decliner,
             Some(_) => DeclineRecipient::OtherSigner,
         };
-        let to = self.signer().map(|signer| signer.name.as_str());
-        let letter = letters::declined(&self.look.sender, &self.envelope, to, told);
-        Some(PreparedMail::plain(letter))
+        Some(PreparedMail::plain(self.notice().declined(told)))
     }
 
     fn withdrawn(&self) -> Option<PreparedMail> {
-        let signer = self.signer()?;
-        let letter = letters::withdrawn(&self.look.sender, &self.envelope, &signer.name);
-        Some(PreparedMail::plain(letter))
+        self.signer()?;
+        Some(PreparedMail::plain(self.notice().withdrawn()))
     }
 }
 
@@ -325,10 +348,11 @@ impl PreparedMail {
 async fn certificate(
     app: &App,
     envelope: &Envelope,
+    texts: Texts,
 ) -> Result<Option<PdfAttachment>, DeliveryError> {
-    match completion::certificate(app, envelope).await {
+    match completion::certificate(app, envelope, Some(texts.locale())).await {
         Ok(bytes) => Ok(Some(PdfAttachment {
-            name: "Certificate of completion".into(),
+            name: texts.text("certificate-name"),
             bytes,
         })),
         Err(ServiceError::Conflict(_)) => Ok(None),

@@ -19,6 +19,24 @@ const ICON: &str = include_str!("assets/icon.svg");
 
 const SIGNING_STYLE: &str = include_str!("assets/signing.css");
 
+/// Scripts of pages with texts in the reader's language.
+pub const SIGNING: &str = concat!(
+    include_str!("assets/texts.js"),
+    include_str!("assets/signing.js")
+);
+pub const EMBED: &str = concat!(
+    include_str!("assets/texts.js"),
+    include_str!("assets/embed.js")
+);
+pub const PAYMENT: &str = concat!(
+    include_str!("assets/texts.js"),
+    include_str!("assets/payment.js")
+);
+pub const VERIFICATION: &str = concat!(
+    include_str!("assets/texts.js"),
+    include_str!("assets/verification.js")
+);
+
 /// All assets. Pages of one name have a style and a script.
 static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
     let style = "text/css; charset=utf-8";
@@ -38,17 +56,13 @@ static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
     let signing: Cow<'static, [u8]> = signing.into_bytes().into();
     let mut assets = vec![
         Asset::new("signing.css", style, signing.clone()),
-        Asset::of("signing.js", script, include_str!("assets/signing.js")),
+        Asset::of("signing.js", script, SIGNING),
         Asset::new("embed.css", style, signing.clone()),
-        Asset::of("embed.js", script, include_str!("assets/embed.js")),
+        Asset::of("embed.js", script, EMBED),
         Asset::new("payment.css", style, signing.clone()),
         Asset::new("verification.css", style, signing),
-        Asset::of(
-            "verification.js",
-            script,
-            include_str!("assets/verification.js"),
-        ),
-        Asset::of("payment.js", script, include_str!("assets/payment.js")),
+        Asset::of("verification.js", script, VERIFICATION),
+        Asset::of("payment.js", script, PAYMENT),
         Asset::of("builder.css", style, builder),
         Asset::of("builder.js", script, include_str!("assets/builder.js")),
         Asset::of("icon.svg", "image/svg+xml", ICON),

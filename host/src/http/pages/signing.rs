@@ -18,7 +18,8 @@ use super::look::EmbedMessage;
 use super::signing_files;
 use super::signing_page::SigningPage;
 use super::visit::{SignerVisit, room_error};
-use crate::domain::envelope::{Envelope, SignerStatus};
+use crate::domain::envelope::SignerStatus;
+use crate::domain::locale::Message;
 use crate::http::error::HttpError;
 use crate::http::middleware::origin::origin;
 use crate::room::form::{DOCUMENT, FormError, Problems, RequestOrigin};
@@ -27,6 +28,7 @@ use crate::service::signing::visits::{self, LinkRenewal};
 use crate::service::signing::{LinkDestination, destination, reconcile};
 use crate::service::templates::pages;
 use crate::service::{App, ServiceError};
+use crate::store::room::GivenConsent;
 
 /// Size limit of a form, which may carry a drawn picture in several fields.
 const BODY_LIMIT: usize = 8 * 1024 * 1024;
@@ -77,15 +79,14 @@ async fn opened(app: &App, visit: SignerVisit) -> Response {
 async fn elsewhere(app: &App, visit: &SignerVisit) -> Response {
     match destination(app, &visit.envelope, &visit.signer).await {
         Ok(LinkDestination::Page(url)) => Redirect::to(&url).into_response(),
-        Ok(LinkDestination::NotYourTurn(other)) => visit.not_yet(StatusCode::OK, &other),
+        Ok(LinkDestination::NotYourTurn(other)) => visit.not_yet(StatusCode::OK, Some(&other)),
         Ok(LinkDestination::PassedOn) => {
-            let text = "Another person has been asked to sign in your place.";
-            visit.notice_of_end(StatusCode::OK, "Signer replaced", text)
+            visit.notice_of_end(StatusCode::OK, "replaced-title", "replaced")
         }
         Ok(LinkDestination::Closed) => visit.failed(FormError::Closed),
         Err(ServiceError::Provider(error)) => {
             tracing::warn!(envelope = %visit.envelope.id, %error, "redirect to provider failed");
-            visit.unavailable("The document cannot be shown right now.")
+            visit.unavailable("unavailable-document")
         }
         Err(error) => HttpError::from(error).into_response(),
     }
@@ -163,8 +164,7 @@ async fn submit(State(app): State<App>, visit: SignerVisit, request: Request) ->
         return page;
     }
     let Some(sent) = SubmittedForm::read(&app, request).await else {
-        let text = "Go back and try again.";
-        return visit.notice_of_end(StatusCode::BAD_REQUEST, "Something is missing", text);
+        return visit.notice_of_end(StatusCode::BAD_REQUEST, "incomplete-title", "incomplete");
     };
     match is_open(&app, &visit.envelope, &visit.signer).await {
         Ok(true) => {}
@@ -182,7 +182,7 @@ async fn submitted(app: &App, visit: SignerVisit, sent: SubmittedForm) -> Respon
     let Some(submitter) = visit.room_submitter() else {
         return elsewhere(app, &visit).await;
     };
-    let done = act(app, &visit.envelope, submitter, &sent).await;
+    let done = act(app, &visit, submitter, &sent).await;
     let ended = sent.action == "finish" || sent.action == "decline";
     // A save changes the envelope only the first time, when the signer becomes `started`.
     if ended {
@@ -191,8 +191,14 @@ async fn submitted(app: &App, visit: SignerVisit, sent: SubmittedForm) -> Respon
         follow(app, &visit, None).await;
     }
     match done {
-        Ok(problems) if sent.by_script => Json(json!({ "problems": problems })).into_response(),
-        Ok(_) if sent.action == "finish" => visit.again(app).await.signed_page("Thank you"),
+        Ok(problems) if sent.by_script => {
+            let problems = problems.into_iter();
+            let problems: BTreeMap<String, String> = problems
+                .map(|(name, why)| (name, visit.texts.message(why)))
+                .collect();
+            Json(json!({ "problems": problems })).into_response()
+        }
+        Ok(_) if sent.action == "finish" => visit.again(app).await.signed_page("signed-thanks"),
         Ok(_) if sent.action == "decline" => visit.declined_page(),
         Ok(problems) if problems.is_empty() && sent.action != "review" => back(&visit),
         Ok(problems) | Err(FormError::Invalid(problems)) => {
@@ -220,20 +226,25 @@ async fn submitted(app: &App, visit: SignerVisit, sent: SubmittedForm) -> Respon
 /// not saving.
 async fn act(
     app: &App,
-    envelope: &Envelope,
+    visit: &SignerVisit,
     submitter: i64,
     sent: &SubmittedForm,
 ) -> Result<Problems, FormError> {
-    let (org, room) = (&envelope.org, &app.room());
+    let (org, room) = (&visit.envelope.org, &app.room());
     match sent.action.as_str() {
         "finish" => {
             let (values, shown) = (&sent.values, sent.document.as_deref());
-            room.finish(org, submitter, values, sent.consent, shown, &sent.origin)
+            let consent = sent.consent.then(|| GivenConsent {
+                version: visit.consent.text.version.clone(),
+                locale: visit.consent.locale,
+                sha256: visit.consent.sha256(),
+            });
+            room.finish(org, submitter, values, consent, shown, &sent.origin)
                 .await?;
             Ok(Problems::new())
         }
         "decline" if sent.reason.is_empty() => {
-            let why = ("reason".to_owned(), "Say why you decline".to_owned());
+            let why = ("reason".to_owned(), Message::new("problem-reason"));
             Err(FormError::Invalid(Problems::from([why])))
         }
         "decline" => {
@@ -274,20 +285,19 @@ async fn renew(State(app): State<App>, visit: SignerVisit) -> Response {
     if !visit.expired {
         return back(&visit);
     }
+    let texts = visit.texts;
     match visits::renew(&app, &visit.envelope, &visit.signer).await {
         Ok(LinkRenewal::Mailed) => {
-            let body = html! { p { "Check your inbox: the link was sent to the address of your invitation." } };
-            let title = "An e-mail is on its way";
-            visit.look.notice(StatusCode::OK, title, None, body)
+            let body = html! { p { (texts.text("link-mailed")) } };
+            let title = texts.text("link-mailed-title");
+            visit.look.notice(StatusCode::OK, &title, None, body)
         }
         Ok(LinkRenewal::TooSoon) => {
-            let body = html! {
-                p { "We sent you an e-mail a few minutes ago. Check your inbox, or try again later." }
-            };
-            let title = "Check your inbox";
+            let body = html! { p { (texts.text("link-too-soon")) } };
+            let title = texts.text("link-too-soon-title");
             let page = visit
                 .look
-                .notice(StatusCode::TOO_MANY_REQUESTS, title, None, body);
+                .notice(StatusCode::TOO_MANY_REQUESTS, &title, None, body);
             let wait = visits::COOL_DOWN.as_secs().to_string();
             ([(header::RETRY_AFTER, wait)], page).into_response()
         }
@@ -320,11 +330,13 @@ async fn render(app: &App, visit: &SignerVisit, submitter: i64, outcome: FormFee
         return visit.failed(FormError::Closed);
     }
     if let Some(other) = &form.waits_for {
-        return visit.not_yet(StatusCode::OK, other);
+        return visit.not_yet(StatusCode::OK, Some(other));
     }
     let shown = SigningPage {
         path: visit.path(),
         look: &visit.look,
+        texts: visit.texts,
+        consent_text: &visit.consent,
         envelope: &visit.envelope,
         signer: &visit.signer,
         owes: visit.owes.as_deref(),

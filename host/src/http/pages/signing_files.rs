@@ -59,17 +59,17 @@ async fn page(
     let (Some((page, kind)), Some(submitter), None) =
         (parsed, visit.room_submitter(), visit.closed())
     else {
-        return unknown_link();
+        return unknown_link(visit.texts);
     };
     let read = async {
         if !kba::is_open(&app, &visit).await? {
-            return Ok(unknown_link());
+            return Ok(unknown_link(visit.texts));
         }
         let form = app.room().form(&visit.envelope.org, submitter).await;
         let form = form.map_err(room_error)?;
         // Signers do not see the document before it is their turn.
         if form.waits_for.is_some() {
-            return Ok(unknown_link());
+            return Ok(unknown_link(visit.texts));
         }
         let document = form.document;
         let current = query
@@ -98,7 +98,7 @@ async fn page(
                     .collect();
                 kept("application/json", Body::from(json!(lines).to_string()))
             }
-            _ => unknown_link(),
+            _ => unknown_link(visit.texts),
         })
     };
     let answer = read.await;
@@ -128,7 +128,7 @@ fn refused_download(app: &App, visit: &SignerVisit, request: Request) -> Option<
         return Some(refused.into_response());
     }
     let signed = visit.signer.status == SignerStatus::Completed && visit.has_copy();
-    (!signed || visit.expired).then(|| visit.closed().unwrap_or_else(unknown_link))
+    (!signed || visit.expired).then(|| visit.closed().unwrap_or_else(|| unknown_link(visit.texts)))
 }
 
 /// Builds a PDF to be saved.
@@ -161,9 +161,10 @@ async fn certificate(State(app): State<App>, visit: SignerVisit, request: Reques
     if let Some(refused) = refused_download(&app, &visit, request) {
         return refused;
     }
-    match completion::certificate(&app, &visit.envelope).await {
+    match completion::certificate(&app, &visit.envelope, Some(visit.texts.locale())).await {
         Ok(pdf) => {
-            let name = format!("Certificate of completion, {}", visit.envelope.name);
+            let certificate = visit.texts.text("certificate-name");
+            let name = format!("{certificate}, {}", visit.envelope.name);
             saved(&name, pdf.len() as u64, Body::from(pdf))
         }
         Err(error) => HttpError::from(error).into_response(),

@@ -131,6 +131,7 @@ fn signers(
             completed_at: None,
             decline_reason: None,
             challenged: false,
+            locale: None,
         })
         .collect()
 }

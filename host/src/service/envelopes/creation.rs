@@ -135,7 +135,9 @@ pub async fn create(
     let mut signers = match &template {
         Some(template) => dispatch::plan(template, &request.wanted())?,
         // Stored for sending later.
-        None if kind == EnvelopeKind::Esign => planned(request.signers.clone().unwrap_or_default()),
+        None if kind == EnvelopeKind::Esign => {
+            planned(request.signers.clone().unwrap_or_default())?
+        }
         None => Vec::new(),
     };
     let mut signing = None;

@@ -15,6 +15,7 @@ use crate::domain::event::EventType;
 use crate::domain::hash::sha256;
 use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::job::{NextStep, WithdrawSubmission};
+use crate::domain::locale::Locale;
 use crate::domain::organization::{FIRST_PAYER, Organization};
 use crate::domain::template::Template;
 use crate::service::envelopes::{invited_now, signer_view};
@@ -35,6 +36,10 @@ pub struct RequestedSigner {
     /// Submitter role of the template; defaults to `Signer 1`, `Signer 2`, … by position.
     #[schemars(length(min = 1, max = 200))]
     pub role: Option<String>,
+    /// Language of this signer's pages and mails (BCP 47): `en`, `es`, `fr`, `de`, `pt`, `zh-Hans` or
+    /// `ar`, also with a region such as `es-MX`. Defaults to the browser's, then to the organization's.
+    #[schemars(length(min = 2, max = 35))]
+    pub locale: Option<String>,
 }
 
 /// The caller's choice of signers, values and payer.
@@ -61,10 +66,11 @@ pub fn plan(template: &Template, wanted: &SendingOptions<'_>) -> Result<Vec<Sign
             email: email.clone(),
             name: name.clone(),
             role: Some((*first_role).into()),
+            locale: None,
         }],
         (None, None) => Vec::new(),
     };
-    let signers = planned(requested);
+    let signers = planned(requested)?;
     let mut issues = Vec::new();
     let known = roles.join(", ");
     for (index, signer) in signers.iter().enumerate() {
@@ -153,9 +159,27 @@ pub fn plan(template: &Template, wanted: &SendingOptions<'_>) -> Result<Vec<Sign
     Ok(signers)
 }
 
-/// Builds signers in the requested order; a missing role becomes `Signer N` for position N.
-pub fn planned(requested: Vec<RequestedSigner>) -> Vec<Signer> {
-    requested
+/// Builds signers in the requested order; a missing role becomes `Signer N` for position N. Refuses
+/// languages without texts.
+pub fn planned(requested: Vec<RequestedSigner>) -> Result<Vec<Signer>, ServiceError> {
+    let unknown = requested.iter().enumerate().filter_map(|(index, signer)| {
+        let tag = signer.locale.as_deref()?;
+        let path = ["signers", &index.to_string(), "locale"];
+        Locale::of_tag(tag).is_none().then(|| {
+            ValidationIssue::new(
+                "unknown_locale",
+                &path,
+                Locale::known(),
+                tag,
+                format!("There are no texts in the language {tag}"),
+            )
+        })
+    });
+    let unknown: Vec<ValidationIssue> = unknown.collect();
+    if !unknown.is_empty() {
+        return Err(ServiceError::Invalid(unknown));
+    }
+    let signers = requested
         .into_iter()
         .zip(0..)
         .map(|(signer, position)| Signer {
@@ -170,8 +194,9 @@ pub fn planned(requested: Vec<RequestedSigner>) -> Vec<Signer> {
             completed_at: None,
             decline_reason: None,
             challenged: false,
-        })
-        .collect()
+            locale: signer.locale.as_deref().and_then(Locale::of_tag),
+        });
+    Ok(signers.collect())
 }
 
 /// Returns the caller's organization.

@@ -166,6 +166,7 @@ async fn planned(
             email: signer.email,
             name: signer.name,
             role: Some(signer.role),
+            locale: signer.locale.map(Into::into),
         })
         .collect();
     let customer = customer.and_then(|customer| Some((customer.email?, customer.name)));

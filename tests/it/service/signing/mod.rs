@@ -2,3 +2,4 @@
 
 mod embed;
 mod form;
+mod languages;

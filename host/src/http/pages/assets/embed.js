@@ -13,8 +13,8 @@ if (form && token) {
   window.parent.postMessage({ source: "holdfast", type: "error", code: "token_missing" }, "*");
   const title = document.querySelector("h1");
   if (form && title) {
-    title.textContent = "This page has expired";
-    document.querySelector("[role=status]").textContent = "Go back to the previous page and open it again.";
+    title.textContent = text("embed-expired-title");
+    document.querySelector("[role=status]").textContent = text("embed-expired");
     document.querySelector("main").removeAttribute("aria-busy");
   } else if (document.body.dataset.happening) {
     window.parent.postMessage({ source: "holdfast", type: "error", code: "token_refused" }, "*");
