@@ -39,8 +39,13 @@ pub fn texts_for(headers: &HeaderMap, organization: Locale) -> Texts {
 
 /// Hands a script the texts that it names, as data that the browser does not run.
 pub fn script_texts(texts: Texts, script: &str) -> Markup {
-    let named = script.split("text(\"").skip(1);
-    let named = named.filter_map(|rest| rest.split_once('"'));
+    const CALL: &str = "text(\"";
+    let calls = script.match_indices(CALL).filter(|(at, _)| {
+        // Not the end of a longer name such as `getContext`.
+        let before = script[..*at].chars().next_back();
+        !before.is_some_and(char::is_alphanumeric)
+    });
+    let named = calls.filter_map(|(at, call)| script[at + call.len()..].split_once('"'));
     let texts: serde_json::Map<String, serde_json::Value> = named
         .map(|(key, _)| (key.to_owned(), texts.pattern(key).into()))
         .collect();

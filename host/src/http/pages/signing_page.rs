@@ -53,7 +53,7 @@ impl SigningPage<'_> {
         html! {
             header.top {
                 (self.look.masthead())
-                h1 dir="auto" { (self.envelope.name) }
+                h1 { bdi { (self.envelope.name) } }
                 p { (texts.with("signing-for", [("name", self.signer.name.as_str()), ("role", &self.signer.role)])) }
                 @if self.has_text() {
                     button.quiet.reading-view type="button" aria-pressed="false" hidden { (texts.text("signing-reading-view")) }
@@ -402,8 +402,8 @@ impl SigningPage<'_> {
         let wrong = self.problems.get("consent");
         let ShownConsent { text, locale } = self.consent_text;
         html! {
-            div.consent.invalid[wrong.is_some()] lang=(locale.as_str()) dir=(locale.direction()) {
-                label {
+            div.consent.invalid[wrong.is_some()] {
+                label lang=(locale.as_str()) dir=(locale.direction()) {
                     input id="consent" type="checkbox" name="consent" value="yes" required
                         checked[self.consent]
                         aria-invalid=[wrong.map(|_| "true")]
@@ -413,7 +413,7 @@ impl SigningPage<'_> {
                 (self.problem("consent", wrong))
                 details {
                     summary { (self.texts.text("consent-about")) }
-                    p { (text.disclosure) }
+                    p lang=(locale.as_str()) dir=(locale.direction()) { (text.disclosure) }
                 }
             }
         }
@@ -462,8 +462,14 @@ fn mark_label(field: &RoomField) -> Option<&'static str> {
 
 /// Font size at which a label fits its mark, in points of the page.
 fn label_size(label: &str, width: f64, height: f64) -> f64 {
-    let letters = label.chars().count() as f64;
-    let size = (width * 0.9 / (letters * 0.55)).min(height * 0.8).min(18.0);
+    // Chinese characters are as wide as high, other letters about half as wide.
+    let widths = label.chars().map(|letter| match letter {
+        '\u{2e80}'.. => 1.0,
+        _ => 0.55,
+    });
+    let size = (width * 0.9 / widths.sum::<f64>())
+        .min(height * 0.8)
+        .min(18.0);
     (size * 10.0).round() / 10.0
 }
 
@@ -616,8 +622,10 @@ mod tests {
     #[test]
     fn a_label_fits_its_mark() {
         for (width, height) in [(120.0, 20.0), (30.0, 12.0), (300.0, 60.0)] {
-            let size = label_size("Initial", width, height);
-            assert!(size <= height && size * 7.0 * 0.55 <= width, "{size}");
+            for (label, em) in [("Initial", 7.0 * 0.55), ("签缩写", 3.0)] {
+                let size = label_size(label, width, height);
+                assert!(size <= height && size * em <= width, "{label}: {size}");
+            }
         }
     }
 }
