@@ -1,6 +1,5 @@
 //! Languages of pages and mails, and the choice among them.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Language of texts for people.
@@ -29,9 +28,7 @@ pub enum Locale {
     Accented,
 }
 
-/// Key of a text for people, with the number in it.
-///
-/// Programs get the key's English text, people the text in their language.
+/// Text for people by its key, written in the reader's language when a page shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
     /// Key in the files of texts.
@@ -164,7 +161,7 @@ impl From<Locale> for String {
 }
 
 /// Consent to signing electronically, in an organization's own words.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConsentText {
     /// Version, which the ledger names with each signature.
