@@ -95,7 +95,8 @@ async fn elsewhere(app: &App, visit: &SignerVisit) -> Response {
 /// Submitted form: the pressed button and the values of the controls.
 struct SubmittedForm {
     action: String,
-    consent: bool,
+    /// Value of the consent's control: SHA-256 of the text beside it, or `yes` from a program.
+    consent: Option<String>,
     reason: String,
     values: BTreeMap<String, String>,
     /// Version of the document on the page.
@@ -122,7 +123,7 @@ impl SubmittedForm {
         }
         Some(Self {
             action,
-            consent: values.remove("consent").is_some_and(|value| value == "yes"),
+            consent: values.remove("consent"),
             document: values.remove(DOCUMENT),
             reason: values
                 .remove("reason")
@@ -137,12 +138,19 @@ impl SubmittedForm {
 }
 
 impl SubmittedForm {
+    /// Returns whether the signer agrees to the present consent text. The organization may have
+    /// changed it since the page was shown.
+    fn agrees(&self, visit: &SignerVisit) -> bool {
+        let consent = self.consent.as_deref();
+        consent.is_some_and(|value| value == "yes" || value == visit.consent.sha256())
+    }
+
     /// Converts the form to input for the identity check.
     fn about_identity(self) -> IdentitySubmission {
         IdentitySubmission {
             again: self.values.contains_key("again"),
             values: self.values,
-            consent: self.consent,
+            consent: self.consent.is_some_and(|value| value == "yes"),
             ip: self.origin.ip,
         }
     }
@@ -204,8 +212,8 @@ async fn submitted(app: &App, visit: SignerVisit, sent: SubmittedForm) -> Respon
         Ok(problems) | Err(FormError::Invalid(problems)) => {
             let outcome = FormFeedback {
                 review: sent.action == "review",
+                consent: sent.agrees(&visit),
                 entered: sent.values,
-                consent: sent.consent,
                 reason: sent.reason,
                 problems,
             };
@@ -234,7 +242,7 @@ async fn act(
     match sent.action.as_str() {
         "finish" => {
             let (values, shown) = (&sent.values, sent.document.as_deref());
-            let consent = sent.consent.then(|| GivenConsent {
+            let consent = sent.agrees(visit).then(|| GivenConsent {
                 version: visit.consent.text.version.clone(),
                 locale: visit.consent.locale,
                 sha256: visit.consent.sha256(),

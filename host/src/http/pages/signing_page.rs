@@ -404,7 +404,7 @@ impl SigningPage<'_> {
         html! {
             div.consent.invalid[wrong.is_some()] {
                 label lang=(locale.as_str()) dir=(locale.direction()) {
-                    input id="consent" type="checkbox" name="consent" value="yes" required
+                    input id="consent" type="checkbox" name="consent" value=(self.consent_text.sha256()) required
                         checked[self.consent]
                         aria-invalid=[wrong.map(|_| "true")]
                         aria-describedby=[wrong.map(|_| "consent-problem")];

@@ -564,7 +564,17 @@ async fn the_ledger_names_the_consent_text_that_the_signer_agreed_to() {
             element.text().collect::<String>().trim().to_owned()
         };
         let (statement, disclosure) = (text(".consent label"), text(".consent details p"));
-        form::sign(&app, &url).await;
+        let control = scraper::Selector::parse("#consent").unwrap();
+        let agreed = page.select(&control).next().unwrap().attr("value").unwrap();
+        // Another text than the one that the organization has now is no consent.
+        let mut values = form::filled(&page.html());
+        let mut agree_to = async |digest: &str| {
+            let consent = values.iter_mut().find(|(name, _)| name == "consent");
+            consent.unwrap().1 = digest.to_owned();
+            form::press(&app, &url, "finish", &values).await.status
+        };
+        assert_eq!(agree_to(&"0".repeat(64)).await, 422);
+        assert_eq!(agree_to(agreed).await, 200);
         let details = app.entry(id, "signer.completed").await;
         assert_eq!(details["consent_version"], version, "{details}");
         assert_eq!(details["consent_locale"], locale[..2], "{details}");
