@@ -34,6 +34,7 @@ mod service;
 pub mod start;
 #[allow(missing_docs, reason = "functions are named by their statement")]
 pub mod store;
+mod texts;
 mod tls;
 mod traces;
 mod worker;

@@ -26,7 +26,7 @@ pub enum OrganizationCommand {
     },
     /// List organizations.
     List,
-    /// Change settings: auto_vault=true, envelope_ttl_days=30, payment={…}, components={…}, brand={…}, embed_origins=[…], return_origins=[…], dates={…}.
+    /// Change settings: auto_vault=true, envelope_ttl_days=30, payment={…}, components={…}, brand={…}, embed_origins=[…], return_origins=[…], dates={…}, language=es, consent={…}.
     Set {
         #[arg(value_parser = org_id)]
         org: OrgId,
@@ -202,12 +202,19 @@ fn changed(settings: &OrgSettings, changes: &[String]) -> Result<OrgSettings, Fa
     if settings.envelope_ttl_days == 0 {
         return Err("envelope_ttl_days must be at least 1".into());
     }
+    for text in settings.consent.values() {
+        let parts = [&text.version, &text.statement, &text.disclosure];
+        if parts.iter().any(|part| part.trim().is_empty()) {
+            return Err("a consent text needs version, statement and disclosure".into());
+        }
+    }
     Ok(settings)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::locale::Locale;
 
     fn set(change: &str) -> Result<OrgSettings, String> {
         changed(&OrgSettings::default(), &[change.to_owned()]).map_err(|error| error.to_string())
@@ -230,6 +237,15 @@ mod tests {
         let wrong = set(r#"dates={"time_zone":"EST5"}"#).unwrap_err();
         assert!(wrong.contains("EST5 is no time zone"), "{wrong}");
         assert!(refused(r#"{"amount_cents":0,"currency":"USD"}"#).contains("from 1 to"));
+        assert_eq!(set("language=es-MX").unwrap().language, Locale::Es);
+        let wrong = set("language=tlh").unwrap_err();
+        assert!(wrong.contains("en, es, fr, de, pt, zh-Hans, ar"), "{wrong}");
+        let consent =
+            r#"{"de":{"version":"7","statement":"Ja.","disclosure":"Papier geht auch."}}"#;
+        let consent = set(&format!("consent={consent}")).unwrap().consent;
+        assert_eq!(consent[&Locale::De].version, "7");
+        let empty = r#"consent={"de":{"version":"","statement":"Ja.","disclosure":"-"}}"#;
+        assert!(set(empty).unwrap_err().contains("needs version"));
     }
 
     #[test]
@@ -237,7 +253,7 @@ mod tests {
         let error = set("auto_vualt=true").unwrap_err();
         assert!(
             error.contains(
-                "auto_vault, payment, envelope_ttl_days, components, brand, embed_origins, dates, return_origins"
+                "auto_vault, payment, envelope_ttl_days, components, brand, embed_origins, dates, return_origins, language, consent"
             ),
             "{error}"
         );

@@ -46,7 +46,9 @@ pub(crate) fn text(letter: &MailContent, look: &MailBranding) -> String {
     let mut blocks = vec![greeting(letter)];
     blocks.extend(letter.paragraphs.iter().cloned());
     if let Some(button) = &letter.button {
-        blocks.push(format!("{}:\n{}", button.label, button.url));
+        let label = [("label", button.label.as_str())];
+        let label = letter.texts.with("mail-button", label);
+        blocks.push(format!("{label}\n{}", button.url));
     }
     blocks.extend(letter.notes.iter().cloned());
     blocks.push(format!("-- \n{}", look.heading));
@@ -61,9 +63,10 @@ pub(crate) fn html(letter: &MailContent, look: &MailBranding, logo: Option<&str>
          font-size:16px;line-height:1.5",
         look.color
     );
+    let language = letter.texts.locale();
     let page = html! {
         (DOCTYPE)
-        html lang="en" {
+        html lang=(language.as_str()) dir=(language.direction()) {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
@@ -77,7 +80,7 @@ pub(crate) fn html(letter: &MailContent, look: &MailBranding, logo: Option<&str>
                     p { (greeting(letter)) }
                     @for paragraph in &letter.paragraphs { p { (paragraph) } }
                     @if let Some(button) = &letter.button {
-                        (self::button(button.label, &button.url, &look.color))
+                        (self::button(&button.label, &button.url, &look.color))
                     }
                     @for note in &letter.notes {
                         p style="font-size:13px;opacity:0.8" { (note) }
@@ -117,8 +120,8 @@ fn button(label: &str, url: &str, color: &BrandColor) -> Markup {
 
 fn greeting(letter: &MailContent) -> String {
     match &letter.to {
-        Some(name) => format!("Hello {name},"),
-        None => "Hello,".to_owned(),
+        Some(name) => letter.texts.with("mail-hello", [("name", name.as_str())]),
+        None => letter.texts.text("mail-hello-nobody"),
     }
 }
 
@@ -129,6 +132,7 @@ mod tests {
     use crate::domain::id::OrgId;
     use crate::domain::organization::OrgSettings;
     use crate::mail::letters::MailButton;
+    use crate::texts::Texts;
 
     fn look(brand: OrganizationBrand) -> MailBranding {
         MailBranding::of(&Organization {
@@ -144,11 +148,12 @@ mod tests {
 
     fn letter() -> MailContent {
         MailContent {
+            texts: Texts::default(),
             subject: "Sign".into(),
             to: Some("<b>Ann</b>".into()),
             paragraphs: vec!["Maple & Oak ask you.".into()],
             button: Some(MailButton {
-                label: "Sign",
+                label: "Sign".into(),
                 url: "https://sign.example/abc".into(),
             }),
             notes: vec!["For you alone.".into()],

@@ -4,10 +4,13 @@ use super::line::one_line;
 use crate::domain::dates::DateSettings;
 use crate::domain::envelope::{Envelope, Signer, SignerKind, SignerStatus};
 use crate::domain::webhook::{DisableReason, Endpoint};
+use crate::texts::Texts;
 
 /// Content of a mail, independent of its layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MailContent {
+    /// Texts in the recipient's language.
+    pub texts: Texts,
     pub subject: String,
     /// Recipient's name, if known.
     pub to: Option<String>,
@@ -20,7 +23,7 @@ pub(crate) struct MailContent {
 /// Call to action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MailButton {
-    pub label: &'static str,
+    pub label: String,
     pub url: String,
 }
 
@@ -37,11 +40,9 @@ pub(crate) enum DeclineRecipient<'a> {
     OtherSigner,
 }
 
-const LINK_NOTE: &str =
-    "The link is meant for you alone and works for seven days. Please do not forward this e-mail.";
-
 /// What a signer is told with a link.
 pub(crate) struct LinkFacts<'a> {
+    pub texts: Texts,
     pub sender: &'a str,
     pub envelope: &'a Envelope,
     pub signer: &'a Signer,
@@ -52,103 +53,71 @@ pub(crate) struct LinkFacts<'a> {
 }
 
 impl LinkFacts<'_> {
+    /// Returns a text about sender and document.
+    fn about(&self, key: &'static str) -> String {
+        let document = one_line(&self.envelope.name);
+        let values = [("sender", self.sender), ("document", &document)];
+        self.texts.with(key, values)
+    }
+
     /// Returns until when to sign and who else signs.
     fn circumstances(&self) -> Option<String> {
+        let texts = self.texts;
         let until = self.envelope.expires_at;
-        let until = until.map(|at| format!("Please sign by {}.", self.dates.moment(at)));
+        let until = until.map(|at| {
+            let moment = texts.moment(self.dates, at);
+            texts.with("mail-deadline", [("moment", moment)])
+        });
         let others = self.signers.iter();
         let others = others.filter(|other| other.position != self.signer.position);
         let others: Vec<String> = others
             .map(|other| {
-                let has_signed = match other.status {
-                    SignerStatus::Completed => ", has signed",
-                    _ => "",
+                let key = match other.status {
+                    SignerStatus::Completed => "mail-other-signed",
+                    _ => "mail-other",
                 };
-                format!(
-                    "{} ({}{has_signed})",
-                    one_line(&other.name),
-                    one_line(&other.role)
-                )
+                let (name, role) = (one_line(&other.name), one_line(&other.role));
+                texts.with(key, [("name", name), ("role", role)])
             })
             .collect();
-        let others = (!others.is_empty()).then(|| format!("Other signers: {}.", others.join(", ")));
+        let others = (!others.is_empty()).then(|| {
+            let signers = others.join(&texts.text("list-separator"));
+            texts.with("mail-others", [("signers", signers)])
+        });
         let both: Vec<String> = until.into_iter().chain(others).collect();
         (!both.is_empty()).then(|| both.join(" "))
+    }
+
+    /// Builds a letter with the link.
+    fn letter(self, subject: &'static str, paragraphs: Vec<String>) -> MailContent {
+        let texts = self.texts;
+        MailContent {
+            texts,
+            subject: self.about(subject),
+            to: Some(one_line(&self.signer.name)),
+            paragraphs: paragraphs.into_iter().chain(self.circumstances()).collect(),
+            notes: vec![
+                texts.text("mail-link-note"),
+                reference(texts, self.envelope.id.as_str()),
+            ],
+            button: Some(MailButton {
+                label: texts.text("mail-read-and-sign"),
+                url: self.url,
+            }),
+        }
     }
 }
 
 /// Builds the invitation to sign, approve or witness.
 pub(crate) fn invitation(facts: LinkFacts<'_>) -> MailContent {
-    let (sender, document) = (facts.sender, one_line(&facts.envelope.name));
     let (subject, asked) = match facts.signer.kind {
-        SignerKind::Signer => (
-            format!("{sender} asks you to sign: {document}"),
-            format!("{sender} asks you to sign “{document}”."),
-        ),
-        SignerKind::Approver => (
-            format!("{sender} asks you to approve: {document}"),
-            format!("{sender} asks you to approve “{document}”."),
-        ),
-        SignerKind::Witness => (
-            format!("{sender} asks you to sign as a witness: {document}"),
-            format!("{sender} asks you to sign “{document}” as a witness."),
-        ),
+        SignerKind::Signer => ("mail-invitation-subject", "mail-invitation"),
+        SignerKind::Approver => ("mail-approval-subject", "mail-approval"),
+        SignerKind::Witness => ("mail-witness-subject", "mail-witness"),
     };
-    MailContent {
-        subject,
-        to: Some(one_line(&facts.signer.name)),
-        paragraphs: [asked]
-            .into_iter()
-            .chain(message(facts.envelope))
-            .chain(facts.circumstances())
-            .collect(),
-        notes: vec![LINK_NOTE.into(), reference(facts.envelope)],
-        button: Some(read_and_sign(facts.url)),
-    }
-}
-
-/// Builds the mail with the code that opens the document.
-pub(crate) fn access_code(
-    sender: &str,
-    envelope: &Envelope,
-    to: &str,
-    code: &str,
-    minutes: u64,
-) -> MailContent {
-    let document = one_line(&envelope.name);
-    MailContent {
-        subject: format!("Your code: {code}"),
-        to: Some(one_line(to)),
-        paragraphs: vec![
-            format!("Your code for “{document}” of {sender} is {code}."),
-            format!("Enter it on the page that asked for it. It works once, for {minutes} minutes."),
-        ],
-        button: None,
-        notes: vec![
-            "Nobody will ask you for this code by telephone. If you did not ask for it, ignore this e-mail."
-                .into(),
-            reference(envelope),
-        ],
-    }
-}
-
-/// Builds the mail to a viewer, who may read the document while others sign it.
-pub(crate) fn viewing(sender: &str, envelope: &Envelope, to: &str, url: String) -> MailContent {
-    let document = one_line(&envelope.name);
-    MailContent {
-        subject: format!("{sender} shows you: {document}"),
-        to: Some(one_line(to)),
-        paragraphs: vec![
-            format!("{sender} has sent “{document}” to its signers and lets you read it."),
-            "You do not need to do anything. You will get a copy when all parties have signed."
-                .into(),
-        ],
-        button: Some(MailButton {
-            label: "Read the document",
-            url,
-        }),
-        notes: vec![LINK_NOTE.into(), reference(envelope)],
-    }
+    let asked = facts.about(asked);
+    let paragraphs = [asked].into_iter().chain(message(facts.envelope)).collect();
+    facts.letter(subject, paragraphs)
 }
 
 /// Splits the sender's message into paragraphs, one for each line.
@@ -164,18 +133,11 @@ fn message(envelope: &Envelope) -> impl Iterator<Item = String> {
 
 /// Builds a reminder.
 pub(crate) fn reminder(facts: LinkFacts<'_>) -> MailContent {
-    let (sender, document) = (facts.sender, one_line(&facts.envelope.name));
-    let what = [
-        format!("{sender} is waiting for your signature on “{document}”."),
-        "You can sign it with this new link. Older links may have expired.".into(),
+    let paragraphs = vec![
+        facts.about("mail-reminder"),
+        facts.texts.text("mail-reminder-link"),
     ];
-    MailContent {
-        subject: format!("Reminder: {sender} is waiting for your signature: {document}"),
-        to: Some(one_line(&facts.signer.name)),
-        paragraphs: what.into_iter().chain(facts.circumstances()).collect(),
-        notes: vec![LINK_NOTE.into(), reference(facts.envelope)],
-        button: Some(read_and_sign(facts.url)),
-    }
+    facts.letter("mail-reminder-subject", paragraphs)
 }
 
 /// How a recipient gets the copy of the signed document.
@@ -188,149 +150,181 @@ pub(crate) enum CopyDelivery {
     Kept,
 }
 
-/// Builds the notification that all signers have signed.
-pub(crate) fn completed(envelope: &Envelope, to: Option<&str>, copy: CopyDelivery) -> MailContent {
-    let document = one_line(&envelope.name);
-    let (said, url) = match copy {
-        CopyDelivery::Attached { certificate: true } => (
-            "The signed document is attached, marked as a non-authoritative copy, and a certificate of who signed when.",
-            None,
-        ),
-        CopyDelivery::Attached { certificate: false } => (
-            "The signed document is attached, marked as a non-authoritative copy.",
-            None,
-        ),
-        CopyDelivery::Linked(url) => (
-            "The signed document is too large for an e-mail. You can download your copy for seven days.",
-            Some(url),
-        ),
-        CopyDelivery::Kept => ("The signed document is too large for an e-mail.", None),
-    };
-    MailContent {
-        subject: format!("Completed: {document}"),
-        to: to.map(one_line),
-        paragraphs: vec![
-            format!("“{document}” is completed: all parties have signed."),
-            said.into(),
-        ],
-        button: url.map(|url| MailButton {
-            label: "Download your copy",
-            url,
-        }),
-        notes: vec![reference(envelope)],
-    }
+/// Notification about the outcome of an envelope.
+pub(crate) struct OutcomeNotice<'a> {
+    pub texts: Texts,
+    /// Display name of the sender.
+    pub sender: &'a str,
+    pub envelope: &'a Envelope,
+    /// Name of the recipient, if known.
+    pub to: Option<&'a str>,
 }
 
-/// Builds the notification that a signer declined.
-pub(crate) fn declined(
-    sender: &str,
-    envelope: &Envelope,
-    to: Option<&str>,
-    told: DeclineRecipient<'_>,
-) -> MailContent {
-    let document = one_line(&envelope.name);
-    let paragraphs = match told {
-        DeclineRecipient::Creator { by, reason } => {
-            let mut paragraphs = vec![format!(
-                "{} has declined to sign “{document}”.",
-                one_line(by)
-            )];
-            if !reason.trim().is_empty() {
-                paragraphs.push(format!("The reason given: {reason}"));
-            }
-            paragraphs
+impl OutcomeNotice<'_> {
+    /// Returns a text about the document.
+    fn about(&self, key: &'static str) -> String {
+        let document = one_line(&self.envelope.name);
+        let values = [("sender", self.sender), ("document", &document)];
+        self.texts.with(key, values)
+    }
+
+    fn letter(&self, subject: &'static str, paragraphs: Vec<String>) -> MailContent {
+        MailContent {
+            texts: self.texts,
+            subject: self.about(subject),
+            to: self.to.map(one_line),
+            paragraphs,
+            button: None,
+            notes: vec![reference(self.texts, self.envelope.id.as_str())],
         }
-        DeclineRecipient::Decliner => vec![
-            format!("You have declined to sign “{document}”. {sender} has been notified."),
-            format!("If you did not decline, please contact {sender}."),
-        ],
-        DeclineRecipient::OtherSigner => vec![
-            format!("Another signer has declined to sign “{document}”."),
-            "The document is closed. You do not need to do anything.".into(),
-        ],
-    };
-    MailContent {
-        subject: format!("Declined: {document}"),
-        to: to.map(one_line),
-        paragraphs,
-        button: None,
-        notes: vec![reference(envelope)],
     }
-}
 
-/// Builds the notification that the sender withdrew the document.
-pub(crate) fn withdrawn(sender: &str, envelope: &Envelope, to: &str) -> MailContent {
-    let document = one_line(&envelope.name);
-    MailContent {
-        subject: format!("Withdrawn: {document}"),
-        to: Some(one_line(to)),
-        paragraphs: vec![
-            format!("{sender} has withdrawn “{document}”."),
-            "Your links no longer open it. You do not need to do anything.".into(),
-        ],
-        button: None,
-        notes: vec![reference(envelope)],
+    /// Builds the mail with the code that opens the document.
+    pub(crate) fn access_code(&self, code: &str, minutes: u64) -> MailContent {
+        let texts = self.texts;
+        let document = one_line(&self.envelope.name);
+        let values = [("sender", self.sender), ("document", &document), ("code", code)];
+        let paragraphs = vec![
+            texts.with("mail-code", values),
+            texts.with("mail-code-use", [("minutes", minutes)]),
+        ];
+        let letter = self.letter("mail-code-subject", paragraphs);
+        MailContent {
+            subject: texts.with("mail-code-subject", [("code", code)]),
+            notes: [texts.text("mail-code-note")]
+                .into_iter()
+                .chain(letter.notes)
+                .collect(),
+            ..letter
+        }
+    }
+
+    /// Builds the mail to a viewer, who may read the document while others sign it.
+    pub(crate) fn viewing(&self, url: String) -> MailContent {
+        let texts = self.texts;
+        let paragraphs = vec![self.about("mail-viewing"), texts.text("mail-viewing-copy")];
+        let letter = self.letter("mail-viewing-subject", paragraphs);
+        MailContent {
+            button: Some(MailButton {
+                label: texts.text("mail-read"),
+                url,
+            }),
+            notes: [texts.text("mail-link-note")]
+                .into_iter()
+                .chain(letter.notes)
+                .collect(),
+            ..letter
+        }
+    }
+
+    /// Builds the notification that all signers have signed.
+    pub(crate) fn completed(&self, copy: CopyDelivery) -> MailContent {
+        let (said, url) = match copy {
+            CopyDelivery::Attached { certificate: true } => ("mail-attached-certificate", None),
+            CopyDelivery::Attached { certificate: false } => ("mail-attached", None),
+            CopyDelivery::Linked(url) => ("mail-linked", Some(url)),
+            CopyDelivery::Kept => ("mail-too-large", None),
+        };
+        let paragraphs = vec![self.about("mail-completed"), self.texts.text(said)];
+        MailContent {
+            button: url.map(|url| MailButton {
+                label: self.texts.text("signed-download"),
+                url,
+            }),
+            ..self.letter("mail-completed-subject", paragraphs)
+        }
+    }
+
+    /// Builds the notification that a signer declined.
+    pub(crate) fn declined(&self, told: DeclineRecipient<'_>) -> MailContent {
+        let paragraphs = match told {
+            DeclineRecipient::Creator { by, reason } => {
+                let (name, document) = (one_line(by), one_line(&self.envelope.name));
+                let values = [("name", name), ("document", document)];
+                let mut paragraphs = vec![self.texts.with("mail-declined-by", values)];
+                if !reason.trim().is_empty() {
+                    let given = self
+                        .texts
+                        .with("mail-declined-reason", [("reason", reason)]);
+                    paragraphs.push(given);
+                }
+                paragraphs
+            }
+            DeclineRecipient::Decliner => vec![
+                self.about("mail-declined-self"),
+                self.about("mail-declined-contact"),
+            ],
+            DeclineRecipient::OtherSigner => vec![
+                self.about("mail-declined-other"),
+                self.texts.text("mail-declined-closed"),
+            ],
+        };
+        self.letter("mail-declined-subject", paragraphs)
+    }
+
+    /// Builds the notification that the sender withdrew the document.
+    pub(crate) fn withdrawn(&self) -> MailContent {
+        let paragraphs = vec![
+            self.about("mail-withdrawn"),
+            self.texts.text("mail-withdrawn-closed"),
+        ];
+        self.letter("mail-withdrawn-subject", paragraphs)
     }
 }
 
 /// Builds the warning that a webhook endpoint has been failing for days.
-pub(crate) fn endpoint_failing(endpoint: &Endpoint) -> MailContent {
-    let host = host(endpoint);
-    let since = endpoint.health.failing_since;
-    let since = since.map_or_else(|| "for days".into(), |at| format!("since {at}"));
+pub(crate) fn endpoint_failing(
+    texts: Texts,
+    dates: &DateSettings,
+    endpoint: &Endpoint,
+) -> MailContent {
+    let host = host(texts, endpoint);
+    let failing = match endpoint.health.failing_since {
+        Some(at) => {
+            let since = texts.moment(dates, at);
+            let values = [("host", host.as_str()), ("since", &since)];
+            texts.with("mail-endpoint-failing-since", values)
+        }
+        None => texts.with("mail-endpoint-failing-days", [("host", host.as_str())]),
+    };
     MailContent {
-        subject: format!("Webhooks do not arrive at {host}"),
+        texts,
+        subject: texts.with("mail-endpoint-failing-subject", [("host", host)]),
         to: None,
-        paragraphs: vec![
-            format!("Every attempt to deliver an event to {host} has failed {since}."),
-            "After five days of failures the endpoint is disabled and its waiting deliveries are dropped."
-                .into(),
-        ],
+        paragraphs: vec![failing, texts.text("mail-endpoint-failing")],
         button: None,
-        notes: vec![endpoint_reference(endpoint)],
+        notes: vec![reference(texts, endpoint.id.as_str())],
     }
 }
 
 /// Builds the notification that a webhook endpoint was disabled.
-pub(crate) fn endpoint_disabled(endpoint: &Endpoint) -> MailContent {
-    let host = host(endpoint);
+pub(crate) fn endpoint_disabled(texts: Texts, endpoint: &Endpoint) -> MailContent {
+    let host = host(texts, endpoint);
     let why = match endpoint.health.disabled {
-        Some((DisableReason::Gone, _)) => "It answered 410 (gone).",
-        _ => "Every attempt failed for five days.",
+        Some((DisableReason::Gone, _)) => "mail-endpoint-gone",
+        _ => "mail-endpoint-failed",
     };
     MailContent {
-        subject: format!("Webhooks to {host} are disabled"),
+        texts,
+        subject: texts.with("mail-endpoint-disabled-subject", [("host", host.as_str())]),
         to: None,
         paragraphs: vec![
-            format!("The webhook endpoint at {host} was disabled. {why}"),
-            "Events are not kept for it from now on. Enable it again once its receiver is \
-             back; what was missed can be delivered again from its log."
-                .into(),
+            texts.with(why, [("host", host)]),
+            texts.text("mail-endpoint-disabled"),
         ],
         button: None,
-        notes: vec![endpoint_reference(endpoint)],
+        notes: vec![reference(texts, endpoint.id.as_str())],
     }
 }
 
 /// Returns the host of an endpoint's URL; the full URL may contain a credential.
-fn host(endpoint: &Endpoint) -> String {
+fn host(texts: Texts, endpoint: &Endpoint) -> String {
     let url = url::Url::parse(&endpoint.url).ok();
     let host = url.as_ref().and_then(|url| url.host_str());
-    one_line(host.unwrap_or("your receiver"))
-}
-
-fn endpoint_reference(endpoint: &Endpoint) -> String {
-    format!("Reference: {}", endpoint.id)
-}
-
-fn read_and_sign(url: String) -> MailButton {
-    MailButton {
-        label: "Read and sign the document",
-        url,
-    }
+    host.map_or_else(|| texts.text("mail-endpoint-receiver"), one_line)
 }
 
 /// Returns the reference that recipients can quote to support.
-fn reference(envelope: &Envelope) -> String {
-    format!("Reference: {}", envelope.id)
+fn reference(texts: Texts, id: &str) -> String {
+    texts.with("reference", [("id", id)])
 }

@@ -111,7 +111,12 @@ pub(super) fn filled(
                 "signature" | "initials" => match SignatureValue::parse(value) {
                     Ok(SignatureValue::Typed(name)) => FieldValue::Typed(name),
                     Ok(SignatureValue::Drawn(picture)) => FieldValue::Drawn(picture),
-                    Err(why) => return Some(Err(DocumentError::Other(why))),
+                    Err(why) => {
+                        return Some(Err(DocumentError::Other(format!(
+                            "stored signature: {}",
+                            why.key
+                        ))));
+                    }
                 },
                 "checkbox" => FieldValue::Checkbox(value == "true"),
                 "date" => FieldValue::Text(dates.written(value)),

@@ -17,9 +17,10 @@ use crate::domain::envelope::StoredFile;
 use crate::domain::field::{Area, Field};
 use crate::domain::id::OrgId;
 use crate::domain::job::ExecuteSubmission;
+use crate::domain::locale::Message;
 use crate::fair_queue::WorkOwner;
 use crate::files::FilesError;
-use crate::store::room::{self as rooms, RoomField, RoomSubmission, RoomSubmitter};
+use crate::store::room::{self as rooms, GivenConsent, RoomField, RoomSubmission, RoomSubmitter};
 use crate::store::{StoreError, WriteTransaction, jobs};
 
 /// Maximum length of a text field's value, in characters.
@@ -147,7 +148,7 @@ pub const DOCUMENT: &str = "document-version";
 pub const STYLE: &str = "signature-style";
 
 /// Problems by field name.
-pub type Problems = BTreeMap<String, String>;
+pub type Problems = BTreeMap<String, Message>;
 
 /// Reason a form was not accepted.
 #[derive(Debug, thiserror::Error)]
@@ -272,15 +273,14 @@ impl Room {
         org: &OrgId,
         submitter: i64,
         values: &BTreeMap<String, String>,
-        consent: bool,
+        consent: Option<GivenConsent>,
         shown: Option<&str>,
         origin: &RequestOrigin,
     ) -> Result<(), FormError> {
         let form = self.form(org, submitter).await?;
         let (valid, mut problems) = self.checked(&form, values).await?;
-        if !consent {
-            let why = "Your consent to signing electronically is needed";
-            problems.insert(CONSENT.into(), why.into());
+        if consent.is_none() {
+            problems.insert(CONSENT.into(), Message::new("problem-consent"));
         }
         let SignerTurn {
             mut tx,
@@ -297,8 +297,7 @@ impl Room {
         );
         let version = document.version();
         if shown.is_some_and(|shown| shown != version) {
-            let why = "Another signer has signed since you opened it. Look at the pages again";
-            problems.insert(DOCUMENT.into(), why.into());
+            problems.insert(DOCUMENT.into(), Message::new("problem-document-changed"));
         }
         let styled = take_style(&mut submitter, values);
         let changed = take(&form.fields, &mut submitter, valid) || styled;
@@ -309,13 +308,13 @@ impl Room {
                 value.clone_from(&form.today);
             }
             if is_missing(field, value) {
-                let why = || "This field is required".to_owned();
-                problems.entry(field.name.clone()).or_insert_with(why);
+                let why = Message::new("problem-required");
+                problems.entry(field.name.clone()).or_insert(why);
             }
         }
         if let Some(field) = unsigned(&form.fields, &submitter.values) {
-            let why = || "Sign here, or in another signature field of yours".to_owned();
-            problems.entry(field.name.clone()).or_insert_with(why);
+            let why = Message::new("problem-unsigned");
+            problems.entry(field.name.clone()).or_insert(why);
         }
         if !problems.is_empty() {
             if changed {
@@ -329,6 +328,7 @@ impl Room {
         self.start(&mut tx, &mut submitter).await?;
         submitter.opened_at.get_or_insert(now);
         submitter.consented_at = Some(now);
+        submitter.consent = consent;
         submitter.completed_at = Some(now);
         submitter.shown_sha256 = Some(version);
         // Keeps the address recorded at opening when this request has none.
@@ -369,9 +369,9 @@ impl Room {
                 self.check(field, value, &owner).await?
             };
             match verdict {
-                Ok(()) => valid.insert(field.name.clone(), value.to_owned()),
-                Err(why) => problems.insert(field.name.clone(), why),
-            };
+                Ok(()) => drop(valid.insert(field.name.clone(), value.to_owned())),
+                Err(why) => drop(problems.insert(field.name.clone(), why)),
+            }
         }
         Ok((valid, problems))
     }
@@ -383,7 +383,7 @@ impl Room {
         field: &RoomField,
         value: &str,
         owner: &WorkOwner,
-    ) -> Result<Result<(), String>, FormError> {
+    ) -> Result<Result<(), Message>, FormError> {
         // Cheap checks come before the sandbox call.
         if let Err(why) = check_value(field, value) {
             return Ok(Err(why));
@@ -402,7 +402,7 @@ impl Room {
                     .await?;
                 Ok(drawn
                     .map(|_| ())
-                    .map_err(|_| "This picture cannot be read".to_owned()))
+                    .map_err(|_| Message::new("problem-picture-unreadable")))
             }
             Err(why) => Ok(Err(why)),
         }
@@ -582,13 +582,13 @@ fn is_missing(field: &RoomField, value: &str) -> bool {
 }
 
 /// Checks the format of a value; empty values pass.
-fn check_value(field: &RoomField, value: &str) -> Result<(), String> {
+fn check_value(field: &RoomField, value: &str) -> Result<(), Message> {
     if value.is_empty() {
         return Ok(());
     }
     let picture = field.is_signature() && is_picture(value);
     if !picture && value.chars().count() > TEXT_LIMIT {
-        return Err(format!("At most {TEXT_LIMIT} characters"));
+        return Err(Message::with_limit("problem-too-long", TEXT_LIMIT));
     }
     let fits = match field.field_type.as_str() {
         "number" => value.parse::<f64>().is_ok_and(f64::is_finite),
@@ -599,13 +599,10 @@ fn check_value(field: &RoomField, value: &str) -> Result<(), String> {
         }
         _ => true,
     };
-    fits.then_some(()).ok_or_else(|| {
-        match field.field_type.as_str() {
-            "number" => "Enter a number",
-            "date" => "Enter a date as year-month-day",
-            _ => "Choose one of the options",
-        }
-        .to_owned()
+    fits.then_some(()).ok_or(match field.field_type.as_str() {
+        "number" => Message::new("problem-number"),
+        "date" => Message::new("problem-date"),
+        _ => Message::new("problem-option"),
     })
 }
 

@@ -138,6 +138,7 @@ impl BufferedRoomRecords {
             opened_at: None,
             started_at: None,
             consented_at: None,
+            consent: None,
             shown_sha256: None,
             completed_at: None,
             declined_at: None,
@@ -381,6 +382,7 @@ impl From<RoomTemplate> for lent::Template {
 
 impl From<RoomSubmitter> for lent::Submitter {
     fn from(submitter: RoomSubmitter) -> Self {
+        let consent = submitter.consent.as_ref();
         Self {
             invitation: lent::Invitation {
                 id: submitter.id.unsigned_abs(),
@@ -393,6 +395,9 @@ impl From<RoomSubmitter> for lent::Submitter {
             opened_at: submitter.opened_at.map(|at| at.to_string()),
             started_at: submitter.started_at.map(|at| at.to_string()),
             consented_at: submitter.consented_at.map(|at| at.to_string()),
+            consent_version: consent.map(|consent| consent.version.clone()),
+            consent_locale: consent.map(|consent| consent.locale.into()),
+            consent_sha256: submitter.consent.map(|consent| consent.sha256),
             shown_sha256: submitter.shown_sha256,
             completed_at: submitter.completed_at.map(|at| at.to_string()),
             declined_at: submitter.declined_at.map(|at| at.to_string()),

@@ -10,6 +10,7 @@ use holdfast_handwriting::Handwriting;
 use crate::components::rules::documents::{Picture, PictureFormat};
 use crate::components::rules::handwriting::HandwritingStyle;
 use crate::domain::envelope::FileType;
+use crate::domain::locale::Message;
 
 /// Maximum size of a signature's picture, in bytes.
 pub const PICTURE_LIMIT: usize = 300 * 1024;
@@ -23,16 +24,16 @@ pub enum SignatureValue {
 impl SignatureValue {
     /// Parses a value. Rejects `data:` URLs that are not pictures of a supported format; whether
     /// the bytes can be drawn is checked in the sandbox.
-    pub fn parse(value: &str) -> Result<Self, String> {
+    pub fn parse(value: &str) -> Result<Self, Message> {
         let Some(rest) = value.strip_prefix("data:") else {
             return Ok(Self::Typed(value.to_owned()));
         };
-        let wrong = || "Use a PNG or JPEG picture".to_owned();
+        let wrong = || Message::new("problem-picture-format");
         let (head, encoded) = rest.split_once(',').ok_or_else(wrong)?;
         // Checked on the encoded text, before memory is spent on decoding.
         if encoded.len() > PICTURE_LIMIT.div_ceil(3) * 4 {
             let limit = PICTURE_LIMIT / 1024;
-            return Err(format!("Use a picture of at most {limit} KB"));
+            return Err(Message::with_limit("problem-picture-size", limit));
         }
         let bytes = STANDARD.decode(encoded).map_err(|_| wrong())?;
         let format = match (head, FileType::detect(&bytes)) {

@@ -295,6 +295,7 @@ mod tests {
             completed_at: None,
             decline_reason: None,
             challenged: false,
+            locale: None,
         }
     }
 

@@ -46,6 +46,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     28 "0028_existing_signatures",
     29 "0029_signature_style",
     30 "0030_return_url",
+    32 "0032_languages",
     33 "0033_roles_of_signers",
     34 "0034_access_codes",
 ];

@@ -13,6 +13,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::envelope::StoredFile;
 use crate::domain::field::{Area, is_signature};
 use crate::domain::id::OrgId;
+use crate::domain::locale::Locale;
 
 /// Role of a template; fields refer to its `uuid`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -94,6 +95,14 @@ impl RoomSubmission {
     }
 }
 
+/// Identification of the consent text that a submitter agreed to.
+#[derive(Clone, Debug)]
+pub struct GivenConsent {
+    pub version: String,
+    pub locale: Locale,
+    pub sha256: String,
+}
+
 #[derive(Clone, Debug)]
 pub struct RoomSubmitter {
     pub id: i64,
@@ -116,6 +125,8 @@ pub struct RoomSubmitter {
     pub started_at: Option<Timestamp>,
     /// Time of the consent to signing electronically (15 U.S.C. 7001(c)).
     pub consented_at: Option<Timestamp>,
+    /// Text that was agreed to.
+    pub consent: Option<GivenConsent>,
     /// SHA-256 of the document that the submitter signed, with the entries of earlier ones.
     pub shown_sha256: Option<String>,
     pub completed_at: Option<Timestamp>,
@@ -405,10 +416,12 @@ pub async fn update_submitter(
     tx: &mut WriteTransaction,
     submitter: &RoomSubmitter,
 ) -> Result<(), StoreError> {
+    let consent = submitter.consent.as_ref();
     sqlx::query(
         "update room_submitter set field_values = $3, opened_at = $4, started_at = $5,
              completed_at = $6, declined_at = $7, decline_reason = $8, ip = $9, user_agent = $10,
-             consented_at = $11, shown_sha256 = $12, signature_style = $13
+             consented_at = $11, shown_sha256 = $12, signature_style = $13, consent_version = $14,
+             consent_locale = $15, consent_sha256 = $16
          where bucket = $1 and submitter_id = $2",
     )
     .bind(submitter.org.bucket())
@@ -424,6 +437,9 @@ pub async fn update_submitter(
     .bind(submitter.consented_at.map(|at| at.to_string()))
     .bind(submitter.shown_sha256.as_deref())
     .bind(submitter.signature_style.map(Handwriting::as_str))
+    .bind(consent.map(|consent| consent.version.as_str()))
+    .bind(consent.map(|consent| consent.locale.as_str()))
+    .bind(consent.map(|consent| consent.sha256.as_str()))
     .execute(&mut **tx)
     .await?;
     Ok(())
@@ -480,10 +496,24 @@ fn read_submitter(row: &AnyRow) -> Result<RoomSubmitter, StoreError> {
         started_at: columns.optional_time("started_at")?,
         completed_at: columns.optional_time("completed_at")?,
         consented_at: columns.optional_time("consented_at")?,
+        consent: consent(&columns)?,
         shown_sha256: columns.optional_text("shown_sha256")?,
         declined_at: columns.optional_time("declined_at")?,
         decline_reason: columns.optional_text("decline_reason")?,
         ip: columns.optional_text("ip")?,
         user_agent: columns.optional_text("user_agent")?,
     })
+}
+
+fn consent(columns: &RowColumns<'_>) -> Result<Option<GivenConsent>, StoreError> {
+    let locale = columns.optional_text("consent_locale")?;
+    let version = columns.optional_text("consent_version")?;
+    let sha256 = columns.optional_text("consent_sha256")?;
+    let locale = locale.and_then(|tag| Locale::parse(&tag));
+    let all = version.zip(locale).zip(sha256);
+    Ok(all.map(|((version, locale), sha256)| GivenConsent {
+        version,
+        locale,
+        sha256,
+    }))
 }

@@ -11,6 +11,7 @@ use crate::domain::envelope::{
     SignerKind, SignerStatus,
 };
 use crate::domain::id::{EnvelopeId, OrgId};
+use crate::domain::locale::Locale;
 use crate::domain::token::LinkToken;
 
 pub async fn insert(
@@ -20,8 +21,8 @@ pub async fn insert(
 ) -> Result<(), StoreError> {
     sqlx::query(
         "insert into signer (bucket, envelope_id, position, org_id, name, email, role, status,
-             provider_submitter, challenged, kind, turn, access, passcode)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
+             provider_submitter, challenged, kind, turn, access, passcode, locale)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
     )
     .bind(envelope.org.bucket())
     .bind(envelope.id.as_str())
@@ -37,6 +38,7 @@ pub async fn insert(
     .bind(signer.turn)
     .bind(signer.access.as_str())
     .bind(signer.passcode.as_deref())
+    .bind(signer.locale.map(Locale::as_str))
     .execute(connection)
     .await?;
     Ok(())
@@ -334,5 +336,8 @@ fn signer(row: &AnyRow) -> Result<Signer, StoreError> {
         completed_at: columns.optional_time("completed_at")?,
         decline_reason: columns.optional_text("decline_reason")?,
         challenged: columns.flag("challenged")?,
+        locale: columns
+            .optional_text("locale")?
+            .and_then(|tag| Locale::parse(&tag)),
     })
 }

@@ -5,15 +5,17 @@ use crate::domain::dates::DateSettings;
 use crate::domain::envelope::{Envelope, Recipient, RecipientKind, Signer, SignerStatus};
 use crate::domain::id::{EndpointId, OrgId};
 use crate::domain::job::MailAddressee;
+use crate::domain::locale::Locale;
 use crate::mail::MailError;
 use crate::mail::layout::MailBranding;
-use crate::mail::letters::{self, DeclineRecipient, LinkFacts, MailContent};
+use crate::mail::letters::{self, DeclineRecipient, LinkFacts, MailContent, OutcomeNotice};
 use crate::mail::message::{MessageDraft, PdfAttachment};
 use crate::service::signing::{access_codes, links};
 use crate::service::vault::{completion, copies};
 use crate::service::{App, ServiceError};
 use crate::store::jobs::ClaimedJob;
 use crate::store::{StoreError, envelopes, organizations, signers, webhooks};
+use crate::texts::Texts;
 
 /// Size limit of an attached copy in bytes. Many servers take mails of 10 MB, and base64 adds a
 /// third to a file.
@@ -76,6 +78,8 @@ struct MailSubject {
     recipients: Vec<Recipient>,
     look: MailBranding,
     dates: DateSettings,
+    /// The organization's language.
+    language: Locale,
     /// Position of the addressed signer or recipient; none addresses the creator.
     position: Option<i64>,
 }
@@ -140,11 +144,16 @@ pub(super) async fn about_endpoint(
     let (Some(endpoint), Some(organization)) = (endpoint, organization) else {
         return Ok(());
     };
+    let texts = Texts::of(organization.settings.language);
     // Nothing to send if the endpoint has recovered, or was created by a key without an e-mail
     // address.
     let letter = match health {
-        EndpointMailKind::Disabled if !endpoint.is_active => letters::endpoint_disabled(&endpoint),
-        EndpointMailKind::Failing if endpoint.is_active => letters::endpoint_failing(&endpoint),
+        EndpointMailKind::Disabled if !endpoint.is_active => {
+            letters::endpoint_disabled(texts, &endpoint)
+        }
+        EndpointMailKind::Failing if endpoint.is_active => {
+            letters::endpoint_failing(texts, &organization.settings.dates, &endpoint)
+        }
         _ => return Ok(()),
     };
     if !endpoint.created_by.contains('@') {
@@ -184,6 +193,7 @@ impl MailSubject {
             recipients,
             look: MailBranding::of(&organization),
             dates: organization.settings.dates,
+            language: organization.settings.language,
             position: to.position,
         }))
     }
@@ -227,6 +237,22 @@ impl MailSubject {
         recipients.find(|recipient| recipient.position == position)
     }
 
+    /// Returns the texts in the addressee's language.
+    fn texts(&self) -> Texts {
+        let chosen = self.signer().and_then(|signer| signer.locale);
+        Texts::of(Locale::chosen(chosen, None, self.language))
+    }
+
+    /// Returns the basis of a notification to the addressee.
+    fn notice(&self) -> OutcomeNotice<'_> {
+        OutcomeNotice {
+            texts: self.texts(),
+            sender: &self.look.sender,
+            envelope: &self.envelope,
+            to: self.name(),
+        }
+    }
+
     fn address(&self) -> Option<&str> {
         let signer = self.signer().map(|signer| signer.email.as_str());
         match self.position {
@@ -262,6 +288,7 @@ impl MailSubject {
         };
         let url = self.link(app, signer).await?;
         let letter = letter(LinkFacts {
+            texts: self.texts(),
             sender: &self.look.sender,
             envelope: &self.envelope,
             signer,
@@ -279,15 +306,7 @@ impl MailSubject {
         };
         let code = access_codes::code_to_mail(app, &self.envelope, signer).await?;
         let minutes = access_codes::CODE_LIFE.as_secs() / 60;
-        let letter = |code: String| {
-            letters::access_code(
-                &self.look.sender,
-                &self.envelope,
-                &signer.name,
-                &code,
-                minutes,
-            )
-        };
+        let letter = |code: String| self.notice().access_code(&code, minutes);
         Ok(code.map(letter).map(PreparedMail::plain))
     }
 
@@ -302,8 +321,7 @@ impl MailSubject {
             return Ok(None);
         }
         let url = self.view_link(app, viewer).await?;
-        let letter = letters::viewing(&self.look.sender, &self.envelope, &viewer.name, url);
-        Ok(Some(PreparedMail::plain(letter)))
+        Ok(Some(PreparedMail::plain(self.notice().viewing(url))))
     }
 
     async fn view_link(&self, app: &App, recipient: &Recipient) -> Result<String, DeliveryError> {
@@ -335,7 +353,7 @@ impl MailSubject {
         attachment: Option<PdfAttachment>,
     ) -> Result<PreparedMail, DeliveryError> {
         let certificate = match &attachment {
-            Some(_) => certificate(app, &self.envelope).await?,
+            Some(_) => certificate(app, &self.envelope, self.texts()).await?,
             None => None,
         };
         let copy = match (&attachment, self.signer(), self.recipient()) {
@@ -348,7 +366,7 @@ impl MailSubject {
             }
             (None, None, None) => letters::CopyDelivery::Kept,
         };
-        let letter = letters::completed(&self.envelope, self.name(), copy);
+        let letter = self.notice().completed(copy);
         Ok(PreparedMail {
             letter,
             attachments: attachment.into_iter().chain(certificate).collect(),
@@ -367,13 +385,12 @@ impl MailSubject {
             Some(signer) if signer.position == decliner.position => DeclineRecipient::Decliner,
             Some(_) => DeclineRecipient::OtherSigner,
         };
-        let letter = letters::declined(&self.look.sender, &self.envelope, self.name(), told);
-        Some(PreparedMail::plain(letter))
+        Some(PreparedMail::plain(self.notice().declined(told)))
     }
 
     fn withdrawn(&self) -> Option<PreparedMail> {
-        let letter = letters::withdrawn(&self.look.sender, &self.envelope, self.name()?);
-        Some(PreparedMail::plain(letter))
+        self.name()?;
+        Some(PreparedMail::plain(self.notice().withdrawn()))
     }
 }
 
@@ -390,10 +407,11 @@ impl PreparedMail {
 async fn certificate(
     app: &App,
     envelope: &Envelope,
+    texts: Texts,
 ) -> Result<Option<PdfAttachment>, DeliveryError> {
-    match completion::certificate(app, envelope).await {
+    match completion::certificate(app, envelope, Some(texts.locale())).await {
         Ok(bytes) => Ok(Some(PdfAttachment {
-            name: "Certificate of completion".into(),
+            name: texts.text("certificate-name"),
             bytes,
         })),
         Err(ServiceError::Conflict(_)) => Ok(None),

@@ -48,6 +48,9 @@ pub(crate) fn create(request: SubmissionRequest) -> Result<Submission> {
         opened_at: None,
         started_at: None,
         consented_at: None,
+        consent_version: None,
+        consent_locale: None,
+        consent_sha256: None,
         shown_sha256: None,
         completed_at: None,
         declined_at: None,
@@ -200,6 +203,9 @@ fn submitter(submitter: room::Submitter, fields: &[room::Field]) -> Submitter {
         ("user_agent", submitter.user_agent),
         ("opened_at", submitter.opened_at),
         ("consented_at", submitter.consented_at),
+        ("consent_version", submitter.consent_version),
+        ("consent_locale", submitter.consent_locale),
+        ("consent_sha256", submitter.consent_sha256),
         ("shown_sha256", submitter.shown_sha256),
     ];
     Submitter {

@@ -45,9 +45,9 @@ impl Timestamp {
         self.0.to_zoned(zone.clone()).date()
     }
 
-    /// Writes the time in a time zone by a pattern of `strftime`.
-    pub fn written_in(self, zone: &jiff::tz::TimeZone, pattern: &str) -> String {
-        self.0.to_zoned(zone.clone()).strftime(pattern).to_string()
+    /// Returns date and time of day in a time zone.
+    pub fn civil_in(self, zone: &jiff::tz::TimeZone) -> jiff::civil::DateTime {
+        self.0.to_zoned(zone.clone()).datetime()
     }
 
     /// Returns the calendar month in UTC as `2026-11`.

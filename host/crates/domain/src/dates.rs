@@ -53,7 +53,8 @@ impl fmt::Debug for ZoneName {
 }
 
 impl ZoneName {
-    fn as_str(&self) -> &str {
+    /// Name in the IANA database.
+    pub fn as_str(&self) -> &str {
         self.0.iana_name().unwrap_or("UTC")
     }
 }
@@ -101,19 +102,9 @@ impl DateFormat {
 }
 
 impl DateSettings {
-    /// Describes an instant to people, for example `25 November 2026, 16:30 (Europe/Berlin)`.
-    pub fn moment(&self, at: Timestamp) -> String {
-        self.written(at, "%-d %B %Y, %H:%M")
-    }
-
-    /// Like [`DateSettings::moment`], with seconds.
-    pub fn exact_moment(&self, at: Timestamp) -> String {
-        self.written(at, "%-d %B %Y, %H:%M:%S")
-    }
-
-    fn written(&self, at: Timestamp, pattern: &str) -> String {
-        let zone = &self.time_zone;
-        format!("{} ({})", at.written_in(&zone.0, pattern), zone.as_str())
+    /// Returns date and time of day in the organization's time zone.
+    pub fn local(&self, at: Timestamp) -> jiff::civil::DateTime {
+        at.civil_in(&self.time_zone.0)
     }
 
     /// Returns the organization's day at an instant, in ISO 8601.
@@ -157,14 +148,7 @@ mod tests {
             assert_eq!(dates.day(evening), day, "{zone}");
         }
         let dates = settings(r#"{"time_zone":"America/New_York"}"#).unwrap();
-        assert_eq!(
-            dates.moment(evening),
-            "25 November 2026, 18:30 (America/New_York)"
-        );
-        assert_eq!(
-            dates.exact_moment(evening),
-            "25 November 2026, 18:30:00 (America/New_York)"
-        );
+        assert_eq!(dates.local(evening).to_string(), "2026-11-25T18:30:00");
     }
 
     #[test]

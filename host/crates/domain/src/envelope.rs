@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::clock::Timestamp;
 use super::id::{BatchId, CustomerId, EnvelopeId, OrgId, TemplateId};
+use super::locale::Locale;
 use crate::signature::ExistingSignature;
 
 /// Defines an enum with one text form for each value, used in the API and in the database.
@@ -551,6 +552,8 @@ pub struct Signer {
     pub decline_reason: Option<String>,
     /// Whether this signer must pass identity questions before the document opens.
     pub challenged: bool,
+    /// Language that the sender chose.
+    pub locale: Option<Locale>,
 }
 
 /// Recipient of an envelope who does not sign.

@@ -4,6 +4,7 @@
 use super::clock::Timestamp;
 use super::envelope::{Signer, words};
 use super::id::{EnvelopeId, KbaId, OrgId};
+use super::locale::Message;
 
 words! {
     /// Status of a session. `ended`: the session broke off or expired without a result.
@@ -68,36 +69,54 @@ pub struct IdentityEntry {
     pub kind: &'static str,
     pub autocomplete: Option<&'static str>,
     pub inputmode: Option<&'static str>,
+    /// Key of the label's text; none for fields that only the provider knows.
+    pub label: Option<&'static str>,
 }
 
 /// Returns the input attributes of a field that a provider declares (`holdfast:kba`,
 /// `identity-field`).
 pub fn entry(field: &str) -> IdentityEntry {
-    let (kind, autocomplete, inputmode) = match field {
-        "first_name" => ("text", Some("given-name"), None),
-        "last_name" => ("text", Some("family-name"), None),
-        "phone" => ("tel", Some("tel"), None),
-        "date_of_birth" => ("date", Some("bday"), None),
-        "ssn_last4" => ("text", Some("off"), Some("numeric")),
-        "line1" => ("text", Some("address-line1"), None),
-        "line2" => ("text", Some("address-line2"), None),
-        "city" => ("text", Some("address-level2"), None),
-        "state" => ("text", Some("address-level1"), None),
-        "zip" => ("text", Some("postal-code"), Some("numeric")),
-        _ => ("text", Some("off"), None),
+    let (kind, autocomplete, inputmode, label) = match field {
+        "first_name" => (
+            "text",
+            Some("given-name"),
+            None,
+            Some("identity-first-name"),
+        ),
+        "last_name" => (
+            "text",
+            Some("family-name"),
+            None,
+            Some("identity-last-name"),
+        ),
+        "phone" => ("tel", Some("tel"), None, Some("identity-phone")),
+        "date_of_birth" => ("date", Some("bday"), None, Some("identity-birth")),
+        "ssn_last4" => ("text", Some("off"), Some("numeric"), Some("identity-ssn")),
+        "line1" => ("text", Some("address-line1"), None, Some("identity-line1")),
+        "line2" => ("text", Some("address-line2"), None, Some("identity-line2")),
+        "city" => ("text", Some("address-level2"), None, Some("identity-city")),
+        "state" => ("text", Some("address-level1"), None, Some("identity-state")),
+        "zip" => (
+            "text",
+            Some("postal-code"),
+            Some("numeric"),
+            Some("identity-zip"),
+        ),
+        _ => ("text", Some("off"), None, None),
     };
     IdentityEntry {
         kind,
         autocomplete,
         inputmode,
+        label,
     }
 }
 
 /// Normalizes an entered value to the format that providers accept.
 ///
 /// # Errors
-/// A message for the signer. It never contains the value.
-pub fn read(field: &str, text: &str, now: Timestamp) -> Result<String, &'static str> {
+/// A message for the signer.
+pub fn read(field: &str, text: &str, now: Timestamp) -> Result<String, Message> {
     let text = text.trim();
     let digits = || {
         text.chars()
@@ -109,38 +128,40 @@ pub fn read(field: &str, text: &str, now: Timestamp) -> Result<String, &'static 
             let digits = digits();
             let plain = |one: char| one.is_ascii_digit() || " +-().".contains(one);
             match (text.starts_with('+'), digits.len()) {
-                _ if !text.chars().all(plain) => Err("Enter a phone number with digits only"),
+                _ if !text.chars().all(plain) => Err(Message::new("identity-phone-digits")),
                 (true, 8..=15) => Ok(format!("+{digits}")),
                 (false, 10) => Ok(format!("+1{digits}")),
                 (false, 11) if digits.starts_with('1') => Ok(format!("+{digits}")),
-                _ => Err("Enter your number with its area code"),
+                _ => Err(Message::new("identity-phone-area")),
             }
         }
         "date_of_birth" => {
-            let date: jiff::civil::Date = text.parse().map_err(|_| "Enter a date")?;
+            let date: jiff::civil::Date = text
+                .parse()
+                .map_err(|_| Message::new("identity-enter-date"))?;
             let (oldest, today) = (jiff::civil::date(1900, 1, 1), now.date());
             match (oldest..today).contains(&date) {
                 true => Ok(date.to_string()),
-                false => Err("Enter your date of birth"),
+                false => Err(Message::new("identity-enter-birth")),
             }
         }
         "ssn_last4" => match text.len() == 4 && digits().len() == 4 {
             true => Ok(text.to_owned()),
-            false => Err("Enter four digits"),
+            false => Err(Message::new("identity-four-digits")),
         },
         "zip" => {
             let digits = digits();
             let plain = text.chars().all(|one| one.is_ascii_digit() || one == '-');
             match plain && matches!(digits.len(), 5 | 9) {
                 true => Ok(digits[..5].to_owned()),
-                false => Err("Enter five digits"),
+                false => Err(Message::new("identity-five-digits")),
             }
         }
         "state" => match text.len() == 2 && text.chars().all(|one| one.is_ascii_alphabetic()) {
             true => Ok(text.to_ascii_uppercase()),
-            false => Err("Enter the two letters of the state"),
+            false => Err(Message::new("identity-two-letters")),
         },
-        _ if text.chars().count() > 100 => Err("Enter at most 100 characters"),
+        _ if text.chars().count() > 100 => Err(Message::new("identity-hundred")),
         _ => Ok(text.to_owned()),
     }
 }
@@ -149,7 +170,7 @@ pub fn read(field: &str, text: &str, now: Timestamp) -> Result<String, &'static 
 mod tests {
     use super::*;
 
-    fn read(field: &str, text: &str) -> Result<String, &'static str> {
+    fn read(field: &str, text: &str) -> Result<String, Message> {
         let now = Timestamp::parse("2026-11-22T12:00:00.000Z").unwrap();
         super::read(field, text, now)
     }
@@ -188,8 +209,7 @@ mod tests {
             ("state", "T1"),
             ("line1", &"x".repeat(101)),
         ] {
-            let why = read(field, text).unwrap_err();
-            assert!(!why.contains(text), "{field} {text}");
+            assert!(read(field, text).is_err(), "{field} {text}");
         }
     }
 }

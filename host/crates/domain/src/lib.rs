@@ -146,6 +146,7 @@ pub mod id;
 pub mod identity;
 pub mod job;
 pub mod ledger;
+pub mod locale;
 pub mod merkle;
 pub mod organization;
 pub mod package;

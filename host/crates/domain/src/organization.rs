@@ -10,6 +10,7 @@ use super::clock::Timestamp;
 use super::dates::DateSettings;
 use super::envelope::words;
 use super::id::{KeyId, OrgId};
+use super::locale::{ConsentText, Locale};
 
 /// A tenant.
 #[derive(Clone, Debug)]
@@ -49,6 +50,10 @@ pub struct OrgSettings {
     pub dates: DateSettings,
     /// Origins of the pages to which signers may return after signing.
     pub return_origins: Vec<PageOrigin>,
+    /// Language of pages and mails for people who have not chosen one.
+    pub language: Locale,
+    /// Consent to signing electronically in the organization's own words, by language.
+    pub consent: BTreeMap<Locale, ConsentText>,
 }
 
 impl OrgSettings {
@@ -72,6 +77,8 @@ impl Default for OrgSettings {
             embed_origins: Vec::new(),
             dates: DateSettings::default(),
             return_origins: Vec::new(),
+            language: Locale::default(),
+            consent: BTreeMap::new(),
         }
     }
 }
@@ -159,18 +166,11 @@ pub fn known_currency(code: &str) -> Option<String> {
     paid_with.then(|| known.code().to_owned())
 }
 
-/// Formats an amount for people: `USD 49.00`.
-pub fn written_amount(minor_units: u64, currency: &str) -> String {
-    // ISO 4217 defines 0, 2 or 3 decimal digits; records of unknown currencies get two.
+/// Returns how many digits of an amount in minor units are behind the decimal separator.
+pub fn minor_digits(currency: &str) -> u8 {
+    // ISO 4217 defines 0, 2 or 3; records of unknown currencies get two.
     let digits = Currency::from_code(currency).and_then(Currency::exponent);
-    match digits.map_or(2, usize::from) {
-        0 => format!("{currency} {minor_units}"),
-        digits => {
-            let text = format!("{minor_units:0>width$}", width = digits + 1);
-            let (whole, part) = text.split_at(text.len() - digits);
-            format!("{currency} {whole}.{part}")
-        }
-    }
+    digits.map_or(2, |digits| u8::try_from(digits).unwrap_or(2))
 }
 
 /// Value of [`PaymentSettings::payer`] for the first signer in the signing order.
@@ -262,10 +262,9 @@ mod money {
         ] {
             assert_eq!(known_currency(unknown), None, "{unknown}");
         }
-        assert_eq!(written_amount(4900, "USD"), "USD 49.00");
-        assert_eq!(written_amount(5, "EUR"), "EUR 0.05");
-        assert_eq!(written_amount(500, "JPY"), "JPY 500");
-        assert_eq!(written_amount(1234, "KWD"), "KWD 1.234");
+        for (currency, digits) in [("USD", 2), ("JPY", 0), ("KWD", 3), ("ZZZ", 2)] {
+            assert_eq!(minor_digits(currency), digits, "{currency}");
+        }
     }
 
     #[test]

@@ -19,6 +19,24 @@ const ICON: &str = include_str!("assets/icon.svg");
 
 const SIGNING_STYLE: &str = include_str!("assets/signing.css");
 
+/// Scripts of pages with texts in the reader's language.
+pub const SIGNING: &str = concat!(
+    include_str!("assets/texts.js"),
+    include_str!("assets/signing.js")
+);
+pub const EMBED: &str = concat!(
+    include_str!("assets/texts.js"),
+    include_str!("assets/embed.js")
+);
+pub const PAYMENT: &str = concat!(
+    include_str!("assets/texts.js"),
+    include_str!("assets/payment.js")
+);
+pub const VERIFICATION: &str = concat!(
+    include_str!("assets/texts.js"),
+    include_str!("assets/verification.js")
+);
+
 /// All assets. Pages of one name have a style and a script.
 static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
     let style = "text/css; charset=utf-8";
@@ -47,13 +65,13 @@ static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
     let signing: Cow<'static, [u8]> = signing.into_bytes().into();
     let mut assets = vec![
         Asset::new("signing.css", style, signing.clone()),
-        script_of("signing.js", include_str!("assets/signing.js")),
+        script_of("signing.js", SIGNING),
         Asset::new("embed.css", style, signing.clone()),
-        script_of("embed.js", include_str!("assets/embed.js")),
+        script_of("embed.js", EMBED),
         Asset::new("payment.css", style, signing.clone()),
         Asset::new("verification.css", style, signing),
-        script_of("verification.js", include_str!("assets/verification.js")),
-        script_of("payment.js", include_str!("assets/payment.js")),
+        script_of("verification.js", VERIFICATION),
+        script_of("payment.js", PAYMENT),
         Asset::of("builder.css", style, builder_style),
         script_of("builder.js", builder),
         Asset::of("icon.svg", "image/svg+xml", ICON),

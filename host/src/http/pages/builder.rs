@@ -30,6 +30,7 @@ use crate::service::templates::builder::{
 };
 use crate::service::templates::pages::{self, WIDTHS};
 use crate::service::{App, ServiceError};
+use crate::texts::Texts;
 
 pub fn routes() -> Router<App> {
     Router::new()
@@ -104,15 +105,15 @@ async fn open(State(app): State<App>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let form = FormBody::<TokenForm>::from_request(Request::from_parts(parts.clone(), body), &app);
     let Ok(FormBody(form)) = form.await else {
-        return embed::refused();
+        return embed::refused(&parts.headers);
     };
     let opened = async {
         limits::admit(&app, LimitedCredential::BuilderSession, &form.token, &parts)?;
         let Some(session) = builder::session(&app, &app.access, &form.token).await? else {
-            return Ok(embed::refused());
+            return Ok(embed::refused(&parts.headers));
         };
         let organization = builder::organization(&app, &session).await?;
-        Ok::<_, HttpError>(page(PageLook::of(organization), &session, &form.token))
+        Ok::<_, HttpError>(page(PageLook::of(organization, Texts::default()), &session, &form.token))
     };
     opened.await.unwrap_or_else(IntoResponse::into_response)
 }
@@ -235,14 +236,18 @@ async fn preview(
         pages,
         organization,
     } = builder::preview(&app, &app.pages, &session, request).await?;
+    let texts = Texts::of(organization.settings.language);
+    let consent = texts.consent(&organization.settings, SignerKind::Signer);
     let look = PageLook {
         framing: FramePolicy::Nobody,
-        ..PageLook::of(organization)
+        ..PageLook::of(organization, texts)
     };
     let title = &session.template.name;
     let shown = SigningPage {
         path: "",
         look: &look,
+        texts,
+        consent_text: &consent,
         title,
         name: "Sample Signer",
         role: &form.submitter.role,

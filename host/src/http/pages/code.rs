@@ -40,7 +40,7 @@ async fn sent(app: &App, visit: &SignerVisit) -> Result<Response, ServiceError> 
         CodeRequest::Locked(until) => page(app, visit, CodePrompt::Locked(until), None),
         CodeRequest::Later(next) => {
             let minutes = minutes(next, app.clock.now());
-            let text = format!("You can ask for another code in {minutes}.");
+            let text = visit.texts.with("code-later", [("minutes", minutes)]);
             let prompt = access_codes::prompt(app, envelope, signer).await?;
             let page = page(app, visit, prompt, Some(&text));
             let wait = seconds(next, app.clock.now()).to_string();
@@ -63,12 +63,12 @@ async fn checked(app: &App, visit: &SignerVisit, given: &str) -> Result<Response
         }
         CodeCheck::Locked(until) => page(app, visit, CodePrompt::Locked(until), None),
         CodeCheck::Wrong => {
-            let wrong = Some("This is not the code. Check it and try again.");
-            page(app, visit, CodePrompt::Enter, wrong)
+            let wrong = visit.texts.text("code-wrong");
+            page(app, visit, CodePrompt::Enter, Some(&wrong))
         }
         CodeCheck::Outdated => {
-            let wrong = Some("This code is too old. Ask for a new one.");
-            page(app, visit, CodePrompt::Send, wrong)
+            let wrong = visit.texts.text("code-outdated");
+            page(app, visit, CodePrompt::Send, Some(&wrong))
         }
     })
 }
@@ -86,28 +86,26 @@ fn cookie(app: &App, visit: &SignerVisit, pass: &str) -> String {
 }
 
 fn page(app: &App, visit: &SignerVisit, prompt: CodePrompt, wrong: Option<&str>) -> Response {
+    let texts = visit.texts;
+    let mailed = visit.signer.access == SignerAccess::EmailCode;
+    let address = [("address", masked(&visit.signer.email))];
+    let document = [("document", visit.envelope.name.as_str())];
     let body = html! {
-        p { "Before “" (visit.envelope.name) "” opens, the sender wants to be sure that it is you." }
+        p { (texts.with("identity-before", document)) }
         @match prompt {
             CodePrompt::Locked(until) => {
-                p.problem role="alert" { "Too many wrong codes were entered." }
-                p { "You can try again in " (minutes(until, app.clock.now())) ". If you did not enter them, tell the sender." }
+                p.problem role="alert" { (texts.text("code-locked")) }
+                p { (texts.with("code-locked-until", [("minutes", minutes(until, app.clock.now()))])) }
             }
             CodePrompt::Send => {
                 @if let Some(wrong) = wrong { p.problem role="alert" { (wrong) } }
-                p { "We will send a code to " strong { (masked(&visit.signer.email)) } "." }
-                (send(visit, "Send me a code"))
+                p { (texts.with("code-will-send", address)) }
+                (send(visit, "code-send"))
             }
             CodePrompt::Enter => {
-                @if visit.signer.access == SignerAccess::EmailCode {
-                    p { "We have sent a code to " strong { (masked(&visit.signer.email)) } ". It works for ten minutes." }
-                } @else {
-                    p { "Enter the passcode that the sender has given you." }
-                }
+                p { (if mailed { texts.with("code-sent", address) } else { texts.text("code-passcode") }) }
                 (entry(visit, wrong))
-                @if visit.signer.access == SignerAccess::EmailCode {
-                    (send(visit, "Send another code"))
-                }
+                @if mailed { (send(visit, "code-send-another")) }
             }
         }
     };
@@ -116,16 +114,16 @@ fn page(app: &App, visit: &SignerVisit, prompt: CodePrompt, wrong: Option<&str>)
         (_, Some(_)) => StatusCode::UNPROCESSABLE_ENTITY,
         _ => StatusCode::OK,
     };
-    let ready = EmbedMessage::Ready;
-    visit.notice(status, "Enter your code", ready, body)
+    visit.notice(status, "code-title", EmbedMessage::Ready, body)
 }
 
 fn entry(visit: &SignerVisit, wrong: Option<&str>) -> Markup {
+    let texts = visit.texts;
     let mailed = visit.signer.access == SignerAccess::EmailCode;
     html! {
         form method="post" action=(visit.path()) novalidate {
             div.field.invalid[wrong.is_some()] {
-                label for="code" { (if mailed { "Code" } else { "Passcode" }) }
+                label for="code" { (texts.text(if mailed { "code-label" } else { "code-passcode-label" })) }
                 @if let Some(wrong) = wrong {
                     p.problem id="code-problem" role="alert" { (wrong) }
                 }
@@ -135,15 +133,15 @@ fn entry(visit: &SignerVisit, wrong: Option<&str>) -> Markup {
                     aria-invalid=[wrong.map(|_| "true")]
                     aria-describedby=[wrong.map(|_| "code-problem")];
             }
-            button type="submit" name="action" value="enter-code" { "Open the document" }
+            button type="submit" name="action" value="enter-code" { (texts.text("code-open")) }
         }
     }
 }
 
-fn send(visit: &SignerVisit, label: &str) -> Markup {
+fn send(visit: &SignerVisit, label: &'static str) -> Markup {
     html! {
         form method="post" action=(visit.path()) {
-            button.quiet type="submit" name="action" value="send-code" { (label) }
+            button.quiet type="submit" name="action" value="send-code" { (visit.texts.text(label)) }
         }
     }
 }
@@ -151,7 +149,7 @@ fn send(visit: &SignerVisit, label: &str) -> Markup {
 /// Hides most of an address from people who have only the link: `j…n@example.com`.
 fn masked(email: &str) -> String {
     let Some((local, domain)) = email.rsplit_once('@') else {
-        return "your address".into();
+        return "…".into();
     };
     let letters: Vec<char> = local.chars().collect();
     match letters.as_slice() {
@@ -164,11 +162,8 @@ fn seconds(until: Timestamp, now: Timestamp) -> i64 {
     (until.as_seconds() - now.as_seconds()).max(1)
 }
 
-fn minutes(until: Timestamp, now: Timestamp) -> String {
-    match (seconds(until, now) + 59) / 60 {
-        ..=1 => "a minute".into(),
-        minutes => format!("{minutes} minutes"),
-    }
+fn minutes(until: Timestamp, now: Timestamp) -> i64 {
+    (seconds(until, now) + 59) / 60
 }
 
 #[cfg(test)]

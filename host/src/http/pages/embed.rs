@@ -5,17 +5,19 @@
 //! frame the response.
 
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
 use axum::{Form as FormBody, Router};
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::look::{EmbedMessage, FramePolicy, PageLook};
+use super::assets;
+use super::look::{EmbedMessage, FramePolicy, PageLook, script_texts, texts_for};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeStatus};
 use crate::domain::event::EventType;
+use crate::domain::locale::Locale;
 use crate::evidence::formats::CustodyLedger;
 use crate::http::error::HttpError;
 use crate::service::envelopes::compliance::ComplianceView;
@@ -23,6 +25,7 @@ use crate::service::signing::embed::{self, OpenedEmbedToken, VaultRecord, Widget
 use crate::service::vault::downloads;
 use crate::service::vault::history::history;
 use crate::service::{App, ServiceError};
+use crate::texts::Texts;
 
 /// Returns the routes of the widgets, below `path`.
 pub fn routes(path: &str) -> Router<App> {
@@ -34,21 +37,24 @@ pub fn routes(path: &str) -> Router<App> {
 }
 
 /// Serves the page that an iframe loads first. It takes the token out of the fragment and posts it.
-pub async fn shell() -> Response {
+pub async fn shell(headers: HeaderMap) -> Response {
+    let texts = texts_for(&headers, Locale::default());
     let look = PageLook {
         framing: FramePolicy::Anybody,
         leads_away: true,
-        ..PageLook::default()
+        ..PageLook::plain(texts)
     };
+    let title = texts.text("embed-title");
     let body = html! {
         main.notice aria-busy="true" {
-            h1 { "One moment" }
-            p role="status" { "Opening the document…" }
-            noscript { p { "This page needs JavaScript." } }
+            h1 { (title) }
+            p role="status" { (texts.text("embed-opening")) }
+            noscript { p { (texts.text("embed-needs-script")) } }
             form method="post" hidden { input type="hidden" name="token"; }
         }
+        (script_texts(texts, assets::EMBED))
     };
-    look.page(StatusCode::OK, "One moment", None, "embed", body)
+    look.page(StatusCode::OK, &title, None, "embed", body)
 }
 
 /// Form that the shell posts.
@@ -58,7 +64,11 @@ pub struct TokenForm {
 }
 
 /// Redirects to the signing form with a fresh link.
-async fn sign(State(app): State<App>, FormBody(form): FormBody<TokenForm>) -> Response {
+async fn sign(
+    State(app): State<App>,
+    headers: HeaderMap,
+    FormBody(form): FormBody<TokenForm>,
+) -> Response {
     let link = async {
         match embed::open(&app, &app.access, &form.token, Widget::Sign).await? {
             Some(opened) => embed::signing_link(&app, &opened).await,
@@ -67,27 +77,28 @@ async fn sign(State(app): State<App>, FormBody(form): FormBody<TokenForm>) -> Re
     };
     match link.await {
         Ok(Some(url)) => Redirect::to(&url).into_response(),
-        Ok(None) => refused(),
+        Ok(None) => refused(&headers),
         Err(error) => HttpError::from(error).into_response(),
     }
 }
 
 /// Page for an invalid or expired token.
-pub fn refused() -> Response {
+pub fn refused(headers: &HeaderMap) -> Response {
+    let texts = texts_for(headers, Locale::default());
     let look = PageLook {
         framing: FramePolicy::Anybody,
-        ..PageLook::default()
+        ..PageLook::plain(texts)
     };
-    let title = "This page has expired";
+    let title = texts.text("embed-expired-title");
     let body = html! {
         main.notice {
             h1 { (title) }
-            p { "Go back to the previous page and open it again." }
+            p { (texts.text("embed-expired")) }
         }
     };
     look.page(
         StatusCode::UNAUTHORIZED,
-        title,
+        &title,
         Some(EmbedMessage::Error),
         "embed",
         body,
@@ -95,24 +106,35 @@ pub fn refused() -> Response {
 }
 
 /// Shows the record of the authoritative copy.
-async fn vault(State(app): State<App>, FormBody(form): FormBody<TokenForm>) -> Response {
+async fn vault(
+    State(app): State<App>,
+    headers: HeaderMap,
+    FormBody(form): FormBody<TokenForm>,
+) -> Response {
     let shown = async {
         let Some(opened) = embed::open(&app, &app.access, &form.token, Widget::Vault).await? else {
-            return Ok(refused());
+            return Ok(refused(&headers));
         };
         let record = embed::record(&app, &app.management, &app.vault, &opened).await?;
-        Ok(vault_page(&app, &opened, record, &form.token))
+        let texts = texts_for(&headers, record.organization.settings.language);
+        Ok(vault_page(&app, &opened, record, &form.token, texts))
     };
     let shown: Result<Response, ServiceError> = shown.await;
     shown.unwrap_or_else(|error| HttpError::from(error).into_response())
 }
 
-fn vault_page(app: &App, opened: &OpenedEmbedToken, record: VaultRecord, token: &str) -> Response {
+fn vault_page(
+    app: &App,
+    opened: &OpenedEmbedToken,
+    record: VaultRecord,
+    token: &str,
+    texts: Texts,
+) -> Response {
+    let dates = record.organization.settings.dates.clone();
     let envelope = &opened.envelope;
     let path = app.config.embed_path();
-    let dates = record.organization.settings.dates.clone();
     let keeper = record.organization.display_name().to_owned();
-    let mut look = PageLook::of(record.organization);
+    let mut look = PageLook::of(record.organization, texts);
     look.leads_away = true;
 
     let body = html! {
@@ -122,38 +144,38 @@ fn vault_page(app: &App, opened: &OpenedEmbedToken, record: VaultRecord, token: 
         }
         main.vault.record {
             section.card {
-                (standing(envelope.status, &keeper))
+                (standing(texts, envelope.status, &keeper))
                 dl {
                     @if let Some(at) = time_of(&record.ledger, EventType::VaultStored) {
-                        (entry("In the vault since", html! { (dates.moment(at)) }))
+                        (entry(&texts.text("vault-since"), html! { (texts.moment(&dates, at)) }))
                     }
                     @if let Some(at) = time_of(&record.ledger, EventType::VaultReleased) {
-                        (entry("Handed over", html! { (dates.moment(at)) }))
+                        (entry(&texts.text("vault-over-since"), html! { (texts.moment(&dates, at)) }))
                     }
                     @if let Some(custodian) = &record.custodian {
-                        (entry("Responsible", html! { (custodian) }))
+                        (entry(&texts.text("vault-responsible"), html! { (custodian) }))
                     }
                     @if let Some(party) = &envelope.secured_party {
-                        (entry("Kept for", html! { (party.name) }))
+                        (entry(&texts.text("vault-kept-for"), html! { (party.name) }))
                     }
                 }
                 @if envelope.record.copy.is_some() {
                     form method="post" action={ (path) "/vault/copy" } {
                         input type="hidden" name="token" value=(token);
-                        button type="submit" { "Download a copy" }
+                        button type="submit" { (texts.text("vault-download")) }
                     }
                 }
             }
             section.card {
-                h2 { "Who signed" }
+                h2 { (texts.text("vault-who-signed")) }
                 ul.people {
                     @for signer in &record.signers {
                         li {
                             strong { (signer.name) } " " span.soft { (signer.role) }
                             span.detail {
                                 @match signer.completed_at {
-                                    Some(at) => { "Signed " (dates.moment(at)) }
-                                    None => "Has not signed",
+                                    Some(at) => (texts.with("vault-signed-at", [("moment", texts.moment(&dates, at))])),
+                                    None => (texts.text("vault-unsigned")),
                                 }
                             }
                         }
@@ -161,62 +183,50 @@ fn vault_page(app: &App, opened: &OpenedEmbedToken, record: VaultRecord, token: 
                 }
             }
             section.card {
-                h2 { "What happened" }
+                h2 { (texts.text("vault-what-happened")) }
                 ol.ledger {
-                    @for line in history(&record.ledger.entries) {
-                        li { time { (dates.moment(line.at)) } span.detail { (line.text) } }
+                    @for line in history(texts, &record.ledger.entries) {
+                        li { time { (texts.moment(&dates, line.at)) } span.detail { (line.text) } }
                     }
                 }
             }
-            (details(envelope, &record.compliance))
+            (details(texts, envelope, &record.compliance))
         }
     };
     let (title, ready) = (&envelope.name, Some(EmbedMessage::Ready));
     look.page(StatusCode::OK, title, ready, "signing", body)
 }
 
-fn standing(status: EnvelopeStatus, keeper: &str) -> Markup {
+fn standing(texts: Texts, status: EnvelopeStatus, keeper: &str) -> Markup {
     let (title, text) = match status {
-        EnvelopeStatus::Vaulted => (
-            "Safe in the vault",
-            format!(
-                "{keeper} keeps the original here, unchanged since it was signed. There is only one: \
-                 every copy says that it is a copy."
-            ),
-        ),
-        EnvelopeStatus::VaultedOut => (
-            "Handed over",
-            "The original is with another custodian now. This page keeps its history.".to_owned(),
-        ),
-        _ => (
-            "Not in the vault yet",
-            "The original comes into the vault after everybody has signed.".to_owned(),
-        ),
+        EnvelopeStatus::Vaulted => ("vault-safe-title", "vault-safe"),
+        EnvelopeStatus::VaultedOut => ("vault-handed-over-title", "vault-handed-over"),
+        _ => ("vault-not-yet-title", "vault-not-yet"),
     };
-    html! { h2 { (title) } p { (text) } }
+    html! { h2 { (texts.text(title)) } p { (texts.with(text, [("keeper", keeper)])) } }
 }
 
 /// Shows what experts compare: the hash of the original, and the checks of the law.
-fn details(envelope: &Envelope, compliance: &ComplianceView) -> Markup {
+fn details(texts: Texts, envelope: &Envelope, compliance: &ComplianceView) -> Markup {
     let checks = &compliance.checks;
     let passed = checks.iter().filter(|check| check.satisfied).count();
     html! {
         details.card {
-            summary { "Details for experts" }
+            summary { (texts.text("vault-experts")) }
             dl {
-                (entry("Record number", html! { (envelope.id) }))
+                (entry(&texts.text("vault-record-number"), html! { (envelope.id) }))
                 @if let Some(hash) = &envelope.record.document_hash {
-                    (entry("SHA-256 of the original", html! { code { (hash) } }))
+                    (entry(&texts.text("vault-hash"), html! { code { (hash) } }))
                 }
             }
-            h3 { (passed) " of " (checks.len()) " checks of UCC §9-105 are satisfied" }
+            h3 { (texts.with("vault-checks", [("passed", passed), ("total", checks.len())])) }
             ul.checks {
                 @for check in checks {
                     li.satisfied[check.satisfied] {
                         span.sign aria-hidden="true" { (if check.satisfied { "✓" } else { "✗" }) }
                         span {
                             strong { (check.requirement) } " (" (check.ucc_reference) ")"
-                            span.detail { (if check.satisfied { "Satisfied. " } else { "Not satisfied. " }) (check.detail) }
+                            span.detail { (texts.text(if check.satisfied { "vault-satisfied" } else { "vault-not-satisfied" })) " " (check.detail) }
                         }
                     }
                 }
@@ -236,7 +246,11 @@ fn entry(name: &str, value: Markup) -> Markup {
 }
 
 /// Redirects to the non-authoritative copy with a fresh link.
-async fn copy(State(app): State<App>, FormBody(form): FormBody<TokenForm>) -> Response {
+async fn copy(
+    State(app): State<App>,
+    headers: HeaderMap,
+    FormBody(form): FormBody<TokenForm>,
+) -> Response {
     let link = async {
         match embed::open(&app, &app.access, &form.token, Widget::Vault).await? {
             Some(opened) => {
@@ -248,7 +262,7 @@ async fn copy(State(app): State<App>, FormBody(form): FormBody<TokenForm>) -> Re
     };
     match link.await {
         Ok(Some(link)) => Redirect::to(&link.url).into_response(),
-        Ok(None) => refused(),
+        Ok(None) => refused(&headers),
         Err(error) => HttpError::from(error).into_response(),
     }
 }

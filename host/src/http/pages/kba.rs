@@ -17,6 +17,7 @@ use crate::service::kba::{
 };
 use crate::service::signing::links::MAIL_LIFE;
 use crate::service::{App, ServiceError};
+use crate::texts::Texts;
 use crate::traces;
 
 /// Recognizes the browser of a signer who has passed, and records an unknown one. Returns the
@@ -104,7 +105,7 @@ fn answer(app: &App, visit: &SignerVisit, gate: Result<IdentityGate, ServiceErro
         Ok(IdentityGate::Shown(shown)) => page(visit, &shown, app.clock.now()),
         Err(error @ (ServiceError::OtherProvider(..) | ServiceError::NotConfigured(_))) => {
             tracing::warn!(envelope = %visit.envelope.id, %error, "identity check unavailable");
-            visit.unavailable("Your identity cannot be checked right now.")
+            visit.unavailable("unavailable-identity")
         }
         Err(error) => HttpError::from(error).into_response(),
     }
@@ -112,25 +113,24 @@ fn answer(app: &App, visit: &SignerVisit, gate: Result<IdentityGate, ServiceErro
 
 fn page(visit: &SignerVisit, shown: &IdentityPage, now: Timestamp) -> Response {
     let (title, body) = match &shown.asked {
-        IdentityPrompt::Identity(fields) => ("Confirm who you are", identity(visit, fields, shown)),
-        IdentityPrompt::Code { until } => ("Enter your code", code(visit, shown, *until, now)),
+        IdentityPrompt::Identity(fields) => ("identity-title", identity(visit, fields, shown)),
+        IdentityPrompt::Code { until } => ("identity-code-title", code(visit, shown, *until, now)),
         IdentityPrompt::Questions { questions, until } => (
-            "Answer these questions",
+            "identity-questions-title",
             asked(visit, questions, shown, *until, now),
         ),
-        IdentityPrompt::Again { left } => ("Your answers were not correct", again(visit, *left)),
-        IdentityPrompt::Wait { until } => ("Come back later", wait(*until, now)),
-        IdentityPrompt::Exhausted => ("No more attempts", exhausted()),
-        IdentityPrompt::Busy => ("One moment", busy(visit)),
-        IdentityPrompt::Unavailable { again } => (
-            "Your identity could not be checked",
-            unavailable(visit, *again),
-        ),
+        IdentityPrompt::Again { left } => ("identity-wrong-title", again(visit, *left)),
+        IdentityPrompt::Wait { until } => ("identity-wait-title", wait(visit.texts, *until, now)),
+        IdentityPrompt::Exhausted => ("identity-exhausted-title", exhausted(visit.texts)),
+        IdentityPrompt::Busy => ("identity-busy-title", busy(visit)),
+        IdentityPrompt::Unavailable { again } => {
+            ("identity-unavailable-title", unavailable(visit, *again))
+        }
     };
     let body = html! {
-        p { "Before “" (visit.envelope.name) "” opens, the sender wants to be sure that it is you." }
+        p { (visit.texts.with("identity-before", [("document", visit.envelope.name.as_str())])) }
         @if let Some(notice) = shown.notice {
-            p.problem role="alert" { (told(notice)) }
+            p.problem role="alert" { (visit.texts.text(told(notice))) }
         }
         (body)
     };
@@ -138,31 +138,30 @@ fn page(visit: &SignerVisit, shown: &IdentityPage, now: Timestamp) -> Response {
         true => StatusCode::OK,
         false => StatusCode::UNPROCESSABLE_ENTITY,
     };
-    let ready = Some(EmbedMessage::Ready);
-    visit.look.notice(status, title, ready, body)
+    visit.notice(status, title, EmbedMessage::Ready, body)
 }
 
+/// Returns the key of a notice's text.
 fn told(notice: IdentityNotice) -> &'static str {
     match notice {
-        IdentityNotice::TimeIsOver => "The time limit has passed. You can start again.",
-        IdentityNotice::WrongCode => "That code is not correct. We sent you a new one.",
-        IdentityNotice::NotAccepted => "Your entries were not accepted. Check them and try again.",
-        IdentityNotice::TooMany => {
-            "Too many codes were requested. Wait a while before you try again."
-        }
-        IdentityNotice::TryLater => "The identity service did not answer. Try again in a moment.",
+        IdentityNotice::TimeIsOver => "identity-time-over",
+        IdentityNotice::WrongCode => "identity-wrong-code",
+        IdentityNotice::NotAccepted => "identity-not-accepted",
+        IdentityNotice::TooMany => "identity-too-many",
+        IdentityNotice::TryLater => "identity-try-later",
     }
 }
 
-fn wrong(name: &str, shown: &IdentityPage) -> Markup {
+fn wrong(texts: Texts, name: &str, shown: &IdentityPage) -> Markup {
     html! {
         @if let Some(why) = shown.problems.get(name) {
-            p.problem id={ (name) "-problem" } { (why) }
+            p.problem id={ (name) "-problem" } { (texts.message(*why)) }
         }
     }
 }
 
 fn identity(visit: &SignerVisit, fields: &[IdentityInput], shown: &IdentityPage) -> Markup {
+    let texts = visit.texts;
     let problem = |name: &str| shown.problems.contains_key(name);
     let described = |name: &str| problem(name).then(|| format!("{name}-problem"));
     html! {
@@ -171,15 +170,15 @@ fn identity(visit: &SignerVisit, fields: &[IdentityInput], shown: &IdentityPage)
                 @let how = entry(&field.name);
                 div.field.invalid[problem(&field.name)] {
                     label for=(field.name) {
-                        (field.label)
-                        @if field.required { span.required { " (required)" } }
+                        (how.label.map_or_else(|| field.label.clone(), |key| texts.text(key)))
+                        @if field.required { span.required { " " (texts.text("signing-required")) } }
                     }
                     input id=(field.name) name=(field.name) type=(how.kind) value=(field.value)
                         autocomplete=[how.autocomplete] inputmode=[how.inputmode]
                         maxlength="100" required[field.required]
                         aria-invalid=[problem(&field.name).then_some("true")]
                         aria-describedby=[described(&field.name)];
-                    (wrong(&field.name, shown))
+                    (wrong(texts, &field.name, shown))
                 }
             }
             @if !fields.is_empty() {
@@ -188,14 +187,13 @@ fn identity(visit: &SignerVisit, fields: &[IdentityInput], shown: &IdentityPage)
                         input type="checkbox" name="consent" value="yes" required
                             aria-invalid=[problem("consent").then_some("true")]
                             aria-describedby=[described("consent")];
-                        " I agree that this information is sent to an identity-verification service, "
-                        "which looks up records about me to build questions that I can answer."
+                        " " (texts.text("identity-consent"))
                     }
-                    (wrong("consent", shown))
+                    (wrong(texts, "consent", shown))
                 }
-                p.fine { "It is used for this check alone and is not kept here: only the result, its time and your internet address are." }
+                p.fine { (texts.text("identity-kept")) }
             }
-            button type="submit" { "Continue" }
+            button type="submit" { (texts.text("identity-continue")) }
         }
     }
 }
@@ -204,27 +202,24 @@ fn minutes(until: Timestamp, now: Timestamp) -> i64 {
     ((until.as_seconds() - now.as_seconds() + 59) / 60).max(1)
 }
 
-fn time_left(until: Timestamp, now: Timestamp) -> Markup {
-    let minutes = minutes(until, now);
-    html! {
-        p role="status" {
-            "You have " (minutes) (if minutes == 1 { " minute" } else { " minutes" }) " for this."
-        }
-    }
+fn time_left(texts: Texts, until: Timestamp, now: Timestamp) -> Markup {
+    let left = texts.with("identity-minutes", [("minutes", minutes(until, now))]);
+    html! { p role="status" { (left) } }
 }
 
 fn code(visit: &SignerVisit, shown: &IdentityPage, until: Timestamp, now: Timestamp) -> Markup {
+    let texts = visit.texts;
     html! {
-        p { "A code was sent to your phone." }
-        (time_left(until, now))
+        p { (texts.text("identity-code-sent")) }
+        (time_left(texts, until, now))
         form method="post" action=(visit.path()) novalidate {
             div.field.invalid[shown.problems.contains_key("code")] {
-                label for="code" { "Code" }
+                label for="code" { (texts.text("identity-code")) }
                 input #code name="code" type="text" inputmode="numeric" maxlength="12"
                     autocomplete="one-time-code" required;
-                (wrong("code", shown))
+                (wrong(texts, "code", shown))
             }
-            button type="submit" { "Continue" }
+            button type="submit" { (texts.text("identity-continue")) }
         }
     }
 }
@@ -236,13 +231,14 @@ fn asked(
     until: Timestamp,
     now: Timestamp,
 ) -> Markup {
+    let texts = visit.texts;
     html! {
-        (time_left(until, now))
+        (time_left(texts, until, now))
         form.questions method="post" action=(visit.path()) novalidate {
             @for question in questions {
                 fieldset.invalid[shown.problems.contains_key(&question.id)] {
                     legend { (question.text) }
-                    (wrong(&question.id, shown))
+                    (wrong(texts, &question.id, shown))
                     @for (id, text) in &question.choices {
                         label.choice {
                             input type="radio" name=(question.id) value=(id) required;
@@ -251,65 +247,59 @@ fn asked(
                     }
                 }
             }
-            button type="submit" { "Send answers" }
+            button type="submit" { (texts.text("identity-send")) }
         }
     }
 }
 
 fn busy(visit: &SignerVisit) -> Markup {
     html! {
-        p { "We are checking your answers." }
-        p { a.button href=(visit.path()) { "Look again" } }
+        p { (visit.texts.text("identity-checking")) }
+        p { a.button href=(visit.path()) { (visit.texts.text("identity-look-again")) } }
     }
 }
 
 fn unavailable(visit: &SignerVisit, again: bool) -> Markup {
     html! {
-        p { "There are not enough records about you to ask questions. This is not your fault and has no consequences." }
+        p { (visit.texts.text("identity-unavailable")) }
         @if again {
-            p { "If you made a mistake in your entries, enter them again." }
+            p { (visit.texts.text("identity-enter-again")) }
             (once_more(visit))
         }
-        p { "The sender can arrange another way to sign." }
+        p { (visit.texts.text("identity-other-way")) }
     }
 }
 
 fn once_more(visit: &SignerVisit) -> Markup {
     html! {
         form method="post" action=(visit.path()) {
-            button type="submit" name="again" value="again" { "Try again" }
+            button type="submit" name="again" value="again" { (visit.texts.text("identity-try-again")) }
         }
     }
 }
 
 fn again(visit: &SignerVisit, left: usize) -> Markup {
-    let times = match left {
-        1 => "once".to_owned(),
-        2 => "twice".to_owned(),
-        more => format!("{more} times"),
-    };
     html! {
-        p { "At least one answer was wrong. You can try " (times) " more, with other questions." }
+        p { (visit.texts.with("identity-wrong", [("left", left)])) }
         (once_more(visit))
     }
 }
 
-fn exhausted() -> Markup {
+fn exhausted(texts: Texts) -> Markup {
     html! {
-        p { "You have used all attempts." }
-        p { "The sender can arrange another way to sign." }
+        p { (texts.text("identity-exhausted")) }
+        p { (texts.text("identity-other-way")) }
     }
 }
 
-fn wait(until: Timestamp, now: Timestamp) -> Markup {
+fn wait(texts: Texts, until: Timestamp, now: Timestamp) -> Markup {
     let minutes = minutes(until, now);
     let when = match minutes {
-        ..=1 => "in a minute".to_owned(),
-        2..=90 => format!("in {minutes} minutes"),
-        _ => format!("in {} hours", (minutes + 59) / 60),
+        ..=90 => texts.with("identity-wait-minutes", [("minutes", minutes)]),
+        _ => texts.with("identity-wait-hours", [("hours", (minutes + 59) / 60)]),
     };
     html! {
-        p { "You can try again " (when) "." }
-        p { "The sender can also arrange another way to sign." }
+        p { (when) }
+        p { (texts.text("identity-also-other-way")) }
     }
 }

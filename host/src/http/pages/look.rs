@@ -1,12 +1,14 @@
 //! Common frame of every page for people: the organization's brand, and security headers.
 
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use maud::{DOCTYPE, Markup, html};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::{assets, brand};
 use crate::domain::brand::OrganizationBrand;
+use crate::domain::locale::Locale;
 use crate::domain::organization::{Organization, PageOrigin};
+use crate::texts::Texts;
 
 /// Appearance of a page, and who may frame it.
 #[derive(Default)]
@@ -22,6 +24,36 @@ pub struct PageLook {
     pub library: Option<String>,
     /// Path below which `brand.css` and `logo` are served, without a trailing slash.
     pub path: String,
+    pub texts: Texts,
+}
+
+/// Returns the browser's preferred languages, as it sends them.
+pub fn languages(headers: &HeaderMap) -> Option<&str> {
+    headers.get(header::ACCEPT_LANGUAGE)?.to_str().ok()
+}
+
+/// Returns the texts for a page without a signer.
+pub fn texts_for(headers: &HeaderMap, organization: Locale) -> Texts {
+    Texts::of(Locale::chosen(None, languages(headers), organization))
+}
+
+/// Hands a script the texts that it names, as data that the browser does not run.
+pub fn script_texts(texts: Texts, script: &str) -> Markup {
+    const CALL: &str = "text(\"";
+    let calls = script.match_indices(CALL).filter(|(at, _)| {
+        // Not the end of a longer name such as `getContext`.
+        let before = script[..*at].chars().next_back();
+        !before.is_some_and(char::is_alphanumeric)
+    });
+    let named = calls.filter_map(|(at, call)| script[at + call.len()..].split_once('"'));
+    let texts: serde_json::Map<String, serde_json::Value> = named
+        .map(|(key, _)| (key.to_owned(), texts.pattern(key).into()))
+        .collect();
+    // The element ends at the first `</script>`.
+    let json = serde_json::Value::Object(texts)
+        .to_string()
+        .replace('<', "\\u003c");
+    html! { script id="texts" type="application/json" { (PreEscaped(json)) } }
 }
 
 /// Origins that may show a page in a frame.
@@ -56,7 +88,7 @@ impl EmbedMessage {
 
 impl PageLook {
     /// Returns the look of an organization.
-    pub fn of(organization: Organization) -> Self {
+    pub fn of(organization: Organization, texts: Texts) -> Self {
         let path = brand::path(&organization.id);
         let name = organization.display_name().to_owned();
         let settings = organization.settings;
@@ -67,6 +99,15 @@ impl PageLook {
             leads_away: false,
             library: None,
             path,
+            texts,
+        }
+    }
+
+    /// Returns the look of a page without an organization.
+    pub fn plain(texts: Texts) -> Self {
+        Self {
+            texts,
+            ..Self::default()
         }
     }
 
@@ -110,7 +151,7 @@ impl PageLook {
     ) -> Response {
         let markup = html! {
             (DOCTYPE)
-            html lang="en" {
+            html lang=(self.texts.locale().as_str()) dir=(self.texts.locale().direction()) {
                 head {
                     meta charset="utf-8";
                     meta name="viewport" content="width=device-width, initial-scale=1";

@@ -9,15 +9,17 @@ use axum::routing::get;
 use maud::html;
 use serde::Deserialize;
 
+use super::assets;
 use super::kba;
-use super::look::{EmbedMessage, FramePolicy, PageLook};
+use super::look::{EmbedMessage, FramePolicy, PageLook, script_texts, texts_for};
 use super::visit::SignerVisit;
 use crate::domain::component::Slot;
-use crate::domain::organization::written_amount;
+use crate::domain::locale::Locale;
 use crate::http::error::HttpError;
 use crate::service::payments;
 use crate::service::{App, ServiceError};
 use crate::store::sandbox::SandboxIntent;
+use crate::texts::Texts;
 
 /// Returns the route of the payer's page, below a signing link.
 pub fn routes(path: &str) -> Router<App> {
@@ -45,7 +47,7 @@ async fn pay(State(app): State<App>, visit: SignerVisit) -> Response {
         Ok(intent) => intent,
         Err(error @ (ServiceError::OtherProvider(..) | ServiceError::NotConfigured(_))) => {
             tracing::warn!(envelope = %visit.envelope.id, %error, "payment page is not available");
-            return visit.unavailable("The payment cannot be made right now.");
+            return visit.unavailable("unavailable-payment");
         }
         Err(error) => return HttpError::from(error).into_response(),
     };
@@ -63,37 +65,40 @@ async fn pay(State(app): State<App>, visit: SignerVisit) -> Response {
             .finish();
         return Redirect::to(&format!("{page}?{query}")).into_response();
     }
-    let amount = written_amount(amount, currency);
+    let texts = visit.texts;
+    let amount = texts.amount(amount, currency);
+    let title = texts.text("payment-title");
     if intent.script.is_none() {
         let body = html! {
-            p { "Amount due: " strong { (amount) } }
-            p { "The sender collects this payment in another way." }
+            p { (texts.text("payment-due")) " " strong { (amount) } }
+            p { (texts.text("payment-other-way")) }
         };
-        return visit.look.notice(StatusCode::OK, "Payment", None, body);
+        return visit.look.notice(StatusCode::OK, &title, None, body);
     }
     let body = html! {
         header.top {
             (visit.look.masthead())
-            h1 { "Payment" }
-            p { "For “" (visit.envelope.name) "”" }
+            h1 { (title) }
+            p { (texts.with("payment-for", [("document", visit.envelope.name.as_str())])) }
         }
         main.notice {
-            p { "Amount due: " strong { (amount) } }
+            p { (texts.text("payment-due")) " " strong { (amount) } }
             form #payment data-secret=[intent.client_secret.as_deref()] data-key=[intent.publishable_key.as_deref()]
                 data-return=(back) data-library=[intent.script.as_deref()] {
                 div #payment-element {}
                 p.problem role="alert" hidden {}
-                button type="submit" disabled { "Pay " (amount) }
+                button type="submit" disabled { (texts.with("payment-pay", [("amount", amount.as_str())])) }
             }
-            noscript { p.problem { "Paying needs JavaScript in your browser." } }
-            p { a href=(visit.path()) { "Back to the document" } }
+            noscript { p.problem { (texts.text("payment-needs-script")) } }
+            p { a href=(visit.path()) { (texts.text("payment-back")) } }
         }
     };
+    let body = html! { (body) (script_texts(texts, assets::PAYMENT)) };
     let look = PageLook {
         library: intent.script.as_deref().and_then(origin_of),
         ..visit.look
     };
-    look.page(StatusCode::OK, "Payment", None, "payment", body)
+    look.page(StatusCode::OK, &title, None, "payment", body)
 }
 
 /// Returns scheme, host and port, as used in a Content-Security-Policy.
@@ -114,6 +119,7 @@ struct SandboxVisit {
     /// Link back to the payer's signing page. Only our own links are accepted, so that the page is
     /// no open redirect.
     back: Option<String>,
+    texts: Texts,
 }
 
 impl FromRequestParts<App> for SandboxVisit {
@@ -134,6 +140,7 @@ impl FromRequestParts<App> for SandboxVisit {
         let ours = format!("{}/", app.config.signing_url());
         let back = query.ok().and_then(|Query(query)| query.back);
         Ok(Self {
+            texts: texts_for(&parts.headers, Locale::default()),
             intent,
             back: back.filter(|back| back.starts_with(&ours)),
         })
@@ -143,33 +150,34 @@ impl FromRequestParts<App> for SandboxVisit {
 impl SandboxVisit {
     fn page(&self, paid: bool) -> Response {
         let amount = u64::try_from(self.intent.amount).unwrap_or_default();
-        let amount = written_amount(amount, &self.intent.currency.to_ascii_uppercase());
+        let texts = self.texts;
+        let amount = texts.amount(amount, &self.intent.currency.to_ascii_uppercase());
         let look = PageLook {
             // The signing form may be embedded, and its payer ends up here.
             framing: FramePolicy::Anybody,
-            ..PageLook::default()
+            ..PageLook::plain(texts)
         };
         let body = html! {
             @if paid {
-                p { "Paid: " strong { (amount) } }
+                p { (texts.text("payment-paid")) " " strong { (amount) } }
                 @if let Some(back) = &self.back {
-                    p { a.button href=(back) { "Back to the document" } }
+                    p { a.button href=(back) { (texts.text("payment-back")) } }
                 } @else {
-                    p { "You can close this page." }
+                    p { (texts.text("close-page")) }
                 }
             } @else {
-                p { "Amount due: " strong { (amount) } }
-                p { "This is a sandbox for development: no money moves." }
+                p { (texts.text("payment-due")) " " strong { (amount) } }
+                p { (texts.text("payment-sandbox")) }
                 form method="post" {
-                    button type="submit" name="pay" value="pay" { "Pay " (amount) }
+                    button type="submit" name="pay" value="pay" { (texts.with("payment-pay", [("amount", amount.as_str())])) }
                 }
             }
         };
         let (title, happening) = match paid {
-            true => ("Payment received", Some(EmbedMessage::Ready)),
-            false => ("Payment", None),
+            true => ("payment-received-title", Some(EmbedMessage::Ready)),
+            false => ("payment-title", None),
         };
-        look.notice(StatusCode::OK, title, happening, body)
+        look.notice(StatusCode::OK, &texts.text(title), happening, body)
     }
 }
 

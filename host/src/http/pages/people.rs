@@ -6,10 +6,12 @@ use axum::middleware::Next;
 use axum::response::Response;
 use maud::html;
 
-use super::look::{EmbedMessage, PageLook};
+use super::look::{EmbedMessage, PageLook, texts_for};
+use crate::domain::locale::Locale;
 use crate::domain::token::LinkToken;
 use crate::service::App;
 use crate::service::signing::visits;
+use crate::texts::Texts;
 
 /// Path of the API. Its errors stay JSON for every client.
 const API: &str = "/api/";
@@ -19,6 +21,7 @@ const API: &str = "/api/";
 pub async fn errors(State(app): State<App>, request: Request, next: Next) -> Response {
     let shown = is_shown(&app, &request);
     let link = link_of(&app, request.uri().path());
+    let texts = texts_for(request.headers(), Locale::default());
     let response = next.run(request).await;
     if !shown || !is_json(&response) {
         return response;
@@ -26,9 +29,10 @@ pub async fn errors(State(app): State<App>, request: Request, next: Next) -> Res
     let Some((title, text)) = words(response.status()) else {
         return response;
     };
-    let look = look_of(&app, link).await;
-    let text = html! { p { (text) } };
-    let mut page = look.notice(response.status(), title, Some(EmbedMessage::Error), text);
+    let look = look_of(&app, link, texts).await;
+    let (title, text) = (texts.text(title), html! { p { (texts.text(text)) } });
+    let error = Some(EmbedMessage::Error);
+    let mut page = look.notice(response.status(), &title, error, text);
     if let Some(after) = response.headers().get(header::RETRY_AFTER) {
         page.headers_mut()
             .insert(header::RETRY_AFTER, after.clone());
@@ -64,13 +68,13 @@ fn link_of(app: &App, path: &str) -> Option<(LinkToken, String)> {
 }
 
 /// Returns the look of the organization behind a link, as far as it is known.
-async fn look_of(app: &App, link: Option<(LinkToken, String)>) -> PageLook {
+async fn look_of(app: &App, link: Option<(LinkToken, String)>, texts: Texts) -> PageLook {
     let Some((token, _)) = link else {
-        return PageLook::default();
+        return PageLook::plain(texts);
     };
     match visits::find(app, &token).await {
-        Ok(Some(visitor)) => PageLook::of(visitor.organization),
-        _ => PageLook::default(),
+        Ok(Some(visitor)) => PageLook::of(visitor.organization, texts),
+        _ => PageLook::plain(texts),
     }
 }
 
@@ -79,44 +83,26 @@ fn is_json(response: &Response) -> bool {
     content_type.is_some_and(|value| value.as_bytes().starts_with(b"application/json"))
 }
 
+/// Returns the keys of title and text.
 fn words(status: StatusCode) -> Option<(&'static str, &'static str)> {
     Some(match status {
-        StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => (
-            "This page does not exist",
-            "Open the link in your e-mail again, or ask the sender for a new one.",
-        ),
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::GONE => (
-            "This link does not work",
-            "It may have expired, or it is not complete. Ask the sender for a new one.",
-        ),
-        StatusCode::CONFLICT | StatusCode::UNPROCESSABLE_ENTITY => (
-            "This is not possible right now",
-            "The document has changed in the meantime. Open the link in your e-mail again.",
-        ),
-        StatusCode::BAD_REQUEST => (
-            "Something is missing",
-            "Go back and try again, or open the link in your e-mail again.",
-        ),
-        StatusCode::TOO_MANY_REQUESTS => (
-            "One moment, please",
-            "This link was used very often in a short time. Wait a minute and try again.",
-        ),
-        StatusCode::PAYLOAD_TOO_LARGE => (
-            "Too large",
-            "The picture is too large. Go back and try a smaller one.",
-        ),
-        StatusCode::REQUEST_TIMEOUT => (
-            "The connection was too slow",
-            "Your entries did not arrive in time. Go back and try again.",
-        ),
-        StatusCode::SERVICE_UNAVAILABLE | StatusCode::BAD_GATEWAY => (
-            "Not available right now",
-            "Your link is valid and your saved entries are kept. Try again in a few minutes.",
-        ),
-        status if status.is_server_error() => (
-            "Something went wrong",
-            "Your saved entries are kept. Try again in a few minutes, or ask the sender.",
-        ),
+        StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => {
+            ("error-missing-title", "error-missing")
+        }
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::GONE => {
+            ("error-refused-title", "error-refused")
+        }
+        StatusCode::CONFLICT | StatusCode::UNPROCESSABLE_ENTITY => {
+            ("error-changed-title", "error-changed")
+        }
+        StatusCode::BAD_REQUEST => ("error-incomplete-title", "error-incomplete"),
+        StatusCode::TOO_MANY_REQUESTS => ("error-busy-title", "error-busy"),
+        StatusCode::PAYLOAD_TOO_LARGE => ("error-large-title", "error-large"),
+        StatusCode::REQUEST_TIMEOUT => ("error-slow-title", "error-slow"),
+        StatusCode::SERVICE_UNAVAILABLE | StatusCode::BAD_GATEWAY => {
+            ("error-unavailable-title", "error-unavailable")
+        }
+        status if status.is_server_error() => ("error-failed-title", "error-failed"),
         _ => return None,
     })
 }

@@ -20,7 +20,8 @@ use super::signing_files;
 use super::signing_page::{DELEGATION, SigningPage};
 use super::viewing;
 use super::visit::{SignerVisit, room_error};
-use crate::domain::envelope::{Envelope, SignerStatus};
+use crate::domain::envelope::SignerStatus;
+use crate::domain::locale::Message;
 use crate::http::error::HttpError;
 use crate::http::middleware::origin::origin;
 use crate::room::form::{DOCUMENT, FormError, Problems, RequestOrigin};
@@ -30,6 +31,7 @@ use crate::service::signing::visits::{self, LinkRenewal};
 use crate::service::signing::{LinkDestination, destination, reconcile};
 use crate::service::templates::pages;
 use crate::service::{App, ServiceError};
+use crate::store::room::GivenConsent;
 
 /// Size limit of a form, which may carry a drawn picture in several fields.
 const BODY_LIMIT: usize = 8 * 1024 * 1024;
@@ -84,15 +86,14 @@ async fn opened(app: &App, visit: SignerVisit) -> Response {
 async fn elsewhere(app: &App, visit: &SignerVisit) -> Response {
     match destination(app, &visit.envelope, &visit.signer).await {
         Ok(LinkDestination::Page(url)) => Redirect::to(&url).into_response(),
-        Ok(LinkDestination::NotYourTurn(other)) => visit.not_yet(StatusCode::OK, &other),
+        Ok(LinkDestination::NotYourTurn(other)) => visit.not_yet(StatusCode::OK, Some(&other)),
         Ok(LinkDestination::PassedOn) => {
-            let text = "Another person has been asked to sign in your place.";
-            visit.notice_of_end(StatusCode::OK, "Signer replaced", text)
+            visit.notice_of_end(StatusCode::OK, "replaced-title", "replaced")
         }
         Ok(LinkDestination::Closed) => visit.failed(FormError::Closed),
         Err(ServiceError::Provider(error)) => {
             tracing::warn!(envelope = %visit.envelope.id, %error, "redirect to provider failed");
-            visit.unavailable("The document cannot be shown right now.")
+            visit.unavailable("unavailable-document")
         }
         Err(error) => HttpError::from(error).into_response(),
     }
@@ -101,7 +102,8 @@ async fn elsewhere(app: &App, visit: &SignerVisit) -> Response {
 /// Submitted form: the pressed button and the values of the controls.
 struct SubmittedForm {
     action: String,
-    consent: bool,
+    /// Value of the consent's control: SHA-256 of the text beside it, or `yes` from a program.
+    consent: Option<String>,
     reason: String,
     values: BTreeMap<String, String>,
     /// Version of the document on the page.
@@ -128,7 +130,7 @@ impl SubmittedForm {
         }
         Some(Self {
             action,
-            consent: values.remove("consent").is_some_and(|value| value == "yes"),
+            consent: values.remove("consent"),
             document: values.remove(DOCUMENT),
             reason: values
                 .remove("reason")
@@ -143,12 +145,19 @@ impl SubmittedForm {
 }
 
 impl SubmittedForm {
+    /// Returns whether the signer agrees to the present consent text. The organization may have
+    /// changed it since the page was shown.
+    fn agrees(&self, visit: &SignerVisit) -> bool {
+        let consent = self.consent.as_deref();
+        consent.is_some_and(|value| value == "yes" || value == visit.consent.sha256())
+    }
+
     /// Converts the form to input for the identity check.
     fn about_identity(self) -> IdentitySubmission {
         IdentitySubmission {
             again: self.values.contains_key("again"),
             values: self.values,
-            consent: self.consent,
+            consent: self.consent.is_some_and(|value| value == "yes"),
             ip: self.origin.ip,
         }
     }
@@ -179,8 +188,7 @@ async fn submit(State(app): State<App>, visit: SignerVisit, request: Request) ->
         return page;
     }
     let Some(sent) = SubmittedForm::read(&app, request).await else {
-        let text = "Go back and try again.";
-        return visit.notice_of_end(StatusCode::BAD_REQUEST, "Something is missing", text);
+        return visit.notice_of_end(StatusCode::BAD_REQUEST, "incomplete-title", "incomplete");
     };
     match is_open(&app, &visit.envelope, &visit.signer).await {
         Ok(true) => {}
@@ -201,7 +209,7 @@ async fn submitted(app: &App, visit: SignerVisit, sent: SubmittedForm) -> Respon
     if sent.action == "delegate" {
         return delegated(app, visit, submitter, sent).await;
     }
-    let done = act(app, &visit.envelope, submitter, &sent).await;
+    let done = act(app, &visit, submitter, &sent).await;
     let ended = sent.action == "finish" || sent.action == "decline";
     // A save changes the envelope only the first time, when the signer becomes `started`.
     if ended {
@@ -210,15 +218,21 @@ async fn submitted(app: &App, visit: SignerVisit, sent: SubmittedForm) -> Respon
         follow(app, &visit, None).await;
     }
     match done {
-        Ok(problems) if sent.by_script => Json(json!({ "problems": problems })).into_response(),
-        Ok(_) if sent.action == "finish" => visit.again(app).await.signed_page("Thank you"),
+        Ok(problems) if sent.by_script => {
+            let problems = problems.into_iter();
+            let problems: BTreeMap<String, String> = problems
+                .map(|(name, why)| (name, visit.texts.message(why)))
+                .collect();
+            Json(json!({ "problems": problems })).into_response()
+        }
+        Ok(_) if sent.action == "finish" => visit.again(app).await.signed_page("signed-thanks"),
         Ok(_) if sent.action == "decline" => visit.declined_page(),
         Ok(problems) if problems.is_empty() && sent.action != "review" => back(&visit),
         Ok(problems) | Err(FormError::Invalid(problems)) => {
             let outcome = FormFeedback {
                 review: sent.action == "review",
+                consent: sent.agrees(&visit),
                 entered: sent.values,
-                consent: sent.consent,
                 reason: sent.reason,
                 problems,
             };
@@ -239,20 +253,25 @@ async fn submitted(app: &App, visit: SignerVisit, sent: SubmittedForm) -> Respon
 /// not saving.
 async fn act(
     app: &App,
-    envelope: &Envelope,
+    visit: &SignerVisit,
     submitter: i64,
     sent: &SubmittedForm,
 ) -> Result<Problems, FormError> {
-    let (org, room) = (&envelope.org, &app.room());
+    let (org, room) = (&visit.envelope.org, &app.room());
     match sent.action.as_str() {
         "finish" => {
             let (values, shown) = (&sent.values, sent.document.as_deref());
-            room.finish(org, submitter, values, sent.consent, shown, &sent.origin)
+            let consent = sent.agrees(visit).then(|| GivenConsent {
+                version: visit.consent.text.version.clone(),
+                locale: visit.consent.locale,
+                sha256: visit.consent.sha256(),
+            });
+            room.finish(org, submitter, values, consent, shown, &sent.origin)
                 .await?;
             Ok(Problems::new())
         }
         "decline" if sent.reason.is_empty() => {
-            let why = ("reason".to_owned(), "Say why you decline".to_owned());
+            let why = ("reason".to_owned(), Message::new("problem-reason"));
             Err(FormError::Invalid(Problems::from([why])))
         }
         "decline" => {
@@ -270,12 +289,12 @@ async fn delegated(app: &App, visit: SignerVisit, submitter: i64, sent: Submitte
     let [name, email] = DELEGATION.map(given);
     let mut problems = Problems::new();
     if name.is_empty() {
-        problems.insert(DELEGATION[0].into(), "Enter the name of the person".into());
+        problems.insert(DELEGATION[0].into(), Message::new("delegate-name-missing"));
     }
     if !corrections::is_address(email) {
-        problems.insert(DELEGATION[1].into(), "Enter an e-mail address".into());
+        problems.insert(DELEGATION[1].into(), Message::new("delegate-email-missing"));
     } else if email.eq_ignore_ascii_case(&visit.signer.email) {
-        problems.insert(DELEGATION[1].into(), "This is your own address".into());
+        problems.insert(DELEGATION[1].into(), Message::new("delegate-own-address"));
     }
     if !problems.is_empty() {
         let outcome = FormFeedback {
@@ -292,11 +311,9 @@ async fn delegated(app: &App, visit: SignerVisit, submitter: i64, sent: Submitte
     };
     match corrections::delegate(app, &visit.envelope, &visit.signer, &change).await {
         Ok(()) => {
-            let body = html! {
-                p { (name) " was asked to sign in your place. You do not need to do anything else." }
-            };
-            let title = "Passed on";
-            visit.notice(StatusCode::OK, title, EmbedMessage::Completed, body)
+            let body = html! { p { (visit.texts.with("delegated", [("name", name)])) } };
+            let done = EmbedMessage::Completed;
+            visit.notice(StatusCode::OK, "delegated-title", done, body)
         }
         Err(error) => HttpError::from(error).into_response(),
     }
@@ -331,20 +348,19 @@ async fn renew(State(app): State<App>, visit: SignerVisit) -> Response {
     if !visit.expired {
         return back(&visit);
     }
+    let texts = visit.texts;
     match visits::renew(&app, &visit.envelope, &visit.signer).await {
         Ok(LinkRenewal::Mailed) => {
-            let body = html! { p { "Check your inbox: the link was sent to the address of your invitation." } };
-            let title = "An e-mail is on its way";
-            visit.look.notice(StatusCode::OK, title, None, body)
+            let body = html! { p { (texts.text("link-mailed")) } };
+            let title = texts.text("link-mailed-title");
+            visit.look.notice(StatusCode::OK, &title, None, body)
         }
         Ok(LinkRenewal::TooSoon) => {
-            let body = html! {
-                p { "We sent you an e-mail a few minutes ago. Check your inbox, or try again later." }
-            };
-            let title = "Check your inbox";
+            let body = html! { p { (texts.text("link-too-soon")) } };
+            let title = texts.text("link-too-soon-title");
             let page = visit
                 .look
-                .notice(StatusCode::TOO_MANY_REQUESTS, title, None, body);
+                .notice(StatusCode::TOO_MANY_REQUESTS, &title, None, body);
             let wait = visits::COOL_DOWN.as_secs().to_string();
             ([(header::RETRY_AFTER, wait)], page).into_response()
         }
@@ -377,11 +393,13 @@ async fn render(app: &App, visit: &SignerVisit, submitter: i64, outcome: FormFee
         return visit.failed(FormError::Closed);
     }
     if let Some(other) = &form.waits_for {
-        return visit.not_yet(StatusCode::OK, other);
+        return visit.not_yet(StatusCode::OK, Some(other));
     }
     let shown = SigningPage {
         path: visit.path(),
         look: &visit.look,
+        texts: visit.texts,
+        consent_text: &visit.consent,
         title: &visit.envelope.name,
         name: &visit.signer.name,
         role: &visit.signer.role,

@@ -20,6 +20,7 @@ use crate::service::envelopes::documents;
 use crate::service::templates::pages;
 use crate::service::vault::{completion, copies};
 use crate::service::{App, ServiceError};
+use crate::texts::Texts;
 
 /// Returns the routes, below the form's own path.
 pub fn routes(path: &str) -> Router<App> {
@@ -52,6 +53,7 @@ impl PageQuery {
     pub async fn read(
         self,
         app: &App,
+        texts: Texts,
         document: &ShownDocument,
         name: &str,
     ) -> Result<Response, ServiceError> {
@@ -59,7 +61,7 @@ impl PageQuery {
             .split_once('.')
             .and_then(|(page, kind)| Some((page.parse::<u32>().ok()?, kind)));
         let Some((page, kind)) = parsed else {
-            return Ok(unknown_link());
+            return Ok(unknown_link(texts));
         };
         let current = self
             .v
@@ -87,7 +89,7 @@ impl PageQuery {
                     .collect();
                 kept("application/json", Body::from(json!(lines).to_string()))
             }
-            _ => unknown_link(),
+            _ => unknown_link(texts),
         })
     }
 }
@@ -100,19 +102,19 @@ async fn page(
     Query(query): Query<PageQuery>,
 ) -> Response {
     let (Some(submitter), None) = (visit.room_submitter(), visit.closed()) else {
-        return unknown_link();
+        return unknown_link(visit.texts);
     };
     let read = async {
         if !kba::is_open(&app, &visit).await? {
-            return Ok(unknown_link());
+            return Ok(unknown_link(visit.texts));
         }
         let form = app.room().form(&visit.envelope.org, submitter).await;
         let form = form.map_err(room_error)?;
         // Signers do not see the document before it is their turn.
         if form.waits_for.is_some() {
-            return Ok(unknown_link());
+            return Ok(unknown_link(visit.texts));
         }
-        query.read(&app, &form.document, &name).await
+        query.read(&app, visit.texts, &form.document, &name).await
     };
     let answer = read.await;
     answer.unwrap_or_else(|error| HttpError::from(error).into_response())
@@ -141,7 +143,7 @@ fn refused_download(app: &App, visit: &SignerVisit, request: Request) -> Option<
         return Some(refused.into_response());
     }
     let signed = visit.signer.status == SignerStatus::Completed && visit.has_copy();
-    (!signed || visit.expired).then(|| visit.closed().unwrap_or_else(unknown_link))
+    (!signed || visit.expired).then(|| visit.closed().unwrap_or_else(|| unknown_link(visit.texts)))
 }
 
 /// Builds a PDF to be saved.
@@ -177,7 +179,7 @@ async fn document(State(app): State<App>, visit: SignerVisit, request: Request) 
         return refused.into_response();
     }
     let (Some(submitter), None) = (visit.room_submitter(), visit.closed()) else {
-        return unknown_link();
+        return unknown_link(visit.texts);
     };
     let read = async {
         if !kba::is_open(&app, &visit).await? {
@@ -192,7 +194,7 @@ async fn document(State(app): State<App>, visit: SignerVisit, request: Request) 
     };
     match read.await {
         Ok(Some(pdf)) => saved(&visit.envelope.name, pdf.len() as u64, Body::from(pdf)),
-        Ok(None) => unknown_link(),
+        Ok(None) => unknown_link(visit.texts),
         Err(error) => HttpError::from(error).into_response(),
     }
 }
@@ -203,7 +205,7 @@ async fn first_page(State(app): State<App>, visit: SignerVisit, request: Request
         return refused;
     }
     let Some(copy) = visit.envelope.record.copy.clone() else {
-        return unknown_link();
+        return unknown_link(visit.texts);
     };
     match pages::picture(&app, &app.pages, &copy.into(), 1, pages::WIDTHS[0]).await {
         Ok(picture) => kept("image/png", Body::from(picture), false),
@@ -216,9 +218,10 @@ async fn certificate(State(app): State<App>, visit: SignerVisit, request: Reques
     if let Some(refused) = refused_download(&app, &visit, request) {
         return refused;
     }
-    match completion::certificate(&app, &visit.envelope).await {
+    match completion::certificate(&app, &visit.envelope, Some(visit.texts.locale())).await {
         Ok(pdf) => {
-            let name = format!("Certificate of completion, {}", visit.envelope.name);
+            let certificate = visit.texts.text("certificate-name");
+            let name = format!("{certificate}, {}", visit.envelope.name);
             saved(&name, pdf.len() as u64, Body::from(pdf))
         }
         Err(error) => HttpError::from(error).into_response(),

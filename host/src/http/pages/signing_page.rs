@@ -5,17 +5,20 @@ use std::collections::BTreeMap;
 use holdfast_handwriting::Handwriting;
 use maud::{Markup, html};
 
-use super::look::PageLook;
+use super::assets;
+use super::look::{PageLook, script_texts};
 use super::signing_files::version_of;
 use super::visit::payment;
 use crate::components::rules::placement::PageFacts;
 use crate::domain::dates::DAY_OF_SIGNING;
 use crate::domain::envelope::SignerKind;
 use crate::domain::field::Area;
+use crate::domain::locale::Message;
 use crate::room::form::{DOCUMENT, Problems, STYLE, SigningForm};
 use crate::room::signature::is_picture;
 use crate::service::templates::pages::WIDTHS;
 use crate::store::room::RoomField;
+use crate::texts::{ShownConsent, Texts};
 
 /// Widths of the document on a screen, as the style sheet lays it out.
 const SIZES: &str = "(max-width: 60rem) 100vw, 60vw";
@@ -28,6 +31,8 @@ pub struct SigningPage<'a> {
     /// Path of the signer's pages.
     pub path: &'a str,
     pub look: &'a PageLook,
+    pub texts: Texts,
+    pub consent_text: &'a ShownConsent,
     /// Name of the document.
     pub title: &'a str,
     /// Name of the signer.
@@ -56,29 +61,25 @@ pub struct SigningPage<'a> {
 
 impl SigningPage<'_> {
     pub fn markup(&self) -> Markup {
+        let texts = self.texts;
         html! {
             header.top {
                 (self.look.masthead())
-                h1 { (self.title) }
+                h1 { bdi { (self.title) } }
                 p {
-                    "For " strong { (self.name) } ", " (self.role)
-                    @match self.kind {
-                        SignerKind::Signer => {}
-                        SignerKind::Approver => " (approves)",
-                        SignerKind::Witness => " (signs as a witness)",
-                    }
+                    (texts.with(self.headline(), [("name", self.name), ("role", self.role)]))
                     @if !self.preview {
                         " · "
-                        a href={ (self.path) "/document.pdf" } download { "Download to read" }
+                        a href={ (self.path) "/document.pdf" } download { (texts.text("signing-download")) }
                     }
                 }
                 @if self.has_text() {
-                    button.quiet.reading-view type="button" aria-pressed="false" hidden { "Reading view" }
+                    button.quiet.reading-view type="button" aria-pressed="false" hidden { (texts.text("signing-reading-view")) }
                 }
             }
             main.signing data-hand=(self.style().as_str()) data-dates=(self.form.dates.format.as_str()) {
                 (self.document())
-                section.panel aria-label="Your fields" {
+                section.panel aria-label=(texts.text("signing-your-fields")) {
                     (self.progress())
                     form id="form" method="post" action=(self.path) novalidate data-preview[self.preview] {
                         // Without the script, Enter presses the first submit button: it must not sign.
@@ -90,14 +91,14 @@ impl SigningPage<'_> {
                         }
                         div.step.last {
                             @if let Some(amount) = self.owes {
-                                (payment(self.path, amount))
+                                (payment(texts, self.path, amount))
                             }
                             (self.review())
                             (self.consent())
                             div.actions {
-                                button type="submit" name="action" value="finish" { (self.finish()) }
-                                button.quiet.plain type="submit" name="action" value="review" { "Check first" }
-                                button.quiet.plain type="submit" name="action" value="save" { "Save for later" }
+                                button type="submit" name="action" value="finish" { (texts.text(self.finish())) }
+                                button.quiet.plain type="submit" name="action" value="review" { (texts.text("signing-check-first")) }
+                                button.quiet.plain type="submit" name="action" value="save" { (texts.text("signing-save")) }
                             }
                             @if self.allow_delegation {
                                 (self.delegate())
@@ -107,21 +108,22 @@ impl SigningPage<'_> {
                     }
                     p.saved role="status" aria-live="polite" {}
                     div.guide hidden {
-                        button.quiet.back type="button" { "Back" }
-                        button.next type="button" { "Next" }
+                        button.quiet.back type="button" { (texts.text("signing-back")) }
+                        button.next type="button" { (texts.text("signing-next")) }
                     }
                 }
             }
+            (script_texts(texts, assets::SIGNING))
         }
     }
 
     fn document(&self) -> Markup {
-        let count = self.pages.len();
+        let texts = self.texts;
         let version = version_of(&self.form.document);
         let page =
             |number: u32, kind: &str| format!("{}/pages/{number}.{kind}?v={version}", self.path);
         html! {
-            section.document aria-label="Document" {
+            section.document aria-label=(texts.text("signing-document")) {
                 @for (number, facts) in (1..).zip(self.pages) {
                     figure id={ "page-" (number) } data-page=(number) {
                         div.sheet {
@@ -129,16 +131,22 @@ impl SigningPage<'_> {
                             (self.marks(number, facts))
                         }
                         figcaption {
-                            "Page " (number) " of " (count)
+                            (self.page_name(number))
                             @if self.shows_text(facts) {
                                 " · "
-                                a href=(page(number, "txt")) { "Text of page " (number) }
+                                a href=(page(number, "txt")) { (texts.with("signing-page-text", [("number", number)])) }
                             }
                         }
                     }
                 }
             }
         }
+    }
+
+    fn page_name(&self, number: u32) -> String {
+        let count = u32::try_from(self.pages.len()).unwrap_or(u32::MAX);
+        self.texts
+            .with("signing-page", [("number", number), ("count", count)])
     }
 
     /// Returns whether a page has text, of its own or of earlier signers.
@@ -156,7 +164,7 @@ impl SigningPage<'_> {
         let [narrow, wide] = WIDTHS;
         let source = |width: u32| format!("{address}&w={width}");
         let sources = format!("{} {narrow}w, {} {wide}w", source(narrow), source(wide));
-        let alt = format!("Page {number} of {}", self.pages.len());
+        let alt = self.page_name(number);
         let (width, height) = (facts.width.round(), facts.height.round());
         html! {
             @if self.preview {
@@ -212,10 +220,10 @@ impl SigningPage<'_> {
                         a href={ "#field-" (index) } tabindex="-1" data-field=(index) {
                             rect x=(area.x * width) y=(area.y * height)
                                 width=(area.w * width) height=(area.h * height) rx="2" {}
-                            @if let Some(label) = mark_label(field) {
+                            @if let Some(label) = mark_label(field).map(|key| self.texts.text(key)) {
                                 text.label x=((area.x + area.w / 2.0) * width)
                                     y=((area.y + area.h / 2.0) * height)
-                                    font-size=(label_size(label, area.w * width, area.h * height)) { (label) }
+                                    font-size=(label_size(&label, area.w * width, area.h * height)) { (label) }
                             }
                         }
                     }
@@ -233,12 +241,14 @@ impl SigningPage<'_> {
                 value.is_some_and(|value| !value.is_empty() && value != "false")
             })
             .count();
+        let texts = self.texts;
+        let progress = texts.with("signing-progress", [("done", done), ("total", total)]);
         html! {
             div.progress {
-                h2 { "Fill in and sign" }
-                p id="progress-text" { (done) " of " (total) " required fields done" }
+                h2 { (texts.text("signing-title")) }
+                p id="progress-text" { (progress) }
                 progress max=(total.max(1)) value=(done) aria-labelledby="progress-text" {}
-                button.quiet.collapse type="button" hidden { "Document" }
+                button.quiet.collapse type="button" hidden { (texts.text("signing-document")) }
             }
         }
     }
@@ -250,26 +260,26 @@ impl SigningPage<'_> {
         };
         let fields = self.form.fields.iter().enumerate().filter_map(problem_of);
         let of_form = [
-            ("consent", "#consent", "Your consent"),
-            ("reason", "#reason", "Your reason"),
-            (DELEGATION[0], "#delegate-name", "Name of the person"),
-            (
-                DELEGATION[1],
-                "#delegate-email",
-                "E-mail address of the person",
-            ),
-            (DOCUMENT, "#page-1", "The document"),
+            ("consent", "#consent", "signing-consent-field"),
+            ("reason", "#reason", "signing-reason-field"),
+            (DELEGATION[0], "#delegate-name", "delegate-name"),
+            (DELEGATION[1], "#delegate-email", "delegate-email"),
+            (DOCUMENT, "#page-1", "signing-document-field"),
         ];
         let others = of_form.into_iter().filter_map(|(name, link, label)| {
-            Some((link.to_owned(), label.to_owned(), self.problems.get(name)?))
+            Some((
+                link.to_owned(),
+                self.texts.text(label),
+                self.problems.get(name)?,
+            ))
         });
         html! {
             @if !self.problems.is_empty() {
                 div.problems role="alert" tabindex="-1" {
-                    p { "Some fields need attention:" }
+                    p { (self.texts.text("signing-problems")) }
                     ul {
                         @for (link, name, why) in fields.chain(others) {
-                            li { a href=(link) { (name) } ": " (why) }
+                            li { a href=(link) { (name) } ": " (self.texts.message(*why)) }
                         }
                     }
                 }
@@ -302,15 +312,17 @@ impl SigningPage<'_> {
             _ => self.value_of(field),
         };
         let id = format!("field-{index}");
+        let texts = self.texts;
         let control = FieldControl {
+            texts,
             field,
             id: &id,
             value,
             described: wrong.map(|_| format!("{id}-problem")),
             label: html! {
                 (field.name)
-                @if field.required { span.required { " (required)" } }
-                @if field.is_locked() { span.required { " (fixed)" } }
+                @if field.required { span.required { " " (texts.text("signing-required")) } }
+                @if field.is_locked() { span.required { " " (texts.text("signing-fixed")) } }
             },
         };
         html! {
@@ -322,20 +334,21 @@ impl SigningPage<'_> {
                 @if self.form.fields.iter().position(RoomField::is_signature) == Some(index) {
                     (self.styles())
                 }
-                (problem(&id, wrong))
+                (self.problem(&id, wrong))
             }
         }
     }
 
     /// Formats a value for people.
     fn answer(&self, field: &RoomField, value: &str) -> Markup {
+        let texts = self.texts;
         html! {
             @if is_picture(value) && field.is_signature() {
-                img.drawn src=(value) alt="Your signature";
+                img.drawn src=(value) alt=(texts.text("signing-your-signature"));
             } @else if field.field_type == "checkbox" {
-                (if value == "true" { "Yes" } else { "No" })
+                (texts.text(if value == "true" { "yes" } else { "no" }))
             } @else if value.is_empty() {
-                span.empty { "Not filled in" }
+                span.empty { (texts.text("signing-not-filled-in")) }
             } @else if field.is_signature() {
                 span.script { (value) }
             } @else if field.field_type == "date" {
@@ -371,12 +384,12 @@ impl SigningPage<'_> {
         let first_name = first_name.unwrap_or_default();
         html! {
             fieldset.styles {
-                legend { "Style, when typed" }
+                legend { (self.texts.text("signing-style")) }
                 div.samples {
                     @for style in Handwriting::ALL {
-                        label title=(style.as_str()) {
+                        label title=(self.texts.text(style_name(style))) {
                             input type="radio" name=(STYLE) value=(style.as_str())
-                                checked[style == chosen] aria-label={ (style.as_str()) " style" }
+                                checked[style == chosen] aria-label=(self.texts.text(style_name(style)))
                                 data-ascent=(style.extent().ascent)
                                 data-descent=(style.extent().descent);
                             span.sample.(style.as_str()) aria-hidden="true" { (first_name) }
@@ -387,10 +400,18 @@ impl SigningPage<'_> {
         }
     }
 
+    fn problem(&self, id: &str, wrong: Option<&Message>) -> Markup {
+        html! {
+            @if let Some(wrong) = wrong {
+                p.problem id={ (id) "-problem" } { (self.texts.message(*wrong)) }
+            }
+        }
+    }
+
     fn review(&self) -> Markup {
         html! {
             details.review open[self.review] {
-                summary { "Check your answers" }
+                summary { (self.texts.text("signing-check")) }
                 dl {
                     @for (index, field) in self.form.fields.iter().enumerate() {
                         dt { a href={ "#field-" (index) } { (field.name) } }
@@ -403,103 +424,118 @@ impl SigningPage<'_> {
 
     fn consent(&self) -> Markup {
         let wrong = self.problems.get("consent");
+        let ShownConsent { text, locale } = self.consent_text;
         html! {
             div.consent.invalid[wrong.is_some()] {
-                label {
-                    input id="consent" type="checkbox" name="consent" value="yes" required
+                label lang=(locale.as_str()) dir=(locale.direction()) {
+                    input id="consent" type="checkbox" name="consent" value=(self.consent_text.sha256()) required
                         checked[self.consent]
                         aria-invalid=[wrong.map(|_| "true")]
                         aria-describedby=[wrong.map(|_| "consent-problem")];
-                    @match self.kind {
-                        SignerKind::Approver => " I approve this document electronically. My approval here has the same effect as one on paper.",
-                        _ => " I agree to sign this document electronically. My signature here has the same effect as one on paper.",
-                    }
+                    " " (text.statement)
                 }
-                (problem("consent", wrong))
+                (self.problem("consent", wrong))
                 details {
-                    summary { "About electronic signatures" }
-                    p {
-                        "You may decline and ask the sender for paper instead. You get a copy of the signed "
-                        "document by e-mail, which you can read with any PDF reader and print. The time, your "
-                        "internet address and your browser's name are kept with your signature."
-                    }
+                    summary { (self.texts.text("consent-about")) }
+                    p lang=(locale.as_str()) dir=(locale.direction()) { (text.disclosure) }
                 }
             }
         }
     }
 
-    /// Label of the button that ends the signer's part.
+    /// Key of the line that says for whom the form is.
+    fn headline(&self) -> &'static str {
+        match self.kind {
+            SignerKind::Signer => "signing-for",
+            SignerKind::Approver => "signing-for-approver",
+            SignerKind::Witness => "signing-for-witness",
+        }
+    }
+
+    /// Key of the label of the button that ends the signer's part.
     fn finish(&self) -> &'static str {
         match self.kind {
-            SignerKind::Approver => "Approve",
-            SignerKind::Signer | SignerKind::Witness => "Finish and sign",
+            SignerKind::Approver => "signing-approve",
+            SignerKind::Signer | SignerKind::Witness => "signing-finish",
         }
     }
 
     fn delegate(&self) -> Markup {
-        let control = |name: &str, label: &str, kind: &str| {
+        let texts = self.texts;
+        let control = |name: &'static str, kind: &str| {
             let wrong = self.problems.get(name);
             html! {
-                label for=(name) { (label) }
+                label for=(name) { (texts.text(name)) }
                 input id=(name) name=(name) type=(kind) maxlength="500" autocomplete="off"
                     value=[self.entered.get(name)]
                     aria-invalid=[wrong.map(|_| "true")]
                     aria-describedby=[wrong.map(|_| format!("{name}-problem"))];
-                (problem(name, wrong))
+                (self.problem(name, wrong))
             }
         };
-        let open = DELEGATION
-            .iter()
-            .any(|name| self.problems.contains_key(*name));
+        let open = DELEGATION.iter().any(|name| self.problems.contains_key(*name));
         html! {
             details.decline open[open] {
-                summary { "Another person should sign in my place" }
-                p { "Your own link no longer works afterwards, and the sender is told whom you named." }
-                (control(DELEGATION[0], "Name of the person", "text"))
-                (control(DELEGATION[1], "E-mail address of the person", "email"))
-                button.quiet type="submit" name="action" value="delegate" { "Ask this person" }
+                summary { (texts.text("delegate-summary")) }
+                p { (texts.text("delegate-explained")) }
+                (control(DELEGATION[0], "text"))
+                (control(DELEGATION[1], "email"))
+                button.quiet type="submit" name="action" value="delegate" { (texts.text("delegate-confirm")) }
             }
         }
     }
 
     fn decline(&self) -> Markup {
         let wrong = self.problems.get("reason");
+        let texts = self.texts;
         html! {
             details.decline open[wrong.is_some()] {
-                summary { "I do not want to sign" }
-                label for="reason" { "Reason" }
-                textarea id="reason" name="reason" rows="3" maxlength="4000"
+                summary { (texts.text("decline-summary")) }
+                label for="reason" { (texts.text("decline-reason")) }
+                textarea id="reason" name="reason" dir="auto" rows="3" maxlength="4000"
                     aria-describedby=[wrong.map(|_| "reason-problem")] { (self.reason) }
-                (problem("reason", wrong))
+                (self.problem("reason", wrong))
                 // A confirmation that also works without the script.
                 details.confirm open[wrong.is_some()] {
-                    summary { "Decline…" }
-                    p {
-                        "Declining closes this document for all parties, and cannot be undone. The sender "
-                        "is told your reason."
-                    }
-                    button.danger type="submit" name="action" value="decline" { "Decline for all parties" }
+                    summary { (texts.text("decline-open")) }
+                    p { (texts.text("decline-warning")) }
+                    button.danger type="submit" name="action" value="decline" { (texts.text("decline-confirm")) }
                 }
             }
         }
     }
 }
 
-/// Returns the word on the mark of an empty field.
+/// Returns the key of the name of a style.
+fn style_name(style: Handwriting) -> &'static str {
+    match style {
+        Handwriting::Casual => "signing-style-casual",
+        Handwriting::Formal => "signing-style-formal",
+        Handwriting::Light => "signing-style-light",
+    }
+}
+
+/// Returns the key of the word on the mark of an empty field.
 fn mark_label(field: &RoomField) -> Option<&'static str> {
     match field.field_type.as_str() {
-        "signature" => Some("Sign"),
-        "initials" => Some("Initial"),
-        "date" => Some("Date"),
+        "signature" => Some("mark-sign"),
+        "initials" => Some("mark-initial"),
+        "date" => Some("mark-date"),
         "checkbox" | "radio" => None,
-        _ => Some("Fill in"),
+        _ => Some("mark-fill-in"),
     }
 }
 
 /// Font size at which a label fits its mark, in points of the page.
 fn label_size(label: &str, width: f64, height: f64) -> f64 {
-    let letters = label.len() as f64;
-    let size = (width * 0.9 / (letters * 0.55)).min(height * 0.8).min(18.0);
+    // Chinese characters are as wide as high, other letters about half as wide.
+    let widths = label.chars().map(|letter| match letter {
+        '\u{2e80}'.. => 1.0,
+        _ => 0.55,
+    });
+    let size = (width * 0.9 / widths.sum::<f64>())
+        .min(height * 0.8)
+        .min(18.0);
     (size * 10.0).round() / 10.0
 }
 
@@ -511,6 +547,7 @@ fn initials(name: &str) -> String {
 }
 
 struct FieldControl<'a> {
+    texts: Texts,
     field: &'a RoomField,
     id: &'a str,
     value: &'a str,
@@ -557,7 +594,7 @@ impl FieldControl<'_> {
             select id=(id) name=(field.name) required[field.required]
                 disabled[field.is_locked()] aria-invalid=[self.invalid()]
                 aria-describedby=[self.described.as_deref()] {
-                option value="" { "Choose…" }
+                option value="" { (self.texts.text("signing-choose")) }
                 @if !self.value.is_empty() && !field.options.iter().any(|option| option == self.value) {
                     option value=(self.value) selected { (self.value) }
                 }
@@ -591,9 +628,9 @@ impl FieldControl<'_> {
         let initials = field.field_type == "initials";
         html! {
             label for=(id) { (self.label) }
-            input.script id=(id) name=(field.name) value=(self.value) type="text"
+            input.script id=(id) name=(field.name) value=(self.value) type="text" dir="auto"
                 autocomplete=[(!initials).then_some("name")]
-                placeholder=(if initials { "Type your initials" } else { "Type your name" })
+                placeholder=(self.texts.text(if initials { "signing-type-initials" } else { "signing-type-name" }))
                 enterkeyhint="next" required[field.required] readonly[field.is_locked()] maxlength="200"
                 aria-invalid=[self.invalid()] aria-describedby=[self.described.as_deref()];
         }
@@ -601,14 +638,14 @@ impl FieldControl<'_> {
 
     /// Renders a picture that was drawn or uploaded earlier.
     fn drawn(&self) -> Markup {
-        let field = self.field;
+        let (field, texts) = (self.field, self.texts);
         html! {
             p.label id={ (self.id) "-label" } { (self.label) }
             input type="hidden" name=(field.name) value=(self.value);
-            img.drawn src=(self.value) alt="Your signature";
+            img.drawn src=(self.value) alt=(texts.text("signing-your-signature"));
             @if !field.is_locked() {
                 button.quiet id=(self.id) type="submit" name="action" value={ "clear:" (field.name) }
-                    aria-describedby={ (self.id) "-label" } { "Sign again" }
+                    aria-describedby={ (self.id) "-label" } { (self.texts.text("signing-sign-again")) }
             }
         }
     }
@@ -621,20 +658,12 @@ impl FieldControl<'_> {
             && (self.value.is_empty() || self.value.parse::<jiff::civil::Date>().is_ok());
         html! {
             label for=(id) { (self.label) }
-            input id=(id) name=(field.name) value=(self.value)
+            input id=(id) name=(field.name) value=(self.value) dir="auto"
                 type=(if kind == "date" && is_date { "date" } else { "text" })
                 inputmode=[(kind == "number").then_some("decimal")] enterkeyhint="next"
                 required[field.required] readonly[field.is_locked()]
                 maxlength=[(kind != "date").then_some("4000")]
                 aria-invalid=[self.invalid()] aria-describedby=[self.described.as_deref()];
-        }
-    }
-}
-
-fn problem(id: &str, wrong: Option<&String>) -> Markup {
-    html! {
-        @if let Some(wrong) = wrong {
-            p.problem id={ (id) "-problem" } { (wrong) }
         }
     }
 }
@@ -659,8 +688,10 @@ mod tests {
     #[test]
     fn a_label_fits_its_mark() {
         for (width, height) in [(120.0, 20.0), (30.0, 12.0), (300.0, 60.0)] {
-            let size = label_size("Initial", width, height);
-            assert!(size <= height && size * 7.0 * 0.55 <= width, "{size}");
+            for (label, em) in [("Initial", 7.0 * 0.55), ("签缩写", 3.0)] {
+                let size = label_size(label, width, height);
+                assert!(size <= height && size * em <= width, "{label}: {size}");
+            }
         }
     }
 }

@@ -3,13 +3,15 @@
 
 use axum::Router;
 use axum::extract::{Path, Request, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use maud::{Markup, html};
 
-use super::look::PageLook;
+use super::assets;
+use super::look::{PageLook, script_texts, texts_for};
 use crate::domain::envelope::EnvelopeStatus;
+use crate::domain::locale::Locale;
 use crate::http::error::HttpError;
 use crate::http::middleware::limits;
 use crate::service::App;
@@ -33,31 +35,32 @@ async fn page(
         // Only real links are counted: guesses would fill the table of the counts.
         Ok(Some(record)) => {
             match limits::admit(&app, LimitedCredential::SigningLink, &code, &parts) {
-                Ok(()) => shown(record),
+                Ok(()) => shown(record, &parts.headers),
                 Err(refused) => refused.into_response(),
             }
         }
         Ok(None) => {
-            let text =
-                html! { p { "Check the address, or scan the code on the certificate again." } };
-            let title = "There is no such record";
-            PageLook::default().notice(StatusCode::NOT_FOUND, title, None, text)
+            let texts = texts_for(&parts.headers, Locale::default());
+            let text = html! { p { (texts.text("verify-unknown")) } };
+            let title = texts.text("verify-unknown-title");
+            PageLook::plain(texts).notice(StatusCode::NOT_FOUND, &title, None, text)
         }
         Err(error) => HttpError::from(error).into_response(),
     }
 }
 
-fn shown(record: PublicRecord) -> Response {
+fn shown(record: PublicRecord, headers: &HeaderMap) -> Response {
     let PublicRecord {
         organization,
         envelope,
         signers,
     } = record;
     let dates = organization.settings.dates.clone();
-    let look = PageLook::of(organization);
-    let hashes: Vec<(&str, &str)> = [
+    let texts = texts_for(headers, organization.settings.language);
+    let look = PageLook::of(organization, texts);
+    let hashes: Vec<(String, &str)> = [
         (
-            "the copy for the parties",
+            "verify-copy",
             envelope
                 .record
                 .copy
@@ -65,53 +68,57 @@ fn shown(record: PublicRecord) -> Response {
                 .map(|copy| copy.sha256.as_str()),
         ),
         (
-            "the authoritative copy",
+            "verify-authoritative",
             envelope.record.document_hash.as_deref(),
         ),
     ]
     .into_iter()
-    .filter_map(|(name, hash)| Some((name, hash?)))
+    .filter_map(|(name, hash)| Some((texts.text(name), hash?)))
     .collect();
     let body = html! {
-        header.top { (look.masthead()) h1 { (envelope.name) } p { "Record " (envelope.id) } }
+        header.top { (look.masthead()) h1 { (envelope.name) } p { (texts.with("verify-record", [("id", envelope.id.as_str())])) } }
         main.vault.verification {
             section.card {
-                h2 { (state(envelope.status)) }
+                h2 { (texts.text(state(envelope.status))) }
                 dl {
                     @for signer in &signers {
                         dt { (signer.role) }
                         dd {
-                            (signer.name)
-                            @if let Some(at) = signer.completed_at { ", signed " (dates.exact_moment(at)) }
+                            @if let Some(at) = signer.completed_at {
+                                @let moment = texts.exact_moment(&dates, at);
+                                (texts.with("verify-signed", [("name", signer.name.as_str()), ("moment", &moment)]))
+                            } @else {
+                                (signer.name)
+                            }
                         }
                     }
                 }
             }
             section.card {
-                h2 { "Is your copy the one?" }
-                p { "Choose your file. It is compared on this device and not sent anywhere." }
-                label.drop { "PDF file" br; input id="file" type="file" accept="application/pdf"; }
+                h2 { (texts.text("verify-title")) }
+                p { (texts.text("verify-choose")) }
+                label.drop { (texts.text("verify-file")) br; input id="file" type="file" accept="application/pdf"; }
                 p.verdict role="status" aria-live="polite" {}
             }
             section.card {
-                h2 { "Fingerprints (SHA-256)" }
+                h2 { (texts.text("verify-fingerprints")) }
                 (fingerprints(&hashes))
             }
+            (script_texts(texts, assets::VERIFICATION))
         }
     };
     look.page(StatusCode::OK, &envelope.name, None, "verification", body)
 }
 
+/// Returns the key of the status's text.
 fn state(status: EnvelopeStatus) -> &'static str {
     match status {
-        EnvelopeStatus::VaultedOut => {
-            "Signed by all parties. The authoritative copy was released to another custodian."
-        }
-        _ => "Signed by all parties. The authoritative copy is in the vault.",
+        EnvelopeStatus::VaultedOut => "verify-released",
+        _ => "verify-vaulted",
     }
 }
 
-fn fingerprints(hashes: &[(&str, &str)]) -> Markup {
+fn fingerprints(hashes: &[(String, &str)]) -> Markup {
     html! {
         dl.fingerprints {
             @for (name, hash) in hashes {

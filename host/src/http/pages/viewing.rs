@@ -11,11 +11,12 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use maud::{Markup, html};
 
-use super::look::PageLook;
+use super::look::{PageLook, texts_for};
 use super::signing_files::{PageQuery, saved, version_of};
 use super::visit::{room_error, unknown_link};
 use crate::components::rules::placement::PageFacts;
 use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer, SignerStatus};
+use crate::domain::locale::Locale;
 use crate::domain::token::LinkToken;
 use crate::http::error::HttpError;
 use crate::http::middleware::limits;
@@ -26,6 +27,7 @@ use crate::service::signing::visits::{self, LinkReader};
 use crate::service::templates::pages;
 use crate::service::vault::copies;
 use crate::service::{App, ServiceError};
+use crate::texts::Texts;
 
 /// Returns the routes of the page, below the path of the signers' pages.
 pub fn routes(path: &str) -> Router<App> {
@@ -38,6 +40,7 @@ pub fn routes(path: &str) -> Router<App> {
 
 /// Request by a link for reading.
 struct ReaderVisit {
+    texts: Texts,
     envelope: Envelope,
     signers: Vec<Signer>,
     look: PageLook,
@@ -48,11 +51,12 @@ impl FromRequestParts<App> for ReaderVisit {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Response> {
+        let plain = texts_for(&parts.headers, Locale::default());
         let segments = Path::<BTreeMap<String, String>>::from_request_parts(parts, app).await;
         let token = segments
             .ok()
             .and_then(|Path(segments)| LinkToken::parse(segments.get("token")?))
-            .ok_or_else(unknown_link)?;
+            .ok_or_else(|| unknown_link(plain))?;
         limits::admit(app, LimitedCredential::SigningLink, token.reveal(), parts)
             .map_err(IntoResponse::into_response)?;
         let found = visits::find_reader(app, &token).await;
@@ -61,10 +65,12 @@ impl FromRequestParts<App> for ReaderVisit {
             organization,
             envelope,
             signers,
-        } = reader.ok_or_else(unknown_link)?;
+        } = reader.ok_or_else(|| unknown_link(plain))?;
         let path = format!("{}/view/{}", app.config.signing_path(), token.reveal());
+        let texts = texts_for(&parts.headers, organization.settings.language);
         Ok(Self {
-            look: PageLook::of(organization),
+            texts,
+            look: PageLook::of(organization, texts),
             path,
             envelope,
             signers,
@@ -108,16 +114,14 @@ async fn show(State(app): State<App>, visit: ReaderVisit) -> Response {
 
 fn closed(visit: &ReaderVisit) -> Response {
     let (title, text) = match visit.envelope.status {
-        EnvelopeStatus::Voided => ("Withdrawn", "The sender has withdrawn this document."),
-        EnvelopeStatus::Expired => (
-            "Expired",
-            "The time limit for signing this document has passed.",
-        ),
-        EnvelopeStatus::Declined => ("Declined", "A signer has declined this document."),
-        _ => ("Nothing to read", "This document is not open."),
+        EnvelopeStatus::Voided => ("withdrawn-title", "withdrawn"),
+        EnvelopeStatus::Expired => ("expired-title", "expired"),
+        EnvelopeStatus::Declined => ("declined-by-other-title", "declined-by-other"),
+        _ => ("reading-closed-title", "reading-closed"),
     };
-    let text = html! { p { (text) } };
-    visit.look.notice(StatusCode::OK, title, None, text)
+    let text = html! { p { (visit.texts.text(text)) } };
+    let title = visit.texts.text(title);
+    visit.look.notice(StatusCode::OK, &title, None, text)
 }
 
 fn body(visit: &ReaderVisit, document: &ShownDocument, pages: &[PageFacts]) -> Markup {
@@ -125,34 +129,36 @@ fn body(visit: &ReaderVisit, document: &ShownDocument, pages: &[PageFacts]) -> M
     let count = pages.len();
     let address =
         |number: u32, kind: &str| format!("{}/pages/{number}.{kind}?v={version}", visit.path);
+    let texts = visit.texts;
     html! {
         header.top {
             (visit.look.masthead())
-            h1 { (visit.envelope.name) }
-            p { "You can read this document. You do not need to sign it." }
+            h1 { bdi { (visit.envelope.name) } }
+            p { (texts.text("reading-hint")) }
         }
         main.reading {
-            section aria-label="Signers" {
+            section aria-label=(texts.text("reading-signers")) {
                 ul {
                     @for signer in &visit.signers {
-                        li { (signer.name) ", " (signer.role) ": " (status(signer.status)) }
+                        li { (standing(texts, signer)) }
                     }
                 }
                 @if visit.envelope.status.is_signed() {
-                    p { a.button href={ (visit.path) "/copy.pdf" } download { "Download your copy" } }
+                    p { a.button href={ (visit.path) "/copy.pdf" } download { (texts.text("signed-download")) } }
                 }
             }
-            section.document aria-label="Document" {
+            section.document aria-label=(texts.text("signing-document")) {
                 @for (number, facts) in (1..).zip(pages) {
+                    @let name = texts.with("signing-page", [("number", number as usize), ("count", count)]);
                     figure id={ "page-" (number) } {
                         div.sheet {
-                            img src=(address(number, "png")) alt={ "Page " (number) " of " (count) }
+                            img src=(address(number, "png")) alt=(name)
                                 width=(facts.width.round()) height=(facts.height.round())
                                 loading=[(number > 1).then_some("lazy")];
                         }
                         figcaption {
-                            "Page " (number) " of " (count) " · "
-                            a href=(address(number, "txt")) { "Text of page " (number) }
+                            (name) " · "
+                            a href=(address(number, "txt")) { (texts.with("signing-page-text", [("number", number)])) }
                         }
                     }
                 }
@@ -161,13 +167,14 @@ fn body(visit: &ReaderVisit, document: &ShownDocument, pages: &[PageFacts]) -> M
     }
 }
 
-fn status(status: SignerStatus) -> &'static str {
-    match status {
-        SignerStatus::Pending => "has not opened it",
-        SignerStatus::Viewed | SignerStatus::Started => "has opened it",
-        SignerStatus::Completed => "has signed",
-        SignerStatus::Declined => "has declined",
-    }
+fn standing(texts: Texts, signer: &Signer) -> String {
+    let key = match signer.status {
+        SignerStatus::Pending => "reading-pending",
+        SignerStatus::Viewed | SignerStatus::Started => "reading-viewed",
+        SignerStatus::Completed => "reading-signed",
+        SignerStatus::Declined => "reading-declined",
+    };
+    texts.with(key, [("name", signer.name.as_str()), ("role", &signer.role)])
 }
 
 async fn page(
@@ -178,8 +185,8 @@ async fn page(
 ) -> Response {
     let read = async {
         match visit.document(&app).await? {
-            Some(document) => query.read(&app, &document, &name).await,
-            None => Ok(unknown_link()),
+            Some(document) => query.read(&app, visit.texts, &document, &name).await,
+            None => Ok(unknown_link(visit.texts)),
         }
     };
     let answer = read.await;
@@ -189,7 +196,7 @@ async fn page(
 /// Returns the recipient's copy, once all parties have signed.
 async fn copy(State(app): State<App>, visit: ReaderVisit) -> Response {
     if !visit.envelope.status.is_signed() {
-        return unknown_link();
+        return unknown_link(visit.texts);
     }
     match copies::signers_copy(&app, &app.vault, &visit.envelope).await {
         Ok(copy) => {

@@ -9,9 +9,10 @@ use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 
 use super::code;
-use super::look::{EmbedMessage, PageLook};
+use super::look::{EmbedMessage, PageLook, languages, texts_for};
 use crate::config::EMBEDDED;
 use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer, SignerStatus};
+use crate::domain::locale::Locale;
 use crate::domain::token::LinkToken;
 use crate::http::error::HttpError;
 use crate::http::middleware::limits;
@@ -21,6 +22,7 @@ use crate::service::access::windows::LimitedCredential;
 use crate::service::signing::access_codes;
 use crate::service::signing::visits::{self, LinkVisitor};
 use crate::service::{App, ServiceError};
+use crate::texts::{ShownConsent, Texts};
 
 /// Name of the cookie that identifies a browser.
 pub const BROWSER: &str = "holdfast_identity";
@@ -38,6 +40,9 @@ pub struct SignerVisit {
     /// Amount that this signer has to pay, formatted for people.
     pub owes: Option<String>,
     pub look: PageLook,
+    pub texts: Texts,
+    /// Consent to signing electronically, in the words that this signer reads.
+    pub consent: ShownConsent,
     /// Cookie of a browser that was here before.
     pub browser: Option<String>,
     /// Client address and browser of the request.
@@ -50,11 +55,12 @@ impl FromRequestParts<App> for SignerVisit {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Response> {
+        let unknown = texts_for(&parts.headers, Locale::default());
         let segments = Path::<BTreeMap<String, String>>::from_request_parts(parts, app).await;
         let token = segments
             .ok()
             .and_then(|Path(segments)| LinkToken::parse(segments.get("token")?))
-            .ok_or_else(unknown_link)?;
+            .ok_or_else(|| unknown_link(unknown))?;
         limits::admit(app, LimitedCredential::SigningLink, token.reveal(), parts)
             .map_err(IntoResponse::into_response)?;
         match visits::find(app, &token).await {
@@ -63,36 +69,44 @@ impl FromRequestParts<App> for SignerVisit {
                 let (envelope, signer) = (&visitor.envelope, &visitor.signer);
                 let locked = !access_codes::is_pass(app, envelope, signer, pass.as_deref());
                 if locked && !is_open_to_all(parts, &token) {
-                    return Err(unknown_link());
+                    return Err(unknown_link(unknown));
                 }
+                let organization = visitor.organization.settings.language;
+                let browser = languages(&parts.headers);
+                let locale = Locale::chosen(visitor.signer.locale, browser, organization);
                 Ok(Self {
                     browser: cookie(parts, BROWSER),
                     origin: origin(app, parts),
                     locked,
-                    ..Self::of(app, &token, visitor)
+                    ..Self::of(app, &token, visitor, locale)
                 })
             }
-            Ok(None) => Err(unknown_link()),
+            Ok(None) => Err(unknown_link(unknown)),
             Err(error) => Err(HttpError::from(error).into_response()),
         }
     }
 }
 
 impl SignerVisit {
-    fn of(app: &App, token: &LinkToken, visitor: LinkVisitor) -> Self {
+    fn of(app: &App, token: &LinkToken, visitor: LinkVisitor, locale: Locale) -> Self {
+        let settings = &visitor.organization.settings;
+        let texts = Texts::of(locale);
+        let owes = visitor.owes.as_ref();
         let path = format!("{}/{}", app.config.signing_path(), token.reveal());
         Self {
             token: token.clone(),
             browser: None,
             origin: RequestOrigin::default(),
-            look: PageLook::of(visitor.organization),
+            texts,
+            consent: texts.consent(settings, visitor.signer.kind),
+            owes: owes.map(|asked| texts.amount(asked.amount_cents, &asked.currency)),
+            look: PageLook::of(visitor.organization, texts),
             path,
             envelope: visitor.envelope,
             signer: visitor.signer,
             still_to_sign: visitor.still_to_sign,
             expired: visitor.expired,
             locked: true,
-            owes: visitor.owes,
         }
     }
 
@@ -108,7 +122,7 @@ impl SignerVisit {
                 browser: self.browser,
                 origin: self.origin,
                 locked: self.locked,
-                ..Self::of(app, &self.token, visitor)
+                ..Self::of(app, &self.token, visitor, self.texts.locale())
             },
             _ => self,
         }
@@ -131,93 +145,98 @@ impl SignerVisit {
         self.locked && !self.expired && (status.is_out_for_signing() || status.is_signed())
     }
 
+    /// Renders a page; `title` is the key of its title.
     pub fn notice(
         &self,
         status: StatusCode,
-        title: &str,
+        title: &'static str,
         happening: EmbedMessage,
         body: Markup,
     ) -> Response {
-        self.look.notice(status, title, Some(happening), body)
+        let title = self.texts.text(title);
+        self.look.notice(status, &title, Some(happening), body)
     }
 
-    pub fn notice_of_end(&self, status: StatusCode, title: &str, text: &str) -> Response {
-        self.notice(status, title, EmbedMessage::Error, html! { p { (text) } })
+    /// Renders a page with one sentence; `title` and `text` are keys.
+    pub fn notice_of_end(
+        &self,
+        status: StatusCode,
+        title: &'static str,
+        text: &'static str,
+    ) -> Response {
+        let body = html! { p { (self.texts.text(text)) } };
+        self.notice(status, title, EmbedMessage::Error, body)
     }
 
     /// Returns the page for a signer with nothing to sign, with the reason; `None` while the form
     /// is open.
     pub fn closed(&self) -> Option<Response> {
         let (title, text) = match (self.signer.status, self.envelope.status) {
-            (SignerStatus::Completed, _) => return Some(self.signed_page("You have signed")),
+            (SignerStatus::Completed, _) => return Some(self.signed_page("signed-title")),
             (SignerStatus::Declined, _) => return Some(self.declined_page()),
-            (_, EnvelopeStatus::Voided) => ("Withdrawn", "The sender has withdrawn this document."),
-            (_, EnvelopeStatus::Expired) => (
-                "Expired",
-                "The time limit for signing this document has passed.",
-            ),
-            (_, EnvelopeStatus::Declined) => {
-                ("Declined", "Another signer has declined this document.")
-            }
+            (_, EnvelopeStatus::Voided) => ("withdrawn-title", "withdrawn"),
+            (_, EnvelopeStatus::Expired) => ("expired-title", "expired"),
+            (_, EnvelopeStatus::Declined) => ("declined-by-other-title", "declined-by-other"),
             (_, status) if status.is_out_for_signing() && self.expired => {
                 return Some(self.expired_page());
             }
             (_, status) if status.is_out_for_signing() => return None,
-            _ => ("Nothing to sign", "This document is not open for signing."),
+            _ => ("nothing-to-sign-title", "nothing-to-sign"),
         };
         Some(self.notice_of_end(StatusCode::OK, title, text))
     }
 
-    /// Page shown while a provider cannot be reached: the link itself is valid.
-    pub fn unavailable(&self, what: &str) -> Response {
-        let body = html! { p { (what) " Your link is valid: try again in a few minutes." } };
-        let title = "Not available right now";
-        self.notice(StatusCode::BAD_GATEWAY, title, EmbedMessage::Error, body)
+    /// Page shown while a provider cannot be reached: the link itself is valid. `what` is the key of
+    /// its text.
+    pub fn unavailable(&self, what: &'static str) -> Response {
+        self.notice_of_end(StatusCode::BAD_GATEWAY, "unavailable-title", what)
     }
 
     fn expired_page(&self) -> Response {
         let body = html! {
-            p { "Links work for a limited time, to protect your document." }
-            (self.renewal("E-mail me a new link"))
+            p { (self.texts.text("link-expired")) }
+            (self.renewal("link-renew"))
         };
-        let title = "This link has expired";
+        let title = "link-expired-title";
         self.notice(StatusCode::GONE, title, EmbedMessage::Error, body)
     }
 
-    pub fn renewal(&self, label: &str) -> Markup {
+    /// Renders the button that mails a link; `label` is the key of its text.
+    fn renewal(&self, label: &'static str) -> Markup {
         html! {
             form method="post" action={ (self.path) "/renew" } {
-                button type="submit" { (label) }
+                button type="submit" { (self.texts.text(label)) }
             }
         }
     }
 
     /// Page after signing, with the signer's copy once all have signed.
-    pub fn signed_page(&self, title: &str) -> Response {
+    pub fn signed_page(&self, title: &'static str) -> Response {
+        let texts = self.texts;
         let body = html! {
-            p { "You have signed “" (self.envelope.name) "”." }
+            p { (texts.with("signed-document", [("document", self.envelope.name.as_str())])) }
             @if let Some(amount) = self.owes.as_ref().filter(|_| !self.expired) {
-                (payment(&self.path, amount))
+                (payment(texts, &self.path, amount))
             }
             @if !self.has_copy() {
                 @if !self.still_to_sign.is_empty() {
-                    p { "Still to sign:" }
+                    p { (texts.text("signed-still-to-sign")) }
                     ul { @for name in &self.still_to_sign { li { (name) } } }
                 }
-                p { "You will get your copy by e-mail when all parties have signed." }
+                p { (texts.text("signed-copy-later")) }
             } @else if self.expired {
-                p { "All parties have signed. This link has expired, so we will send your copy by e-mail." }
-                (self.renewal("E-mail me my copy"))
+                p { (texts.text("signed-copy-expired")) }
+                (self.renewal("signed-mail-copy"))
             } @else {
-                p { "All parties have signed. Download your copy; we also send it by e-mail." }
+                p { (texts.text("signed-copy-ready")) }
                 @if self.envelope.record.copy.is_some() {
                     a.copy href={ (self.path) "/copy.pdf" } download {
-                        img src={ (self.path) "/copy.png" } alt="First page of the signed document";
+                        img src={ (self.path) "/copy.png" } alt=(texts.text("signed-first-page"));
                     }
                 }
-                p { a.button href={ (self.path) "/copy.pdf" } download { "Download your copy" } }
+                p { a.button href={ (self.path) "/copy.pdf" } download { (texts.text("signed-download")) } }
                 @if self.envelope.record.document_hash.is_some() {
-                    p { a href={ (self.path) "/certificate.pdf" } download { "Download the certificate of completion" } }
+                    p { a href={ (self.path) "/certificate.pdf" } download { (texts.text("signed-certificate")) } }
                 }
             }
             // A signer who still has to pay must not leave.
@@ -237,25 +256,28 @@ impl SignerVisit {
                 @let host = url.host_str().unwrap_or_default().to_owned();
                 @let id = self.envelope.id.as_str();
                 @let _ = url.query_pairs_mut().append_pair("envelope_id", id).append_pair("event", event);
-                p { a.button.quiet href=(url) rel="noreferrer" { "Continue to " (host) } }
+                p { a.button.quiet href=(url) rel="noreferrer" { (self.texts.with("continue-to", [("host", host)])) } }
             } @else {
-                p { "You can close this page." }
+                p { (self.texts.text("close-page")) }
             }
         }
     }
 
     pub fn declined_page(&self) -> Response {
-        let body = html! { p { "We have notified the sender." } (self.way_back("declined")) };
-        let title = "You have declined";
+        let told = self.texts.text("you-declined");
+        let body = html! { p { (told) } (self.way_back("declined")) };
+        let title = "you-declined-title";
         self.notice(StatusCode::OK, title, EmbedMessage::Declined, body)
     }
 
-    pub fn not_yet(&self, status: StatusCode, other: &str) -> Response {
-        let text =
-            format!("{other} signs before you. You will get an e-mail when it is your turn.");
+    /// Page for a signer who comes later; `other` is the one who signs first, if known.
+    pub fn not_yet(&self, status: StatusCode, other: Option<&str>) -> Response {
+        let text = match other {
+            Some(name) => self.texts.with("not-yet", [("name", name)]),
+            None => self.texts.text("not-yet-other"),
+        };
         let body = html! { p { (text) } };
-        let title = "It's not your turn yet";
-        self.notice(status, title, EmbedMessage::Ready, body)
+        self.notice(status, "not-yet-title", EmbedMessage::Ready, body)
     }
 
     pub fn has_copy(&self) -> bool {
@@ -264,9 +286,9 @@ impl SignerVisit {
 
     pub fn failed(&self, error: FormError) -> Response {
         let (title, text) = match error {
-            FormError::NotFound => return unknown_link(),
-            FormError::Closed => ("This document is closed", "It can no longer be signed."),
-            FormError::NotYourTurn => return self.not_yet(StatusCode::CONFLICT, "Another person"),
+            FormError::NotFound => return unknown_link(self.texts),
+            FormError::Closed => ("closed-title", "closed"),
+            FormError::NotYourTurn => return self.not_yet(StatusCode::CONFLICT, None),
             error => return HttpError::from(room_error(error)).into_response(),
         };
         self.notice_of_end(StatusCode::CONFLICT, title, text)
@@ -294,11 +316,11 @@ fn cookie(parts: &Parts, name: &str) -> Option<String> {
 }
 
 /// Renders the payment step.
-pub fn payment(path: &str, amount: &str) -> Markup {
+pub fn payment(texts: Texts, path: &str, amount: &str) -> Markup {
     html! {
-        section.payment aria-label="Payment" {
-            p { "Amount due: " strong { (amount) } }
-            p { a.button href={ (path) "/pay" } { "Pay " (amount) } }
+        section.payment aria-label=(texts.text("payment-title")) {
+            p { (texts.text("payment-due")) " " strong { (amount) } }
+            p { a.button href={ (path) "/pay" } { (texts.with("payment-pay", [("amount", amount)])) } }
         }
     }
 }
@@ -314,12 +336,11 @@ pub fn room_error(error: FormError) -> ServiceError {
 }
 
 /// Page for an unknown link.
-pub fn unknown_link() -> Response {
-    let body = html! { p { "Check that it is complete, or ask the sender for a new one." } };
-    let title = "This link does not work";
-    PageLook::default().notice(
+pub fn unknown_link(texts: Texts) -> Response {
+    let body = html! { p { (texts.text("link-unknown")) } };
+    PageLook::plain(texts).notice(
         StatusCode::NOT_FOUND,
-        title,
+        &texts.text("link-unknown-title"),
         Some(EmbedMessage::Error),
         body,
     )

@@ -136,6 +136,7 @@ fn signers(
             completed_at: None,
             decline_reason: None,
             challenged: false,
+            locale: None,
         })
         .collect()
 }

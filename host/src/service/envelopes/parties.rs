@@ -11,6 +11,7 @@ use crate::domain::envelope::{
     Envelope, Recipient, RecipientKind, Signer, SignerAccess, SignerKind, SignerStatus,
 };
 use crate::domain::id::OrgId;
+use crate::domain::locale::Locale;
 use crate::domain::template::Template;
 use crate::room::changes::SubmitterPlace;
 use crate::service::signing::access_codes::seal_passcode;
@@ -42,6 +43,10 @@ pub struct RequestedSigner {
     /// Required for `access` `passcode`, and only then.
     #[schemars(with = "Option<String>", length(min = 4, max = 64))]
     pub passcode: Option<SecretText>,
+    /// Language of this signer's pages and mails (BCP 47): `en`, `es`, `fr`, `de`, `pt`, `zh-Hans` or
+    /// `ar`, also with a region such as `es-MX`. Defaults to the browser's, then to the organization's.
+    #[schemars(length(min = 2, max = 35))]
+    pub locale: Option<String>,
 }
 
 /// One member of `recipients[]`.
@@ -69,6 +74,7 @@ pub fn planned(
 ) -> Result<Vec<Signer>, ServiceError> {
     check_order(&requested, preserve_signing_order)?;
     check_passcodes(&requested)?;
+    check_locales(&requested)?;
     let sealed = |passcode: SecretText| seal_passcode(cipher, org, passcode.reveal());
     let mut signers: Vec<Signer> = requested
         .into_iter()
@@ -87,6 +93,7 @@ pub fn planned(
             completed_at: None,
             decline_reason: None,
             challenged: false,
+            locale: signer.locale.as_deref().and_then(Locale::of_tag),
         })
         .collect();
     signers.sort_by_key(|signer| signer.turn);
@@ -142,6 +149,28 @@ fn check_passcodes(requested: &[RequestedSigner]) -> Result<(), ServiceError> {
         return Err(ServiceError::Invalid(vec![issue]));
     }
     Ok(())
+}
+
+/// Refuses languages without texts.
+fn check_locales(requested: &[RequestedSigner]) -> Result<(), ServiceError> {
+    let unknown = requested.iter().enumerate().filter_map(|(index, signer)| {
+        let tag = signer.locale.as_deref()?;
+        let path = ["signers", &index.to_string(), "locale"];
+        Locale::of_tag(tag).is_none().then(|| {
+            ValidationIssue::new(
+                "unknown_locale",
+                &path,
+                Locale::known(),
+                tag,
+                format!("There are no texts in the language {tag}"),
+            )
+        })
+    });
+    let unknown: Vec<ValidationIssue> = unknown.collect();
+    match unknown.is_empty() {
+        true => Ok(()),
+        false => Err(ServiceError::Invalid(unknown)),
+    }
 }
 
 /// A witness signs after, or beside, a signer whose signature there is to witness.
@@ -278,6 +307,7 @@ mod tests {
             order,
             access: None,
             passcode: None,
+            locale: None,
         }
     }
 

@@ -200,6 +200,7 @@ async fn planned(
                 .passcode
                 .and_then(|sealed| open_passcode(&core.cipher, &envelope.org, &sealed))
                 .map(SecretText::new),
+            locale: signer.locale.map(Into::into),
         })
         .collect();
     let others = others.into_iter().map(|recipient| RequestedRecipient {

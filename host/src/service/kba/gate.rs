@@ -14,6 +14,7 @@ use crate::domain::component::Slot;
 use crate::domain::envelope::{Envelope, Signer};
 use crate::domain::id::KbaId;
 use crate::domain::identity::{self, KbaSession, KbaStatus, KbaStep};
+use crate::domain::locale::Message;
 use crate::service::{Core, ServiceError};
 use crate::store::{envelopes, kba};
 
@@ -43,7 +44,7 @@ pub struct IdentityPage {
     /// Notice about the last step.
     pub notice: Option<IdentityNotice>,
     /// Problems by control.
-    pub problems: BTreeMap<String, String>,
+    pub problems: BTreeMap<String, Message>,
 }
 
 impl IdentityPage {
@@ -337,18 +338,17 @@ impl<'a> IdentityCheck<'a> {
             let text = given.values.get(&field.name).map_or("", |text| text.trim());
             if text.is_empty() {
                 if field.required {
-                    problems.insert(field.name.clone(), "This is needed".to_owned());
+                    problems.insert(field.name.clone(), Message::new("identity-needed"));
                 }
                 continue;
             }
             match identity::read(&field.name, text, now) {
                 Ok(value) => identity.push((field.name.clone(), value)),
-                Err(why) => drop(problems.insert(field.name.clone(), why.to_owned())),
+                Err(why) => drop(problems.insert(field.name.clone(), why)),
             }
         }
         if !fields.is_empty() && !given.consent {
-            let why = "Your consent is needed to go on";
-            problems.insert("consent".into(), why.into());
+            problems.insert("consent".into(), Message::new("identity-consent-needed"));
         }
         if !problems.is_empty() {
             // Entered values go back to the browser they came from and are stored nowhere.
@@ -436,7 +436,10 @@ impl<'a> IdentityCheck<'a> {
             IdentityPrompt::Code { .. } => {
                 let code = given.values.get("code").map_or("", |code| code.trim());
                 if code.is_empty() {
-                    return Ok(incomplete(asked, [("code", "Enter the code")]));
+                    return Ok(incomplete(
+                        asked,
+                        [("code", Message::new("identity-enter-code"))],
+                    ));
                 }
                 vec![("code".to_owned(), code.to_owned())]
             }
@@ -448,9 +451,9 @@ impl<'a> IdentityCheck<'a> {
                     .map(|question| question.id.as_str())
                     .collect();
                 if !unanswered.is_empty() {
-                    let problems: Vec<(String, &str)> = unanswered
+                    let problems: Vec<(String, Message)> = unanswered
                         .into_iter()
-                        .map(|id| (id.to_owned(), "Choose an answer"))
+                        .map(|id| (id.to_owned(), Message::new("identity-choose")))
                         .collect();
                     return Ok(incomplete(asked, problems));
                 }
@@ -692,11 +695,9 @@ fn question(question: provider::Question) -> IdentityQuestion {
 
 fn incomplete<Name: Into<String>>(
     asked: IdentityPrompt,
-    problems: impl IntoIterator<Item = (Name, &'static str)>,
+    problems: impl IntoIterator<Item = (Name, Message)>,
 ) -> IdentityGate {
-    let problems = problems
-        .into_iter()
-        .map(|(name, why)| (name.into(), why.to_owned()));
+    let problems = problems.into_iter().map(|(name, why)| (name.into(), why));
     IdentityGate::Shown(IdentityPage {
         problems: problems.collect(),
         ..IdentityPage::new(asked)

@@ -503,9 +503,8 @@ fn note_origin(details: &mut Value, seen: &seen::Submitter, status: SignerStatus
         for (name, value) in &seen.attributes {
             let kept = match name.as_str() {
                 "ip" | "user_agent" => true,
-                "completion_method" | "consented_at" | "shown_sha256" => {
-                    status == SignerStatus::Completed
-                }
+                "completion_method" | "consented_at" | "consent_version" | "consent_locale"
+                | "consent_sha256" | "shown_sha256" => status == SignerStatus::Completed,
                 _ => false,
             };
             if kept {

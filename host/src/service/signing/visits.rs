@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::domain::envelope::{Envelope, Signer, SignerStatus};
-use crate::domain::organization::{Organization, written_amount};
+use crate::domain::organization::{Organization, PaymentSettings};
 use crate::domain::token::LinkToken;
 use crate::service::envelopes::invited_now;
 use crate::service::{Core, ServiceError, mails, payments};
@@ -21,8 +21,8 @@ pub struct LinkVisitor {
     pub still_to_sign: Vec<String>,
     /// Whether the link has expired.
     pub expired: bool,
-    /// Formatted amount that this signer still has to pay.
-    pub owes: Option<String>,
+    /// Payment that this signer still has to make.
+    pub owes: Option<PaymentSettings>,
 }
 
 /// Result of a signer's request for a mail.
@@ -62,10 +62,7 @@ pub async fn find(core: &Core, token: &LinkToken) -> Result<Option<LinkVisitor>,
     let due = payments::due(core, &envelope).await?;
     let owed = due.filter(|due| due.position == Some(signer.position));
     Ok(Some(LinkVisitor {
-        owes: owed.map(|due| {
-            let asked = due.payment.asked;
-            written_amount(asked.amount_cents, &asked.currency)
-        }),
+        owes: owed.map(|due| due.payment.asked),
         organization,
         envelope,
         signer,

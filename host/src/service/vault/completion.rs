@@ -11,6 +11,7 @@ use crate::domain::event::EventType;
 use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::identity::{KbaSession, KbaStatus};
 use crate::domain::ledger::LedgerEntry;
+use crate::domain::locale::Locale;
 use crate::domain::organization::Organization;
 use crate::fair_queue::WorkOwner;
 use crate::room::signature::{SignatureValue, component_style};
@@ -19,6 +20,7 @@ use crate::service::signing::access_codes;
 use crate::service::{Core, ServiceError};
 use crate::store::room::{self as rooms, RoomSubmission, RoomSubmitter};
 use crate::store::{envelopes, kba, ledger, organizations, signers};
+use crate::texts::Texts;
 
 /// Maximum length of a browser's name on the certificate, in characters.
 const DEVICE_LENGTH: usize = 160;
@@ -81,13 +83,18 @@ pub async fn public_record(
     }))
 }
 
-/// Writes the certificate of completion. Equal records give equal bytes.
+/// Writes the certificate of completion, in the organization's language unless another one is given.
+/// Equal records give equal bytes.
 ///
 /// # Errors
 ///
 /// `Conflict` before the envelope is vaulted, and for an upload that was signed elsewhere.
-pub async fn certificate(core: &Core, envelope: &Envelope) -> Result<Bytes, ServiceError> {
-    let facts = facts(core, envelope).await?;
+pub async fn certificate(
+    core: &Core,
+    envelope: &Envelope,
+    locale: Option<Locale>,
+) -> Result<Bytes, ServiceError> {
+    let facts = facts(core, envelope, locale).await?;
     let documents = core
         .components
         .embedded_documents(&envelope.org, core.store.priority())
@@ -95,7 +102,11 @@ pub async fn certificate(core: &Core, envelope: &Envelope) -> Result<Bytes, Serv
     Ok(documents.completion_certificate(facts).await??.into())
 }
 
-async fn facts(core: &Core, envelope: &Envelope) -> Result<rules::CompletionFacts, ServiceError> {
+async fn facts(
+    core: &Core,
+    envelope: &Envelope,
+    locale: Option<Locale>,
+) -> Result<rules::CompletionFacts, ServiceError> {
     if envelope.kind != EnvelopeKind::Esign {
         let why = "Envelope was signed elsewhere: there is no signing to certify";
         return Err(ServiceError::Conflict(why.into()));
@@ -120,23 +131,22 @@ async fn facts(core: &Core, envelope: &Envelope) -> Result<rules::CompletionFact
     let not_yet = || ServiceError::Conflict("Envelope is not vaulted".into());
     let url = verification_url(core, envelope).ok_or_else(not_yet)?;
     let stored = entry(&entries, EventType::VaultStored, None).ok_or_else(not_yet)?;
+    let texts = Texts::of(locale.unwrap_or(organization.settings.language)).for_documents();
     let source = CertificateSource {
+        texts,
         dates: &organization.settings.dates,
         entries: &entries,
         checks: &checks,
         room: room.as_ref(),
     };
     Ok(rules::CompletionFacts {
-        title: "Certificate of completion".into(),
+        title: texts.text("certificate-name"),
         issued_at: stored.at.to_string(),
         document_name: envelope.name.clone(),
         rows: source.about(envelope, &organization, stored),
         signers: signers.iter().map(|signer| source.signer(signer)).collect(),
         verification_url: url,
-        verification_caption:
-            "Scan the code or open the address to check this record, and whether \
-                               your copy is the document that was signed."
-                .into(),
+        verification_caption: texts.text("certificate-caption"),
     })
 }
 
@@ -153,6 +163,7 @@ fn entry<'a>(
 }
 
 struct CertificateSource<'a> {
+    texts: Texts,
     dates: &'a DateSettings,
     entries: &'a [LedgerEntry],
     checks: &'a [KbaSession],
@@ -160,41 +171,58 @@ struct CertificateSource<'a> {
 }
 
 impl CertificateSource<'_> {
+    fn moment(&self, at: Timestamp) -> String {
+        self.texts.exact_moment(self.dates, at)
+    }
+
+    /// Returns the rows that have a value, with the text of their labels.
+    fn present<const N: usize>(
+        &self,
+        rows: [(&'static str, Option<String>); N],
+    ) -> Vec<(String, String)> {
+        let rows = rows.into_iter();
+        rows.filter_map(|(label, value)| Some((self.texts.text(label), value?)))
+            .collect()
+    }
+
     fn about(
         &self,
         envelope: &Envelope,
         organization: &Organization,
         stored: &LedgerEntry,
     ) -> Vec<(String, String)> {
-        let moment = |entry: &LedgerEntry| self.dates.exact_moment(entry.at);
+        let moment = |entry: &LedgerEntry| self.moment(entry.at);
         let hash = |hash: &str| format!("{hash} (SHA-256)");
         let record = &envelope.record;
         let rows = [
-            ("Sent by", Some(organization.display_name().to_owned())),
             (
-                "Sent",
+                "certificate-sent-by",
+                Some(organization.display_name().to_owned()),
+            ),
+            (
+                "certificate-sent",
                 entry(self.entries, EventType::EnvelopeSent, None).map(moment),
             ),
             (
-                "Completed",
+                "certificate-completed",
                 entry(self.entries, EventType::EnvelopeCompleted, None).map(moment),
             ),
-            ("In the vault since", Some(moment(stored))),
-            ("Reference", Some(envelope.id.to_string())),
+            ("certificate-vaulted", Some(moment(stored))),
+            ("certificate-reference", Some(envelope.id.to_string())),
             (
-                "Signed document",
+                "certificate-signed-document",
                 stored.details["signed_document_hash"].as_str().map(hash),
             ),
             (
-                "Authoritative copy",
+                "certificate-authoritative",
                 record.document_hash.as_deref().map(hash),
             ),
             (
-                "Copy for the parties",
+                "certificate-copy",
                 record.copy.as_ref().map(|copy| hash(&copy.sha256)),
             ),
         ];
-        present(rows)
+        self.present(rows)
     }
 
     fn signer(&self, signer: &Signer) -> rules::SignerSummary {
@@ -202,57 +230,62 @@ impl CertificateSource<'_> {
         let viewed = of(EventType::SignerViewed);
         let signed = of(EventType::SignerCompleted);
         let detail = |name: &str| signed.and_then(|entry| entry.details[name].as_str());
-        let moment = |entry: &LedgerEntry| self.dates.exact_moment(entry.at);
+        let moment = |entry: &LedgerEntry| self.moment(entry.at);
         let consent = detail("consented_at").and_then(Timestamp::parse);
         let rows = [
-            ("First opened", viewed.map(moment)),
-            ("Code before the document", self.code(signer)),
-            ("Identity check", self.identity(signer)),
+            ("certificate-opened", viewed.map(moment)),
+            ("certificate-code", self.code(signer)),
+            ("certificate-identity", self.identity(signer)),
+            ("certificate-consent", consent.map(|at| self.moment(at))),
             (
-                "Electronic consent",
-                consent.map(|at| self.dates.exact_moment(at)),
+                "certificate-signed",
+                signer.completed_at.map(|at| self.moment(at)),
             ),
+            ("certificate-address", detail("ip").map(str::to_owned)),
             (
-                "Signed",
-                signer.completed_at.map(|at| self.dates.exact_moment(at)),
-            ),
-            ("Internet address", detail("ip").map(str::to_owned)),
-            (
-                "Browser",
+                "certificate-browser",
                 detail("user_agent").map(|agent| agent.chars().take(DEVICE_LENGTH).collect()),
             ),
         ];
         rules::SignerSummary {
             name: signer.name.clone(),
-            about: about(signer),
+            about: format!("{}, {}", self.role(signer), signer.email),
             signature: self.signature(signer),
-            rows: present(rows),
+            rows: self.present(rows),
+        }
+    }
+
+    /// Returns role and kind of a signer.
+    fn role(&self, signer: &Signer) -> String {
+        let role = [("role", signer.role.as_str())];
+        match signer.kind {
+            SignerKind::Signer => signer.role.clone(),
+            SignerKind::Approver => self.texts.with("signer-approver", role),
+            SignerKind::Witness => self.texts.with("signer-witness", role),
         }
     }
 
     /// Returns the kind of code that the signer entered, and when first.
     fn code(&self, signer: &Signer) -> Option<String> {
-        let kind = match signer.access {
+        let key = match signer.access {
             SignerAccess::None => return None,
-            SignerAccess::EmailCode => "mailed code",
-            SignerAccess::Passcode => "passcode of the sender",
+            SignerAccess::EmailCode => "certificate-code-mailed",
+            SignerAccess::Passcode => "certificate-code-passcode",
         };
         let entered = self.entries.iter().find(|entry| {
             let about = entry.details["signer"]["email"].as_str();
             entry.action == access_codes::CONFIRMED && about == Some(&signer.email)
         })?;
-        Some(format!("{kind}, {}", self.dates.exact_moment(entered.at)))
+        let moment = self.moment(entered.at);
+        Some(self.texts.with(key, [("moment", moment)]))
     }
 
     fn identity(&self, signer: &Signer) -> Option<String> {
         let passed = |check: &&KbaSession| check.status == KbaStatus::Passed && check.is_of(signer);
         let check = self.checks.iter().rev().find(passed)?;
-        let at = check.ended_at.map(|at| self.dates.exact_moment(at));
-        Some(format!(
-            "identity questions answered, {} (provider {})",
-            at.unwrap_or_default(),
-            check.instance
-        ))
+        let at = check.ended_at.map(|at| self.moment(at)).unwrap_or_default();
+        let values = [("moment", at.as_str()), ("provider", &check.instance)];
+        Some(self.texts.with("certificate-identity-passed", values))
     }
 
     /// Returns the first signature that the signer gave in the signing room, or else the initials.
@@ -280,19 +313,4 @@ impl CertificateSource<'_> {
             SignatureValue::Drawn(picture) => rules::SignatureAppearance::Drawn(picture),
         })
     }
-}
-
-/// Returns role, kind and address of a signer for people.
-fn about(signer: &Signer) -> String {
-    let kind = match signer.kind {
-        SignerKind::Signer => "",
-        SignerKind::Approver => " (approver)",
-        SignerKind::Witness => " (witness)",
-    };
-    format!("{}{kind}, {}", signer.role, signer.email)
-}
-
-fn present<const N: usize>(rows: [(&str, Option<String>); N]) -> Vec<(String, String)> {
-    let present = |(label, value): (&str, Option<String>)| Some((label.to_owned(), value?));
-    rows.into_iter().filter_map(present).collect()
 }

@@ -3,6 +3,7 @@
 use crate::domain::clock::Timestamp;
 use crate::domain::event::EventType;
 use crate::domain::ledger::LedgerEntry;
+use crate::texts::Texts;
 
 /// Something that happened to a document.
 pub struct HistoryLine {
@@ -12,9 +13,9 @@ pub struct HistoryLine {
 
 /// Returns what the parties of a document want to know. Entries that concern auditors only are left
 /// out.
-pub fn history(entries: &[LedgerEntry]) -> Vec<HistoryLine> {
+pub fn history(texts: Texts, entries: &[LedgerEntry]) -> Vec<HistoryLine> {
     let line = |entry: &LedgerEntry| {
-        let text = in_words(entry)?;
+        let text = in_words(texts, entry)?;
         let at = entry.at;
         Some(HistoryLine { at, text })
     };
@@ -22,28 +23,40 @@ pub fn history(entries: &[LedgerEntry]) -> Vec<HistoryLine> {
 }
 
 /// Returns what happened, or none for an entry that concerns auditors only.
-pub fn in_words(entry: &LedgerEntry) -> Option<String> {
+pub fn in_words(texts: Texts, entry: &LedgerEntry) -> Option<String> {
     let details = &entry.details;
-    let signer = details["signer"]["name"].as_str().unwrap_or("A signer");
-    let text = match EventType::parse(&entry.action)? {
-        EventType::EnvelopeCreated => "The document was prepared",
-        EventType::EnvelopeSent => "It was sent to the signers",
-        EventType::SignerViewed => return Some(format!("{signer} opened it")),
-        EventType::SignerCompleted => return Some(format!("{signer} signed")),
-        EventType::EnvelopeCompleted => "Everybody has signed",
-        EventType::EnvelopeDeclined => "A signer declined",
-        EventType::EnvelopeVoided => "The sender withdrew it",
-        EventType::EnvelopeExpired => "The time for signing ended",
-        EventType::VaultStored => "The original was put into the vault",
+    let name = |member: &str| {
+        let name = details[member]["name"].as_str();
+        name.map_or_else(|| texts.text("history-signer"), str::to_owned)
+    };
+    let key = match EventType::parse(&entry.action)? {
+        EventType::EnvelopeCreated => "history-created",
+        EventType::EnvelopeSent => "history-sent",
+        EventType::SignerViewed => {
+            return Some(texts.with("history-viewed", [("name", name("signer"))]));
+        }
+        EventType::SignerCompleted => {
+            return Some(texts.with("history-signed", [("name", name("signer"))]));
+        }
+        EventType::SignerChanged => {
+            let names = [("name", name("signer")), ("previous", name("previous"))];
+            return Some(texts.with("history-changed", names));
+        }
+        EventType::EnvelopeCompleted => "history-completed",
+        EventType::EnvelopeDeclined => "history-declined",
+        EventType::EnvelopeVoided => "history-voided",
+        EventType::EnvelopeExpired => "history-expired",
+        EventType::VaultStored => "history-stored",
         EventType::VaultReleased => {
             let recipient = details["form"]["recipient_organization"].as_str();
-            let recipient = recipient.unwrap_or("another custodian");
-            return Some(format!("The original was handed over to {recipient}"));
+            let other = || texts.text("history-recipient");
+            let recipient = recipient.map_or_else(other, str::to_owned);
+            return Some(texts.with("history-released", [("recipient", recipient)]));
         }
-        EventType::VaultTamperDetected => "The stored original was found changed",
+        EventType::VaultTamperDetected => "history-tampered",
         _ => return None,
     };
-    Some(text.to_owned())
+    Some(texts.text(key))
 }
 
 /// Returns who caused an entry.
@@ -77,7 +90,7 @@ mod tests {
 
     #[test]
     fn the_history_names_people_and_leaves_out_what_auditors_need() {
-        let lines = history(&[
+        let lines = history(Texts::default(), &[
             entry("signer.completed", json!({ "signer": { "name": "Ann" } })),
             entry("download_link.issued", json!({})),
             entry(

@@ -4,3 +4,4 @@ mod access;
 mod embed;
 mod form;
 mod people;
+mod languages;

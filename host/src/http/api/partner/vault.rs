@@ -247,7 +247,7 @@ pub async fn completion_certificate(
     ResourceId(id): ResourceId,
 ) -> Result<FileReply<Pdf>, HttpError> {
     let envelope = envelope_service::get(&app, &partner.caller, &id).await?;
-    let pdf = completion::certificate(&app, &envelope).await?;
+    let pdf = completion::certificate(&app, &envelope, None).await?;
     FileReply::of_bytes(&app, &format!("{id}-completion.pdf"), &pdf).await
 }
 

@@ -10,8 +10,8 @@ if (form && token) {
   form.submit();
 } else if (form) {
   announce("error", { code: "token_missing" });
-  document.querySelector("h1").textContent = "This page has expired";
-  document.querySelector("[role=status]").textContent = "Go back to the previous page and open it again.";
+  document.querySelector("h1").textContent = text("embed-expired-title");
+  document.querySelector("[role=status]").textContent = text("embed-expired");
   document.querySelector("main").removeAttribute("aria-busy");
   reportHeight();
 } else {

@@ -8,9 +8,9 @@ const button = form.querySelector("button");
 const { secret, key, library } = form.dataset;
 const back = form.dataset.return;
 
-function tell(text) {
-  problem.textContent = text;
-  problem.hidden = !text;
+function tell(words) {
+  problem.textContent = words;
+  problem.hidden = !words;
 }
 
 function load(url) {
@@ -18,7 +18,7 @@ function load(url) {
     const script = document.createElement("script");
     script.src = url;
     script.addEventListener("load", resolve);
-    script.addEventListener("error", () => reject(new Error("The payment form could not be loaded.")));
+    script.addEventListener("error", () => reject(new Error(text("payment-load-failed"))));
     document.head.append(script);
   });
 }
@@ -39,7 +39,7 @@ async function start() {
     });
     // Without an error the browser is on its way back to the document.
     if (error) {
-      tell(error.message || "The payment did not go through.");
+      tell(error.message || text("payment-failed"));
       button.disabled = false;
     }
   });

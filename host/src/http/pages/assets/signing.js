@@ -71,7 +71,7 @@ function start(form) {
   function refresh() {
     const required = fields.filter((field) => "required" in field.dataset);
     const done = required.filter(isFilled).length;
-    document.getElementById("progress-text").textContent = `${done} of ${required.length} required fields done`;
+    document.getElementById("progress-text").textContent = text("signing-progress", { done, total: required.length });
     document.querySelector("progress").value = done;
     for (const field of fields) {
       const value = valueOf(field);
@@ -90,11 +90,11 @@ function start(form) {
   }
 
   function nextLabel() {
-    if (!started || isCollapsed()) return fields.some(isFilled) ? "Continue" : "Start";
+    if (!started || isCollapsed()) return fields.some(isFilled) ? text("signing-continue") : text("signing-start");
     const step = steps[current];
-    if (isMissing(step) && step.canAdopt?.()) return step.dataset.kind === "initials" ? "Initial" : "Sign";
-    if (isOpen(step) && !isMissing(step)) return "Skip";
-    return nextStep() === last ? "Check and sign" : "Next";
+    if (isMissing(step) && step.canAdopt?.()) return step.dataset.kind === "initials" ? text("mark-initial") : text("mark-sign");
+    if (isOpen(step) && !isMissing(step)) return text("signing-skip");
+    return nextStep() === last ? text("signing-check-and-sign") : text("signing-next");
   }
 
   function showAnswer(field, value) {
@@ -103,13 +103,13 @@ function start(form) {
     if (value.startsWith("data:")) {
       answer.replaceChildren(picture(value));
     } else if (field.dataset.kind === "checkbox") {
-      const no = isFilled(field) ? "No" : "Not answered: counts as No";
-      answer.textContent = value === "true" ? "Yes" : no;
+      const no = isFilled(field) ? text("no") : text("signing-not-answered");
+      answer.textContent = value === "true" ? text("yes") : no;
     } else {
-      const text = document.createElement("span");
-      text.className = value ? (isSignature(field) ? "script" : "") : "empty";
-      text.textContent = (field.dataset.kind === "date" ? written(value) : value) || "Not filled in";
-      answer.replaceChildren(text);
+      const shown = document.createElement("span");
+      shown.className = value ? (isSignature(field) ? "script" : "") : "empty";
+      shown.textContent = (field.dataset.kind === "date" ? written(value) : value) || text("signing-not-filled-in");
+      answer.replaceChildren(shown);
     }
   }
 
@@ -122,7 +122,7 @@ function start(form) {
     const [x, y, width, height] = ["x", "y", "width", "height"].map(at);
     const element = (name, attributes) => {
       const made = document.createElementNS("http://www.w3.org/2000/svg", name);
-      for (const [key, text] of Object.entries(attributes)) made.setAttribute(key, text);
+      for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
       mark.append(made);
       return made;
     };
@@ -135,23 +135,23 @@ function start(form) {
       return;
     }
     const size = Math.min(height * 0.7, 14);
-    const text = element("text", { x: x + 3, y: y + height / 2 + size * 0.35, "font-size": size });
-    text.textContent = kind === "checkbox" ? "✓" : kind === "date" ? written(value) : value;
-    if (text.getComputedTextLength() > width - 6) {
-      text.setAttribute("textLength", Math.max(width - 6, 1));
-      text.setAttribute("lengthAdjust", "spacingAndGlyphs");
+    const line = element("text", { x: x + 3, y: y + height / 2 + size * 0.35, "font-size": size });
+    line.textContent = kind === "checkbox" ? "✓" : kind === "date" ? written(value) : value;
+    if (line.getComputedTextLength() > width - 6) {
+      line.setAttribute("textLength", Math.max(width - 6, 1));
+      line.setAttribute("lengthAdjust", "spacingAndGlyphs");
     }
   }
 
   /** Sets a typed signature as the signed document will have it (`fit.rs`). */
-  function signAt(text, name, { x, y, width, height }) {
+  function signAt(line, name, { x, y, width, height }) {
     const style = styles.querySelector("input:checked");
     const [ascent, descent] = [Number(style.dataset.ascent), Number(style.dataset.descent)];
-    text.textContent = name;
-    const em = text.getComputedTextLength() / 100 || 1;
+    line.textContent = name;
+    const em = line.getComputedTextLength() / 100 || 1;
     const size = Math.min((height * 0.8) / (ascent + descent), 28, (width * 0.94) / em);
     const place = { x: x + width * 0.03, y: y + height * 0.95 - Math.min(descent * size, height * 0.16), "font-size": size };
-    for (const [key, number] of Object.entries(place)) text.setAttribute(key, number);
+    for (const [key, number] of Object.entries(place)) line.setAttribute(key, number);
     // The width is known once the font is loaded.
     const font = `20px "hand ${style.value}"`;
     if (!asked.has(font)) {
@@ -251,7 +251,7 @@ function start(form) {
     if ((!started || isCollapsed()) && (step === last || isOpen(step))) return go(step);
     if (step !== last && isMissing(step) && step.canAdopt?.()) return adopt(step);
     if (step !== last && isMissing(step)) {
-      showProblem(step, "This field is required", true);
+      showProblem(step, text("problem-required"), true);
       return go(step);
     }
     return go(nextStep());
@@ -319,12 +319,12 @@ function offerElection(field) {
   group.className = "ways election";
   group.setAttribute("role", "radiogroup");
   group.setAttribute("aria-labelledby", question.id);
-  const choices = [["Yes", true], ["No", false]].map(([text, yes]) => {
+  const choices = [[text("yes"), true], [text("no"), false]].map(([answer, yes]) => {
     const choice = document.createElement("label");
     const input = Object.assign(document.createElement("input"), { type: "radio" });
     // Without a name it is not submitted, so the two are kept exclusive here.
     input.addEventListener("change", () => answer(yes));
-    choice.append(input, ` ${text}`);
+    choice.append(input, ` ${answer}`);
     group.append(choice);
     return { input, yes };
   });
@@ -388,13 +388,15 @@ function offerWays(field, kind, proposal) {
 
   const pad = drawingPad(take, label.textContent.trim());
   const upload = uploadControl(take, label.textContent.trim());
-  const parts = { Type: input, Draw: pad.element, Upload: upload };
+  const parts = { type: input, draw: pad.element, upload };
+  const names = { type: text("signing-type"), draw: text("signing-draw"), upload: text("signing-upload") };
   const ways = document.createElement("div");
   ways.className = "ways";
   ways.setAttribute("role", "group");
-  ways.setAttribute("aria-label", `How to give: ${label.textContent.trim()}`);
+  ways.setAttribute("aria-label", text("signing-how-to-give", { field: label.textContent.trim() }));
   const buttons = Object.keys(parts).map((way) => {
-    const button = Object.assign(document.createElement("button"), { type: "button", textContent: way });
+    const button = Object.assign(document.createElement("button"), { type: "button", textContent: names[way] });
+    button.dataset.way = way;
     button.addEventListener("click", () => choose(way));
     ways.append(button);
     return button;
@@ -402,21 +404,23 @@ function offerWays(field, kind, proposal) {
 
   let typed_ = "";
 
+  const chosen = () => buttons.find((button) => button.getAttribute("aria-pressed") === "true")?.dataset.way;
+
   /** Shows one way; its value is the one that is submitted. */
   function choose(way, focus = true) {
-    const before = buttons.find((button) => button.getAttribute("aria-pressed") === "true")?.textContent;
-    if (before === "Type" && way !== "Type") typed_ = input.value;
-    for (const button of buttons) button.setAttribute("aria-pressed", String(button.textContent === way));
+    const before = chosen();
+    if (before === "type" && way !== "type") typed_ = input.value;
+    for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset.way === way));
     for (const [other, part] of Object.entries(parts)) part.hidden = other !== way;
     if (way === before) return;
-    input.value = way === "Type" ? typed_ : "";
-    if (way === "Draw") {
+    input.value = way === "type" ? typed_ : "";
+    if (way === "draw") {
       pad.fit();
       if (focus) pad.element.scrollIntoView({ block: "nearest" });
     }
-    if (focus) take(way === "Draw" ? pad.drawn() : "");
-    if (way === "Type" && focus) input.focus();
-    shown.hidden = !holder.value || way === "Draw";
+    if (focus) take(way === "draw" ? pad.drawn() : "");
+    if (way === "type" && focus) input.focus();
+    shown.hidden = !holder.value || way === "draw";
   }
 
   /** Takes a value from before a reload. */
@@ -425,7 +429,7 @@ function offerWays(field, kind, proposal) {
       show(value);
     } else {
       typed_ = value;
-      choose("Type", false);
+      choose("type", false);
       holder.value = "";
       holder.removeAttribute("name");
       input.setAttribute("name", name);
@@ -435,8 +439,7 @@ function offerWays(field, kind, proposal) {
 
   /** Whether one tap can sign: nothing is entered, and no other way was begun. */
   field.canAdopt = () => {
-    const way = buttons.find((button) => button.getAttribute("aria-pressed") === "true")?.textContent;
-    return Boolean(proposal()) && !input.value && !holder.value && (way ?? "Type") === "Type";
+    return Boolean(proposal()) && !input.value && !holder.value && (chosen() ?? "type") === "type";
   };
 
   /** Takes the proposed signature. */
@@ -450,7 +453,8 @@ function offerWays(field, kind, proposal) {
   field.showOffer = (isFilled) => {
     use.hidden = isFilled || "required" in field.dataset || !field.canAdopt();
     const given = proposal();
-    use.textContent = given.startsWith("data:") ? "Use my signature" : `${kind === "initials" ? "Initial" : "Sign"} as ${given}`;
+    use.textContent = given.startsWith("data:") ? text("signing-use-mine")
+      : kind === "initials" ? text("signing-initial-as", { name: given }) : text("signing-sign-as", { name: given });
   };
 
   /** Shows a saved picture; none of the three ways is chosen. */
@@ -473,20 +477,22 @@ function offerWays(field, kind, proposal) {
     typed_ = input.value;
     holder.removeAttribute("name");
     shown.hidden = true;
-    choose("Type", false);
+    choose("type", false);
   }
 }
 
 function picture(url) {
-  return Object.assign(document.createElement("img"), { className: "drawn", src: url, alt: "Your signature" });
+  return Object.assign(document.createElement("img"), { className: "drawn", src: url, alt: text("signing-your-signature") });
 }
 
 /** Creates a drawing area; passes a transparent PNG to `take` after each stroke. */
 function drawingPad(take, name) {
   const element = document.createElement("div");
-  element.innerHTML = '<div class="pad"><canvas role="img" tabindex="-1"></canvas></div><div class="pad-tools"><span>Draw with your finger, pen or mouse</span><button class="quiet" type="button">Clear</button></div>';
+  element.innerHTML = '<div class="pad"><canvas role="img" tabindex="-1"></canvas></div><div class="pad-tools"><span></span><button class="quiet" type="button"></button></div>';
+  element.querySelector("span").textContent = text("signing-draw-hint");
+  element.querySelector("button").textContent = text("signing-clear");
   const canvas = element.querySelector("canvas");
-  canvas.setAttribute("aria-label", `Drawing area: ${name}`);
+  canvas.setAttribute("aria-label", text("signing-drawing-area", { field: name }));
   const ink = canvas.getContext("2d");
   let strokes = [];
   let stroke = null;
@@ -582,9 +588,9 @@ function trimmed(canvas) {
 function uploadControl(take, name) {
   const element = document.createElement("label");
   element.className = "drop";
-  element.append("Choose a PNG or JPEG of your signature");
+  element.append(text("signing-choose-picture"));
   const input = Object.assign(document.createElement("input"), { type: "file", accept: "image/png,image/jpeg" });
-  input.setAttribute("aria-label", `Picture: ${name}`);
+  input.setAttribute("aria-label", text("signing-picture", { field: name }));
   element.append(document.createElement("br"), input);
   input.addEventListener("change", async () => {
     const file = input.files[0];
@@ -599,15 +605,15 @@ function uploadControl(take, name) {
       const png = canvas.toDataURL("image/png");
       take(png.length < 380_000 ? png : canvas.toDataURL("image/jpeg", 0.85));
     } catch {
-      say("This file cannot be read as a picture.", true);
+      say(text("signing-picture-unreadable"), true);
     }
   });
   return element;
 }
 
-function say(text, wrong = false) {
+function say(words, wrong = false) {
   const place = document.querySelector(".saved");
-  place.textContent = text;
+  place.textContent = words;
   place.classList.toggle("offline", wrong);
 }
 
@@ -658,7 +664,7 @@ function keepSaved(form, fields, valueOf, refresh, showStyle) {
     clearTimeout(timer);
     if (sending || !pending.size || leaving) return;
     const sent = [...pending];
-    say("Saving…");
+    say(text("signing-saving"));
     sending = fetch(address, {
       method: "POST",
       headers: { accept: "application/json" },
@@ -679,12 +685,12 @@ function keepSaved(form, fields, valueOf, refresh, showStyle) {
       for (const [name, value] of sent) if (pending.get(name) === value) pending.delete(name);
       remember();
       for (const field of fields) showProblem(field, problems[nameOf(field)], sent.some(([name]) => name === nameOf(field)));
-      say(Object.keys(problems).length ? "" : "Saved");
+      say(Object.keys(problems).length ? "" : text("signing-saved"));
       sending = null;
       if (pending.size) timer = setTimeout(save, 300);
     } catch {
       sending = null;
-      say("No connection. Your entries are kept here and saved as soon as it is back.", true);
+      say(text("signing-offline"), true);
       timer = setTimeout(save, wait);
       wait = Math.min(wait * 2, 60000);
     }
@@ -706,7 +712,7 @@ function keepSaved(form, fields, valueOf, refresh, showStyle) {
   form.addEventListener("submit", (event) => {
     if (!navigator.onLine) {
       event.preventDefault();
-      say("No connection. Your entries are kept here; sign when it is back.", true);
+      say(text("signing-offline-finish"), true);
       return;
     }
     leaving = true;
@@ -744,8 +750,7 @@ function showProblem(field, why, wasSent) {
     control?.removeAttribute("aria-invalid");
     return;
   }
-  const text = Object.assign(document.createElement("p"), { className: "problem", id, textContent: why });
-  field.append(text);
+  field.append(Object.assign(document.createElement("p"), { className: "problem", id, textContent: why }));
   control?.setAttribute("aria-invalid", "true");
   control?.setAttribute("aria-describedby", id);
 }
@@ -777,10 +782,11 @@ function offerReading() {
   async function read(figure) {
     const link = figure.querySelector("figcaption a");
     const answer = link && await fetch(link.getAttribute("href")).catch(() => null);
-    const text = document.createElement("p");
-    text.className = "text";
-    text.textContent = !link ? "This page has no text." : answer?.ok ? await answer.text() : "The text could not be loaded.";
-    figure.prepend(text);
+    const shown = document.createElement("p");
+    shown.className = "text";
+    shown.dir = "auto";
+    shown.textContent = !link ? text("signing-no-text") : answer?.ok ? await answer.text() : text("signing-text-failed");
+    figure.prepend(shown);
   }
   button.hidden = false;
   button.addEventListener("click", () => {

@@ -7,6 +7,7 @@ use crate::domain::ledger::LedgerEntry;
 use crate::service::envelopes::facts::{IDENTITY_REBOUND, SANDBOX};
 use crate::service::vault::history::{actor_in_words, in_words};
 use crate::store::vault::VaultIntent;
+use crate::texts::Texts;
 
 /// Inputs of the custody record.
 pub(super) struct CustodySource<'a> {
@@ -104,7 +105,7 @@ pub fn timeline_entry(entry: &LedgerEntry) -> documents::TimelineEntry {
     documents::TimelineEntry {
         at: entry.at.to_string(),
         actor: actor_in_words(&entry.actor),
-        action: in_words(entry).unwrap_or_else(|| entry.action.clone()),
+        action: in_words(Texts::default(), entry).unwrap_or_else(|| entry.action.clone()),
         detail: format!("{}, SHA-256 {}", entry.action, entry.hash),
     }
 }

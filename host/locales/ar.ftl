@@ -1,0 +1,351 @@
+# العربية، بصيغة رسمية.
+
+## Common
+
+list-separator = {"، "}
+moment = { $date }، { $time } ({ $zone })
+amount = { $number } { $currency }
+yes = نعم
+no = لا
+reference = المرجع: { $id }
+
+## Errors as pages
+
+error-missing-title = هذه الصفحة غير موجودة
+error-missing = يرجى فتح الرابط الوارد في بريدكم الإلكتروني مرة أخرى، أو طلب رابط جديد من المُرسِل.
+error-refused-title = هذا الرابط لا يعمل
+error-refused = ربما انتهت صلاحيته أو أنه غير مكتمل. يرجى طلب رابط جديد من المُرسِل.
+error-changed-title = هذا غير ممكن حاليًا
+error-changed = تغيّر المستند في هذه الأثناء. يرجى فتح الرابط الوارد في بريدكم الإلكتروني مرة أخرى.
+error-incomplete-title = هناك شيء ناقص
+error-incomplete = يرجى الرجوع والمحاولة مرة أخرى، أو فتح الرابط الوارد في بريدكم الإلكتروني من جديد.
+error-busy-title = لحظة من فضلكم
+error-busy = استُخدم هذا الرابط مرات كثيرة في وقت قصير. يرجى الانتظار دقيقة ثم المحاولة مرة أخرى.
+error-large-title = الحجم كبير جدًا
+error-large = الصورة كبيرة جدًا. يرجى الرجوع وتجربة صورة أصغر.
+error-slow-title = كان الاتصال بطيئًا جدًا
+error-slow = لم تصل إدخالاتكم في الوقت المناسب. يرجى الرجوع والمحاولة مرة أخرى.
+error-unavailable-title = غير متاح حاليًا
+error-unavailable = رابطكم صالح وإدخالاتكم المحفوظة باقية. يرجى المحاولة مرة أخرى بعد بضع دقائق.
+error-failed-title = حدث خطأ ما
+error-failed = إدخالاتكم المحفوظة باقية. يرجى المحاولة مرة أخرى بعد بضع دقائق، أو التواصل مع المُرسِل.
+
+## Signing form
+
+signing-for = إلى { $name }، { $role }
+signing-reading-view = وضع القراءة
+signing-document = المستند
+signing-page = الصفحة { $number } من { $count }
+signing-page-text = نص الصفحة { $number }
+signing-your-fields = حقولكم
+signing-title = التعبئة والتوقيع
+signing-progress = الحقول الإلزامية المكتملة: { $done } من { $total }
+signing-problems = يرجى مراجعة هذه الحقول:
+signing-consent-field = موافقتكم
+signing-reason-field = السبب
+signing-document-field = المستند
+signing-required = (إلزامي)
+signing-fixed = (ثابت)
+signing-choose = يرجى الاختيار…
+signing-type-name = اكتبوا اسمكم
+signing-type-initials = اكتبوا الأحرف الأولى من اسمكم
+signing-your-signature = توقيعكم
+signing-sign-again = التوقيع من جديد
+signing-not-filled-in = غير معبأ
+signing-style = نمط التوقيع المكتوب
+signing-style-casual = نمط حر
+signing-style-formal = نمط رسمي
+signing-style-light = نمط رفيع
+signing-check = مراجعة إجاباتكم
+signing-finish = إنهاء وتوقيع
+signing-check-first = مراجعة أولًا
+signing-save = حفظ للمتابعة لاحقًا
+signing-back = السابق
+signing-next = التالي
+signing-start = ابدأ
+signing-continue = متابعة
+signing-skip = تخطٍّ
+signing-check-and-sign = مراجعة وتوقيع
+signing-not-answered = بلا إجابة: تُحتسب لا
+signing-how-to-give = طريقة الإدخال: { $field }
+signing-type = كتابة
+signing-draw = رسم
+signing-upload = رفع
+signing-use-mine = استخدام توقيعي
+signing-sign-as = التوقيع باسم { $name }
+signing-initial-as = التوقيع بالأحرف الأولى { $name }
+signing-draw-hint = ارسموا بالإصبع أو القلم أو الفأرة
+signing-clear = مسح
+signing-drawing-area = مساحة الرسم: { $field }
+signing-choose-picture = اختاروا صورة PNG أو JPEG لتوقيعكم
+signing-picture = صورة: { $field }
+signing-picture-unreadable = لا يمكن قراءة هذا الملف كصورة.
+signing-saving = جارٍ الحفظ…
+signing-saved = تم الحفظ
+signing-offline = لا يوجد اتصال. إدخالاتكم محفوظة هنا وستُحفظ لدينا فور عودة الاتصال.
+signing-offline-finish = لا يوجد اتصال. إدخالاتكم محفوظة هنا؛ يرجى التوقيع عند عودة الاتصال.
+signing-no-text = لا تحتوي هذه الصفحة على نص.
+signing-text-failed = تعذّر تحميل النص.
+mark-sign = توقيع
+mark-initial = الأحرف الأولى
+mark-date = التاريخ
+mark-fill-in = تعبئة
+
+## Consent
+
+consent-statement = أوافق على توقيع هذا المستند إلكترونيًا. لتوقيعي هنا الأثر نفسه الذي للتوقيع على الورق.
+consent-about = حول التوقيعات الإلكترونية
+consent-disclosure = يمكنكم الرفض وطلب نسخة ورقية من المُرسِل بدلًا من ذلك. ستصلكم عبر البريد الإلكتروني نسخة من المستند الموقّع، يمكنكم قراءتها بأي قارئ PDF وطباعتها. يُحفظ مع توقيعكم الوقتُ وعنوانكم على الإنترنت واسم متصفحكم.
+
+## Declining
+
+decline-summary = لا أرغب في التوقيع
+decline-reason = السبب
+decline-open = رفض…
+decline-warning = يؤدي الرفض إلى إغلاق هذا المستند أمام جميع الأطراف ولا يمكن التراجع عنه. ويُبلَّغ المُرسِل بالسبب.
+decline-confirm = رفض وإغلاق المستند أمام جميع الأطراف
+
+## Problems of entries
+
+problem-required = هذا الحقل إلزامي
+problem-unsigned = وقّعوا هنا أو في حقل توقيع آخر من حقولكم
+problem-consent = يلزم الحصول على موافقتكم على التوقيع الإلكتروني
+problem-document-changed = وقّع شخص آخر منذ أن فتحتم المستند. يرجى الاطلاع على الصفحات مرة أخرى
+problem-reason = يرجى ذكر سبب الرفض
+problem-too-long = { $limit } حرف كحد أقصى
+problem-number = أدخلوا رقمًا
+problem-date = أدخلوا تاريخًا بصيغة سنة-شهر-يوم
+problem-option = اختاروا أحد الخيارات
+problem-picture-format = استخدموا صورة PNG أو JPEG
+problem-picture-size = استخدموا صورة لا يتجاوز حجمها { $limit } كيلوبايت
+problem-picture-unreadable = لا يمكن قراءة هذه الصورة
+
+## Pages of a signing link
+
+link-unknown-title = هذا الرابط لا يعمل
+link-unknown = يرجى التأكد من اكتماله، أو طلب رابط جديد من المُرسِل.
+link-expired-title = انتهت صلاحية هذا الرابط
+link-expired = تعمل الروابط لمدة محدودة لحماية مستندكم.
+link-renew = إرسال رابط جديد إلى بريدي
+link-mailed-title = رسالة في طريقها إليكم
+link-mailed = يرجى مراجعة صندوق الوارد: أُرسل الرابط إلى عنوان دعوتكم.
+link-too-soon-title = يرجى مراجعة صندوق الوارد
+link-too-soon = أرسلنا إليكم رسالة قبل بضع دقائق. يرجى مراجعة صندوق الوارد، أو المحاولة لاحقًا.
+replaced-title = تم استبدال الموقّع
+replaced = طُلب من شخص آخر التوقيع بدلًا منكم.
+incomplete-title = هناك شيء ناقص
+incomplete = يرجى الرجوع والمحاولة مرة أخرى.
+withdrawn-title = تم السحب
+withdrawn = سحب المُرسِل هذا المستند.
+expired-title = انتهت المهلة
+expired = انقضت مهلة توقيع هذا المستند.
+declined-by-other-title = مرفوض
+declined-by-other = رفض موقّع آخر هذا المستند.
+nothing-to-sign-title = لا يوجد ما يلزم توقيعه
+nothing-to-sign = هذا المستند غير مفتوح للتوقيع.
+closed-title = هذا المستند مغلق
+closed = لم يعد بالإمكان توقيعه.
+unavailable-title = غير متاح حاليًا
+unavailable-document = لا يمكن عرض المستند حاليًا. رابطكم صالح: يرجى المحاولة مرة أخرى بعد بضع دقائق.
+unavailable-identity = لا يمكن التحقق من هويتكم حاليًا. رابطكم صالح: يرجى المحاولة مرة أخرى بعد بضع دقائق.
+unavailable-payment = لا يمكن إجراء الدفع حاليًا. رابطكم صالح: يرجى المحاولة مرة أخرى بعد بضع دقائق.
+not-yet-title = لم يحن دوركم بعد
+not-yet = يسبقكم { $name } في التوقيع. ستصلكم رسالة عندما يحين دوركم.
+not-yet-other = يسبقكم شخص آخر في التوقيع. ستصلكم رسالة عندما يحين دوركم.
+signed-thanks = شكرًا لكم
+signed-title = لقد وقّعتم
+signed-document = لقد وقّعتم «{ $document }».
+signed-still-to-sign = بانتظار توقيع:
+signed-copy-later = ستصلكم نسختكم عبر البريد الإلكتروني بعد توقيع جميع الأطراف.
+signed-copy-expired = وقّع جميع الأطراف. انتهت صلاحية هذا الرابط، لذلك سنرسل نسختكم عبر البريد الإلكتروني.
+signed-mail-copy = إرسال نسختي إلى بريدي
+signed-copy-ready = وقّع جميع الأطراف. يمكنكم تنزيل نسختكم، وسنرسلها أيضًا عبر البريد الإلكتروني.
+signed-download = تنزيل نسختكم
+signed-certificate = تنزيل شهادة الإتمام
+certificate-name = شهادة الإتمام
+continue-to = المتابعة إلى { $host }
+close-page = يمكنكم إغلاق هذه الصفحة.
+you-declined-title = لقد رفضتم
+you-declined = أبلغنا المُرسِل.
+
+## Payment
+
+payment-title = الدفع
+payment-for = مقابل «{ $document }»
+payment-due = المبلغ المستحق:
+payment-pay = دفع { $amount }
+payment-other-way = يحصّل المُرسِل هذه الدفعة بطريقة أخرى.
+payment-needs-script = يتطلب الدفع تفعيل JavaScript في متصفحكم.
+payment-back = العودة إلى المستند
+payment-received-title = تم استلام الدفعة
+payment-paid = المبلغ المدفوع:
+payment-sandbox = هذه بيئة تجريبية للتطوير: لا تُحوَّل أي أموال.
+payment-load-failed = تعذّر تحميل نموذج الدفع.
+payment-failed = لم تكتمل عملية الدفع.
+
+## Identity check
+
+identity-title = تأكيد هويتكم
+identity-before = قبل فتح «{ $document }»، يرغب المُرسِل في التأكد من أنكم الشخص المقصود.
+identity-code-title = أدخلوا الرمز
+identity-questions-title = أجيبوا عن هذه الأسئلة
+identity-wrong-title = لم تكن إجاباتكم صحيحة
+identity-wait-title = يرجى العودة لاحقًا
+identity-exhausted-title = لا توجد محاولات متبقية
+identity-busy-title = لحظة من فضلكم
+identity-unavailable-title = تعذّر التحقق من هويتكم
+identity-time-over = انقضت المهلة. يمكنكم البدء من جديد.
+identity-wrong-code = هذا الرمز غير صحيح. أرسلنا إليكم رمزًا جديدًا.
+identity-not-accepted = لم تُقبل إدخالاتكم. يرجى مراجعتها والمحاولة مرة أخرى.
+identity-too-many = طُلبت رموز كثيرة. يرجى الانتظار قليلًا قبل المحاولة مرة أخرى.
+identity-try-later = لم تستجب خدمة التحقق من الهوية. يرجى المحاولة مرة أخرى بعد لحظات.
+identity-first-name = الاسم الأول
+identity-last-name = اسم العائلة
+identity-phone = الهاتف المحمول
+identity-birth = تاريخ الميلاد
+identity-ssn = آخر أربعة أرقام من رقم الضمان الاجتماعي
+identity-line1 = الشارع والرقم
+identity-line2 = الشقة أو الوحدة
+identity-city = المدينة
+identity-state = الولاية
+identity-zip = الرمز البريدي
+identity-consent = أوافق على إرسال هذه المعلومات إلى خدمة للتحقق من الهوية، تبحث عن سجلات تخصني لإعداد أسئلة يمكنني الإجابة عنها.
+identity-kept = تُستخدم لهذا التحقق وحده ولا تُحفظ هنا: لا يُحفظ سوى النتيجة ووقتها وعنوانكم على الإنترنت.
+identity-continue = متابعة
+identity-minutes = { $minutes ->
+    [one] لديكم دقيقة واحدة لذلك.
+    [two] لديكم دقيقتان لذلك.
+    [few] لديكم { $minutes } دقائق لذلك.
+   *[other] لديكم { $minutes } دقيقة لذلك.
+}
+identity-code-sent = أُرسل رمز إلى هاتفكم.
+identity-code = الرمز
+identity-send = إرسال الإجابات
+identity-checking = نتحقق من إجاباتكم.
+identity-look-again = التحقق مرة أخرى
+identity-unavailable = لا توجد سجلات كافية عنكم لطرح الأسئلة. هذا ليس خطأكم ولا تترتب عليه أي عواقب.
+identity-enter-again = إذا أخطأتم في إدخالاتكم، فأدخلوها مرة أخرى.
+identity-other-way = يمكن للمُرسِل ترتيب طريقة أخرى للتوقيع.
+identity-also-other-way = يمكن للمُرسِل أيضًا ترتيب طريقة أخرى للتوقيع.
+identity-try-again = المحاولة مرة أخرى
+identity-wrong = { $left ->
+    [1] إجابة واحدة على الأقل غير صحيحة. يمكنكم المحاولة مرة واحدة أخرى بأسئلة مختلفة.
+    [2] إجابة واحدة على الأقل غير صحيحة. يمكنكم المحاولة مرتين أخريين بأسئلة مختلفة.
+   *[other] إجابة واحدة على الأقل غير صحيحة. عدد المحاولات المتبقية بأسئلة مختلفة: { $left }.
+}
+identity-exhausted = استخدمتم جميع المحاولات.
+identity-wait-minutes = { $minutes ->
+    [1] يمكنكم المحاولة مرة أخرى بعد دقيقة.
+    [two] يمكنكم المحاولة مرة أخرى بعد دقيقتين.
+    [few] يمكنكم المحاولة مرة أخرى بعد { $minutes } دقائق.
+   *[other] يمكنكم المحاولة مرة أخرى بعد { $minutes } دقيقة.
+}
+identity-wait-hours = { $hours ->
+    [one] يمكنكم المحاولة مرة أخرى بعد ساعة.
+    [two] يمكنكم المحاولة مرة أخرى بعد ساعتين.
+    [few] يمكنكم المحاولة مرة أخرى بعد { $hours } ساعات.
+   *[other] يمكنكم المحاولة مرة أخرى بعد { $hours } ساعة.
+}
+identity-needed = هذه المعلومة مطلوبة
+identity-consent-needed = تلزم موافقتكم للمتابعة
+identity-enter-code = أدخلوا الرمز
+identity-choose = اختاروا إجابة
+identity-phone-digits = أدخلوا رقم هاتف بالأرقام فقط
+identity-phone-area = أدخلوا رقمكم مع رمز المنطقة
+identity-enter-date = أدخلوا تاريخًا
+identity-enter-birth = أدخلوا تاريخ ميلادكم
+identity-four-digits = أدخلوا أربعة أرقام
+identity-five-digits = أدخلوا خمسة أرقام
+identity-two-letters = أدخلوا حرفَي الولاية
+identity-hundred = أدخلوا 100 حرف كحد أقصى
+
+## Public verification page
+
+verify-unknown-title = لا يوجد سجل كهذا
+verify-unknown = يرجى التحقق من العنوان، أو مسح الرمز الموجود على الشهادة مرة أخرى.
+verify-record = السجل { $id }
+verify-vaulted = موقّع من جميع الأطراف. النسخة ذات الحجية محفوظة في الخزنة.
+verify-released = موقّع من جميع الأطراف. سُلّمت النسخة ذات الحجية إلى أمين حفظ آخر.
+verify-signed = { $name }، وُقّع في { $moment }
+verify-title = هل نسختكم هي الصحيحة؟
+verify-choose = اختاروا ملفكم. تجري المقارنة على هذا الجهاز ولا يُرسل الملف إلى أي مكان.
+verify-file = ملف PDF
+verify-fingerprints = البصمات (SHA-256)
+verify-copy = نسخة الأطراف
+verify-authoritative = النسخة ذات الحجية
+verify-comparing = جارٍ المقارنة…
+verify-unsupported = لا يستطيع هذا المتصفح مقارنة الملفات. قارنوا البصمات أدناه ببرنامج مثل sha256sum.
+verify-same = نعم: ملفكم هو { $name } دون تغيير.
+verify-other = لا: ملفكم ملف آخر أو جرى تغييره. ويُعدّ مُغيَّرًا كل ملف طُبع ثم مُسح ضوئيًا أو أعاد برنامج حفظه.
+
+## Certificate of completion
+
+certificate-sent-by = أرسله
+certificate-sent = وقت الإرسال
+certificate-completed = وقت الإتمام
+certificate-vaulted = في الخزنة منذ
+certificate-reference = المرجع
+certificate-signed-document = المستند الموقّع
+certificate-authoritative = النسخة ذات الحجية
+certificate-copy = نسخة الأطراف
+certificate-opened = أول فتح
+certificate-identity = التحقق من الهوية
+certificate-identity-passed = أُجيب عن أسئلة الهوية، { $moment } (المزوّد { $provider })
+certificate-consent = الموافقة الإلكترونية
+certificate-signed = وقت التوقيع
+certificate-address = العنوان على الإنترنت
+certificate-browser = المتصفح
+certificate-caption = امسحوا الرمز أو افتحوا العنوان للتحقق من هذا السجل ومن أن نسختكم هي المستند الذي وُقّع.
+
+## Widgets in other pages
+
+embed-title = لحظة من فضلكم
+embed-opening = جارٍ فتح مستندكم…
+embed-needs-script = تحتاج هذه الصفحة إلى JavaScript. افتحوا الرابط الوارد في بريدكم الإلكتروني بدلًا من ذلك.
+embed-expired-title = انتهت صلاحية هذه الصفحة
+embed-expired = ارجعوا إلى الصفحة السابقة وافتحوها مرة أخرى.
+vault-download = تنزيل نسخة
+vault-satisfied = مستوفى.
+vault-not-satisfied = غير مستوفى.
+
+## Mails
+
+mail-hello = مرحبًا { $name }،
+mail-hello-nobody = مرحبًا،
+mail-button = { $label }:
+mail-read-and-sign = قراءة المستند وتوقيعه
+mail-link-note = هذا الرابط مخصص لكم وحدكم ويعمل لمدة سبعة أيام. يرجى عدم إعادة توجيه هذه الرسالة.
+mail-deadline = يرجى التوقيع قبل { $moment }.
+mail-others = الموقّعون الآخرون: { $signers }.
+mail-other = { $name } ({ $role })
+mail-other-signed = { $name } ({ $role }، تم التوقيع)
+mail-invitation-subject = طلب توقيع من { $sender }: { $document }
+mail-invitation = يطلب منكم { $sender } توقيع «{ $document }».
+mail-reminder-subject = تذكير: { $sender } بانتظار توقيعكم: { $document }
+mail-reminder = { $sender } بانتظار توقيعكم على «{ $document }».
+mail-reminder-link = يمكنكم التوقيع بهذا الرابط الجديد. ربما انتهت صلاحية الروابط السابقة.
+mail-completed-subject = اكتمل: { $document }
+mail-completed = اكتمل «{ $document }»: وقّع جميع الأطراف.
+mail-attached-certificate = المستند الموقّع مرفق، ومؤشَّر عليه كنسخة ليست لها حجية الأصل، مع شهادة تبيّن من وقّع ومتى.
+mail-attached = المستند الموقّع مرفق، ومؤشَّر عليه كنسخة ليست لها حجية الأصل.
+mail-linked = المستند الموقّع أكبر من أن يُرسل بالبريد الإلكتروني. يمكنكم تنزيل نسختكم خلال سبعة أيام.
+mail-too-large = المستند الموقّع أكبر من أن يُرسل بالبريد الإلكتروني.
+mail-declined-subject = مرفوض: { $document }
+mail-declined-by = رفض { $name } توقيع «{ $document }».
+mail-declined-reason = السبب المذكور: { $reason }
+mail-declined-self = لقد رفضتم توقيع «{ $document }». وأُبلغ { $sender } بذلك.
+mail-declined-contact = إذا لم ترفضوا، فيرجى التواصل مع { $sender }.
+mail-declined-other = رفض موقّع آخر توقيع «{ $document }».
+mail-declined-closed = المستند مغلق. لا يلزمكم القيام بأي شيء.
+mail-withdrawn-subject = تم السحب: { $document }
+mail-withdrawn = سحب { $sender } «{ $document }».
+mail-withdrawn-closed = لم تعد روابطكم تفتحه. لا يلزمكم القيام بأي شيء.
+mail-endpoint-receiver = جهة الاستقبال لديكم
+mail-endpoint-failing-subject = لا تصل إشعارات Webhook إلى { $host }
+mail-endpoint-failing-since = فشلت جميع محاولات تسليم حدث إلى { $host } منذ { $since }.
+mail-endpoint-failing-days = تفشل منذ أيام جميع محاولات تسليم حدث إلى { $host }.
+mail-endpoint-failing = بعد خمسة أيام من الفشل تُعطَّل نقطة النهاية وتُهمل عمليات التسليم المنتظرة.
+mail-endpoint-disabled-subject = عُطّلت إشعارات Webhook الموجهة إلى { $host }
+mail-endpoint-gone = عُطّلت نقطة نهاية Webhook في { $host }. كان ردّها 410 (gone).
+mail-endpoint-failed = عُطّلت نقطة نهاية Webhook في { $host }. فشلت جميع المحاولات لمدة خمسة أيام.
+mail-endpoint-disabled = لن تُحفظ الأحداث لها من الآن فصاعدًا. يرجى تفعيلها من جديد عند عودة جهة الاستقبال؛ ويمكن إعادة تسليم ما فات من سجلها.

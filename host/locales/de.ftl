@@ -1,0 +1,345 @@
+# Deutsch, mit formeller Anrede.
+
+## Common
+
+list-separator = {", "}
+moment = { $date }, { $time } Uhr ({ $zone })
+amount = { $number } { $currency }
+yes = Ja
+no = Nein
+reference = Referenz: { $id }
+
+## Errors as pages
+
+error-missing-title = Diese Seite gibt es nicht
+error-missing = Öffnen Sie den Link in Ihrer E-Mail noch einmal, oder bitten Sie den Absender um einen neuen.
+error-refused-title = Dieser Link funktioniert nicht
+error-refused = Er ist möglicherweise abgelaufen oder unvollständig. Bitten Sie den Absender um einen neuen.
+error-changed-title = Das ist im Moment nicht möglich
+error-changed = Das Dokument hat sich inzwischen geändert. Öffnen Sie den Link in Ihrer E-Mail noch einmal.
+error-incomplete-title = Es fehlt etwas
+error-incomplete = Gehen Sie zurück und versuchen Sie es noch einmal, oder öffnen Sie den Link in Ihrer E-Mail erneut.
+error-busy-title = Einen Moment, bitte
+error-busy = Dieser Link wurde in kurzer Zeit sehr oft aufgerufen. Warten Sie eine Minute und versuchen Sie es noch einmal.
+error-large-title = Zu groß
+error-large = Das Bild ist zu groß. Gehen Sie zurück und versuchen Sie es mit einem kleineren.
+error-slow-title = Die Verbindung war zu langsam
+error-slow = Ihre Eingaben sind nicht rechtzeitig angekommen. Gehen Sie zurück und versuchen Sie es noch einmal.
+error-unavailable-title = Im Moment nicht verfügbar
+error-unavailable = Ihr Link ist gültig, und Ihre gespeicherten Eingaben bleiben erhalten. Versuchen Sie es in einigen Minuten noch einmal.
+error-failed-title = Etwas ist schiefgegangen
+error-failed = Ihre gespeicherten Eingaben bleiben erhalten. Versuchen Sie es in einigen Minuten noch einmal, oder wenden Sie sich an den Absender.
+
+## Signing form
+
+signing-for = Für { $name }, { $role }
+signing-reading-view = Leseansicht
+signing-document = Dokument
+signing-page = Seite { $number } von { $count }
+signing-page-text = Text von Seite { $number }
+signing-your-fields = Ihre Felder
+signing-title = Ausfüllen und unterschreiben
+signing-progress = Pflichtfelder: { $done } von { $total }
+signing-problems = Bitte prüfen Sie diese Felder:
+signing-consent-field = Ihre Zustimmung
+signing-reason-field = Ihr Grund
+signing-document-field = Das Dokument
+signing-required = (Pflichtfeld)
+signing-fixed = (vorgegeben)
+signing-choose = Bitte wählen…
+signing-type-name = Geben Sie Ihren Namen ein
+signing-type-initials = Geben Sie Ihre Initialen ein
+signing-your-signature = Ihre Unterschrift
+signing-sign-again = Neu unterschreiben
+signing-not-filled-in = Nicht ausgefüllt
+signing-style = Schriftart bei Eingabe mit der Tastatur
+signing-style-casual = lockere Schrift
+signing-style-formal = förmliche Schrift
+signing-style-light = feine Schrift
+signing-check = Prüfen Sie Ihre Angaben
+signing-finish = Abschließen und unterschreiben
+signing-check-first = Erst prüfen
+signing-save = Für später speichern
+signing-back = Zurück
+signing-next = Weiter
+signing-start = Beginnen
+signing-continue = Fortfahren
+signing-skip = Überspringen
+signing-check-and-sign = Prüfen und unterschreiben
+signing-not-answered = Nicht beantwortet: gilt als Nein
+signing-how-to-give = Art der Eingabe: { $field }
+signing-type = Tippen
+signing-draw = Zeichnen
+signing-upload = Hochladen
+signing-use-mine = Meine Unterschrift verwenden
+signing-sign-as = Unterschreiben als { $name }
+signing-initial-as = Abzeichnen als { $name }
+signing-draw-hint = Zeichnen Sie mit Finger, Stift oder Maus
+signing-clear = Löschen
+signing-drawing-area = Zeichenfläche: { $field }
+signing-choose-picture = Wählen Sie Ihre Unterschrift als PNG oder JPEG
+signing-picture = Bild: { $field }
+signing-picture-unreadable = Diese Datei lässt sich nicht als Bild lesen.
+signing-saving = Wird gespeichert…
+signing-saved = Gespeichert
+signing-offline = Keine Verbindung. Ihre Eingaben bleiben hier erhalten und werden gespeichert, sobald sie wieder besteht.
+signing-offline-finish = Keine Verbindung. Ihre Eingaben bleiben hier erhalten; unterschreiben Sie, sobald sie wieder besteht.
+signing-no-text = Diese Seite enthält keinen Text.
+signing-text-failed = Der Text konnte nicht geladen werden.
+mark-sign = Unterschreiben
+mark-initial = Abzeichnen
+mark-date = Datum
+mark-fill-in = Ausfüllen
+
+## Consent
+
+consent-statement = Ich bin damit einverstanden, dieses Dokument elektronisch zu unterschreiben. Meine Unterschrift hier hat dieselbe Wirkung wie eine Unterschrift auf Papier.
+consent-about = Über elektronische Unterschriften
+consent-disclosure = Sie können ablehnen und den Absender stattdessen um Papier bitten. Sie erhalten per E-Mail eine Kopie des unterschriebenen Dokuments, die Sie mit jedem PDF-Programm lesen und ausdrucken können. Der Zeitpunkt, Ihre Internetadresse und der Name Ihres Browsers werden zusammen mit Ihrer Unterschrift aufbewahrt.
+
+## Declining
+
+decline-summary = Ich möchte nicht unterschreiben
+decline-reason = Grund
+decline-open = Ablehnen…
+decline-warning = Wenn Sie ablehnen, wird dieses Dokument für alle Parteien geschlossen. Das kann nicht rückgängig gemacht werden. Der Absender erfährt Ihren Grund.
+decline-confirm = Für alle Parteien ablehnen
+
+## Problems of entries
+
+problem-required = Dieses Feld muss ausgefüllt werden
+problem-unsigned = Unterschreiben Sie hier oder in einem anderen Ihrer Unterschriftsfelder
+problem-consent = Ihre Zustimmung zur elektronischen Unterschrift ist erforderlich
+problem-document-changed = Ein anderer Unterzeichner hat unterschrieben, seit Sie das Dokument geöffnet haben. Sehen Sie die Seiten noch einmal an
+problem-reason = Geben Sie an, warum Sie ablehnen
+problem-too-long = Höchstens { $limit } Zeichen
+problem-number = Geben Sie eine Zahl ein
+problem-date = Geben Sie ein Datum als Jahr-Monat-Tag ein
+problem-option = Wählen Sie eine der Möglichkeiten
+problem-picture-format = Verwenden Sie ein Bild im Format PNG oder JPEG
+problem-picture-size = Verwenden Sie ein Bild von höchstens { $limit } KB
+problem-picture-unreadable = Dieses Bild lässt sich nicht lesen
+
+## Pages of a signing link
+
+link-unknown-title = Dieser Link funktioniert nicht
+link-unknown = Prüfen Sie, ob er vollständig ist, oder bitten Sie den Absender um einen neuen.
+link-expired-title = Dieser Link ist abgelaufen
+link-expired = Links gelten nur für begrenzte Zeit, um Ihr Dokument zu schützen.
+link-renew = Neuen Link per E-Mail senden
+link-mailed-title = Eine E-Mail ist unterwegs
+link-mailed = Sehen Sie in Ihrem Posteingang nach: Der Link wurde an die Adresse Ihrer Einladung gesendet.
+link-too-soon-title = Sehen Sie in Ihrem Posteingang nach
+link-too-soon = Wir haben Ihnen vor wenigen Minuten eine E-Mail gesendet. Sehen Sie in Ihrem Posteingang nach, oder versuchen Sie es später noch einmal.
+replaced-title = Unterzeichner ersetzt
+replaced = Eine andere Person wurde gebeten, an Ihrer Stelle zu unterschreiben.
+incomplete-title = Es fehlt etwas
+incomplete = Gehen Sie zurück und versuchen Sie es noch einmal.
+withdrawn-title = Zurückgezogen
+withdrawn = Der Absender hat dieses Dokument zurückgezogen.
+expired-title = Abgelaufen
+expired = Die Frist zum Unterschreiben dieses Dokuments ist abgelaufen.
+declined-by-other-title = Abgelehnt
+declined-by-other = Ein anderer Unterzeichner hat dieses Dokument abgelehnt.
+nothing-to-sign-title = Nichts zu unterschreiben
+nothing-to-sign = Dieses Dokument steht nicht zur Unterschrift bereit.
+closed-title = Dieses Dokument ist geschlossen
+closed = Es kann nicht mehr unterschrieben werden.
+unavailable-title = Im Moment nicht verfügbar
+unavailable-document = Das Dokument kann gerade nicht angezeigt werden. Ihr Link ist gültig: Versuchen Sie es in einigen Minuten noch einmal.
+unavailable-identity = Ihre Identität kann gerade nicht geprüft werden. Ihr Link ist gültig: Versuchen Sie es in einigen Minuten noch einmal.
+unavailable-payment = Die Zahlung ist gerade nicht möglich. Ihr Link ist gültig: Versuchen Sie es in einigen Minuten noch einmal.
+not-yet-title = Sie sind noch nicht an der Reihe
+not-yet = { $name } unterschreibt vor Ihnen. Sie erhalten eine E-Mail, wenn Sie an der Reihe sind.
+not-yet-other = Eine andere Person unterschreibt vor Ihnen. Sie erhalten eine E-Mail, wenn Sie an der Reihe sind.
+signed-thanks = Vielen Dank
+signed-title = Sie haben unterschrieben
+signed-document = Sie haben „{ $document }“ unterschrieben.
+signed-still-to-sign = Es fehlen noch die Unterschriften von:
+signed-copy-later = Sie erhalten Ihre Kopie per E-Mail, sobald alle Parteien unterschrieben haben.
+signed-copy-expired = Alle Parteien haben unterschrieben. Dieser Link ist abgelaufen, deshalb senden wir Ihnen Ihre Kopie per E-Mail.
+signed-mail-copy = Meine Kopie per E-Mail senden
+signed-copy-ready = Alle Parteien haben unterschrieben. Laden Sie Ihre Kopie herunter; wir senden sie Ihnen auch per E-Mail.
+signed-download = Ihre Kopie herunterladen
+signed-certificate = Abschlusszertifikat herunterladen
+certificate-name = Abschlusszertifikat
+continue-to = Weiter zu { $host }
+close-page = Sie können diese Seite schließen.
+you-declined-title = Sie haben abgelehnt
+you-declined = Wir haben den Absender benachrichtigt.
+
+## Payment
+
+payment-title = Zahlung
+payment-for = Für „{ $document }“
+payment-due = Fälliger Betrag:
+payment-pay = { $amount } bezahlen
+payment-other-way = Der Absender zieht diese Zahlung auf anderem Weg ein.
+payment-needs-script = Zum Bezahlen ist JavaScript in Ihrem Browser erforderlich.
+payment-back = Zurück zum Dokument
+payment-received-title = Zahlung eingegangen
+payment-paid = Bezahlt:
+payment-sandbox = Dies ist eine Testumgebung für die Entwicklung: Es fließt kein Geld.
+payment-load-failed = Das Zahlungsformular konnte nicht geladen werden.
+payment-failed = Die Zahlung ist fehlgeschlagen.
+
+## Identity check
+
+identity-title = Bestätigen Sie Ihre Identität
+identity-before = Bevor „{ $document }“ geöffnet wird, möchte der Absender sichergehen, dass Sie es sind.
+identity-code-title = Geben Sie Ihren Code ein
+identity-questions-title = Beantworten Sie diese Fragen
+identity-wrong-title = Ihre Antworten waren nicht richtig
+identity-wait-title = Kommen Sie später wieder
+identity-exhausted-title = Keine weiteren Versuche
+identity-busy-title = Einen Moment
+identity-unavailable-title = Ihre Identität konnte nicht geprüft werden
+identity-time-over = Die Frist ist abgelaufen. Sie können neu beginnen.
+identity-wrong-code = Dieser Code ist nicht richtig. Wir haben Ihnen einen neuen gesendet.
+identity-not-accepted = Ihre Angaben wurden nicht angenommen. Prüfen Sie sie und versuchen Sie es noch einmal.
+identity-too-many = Es wurden zu viele Codes angefordert. Warten Sie eine Weile, bevor Sie es noch einmal versuchen.
+identity-try-later = Der Identitätsdienst hat nicht geantwortet. Versuchen Sie es gleich noch einmal.
+identity-first-name = Vorname
+identity-last-name = Nachname
+identity-phone = Mobiltelefon
+identity-birth = Geburtsdatum
+identity-ssn = Letzte vier Ziffern Ihrer SSN
+identity-line1 = Straße und Hausnummer
+identity-line2 = Wohnung oder Zusatz
+identity-city = Ort
+identity-state = Bundesstaat
+identity-zip = ZIP Code
+identity-consent = Ich bin damit einverstanden, dass diese Angaben an einen Dienst zur Identitätsprüfung gesendet werden, der Aufzeichnungen über mich abruft, um daraus Fragen zu bilden, die ich beantworten kann.
+identity-kept = Sie werden nur für diese Prüfung verwendet und hier nicht aufbewahrt: Aufbewahrt werden nur das Ergebnis, der Zeitpunkt und Ihre Internetadresse.
+identity-continue = Weiter
+identity-minutes = { $minutes ->
+    [one] Sie haben dafür { $minutes } Minute Zeit.
+   *[other] Sie haben dafür { $minutes } Minuten Zeit.
+}
+identity-code-sent = Ein Code wurde an Ihr Telefon gesendet.
+identity-code = Code
+identity-send = Antworten senden
+identity-checking = Wir prüfen Ihre Antworten.
+identity-look-again = Noch einmal nachsehen
+identity-unavailable = Es gibt nicht genügend Aufzeichnungen über Sie, um Fragen zu stellen. Das ist nicht Ihre Schuld und hat keine Folgen.
+identity-enter-again = Wenn Ihre Angaben einen Fehler enthielten, geben Sie sie noch einmal ein.
+identity-other-way = Der Absender kann einen anderen Weg zum Unterschreiben einrichten.
+identity-also-other-way = Der Absender kann auch einen anderen Weg zum Unterschreiben einrichten.
+identity-try-again = Noch einmal versuchen
+identity-wrong = { $left ->
+    [1] Mindestens eine Antwort war falsch. Sie können es noch einmal mit anderen Fragen versuchen.
+    [2] Mindestens eine Antwort war falsch. Sie können es noch zweimal mit anderen Fragen versuchen.
+   *[other] Mindestens eine Antwort war falsch. Sie können es noch { $left }-mal mit anderen Fragen versuchen.
+}
+identity-exhausted = Sie haben alle Versuche verbraucht.
+identity-wait-minutes = { $minutes ->
+    [1] Sie können es in einer Minute noch einmal versuchen.
+   *[other] Sie können es in { $minutes } Minuten noch einmal versuchen.
+}
+identity-wait-hours = { $hours ->
+    [one] Sie können es in { $hours } Stunde noch einmal versuchen.
+   *[other] Sie können es in { $hours } Stunden noch einmal versuchen.
+}
+identity-needed = Diese Angabe ist erforderlich
+identity-consent-needed = Ohne Ihre Zustimmung geht es nicht weiter
+identity-enter-code = Geben Sie den Code ein
+identity-choose = Wählen Sie eine Antwort
+identity-phone-digits = Geben Sie eine Telefonnummer nur mit Ziffern ein
+identity-phone-area = Geben Sie Ihre Nummer mit Vorwahl ein
+identity-enter-date = Geben Sie ein Datum ein
+identity-enter-birth = Geben Sie Ihr Geburtsdatum ein
+identity-four-digits = Geben Sie vier Ziffern ein
+identity-five-digits = Geben Sie fünf Ziffern ein
+identity-two-letters = Geben Sie die zwei Buchstaben des Bundesstaats ein
+identity-hundred = Geben Sie höchstens 100 Zeichen ein
+
+## Public verification page
+
+verify-unknown-title = Diesen Eintrag gibt es nicht
+verify-unknown = Prüfen Sie die Adresse, oder scannen Sie den Code auf dem Zertifikat noch einmal.
+verify-record = Eintrag { $id }
+verify-vaulted = Von allen Parteien unterschrieben. Das maßgebliche Exemplar liegt im Tresor.
+verify-released = Von allen Parteien unterschrieben. Das maßgebliche Exemplar wurde an einen anderen Verwahrer übergeben.
+verify-signed = { $name }, unterschrieben am { $moment }
+verify-title = Ist Ihre Kopie die richtige?
+verify-choose = Wählen Sie Ihre Datei. Sie wird auf diesem Gerät verglichen und nirgendwohin gesendet.
+verify-file = PDF-Datei
+verify-fingerprints = Fingerabdrücke (SHA-256)
+verify-copy = die Kopie für die Parteien
+verify-authoritative = das maßgebliche Exemplar
+verify-comparing = Wird verglichen…
+verify-unsupported = Dieser Browser kann keine Dateien vergleichen. Vergleichen Sie die Fingerabdrücke unten mit einem Programm wie sha256sum.
+verify-same = Ja: Ihre Datei ist { $name }, unverändert.
+verify-other = Nein: Ihre Datei ist eine andere, oder sie wurde verändert. Als verändert gilt auch eine Datei, die ausgedruckt und eingescannt oder von einem Programm neu gespeichert wurde.
+
+## Certificate of completion
+
+certificate-sent-by = Gesendet von
+certificate-sent = Gesendet
+certificate-completed = Abgeschlossen
+certificate-vaulted = Im Tresor seit
+certificate-reference = Referenz
+certificate-signed-document = Unterschriebenes Dokument
+certificate-authoritative = Maßgebliches Exemplar
+certificate-copy = Kopie für die Parteien
+certificate-opened = Zuerst geöffnet
+certificate-identity = Identitätsprüfung
+certificate-identity-passed = Identitätsfragen beantwortet, { $moment } (Anbieter { $provider })
+certificate-consent = Zustimmung zur elektronischen Unterschrift
+certificate-signed = Unterschrieben
+certificate-address = Internetadresse
+certificate-browser = Browser
+certificate-caption = Scannen Sie den Code oder öffnen Sie die Adresse, um diesen Eintrag zu prüfen und ob Ihre Kopie das unterschriebene Dokument ist.
+
+## Widgets in other pages
+
+embed-title = Einen Moment
+embed-opening = Ihr Dokument wird geöffnet…
+embed-needs-script = Diese Seite benötigt JavaScript. Öffnen Sie stattdessen den Link aus Ihrer E-Mail.
+embed-expired-title = Diese Seite ist abgelaufen
+embed-expired = Gehen Sie zur vorherigen Seite zurück und öffnen Sie sie noch einmal.
+vault-download = Kopie herunterladen
+vault-satisfied = Erfüllt.
+vault-not-satisfied = Nicht erfüllt.
+
+## Mails
+
+mail-hello = Guten Tag { $name },
+mail-hello-nobody = Guten Tag,
+mail-button = { $label }:
+mail-read-and-sign = Dokument lesen und unterschreiben
+mail-link-note = Der Link ist nur für Sie bestimmt und gilt sieben Tage. Bitte leiten Sie diese E-Mail nicht weiter.
+mail-deadline = Bitte unterschreiben Sie bis { $moment }.
+mail-others = Weitere Unterzeichner: { $signers }.
+mail-other = { $name } ({ $role })
+mail-other-signed = { $name } ({ $role }, hat unterschrieben)
+mail-invitation-subject = { $sender } bittet um Ihre Unterschrift: { $document }
+mail-invitation = { $sender } bittet Sie, „{ $document }“ zu unterschreiben.
+mail-reminder-subject = Erinnerung: { $sender } wartet auf Ihre Unterschrift: { $document }
+mail-reminder = { $sender } wartet auf Ihre Unterschrift unter „{ $document }“.
+mail-reminder-link = Sie können mit diesem neuen Link unterschreiben. Ältere Links sind möglicherweise abgelaufen.
+mail-completed-subject = Abgeschlossen: { $document }
+mail-completed = „{ $document }“ ist abgeschlossen: Alle Parteien haben unterschrieben.
+mail-attached-certificate = Das unterschriebene Dokument liegt bei, als nicht maßgebliche Kopie gekennzeichnet, zusammen mit einem Zertifikat darüber, wer wann unterschrieben hat.
+mail-attached = Das unterschriebene Dokument liegt bei, als nicht maßgebliche Kopie gekennzeichnet.
+mail-linked = Das unterschriebene Dokument ist zu groß für eine E-Mail. Sie können Ihre Kopie sieben Tage lang herunterladen.
+mail-too-large = Das unterschriebene Dokument ist zu groß für eine E-Mail.
+mail-declined-subject = Abgelehnt: { $document }
+mail-declined-by = { $name } hat es abgelehnt, „{ $document }“ zu unterschreiben.
+mail-declined-reason = Angegebener Grund: { $reason }
+mail-declined-self = Sie haben es abgelehnt, „{ $document }“ zu unterschreiben. { $sender } wurde benachrichtigt.
+mail-declined-contact = Wenn Sie nicht abgelehnt haben, wenden Sie sich bitte an { $sender }.
+mail-declined-other = Ein anderer Unterzeichner hat es abgelehnt, „{ $document }“ zu unterschreiben.
+mail-declined-closed = Das Dokument ist geschlossen. Sie müssen nichts tun.
+mail-withdrawn-subject = Zurückgezogen: { $document }
+mail-withdrawn = { $sender } hat „{ $document }“ zurückgezogen.
+mail-withdrawn-closed = Ihre Links öffnen es nicht mehr. Sie müssen nichts tun.
+mail-endpoint-receiver = Ihrem Empfänger
+mail-endpoint-failing-subject = Webhooks kommen bei { $host } nicht an
+mail-endpoint-failing-since = Seit { $since } ist jeder Versuch gescheitert, ein Ereignis an { $host } zuzustellen.
+mail-endpoint-failing-days = Seit Tagen ist jeder Versuch gescheitert, ein Ereignis an { $host } zuzustellen.
+mail-endpoint-failing = Nach fünf Tagen mit Fehlern wird der Endpunkt abgeschaltet, und seine wartenden Zustellungen werden verworfen.
+mail-endpoint-disabled-subject = Webhooks an { $host } sind abgeschaltet
+mail-endpoint-gone = Der Webhook-Endpunkt bei { $host } wurde abgeschaltet. Er hat mit 410 (gone) geantwortet.
+mail-endpoint-failed = Der Webhook-Endpunkt bei { $host } wurde abgeschaltet. Fünf Tage lang ist jeder Versuch gescheitert.
+mail-endpoint-disabled = Ab jetzt werden keine Ereignisse mehr für ihn aufbewahrt. Schalten Sie ihn wieder ein, sobald sein Empfänger wieder erreichbar ist; was verpasst wurde, kann aus seinem Protokoll erneut zugestellt werden.

@@ -1,0 +1,457 @@
+# Texts for signers and recipients of mails. English is the reference: every other language has
+# exactly these messages with these variables (docs/languages.md).
+
+## Common
+
+list-separator = {", "}
+moment = { $date }, { $time } ({ $zone })
+amount = { $currency } { $number }
+yes = Yes
+no = No
+reference = Reference: { $id }
+
+## Errors as pages
+
+error-missing-title = This page does not exist
+error-missing = Open the link in your e-mail again, or ask the sender for a new one.
+error-refused-title = This link does not work
+error-refused = It may have expired, or it is not complete. Ask the sender for a new one.
+error-changed-title = This is not possible right now
+error-changed = The document has changed in the meantime. Open the link in your e-mail again.
+error-incomplete-title = Something is missing
+error-incomplete = Go back and try again, or open the link in your e-mail again.
+error-busy-title = One moment, please
+error-busy = This link was used very often in a short time. Wait a minute and try again.
+error-large-title = Too large
+error-large = The picture is too large. Go back and try a smaller one.
+error-slow-title = The connection was too slow
+error-slow = Your entries did not arrive in time. Go back and try again.
+error-unavailable-title = Not available right now
+error-unavailable = Your link is valid and your saved entries are kept. Try again in a few minutes.
+error-failed-title = Something went wrong
+error-failed = Your saved entries are kept. Try again in a few minutes, or ask the sender.
+
+## Signing form
+
+signing-for = For { $name }, { $role }
+signing-reading-view = Reading view
+signing-document = Document
+signing-page = Page { $number } of { $count }
+signing-page-text = Text of page { $number }
+signing-your-fields = Your fields
+signing-title = Fill in and sign
+signing-progress = { $done } of { $total } required fields done
+signing-problems = Some fields need attention:
+signing-consent-field = Your consent
+signing-reason-field = Your reason
+signing-document-field = The document
+signing-required = (required)
+signing-fixed = (fixed)
+signing-choose = Choose…
+signing-type-name = Type your name
+signing-type-initials = Type your initials
+signing-your-signature = Your signature
+signing-sign-again = Sign again
+signing-not-filled-in = Not filled in
+signing-style = Style, when typed
+signing-style-casual = casual style
+signing-style-formal = formal style
+signing-style-light = light style
+signing-check = Check your answers
+signing-finish = Finish and sign
+signing-check-first = Check first
+signing-save = Save for later
+signing-back = Back
+signing-next = Next
+signing-start = Start
+signing-continue = Continue
+signing-skip = Skip
+signing-check-and-sign = Check and sign
+signing-not-answered = Not answered: counts as No
+signing-how-to-give = How to give: { $field }
+signing-type = Type
+signing-draw = Draw
+signing-upload = Upload
+signing-use-mine = Use my signature
+signing-sign-as = Sign as { $name }
+signing-initial-as = Initial as { $name }
+signing-draw-hint = Draw with your finger, pen or mouse
+signing-clear = Clear
+signing-drawing-area = Drawing area: { $field }
+signing-choose-picture = Choose a PNG or JPEG of your signature
+signing-picture = Picture: { $field }
+signing-picture-unreadable = This file cannot be read as a picture.
+signing-saving = Saving…
+signing-saved = Saved
+signing-offline = No connection. Your entries are kept here and saved as soon as it is back.
+signing-offline-finish = No connection. Your entries are kept here; sign when it is back.
+signing-no-text = This page has no text.
+signing-text-failed = The text could not be loaded.
+mark-sign = Sign
+mark-initial = Initial
+mark-date = Date
+mark-fill-in = Fill in
+
+## Consent. A change needs a new version (CONSENT_VERSION in texts.rs).
+
+consent-statement = I agree to sign this document electronically. My signature here has the same effect as one on paper.
+consent-about = About electronic signatures
+consent-disclosure = You may decline and ask the sender for paper instead. You get a copy of the signed document by e-mail, which you can read with any PDF reader and print. The time, your internet address and your browser's name are kept with your signature.
+
+## Declining
+
+decline-summary = I do not want to sign
+decline-reason = Reason
+decline-open = Decline…
+decline-warning = Declining closes this document for all parties, and cannot be undone. The sender is told your reason.
+decline-confirm = Decline for all parties
+
+## Problems of entries
+
+problem-required = This field is required
+problem-unsigned = Sign here, or in another signature field of yours
+problem-consent = Your consent to signing electronically is needed
+problem-document-changed = Another signer has signed since you opened it. Look at the pages again
+problem-reason = Say why you decline
+problem-too-long = At most { $limit } characters
+problem-number = Enter a number
+problem-date = Enter a date as year-month-day
+problem-option = Choose one of the options
+problem-picture-format = Use a PNG or JPEG picture
+problem-picture-size = Use a picture of at most { $limit } KB
+problem-picture-unreadable = This picture cannot be read
+
+## Pages of a signing link
+
+link-unknown-title = This link does not work
+link-unknown = Check that it is complete, or ask the sender for a new one.
+link-expired-title = This link has expired
+link-expired = Links work for a limited time, to protect your document.
+link-renew = E-mail me a new link
+link-mailed-title = An e-mail is on its way
+link-mailed = Check your inbox: the link was sent to the address of your invitation.
+link-too-soon-title = Check your inbox
+link-too-soon = We sent you an e-mail a few minutes ago. Check your inbox, or try again later.
+replaced-title = Signer replaced
+replaced = Another person has been asked to sign in your place.
+incomplete-title = Something is missing
+incomplete = Go back and try again.
+withdrawn-title = Withdrawn
+withdrawn = The sender has withdrawn this document.
+expired-title = Expired
+expired = The time limit for signing this document has passed.
+declined-by-other-title = Declined
+declined-by-other = Another signer has declined this document.
+nothing-to-sign-title = Nothing to sign
+nothing-to-sign = This document is not open for signing.
+closed-title = This document is closed
+closed = It can no longer be signed.
+unavailable-title = Not available right now
+unavailable-document = The document cannot be shown right now. Your link is valid: try again in a few minutes.
+unavailable-identity = Your identity cannot be checked right now. Your link is valid: try again in a few minutes.
+unavailable-payment = The payment cannot be made right now. Your link is valid: try again in a few minutes.
+not-yet-title = It's not your turn yet
+not-yet = { $name } signs before you. You will get an e-mail when it is your turn.
+not-yet-other = Another person signs before you. You will get an e-mail when it is your turn.
+signed-thanks = Thank you
+signed-title = You have signed
+signed-document = You have signed “{ $document }”.
+signed-still-to-sign = Still to sign:
+signed-copy-later = You will get your copy by e-mail when all parties have signed.
+signed-copy-expired = All parties have signed. This link has expired, so we will send your copy by e-mail.
+signed-mail-copy = E-mail me my copy
+signed-copy-ready = All parties have signed. Download your copy; we also send it by e-mail.
+signed-download = Download your copy
+signed-certificate = Download the certificate of completion
+certificate-name = Certificate of completion
+continue-to = Continue to { $host }
+close-page = You can close this page.
+you-declined-title = You have declined
+you-declined = We have notified the sender.
+
+## Payment
+
+payment-title = Payment
+payment-for = For “{ $document }”
+payment-due = Amount due:
+payment-pay = Pay { $amount }
+payment-other-way = The sender collects this payment in another way.
+payment-needs-script = Paying needs JavaScript in your browser.
+payment-back = Back to the document
+payment-received-title = Payment received
+payment-paid = Paid:
+payment-sandbox = This is a sandbox for development: no money moves.
+payment-load-failed = The payment form could not be loaded.
+payment-failed = The payment did not go through.
+
+## Identity check
+
+identity-title = Confirm who you are
+identity-before = Before “{ $document }” opens, the sender wants to be sure that it is you.
+identity-code-title = Enter your code
+identity-questions-title = Answer these questions
+identity-wrong-title = Your answers were not correct
+identity-wait-title = Come back later
+identity-exhausted-title = No more attempts
+identity-busy-title = One moment
+identity-unavailable-title = Your identity could not be checked
+identity-time-over = The time limit has passed. You can start again.
+identity-wrong-code = That code is not correct. We sent you a new one.
+identity-not-accepted = Your entries were not accepted. Check them and try again.
+identity-too-many = Too many codes were requested. Wait a while before you try again.
+identity-try-later = The identity service did not answer. Try again in a moment.
+identity-first-name = First name
+identity-last-name = Last name
+identity-phone = Mobile phone
+identity-birth = Date of birth
+identity-ssn = Last four digits of your SSN
+identity-line1 = Street address
+identity-line2 = Apartment or unit
+identity-city = City
+identity-state = State
+identity-zip = ZIP code
+identity-consent = I agree that this information is sent to an identity-verification service, which looks up records about me to build questions that I can answer.
+identity-kept = It is used for this check alone and is not kept here: only the result, its time and your internet address are.
+identity-continue = Continue
+identity-minutes = { $minutes ->
+    [one] You have { $minutes } minute for this.
+   *[other] You have { $minutes } minutes for this.
+}
+identity-code-sent = A code was sent to your phone.
+identity-code = Code
+identity-send = Send answers
+identity-checking = We are checking your answers.
+identity-look-again = Look again
+identity-unavailable = There are not enough records about you to ask questions. This is not your fault and has no consequences.
+identity-enter-again = If you made a mistake in your entries, enter them again.
+identity-other-way = The sender can arrange another way to sign.
+identity-also-other-way = The sender can also arrange another way to sign.
+identity-try-again = Try again
+identity-wrong = { $left ->
+    [1] At least one answer was wrong. You can try once more, with other questions.
+    [2] At least one answer was wrong. You can try twice more, with other questions.
+   *[other] At least one answer was wrong. You can try { $left } times more, with other questions.
+}
+identity-exhausted = You have used all attempts.
+identity-wait-minutes = { $minutes ->
+    [1] You can try again in a minute.
+   *[other] You can try again in { $minutes } minutes.
+}
+identity-wait-hours = { $hours ->
+    [one] You can try again in { $hours } hour.
+   *[other] You can try again in { $hours } hours.
+}
+identity-needed = This is needed
+identity-consent-needed = Your consent is needed to go on
+identity-enter-code = Enter the code
+identity-choose = Choose an answer
+identity-phone-digits = Enter a phone number with digits only
+identity-phone-area = Enter your number with its area code
+identity-enter-date = Enter a date
+identity-enter-birth = Enter your date of birth
+identity-four-digits = Enter four digits
+identity-five-digits = Enter five digits
+identity-two-letters = Enter the two letters of the state
+identity-hundred = Enter at most 100 characters
+
+## Public verification page
+
+verify-unknown-title = There is no such record
+verify-unknown = Check the address, or scan the code on the certificate again.
+verify-record = Record { $id }
+verify-vaulted = Signed by all parties. The authoritative copy is in the vault.
+verify-released = Signed by all parties. The authoritative copy was released to another custodian.
+verify-signed = { $name }, signed { $moment }
+verify-title = Is your copy the one?
+verify-choose = Choose your file. It is compared on this device and not sent anywhere.
+verify-file = PDF file
+verify-fingerprints = Fingerprints (SHA-256)
+verify-copy = the copy for the parties
+verify-authoritative = the authoritative copy
+verify-comparing = Comparing…
+verify-unsupported = This browser cannot compare files. Compare the fingerprints below with a program such as sha256sum.
+verify-same = Yes: your file is { $name }, unchanged.
+verify-other = No: your file is another one, or it was changed. A file that was printed and scanned, or saved again by a program, counts as changed.
+
+## Certificate of completion
+
+certificate-sent-by = Sent by
+certificate-sent = Sent
+certificate-completed = Completed
+certificate-vaulted = In the vault since
+certificate-reference = Reference
+certificate-signed-document = Signed document
+certificate-authoritative = Authoritative copy
+certificate-copy = Copy for the parties
+certificate-opened = First opened
+certificate-identity = Identity check
+certificate-identity-passed = identity questions answered, { $moment } (provider { $provider })
+certificate-consent = Electronic consent
+certificate-signed = Signed
+certificate-address = Internet address
+certificate-browser = Browser
+certificate-caption = Scan the code or open the address to check this record, and whether your copy is the document that was signed.
+
+## Widgets in other pages
+
+embed-title = One moment
+embed-opening = Opening your document…
+embed-needs-script = This page needs JavaScript. Open the link from your e-mail instead.
+embed-expired-title = This page has expired
+embed-expired = Go back to the previous page and open it again.
+vault-download = Download a copy
+vault-satisfied = Satisfied.
+vault-not-satisfied = Not satisfied.
+
+## Mails
+
+mail-hello = Hello { $name },
+mail-hello-nobody = Hello,
+mail-button = { $label }:
+mail-read-and-sign = Read and sign the document
+mail-link-note = The link is meant for you alone and works for seven days. Please do not forward this e-mail.
+mail-deadline = Please sign by { $moment }.
+mail-others = Other signers: { $signers }.
+mail-other = { $name } ({ $role })
+mail-other-signed = { $name } ({ $role }, has signed)
+mail-invitation-subject = { $sender } asks you to sign: { $document }
+mail-invitation = { $sender } asks you to sign “{ $document }”.
+mail-reminder-subject = Reminder: { $sender } is waiting for your signature: { $document }
+mail-reminder = { $sender } is waiting for your signature on “{ $document }”.
+mail-reminder-link = You can sign it with this new link. Older links may have expired.
+mail-completed-subject = Completed: { $document }
+mail-completed = “{ $document }” is completed: all parties have signed.
+mail-attached-certificate = The signed document is attached, marked as a non-authoritative copy, and a certificate of who signed when.
+mail-attached = The signed document is attached, marked as a non-authoritative copy.
+mail-linked = The signed document is too large for an e-mail. You can download your copy for seven days.
+mail-too-large = The signed document is too large for an e-mail.
+mail-declined-subject = Declined: { $document }
+mail-declined-by = { $name } has declined to sign “{ $document }”.
+mail-declined-reason = The reason given: { $reason }
+mail-declined-self = You have declined to sign “{ $document }”. { $sender } has been notified.
+mail-declined-contact = If you did not decline, please contact { $sender }.
+mail-declined-other = Another signer has declined to sign “{ $document }”.
+mail-declined-closed = The document is closed. You do not need to do anything.
+mail-withdrawn-subject = Withdrawn: { $document }
+mail-withdrawn = { $sender } has withdrawn “{ $document }”.
+mail-withdrawn-closed = Your links no longer open it. You do not need to do anything.
+mail-endpoint-receiver = your receiver
+mail-endpoint-failing-subject = Webhooks do not arrive at { $host }
+mail-endpoint-failing-since = Every attempt to deliver an event to { $host } has failed since { $since }.
+mail-endpoint-failing-days = Every attempt to deliver an event to { $host } has failed for days.
+mail-endpoint-failing = After five days of failures the endpoint is disabled and its waiting deliveries are dropped.
+mail-endpoint-disabled-subject = Webhooks to { $host } are disabled
+mail-endpoint-gone = The webhook endpoint at { $host } was disabled. It answered 410 (gone).
+mail-endpoint-failed = The webhook endpoint at { $host } was disabled. Every attempt failed for five days.
+mail-endpoint-disabled = Events are not kept for it from now on. Enable it again once its receiver is back; what was missed can be delivered again from its log.
+
+## Kinds of signers
+
+signing-for-approver = For { $name }, { $role } (approves)
+signing-for-witness = For { $name }, { $role } (signs as a witness)
+signing-approve = Approve
+signing-download = Download to read
+consent-approval = I approve this document electronically. My approval here has the same effect as one on paper.
+signer-approver = { $role } (approver)
+signer-witness = { $role } (witness)
+
+## Another person signs
+
+delegate-summary = Another person should sign in my place
+delegate-explained = Your own link no longer works afterwards, and the sender is told whom you named.
+delegate-name = Name of the person
+delegate-email = E-mail address of the person
+delegate-confirm = Ask this person
+delegate-name-missing = Enter the name of the person
+delegate-email-missing = Enter an e-mail address
+delegate-own-address = This is your own address
+delegated-title = Passed on
+delegated = { $name } was asked to sign in your place. You do not need to do anything else.
+
+## A code before the document
+
+code-title = Enter your code
+code-locked = Too many wrong codes were entered.
+code-locked-until = { $minutes ->
+    [1] You can try again in a minute. If you did not enter the codes, tell the sender.
+   *[other] You can try again in { $minutes } minutes. If you did not enter the codes, tell the sender.
+}
+code-will-send = We will send a code to { $address }.
+code-sent = We have sent a code to { $address }. It works for ten minutes.
+code-passcode = Enter the passcode that the sender has given you.
+code-label = Code
+code-passcode-label = Passcode
+code-open = Open the document
+code-send = Send me a code
+code-send-another = Send another code
+code-wrong = This is not the code. Check it and try again.
+code-outdated = This code is too old. Ask for a new one.
+code-later = { $minutes ->
+    [1] You can ask for another code in a minute.
+   *[other] You can ask for another code in { $minutes } minutes.
+}
+certificate-code = Code before the document
+certificate-code-mailed = mailed code, { $moment }
+certificate-code-passcode = passcode of the sender, { $moment }
+
+## Page for readers
+
+reading-hint = You can read this document. You do not need to sign it.
+reading-signers = Signers
+reading-pending = { $name }, { $role }: has not opened it
+reading-viewed = { $name }, { $role }: has opened it
+reading-signed = { $name }, { $role }: has signed
+reading-declined = { $name }, { $role }: has declined
+reading-closed-title = Nothing to read
+reading-closed = This document is not open.
+signed-first-page = First page of the signed document
+
+## Vault widget
+
+vault-safe-title = Safe in the vault
+vault-safe = { $keeper } keeps the original here, unchanged since it was signed. There is only one: every copy says that it is a copy.
+vault-handed-over-title = Handed over
+vault-handed-over = The original is with another custodian now. This page keeps its history.
+vault-not-yet-title = Not in the vault yet
+vault-not-yet = The original comes into the vault after everybody has signed.
+vault-since = In the vault since
+vault-over-since = Handed over
+vault-responsible = Responsible
+vault-kept-for = Kept for
+vault-who-signed = Who signed
+vault-signed-at = Signed { $moment }
+vault-unsigned = Has not signed
+vault-what-happened = What happened
+vault-experts = Details for experts
+vault-record-number = Record number
+vault-hash = SHA-256 of the original
+vault-checks = { $passed } of { $total } checks of UCC §9-105 are satisfied
+history-created = The document was prepared
+history-sent = It was sent to the signers
+history-viewed = { $name } opened it
+history-signed = { $name } signed
+history-signer = A signer
+history-completed = Everybody has signed
+history-declined = A signer declined
+history-voided = The sender withdrew it
+history-expired = The time for signing ended
+history-stored = The original was put into the vault
+history-released = The original was handed over to { $recipient }
+history-recipient = another custodian
+history-tampered = The stored original was found changed
+history-changed = { $name } signs in the place of { $previous }
+
+## Mails about approving, witnessing, reading and codes
+
+mail-approval-subject = { $sender } asks you to approve: { $document }
+mail-approval = { $sender } asks you to approve “{ $document }”.
+mail-witness-subject = { $sender } asks you to sign as a witness: { $document }
+mail-witness = { $sender } asks you to sign “{ $document }” as a witness.
+mail-viewing-subject = { $sender } shows you: { $document }
+mail-viewing = { $sender } has sent “{ $document }” to its signers and lets you read it.
+mail-viewing-copy = You do not need to do anything. You will get a copy when all parties have signed.
+mail-read = Read the document
+mail-code-subject = Your code: { $code }
+mail-code = Your code for “{ $document }” of { $sender } is { $code }.
+mail-code-use = Enter it on the page that asked for it. It works once, for { $minutes } minutes.
+mail-code-note = Nobody will ask you for this code by telephone. If you did not ask for it, ignore this e-mail.

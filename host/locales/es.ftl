@@ -1,0 +1,345 @@
+# Español, con tratamiento de usted.
+
+## Common
+
+list-separator = {", "}
+moment = { $date }, { $time } ({ $zone })
+amount = { $number } { $currency }
+yes = Sí
+no = No
+reference = Referencia: { $id }
+
+## Errors as pages
+
+error-missing-title = Esta página no existe
+error-missing = Abra de nuevo el enlace de su correo o pida uno nuevo al remitente.
+error-refused-title = Este enlace no funciona
+error-refused = Puede que haya caducado o que esté incompleto. Pida uno nuevo al remitente.
+error-changed-title = No es posible en este momento
+error-changed = El documento ha cambiado mientras tanto. Abra de nuevo el enlace de su correo.
+error-incomplete-title = Falta algo
+error-incomplete = Vuelva atrás e inténtelo otra vez, o abra de nuevo el enlace de su correo.
+error-busy-title = Un momento, por favor
+error-busy = Este enlace se ha usado muchas veces en poco tiempo. Espere un minuto e inténtelo otra vez.
+error-large-title = Demasiado grande
+error-large = La imagen es demasiado grande. Vuelva atrás y pruebe con una más pequeña.
+error-slow-title = La conexión fue demasiado lenta
+error-slow = Sus datos no llegaron a tiempo. Vuelva atrás e inténtelo otra vez.
+error-unavailable-title = No disponible en este momento
+error-unavailable = Su enlace es válido y los datos guardados se conservan. Inténtelo de nuevo dentro de unos minutos.
+error-failed-title = Algo ha fallado
+error-failed = Los datos guardados se conservan. Inténtelo de nuevo dentro de unos minutos o consulte al remitente.
+
+## Signing form
+
+signing-for = Para { $name }, { $role }
+signing-reading-view = Vista de lectura
+signing-document = Documento
+signing-page = Página { $number } de { $count }
+signing-page-text = Texto de la página { $number }
+signing-your-fields = Sus campos
+signing-title = Rellenar y firmar
+signing-progress = { $done } de { $total } campos obligatorios completados
+signing-problems = Revise estos campos:
+signing-consent-field = Su consentimiento
+signing-reason-field = Su motivo
+signing-document-field = El documento
+signing-required = (obligatorio)
+signing-fixed = (fijo)
+signing-choose = Elija…
+signing-type-name = Escriba su nombre
+signing-type-initials = Escriba sus iniciales
+signing-your-signature = Su firma
+signing-sign-again = Firmar de nuevo
+signing-not-filled-in = Sin rellenar
+signing-style = Estilo de la firma escrita
+signing-style-casual = estilo informal
+signing-style-formal = estilo formal
+signing-style-light = estilo fino
+signing-check = Revise sus respuestas
+signing-finish = Terminar y firmar
+signing-check-first = Revisar antes
+signing-save = Guardar para más tarde
+signing-back = Atrás
+signing-next = Siguiente
+signing-start = Empezar
+signing-continue = Continuar
+signing-skip = Omitir
+signing-check-and-sign = Revisar y firmar
+signing-not-answered = Sin respuesta: cuenta como No
+signing-how-to-give = Cómo introducir: { $field }
+signing-type = Escribir
+signing-draw = Dibujar
+signing-upload = Subir
+signing-use-mine = Usar mi firma
+signing-sign-as = Firmar como { $name }
+signing-initial-as = Poner las iniciales { $name }
+signing-draw-hint = Dibuje con el dedo, un lápiz o el ratón
+signing-clear = Borrar
+signing-drawing-area = Zona de dibujo: { $field }
+signing-choose-picture = Elija una imagen PNG o JPEG de su firma
+signing-picture = Imagen: { $field }
+signing-picture-unreadable = Este archivo no se puede leer como imagen.
+signing-saving = Guardando…
+signing-saved = Guardado
+signing-offline = Sin conexión. Sus datos se conservan aquí y se guardarán en cuanto vuelva.
+signing-offline-finish = Sin conexión. Sus datos se conservan aquí; firme cuando vuelva.
+signing-no-text = Esta página no tiene texto.
+signing-text-failed = No se pudo cargar el texto.
+mark-sign = Firmar
+mark-initial = Iniciales
+mark-date = Fecha
+mark-fill-in = Rellenar
+
+## Consent
+
+consent-statement = Acepto firmar este documento de forma electrónica. Mi firma aquí tiene el mismo efecto que una firma en papel.
+consent-about = Acerca de la firma electrónica
+consent-disclosure = Puede rechazarla y pedir al remitente el documento en papel. Recibirá por correo electrónico una copia del documento firmado, que podrá leer con cualquier lector de PDF e imprimir. La hora, su dirección de internet y el nombre de su navegador se conservan junto con su firma.
+
+## Declining
+
+decline-summary = No quiero firmar
+decline-reason = Motivo
+decline-open = Rechazar…
+decline-warning = Si rechaza, este documento se cierra para todas las partes y no se puede deshacer. Se comunicará su motivo al remitente.
+decline-confirm = Rechazar para todas las partes
+
+## Problems of entries
+
+problem-required = Este campo es obligatorio
+problem-unsigned = Firme aquí o en otro de sus campos de firma
+problem-consent = Se necesita su consentimiento para firmar de forma electrónica
+problem-document-changed = Otro firmante ha firmado desde que usted abrió el documento. Revise de nuevo las páginas
+problem-reason = Indique por qué rechaza
+problem-too-long = Como máximo { $limit } caracteres
+problem-number = Introduzca un número
+problem-date = Introduzca una fecha como año-mes-día
+problem-option = Elija una de las opciones
+problem-picture-format = Use una imagen PNG o JPEG
+problem-picture-size = Use una imagen de { $limit } KB como máximo
+problem-picture-unreadable = Esta imagen no se puede leer
+
+## Pages of a signing link
+
+link-unknown-title = Este enlace no funciona
+link-unknown = Compruebe que esté completo o pida uno nuevo al remitente.
+link-expired-title = Este enlace ha caducado
+link-expired = Los enlaces funcionan por tiempo limitado para proteger su documento.
+link-renew = Enviarme un enlace nuevo por correo
+link-mailed-title = Un correo está en camino
+link-mailed = Revise su bandeja de entrada: el enlace se envió a la dirección de su invitación.
+link-too-soon-title = Revise su bandeja de entrada
+link-too-soon = Le enviamos un correo hace unos minutos. Revise su bandeja de entrada o inténtelo más tarde.
+replaced-title = Firmante sustituido
+replaced = Se ha pedido a otra persona que firme en su lugar.
+incomplete-title = Falta algo
+incomplete = Vuelva atrás e inténtelo otra vez.
+withdrawn-title = Retirado
+withdrawn = El remitente ha retirado este documento.
+expired-title = Vencido
+expired = El plazo para firmar este documento ha vencido.
+declined-by-other-title = Rechazado
+declined-by-other = Otro firmante ha rechazado este documento.
+nothing-to-sign-title = Nada que firmar
+nothing-to-sign = Este documento no está abierto a la firma.
+closed-title = Este documento está cerrado
+closed = Ya no se puede firmar.
+unavailable-title = No disponible en este momento
+unavailable-document = El documento no se puede mostrar ahora. Su enlace es válido: inténtelo de nuevo dentro de unos minutos.
+unavailable-identity = Su identidad no se puede comprobar ahora. Su enlace es válido: inténtelo de nuevo dentro de unos minutos.
+unavailable-payment = El pago no se puede hacer ahora. Su enlace es válido: inténtelo de nuevo dentro de unos minutos.
+not-yet-title = Todavía no es su turno
+not-yet = { $name } firma antes que usted. Recibirá un correo cuando sea su turno.
+not-yet-other = Otra persona firma antes que usted. Recibirá un correo cuando sea su turno.
+signed-thanks = Gracias
+signed-title = Ha firmado
+signed-document = Ha firmado «{ $document }».
+signed-still-to-sign = Falta la firma de:
+signed-copy-later = Recibirá su copia por correo electrónico cuando hayan firmado todas las partes.
+signed-copy-expired = Todas las partes han firmado. Este enlace ha caducado, por lo que le enviaremos su copia por correo electrónico.
+signed-mail-copy = Enviarme mi copia por correo
+signed-copy-ready = Todas las partes han firmado. Descargue su copia; también se la enviamos por correo electrónico.
+signed-download = Descargar su copia
+signed-certificate = Descargar el certificado de finalización
+certificate-name = Certificado de finalización
+continue-to = Continuar en { $host }
+close-page = Puede cerrar esta página.
+you-declined-title = Ha rechazado firmar
+you-declined = Hemos avisado al remitente.
+
+## Payment
+
+payment-title = Pago
+payment-for = Por «{ $document }»
+payment-due = Importe a pagar:
+payment-pay = Pagar { $amount }
+payment-other-way = El remitente cobra este pago por otra vía.
+payment-needs-script = Para pagar se necesita JavaScript en su navegador.
+payment-back = Volver al documento
+payment-received-title = Pago recibido
+payment-paid = Pagado:
+payment-sandbox = Este es un entorno de pruebas para el desarrollo: no se mueve dinero.
+payment-load-failed = No se pudo cargar el formulario de pago.
+payment-failed = El pago no se completó.
+
+## Identity check
+
+identity-title = Confirme quién es
+identity-before = Antes de abrir «{ $document }», el remitente quiere asegurarse de que es usted.
+identity-code-title = Introduzca su código
+identity-questions-title = Responda a estas preguntas
+identity-wrong-title = Sus respuestas no fueron correctas
+identity-wait-title = Vuelva más tarde
+identity-exhausted-title = No quedan intentos
+identity-busy-title = Un momento
+identity-unavailable-title = No se pudo comprobar su identidad
+identity-time-over = El plazo ha terminado. Puede empezar de nuevo.
+identity-wrong-code = Ese código no es correcto. Le hemos enviado uno nuevo.
+identity-not-accepted = Sus datos no fueron aceptados. Revíselos e inténtelo otra vez.
+identity-too-many = Se pidieron demasiados códigos. Espere un rato antes de intentarlo otra vez.
+identity-try-later = El servicio de identidad no respondió. Inténtelo de nuevo en un momento.
+identity-first-name = Nombre
+identity-last-name = Apellidos
+identity-phone = Teléfono móvil
+identity-birth = Fecha de nacimiento
+identity-ssn = Últimas cuatro cifras de su SSN
+identity-line1 = Calle y número
+identity-line2 = Apartamento o piso
+identity-city = Ciudad
+identity-state = Estado
+identity-zip = Código postal
+identity-consent = Acepto que estos datos se envíen a un servicio de verificación de identidad, que consulta registros sobre mí para formular preguntas que yo pueda responder.
+identity-kept = Se usan solo para esta comprobación y no se conservan aquí: solo se conservan el resultado, su hora y su dirección de internet.
+identity-continue = Continuar
+identity-minutes = { $minutes ->
+    [one] Tiene { $minutes } minuto para hacerlo.
+   *[other] Tiene { $minutes } minutos para hacerlo.
+}
+identity-code-sent = Se envió un código a su teléfono.
+identity-code = Código
+identity-send = Enviar respuestas
+identity-checking = Estamos comprobando sus respuestas.
+identity-look-again = Mirar de nuevo
+identity-unavailable = No hay suficientes registros sobre usted para hacer preguntas. No es culpa suya y no tiene consecuencias.
+identity-enter-again = Si se equivocó en sus datos, introdúzcalos de nuevo.
+identity-other-way = El remitente puede ofrecer otra forma de firmar.
+identity-also-other-way = El remitente también puede ofrecer otra forma de firmar.
+identity-try-again = Intentar de nuevo
+identity-wrong = { $left ->
+    [1] Al menos una respuesta fue incorrecta. Puede intentarlo una vez más, con otras preguntas.
+    [2] Al menos una respuesta fue incorrecta. Puede intentarlo dos veces más, con otras preguntas.
+   *[other] Al menos una respuesta fue incorrecta. Puede intentarlo { $left } veces más, con otras preguntas.
+}
+identity-exhausted = Ha usado todos los intentos.
+identity-wait-minutes = { $minutes ->
+    [1] Puede intentarlo de nuevo dentro de un minuto.
+   *[other] Puede intentarlo de nuevo dentro de { $minutes } minutos.
+}
+identity-wait-hours = { $hours ->
+    [one] Puede intentarlo de nuevo dentro de { $hours } hora.
+   *[other] Puede intentarlo de nuevo dentro de { $hours } horas.
+}
+identity-needed = Este dato es necesario
+identity-consent-needed = Se necesita su consentimiento para continuar
+identity-enter-code = Introduzca el código
+identity-choose = Elija una respuesta
+identity-phone-digits = Introduzca un número de teléfono solo con cifras
+identity-phone-area = Introduzca su número con el prefijo
+identity-enter-date = Introduzca una fecha
+identity-enter-birth = Introduzca su fecha de nacimiento
+identity-four-digits = Introduzca cuatro cifras
+identity-five-digits = Introduzca cinco cifras
+identity-two-letters = Introduzca las dos letras del estado
+identity-hundred = Introduzca 100 caracteres como máximo
+
+## Public verification page
+
+verify-unknown-title = No existe tal registro
+verify-unknown = Revise la dirección o escanee de nuevo el código del certificado.
+verify-record = Registro { $id }
+verify-vaulted = Firmado por todas las partes. El ejemplar original está en la bóveda.
+verify-released = Firmado por todas las partes. El ejemplar original se entregó a otro custodio.
+verify-signed = { $name }, firmado el { $moment }
+verify-title = ¿Es su copia la correcta?
+verify-choose = Elija su archivo. Se compara en este dispositivo y no se envía a ninguna parte.
+verify-file = Archivo PDF
+verify-fingerprints = Huellas digitales (SHA-256)
+verify-copy = la copia para las partes
+verify-authoritative = el ejemplar original
+verify-comparing = Comparando…
+verify-unsupported = Este navegador no puede comparar archivos. Compare las huellas de abajo con un programa como sha256sum.
+verify-same = Sí: su archivo es { $name }, sin cambios.
+verify-other = No: su archivo es otro o ha sido modificado. Un archivo impreso y escaneado, o guardado de nuevo por un programa, cuenta como modificado.
+
+## Certificate of completion
+
+certificate-sent-by = Enviado por
+certificate-sent = Enviado
+certificate-completed = Completado
+certificate-vaulted = En la bóveda desde
+certificate-reference = Referencia
+certificate-signed-document = Documento firmado
+certificate-authoritative = Ejemplar original
+certificate-copy = Copia para las partes
+certificate-opened = Abierto por primera vez
+certificate-identity = Comprobación de identidad
+certificate-identity-passed = preguntas de identidad respondidas, { $moment } (proveedor { $provider })
+certificate-consent = Consentimiento electrónico
+certificate-signed = Firmado
+certificate-address = Dirección de internet
+certificate-browser = Navegador
+certificate-caption = Escanee el código o abra la dirección para comprobar este registro y si su copia es el documento que se firmó.
+
+## Widgets in other pages
+
+embed-title = Un momento
+embed-opening = Abriendo su documento…
+embed-needs-script = Esta página necesita JavaScript. Abra en su lugar el enlace de su correo.
+embed-expired-title = Esta página ha caducado
+embed-expired = Vuelva a la página anterior y ábrala de nuevo.
+vault-download = Descargar una copia
+vault-satisfied = Cumplido.
+vault-not-satisfied = No cumplido.
+
+## Mails
+
+mail-hello = Hola, { $name }:
+mail-hello-nobody = Hola:
+mail-button = { $label }:
+mail-read-and-sign = Leer y firmar el documento
+mail-link-note = El enlace es solo para usted y funciona durante siete días. No reenvíe este correo, por favor.
+mail-deadline = Firme antes del { $moment }.
+mail-others = Otros firmantes: { $signers }.
+mail-other = { $name } ({ $role })
+mail-other-signed = { $name } ({ $role }, ha firmado)
+mail-invitation-subject = { $sender } le pide que firme: { $document }
+mail-invitation = { $sender } le pide que firme «{ $document }».
+mail-reminder-subject = Recordatorio: { $sender } espera su firma: { $document }
+mail-reminder = { $sender } espera su firma en «{ $document }».
+mail-reminder-link = Puede firmarlo con este enlace nuevo. Los enlaces anteriores pueden haber caducado.
+mail-completed-subject = Completado: { $document }
+mail-completed = «{ $document }» está completado: todas las partes han firmado.
+mail-attached-certificate = Se adjunta el documento firmado, marcado como copia sin valor de original, y un certificado de quién firmó y cuándo.
+mail-attached = Se adjunta el documento firmado, marcado como copia sin valor de original.
+mail-linked = El documento firmado es demasiado grande para un correo. Puede descargar su copia durante siete días.
+mail-too-large = El documento firmado es demasiado grande para un correo.
+mail-declined-subject = Rechazado: { $document }
+mail-declined-by = { $name } ha rechazado firmar «{ $document }».
+mail-declined-reason = Motivo indicado: { $reason }
+mail-declined-self = Ha rechazado firmar «{ $document }». Se ha avisado a { $sender }.
+mail-declined-contact = Si usted no lo rechazó, póngase en contacto con { $sender }.
+mail-declined-other = Otro firmante ha rechazado firmar «{ $document }».
+mail-declined-closed = El documento está cerrado. No tiene que hacer nada.
+mail-withdrawn-subject = Retirado: { $document }
+mail-withdrawn = { $sender } ha retirado «{ $document }».
+mail-withdrawn-closed = Sus enlaces ya no lo abren. No tiene que hacer nada.
+mail-endpoint-receiver = su receptor
+mail-endpoint-failing-subject = Los webhooks no llegan a { $host }
+mail-endpoint-failing-since = Todos los intentos de entregar un evento a { $host } han fallado desde el { $since }.
+mail-endpoint-failing-days = Todos los intentos de entregar un evento a { $host } han fallado desde hace días.
+mail-endpoint-failing = Tras cinco días de fallos se desactiva el endpoint y se descartan sus entregas pendientes.
+mail-endpoint-disabled-subject = Los webhooks a { $host } están desactivados
+mail-endpoint-gone = El endpoint de webhooks en { $host } se ha desactivado. Respondió 410 (gone).
+mail-endpoint-failed = El endpoint de webhooks en { $host } se ha desactivado. Todos los intentos fallaron durante cinco días.
+mail-endpoint-disabled = A partir de ahora no se conservan eventos para él. Actívelo de nuevo cuando su receptor vuelva a funcionar; lo que se perdió se puede volver a entregar desde su registro.

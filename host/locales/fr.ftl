@@ -1,0 +1,345 @@
+# Français, avec vouvoiement.
+
+## Common
+
+list-separator = {", "}
+moment = { $date }, { $time } ({ $zone })
+amount = { $number } { $currency }
+yes = Oui
+no = Non
+reference = Référence : { $id }
+
+## Errors as pages
+
+error-missing-title = Cette page n’existe pas
+error-missing = Ouvrez de nouveau le lien de votre e-mail, ou demandez-en un nouveau à l’expéditeur.
+error-refused-title = Ce lien ne fonctionne pas
+error-refused = Il a peut-être expiré, ou il est incomplet. Demandez-en un nouveau à l’expéditeur.
+error-changed-title = Ce n’est pas possible pour le moment
+error-changed = Le document a changé entre-temps. Ouvrez de nouveau le lien de votre e-mail.
+error-incomplete-title = Il manque quelque chose
+error-incomplete = Revenez en arrière et réessayez, ou ouvrez de nouveau le lien de votre e-mail.
+error-busy-title = Un instant, s’il vous plaît
+error-busy = Ce lien a été utilisé très souvent en peu de temps. Attendez une minute et réessayez.
+error-large-title = Trop volumineux
+error-large = L’image est trop volumineuse. Revenez en arrière et essayez-en une plus petite.
+error-slow-title = La connexion était trop lente
+error-slow = Vos saisies ne sont pas arrivées à temps. Revenez en arrière et réessayez.
+error-unavailable-title = Indisponible pour le moment
+error-unavailable = Votre lien est valable et vos saisies enregistrées sont conservées. Réessayez dans quelques minutes.
+error-failed-title = Un problème est survenu
+error-failed = Vos saisies enregistrées sont conservées. Réessayez dans quelques minutes, ou adressez-vous à l’expéditeur.
+
+## Signing form
+
+signing-for = Pour { $name }, { $role }
+signing-reading-view = Mode lecture
+signing-document = Document
+signing-page = Page { $number } sur { $count }
+signing-page-text = Texte de la page { $number }
+signing-your-fields = Vos champs
+signing-title = Remplir et signer
+signing-progress = { $done } champs obligatoires remplis sur { $total }
+signing-problems = Vérifiez ces champs :
+signing-consent-field = Votre consentement
+signing-reason-field = Votre motif
+signing-document-field = Le document
+signing-required = (obligatoire)
+signing-fixed = (fixe)
+signing-choose = Choisissez…
+signing-type-name = Saisissez votre nom
+signing-type-initials = Saisissez votre paraphe
+signing-your-signature = Votre signature
+signing-sign-again = Signer de nouveau
+signing-not-filled-in = Non rempli
+signing-style = Style de la signature saisie
+signing-style-casual = style décontracté
+signing-style-formal = style soigné
+signing-style-light = style fin
+signing-check = Vérifiez vos réponses
+signing-finish = Terminer et signer
+signing-check-first = Vérifier d’abord
+signing-save = Enregistrer pour plus tard
+signing-back = Retour
+signing-next = Suivant
+signing-start = Commencer
+signing-continue = Continuer
+signing-skip = Passer
+signing-check-and-sign = Vérifier et signer
+signing-not-answered = Sans réponse : vaut Non
+signing-how-to-give = Mode de saisie : { $field }
+signing-type = Saisir
+signing-draw = Dessiner
+signing-upload = Importer
+signing-use-mine = Utiliser ma signature
+signing-sign-as = Signer en tant que { $name }
+signing-initial-as = Parapher { $name }
+signing-draw-hint = Dessinez avec le doigt, un stylet ou la souris
+signing-clear = Effacer
+signing-drawing-area = Zone de dessin : { $field }
+signing-choose-picture = Choisissez une image PNG ou JPEG de votre signature
+signing-picture = Image : { $field }
+signing-picture-unreadable = Ce fichier ne peut pas être lu comme une image.
+signing-saving = Enregistrement…
+signing-saved = Enregistré
+signing-offline = Pas de connexion. Vos saisies sont conservées ici et seront enregistrées dès son retour.
+signing-offline-finish = Pas de connexion. Vos saisies sont conservées ici ; signez à son retour.
+signing-no-text = Cette page ne contient pas de texte.
+signing-text-failed = Le texte n’a pas pu être chargé.
+mark-sign = Signer
+mark-initial = Parapher
+mark-date = Date
+mark-fill-in = Remplir
+
+## Consent
+
+consent-statement = J’accepte de signer ce document par voie électronique. Ma signature ici a le même effet qu’une signature sur papier.
+consent-about = À propos de la signature électronique
+consent-disclosure = Vous pouvez refuser et demander à l’expéditeur une version papier. Vous recevrez par e-mail une copie du document signé, que vous pourrez lire avec tout lecteur PDF et imprimer. L’heure, votre adresse internet et le nom de votre navigateur sont conservés avec votre signature.
+
+## Declining
+
+decline-summary = Je ne souhaite pas signer
+decline-reason = Motif
+decline-open = Refuser…
+decline-warning = Un refus clôt ce document pour toutes les parties et ne peut pas être annulé. Votre motif est communiqué à l’expéditeur.
+decline-confirm = Refuser pour toutes les parties
+
+## Problems of entries
+
+problem-required = Ce champ est obligatoire
+problem-unsigned = Signez ici, ou dans un autre de vos champs de signature
+problem-consent = Votre consentement à la signature électronique est nécessaire
+problem-document-changed = Un autre signataire a signé depuis que vous avez ouvert le document. Relisez les pages
+problem-reason = Indiquez pourquoi vous refusez
+problem-too-long = { $limit } caractères au maximum
+problem-number = Saisissez un nombre
+problem-date = Saisissez une date au format année-mois-jour
+problem-option = Choisissez l’une des options
+problem-picture-format = Utilisez une image PNG ou JPEG
+problem-picture-size = Utilisez une image de { $limit } Ko au maximum
+problem-picture-unreadable = Cette image ne peut pas être lue
+
+## Pages of a signing link
+
+link-unknown-title = Ce lien ne fonctionne pas
+link-unknown = Vérifiez qu’il est complet, ou demandez-en un nouveau à l’expéditeur.
+link-expired-title = Ce lien a expiré
+link-expired = Les liens fonctionnent pendant une durée limitée, afin de protéger votre document.
+link-renew = M’envoyer un nouveau lien par e-mail
+link-mailed-title = Un e-mail est en route
+link-mailed = Consultez votre boîte de réception : le lien a été envoyé à l’adresse de votre invitation.
+link-too-soon-title = Consultez votre boîte de réception
+link-too-soon = Nous vous avons envoyé un e-mail il y a quelques minutes. Consultez votre boîte de réception, ou réessayez plus tard.
+replaced-title = Signataire remplacé
+replaced = Une autre personne a été invitée à signer à votre place.
+incomplete-title = Il manque quelque chose
+incomplete = Revenez en arrière et réessayez.
+withdrawn-title = Retiré
+withdrawn = L’expéditeur a retiré ce document.
+expired-title = Expiré
+expired = Le délai de signature de ce document est dépassé.
+declined-by-other-title = Refusé
+declined-by-other = Un autre signataire a refusé ce document.
+nothing-to-sign-title = Rien à signer
+nothing-to-sign = Ce document n’est pas ouvert à la signature.
+closed-title = Ce document est clos
+closed = Il ne peut plus être signé.
+unavailable-title = Indisponible pour le moment
+unavailable-document = Le document ne peut pas être affiché pour le moment. Votre lien est valable : réessayez dans quelques minutes.
+unavailable-identity = Votre identité ne peut pas être vérifiée pour le moment. Votre lien est valable : réessayez dans quelques minutes.
+unavailable-payment = Le paiement n’est pas possible pour le moment. Votre lien est valable : réessayez dans quelques minutes.
+not-yet-title = Ce n’est pas encore votre tour
+not-yet = { $name } signe avant vous. Vous recevrez un e-mail quand ce sera votre tour.
+not-yet-other = Une autre personne signe avant vous. Vous recevrez un e-mail quand ce sera votre tour.
+signed-thanks = Merci
+signed-title = Vous avez signé
+signed-document = Vous avez signé « { $document } ».
+signed-still-to-sign = Doivent encore signer :
+signed-copy-later = Vous recevrez votre copie par e-mail quand toutes les parties auront signé.
+signed-copy-expired = Toutes les parties ont signé. Ce lien a expiré, c’est pourquoi nous vous enverrons votre copie par e-mail.
+signed-mail-copy = M’envoyer ma copie par e-mail
+signed-copy-ready = Toutes les parties ont signé. Téléchargez votre copie ; nous vous l’envoyons aussi par e-mail.
+signed-download = Télécharger votre copie
+signed-certificate = Télécharger le certificat d’achèvement
+certificate-name = Certificat d’achèvement
+continue-to = Continuer vers { $host }
+close-page = Vous pouvez fermer cette page.
+you-declined-title = Vous avez refusé
+you-declined = Nous avons averti l’expéditeur.
+
+## Payment
+
+payment-title = Paiement
+payment-for = Pour « { $document } »
+payment-due = Montant dû :
+payment-pay = Payer { $amount }
+payment-other-way = L’expéditeur encaisse ce paiement par un autre moyen.
+payment-needs-script = Le paiement nécessite JavaScript dans votre navigateur.
+payment-back = Retour au document
+payment-received-title = Paiement reçu
+payment-paid = Payé :
+payment-sandbox = Ceci est un environnement d’essai pour le développement : aucun argent n’est transféré.
+payment-load-failed = Le formulaire de paiement n’a pas pu être chargé.
+payment-failed = Le paiement n’a pas abouti.
+
+## Identity check
+
+identity-title = Confirmez votre identité
+identity-before = Avant l’ouverture de « { $document } », l’expéditeur souhaite s’assurer qu’il s’agit bien de vous.
+identity-code-title = Saisissez votre code
+identity-questions-title = Répondez à ces questions
+identity-wrong-title = Vos réponses n’étaient pas correctes
+identity-wait-title = Revenez plus tard
+identity-exhausted-title = Plus aucune tentative
+identity-busy-title = Un instant
+identity-unavailable-title = Votre identité n’a pas pu être vérifiée
+identity-time-over = Le délai est dépassé. Vous pouvez recommencer.
+identity-wrong-code = Ce code n’est pas correct. Nous vous en avons envoyé un nouveau.
+identity-not-accepted = Vos saisies n’ont pas été acceptées. Vérifiez-les et réessayez.
+identity-too-many = Trop de codes ont été demandés. Attendez un peu avant de réessayer.
+identity-try-later = Le service d’identité n’a pas répondu. Réessayez dans un instant.
+identity-first-name = Prénom
+identity-last-name = Nom
+identity-phone = Téléphone portable
+identity-birth = Date de naissance
+identity-ssn = Quatre derniers chiffres de votre SSN
+identity-line1 = Numéro et rue
+identity-line2 = Appartement ou complément
+identity-city = Ville
+identity-state = État
+identity-zip = Code postal
+identity-consent = J’accepte que ces informations soient envoyées à un service de vérification d’identité, qui consulte des données me concernant pour établir des questions auxquelles je peux répondre.
+identity-kept = Elles servent à cette seule vérification et ne sont pas conservées ici : seuls le résultat, son heure et votre adresse internet le sont.
+identity-continue = Continuer
+identity-minutes = { $minutes ->
+    [one] Vous disposez de { $minutes } minute.
+   *[other] Vous disposez de { $minutes } minutes.
+}
+identity-code-sent = Un code a été envoyé à votre téléphone.
+identity-code = Code
+identity-send = Envoyer les réponses
+identity-checking = Nous vérifions vos réponses.
+identity-look-again = Actualiser
+identity-unavailable = Il n’existe pas assez de données à votre sujet pour poser des questions. Ce n’est pas de votre faute et c’est sans conséquence.
+identity-enter-again = Si vos saisies contenaient une erreur, saisissez-les de nouveau.
+identity-other-way = L’expéditeur peut prévoir une autre façon de signer.
+identity-also-other-way = L’expéditeur peut aussi prévoir une autre façon de signer.
+identity-try-again = Réessayer
+identity-wrong = { $left ->
+    [1] Au moins une réponse était fausse. Vous pouvez essayer encore une fois, avec d’autres questions.
+    [2] Au moins une réponse était fausse. Vous pouvez essayer encore deux fois, avec d’autres questions.
+   *[other] Au moins une réponse était fausse. Vous pouvez essayer encore { $left } fois, avec d’autres questions.
+}
+identity-exhausted = Vous avez utilisé toutes les tentatives.
+identity-wait-minutes = { $minutes ->
+    [1] Vous pourrez réessayer dans une minute.
+   *[other] Vous pourrez réessayer dans { $minutes } minutes.
+}
+identity-wait-hours = { $hours ->
+    [one] Vous pourrez réessayer dans { $hours } heure.
+   *[other] Vous pourrez réessayer dans { $hours } heures.
+}
+identity-needed = Cette information est nécessaire
+identity-consent-needed = Votre consentement est nécessaire pour continuer
+identity-enter-code = Saisissez le code
+identity-choose = Choisissez une réponse
+identity-phone-digits = Saisissez un numéro de téléphone en chiffres uniquement
+identity-phone-area = Saisissez votre numéro avec son indicatif
+identity-enter-date = Saisissez une date
+identity-enter-birth = Saisissez votre date de naissance
+identity-four-digits = Saisissez quatre chiffres
+identity-five-digits = Saisissez cinq chiffres
+identity-two-letters = Saisissez les deux lettres de l’État
+identity-hundred = Saisissez 100 caractères au maximum
+
+## Public verification page
+
+verify-unknown-title = Cet enregistrement n’existe pas
+verify-unknown = Vérifiez l’adresse, ou scannez de nouveau le code du certificat.
+verify-record = Enregistrement { $id }
+verify-vaulted = Signé par toutes les parties. L’exemplaire faisant foi est dans le coffre.
+verify-released = Signé par toutes les parties. L’exemplaire faisant foi a été remis à un autre dépositaire.
+verify-signed = { $name }, signé le { $moment }
+verify-title = Votre copie est-elle la bonne ?
+verify-choose = Choisissez votre fichier. Il est comparé sur cet appareil et n’est envoyé nulle part.
+verify-file = Fichier PDF
+verify-fingerprints = Empreintes (SHA-256)
+verify-copy = la copie destinée aux parties
+verify-authoritative = l’exemplaire faisant foi
+verify-comparing = Comparaison…
+verify-unsupported = Ce navigateur ne peut pas comparer de fichiers. Comparez les empreintes ci-dessous avec un programme tel que sha256sum.
+verify-same = Oui : votre fichier est { $name }, sans modification.
+verify-other = Non : votre fichier en est un autre, ou il a été modifié. Un fichier imprimé puis numérisé, ou enregistré de nouveau par un programme, compte comme modifié.
+
+## Certificate of completion
+
+certificate-sent-by = Envoyé par
+certificate-sent = Envoyé
+certificate-completed = Terminé
+certificate-vaulted = Dans le coffre depuis
+certificate-reference = Référence
+certificate-signed-document = Document signé
+certificate-authoritative = Exemplaire faisant foi
+certificate-copy = Copie destinée aux parties
+certificate-opened = Première ouverture
+certificate-identity = Vérification d’identité
+certificate-identity-passed = questions d’identité répondues, { $moment } (prestataire { $provider })
+certificate-consent = Consentement électronique
+certificate-signed = Signé
+certificate-address = Adresse internet
+certificate-browser = Navigateur
+certificate-caption = Scannez le code ou ouvrez l’adresse pour vérifier cet enregistrement, et si votre copie est le document qui a été signé.
+
+## Widgets in other pages
+
+embed-title = Un instant
+embed-opening = Ouverture de votre document…
+embed-needs-script = Cette page nécessite JavaScript. Ouvrez plutôt le lien de votre e-mail.
+embed-expired-title = Cette page a expiré
+embed-expired = Revenez à la page précédente et ouvrez-la de nouveau.
+vault-download = Télécharger une copie
+vault-satisfied = Satisfait.
+vault-not-satisfied = Non satisfait.
+
+## Mails
+
+mail-hello = Bonjour { $name },
+mail-hello-nobody = Bonjour,
+mail-button = { $label } :
+mail-read-and-sign = Lire et signer le document
+mail-link-note = Ce lien vous est réservé et fonctionne pendant sept jours. Merci de ne pas transférer cet e-mail.
+mail-deadline = Merci de signer avant le { $moment }.
+mail-others = Autres signataires : { $signers }.
+mail-other = { $name } ({ $role })
+mail-other-signed = { $name } ({ $role }, a signé)
+mail-invitation-subject = { $sender } vous invite à signer : { $document }
+mail-invitation = { $sender } vous invite à signer « { $document } ».
+mail-reminder-subject = Rappel : { $sender } attend votre signature : { $document }
+mail-reminder = { $sender } attend votre signature sur « { $document } ».
+mail-reminder-link = Vous pouvez le signer avec ce nouveau lien. Les anciens liens ont peut-être expiré.
+mail-completed-subject = Terminé : { $document }
+mail-completed = « { $document } » est terminé : toutes les parties ont signé.
+mail-attached-certificate = Le document signé est joint, marqué comme copie ne faisant pas foi, avec un certificat indiquant qui a signé et quand.
+mail-attached = Le document signé est joint, marqué comme copie ne faisant pas foi.
+mail-linked = Le document signé est trop volumineux pour un e-mail. Vous pouvez télécharger votre copie pendant sept jours.
+mail-too-large = Le document signé est trop volumineux pour un e-mail.
+mail-declined-subject = Refusé : { $document }
+mail-declined-by = { $name } a refusé de signer « { $document } ».
+mail-declined-reason = Motif indiqué : { $reason }
+mail-declined-self = Vous avez refusé de signer « { $document } ». { $sender } en a été averti.
+mail-declined-contact = Si vous n’avez pas refusé, veuillez contacter { $sender }.
+mail-declined-other = Un autre signataire a refusé de signer « { $document } ».
+mail-declined-closed = Le document est clos. Vous n’avez rien à faire.
+mail-withdrawn-subject = Retiré : { $document }
+mail-withdrawn = { $sender } a retiré « { $document } ».
+mail-withdrawn-closed = Vos liens ne l’ouvrent plus. Vous n’avez rien à faire.
+mail-endpoint-receiver = votre récepteur
+mail-endpoint-failing-subject = Les webhooks n’arrivent pas à { $host }
+mail-endpoint-failing-since = Toutes les tentatives de remise d’un événement à { $host } ont échoué depuis le { $since }.
+mail-endpoint-failing-days = Toutes les tentatives de remise d’un événement à { $host } échouent depuis des jours.
+mail-endpoint-failing = Après cinq jours d’échecs, le point de terminaison est désactivé et ses remises en attente sont abandonnées.
+mail-endpoint-disabled-subject = Les webhooks vers { $host } sont désactivés
+mail-endpoint-gone = Le point de terminaison de webhooks { $host } a été désactivé. Il a répondu 410 (gone).
+mail-endpoint-failed = Le point de terminaison de webhooks { $host } a été désactivé. Toutes les tentatives ont échoué pendant cinq jours.
+mail-endpoint-disabled = Désormais, les événements ne sont plus conservés pour lui. Réactivez-le quand son récepteur fonctionne de nouveau ; ce qui a été manqué peut être remis à partir de son journal.

@@ -1,0 +1,345 @@
+# Português, com tratamento formal.
+
+## Common
+
+list-separator = {", "}
+moment = { $date }, { $time } ({ $zone })
+amount = { $currency } { $number }
+yes = Sim
+no = Não
+reference = Referência: { $id }
+
+## Errors as pages
+
+error-missing-title = Esta página não existe
+error-missing = Abra novamente o link do seu e-mail ou peça um novo ao remetente.
+error-refused-title = Este link não funciona
+error-refused = Ele pode ter expirado ou estar incompleto. Peça um novo ao remetente.
+error-changed-title = Isto não é possível no momento
+error-changed = O documento mudou entretanto. Abra novamente o link do seu e-mail.
+error-incomplete-title = Falta alguma coisa
+error-incomplete = Volte e tente de novo, ou abra novamente o link do seu e-mail.
+error-busy-title = Um momento, por favor
+error-busy = Este link foi usado muitas vezes em pouco tempo. Aguarde um minuto e tente de novo.
+error-large-title = Grande demais
+error-large = A imagem é grande demais. Volte e tente uma menor.
+error-slow-title = A conexão estava lenta demais
+error-slow = Os seus dados não chegaram a tempo. Volte e tente de novo.
+error-unavailable-title = Indisponível no momento
+error-unavailable = O seu link é válido e os dados salvos são mantidos. Tente de novo em alguns minutos.
+error-failed-title = Algo deu errado
+error-failed = Os dados salvos são mantidos. Tente de novo em alguns minutos ou fale com o remetente.
+
+## Signing form
+
+signing-for = Para { $name }, { $role }
+signing-reading-view = Modo de leitura
+signing-document = Documento
+signing-page = Página { $number } de { $count }
+signing-page-text = Texto da página { $number }
+signing-your-fields = Os seus campos
+signing-title = Preencher e assinar
+signing-progress = { $done } de { $total } campos obrigatórios preenchidos
+signing-problems = Verifique estes campos:
+signing-consent-field = O seu consentimento
+signing-reason-field = O seu motivo
+signing-document-field = O documento
+signing-required = (obrigatório)
+signing-fixed = (fixo)
+signing-choose = Escolha…
+signing-type-name = Digite o seu nome
+signing-type-initials = Digite a sua rubrica
+signing-your-signature = A sua assinatura
+signing-sign-again = Assinar de novo
+signing-not-filled-in = Não preenchido
+signing-style = Estilo da assinatura digitada
+signing-style-casual = estilo informal
+signing-style-formal = estilo formal
+signing-style-light = estilo leve
+signing-check = Confira as suas respostas
+signing-finish = Concluir e assinar
+signing-check-first = Conferir antes
+signing-save = Salvar para depois
+signing-back = Voltar
+signing-next = Avançar
+signing-start = Começar
+signing-continue = Continuar
+signing-skip = Pular
+signing-check-and-sign = Conferir e assinar
+signing-not-answered = Sem resposta: vale como Não
+signing-how-to-give = Como informar: { $field }
+signing-type = Digitar
+signing-draw = Desenhar
+signing-upload = Enviar
+signing-use-mine = Usar a minha assinatura
+signing-sign-as = Assinar como { $name }
+signing-initial-as = Rubricar como { $name }
+signing-draw-hint = Desenhe com o dedo, a caneta ou o mouse
+signing-clear = Limpar
+signing-drawing-area = Área de desenho: { $field }
+signing-choose-picture = Escolha uma imagem PNG ou JPEG da sua assinatura
+signing-picture = Imagem: { $field }
+signing-picture-unreadable = Este arquivo não pode ser lido como imagem.
+signing-saving = Salvando…
+signing-saved = Salvo
+signing-offline = Sem conexão. Os seus dados ficam guardados aqui e serão salvos assim que ela voltar.
+signing-offline-finish = Sem conexão. Os seus dados ficam guardados aqui; assine quando ela voltar.
+signing-no-text = Esta página não tem texto.
+signing-text-failed = Não foi possível carregar o texto.
+mark-sign = Assinar
+mark-initial = Rubricar
+mark-date = Data
+mark-fill-in = Preencher
+
+## Consent
+
+consent-statement = Concordo em assinar este documento eletronicamente. A minha assinatura aqui tem o mesmo efeito que uma assinatura em papel.
+consent-about = Sobre assinaturas eletrônicas
+consent-disclosure = É possível recusar e pedir o documento em papel ao remetente. O documento assinado será enviado por e-mail em uma cópia que pode ser lida com qualquer leitor de PDF e impressa. A hora, o seu endereço de internet e o nome do seu navegador são mantidos com a sua assinatura.
+
+## Declining
+
+decline-summary = Não quero assinar
+decline-reason = Motivo
+decline-open = Recusar…
+decline-warning = A recusa encerra este documento para todas as partes e não pode ser desfeita. O seu motivo é informado ao remetente.
+decline-confirm = Recusar para todas as partes
+
+## Problems of entries
+
+problem-required = Este campo é obrigatório
+problem-unsigned = Assine aqui ou em outro dos seus campos de assinatura
+problem-consent = É necessário o seu consentimento para assinar eletronicamente
+problem-document-changed = Outro signatário assinou depois que o documento foi aberto. Veja as páginas novamente
+problem-reason = Informe por que recusa
+problem-too-long = No máximo { $limit } caracteres
+problem-number = Digite um número
+problem-date = Digite uma data como ano-mês-dia
+problem-option = Escolha uma das opções
+problem-picture-format = Use uma imagem PNG ou JPEG
+problem-picture-size = Use uma imagem de no máximo { $limit } KB
+problem-picture-unreadable = Esta imagem não pode ser lida
+
+## Pages of a signing link
+
+link-unknown-title = Este link não funciona
+link-unknown = Verifique se ele está completo ou peça um novo ao remetente.
+link-expired-title = Este link expirou
+link-expired = Os links funcionam por tempo limitado, para proteger o seu documento.
+link-renew = Enviar-me um novo link por e-mail
+link-mailed-title = Um e-mail está a caminho
+link-mailed = Verifique a sua caixa de entrada: o link foi enviado para o endereço do seu convite.
+link-too-soon-title = Verifique a sua caixa de entrada
+link-too-soon = Enviamos um e-mail há poucos minutos. Verifique a sua caixa de entrada ou tente mais tarde.
+replaced-title = Signatário substituído
+replaced = Outra pessoa foi convidada a assinar em seu lugar.
+incomplete-title = Falta alguma coisa
+incomplete = Volte e tente de novo.
+withdrawn-title = Retirado
+withdrawn = O remetente retirou este documento.
+expired-title = Vencido
+expired = O prazo para assinar este documento terminou.
+declined-by-other-title = Recusado
+declined-by-other = Outro signatário recusou este documento.
+nothing-to-sign-title = Nada a assinar
+nothing-to-sign = Este documento não está aberto para assinatura.
+closed-title = Este documento está encerrado
+closed = Não é mais possível assiná-lo.
+unavailable-title = Indisponível no momento
+unavailable-document = O documento não pode ser mostrado agora. O seu link é válido: tente de novo em alguns minutos.
+unavailable-identity = A sua identidade não pode ser verificada agora. O seu link é válido: tente de novo em alguns minutos.
+unavailable-payment = O pagamento não pode ser feito agora. O seu link é válido: tente de novo em alguns minutos.
+not-yet-title = Ainda não é a sua vez
+not-yet = A assinatura de { $name } vem antes da sua. Um e-mail será enviado quando for a sua vez.
+not-yet-other = A assinatura de outra pessoa vem antes da sua. Um e-mail será enviado quando for a sua vez.
+signed-thanks = Agradecemos
+signed-title = A sua assinatura foi registrada
+signed-document = “{ $document }” tem agora a sua assinatura.
+signed-still-to-sign = Ainda faltam assinar:
+signed-copy-later = A sua cópia será enviada por e-mail quando todas as partes tiverem assinado.
+signed-copy-expired = Todas as partes assinaram. Este link expirou, por isso enviaremos a sua cópia por e-mail.
+signed-mail-copy = Enviar-me a minha cópia por e-mail
+signed-copy-ready = Todas as partes assinaram. Baixe a sua cópia; também a enviamos por e-mail.
+signed-download = Baixar a sua cópia
+signed-certificate = Baixar o certificado de conclusão
+certificate-name = Certificado de conclusão
+continue-to = Continuar em { $host }
+close-page = Pode fechar esta página.
+you-declined-title = A sua recusa foi registrada
+you-declined = Avisamos o remetente.
+
+## Payment
+
+payment-title = Pagamento
+payment-for = Por “{ $document }”
+payment-due = Valor devido:
+payment-pay = Pagar { $amount }
+payment-other-way = O remetente recebe este pagamento por outro meio.
+payment-needs-script = O pagamento precisa de JavaScript no seu navegador.
+payment-back = Voltar ao documento
+payment-received-title = Pagamento recebido
+payment-paid = Pago:
+payment-sandbox = Este é um ambiente de testes para desenvolvimento: nenhum dinheiro é movimentado.
+payment-load-failed = Não foi possível carregar o formulário de pagamento.
+payment-failed = O pagamento não foi concluído.
+
+## Identity check
+
+identity-title = Confirme a sua identidade
+identity-before = Antes de abrir “{ $document }”, o remetente precisa ter certeza da sua identidade.
+identity-code-title = Digite o seu código
+identity-questions-title = Responda a estas perguntas
+identity-wrong-title = As suas respostas não estavam corretas
+identity-wait-title = Volte mais tarde
+identity-exhausted-title = Não há mais tentativas
+identity-busy-title = Um momento
+identity-unavailable-title = Não foi possível verificar a sua identidade
+identity-time-over = O prazo terminou. É possível começar de novo.
+identity-wrong-code = Esse código não está correto. Enviamos um novo.
+identity-not-accepted = Os seus dados não foram aceitos. Confira-os e tente de novo.
+identity-too-many = Foram pedidos códigos demais. Aguarde um pouco antes de tentar de novo.
+identity-try-later = O serviço de identidade não respondeu. Tente de novo em um momento.
+identity-first-name = Nome
+identity-last-name = Sobrenome
+identity-phone = Telefone celular
+identity-birth = Data de nascimento
+identity-ssn = Quatro últimos dígitos do seu SSN
+identity-line1 = Rua e número
+identity-line2 = Apartamento ou complemento
+identity-city = Cidade
+identity-state = Estado
+identity-zip = Código postal
+identity-consent = Concordo que estes dados sejam enviados a um serviço de verificação de identidade, que consulta registros sobre mim para formular perguntas que eu possa responder.
+identity-kept = Eles são usados somente para esta verificação e não são mantidos aqui: apenas o resultado, a hora e o seu endereço de internet são mantidos.
+identity-continue = Continuar
+identity-minutes = { $minutes ->
+    [one] O prazo é de { $minutes } minuto.
+   *[other] O prazo é de { $minutes } minutos.
+}
+identity-code-sent = Um código foi enviado ao seu telefone.
+identity-code = Código
+identity-send = Enviar respostas
+identity-checking = Estamos verificando as suas respostas.
+identity-look-again = Ver de novo
+identity-unavailable = Não há registros suficientes a seu respeito para fazer perguntas. A culpa não é sua e não há consequências.
+identity-enter-again = Se houve um erro nos seus dados, digite-os de novo.
+identity-other-way = O remetente pode oferecer outra forma de assinar.
+identity-also-other-way = O remetente também pode oferecer outra forma de assinar.
+identity-try-again = Tentar de novo
+identity-wrong = { $left ->
+    [1] Pelo menos uma resposta estava errada. É possível tentar mais uma vez, com outras perguntas.
+    [2] Pelo menos uma resposta estava errada. É possível tentar mais duas vezes, com outras perguntas.
+   *[other] Pelo menos uma resposta estava errada. É possível tentar mais { $left } vezes, com outras perguntas.
+}
+identity-exhausted = Todas as tentativas foram usadas.
+identity-wait-minutes = { $minutes ->
+    [1] Tente de novo em um minuto.
+   *[other] Tente de novo em { $minutes } minutos.
+}
+identity-wait-hours = { $hours ->
+    [one] Tente de novo em { $hours } hora.
+   *[other] Tente de novo em { $hours } horas.
+}
+identity-needed = Este dado é necessário
+identity-consent-needed = O seu consentimento é necessário para continuar
+identity-enter-code = Digite o código
+identity-choose = Escolha uma resposta
+identity-phone-digits = Digite um número de telefone somente com dígitos
+identity-phone-area = Digite o seu número com o código de área
+identity-enter-date = Digite uma data
+identity-enter-birth = Digite a sua data de nascimento
+identity-four-digits = Digite quatro dígitos
+identity-five-digits = Digite cinco dígitos
+identity-two-letters = Digite as duas letras do estado
+identity-hundred = Digite no máximo 100 caracteres
+
+## Public verification page
+
+verify-unknown-title = Não existe tal registro
+verify-unknown = Verifique o endereço ou leia novamente o código do certificado.
+verify-record = Registro { $id }
+verify-vaulted = Assinado por todas as partes. A via original está no cofre.
+verify-released = Assinado por todas as partes. A via original foi entregue a outro depositário.
+verify-signed = { $name }, assinado em { $moment }
+verify-title = A sua cópia é a certa?
+verify-choose = Escolha o seu arquivo. Ele é comparado neste dispositivo e não é enviado a lugar nenhum.
+verify-file = Arquivo PDF
+verify-fingerprints = Impressões digitais (SHA-256)
+verify-copy = a cópia para as partes
+verify-authoritative = a via original
+verify-comparing = Comparando…
+verify-unsupported = Este navegador não consegue comparar arquivos. Compare as impressões digitais abaixo com um programa como o sha256sum.
+verify-same = Sim: o seu arquivo é { $name }, sem alterações.
+verify-other = Não: o seu arquivo é outro ou foi alterado. Um arquivo impresso e digitalizado, ou salvo novamente por um programa, conta como alterado.
+
+## Certificate of completion
+
+certificate-sent-by = Enviado por
+certificate-sent = Enviado
+certificate-completed = Concluído
+certificate-vaulted = No cofre desde
+certificate-reference = Referência
+certificate-signed-document = Documento assinado
+certificate-authoritative = Via original
+certificate-copy = Cópia para as partes
+certificate-opened = Aberto pela primeira vez
+certificate-identity = Verificação de identidade
+certificate-identity-passed = perguntas de identidade respondidas, { $moment } (provedor { $provider })
+certificate-consent = Consentimento eletrônico
+certificate-signed = Assinado
+certificate-address = Endereço de internet
+certificate-browser = Navegador
+certificate-caption = Leia o código ou abra o endereço para verificar este registro e se a sua cópia é o documento que foi assinado.
+
+## Widgets in other pages
+
+embed-title = Um momento
+embed-opening = Abrindo o seu documento…
+embed-needs-script = Esta página precisa de JavaScript. Abra o link do seu e-mail.
+embed-expired-title = Esta página expirou
+embed-expired = Volte à página anterior e abra-a novamente.
+vault-download = Baixar uma cópia
+vault-satisfied = Cumprido.
+vault-not-satisfied = Não cumprido.
+
+## Mails
+
+mail-hello = Olá, { $name },
+mail-hello-nobody = Olá,
+mail-button = { $label }:
+mail-read-and-sign = Ler e assinar o documento
+mail-link-note = O link é somente para o destinatário deste e-mail e funciona por sete dias. Por favor, não encaminhe este e-mail.
+mail-deadline = Por favor, assine até { $moment }.
+mail-others = Outros signatários: { $signers }.
+mail-other = { $name } ({ $role })
+mail-other-signed = { $name } ({ $role }, já assinou)
+mail-invitation-subject = { $sender } solicita a sua assinatura: { $document }
+mail-invitation = { $sender } solicita a sua assinatura em “{ $document }”.
+mail-reminder-subject = Lembrete: { $sender } aguarda a sua assinatura: { $document }
+mail-reminder = { $sender } aguarda a sua assinatura em “{ $document }”.
+mail-reminder-link = É possível assinar com este novo link. Os links anteriores podem ter expirado.
+mail-completed-subject = Concluído: { $document }
+mail-completed = “{ $document }” está concluído: todas as partes assinaram.
+mail-attached-certificate = O documento assinado está anexo, marcado como cópia sem valor de original, com um certificado de quem assinou e quando.
+mail-attached = O documento assinado está anexo, marcado como cópia sem valor de original.
+mail-linked = O documento assinado é grande demais para um e-mail. É possível baixar a sua cópia durante sete dias.
+mail-too-large = O documento assinado é grande demais para um e-mail.
+mail-declined-subject = Recusado: { $document }
+mail-declined-by = { $name } recusou-se a assinar “{ $document }”.
+mail-declined-reason = Motivo informado: { $reason }
+mail-declined-self = A sua recusa de assinar “{ $document }” foi registrada. { $sender } recebeu um aviso.
+mail-declined-contact = Se a recusa não foi sua, entre em contato com { $sender }.
+mail-declined-other = Outro signatário recusou-se a assinar “{ $document }”.
+mail-declined-closed = O documento está encerrado. Não é preciso fazer nada.
+mail-withdrawn-subject = Retirado: { $document }
+mail-withdrawn = { $sender } retirou “{ $document }”.
+mail-withdrawn-closed = Os seus links não o abrem mais. Não é preciso fazer nada.
+mail-endpoint-receiver = o seu receptor
+mail-endpoint-failing-subject = Os webhooks não chegam a { $host }
+mail-endpoint-failing-since = Todas as tentativas de entregar um evento a { $host } falharam desde { $since }.
+mail-endpoint-failing-days = Todas as tentativas de entregar um evento a { $host } falham há dias.
+mail-endpoint-failing = Após cinco dias de falhas, o endpoint é desativado e as suas entregas pendentes são descartadas.
+mail-endpoint-disabled-subject = Os webhooks para { $host } estão desativados
+mail-endpoint-gone = O endpoint de webhooks em { $host } foi desativado. Ele respondeu 410 (gone).
+mail-endpoint-failed = O endpoint de webhooks em { $host } foi desativado. Todas as tentativas falharam durante cinco dias.
+mail-endpoint-disabled = A partir de agora, os eventos não são mais guardados para ele. Ative-o novamente quando o seu receptor voltar; o que foi perdido pode ser entregue de novo a partir do registro.

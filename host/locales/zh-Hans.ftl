@@ -1,0 +1,340 @@
+# 简体中文，使用敬称“您”。
+
+## Common
+
+list-separator = 、
+moment = { $date } { $time }（{ $zone }）
+amount = { $currency } { $number }
+yes = 是
+no = 否
+reference = 编号：{ $id }
+
+## Errors as pages
+
+error-missing-title = 此页面不存在
+error-missing = 请重新打开邮件中的链接，或向发件人索取新链接。
+error-refused-title = 此链接无法使用
+error-refused = 链接可能已过期或不完整。请向发件人索取新链接。
+error-changed-title = 目前无法进行此操作
+error-changed = 文件在此期间已发生变化。请重新打开邮件中的链接。
+error-incomplete-title = 缺少内容
+error-incomplete = 请返回重试，或重新打开邮件中的链接。
+error-busy-title = 请稍候
+error-busy = 此链接在短时间内使用过于频繁。请等待一分钟后重试。
+error-large-title = 文件过大
+error-large = 图片过大。请返回并使用较小的图片。
+error-slow-title = 连接速度过慢
+error-slow = 您填写的内容未能及时送达。请返回重试。
+error-unavailable-title = 目前不可用
+error-unavailable = 您的链接有效，已保存的内容不会丢失。请几分钟后重试。
+error-failed-title = 出现问题
+error-failed = 已保存的内容不会丢失。请几分钟后重试，或联系发件人。
+
+## Signing form
+
+signing-for = 签署人：{ $name }，{ $role }
+signing-reading-view = 阅读视图
+signing-document = 文件
+signing-page = 第 { $number } 页，共 { $count } 页
+signing-page-text = 第 { $number } 页的文字
+signing-your-fields = 您的填写项
+signing-title = 填写并签名
+signing-progress = 必填项已完成 { $done }/{ $total }
+signing-problems = 请检查以下各项：
+signing-consent-field = 您的同意
+signing-reason-field = 您的理由
+signing-document-field = 文件
+signing-required = （必填）
+signing-fixed = （不可更改）
+signing-choose = 请选择…
+signing-type-name = 请输入您的姓名
+signing-type-initials = 请输入您的姓名缩写
+signing-your-signature = 您的签名
+signing-sign-again = 重新签名
+signing-not-filled-in = 未填写
+signing-style = 输入签名的字体
+signing-style-casual = 随意字体
+signing-style-formal = 正式字体
+signing-style-light = 纤细字体
+signing-check = 检查您的填写内容
+signing-finish = 完成并签名
+signing-check-first = 先检查
+signing-save = 保存，稍后继续
+signing-back = 上一步
+signing-next = 下一步
+signing-start = 开始
+signing-continue = 继续
+signing-skip = 跳过
+signing-check-and-sign = 检查并签名
+signing-not-answered = 未作答：视为“否”
+signing-how-to-give = 输入方式：{ $field }
+signing-type = 输入
+signing-draw = 手写
+signing-upload = 上传
+signing-use-mine = 使用我的签名
+signing-sign-as = 以 { $name } 签名
+signing-initial-as = 以 { $name } 签缩写
+signing-draw-hint = 请用手指、手写笔或鼠标书写
+signing-clear = 清除
+signing-drawing-area = 手写区域：{ $field }
+signing-choose-picture = 请选择您的签名图片（PNG 或 JPEG）
+signing-picture = 图片：{ $field }
+signing-picture-unreadable = 此文件无法作为图片读取。
+signing-saving = 正在保存…
+signing-saved = 已保存
+signing-offline = 没有网络连接。您填写的内容保留在此处，连接恢复后即会保存。
+signing-offline-finish = 没有网络连接。您填写的内容保留在此处，请在连接恢复后签名。
+signing-no-text = 此页没有文字。
+signing-text-failed = 无法加载文字。
+mark-sign = 签名
+mark-initial = 签缩写
+mark-date = 日期
+mark-fill-in = 填写
+
+## Consent
+
+consent-statement = 我同意以电子方式签署此文件。我在此处的签名与纸质文件上的签名具有同等效力。
+consent-about = 关于电子签名
+consent-disclosure = 您可以拒绝，并要求发件人改为提供纸质文件。您将通过电子邮件收到已签署文件的副本，可用任何 PDF 阅读器阅读并打印。签署时间、您的互联网地址和浏览器名称将与您的签名一并保存。
+
+## Declining
+
+decline-summary = 我不想签署
+decline-reason = 理由
+decline-open = 拒绝…
+decline-warning = 拒绝后，此文件将对所有各方关闭，且无法撤销。您的理由将告知发件人。
+decline-confirm = 拒绝并对所有各方关闭
+
+## Problems of entries
+
+problem-required = 此项为必填
+problem-unsigned = 请在此处或您的其他签名处签名
+problem-consent = 需要您同意以电子方式签署
+problem-document-changed = 您打开文件后，另一位签署人已签署。请重新查看各页
+problem-reason = 请说明拒绝的理由
+problem-too-long = 最多 { $limit } 个字符
+problem-number = 请输入数字
+problem-date = 请按“年-月-日”输入日期
+problem-option = 请选择其中一项
+problem-picture-format = 请使用 PNG 或 JPEG 图片
+problem-picture-size = 请使用不超过 { $limit } KB 的图片
+problem-picture-unreadable = 无法读取此图片
+
+## Pages of a signing link
+
+link-unknown-title = 此链接无法使用
+link-unknown = 请检查链接是否完整，或向发件人索取新链接。
+link-expired-title = 此链接已过期
+link-expired = 为保护您的文件，链接仅在限定时间内有效。
+link-renew = 通过邮件发送新链接
+link-mailed-title = 邮件已发出
+link-mailed = 请查看收件箱：链接已发送到您收到邀请的地址。
+link-too-soon-title = 请查看收件箱
+link-too-soon = 我们几分钟前已向您发送邮件。请查看收件箱，或稍后重试。
+replaced-title = 签署人已更换
+replaced = 已请另一人代替您签署。
+incomplete-title = 缺少内容
+incomplete = 请返回重试。
+withdrawn-title = 已撤回
+withdrawn = 发件人已撤回此文件。
+expired-title = 已过期
+expired = 此文件的签署期限已过。
+declined-by-other-title = 已拒绝
+declined-by-other = 另一位签署人已拒绝此文件。
+nothing-to-sign-title = 没有需要签署的内容
+nothing-to-sign = 此文件目前不可签署。
+closed-title = 此文件已关闭
+closed = 已无法签署。
+unavailable-title = 目前不可用
+unavailable-document = 目前无法显示文件。您的链接有效，请几分钟后重试。
+unavailable-identity = 目前无法核实您的身份。您的链接有效，请几分钟后重试。
+unavailable-payment = 目前无法付款。您的链接有效，请几分钟后重试。
+not-yet-title = 尚未轮到您
+not-yet = { $name } 先于您签署。轮到您时，您将收到邮件。
+not-yet-other = 另一人先于您签署。轮到您时，您将收到邮件。
+signed-thanks = 谢谢
+signed-title = 您已签署
+signed-document = 您已签署“{ $document }”。
+signed-still-to-sign = 尚待签署：
+signed-copy-later = 所有各方签署后，您将通过邮件收到副本。
+signed-copy-expired = 所有各方均已签署。此链接已过期，我们将通过邮件发送您的副本。
+signed-mail-copy = 通过邮件发送我的副本
+signed-copy-ready = 所有各方均已签署。请下载您的副本；我们也会通过邮件发送。
+signed-download = 下载您的副本
+signed-certificate = 下载签署完成证书
+certificate-name = 签署完成证书
+continue-to = 前往 { $host }
+close-page = 您可以关闭此页面。
+you-declined-title = 您已拒绝
+you-declined = 我们已通知发件人。
+
+## Payment
+
+payment-title = 付款
+payment-for = 用于“{ $document }”
+payment-due = 应付金额：
+payment-pay = 支付 { $amount }
+payment-other-way = 发件人将以其他方式收取此款项。
+payment-needs-script = 付款需要浏览器启用 JavaScript。
+payment-back = 返回文件
+payment-received-title = 已收到付款
+payment-paid = 已支付：
+payment-sandbox = 这是用于开发的测试环境：不会发生资金往来。
+payment-load-failed = 无法加载付款表单。
+payment-failed = 付款未成功。
+
+## Identity check
+
+identity-title = 确认您的身份
+identity-before = 打开“{ $document }”之前，发件人需要确认是您本人。
+identity-code-title = 请输入验证码
+identity-questions-title = 请回答以下问题
+identity-wrong-title = 您的回答不正确
+identity-wait-title = 请稍后再来
+identity-exhausted-title = 已无剩余次数
+identity-busy-title = 请稍候
+identity-unavailable-title = 无法核实您的身份
+identity-time-over = 时限已过。您可以重新开始。
+identity-wrong-code = 验证码不正确。我们已向您发送新的验证码。
+identity-not-accepted = 您填写的内容未被接受。请检查后重试。
+identity-too-many = 请求验证码的次数过多。请稍等片刻后重试。
+identity-try-later = 身份核实服务没有回应。请稍后重试。
+identity-first-name = 名
+identity-last-name = 姓
+identity-phone = 手机号码
+identity-birth = 出生日期
+identity-ssn = 您的 SSN 后四位
+identity-line1 = 街道地址
+identity-line2 = 公寓或单元
+identity-city = 城市
+identity-state = 州
+identity-zip = 邮政编码
+identity-consent = 我同意将这些信息发送给身份核实服务机构，由其查询与我有关的记录，并据此提出我能够回答的问题。
+identity-kept = 这些信息仅用于本次核实，不在此处保存：仅保存结果、时间和您的互联网地址。
+identity-continue = 继续
+identity-minutes = { $minutes ->
+   *[other] 您有 { $minutes } 分钟时间。
+}
+identity-code-sent = 验证码已发送到您的手机。
+identity-code = 验证码
+identity-send = 提交回答
+identity-checking = 我们正在核对您的回答。
+identity-look-again = 再次查看
+identity-unavailable = 与您有关的记录不足，无法提出问题。这不是您的过错，也不会产生任何后果。
+identity-enter-again = 如果填写有误，请重新填写。
+identity-other-way = 发件人可以安排其他签署方式。
+identity-also-other-way = 发件人也可以安排其他签署方式。
+identity-try-again = 重试
+identity-wrong = { $left ->
+   *[other] 至少有一个回答不正确。您还可以用其他问题再试 { $left } 次。
+}
+identity-exhausted = 您已用完所有次数。
+identity-wait-minutes = { $minutes ->
+   *[other] 您可以在 { $minutes } 分钟后重试。
+}
+identity-wait-hours = { $hours ->
+   *[other] 您可以在 { $hours } 小时后重试。
+}
+identity-needed = 此项为必填
+identity-consent-needed = 需要您的同意才能继续
+identity-enter-code = 请输入验证码
+identity-choose = 请选择一个答案
+identity-phone-digits = 请只用数字输入电话号码
+identity-phone-area = 请输入含区号的号码
+identity-enter-date = 请输入日期
+identity-enter-birth = 请输入您的出生日期
+identity-four-digits = 请输入四位数字
+identity-five-digits = 请输入五位数字
+identity-two-letters = 请输入州的两个字母
+identity-hundred = 最多输入 100 个字符
+
+## Public verification page
+
+verify-unknown-title = 没有此记录
+verify-unknown = 请检查地址，或重新扫描证书上的二维码。
+verify-record = 记录 { $id }
+verify-vaulted = 所有各方均已签署。权威副本存于保险库。
+verify-released = 所有各方均已签署。权威副本已移交给另一保管人。
+verify-signed = { $name }，签署于 { $moment }
+verify-title = 您的副本是正确的文件吗？
+verify-choose = 请选择您的文件。比对在此设备上进行，文件不会发送到任何地方。
+verify-file = PDF 文件
+verify-fingerprints = 指纹（SHA-256）
+verify-copy = 各方所持副本
+verify-authoritative = 权威副本
+verify-comparing = 正在比对…
+verify-unsupported = 此浏览器无法比对文件。请用 sha256sum 等程序比对下方的指纹。
+verify-same = 是：您的文件是{ $name }，未经更改。
+verify-other = 否：您的文件是另一份文件，或已被更改。打印后扫描的文件，或由程序重新保存的文件，均视为已更改。
+
+## Certificate of completion
+
+certificate-sent-by = 发件人
+certificate-sent = 发送时间
+certificate-completed = 完成时间
+certificate-vaulted = 入库时间
+certificate-reference = 编号
+certificate-signed-document = 已签署的文件
+certificate-authoritative = 权威副本
+certificate-copy = 各方所持副本
+certificate-opened = 首次打开
+certificate-identity = 身份核实
+certificate-identity-passed = 已回答身份问题，{ $moment }（服务机构 { $provider }）
+certificate-consent = 电子签署同意
+certificate-signed = 签署时间
+certificate-address = 互联网地址
+certificate-browser = 浏览器
+certificate-caption = 扫描二维码或打开网址，即可核对此记录以及您的副本是否为所签署的文件。
+
+## Widgets in other pages
+
+embed-title = 请稍候
+embed-opening = 正在打开您的文件…
+embed-needs-script = 此页面需要 JavaScript。请改用邮件中的链接打开。
+embed-expired-title = 此页面已过期
+embed-expired = 请返回上一页并重新打开。
+vault-download = 下载副本
+vault-satisfied = 符合。
+vault-not-satisfied = 不符合。
+
+## Mails
+
+mail-hello = { $name }，您好：
+mail-hello-nobody = 您好：
+mail-button = { $label }：
+mail-read-and-sign = 阅读并签署文件
+mail-link-note = 此链接仅供您本人使用，七天内有效。请勿转发此邮件。
+mail-deadline = 请于 { $moment } 前签署。
+mail-others = 其他签署人：{ $signers }。
+mail-other = { $name }（{ $role }）
+mail-other-signed = { $name }（{ $role }，已签署）
+mail-invitation-subject = { $sender } 请您签署：{ $document }
+mail-invitation = { $sender } 请您签署“{ $document }”。
+mail-reminder-subject = 提醒：{ $sender } 正在等待您签署：{ $document }
+mail-reminder = { $sender } 正在等待您签署“{ $document }”。
+mail-reminder-link = 您可以使用此新链接签署。旧链接可能已过期。
+mail-completed-subject = 已完成：{ $document }
+mail-completed = “{ $document }”已完成：所有各方均已签署。
+mail-attached-certificate = 附件为已签署的文件（标明为非权威副本），以及记载签署人和签署时间的证书。
+mail-attached = 附件为已签署的文件，标明为非权威副本。
+mail-linked = 已签署的文件过大，无法随邮件发送。您可以在七天内下载副本。
+mail-too-large = 已签署的文件过大，无法随邮件发送。
+mail-declined-subject = 已拒绝：{ $document }
+mail-declined-by = { $name } 已拒绝签署“{ $document }”。
+mail-declined-reason = 所述理由：{ $reason }
+mail-declined-self = 您已拒绝签署“{ $document }”。已通知 { $sender }。
+mail-declined-contact = 如果您没有拒绝，请联系 { $sender }。
+mail-declined-other = 另一位签署人已拒绝签署“{ $document }”。
+mail-declined-closed = 此文件已关闭。您无需采取任何行动。
+mail-withdrawn-subject = 已撤回：{ $document }
+mail-withdrawn = { $sender } 已撤回“{ $document }”。
+mail-withdrawn-closed = 您的链接已无法打开该文件。您无需采取任何行动。
+mail-endpoint-receiver = 您的接收端
+mail-endpoint-failing-subject = Webhook 无法送达 { $host }
+mail-endpoint-failing-since = 自 { $since } 起，向 { $host } 投递事件的所有尝试均告失败。
+mail-endpoint-failing-days = 数日以来，向 { $host } 投递事件的所有尝试均告失败。
+mail-endpoint-failing = 连续失败五天后，该端点将被停用，等待中的投递将被丢弃。
+mail-endpoint-disabled-subject = 发往 { $host } 的 Webhook 已停用
+mail-endpoint-gone = 位于 { $host } 的 Webhook 端点已停用。它返回了 410 (gone)。
+mail-endpoint-failed = 位于 { $host } 的 Webhook 端点已停用。五天内的所有尝试均告失败。
+mail-endpoint-disabled = 从现在起不再为其保留事件。接收端恢复后请重新启用；错过的事件可从其日志中重新投递。

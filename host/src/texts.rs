@@ -1,0 +1,515 @@
+//! Texts for people in their language: the messages of `host/locales`, dates and amounts.
+//!
+//! The files are in Fluent's format, which leaves plurals and the order of words to each language.
+//! `docs/languages.md` describes how to add a text or a language.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use fluent_bundle::concurrent::FluentBundle;
+use fluent_bundle::{FluentArgs, FluentResource, FluentValue};
+use icu_datetime::fieldsets::{T, YMD};
+use icu_datetime::input::{Date, Time};
+use icu_datetime::{FixedCalendarDateTimeFormatter, NoCalendarFormatter};
+use icu_decimal::DecimalFormatter;
+use icu_decimal::input::Decimal;
+use icu_locale_core::{Locale as DataLocale, locale};
+use sha2::{Digest as _, Sha256};
+
+use crate::domain::clock::Timestamp;
+use crate::domain::dates::DateSettings;
+use crate::domain::envelope::SignerKind;
+use crate::domain::locale::{ConsentText, Locale, Message};
+use crate::domain::organization::{OrgSettings, minor_digits};
+
+/// Version of our own consent text in all languages.
+pub const CONSENT_VERSION: &str = "holdfast-1";
+
+/// Texts in one language.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Texts {
+    locale: Locale,
+}
+
+/// Consent text as a signer sees it.
+pub struct ShownConsent {
+    pub text: ConsentText,
+    /// Language of the text, which differs from the page's if the organization has no own text in
+    /// that.
+    pub locale: Locale,
+}
+
+impl ShownConsent {
+    /// Returns the SHA-256 of the text: the statement and the disclosure, separated by an empty
+    /// line, in UTF-8.
+    pub fn sha256(&self) -> String {
+        let text = format!("{}\n\n{}", self.text.statement, self.text.disclosure);
+        hex::encode(Sha256::digest(text))
+    }
+}
+
+type Bundle = FluentBundle<FluentResource>;
+
+static BUNDLES: LazyLock<HashMap<Locale, Bundle>> = LazyLock::new(|| {
+    let accented = [Locale::Accented];
+    let locales = Locale::ALL.into_iter().chain(accented);
+    locales.map(|locale| (locale, bundle(locale))).collect()
+});
+
+/// Returns the file of a language.
+fn source(locale: Locale) -> &'static str {
+    match locale {
+        Locale::En | Locale::Accented => include_str!("../locales/en.ftl"),
+        Locale::Es => include_str!("../locales/es.ftl"),
+        Locale::Fr => include_str!("../locales/fr.ftl"),
+        Locale::De => include_str!("../locales/de.ftl"),
+        Locale::Pt => include_str!("../locales/pt.ftl"),
+        Locale::ZhHans => include_str!("../locales/zh-Hans.ftl"),
+        Locale::Ar => include_str!("../locales/ar.ftl"),
+    }
+}
+
+fn bundle(locale: Locale) -> Bundle {
+    // The tests parse every file, so that no message is missing here.
+    let resource = match FluentResource::try_new(source(locale).to_owned()) {
+        Ok(resource) | Err((resource, _)) => resource,
+    };
+    let tags = locale.as_str().parse().into_iter().collect();
+    let mut bundle = FluentBundle::new_concurrent(tags);
+    // Marks that keep a name of the other direction apart from the words around it.
+    bundle.set_use_isolating(locale.direction() == "rtl");
+    if locale == Locale::Accented {
+        bundle.set_transform(Some(accented));
+    }
+    bundle.add_resource_overriding(resource);
+    bundle
+}
+
+/// Puts an accent on every letter of English.
+fn accented(text: &str) -> Cow<'_, str> {
+    const PLAIN: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    const ACCENTED: &str = "áƀçðéƒĝĥîĵķļɱñöþǫŕšţûṽŵẋýžÁƁÇÐÉƑĜĤÎĴĶĻṀÑÖÞǪŔŠŢÛṼŴẊÝŽ";
+    let letter = |letter: char| {
+        let place = PLAIN.chars().position(|plain| plain == letter);
+        place
+            .and_then(|place| ACCENTED.chars().nth(place))
+            .unwrap_or(letter)
+    };
+    text.chars().map(letter).collect()
+}
+
+impl Texts {
+    pub fn of(locale: Locale) -> Self {
+        Self { locale }
+    }
+
+    /// Returns the texts for documents. Their fonts have no Chinese and Arabic letters.
+    pub fn for_documents(self) -> Self {
+        match self.locale {
+            Locale::ZhHans | Locale::Ar => Self::default(),
+            _ => self,
+        }
+    }
+
+    pub fn locale(self) -> Locale {
+        self.locale
+    }
+
+    /// Returns a text without variables.
+    pub fn text(self, key: &'static str) -> String {
+        self.with(key, [] as [(&str, &str); 0])
+    }
+
+    /// Returns a text with the values of its variables.
+    pub fn with<'a, V: Into<FluentValue<'a>>>(
+        self,
+        key: &'static str,
+        values: impl IntoIterator<Item = (&'a str, V)>,
+    ) -> String {
+        let values: FluentArgs<'a> = values.into_iter().collect();
+        let mut errors = Vec::new();
+        let text = self.formatted(key, Some(&values), &mut errors);
+        if !errors.is_empty() {
+            tracing::error!(
+                key,
+                locale = self.locale.as_str(),
+                ?errors,
+                "text has an error"
+            );
+        }
+        text
+    }
+
+    /// Returns the text of a message.
+    pub fn message(self, message: Message) -> String {
+        self.with(message.key, [("limit", message.limit)])
+    }
+
+    /// Returns a text for a script, which replaces the variables, written as `{$name}`, itself.
+    pub fn pattern(self, key: &str) -> String {
+        // Fluent writes variables without a value in this way, and reports each.
+        self.formatted(key, None, &mut Vec::new())
+    }
+
+    fn formatted(
+        self,
+        key: &str,
+        values: Option<&FluentArgs<'_>>,
+        errors: &mut Vec<fluent_bundle::FluentError>,
+    ) -> String {
+        let bundle = BUNDLES.get(&self.locale);
+        let found = bundle.and_then(|bundle| Some((bundle, bundle.get_message(key)?.value()?)));
+        let Some((bundle, pattern)) = found else {
+            tracing::error!(key, locale = self.locale.as_str(), "text is missing");
+            return key.to_owned();
+        };
+        bundle.format_pattern(pattern, values, errors).into_owned()
+    }
+
+    /// Describes an instant in the organization's time zone, for example `25 November 2026, 16:30
+    /// (Europe/Berlin)`.
+    pub fn moment(self, dates: &DateSettings, at: Timestamp) -> String {
+        self.written(dates, at, T::hm())
+    }
+
+    /// Like [`Texts::moment`], with seconds.
+    pub fn exact_moment(self, dates: &DateSettings, at: Timestamp) -> String {
+        self.written(dates, at, T::hms())
+    }
+
+    fn written(self, dates: &DateSettings, at: Timestamp, precision: T) -> String {
+        let local = dates.local(at);
+        self.date_and_time(local, precision).map_or_else(
+            || local.to_string(),
+            |(date, time)| {
+                let zone = dates.time_zone.as_str();
+                self.with(
+                    "moment",
+                    [("date", date.as_str()), ("time", &time), ("zone", zone)],
+                )
+            },
+        )
+    }
+
+    /// Returns nothing only for dates outside the calendar of ICU.
+    fn date_and_time(self, local: jiff::civil::DateTime, precision: T) -> Option<(String, String)> {
+        let part = |number: i8| u8::try_from(number).ok();
+        let (month, day) = (part(local.month())?, part(local.day())?);
+        let date = Date::try_new_gregorian(local.year().into(), month, day).ok()?;
+        let (hour, minute) = (part(local.hour())?, part(local.minute())?);
+        let time = Time::try_new(hour, minute, part(local.second())?, 0).ok()?;
+        let data = self.data();
+        let days = FixedCalendarDateTimeFormatter::try_new((&data).into(), YMD::long()).ok()?;
+        let times = NoCalendarFormatter::try_new((&data).into(), precision).ok()?;
+        let words = |text: String| match self.locale {
+            Locale::Accented => accented(&text).into_owned(),
+            _ => text,
+        };
+        Some((
+            words(days.format(&date).to_string()),
+            words(times.format(&time).to_string()),
+        ))
+    }
+
+    /// Writes an amount of money, for example `USD 49.00`.
+    pub fn amount(self, minor_units: u64, currency: &str) -> String {
+        let mut number = Decimal::from(minor_units);
+        number.multiply_pow10(-i16::from(minor_digits(currency)));
+        let formatter = DecimalFormatter::try_new((&self.data()).into(), Default::default());
+        let number = formatter.map_or_else(
+            |_| number.to_string(),
+            |formatter| formatter.format(&number).to_string(),
+        );
+        self.with("amount", [("currency", currency), ("number", &number)])
+    }
+
+    /// Returns the locale of dates and numbers. English ones are unambiguous outside the
+    /// United States, too. Arabic ones have the digits of the amounts in contracts.
+    fn data(self) -> DataLocale {
+        match self.locale {
+            Locale::En | Locale::Accented => locale!("en-GB"),
+            Locale::Es => locale!("es"),
+            Locale::Fr => locale!("fr"),
+            Locale::De => locale!("de"),
+            Locale::Pt => locale!("pt"),
+            Locale::ZhHans => locale!("zh-Hans"),
+            Locale::Ar => "ar-u-nu-latn".parse().unwrap_or(locale!("ar")),
+        }
+    }
+
+    /// Returns the consent text for a signer: the organization's in the signer's language, else in
+    /// the organization's, else ours.
+    pub fn consent(self, settings: &OrgSettings, kind: SignerKind) -> ShownConsent {
+        let own = |locale: Locale| {
+            let text = settings.consent.get(&locale)?.clone();
+            Some(ShownConsent { text, locale })
+        };
+        own(self.locale)
+            .or_else(|| own(settings.language))
+            .unwrap_or_else(|| ShownConsent {
+                text: ConsentText {
+                    version: CONSENT_VERSION.to_owned(),
+                    statement: self.text(match kind {
+                        SignerKind::Approver => "consent-approval",
+                        SignerKind::Signer | SignerKind::Witness => "consent-statement",
+                    }),
+                    disclosure: self.text("consent-disclosure"),
+                },
+                locale: self.locale,
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+    use std::path::Path;
+
+    use super::*;
+
+    /// Returns the messages of a file with the names of their variables.
+    fn messages(locale: Locale) -> BTreeMap<String, BTreeSet<String>> {
+        let mut messages = BTreeMap::new();
+        let mut key = String::new();
+        for line in source(locale).lines() {
+            if let Some((name, _)) = line.split_once(" =")
+                && name.starts_with(|first: char| first.is_ascii_lowercase())
+            {
+                name.clone_into(&mut key);
+                let earlier = messages.insert(key.clone(), BTreeSet::new());
+                assert!(earlier.is_none(), "{key} is there twice");
+            }
+            let name = |rest: &str| -> String {
+                rest.chars()
+                    .take_while(char::is_ascii_alphanumeric)
+                    .collect()
+            };
+            let names = line.split('$').skip(1).map(name);
+            if let Some(variables) = messages.get_mut(&key) {
+                variables.extend(names);
+            }
+        }
+        messages
+    }
+
+    #[test]
+    fn every_language_has_the_messages_and_variables_of_english() {
+        let english = messages(Locale::En);
+        assert!(english.len() > 200, "{}", english.len());
+        for locale in Locale::ALL {
+            let parsed = FluentResource::try_new(source(locale).to_owned());
+            assert!(parsed.is_ok(), "{}: {:?}", locale.as_str(), parsed.err());
+            assert_eq!(messages(locale), english, "{}", locale.as_str());
+        }
+    }
+
+    #[test]
+    fn every_text_can_be_written_in_every_language() {
+        for locale in Locale::ALL.into_iter().chain([Locale::Accented]) {
+            for (key, variables) in messages(locale) {
+                for number in [0, 1, 2, 3, 11, 100] {
+                    let values = variables
+                        .iter()
+                        .map(|name| (name.as_str(), number))
+                        .collect();
+                    let mut errors = Vec::new();
+                    let text = Texts::of(locale).formatted(&key, Some(&values), &mut errors);
+                    assert!(errors.is_empty(), "{} {key}: {errors:?}", locale.as_str());
+                    assert!(!text.contains(['{', '$']), "{text}");
+                }
+            }
+        }
+    }
+
+    /// Returns the source files that name texts.
+    fn sources() -> Vec<(String, String)> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let mut folders = vec![root.join("src"), root.join("crates/domain/src")];
+        let mut files = Vec::new();
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                let kind = path.extension().and_then(|kind| kind.to_str());
+                if path.is_dir() {
+                    folders.push(path);
+                } else if matches!(kind, Some("rs" | "js")) {
+                    let text = std::fs::read_to_string(&path).unwrap();
+                    files.push((path.display().to_string(), text));
+                }
+            }
+        }
+        files
+    }
+
+    #[test]
+    fn every_text_is_used_and_every_used_text_exists() {
+        let english = messages(Locale::En);
+        let sources = sources();
+        for key in english.keys() {
+            let quoted = format!("\"{key}\"");
+            let used = sources.iter().any(|(_, source)| source.contains(&quoted));
+            assert!(used, "{key} is not used");
+        }
+        for (file, source) in &sources {
+            let calls: &[&str] = match file.ends_with(".js") {
+                true => &[" text(\""],
+                false => &["texts.text(\"", "texts.with(\"", "Message::new(\""],
+            };
+            for call in calls {
+                for rest in source.split(call).skip(1) {
+                    let key = rest.split('"').next().unwrap();
+                    // The examples in this file's own code.
+                    let known = english.contains_key(key) || file.ends_with("texts.rs");
+                    assert!(known, "{file} uses {key}, which does not exist");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn dates_and_amounts_are_written_as_in_each_language() {
+        let at = Timestamp::parse("2026-11-05T15:30:09Z").unwrap();
+        let dates: DateSettings = serde_json::from_str(r#"{"time_zone":"Europe/Berlin"}"#).unwrap();
+        let bare = |text: String| text.replace(['\u{2068}', '\u{2069}', '\u{200f}'], "");
+        for (locale, moment, amount) in [
+            (
+                Locale::En,
+                "5 November 2026, 16:30 (Europe/Berlin)",
+                "USD 12,345.60",
+            ),
+            (
+                Locale::Es,
+                "5 de noviembre de 2026, 16:30 (Europe/Berlin)",
+                "12.345,60 USD",
+            ),
+            (
+                Locale::Fr,
+                "5 novembre 2026, 16:30 (Europe/Berlin)",
+                "12\u{202f}345,60 USD",
+            ),
+            (
+                Locale::De,
+                "5. November 2026, 16:30 Uhr (Europe/Berlin)",
+                "12.345,60 USD",
+            ),
+            (
+                Locale::Pt,
+                "5 de novembro de 2026, 16:30 (Europe/Berlin)",
+                "USD 12.345,60",
+            ),
+            (
+                Locale::ZhHans,
+                "2026年11月5日 16:30（Europe/Berlin）",
+                "USD 12,345.60",
+            ),
+            (
+                Locale::Ar,
+                "5 نوفمبر 2026، 4:30 م (Europe/Berlin)",
+                "12,345.60 USD",
+            ),
+        ] {
+            let texts = Texts::of(locale);
+            // CLDR puts spaces of several kinds before the part of the day.
+            let written = bare(texts.moment(&dates, at)).replace(['\u{a0}', '\u{202f}'], " ");
+            assert_eq!(written, moment, "{}", locale.as_str());
+            assert_eq!(
+                bare(texts.amount(1_234_560, "USD")),
+                amount,
+                "{}",
+                locale.as_str()
+            );
+        }
+        let english = Texts::default();
+        let exact = "5 November 2026, 16:30:09 (Europe/Berlin)";
+        assert_eq!(english.exact_moment(&dates, at), exact);
+        for (units, currency, amount) in [
+            (4900, "USD", "USD 49.00"),
+            (5, "EUR", "EUR 0.05"),
+            (500, "JPY", "JPY 500"),
+            (1234, "KWD", "KWD 1.234"),
+        ] {
+            assert_eq!(english.amount(units, currency), amount);
+        }
+    }
+
+    #[test]
+    fn names_of_the_other_direction_stay_apart() {
+        let arabic = Texts::of(Locale::Ar).with("not-yet", [("name", "Ann (Buyer)")]);
+        assert!(arabic.contains("\u{2068}Ann (Buyer)\u{2069}"), "{arabic}");
+        let english = Texts::default().with("not-yet", [("name", "Ann")]);
+        assert!(english.starts_with("Ann signs before you."), "{english}");
+    }
+
+    #[test]
+    fn a_script_gets_texts_with_the_names_of_their_variables() {
+        let pattern = Texts::default().pattern("signing-progress");
+        assert_eq!(pattern, "{$done} of {$total} required fields done");
+    }
+
+    /// The ledger names a version for the text that a signer agreed to: a changed text needs a new
+    /// one.
+    #[test]
+    fn the_consent_text_of_a_version_never_changes() {
+        let known = [
+            (
+                Locale::En,
+                "9b16804faeb61ebc3233286920f804197a2639f27ce9e01ef72536085384a31d",
+            ),
+            (
+                Locale::Es,
+                "e449f2f5038a62bc837e637c869727ddc081f87cf8b1b88cf2c4427196dbbe2e",
+            ),
+            (
+                Locale::Fr,
+                "9cda130b0fc2c97091667e99dc19b6a916d155847096386d00b5fca120347177",
+            ),
+            (
+                Locale::De,
+                "f47912cb2e1069ad610f971bf3a0614278b8f57279fc066ec7d1b1be6208cc9e",
+            ),
+            (
+                Locale::Pt,
+                "f4efc283befbf3dfecf6b32ca91e8c8e9f9785097a621238019bcc00f239925b",
+            ),
+            (
+                Locale::ZhHans,
+                "de95bc31a1aa2cb0ea1b892c9b793f992f84d0c981791882cc1b2e723374ac48",
+            ),
+            (
+                Locale::Ar,
+                "f056c7c6d8ccf7eb9f554d4d8fbfe3fae4993cee996eda65441c6af4137a8f94",
+            ),
+        ];
+        assert_eq!(CONSENT_VERSION, "holdfast-1");
+        for (locale, sha256) in known {
+            let shown = Texts::of(locale).consent(&OrgSettings::default(), SignerKind::Signer);
+            assert_eq!(shown.text.version, CONSENT_VERSION);
+            assert_eq!(shown.sha256(), sha256, "{}", locale.as_str());
+        }
+    }
+
+    #[test]
+    fn an_organizations_own_consent_text_comes_first() {
+        let text = |statement: &str| ConsentText {
+            version: "7".into(),
+            statement: statement.into(),
+            disclosure: "Paper is possible.".into(),
+        };
+        let settings = OrgSettings {
+            language: Locale::Fr,
+            consent: [(Locale::Fr, text("Oui.")), (Locale::De, text("Ja."))].into(),
+            ..OrgSettings::default()
+        };
+        for (locale, language, statement) in [
+            (Locale::De, Locale::De, "Ja."),
+            (Locale::Es, Locale::Fr, "Oui."),
+        ] {
+            let shown = Texts::of(locale).consent(&settings, SignerKind::Signer);
+            assert_eq!(
+                (shown.locale, shown.text.statement.as_str()),
+                (language, statement)
+            );
+        }
+    }
+}
