@@ -349,3 +349,123 @@ mail-endpoint-disabled-subject = عُطّلت إشعارات Webhook الموج�
 mail-endpoint-gone = عُطّلت نقطة نهاية Webhook في { $host }. كان ردّها 410 (gone).
 mail-endpoint-failed = عُطّلت نقطة نهاية Webhook في { $host }. فشلت جميع المحاولات لمدة خمسة أيام.
 mail-endpoint-disabled = لن تُحفظ الأحداث لها من الآن فصاعدًا. يرجى تفعيلها من جديد عند عودة جهة الاستقبال؛ ويمكن إعادة تسليم ما فات من سجلها.
+
+## Kinds of signers
+
+signing-for-approver = إلى { $name }، { $role } (للموافقة)
+signing-for-witness = إلى { $name }، { $role } (للتوقيع بصفة شاهد)
+signing-approve = موافقة
+signing-download = تنزيل للقراءة
+consent-approval = أوافق على هذا المستند إلكترونيًا. لموافقتي هنا الأثر نفسه الذي للموافقة الورقية.
+signer-approver = { $role } (للموافقة)
+signer-witness = { $role } (شاهد)
+
+## Another person signs
+
+delegate-summary = ينبغي أن يوقّع شخص آخر بدلًا مني
+delegate-explained = لن يعمل رابطكم بعد ذلك، ويُبلَّغ المُرسِل بمن سمّيتموه.
+delegate-name = اسم الشخص
+delegate-email = عنوان البريد الإلكتروني للشخص
+delegate-confirm = الطلب من هذا الشخص
+delegate-name-missing = أدخلوا اسم الشخص
+delegate-email-missing = أدخلوا عنوان بريد إلكتروني
+delegate-own-address = هذا عنوانكم أنتم
+delegated-title = تمت الإحالة
+delegated = طُلب من { $name } التوقيع بدلًا منكم. لا يلزمكم القيام بأي شيء آخر.
+
+## A code before the document
+
+code-title = أدخلوا الرمز
+code-locked = أُدخلت رموز خاطئة كثيرة.
+code-locked-until = { $minutes ->
+    [1] يمكنكم المحاولة مرة أخرى بعد دقيقة. إذا لم تُدخلوا الرموز أنتم، فيرجى إبلاغ المُرسِل.
+    [two] يمكنكم المحاولة مرة أخرى بعد دقيقتين. إذا لم تُدخلوا الرموز أنتم، فيرجى إبلاغ المُرسِل.
+    [few] يمكنكم المحاولة مرة أخرى بعد { $minutes } دقائق. إذا لم تُدخلوا الرموز أنتم، فيرجى إبلاغ المُرسِل.
+   *[other] يمكنكم المحاولة مرة أخرى بعد { $minutes } دقيقة. إذا لم تُدخلوا الرموز أنتم، فيرجى إبلاغ المُرسِل.
+}
+code-will-send = سنرسل رمزًا إلى { $address }.
+code-sent = أرسلنا رمزًا إلى { $address }. يعمل الرمز لمدة عشر دقائق.
+code-passcode = أدخلوا رمز الدخول الذي أعطاكم إياه المُرسِل.
+code-label = الرمز
+code-passcode-label = رمز الدخول
+code-open = فتح المستند
+code-send = إرسال رمز إليّ
+code-send-another = إرسال رمز آخر
+code-wrong = هذا ليس الرمز الصحيح. يرجى مراجعته والمحاولة مرة أخرى.
+code-outdated = هذا الرمز قديم جدًا. يرجى طلب رمز جديد.
+code-later = { $minutes ->
+    [1] يمكنكم طلب رمز آخر بعد دقيقة.
+    [two] يمكنكم طلب رمز آخر بعد دقيقتين.
+    [few] يمكنكم طلب رمز آخر بعد { $minutes } دقائق.
+   *[other] يمكنكم طلب رمز آخر بعد { $minutes } دقيقة.
+}
+certificate-code = الرمز قبل المستند
+certificate-code-mailed = رمز مُرسَل بالبريد الإلكتروني، { $moment }
+certificate-code-passcode = رمز الدخول من المُرسِل، { $moment }
+
+## Page for readers
+
+reading-hint = يمكنكم قراءة هذا المستند. لا يلزمكم توقيعه.
+reading-signers = الموقّعون
+reading-pending = { $name }، { $role }: لم يفتح المستند
+reading-viewed = { $name }، { $role }: فتح المستند
+reading-signed = { $name }، { $role }: تم التوقيع
+reading-declined = { $name }، { $role }: تم الرفض
+reading-closed-title = لا يوجد ما يُقرأ
+reading-closed = هذا المستند غير مفتوح.
+signed-first-page = الصفحة الأولى من المستند الموقّع
+
+## Vault widget
+
+vault-safe-title = محفوظ بأمان في الخزنة
+vault-safe = يُحفظ الأصل هنا لدى { $keeper } دون تغيير منذ توقيعه. ولا يوجد سوى أصل واحد: كل نسخة مؤشَّر عليها بأنها نسخة.
+vault-handed-over-title = تم التسليم
+vault-handed-over = الأصل الآن لدى أمين حفظ آخر. تحتفظ هذه الصفحة بسجله.
+vault-not-yet-title = ليس في الخزنة بعد
+vault-not-yet = يُودَع الأصل في الخزنة بعد توقيع الجميع.
+vault-since = في الخزنة منذ
+vault-over-since = وقت التسليم
+vault-responsible = الجهة المسؤولة
+vault-kept-for = محفوظ لصالح
+vault-who-signed = من وقّع
+vault-signed-at = تم التوقيع في { $moment }
+vault-unsigned = لم يتم التوقيع
+vault-what-happened = ما الذي حدث
+vault-experts = تفاصيل للخبراء
+vault-record-number = رقم السجل
+vault-hash = بصمة SHA-256 للأصل
+vault-checks = عمليات التحقق المستوفاة من UCC §9-105:‏ { $passed } من { $total }
+history-created = أُعدّ المستند
+history-sent = أُرسل إلى الموقّعين
+history-viewed = فتحه { $name }
+history-signed = وقّع { $name }
+history-signer = أحد الموقّعين
+history-completed = وقّع الجميع
+history-declined = رفض أحد الموقّعين
+history-voided = سحبه المُرسِل
+history-expired = انقضت مهلة التوقيع
+history-stored = أُودع الأصل في الخزنة
+history-released = سُلّم الأصل إلى { $recipient }
+history-recipient = أمين حفظ آخر
+history-tampered = تبيّن أن الأصل المحفوظ قد تغيّر
+history-changed = يوقّع { $name } بدلًا من { $previous }
+
+## Mails about approving, witnessing, reading and codes
+
+mail-approval-subject = طلب موافقة من { $sender }: { $document }
+mail-approval = يطلب منكم { $sender } الموافقة على «{ $document }».
+mail-witness-subject = طلب توقيع بصفة شاهد من { $sender }: { $document }
+mail-witness = يطلب منكم { $sender } توقيع «{ $document }» بصفة شاهد.
+mail-viewing-subject = يعرض عليكم { $sender }: { $document }
+mail-viewing = أرسل { $sender } «{ $document }» إلى موقّعيه ويتيح لكم قراءته.
+mail-viewing-copy = لا يلزمكم القيام بأي شيء. ستصلكم نسخة بعد توقيع جميع الأطراف.
+mail-read = قراءة المستند
+mail-code-subject = رمزكم: { $code }
+mail-code = رمزكم لفتح «{ $document }» من { $sender } هو { $code }.
+mail-code-use = { $minutes ->
+    [one] أدخلوه في الصفحة التي طلبته. يعمل مرة واحدة، لمدة دقيقة واحدة.
+    [two] أدخلوه في الصفحة التي طلبته. يعمل مرة واحدة، لمدة دقيقتين.
+    [few] أدخلوه في الصفحة التي طلبته. يعمل مرة واحدة، لمدة { $minutes } دقائق.
+   *[other] أدخلوه في الصفحة التي طلبته. يعمل مرة واحدة، لمدة { $minutes } دقيقة.
+}
+mail-code-note = لن يطلب منكم أحد هذا الرمز عبر الهاتف. إذا لم تطلبوه، فيرجى تجاهل هذه الرسالة.

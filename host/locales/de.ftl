@@ -343,3 +343,114 @@ mail-endpoint-disabled-subject = Webhooks an { $host } sind abgeschaltet
 mail-endpoint-gone = Der Webhook-Endpunkt bei { $host } wurde abgeschaltet. Er hat mit 410 (gone) geantwortet.
 mail-endpoint-failed = Der Webhook-Endpunkt bei { $host } wurde abgeschaltet. Fünf Tage lang ist jeder Versuch gescheitert.
 mail-endpoint-disabled = Ab jetzt werden keine Ereignisse mehr für ihn aufbewahrt. Schalten Sie ihn wieder ein, sobald sein Empfänger wieder erreichbar ist; was verpasst wurde, kann aus seinem Protokoll erneut zugestellt werden.
+
+## Kinds of signers
+
+signing-for-approver = Für { $name }, { $role } (genehmigt)
+signing-for-witness = Für { $name }, { $role } (unterschreibt als Zeuge)
+signing-approve = Genehmigen
+signing-download = Zum Lesen herunterladen
+consent-approval = Ich genehmige dieses Dokument elektronisch. Meine Genehmigung hier hat dieselbe Wirkung wie eine Genehmigung auf Papier.
+signer-approver = { $role } (Genehmiger)
+signer-witness = { $role } (Zeuge)
+
+## Another person signs
+
+delegate-summary = Eine andere Person soll an meiner Stelle unterschreiben
+delegate-explained = Ihr eigener Link funktioniert danach nicht mehr, und der Absender erfährt, wen Sie benannt haben.
+delegate-name = Name der Person
+delegate-email = E-Mail-Adresse der Person
+delegate-confirm = Diese Person bitten
+delegate-name-missing = Geben Sie den Namen der Person ein
+delegate-email-missing = Geben Sie eine E-Mail-Adresse ein
+delegate-own-address = Das ist Ihre eigene Adresse
+delegated-title = Weitergegeben
+delegated = { $name } wurde gebeten, an Ihrer Stelle zu unterschreiben. Sie müssen nichts weiter tun.
+
+## A code before the document
+
+code-title = Geben Sie Ihren Code ein
+code-locked = Es wurden zu viele falsche Codes eingegeben.
+code-locked-until = { $minutes ->
+    [1] Sie können es in einer Minute noch einmal versuchen. Wenn Sie die Codes nicht eingegeben haben, benachrichtigen Sie den Absender.
+   *[other] Sie können es in { $minutes } Minuten noch einmal versuchen. Wenn Sie die Codes nicht eingegeben haben, benachrichtigen Sie den Absender.
+}
+code-will-send = Wir senden einen Code an { $address }.
+code-sent = Wir haben einen Code an { $address } gesendet. Er gilt zehn Minuten.
+code-passcode = Geben Sie den Zugangscode ein, den Ihnen der Absender mitgeteilt hat.
+code-label = Code
+code-passcode-label = Zugangscode
+code-open = Dokument öffnen
+code-send = Code an mich senden
+code-send-another = Weiteren Code senden
+code-wrong = Das ist nicht der richtige Code. Prüfen Sie ihn und versuchen Sie es noch einmal.
+code-outdated = Dieser Code ist zu alt. Fordern Sie einen neuen an.
+code-later = { $minutes ->
+    [1] Sie können in einer Minute einen weiteren Code anfordern.
+   *[other] Sie können in { $minutes } Minuten einen weiteren Code anfordern.
+}
+certificate-code = Code vor dem Dokument
+certificate-code-mailed = Code per E-Mail, { $moment }
+certificate-code-passcode = Zugangscode des Absenders, { $moment }
+
+## Page for readers
+
+reading-hint = Sie können dieses Dokument lesen. Sie müssen es nicht unterschreiben.
+reading-signers = Unterzeichner
+reading-pending = { $name }, { $role }: hat es nicht geöffnet
+reading-viewed = { $name }, { $role }: hat es geöffnet
+reading-signed = { $name }, { $role }: hat unterschrieben
+reading-declined = { $name }, { $role }: hat abgelehnt
+reading-closed-title = Nichts zu lesen
+reading-closed = Dieses Dokument ist nicht offen.
+signed-first-page = Erste Seite des unterschriebenen Dokuments
+
+## Vault widget
+
+vault-safe-title = Sicher im Tresor
+vault-safe = { $keeper } verwahrt hier das Original, unverändert, seit es unterschrieben wurde. Es gibt nur eines: Auf jeder Kopie steht, dass sie eine Kopie ist.
+vault-handed-over-title = Übergeben
+vault-handed-over = Das Original ist jetzt bei einem anderen Verwahrer. Diese Seite bewahrt seine Geschichte.
+vault-not-yet-title = Noch nicht im Tresor
+vault-not-yet = Das Original kommt in den Tresor, nachdem alle unterschrieben haben.
+vault-since = Im Tresor seit
+vault-over-since = Übergeben
+vault-responsible = Verantwortlich
+vault-kept-for = Verwahrt für
+vault-who-signed = Wer unterschrieben hat
+vault-signed-at = Unterschrieben am { $moment }
+vault-unsigned = Hat nicht unterschrieben
+vault-what-happened = Was geschehen ist
+vault-experts = Einzelheiten für Fachleute
+vault-record-number = Nummer des Eintrags
+vault-hash = SHA-256 des Originals
+vault-checks = { $passed } von { $total } Prüfungen nach UCC §9-105 sind erfüllt
+history-created = Das Dokument wurde vorbereitet
+history-sent = Es wurde an die Unterzeichner gesendet
+history-viewed = { $name } hat es geöffnet
+history-signed = { $name } hat unterschrieben
+history-signer = Ein Unterzeichner
+history-completed = Alle haben unterschrieben
+history-declined = Ein Unterzeichner hat abgelehnt
+history-voided = Der Absender hat es zurückgezogen
+history-expired = Die Frist zum Unterschreiben ist abgelaufen
+history-stored = Das Original wurde in den Tresor gelegt
+history-released = Das Original wurde an { $recipient } übergeben
+history-recipient = einen anderen Verwahrer
+history-tampered = Das verwahrte Original wurde verändert vorgefunden
+history-changed = { $name } unterschreibt an Stelle von { $previous }
+
+## Mails about approving, witnessing, reading and codes
+
+mail-approval-subject = { $sender } bittet um Ihre Genehmigung: { $document }
+mail-approval = { $sender } bittet Sie, „{ $document }“ zu genehmigen.
+mail-witness-subject = { $sender } bittet um Ihre Unterschrift als Zeuge: { $document }
+mail-witness = { $sender } bittet Sie, „{ $document }“ als Zeuge zu unterschreiben.
+mail-viewing-subject = { $sender } zeigt Ihnen: { $document }
+mail-viewing = { $sender } hat „{ $document }“ an die Unterzeichner gesendet und lässt Sie das Dokument lesen.
+mail-viewing-copy = Sie müssen nichts tun. Sie erhalten eine Kopie, sobald alle Parteien unterschrieben haben.
+mail-read = Dokument lesen
+mail-code-subject = Ihr Code: { $code }
+mail-code = Ihr Code für „{ $document }“ von { $sender } lautet { $code }.
+mail-code-use = Geben Sie ihn auf der Seite ein, die danach gefragt hat. Er gilt einmal, { $minutes } Minuten lang.
+mail-code-note = Niemand wird Sie am Telefon nach diesem Code fragen. Wenn Sie ihn nicht angefordert haben, ignorieren Sie diese E-Mail.

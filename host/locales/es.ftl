@@ -343,3 +343,114 @@ mail-endpoint-disabled-subject = Los webhooks a { $host } están desactivados
 mail-endpoint-gone = El endpoint de webhooks en { $host } se ha desactivado. Respondió 410 (gone).
 mail-endpoint-failed = El endpoint de webhooks en { $host } se ha desactivado. Todos los intentos fallaron durante cinco días.
 mail-endpoint-disabled = A partir de ahora no se conservan eventos para él. Actívelo de nuevo cuando su receptor vuelva a funcionar; lo que se perdió se puede volver a entregar desde su registro.
+
+## Kinds of signers
+
+signing-for-approver = Para { $name }, { $role } (aprueba)
+signing-for-witness = Para { $name }, { $role } (firma como testigo)
+signing-approve = Aprobar
+signing-download = Descargar para leer
+consent-approval = Apruebo este documento de forma electrónica. Mi aprobación aquí tiene el mismo efecto que una aprobación en papel.
+signer-approver = { $role } (aprobador)
+signer-witness = { $role } (testigo)
+
+## Another person signs
+
+delegate-summary = Otra persona debe firmar en mi lugar
+delegate-explained = Después, su propio enlace dejará de funcionar y se comunicará al remitente a quién ha designado.
+delegate-name = Nombre de la persona
+delegate-email = Dirección de correo electrónico de la persona
+delegate-confirm = Pedírselo a esta persona
+delegate-name-missing = Introduzca el nombre de la persona
+delegate-email-missing = Introduzca una dirección de correo electrónico
+delegate-own-address = Esta es su propia dirección
+delegated-title = Pasado a otra persona
+delegated = Se ha pedido a { $name } que firme en su lugar. No tiene que hacer nada más.
+
+## A code before the document
+
+code-title = Introduzca su código
+code-locked = Se introdujeron demasiados códigos incorrectos.
+code-locked-until = { $minutes ->
+    [1] Puede intentarlo de nuevo dentro de un minuto. Si usted no introdujo los códigos, avise al remitente.
+   *[other] Puede intentarlo de nuevo dentro de { $minutes } minutos. Si usted no introdujo los códigos, avise al remitente.
+}
+code-will-send = Enviaremos un código a { $address }.
+code-sent = Hemos enviado un código a { $address }. Funciona durante diez minutos.
+code-passcode = Introduzca el código de acceso que le ha dado el remitente.
+code-label = Código
+code-passcode-label = Código de acceso
+code-open = Abrir el documento
+code-send = Enviarme un código
+code-send-another = Enviar otro código
+code-wrong = Este no es el código. Revíselo e inténtelo otra vez.
+code-outdated = Este código es demasiado antiguo. Pida uno nuevo.
+code-later = { $minutes ->
+    [1] Puede pedir otro código dentro de un minuto.
+   *[other] Puede pedir otro código dentro de { $minutes } minutos.
+}
+certificate-code = Código previo al documento
+certificate-code-mailed = código enviado por correo electrónico, { $moment }
+certificate-code-passcode = código de acceso del remitente, { $moment }
+
+## Page for readers
+
+reading-hint = Puede leer este documento. No tiene que firmarlo.
+reading-signers = Firmantes
+reading-pending = { $name }, { $role }: no lo ha abierto
+reading-viewed = { $name }, { $role }: lo ha abierto
+reading-signed = { $name }, { $role }: ha firmado
+reading-declined = { $name }, { $role }: ha rechazado
+reading-closed-title = Nada que leer
+reading-closed = Este documento no está abierto.
+signed-first-page = Primera página del documento firmado
+
+## Vault widget
+
+vault-safe-title = A salvo en la bóveda
+vault-safe = { $keeper } conserva aquí el original, sin cambios desde que se firmó. Solo hay uno: cada copia indica que es una copia.
+vault-handed-over-title = Entregado
+vault-handed-over = El original está ahora en manos de otro custodio. Esta página conserva su historial.
+vault-not-yet-title = Todavía no está en la bóveda
+vault-not-yet = El original entra en la bóveda cuando todos han firmado.
+vault-since = En la bóveda desde
+vault-over-since = Entregado
+vault-responsible = Responsable
+vault-kept-for = Conservado para
+vault-who-signed = Quién firmó
+vault-signed-at = Firmó el { $moment }
+vault-unsigned = No ha firmado
+vault-what-happened = Qué ocurrió
+vault-experts = Detalles para expertos
+vault-record-number = Número de registro
+vault-hash = SHA-256 del original
+vault-checks = Se cumplen { $passed } de { $total } comprobaciones de UCC §9-105
+history-created = Se preparó el documento
+history-sent = Se envió a los firmantes
+history-viewed = { $name } lo abrió
+history-signed = { $name } firmó
+history-signer = Un firmante
+history-completed = Todos han firmado
+history-declined = Un firmante rechazó firmar
+history-voided = El remitente lo retiró
+history-expired = El plazo para firmar venció
+history-stored = El original se depositó en la bóveda
+history-released = El original se entregó a { $recipient }
+history-recipient = otro custodio
+history-tampered = Se detectó que el original guardado había sido modificado
+history-changed = { $name } firma en lugar de { $previous }
+
+## Mails about approving, witnessing, reading and codes
+
+mail-approval-subject = { $sender } le pide su aprobación: { $document }
+mail-approval = { $sender } le pide que apruebe «{ $document }».
+mail-witness-subject = { $sender } le pide que firme como testigo: { $document }
+mail-witness = { $sender } le pide que firme «{ $document }» como testigo.
+mail-viewing-subject = { $sender } le muestra: { $document }
+mail-viewing = { $sender } ha enviado «{ $document }» a sus firmantes y le permite leerlo.
+mail-viewing-copy = No tiene que hacer nada. Recibirá una copia cuando hayan firmado todas las partes.
+mail-read = Leer el documento
+mail-code-subject = Su código: { $code }
+mail-code = Su código para «{ $document }» de { $sender } es { $code }.
+mail-code-use = Introdúzcalo en la página que lo pidió. Funciona una sola vez, durante { $minutes } minutos.
+mail-code-note = Nadie le pedirá este código por teléfono. Si usted no lo pidió, ignore este correo.

@@ -343,3 +343,114 @@ mail-endpoint-disabled-subject = Les webhooks vers { $host } sont désactivés
 mail-endpoint-gone = Le point de terminaison de webhooks { $host } a été désactivé. Il a répondu 410 (gone).
 mail-endpoint-failed = Le point de terminaison de webhooks { $host } a été désactivé. Toutes les tentatives ont échoué pendant cinq jours.
 mail-endpoint-disabled = Désormais, les événements ne sont plus conservés pour lui. Réactivez-le quand son récepteur fonctionne de nouveau ; ce qui a été manqué peut être remis à partir de son journal.
+
+## Kinds of signers
+
+signing-for-approver = Pour { $name }, { $role } (approuve)
+signing-for-witness = Pour { $name }, { $role } (signe en tant que témoin)
+signing-approve = Approuver
+signing-download = Télécharger pour lire
+consent-approval = J’approuve ce document par voie électronique. Mon approbation ici a le même effet qu’une approbation sur papier.
+signer-approver = { $role } (approbateur)
+signer-witness = { $role } (témoin)
+
+## Another person signs
+
+delegate-summary = Une autre personne doit signer à ma place
+delegate-explained = Votre propre lien ne fonctionnera plus ensuite, et l’expéditeur sera informé de la personne que vous avez désignée.
+delegate-name = Nom de la personne
+delegate-email = Adresse e-mail de la personne
+delegate-confirm = Demander à cette personne
+delegate-name-missing = Saisissez le nom de la personne
+delegate-email-missing = Saisissez une adresse e-mail
+delegate-own-address = C’est votre propre adresse
+delegated-title = Transmis
+delegated = Nous avons demandé à { $name } de signer à votre place. Vous n’avez rien d’autre à faire.
+
+## A code before the document
+
+code-title = Saisissez votre code
+code-locked = Trop de codes incorrects ont été saisis.
+code-locked-until = { $minutes ->
+    [1] Vous pourrez réessayer dans une minute. Si vous n’avez pas saisi ces codes, avertissez l’expéditeur.
+   *[other] Vous pourrez réessayer dans { $minutes } minutes. Si vous n’avez pas saisi ces codes, avertissez l’expéditeur.
+}
+code-will-send = Nous enverrons un code à { $address }.
+code-sent = Nous avons envoyé un code à { $address }. Il fonctionne pendant dix minutes.
+code-passcode = Saisissez le code d’accès que l’expéditeur vous a donné.
+code-label = Code
+code-passcode-label = Code d’accès
+code-open = Ouvrir le document
+code-send = M’envoyer un code
+code-send-another = Envoyer un autre code
+code-wrong = Ce n’est pas le bon code. Vérifiez-le et réessayez.
+code-outdated = Ce code est trop ancien. Demandez-en un nouveau.
+code-later = { $minutes ->
+    [1] Vous pourrez demander un autre code dans une minute.
+   *[other] Vous pourrez demander un autre code dans { $minutes } minutes.
+}
+certificate-code = Code avant le document
+certificate-code-mailed = code envoyé par e-mail, { $moment }
+certificate-code-passcode = code d’accès de l’expéditeur, { $moment }
+
+## Page for readers
+
+reading-hint = Vous pouvez lire ce document. Vous n’avez pas à le signer.
+reading-signers = Signataires
+reading-pending = { $name }, { $role } : ne l’a pas ouvert
+reading-viewed = { $name }, { $role } : l’a ouvert
+reading-signed = { $name }, { $role } : a signé
+reading-declined = { $name }, { $role } : a refusé
+reading-closed-title = Rien à lire
+reading-closed = Ce document n’est pas ouvert.
+signed-first-page = Première page du document signé
+
+## Vault widget
+
+vault-safe-title = En sécurité dans le coffre
+vault-safe = { $keeper } conserve ici l’original, inchangé depuis sa signature. Il n’en existe qu’un : chaque copie indique qu’elle est une copie.
+vault-handed-over-title = Remis
+vault-handed-over = L’original se trouve désormais chez un autre dépositaire. Cette page conserve son historique.
+vault-not-yet-title = Pas encore dans le coffre
+vault-not-yet = L’original entre dans le coffre une fois que tous ont signé.
+vault-since = Dans le coffre depuis
+vault-over-since = Remis
+vault-responsible = Responsable
+vault-kept-for = Conservé pour
+vault-who-signed = Qui a signé
+vault-signed-at = A signé le { $moment }
+vault-unsigned = N’a pas signé
+vault-what-happened = Ce qui s’est passé
+vault-experts = Détails pour les experts
+vault-record-number = Numéro d’enregistrement
+vault-hash = SHA-256 de l’original
+vault-checks = { $passed } vérifications de UCC §9-105 satisfaites sur { $total }
+history-created = Le document a été préparé
+history-sent = Il a été envoyé aux signataires
+history-viewed = { $name } l’a ouvert
+history-signed = { $name } a signé
+history-signer = Un signataire
+history-completed = Tous ont signé
+history-declined = Un signataire a refusé
+history-voided = L’expéditeur l’a retiré
+history-expired = Le délai de signature est arrivé à son terme
+history-stored = L’original a été placé dans le coffre
+history-released = L’original a été remis à { $recipient }
+history-recipient = un autre dépositaire
+history-tampered = Il a été constaté que l’original conservé avait été modifié
+history-changed = { $name } signe à la place de { $previous }
+
+## Mails about approving, witnessing, reading and codes
+
+mail-approval-subject = { $sender } vous invite à approuver : { $document }
+mail-approval = { $sender } vous invite à approuver « { $document } ».
+mail-witness-subject = { $sender } vous invite à signer en tant que témoin : { $document }
+mail-witness = { $sender } vous invite à signer « { $document } » en tant que témoin.
+mail-viewing-subject = { $sender } vous montre : { $document }
+mail-viewing = { $sender } a envoyé « { $document } » à ses signataires et vous permet de le lire.
+mail-viewing-copy = Vous n’avez rien à faire. Vous recevrez une copie quand toutes les parties auront signé.
+mail-read = Lire le document
+mail-code-subject = Votre code : { $code }
+mail-code = Votre code pour « { $document } » de { $sender } est { $code }.
+mail-code-use = Saisissez-le sur la page qui l’a demandé. Il fonctionne une seule fois, pendant { $minutes } minutes.
+mail-code-note = Personne ne vous demandera ce code par téléphone. Si vous ne l’avez pas demandé, ignorez cet e-mail.

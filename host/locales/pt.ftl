@@ -343,3 +343,114 @@ mail-endpoint-disabled-subject = Os webhooks para { $host } estão desativados
 mail-endpoint-gone = O endpoint de webhooks em { $host } foi desativado. Ele respondeu 410 (gone).
 mail-endpoint-failed = O endpoint de webhooks em { $host } foi desativado. Todas as tentativas falharam durante cinco dias.
 mail-endpoint-disabled = A partir de agora, os eventos não são mais guardados para ele. Ative-o novamente quando o seu receptor voltar; o que foi perdido pode ser entregue de novo a partir do registro.
+
+## Kinds of signers
+
+signing-for-approver = Para { $name }, { $role } (aprova)
+signing-for-witness = Para { $name }, { $role } (assina como testemunha)
+signing-approve = Aprovar
+signing-download = Baixar para ler
+consent-approval = Aprovo este documento eletronicamente. A minha aprovação aqui tem o mesmo efeito que uma aprovação em papel.
+signer-approver = { $role } (aprovador)
+signer-witness = { $role } (testemunha)
+
+## Another person signs
+
+delegate-summary = Outra pessoa deve assinar em meu lugar
+delegate-explained = Depois disso, o seu próprio link deixa de funcionar e o remetente é informado de quem foi indicado.
+delegate-name = Nome da pessoa
+delegate-email = Endereço de e-mail da pessoa
+delegate-confirm = Pedir a esta pessoa
+delegate-name-missing = Digite o nome da pessoa
+delegate-email-missing = Digite um endereço de e-mail
+delegate-own-address = Este é o seu próprio endereço
+delegated-title = Repassado
+delegated = Pedimos a { $name } que assine em seu lugar. Não é preciso fazer mais nada.
+
+## A code before the document
+
+code-title = Digite o seu código
+code-locked = Foram digitados códigos errados demais.
+code-locked-until = { $minutes ->
+    [1] Tente de novo em um minuto. Se as tentativas não foram suas, avise o remetente.
+   *[other] Tente de novo em { $minutes } minutos. Se as tentativas não foram suas, avise o remetente.
+}
+code-will-send = Enviaremos um código para { $address }.
+code-sent = Enviamos um código para { $address }. Ele funciona por dez minutos.
+code-passcode = Digite o código de acesso fornecido pelo remetente.
+code-label = Código
+code-passcode-label = Código de acesso
+code-open = Abrir o documento
+code-send = Enviar-me um código
+code-send-another = Enviar outro código
+code-wrong = Este não é o código. Confira-o e tente de novo.
+code-outdated = Este código é antigo demais. Peça um novo.
+code-later = { $minutes ->
+    [1] É possível pedir outro código em um minuto.
+   *[other] É possível pedir outro código em { $minutes } minutos.
+}
+certificate-code = Código antes do documento
+certificate-code-mailed = código enviado por e-mail, { $moment }
+certificate-code-passcode = código de acesso do remetente, { $moment }
+
+## Page for readers
+
+reading-hint = É possível ler este documento. Não é preciso assiná-lo.
+reading-signers = Signatários
+reading-pending = { $name }, { $role }: não o abriu
+reading-viewed = { $name }, { $role }: já o abriu
+reading-signed = { $name }, { $role }: já assinou
+reading-declined = { $name }, { $role }: recusou
+reading-closed-title = Nada para ler
+reading-closed = Este documento não está aberto.
+signed-first-page = Primeira página do documento assinado
+
+## Vault widget
+
+vault-safe-title = Em segurança no cofre
+vault-safe = { $keeper } guarda aqui o original, inalterado desde que foi assinado. Há somente um: cada cópia indica que é uma cópia.
+vault-handed-over-title = Entregue
+vault-handed-over = O original está agora com outro depositário. Esta página mantém o seu histórico.
+vault-not-yet-title = Ainda não está no cofre
+vault-not-yet = O original entra no cofre depois que todos tiverem assinado.
+vault-since = No cofre desde
+vault-over-since = Entregue
+vault-responsible = Responsável
+vault-kept-for = Guardado para
+vault-who-signed = Quem assinou
+vault-signed-at = Assinou em { $moment }
+vault-unsigned = Não assinou
+vault-what-happened = O que aconteceu
+vault-experts = Detalhes para especialistas
+vault-record-number = Número do registro
+vault-hash = SHA-256 do original
+vault-checks = { $passed } de { $total } verificações de UCC §9-105 cumpridas
+history-created = O documento foi preparado
+history-sent = Ele foi enviado aos signatários
+history-viewed = { $name } abriu o documento
+history-signed = { $name } assinou
+history-signer = Um signatário
+history-completed = Todos assinaram
+history-declined = Um signatário recusou
+history-voided = O remetente o retirou
+history-expired = O prazo para assinar terminou
+history-stored = O original foi colocado no cofre
+history-released = O original foi entregue a { $recipient }
+history-recipient = outro depositário
+history-tampered = Constatou-se que o original guardado foi alterado
+history-changed = { $name } assina no lugar de { $previous }
+
+## Mails about approving, witnessing, reading and codes
+
+mail-approval-subject = { $sender } solicita a sua aprovação: { $document }
+mail-approval = { $sender } solicita a sua aprovação de “{ $document }”.
+mail-witness-subject = { $sender } solicita a sua assinatura como testemunha: { $document }
+mail-witness = { $sender } solicita a sua assinatura como testemunha em “{ $document }”.
+mail-viewing-subject = { $sender } mostra-lhe: { $document }
+mail-viewing = { $sender } enviou “{ $document }” aos signatários e lhe permite ler o documento.
+mail-viewing-copy = Não é preciso fazer nada. Uma cópia será enviada quando todas as partes tiverem assinado.
+mail-read = Ler o documento
+mail-code-subject = O seu código: { $code }
+mail-code = O seu código para “{ $document }” de { $sender } é { $code }.
+mail-code-use = Digite-o na página que o pediu. Ele funciona uma única vez, por { $minutes } minutos.
+mail-code-note = Ninguém pedirá este código por telefone. Se o pedido não foi seu, ignore este e-mail.

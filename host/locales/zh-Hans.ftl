@@ -338,3 +338,112 @@ mail-endpoint-disabled-subject = 发往 { $host } 的 Webhook 已停用
 mail-endpoint-gone = 位于 { $host } 的 Webhook 端点已停用。它返回了 410 (gone)。
 mail-endpoint-failed = 位于 { $host } 的 Webhook 端点已停用。五天内的所有尝试均告失败。
 mail-endpoint-disabled = 从现在起不再为其保留事件。接收端恢复后请重新启用；错过的事件可从其日志中重新投递。
+
+## Kinds of signers
+
+signing-for-approver = 批准人：{ $name }，{ $role }
+signing-for-witness = 见证人：{ $name }，{ $role }（以见证人身份签署）
+signing-approve = 批准
+signing-download = 下载阅读
+consent-approval = 我以电子方式批准此文件。我在此处的批准与纸质文件上的批准具有同等效力。
+signer-approver = { $role }（批准人）
+signer-witness = { $role }（见证人）
+
+## Another person signs
+
+delegate-summary = 应由另一人代替我签署
+delegate-explained = 此后您本人的链接将失效，您指定的人选将告知发件人。
+delegate-name = 此人的姓名
+delegate-email = 此人的电子邮件地址
+delegate-confirm = 请此人签署
+delegate-name-missing = 请输入此人的姓名
+delegate-email-missing = 请输入电子邮件地址
+delegate-own-address = 这是您自己的地址
+delegated-title = 已转交
+delegated = 已请 { $name } 代替您签署。您无需再采取任何行动。
+
+## A code before the document
+
+code-title = 请输入验证码
+code-locked = 输入错误的次数过多。
+code-locked-until = { $minutes ->
+   *[other] 您可以在 { $minutes } 分钟后重试。如果这些验证码不是您输入的，请告知发件人。
+}
+code-will-send = 我们将向 { $address } 发送验证码。
+code-sent = 我们已向 { $address } 发送验证码，十分钟内有效。
+code-passcode = 请输入发件人提供给您的访问码。
+code-label = 验证码
+code-passcode-label = 访问码
+code-open = 打开文件
+code-send = 向我发送验证码
+code-send-another = 再发送一个验证码
+code-wrong = 输入的内容不正确。请检查后重试。
+code-outdated = 此验证码已过期。请索取新的验证码。
+code-later = { $minutes ->
+   *[other] 您可以在 { $minutes } 分钟后再次索取验证码。
+}
+certificate-code = 打开文件前的验证码
+certificate-code-mailed = 邮件验证码，{ $moment }
+certificate-code-passcode = 发件人提供的访问码，{ $moment }
+
+## Page for readers
+
+reading-hint = 您可以阅读此文件，无需签署。
+reading-signers = 签署人
+reading-pending = { $name }，{ $role }：未打开
+reading-viewed = { $name }，{ $role }：已打开
+reading-signed = { $name }，{ $role }：已签署
+reading-declined = { $name }，{ $role }：已拒绝
+reading-closed-title = 没有可阅读的内容
+reading-closed = 此文件未开放。
+signed-first-page = 已签署文件的第一页
+
+## Vault widget
+
+vault-safe-title = 安全存于保险库
+vault-safe = { $keeper } 在此保管原件，自签署以来未经更改。原件仅此一份：每份副本均注明其为副本。
+vault-handed-over-title = 已移交
+vault-handed-over = 原件现由另一保管人保管。此页面保留其历史记录。
+vault-not-yet-title = 尚未存入保险库
+vault-not-yet = 所有人签署后，原件将存入保险库。
+vault-since = 入库时间
+vault-over-since = 移交时间
+vault-responsible = 负责方
+vault-kept-for = 为以下方保管
+vault-who-signed = 签署情况
+vault-signed-at = 签署于 { $moment }
+vault-unsigned = 未签署
+vault-what-happened = 经过
+vault-experts = 供专业人士参考的详情
+vault-record-number = 记录编号
+vault-hash = 原件的 SHA-256
+vault-checks = UCC §9-105 的 { $total } 项检查中，已符合 { $passed } 项
+history-created = 文件已准备
+history-sent = 文件已发送给签署人
+history-viewed = { $name } 打开了文件
+history-signed = { $name } 已签署
+history-signer = 一位签署人
+history-completed = 所有人均已签署
+history-declined = 一位签署人已拒绝
+history-voided = 发件人已撤回文件
+history-expired = 签署期限已过
+history-stored = 原件已存入保险库
+history-released = 原件已移交给 { $recipient }
+history-recipient = 另一保管人
+history-tampered = 发现所存原件已被更改
+history-changed = { $name } 代替 { $previous } 签署
+
+## Mails about approving, witnessing, reading and codes
+
+mail-approval-subject = { $sender } 请您批准：{ $document }
+mail-approval = { $sender } 请您批准“{ $document }”。
+mail-witness-subject = { $sender } 请您以见证人身份签署：{ $document }
+mail-witness = { $sender } 请您以见证人身份签署“{ $document }”。
+mail-viewing-subject = { $sender } 请您查看：{ $document }
+mail-viewing = { $sender } 已将“{ $document }”发送给签署人，并允许您阅读。
+mail-viewing-copy = 您无需采取任何行动。所有各方签署后，您将收到副本。
+mail-read = 阅读文件
+mail-code-subject = 您的验证码：{ $code }
+mail-code = 您用于 { $sender } 的“{ $document }”的验证码是 { $code }。
+mail-code-use = 请在要求输入验证码的页面上输入。验证码仅可使用一次，{ $minutes } 分钟内有效。
+mail-code-note = 不会有人通过电话向您索要此验证码。如果您没有索取验证码，请忽略此邮件。

@@ -183,7 +183,11 @@ impl OutcomeNotice<'_> {
     pub(crate) fn access_code(&self, code: &str, minutes: u64) -> MailContent {
         let texts = self.texts;
         let document = one_line(&self.envelope.name);
-        let values = [("sender", self.sender), ("document", &document), ("code", code)];
+        let values = [
+            ("sender", self.sender),
+            ("document", &document),
+            ("code", code),
+        ];
         let paragraphs = vec![
             texts.with("mail-code", values),
             texts.with("mail-code-use", [("minutes", minutes)]),

@@ -122,6 +122,7 @@ fn without_fields(org: &OrgId, submission: i64, place: &SubmitterPlace<'_>) -> R
         signature_style: None,
         opened_at: None,
         started_at: None,
+        consent: None,
         consented_at: None,
         shown_sha256: None,
         completed_at: None,

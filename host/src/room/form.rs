@@ -75,6 +75,7 @@ impl SigningForm {
             signature_style: None,
             opened_at: None,
             started_at: None,
+            consent: None,
             consented_at: None,
             shown_sha256: None,
             completed_at: None,

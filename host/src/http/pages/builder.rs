@@ -113,7 +113,11 @@ async fn open(State(app): State<App>, request: Request) -> Response {
             return Ok(embed::refused(&parts.headers));
         };
         let organization = builder::organization(&app, &session).await?;
-        Ok::<_, HttpError>(page(PageLook::of(organization, Texts::default()), &session, &form.token))
+        Ok::<_, HttpError>(page(
+            PageLook::of(organization, Texts::default()),
+            &session,
+            &form.token,
+        ))
     };
     opened.await.unwrap_or_else(IntoResponse::into_response)
 }

@@ -473,7 +473,9 @@ impl SigningPage<'_> {
                 (self.problem(name, wrong))
             }
         };
-        let open = DELEGATION.iter().any(|name| self.problems.contains_key(*name));
+        let open = DELEGATION
+            .iter()
+            .any(|name| self.problems.contains_key(*name));
         html! {
             details.decline open[open] {
                 summary { (texts.text("delegate-summary")) }

@@ -174,7 +174,10 @@ fn standing(texts: Texts, signer: &Signer) -> String {
         SignerStatus::Completed => "reading-signed",
         SignerStatus::Declined => "reading-declined",
     };
-    texts.with(key, [("name", signer.name.as_str()), ("role", &signer.role)])
+    texts.with(
+        key,
+        [("name", signer.name.as_str()), ("role", &signer.role)],
+    )
 }
 
 async fn page(

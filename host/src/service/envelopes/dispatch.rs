@@ -15,7 +15,6 @@ use crate::domain::event::EventType;
 use crate::domain::hash::sha256;
 use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::job::{NextStep, WithdrawSubmission};
-use crate::domain::locale::Locale;
 use crate::domain::organization::{FIRST_PAYER, Organization};
 use crate::domain::template::Template;
 use crate::service::envelopes::parties::{self, RequestedRecipient, RequestedSigner};

@@ -90,14 +90,17 @@ mod tests {
 
     #[test]
     fn the_history_names_people_and_leaves_out_what_auditors_need() {
-        let lines = history(Texts::default(), &[
-            entry("signer.completed", json!({ "signer": { "name": "Ann" } })),
-            entry("download_link.issued", json!({})),
-            entry(
-                "vault.released",
-                json!({ "form": { "recipient_organization": "Second Bank" } }),
-            ),
-        ]);
+        let lines = history(
+            Texts::default(),
+            &[
+                entry("signer.completed", json!({ "signer": { "name": "Ann" } })),
+                entry("download_link.issued", json!({})),
+                entry(
+                    "vault.released",
+                    json!({ "form": { "recipient_organization": "Second Bank" } }),
+                ),
+            ],
+        );
         let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
         assert_eq!(
             texts,

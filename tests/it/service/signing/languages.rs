@@ -647,3 +647,89 @@ async fn no_text_of_the_script_is_left_in_english() {
         assert!(wrong.is_empty(), "after {press}: {wrong:?}\n{text}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_text_of_codes_delegation_and_reading_is_left_in_english() {
+    let app = TestApp::with(|_| {}, accented()).await;
+    let template = app.contract_template().await;
+    let mut body = envelope_body(&template["template_id"]);
+    body["signers"] = json!([
+        { "email": "max@example.com", "name": "Max", "role": "Boss", "kind": "approver",
+          "access": "email_code" },
+        { "email": "ann@example.com", "name": "Ann", "role": "Buyer", "kind": "signer",
+          "access": "passcode", "passcode": "4711 4711" },
+    ]);
+    body["recipients"] = json!([{ "email": "eve@example.com", "name": "Eve", "kind": "viewer" }]);
+    body["allow_delegation"] = true.into();
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    let id = envelope["envelope_id"].as_str().unwrap().to_owned();
+    let links = app
+        .get(&format!("/partner/envelopes/{id}/signing-links"))
+        .await
+        .data(200);
+    let url = |index: usize| links["signers"][index]["embed_url"].as_str().unwrap();
+    let data = [
+        "Retail instalment contract",
+        "Maple Street Motors",
+        "Max",
+        "Ann",
+        "Boss",
+        "Buyer",
+        "m…x@example.com",
+    ];
+    let mut pages = Vec::new();
+    let mut keep = |what: &'static str, page: TestResponse| pages.push((what, page.text()));
+    keep("question for a code", form::open(&app, url(0)).await);
+    keep(
+        "code sent",
+        form::press(&app, url(0), "send-code", &[]).await,
+    );
+    keep(
+        "code too soon",
+        form::press(&app, url(0), "send-code", &[]).await,
+    );
+    let given = |code: &str| [("code".to_owned(), code.to_owned())];
+    keep(
+        "wrong code",
+        form::press(&app, url(0), "enter-code", &given("1")).await,
+    );
+    keep("passcode", form::open(&app, url(1)).await);
+    for _ in 0..4 {
+        form::press(&app, url(0), "enter-code", &given("1")).await;
+    }
+    keep("locked", form::open(&app, url(0)).await);
+    let mails = app.wait_for_mails(3).await;
+    let mail = mails.iter().find(|mail| parts(mail).1.contains("/view/"));
+    let view = form::link_in(mail.unwrap());
+    keep("page for readers", form::open(&app, &view).await);
+    for mail in &mails {
+        let (subject, text, _) = parts(mail);
+        let lines = text.lines().filter(|line| !line.starts_with("http"));
+        let lines: Vec<&str> = lines.filter(|line| !line.contains("env_")).collect();
+        let known = [&data[..], &["Eve", "UTC"]].concat();
+        let wrong = plain_words(&format!("{subject}\n{}", lines.join("\n")), &known);
+        assert!(wrong.is_empty(), "{subject}: {wrong:?}");
+    }
+    // The approver's form, with the other person who should sign.
+    let mut open = envelope_body(&template["template_id"]);
+    open["allow_delegation"] = true.into();
+    open["signers"] = json!([
+        { "email": "max@example.com", "name": "Max", "role": "Boss", "kind": "approver" },
+        { "email": "ann@example.com", "name": "Ann", "role": "Buyer" },
+    ]);
+    let envelope = app.post("/partner/envelopes", open).await.data(201);
+    let url = link(&envelope);
+    keep("form of an approver", form::open(&app, &url).await);
+    keep(
+        "delegation without a person",
+        form::press(&app, &url, "delegate", &[]).await,
+    );
+    let kim = [
+        ("delegate-name".to_owned(), "Max".to_owned()),
+        ("delegate-email".to_owned(), "kim@example.com".to_owned()),
+    ];
+    keep("delegated", form::press(&app, &url, "delegate", &kim).await);
+    for (what, page) in &pages {
+        assert_translated(what, page, &data);
+    }
+}

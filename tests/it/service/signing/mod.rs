@@ -3,5 +3,5 @@
 mod access;
 mod embed;
 mod form;
-mod people;
 mod languages;
+mod people;
