@@ -192,14 +192,16 @@ impl OutcomeNotice<'_> {
             texts.with("mail-code", values),
             texts.with("mail-code-use", [("minutes", minutes)]),
         ];
-        let letter = self.letter("mail-code-subject", paragraphs);
         MailContent {
+            texts,
             subject: texts.with("mail-code-subject", [("code", code)]),
-            notes: [texts.text("mail-code-note")]
-                .into_iter()
-                .chain(letter.notes)
-                .collect(),
-            ..letter
+            to: self.to.map(one_line),
+            paragraphs,
+            button: None,
+            notes: vec![
+                texts.text("mail-code-note"),
+                reference(texts, self.envelope.id.as_str()),
+            ],
         }
     }
 

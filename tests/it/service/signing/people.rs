@@ -214,7 +214,7 @@ async fn an_approver_without_fields_approves_before_the_signer() {
     let compliance = app
         .get(&format!("/partner/envelopes/{id}/compliance"))
         .await;
-    assert_eq!(compliance.data(200)["score"], 100);
+    assert_eq!(compliance.data(200)["compliance"]["score"], 100);
 }
 
 #[tokio::test(flavor = "multi_thread")]
