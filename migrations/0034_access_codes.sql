@@ -19,6 +19,8 @@ create table access_code (
     first_sent_at text,
     -- Wrong entries since the last right one or the last lock.
     failures bigint not null default 0,
+    -- Locks since the last right entry: each one is longer.
+    locks bigint not null default 0,
     locked_until text,
     primary key (bucket, envelope_id, position)
 );

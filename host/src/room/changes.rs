@@ -78,7 +78,7 @@ impl Room {
         let is_open = |submission: &RoomSubmission| {
             submission.archived_at.is_none() && submission.completed_at.is_none()
         };
-        submission.filter(is_open).ok_or(FormError::Closed)?;
+        let submission = submission.filter(is_open).ok_or(FormError::Closed)?;
         // Read again under the lock: the submitter may have signed meanwhile.
         let found = rooms::submitter(tx, org, submitter).await?;
         let mut submitter = found.ok_or(FormError::NotFound)?;
@@ -90,7 +90,7 @@ impl Room {
         rooms::update_invitation(tx, &submitter).await?;
         if to.is_another_person {
             let unopened = RoomSubmitter {
-                values: submitter.prefilled.clone(),
+                values: senders_values(&submission, &submitter),
                 signature_style: None,
                 opened_at: None,
                 started_at: None,
@@ -102,6 +102,25 @@ impl Room {
         }
         Ok(())
     }
+}
+
+/// Returns the values of the sender. For a submitter of an earlier release, these are the values that
+/// the signer could not change.
+fn senders_values(
+    submission: &RoomSubmission,
+    submitter: &RoomSubmitter,
+) -> BTreeMap<String, String> {
+    if let Some(prefilled) = &submitter.prefilled {
+        return prefilled.clone();
+    }
+    let own = submission.fields.iter();
+    let locked = own.filter(|field| field.submitter_uuid == submitter.role && field.is_locked());
+    locked
+        .filter_map(|field| {
+            let value = submitter.values.get(&field.name)?;
+            Some((field.name.clone(), value.clone()))
+        })
+        .collect()
 }
 
 fn without_fields(org: &OrgId, submission: i64, place: &SubmitterPlace<'_>) -> RoomSubmitter {
@@ -118,7 +137,7 @@ fn without_fields(org: &OrgId, submission: i64, place: &SubmitterPlace<'_>) -> R
         role: place.role.to_owned(),
         external_id: None,
         values: BTreeMap::new(),
-        prefilled: BTreeMap::new(),
+        prefilled: Some(BTreeMap::new()),
         signature_style: None,
         opened_at: None,
         started_at: None,

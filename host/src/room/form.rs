@@ -65,7 +65,7 @@ impl SigningForm {
             submission: 0,
             position: 0,
             turn: 1,
-            prefilled: BTreeMap::new(),
+            prefilled: None,
             slug: String::new(),
             name: role.to_owned(),
             email: String::new(),
@@ -220,13 +220,14 @@ impl Room {
         &self,
         org: &OrgId,
         submitter: i64,
+        person: &str,
         origin: &RequestOrigin,
     ) -> Result<(), FormError> {
         let SignerTurn {
             mut tx,
             mut submitter,
             ..
-        } = self.turn(org, submitter).await?;
+        } = self.turn(org, submitter, person).await?;
         if submitter.opened_at.is_some() {
             return Ok(());
         }
@@ -244,6 +245,7 @@ impl Room {
         &self,
         org: &OrgId,
         submitter: i64,
+        person: &str,
         values: &BTreeMap<String, String>,
     ) -> Result<Problems, FormError> {
         let form = self.form(org, submitter).await?;
@@ -253,7 +255,7 @@ impl Room {
             mut tx,
             mut submitter,
             ..
-        } = self.turn(org, submitter).await?;
+        } = self.turn(org, submitter, person).await?;
         let styled = take_style(&mut submitter, values);
         if take(&form.fields, &mut submitter, valid) || styled {
             self.start(&mut tx, &mut submitter).await?;
@@ -272,7 +274,7 @@ impl Room {
     pub async fn finish(
         &self,
         org: &OrgId,
-        submitter: i64,
+        (submitter, person): (i64, &str),
         values: &BTreeMap<String, String>,
         consent: Option<GivenConsent>,
         shown: Option<&str>,
@@ -288,7 +290,7 @@ impl Room {
             submission,
             mut submitter,
             submitters,
-        } = self.turn(org, submitter).await?;
+        } = self.turn(org, submitter, person).await?;
         let signed = submitters.iter().filter(|other| has_signed(other)).cloned();
         let document = ShownDocument::new(
             submission.file(),
@@ -414,6 +416,7 @@ impl Room {
         &self,
         org: &OrgId,
         submitter: i64,
+        person: &str,
         reason: &str,
         origin: &RequestOrigin,
     ) -> Result<(), FormError> {
@@ -421,7 +424,7 @@ impl Room {
             mut tx,
             mut submitter,
             ..
-        } = self.turn(org, submitter).await?;
+        } = self.turn(org, submitter, person).await?;
         submitter.declined_at = Some(self.clock.now());
         submitter.decline_reason = Some(reason.chars().take(TEXT_LIMIT).collect());
         submitter.ip = origin.ip.clone().or(submitter.ip);
@@ -431,8 +434,14 @@ impl Room {
         Ok(tx.commit().await?)
     }
 
-    /// Opens a transaction with the submission locked; fails unless it is this signer's turn.
-    async fn turn(&self, org: &OrgId, submitter: i64) -> Result<SignerTurn, FormError> {
+    /// Opens a transaction with the submission locked; fails unless it is this signer's turn. `person` is
+    /// the address of the visitor: another person may have taken the place since the request began.
+    async fn turn(
+        &self,
+        org: &OrgId,
+        submitter: i64,
+        person: &str,
+    ) -> Result<SignerTurn, FormError> {
         let mut tx = self.store.begin().await?;
         let found = rooms::submitter(&mut tx, org, submitter)
             .await?
@@ -450,7 +459,8 @@ impl Room {
         let declined = submitters
             .iter()
             .any(|submitter| submitter.declined_at.is_some());
-        if submitter.is_done() || declined || submission.archived_at.is_some() {
+        let is_replaced = submitter.email != person;
+        if is_replaced || submitter.is_done() || declined || submission.archived_at.is_some() {
             return Err(FormError::Closed);
         }
         if waits_for(&submission, &submitter, &submitters).is_some() {

@@ -132,7 +132,7 @@ impl BufferedRoomRecords {
             email: invitation.email,
             role: invitation.role,
             external_id: Some(submission.external_id.clone()),
-            prefilled: invitation.values.iter().cloned().collect(),
+            prefilled: Some(invitation.values.iter().cloned().collect()),
             values: invitation.values.into_iter().collect(),
             signature_style: None,
             opened_at: None,

@@ -91,6 +91,16 @@ pub async fn copy_again(
     queue::<MailCompletion>(tx, envelope, Some(signer), now).await
 }
 
+/// Queues another mail with the signed copy for a reader.
+pub async fn copy_for_reader(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    reader: &Recipient,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    queue::<MailCompletion>(tx, envelope, Some(reader), now).await
+}
+
 /// Queues mails to the creator and the invited signers about a declined envelope.
 pub async fn declined(
     tx: &mut WriteTransaction,

@@ -17,6 +17,8 @@ pub struct CodeState {
     pub first_sent_at: Option<Timestamp>,
     /// Wrong entries since the last right one or the last lock.
     pub failures: i64,
+    /// Locks since the last right entry.
+    pub locks: i64,
     pub locked_until: Option<Timestamp>,
 }
 
@@ -50,6 +52,7 @@ pub async fn get(
         sends: columns.number("sends")?,
         first_sent_at: columns.optional_time("first_sent_at")?,
         failures: columns.number("failures")?,
+        locks: columns.number("locks")?,
         locked_until: columns.optional_time("locked_until")?,
     })
 }
@@ -64,11 +67,11 @@ pub async fn put(
     let sent_at = state.sent.as_ref().map(|(_, at)| at.to_string());
     sqlx::query(
         "insert into access_code (bucket, envelope_id, position, org_id, email, code, sent_at, sends,
-             first_sent_at, failures, locked_until)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+             first_sent_at, failures, locked_until, locks)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
          on conflict (bucket, envelope_id, position) do update set
              email = $5, code = $6, sent_at = $7, sends = $8, first_sent_at = $9, failures = $10,
-             locked_until = $11",
+             locked_until = $11, locks = $12",
     )
     .bind(envelope.org.bucket())
     .bind(envelope.id.as_str())
@@ -81,6 +84,7 @@ pub async fn put(
     .bind(state.first_sent_at.map(|at| at.to_string()))
     .bind(state.failures)
     .bind(state.locked_until.map(|at| at.to_string()))
+    .bind(state.locks)
     .execute(&mut **tx)
     .await?;
     Ok(())

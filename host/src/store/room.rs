@@ -117,8 +117,8 @@ pub struct RoomSubmitter {
     pub role: String,
     pub external_id: Option<String>,
     pub values: BTreeMap<String, String>,
-    /// Values that the sender prefilled.
-    pub prefilled: BTreeMap<String, String>,
+    /// Values that the sender prefilled; none for submitters of earlier releases.
+    pub prefilled: Option<BTreeMap<String, String>>,
     /// Style of typed signatures.
     pub signature_style: Option<Handwriting>,
     pub opened_at: Option<Timestamp>,
@@ -325,7 +325,7 @@ pub async fn insert_submitter(
     .bind(&submitter.role)
     .bind(submitter.external_id.as_deref())
     .bind(json_text(&submitter.values))
-    .bind((!submitter.prefilled.is_empty()).then(|| json_text(&submitter.prefilled)))
+    .bind(submitter.prefilled.as_ref().map(json_text))
     .bind(submitter.turn)
     .execute(&mut **tx)
     .await?;
@@ -488,7 +488,7 @@ fn read_submitter(row: &AnyRow) -> Result<RoomSubmitter, StoreError> {
         role: columns.text("role")?,
         external_id: columns.optional_text("external_id")?,
         values: columns.json("field_values")?,
-        prefilled: columns.optional_json("prefilled")?.unwrap_or_default(),
+        prefilled: columns.optional_json("prefilled")?,
         signature_style: columns
             .optional_text("signature_style")?
             .and_then(|style| Handwriting::parse(&style)),

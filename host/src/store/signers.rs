@@ -218,12 +218,12 @@ pub struct LinkTarget {
     pub expires_at: Timestamp,
 }
 
-/// Claims the right to mail a signer a new link or a copy. Returns false if one was mailed after
+/// Claims the right to mail a signer or reader a new link or a copy. Returns false if one was mailed after
 /// `before`, which limits the mails per signer.
 pub async fn claim_renewal(
     connection: &mut AnyConnection,
     envelope: &Envelope,
-    signer: &Signer,
+    position: i64,
     before: Timestamp,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
@@ -235,7 +235,7 @@ pub async fn claim_renewal(
     .bind(envelope.org.bucket())
     .bind(envelope.org.as_str())
     .bind(envelope.id.as_str())
-    .bind(signer.position)
+    .bind(position)
     .bind(now.to_string())
     .bind(before.to_string())
     .execute(connection)

@@ -286,7 +286,9 @@ impl MailSubject {
         let Some(signer) = signer else {
             return Ok(None);
         };
-        let url = self.link(app, signer).await?;
+        let Some(url) = self.link(app, signer).await? else {
+            return Ok(None);
+        };
         let letter = letter(LinkFacts {
             texts: self.texts(),
             sender: &self.look.sender,
@@ -331,11 +333,19 @@ impl MailSubject {
         Ok(url)
     }
 
-    async fn link(&self, app: &App, signer: &Signer) -> Result<String, DeliveryError> {
+    /// Creates a link for a signer; none if another person has taken the place since this mail was
+    /// begun, who gets a mail of their own.
+    async fn link(&self, app: &App, signer: &Signer) -> Result<Option<String>, DeliveryError> {
         let mut tx = app.store.begin().await?;
+        envelopes::lock(&mut tx, &self.envelope.org, &self.envelope.id).await?;
+        let signers = signers::list(&mut tx, &self.envelope.org, &self.envelope.id).await?;
+        let is_same = |now: &Signer| now.position == signer.position && now.email == signer.email;
+        if !signers.iter().any(is_same) {
+            return Ok(None);
+        }
         let url = links::make(app, &mut tx, &self.envelope, signer, links::MAIL_LIFE).await?;
         tx.commit().await?;
-        Ok(url)
+        Ok(Some(url))
     }
 
     async fn completed(&self, app: &App) -> Result<Option<PreparedMail>, DeliveryError> {
@@ -360,7 +370,10 @@ impl MailSubject {
             (Some(_), _, _) => letters::CopyDelivery::Attached {
                 certificate: certificate.is_some(),
             },
-            (None, Some(signer), _) => letters::CopyDelivery::Linked(self.link(app, signer).await?),
+            (None, Some(signer), _) => match self.link(app, signer).await? {
+                Some(url) => letters::CopyDelivery::Linked(url),
+                None => letters::CopyDelivery::Kept,
+            },
             (None, None, Some(recipient)) => {
                 letters::CopyDelivery::Linked(self.view_link(app, recipient).await?)
             }

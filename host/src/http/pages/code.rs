@@ -28,7 +28,9 @@ pub async fn submitted(app: &App, visit: &SignerVisit, action: &str, given: &str
     let mailed = visit.signer.access == SignerAccess::EmailCode;
     let answer = match action {
         "send-code" if mailed => sent(app, visit).await,
-        _ => checked(app, visit, given).await,
+        "enter-code" if !given.trim().is_empty() => checked(app, visit, given).await,
+        // For example a form that was open when the cookie expired.
+        _ => Ok(ask(app, visit).await),
     };
     answer.unwrap_or_else(|error| HttpError::from(error).into_response())
 }
@@ -52,7 +54,7 @@ async fn sent(app: &App, visit: &SignerVisit) -> Result<Response, ServiceError> 
 
 async fn checked(app: &App, visit: &SignerVisit, given: &str) -> Result<Response, ServiceError> {
     let (envelope, signer, origin) = (&visit.envelope, &visit.signer, &visit.origin);
-    let check = access_codes::check(app, envelope, signer, given, origin).await?;
+    let check = access_codes::check(app, envelope, signer, &visit.token, given, origin).await?;
     Ok(match check {
         CodeCheck::Right(pass) => {
             let mut response = Redirect::to(visit.path()).into_response();

@@ -71,7 +71,12 @@ async fn opened(app: &App, visit: SignerVisit) -> Response {
     if visit.signer.status == SignerStatus::Pending {
         match app
             .room()
-            .open(&visit.envelope.org, submitter, &visit.origin)
+            .open(
+                &visit.envelope.org,
+                submitter,
+                &visit.signer.email,
+                &visit.origin,
+            )
             .await
         {
             Ok(()) => follow(app, &visit, None).await,
@@ -177,6 +182,9 @@ struct FormFeedback {
 async fn submit(State(app): State<App>, visit: SignerVisit, request: Request) -> Response {
     if visit.asks_for_code() {
         return match SubmittedForm::read(&app, request).await {
+            Some(sent) if sent.by_script => {
+                HttpError::new(StatusCode::FORBIDDEN, "A code is needed first").into_response()
+            }
             Some(sent) => {
                 let given = sent.values.get("code").map_or("", String::as_str);
                 code::submitted(&app, &visit, &sent.action, given).await
@@ -257,7 +265,11 @@ async fn act(
     submitter: i64,
     sent: &SubmittedForm,
 ) -> Result<Problems, FormError> {
-    let (org, room) = (&visit.envelope.org, &app.room());
+    let (org, room, person) = (
+        &visit.envelope.org,
+        &app.room(),
+        visit.signer.email.as_str(),
+    );
     match sent.action.as_str() {
         "finish" => {
             let (values, shown) = (&sent.values, sent.document.as_deref());
@@ -266,8 +278,15 @@ async fn act(
                 locale: visit.consent.locale,
                 sha256: visit.consent.sha256(),
             });
-            room.finish(org, submitter, values, consent, shown, &sent.origin)
-                .await?;
+            room.finish(
+                org,
+                (submitter, person),
+                values,
+                consent,
+                shown,
+                &sent.origin,
+            )
+            .await?;
             Ok(Problems::new())
         }
         "decline" if sent.reason.is_empty() => {
@@ -275,11 +294,11 @@ async fn act(
             Err(FormError::Invalid(Problems::from([why])))
         }
         "decline" => {
-            room.decline(org, submitter, &sent.reason, &sent.origin)
+            room.decline(org, submitter, person, &sent.reason, &sent.origin)
                 .await?;
             Ok(Problems::new())
         }
-        _ => room.save(org, submitter, &sent.values).await,
+        _ => room.save(org, submitter, person, &sent.values).await,
     }
 }
 
@@ -290,6 +309,9 @@ async fn delegated(app: &App, visit: SignerVisit, submitter: i64, sent: Submitte
     let mut problems = Problems::new();
     if name.is_empty() {
         problems.insert(DELEGATION[0].into(), Message::new("delegate-name-missing"));
+    } else if name.chars().count() > corrections::LONGEST_NAME {
+        let why = Message::with_limit("problem-too-long", corrections::LONGEST_NAME);
+        problems.insert(DELEGATION[0].into(), why);
     }
     if !corrections::is_address(email) {
         problems.insert(DELEGATION[1].into(), Message::new("delegate-email-missing"));

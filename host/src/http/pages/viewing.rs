@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{FromRequestParts, Path, Query, State};
+use axum::extract::{FromRequestParts, Path, Query, Request, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
-use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::{get, post};
 use maud::{Markup, html};
 
 use super::look::{PageLook, texts_for};
 use super::signing_files::{PageQuery, saved, version_of};
 use super::visit::{room_error, unknown_link};
 use crate::components::rules::placement::PageFacts;
-use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer, SignerStatus};
+use crate::domain::envelope::{Envelope, EnvelopeStatus, Recipient, Signer, SignerStatus};
 use crate::domain::locale::Locale;
 use crate::domain::token::LinkToken;
 use crate::http::error::HttpError;
@@ -23,7 +23,7 @@ use crate::http::middleware::limits;
 use crate::room::shown::ShownDocument;
 use crate::service::access::windows::LimitedCredential;
 use crate::service::envelopes::parties::room_submission;
-use crate::service::signing::visits::{self, LinkReader};
+use crate::service::signing::visits::{self, LinkReader, LinkRenewal};
 use crate::service::templates::pages;
 use crate::service::vault::copies;
 use crate::service::{App, ServiceError};
@@ -36,10 +36,14 @@ pub fn routes(path: &str) -> Router<App> {
         .route(&below(""), get(show))
         .route(&below("/pages/{page}"), get(page))
         .route(&below("/copy.pdf"), get(copy))
+        .route(&below("/renew"), post(renew))
 }
 
 /// Request by a link for reading.
 struct ReaderVisit {
+    token: LinkToken,
+    recipient: Recipient,
+    expired: bool,
     texts: Texts,
     envelope: Envelope,
     signers: Vec<Signer>,
@@ -62,6 +66,8 @@ impl FromRequestParts<App> for ReaderVisit {
         let found = visits::find_reader(app, &token).await;
         let reader = found.map_err(|error| HttpError::from(error).into_response())?;
         let LinkReader {
+            recipient,
+            expired,
             organization,
             envelope,
             signers,
@@ -69,6 +75,9 @@ impl FromRequestParts<App> for ReaderVisit {
         let path = format!("{}/view/{}", app.config.signing_path(), token.reveal());
         let texts = texts_for(&parts.headers, organization.settings.language);
         Ok(Self {
+            token,
+            recipient,
+            expired,
             texts,
             look: PageLook::of(organization, texts),
             path,
@@ -82,6 +91,9 @@ impl ReaderVisit {
     /// Returns the document with the entries so far; none once it is closed without signatures.
     async fn document(&self, app: &App) -> Result<Option<ShownDocument>, ServiceError> {
         let status = self.envelope.status;
+        if self.expired {
+            return Ok(None);
+        }
         if !status.is_out_for_signing() && !status.is_signed() {
             return Ok(None);
         }
@@ -113,14 +125,35 @@ async fn show(State(app): State<App>, visit: ReaderVisit) -> Response {
 }
 
 fn closed(visit: &ReaderVisit) -> Response {
-    let (title, text) = match visit.envelope.status {
+    let texts = visit.texts;
+    let status = visit.envelope.status;
+    if visit.expired && (status.is_out_for_signing() || status.is_signed()) {
+        let body = html! {
+            p { (texts.text("link-expired")) }
+            form method="post" action={ (visit.path) "/renew" } {
+                button type="submit" { (texts.text("link-renew")) }
+            }
+        };
+        let title = texts.text("link-expired-title");
+        return visit.look.notice(StatusCode::GONE, &title, None, body);
+    }
+    // Another signing provider keeps the document, but the copy is here.
+    if status.is_signed() {
+        let body = html! {
+            p { a.button href={ (visit.path) "/copy.pdf" } download { (texts.text("signed-download")) } }
+        };
+        return visit
+            .look
+            .notice(StatusCode::OK, &visit.envelope.name, None, body);
+    }
+    let (title, text) = match status {
         EnvelopeStatus::Voided => ("withdrawn-title", "withdrawn"),
         EnvelopeStatus::Expired => ("expired-title", "expired"),
         EnvelopeStatus::Declined => ("declined-by-other-title", "declined-by-other"),
         _ => ("reading-closed-title", "reading-closed"),
     };
-    let text = html! { p { (visit.texts.text(text)) } };
-    let title = visit.texts.text(title);
+    let text = html! { p { (texts.text(text)) } };
+    let title = texts.text(title);
     visit.look.notice(StatusCode::OK, &title, None, text)
 }
 
@@ -196,9 +229,36 @@ async fn page(
     answer.unwrap_or_else(|error| HttpError::from(error).into_response())
 }
 
+/// Mails a fresh link, or the copy.
+async fn renew(State(app): State<App>, visit: ReaderVisit) -> Response {
+    if !visit.expired {
+        return Redirect::to(&visit.path).into_response();
+    }
+    let texts = visit.texts;
+    let (status, title, text) =
+        match visits::renew_reader(&app, &visit.envelope, &visit.recipient).await {
+            Ok(LinkRenewal::Mailed) => (StatusCode::OK, "link-mailed-title", "link-mailed"),
+            Ok(LinkRenewal::TooSoon) => (
+                StatusCode::TOO_MANY_REQUESTS,
+                "link-too-soon-title",
+                "link-too-soon",
+            ),
+            Ok(LinkRenewal::NotYet | LinkRenewal::Closed) => return closed(&visit),
+            Err(error) => return HttpError::from(error).into_response(),
+        };
+    let body = html! { p { (texts.text(text)) } };
+    let title = texts.text(title);
+    visit.look.notice(status, &title, None, body)
+}
+
 /// Returns the recipient's copy, once all parties have signed.
-async fn copy(State(app): State<App>, visit: ReaderVisit) -> Response {
-    if !visit.envelope.status.is_signed() {
+async fn copy(State(app): State<App>, visit: ReaderVisit, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    let (copies, token) = (LimitedCredential::Copies, visit.token.reveal());
+    if let Err(refused) = limits::admit(&app, copies, token, &parts) {
+        return refused.into_response();
+    }
+    if visit.expired || !visit.envelope.status.is_signed() {
         return unknown_link(visit.texts);
     }
     match copies::signers_copy(&app, &app.vault, &visit.envelope).await {

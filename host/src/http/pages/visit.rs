@@ -67,8 +67,8 @@ impl FromRequestParts<App> for SignerVisit {
             Ok(Some(visitor)) => {
                 let pass = cookie(parts, code::PASS);
                 let (envelope, signer) = (&visitor.envelope, &visitor.signer);
-                let locked = !access_codes::is_pass(app, envelope, signer, pass.as_deref());
-                if locked && !is_open_to_all(parts, &token) {
+                let locked = !access_codes::is_pass(app, envelope, signer, &token, pass.as_deref());
+                if locked && !is_open_to_all(app, parts, &token) {
                     return Err(unknown_link(unknown));
                 }
                 let organization = visitor.organization.settings.language;
@@ -297,10 +297,10 @@ impl SignerVisit {
 
 /// Returns whether a signer who still has to enter a code may request this path: the page that asks
 /// for it, and the one that renews an expired link.
-fn is_open_to_all(parts: &Parts, token: &LinkToken) -> bool {
+fn is_open_to_all(app: &App, parts: &Parts, token: &LinkToken) -> bool {
+    let page = format!("{}/{}", app.config.signing_path(), token.reveal());
     let path = parts.uri.path();
-    let below = path.rsplit_once(token.reveal()).map(|(_, below)| below);
-    matches!(below, Some("" | "/renew"))
+    path == page || path == format!("{page}/renew")
 }
 
 /// Returns the value of a cookie.

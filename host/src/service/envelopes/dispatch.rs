@@ -86,7 +86,7 @@ pub fn plan(
             ));
         } else if signers[..index]
             .iter()
-            .any(|other| other.role == signer.role)
+            .any(|other| other.role.eq_ignore_ascii_case(&signer.role))
         {
             issues.push(ValidationIssue::new(
                 "duplicate_role",

@@ -57,6 +57,10 @@ pub async fn extend(
         .expires_at
         .filter(|_| envelope.status.is_unfinished());
     let Some(present) = present else {
+        if envelope.status.is_unfinished() {
+            let why = "The envelope never expires";
+            return Err(ServiceError::Conflict(why.into()));
+        }
         let status = envelope.status;
         return Err(ServiceError::Conflict(format!(
             "Cannot extend an envelope with status: {status}"

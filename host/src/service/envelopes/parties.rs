@@ -41,7 +41,7 @@ pub struct RequestedSigner {
     pub access: Option<SignerAccess>,
     /// Passcode that the sender has given to the signer by another way, for example by telephone.
     /// Required for `access` `passcode`, and only then.
-    #[schemars(with = "Option<String>", length(min = 4, max = 64))]
+    #[schemars(with = "Option<String>", length(min = 6, max = 64))]
     pub passcode: Option<SecretText>,
     /// Language of this signer's pages and mails (BCP 47): `en`, `es`, `fr`, `de`, `pt`, `zh-Hans` or
     /// `ar`, also with a region such as `es-MX`. Defaults to the browser's, then to the organization's.
@@ -73,6 +73,7 @@ pub fn planned(
     preserve_signing_order: bool,
 ) -> Result<Vec<Signer>, ServiceError> {
     check_order(&requested, preserve_signing_order)?;
+    check_witnesses(&requested, preserve_signing_order)?;
     check_passcodes(&requested)?;
     check_locales(&requested)?;
     let sealed = |passcode: SecretText| seal_passcode(cipher, org, passcode.reveal());
@@ -100,7 +101,6 @@ pub fn planned(
     for (signer, position) in signers.iter_mut().zip(0..) {
         signer.position = position;
     }
-    check_witnesses(&signers, preserve_signing_order)?;
     Ok(signers)
 }
 
@@ -134,8 +134,13 @@ fn check_passcodes(requested: &[RequestedSigner]) -> Result<(), ServiceError> {
         let (code, expected, message) = match (needs, &signer.passcode) {
             (true, None) => (
                 "passcode_required",
-                "a passcode of 4 to 64 characters",
+                "a passcode of 6 to 64 characters",
                 format!("{} is to enter a passcode, and there is none", signer.name),
+            ),
+            (true, Some(passcode)) if passcode.reveal().trim() != passcode.reveal() => (
+                "passcode_spaces",
+                "a passcode without spaces at its ends",
+                "The passcode begins or ends with a space".to_owned(),
             ),
             (false, Some(_)) => (
                 "passcode_unused",
@@ -174,17 +179,22 @@ fn check_locales(requested: &[RequestedSigner]) -> Result<(), ServiceError> {
 }
 
 /// A witness signs after, or beside, a signer whose signature there is to witness.
-fn check_witnesses(signers: &[Signer], preserved: bool) -> Result<(), ServiceError> {
-    for (index, witness) in signers.iter().enumerate() {
-        let seen = |signer: &Signer| {
-            signer.kind == SignerKind::Signer && (!preserved || signer.turn <= witness.turn)
-        };
-        if witness.kind == SignerKind::Witness && !signers.iter().any(seen) {
+fn check_witnesses(requested: &[RequestedSigner], preserved: bool) -> Result<(), ServiceError> {
+    let turn = |index: usize| {
+        let order = requested.get(index).and_then(|signer| signer.order);
+        order.unwrap_or(i64::try_from(index).unwrap_or(i64::MAX))
+    };
+    let signs = |signer: &RequestedSigner| matches!(signer.kind, None | Some(SignerKind::Signer));
+    for (index, witness) in requested.iter().enumerate() {
+        let mut others = requested.iter().enumerate();
+        let seen = others
+            .any(|(other, signer)| signs(signer) && (!preserved || turn(other) <= turn(index)));
+        if witness.kind == Some(SignerKind::Witness) && !seen {
             return Err(ServiceError::Invalid(vec![ValidationIssue::new(
                 "witness_first",
                 &["signers", &index.to_string(), "kind"],
                 "a signer before the witness",
-                witness.kind.as_str(),
+                SignerKind::Witness.as_str(),
                 format!("Nobody signs before the witness {}", witness.name),
             )]));
         }
@@ -243,7 +253,10 @@ pub fn unsupported(
 pub fn is_without_fields(template: &Template, signer: &Signer) -> bool {
     signer.kind == SignerKind::Approver
         && template.provider_instance == EMBEDDED
-        && !template.roles().contains(&signer.role.as_str())
+        && !template
+            .roles()
+            .iter()
+            .any(|role| role.eq_ignore_ascii_case(&signer.role))
 }
 
 /// Returns the id of the submission in the signing room; none at other providers.
@@ -329,7 +342,7 @@ mod tests {
         let passcode = Some(SignerAccess::Passcode);
         assert!(planned(vec![buyer(passcode, None)], true).is_err());
         assert!(planned(vec![buyer(None, Some("4711"))], true).is_err());
-        let planned = planned(vec![buyer(passcode, Some("4711"))], true).unwrap();
+        let planned = planned(vec![buyer(passcode, Some("471147"))], true).unwrap();
         assert!(!planned[0].passcode.as_ref().unwrap().contains("4711"));
     }
 

@@ -14,11 +14,11 @@ use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, Signer, SignerAccess};
 use crate::domain::event::EventType;
 use crate::domain::id::{EnvelopeId, OrgId};
-use crate::domain::token::random;
+use crate::domain::token::{LinkToken, random};
 use crate::room::form::RequestOrigin;
 use crate::service::{Core, ServiceError, envelopes as envelope_service, events, mails};
 use crate::store::access_codes::{self, CodeState};
-use crate::store::envelopes;
+use crate::store::{WriteTransaction, envelopes, signers};
 
 /// Time for which a mailed code is valid.
 pub const CODE_LIFE: Duration = Duration::from_secs(600);
@@ -27,9 +27,14 @@ const COOL_DOWN: Duration = Duration::from_secs(60);
 /// Maximum number of mailed codes in [`SEND_WINDOW`].
 const MOST_SENDS: i64 = 5;
 const SEND_WINDOW: Duration = Duration::from_secs(3600);
-/// Number of wrong entries that lock the document for [`LOCK`].
+/// Number of wrong entries that lock the document.
 const MOST_FAILURES: i64 = 5;
-const LOCK: Duration = Duration::from_secs(900);
+/// Time of the first, the second and each later lock.
+const LOCKS: [Duration; 3] = [
+    Duration::from_secs(900),
+    Duration::from_secs(3600),
+    Duration::from_secs(24 * 3600),
+];
 /// Time for which a browser is not asked again.
 pub const PASS_LIFE: Duration = Duration::from_secs(12 * 3600);
 
@@ -70,6 +75,8 @@ pub enum CodeCheck {
 /// Content of the cookie, encrypted.
 #[derive(Serialize, Deserialize)]
 struct AccessPass {
+    /// Hash of the link's token.
+    link: String,
     envelope: EnvelopeId,
     position: i64,
     email: String,
@@ -96,14 +103,21 @@ fn code_context(envelope: &Envelope) -> String {
 }
 
 /// Returns whether the cookie opens the document for this signer.
-pub fn is_pass(core: &Core, envelope: &Envelope, signer: &Signer, cookie: Option<&str>) -> bool {
+pub fn is_pass(
+    core: &Core,
+    envelope: &Envelope,
+    signer: &Signer,
+    link: &LinkToken,
+    cookie: Option<&str>,
+) -> bool {
     let pass = || {
         let text = core.cipher.open(cookie?, &pass_context(envelope))?;
         serde_json::from_str::<AccessPass>(&text).ok()
     };
     signer.access == SignerAccess::None
         || pass().is_some_and(|pass| {
-            pass.envelope == envelope.id
+            pass.link == link.hash().as_str()
+                && pass.envelope == envelope.id
                 && pass.position == signer.position
                 && pass.email == signer.email
                 && pass.until > core.clock.now()
@@ -148,6 +162,7 @@ pub async fn send(
     let mut tx = core.store.begin().await?;
     let envelope = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await?;
     let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
+    check_same(&mut tx, &envelope, signer).await?;
     let mut state = access_codes::get(&mut tx, &envelope, signer).await?;
     if let Some(until) = state.locked_until.filter(|until| *until > now) {
         return Ok(CodeRequest::Locked(until));
@@ -168,6 +183,20 @@ pub async fn send(
     mails::access_code(&mut tx, &envelope, signer, now).await?;
     tx.commit().await?;
     Ok(CodeRequest::Sent)
+}
+
+/// Refuses a request that began before another person took the signer's place.
+async fn check_same(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    signer: &Signer,
+) -> Result<(), ServiceError> {
+    let now = signers::list(tx, &envelope.org, &envelope.id).await?;
+    let is_same = |now: &Signer| now.position == signer.position && now.email == signer.email;
+    match now.iter().any(is_same) {
+        true => Ok(()),
+        false => Err(ServiceError::NotFound("Signer")),
+    }
 }
 
 /// Returns six random digits. The remainder favours the first of 10^6 codes by less than one in 10^13.
@@ -192,6 +221,7 @@ pub async fn check(
     core: &Core,
     envelope: &Envelope,
     signer: &Signer,
+    link: &LinkToken,
     given: &str,
     origin: &RequestOrigin,
 ) -> Result<CodeCheck, ServiceError> {
@@ -199,6 +229,7 @@ pub async fn check(
     let mut tx = core.store.begin().await?;
     let envelope = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await?;
     let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
+    check_same(&mut tx, &envelope, signer).await?;
     let mut state = access_codes::get(&mut tx, &envelope, signer).await?;
     if let Some(until) = state.locked_until.filter(|until| *until > now) {
         return Ok(CodeCheck::Locked(until));
@@ -228,6 +259,7 @@ pub async fn check(
         let cleared = CodeState {
             sent: None,
             failures: 0,
+            locks: 0,
             locked_until: None,
             ..state
         };
@@ -235,6 +267,7 @@ pub async fn check(
         events::record(&mut tx, &envelope, &actor, CONFIRMED, details, now).await?;
         tx.commit().await?;
         let pass = AccessPass {
+            link: link.hash().as_str().to_owned(),
             envelope: envelope.id.clone(),
             position: signer.position,
             email: signer.email.clone(),
@@ -247,17 +280,24 @@ pub async fn check(
     }
     state.failures += 1;
     let locked = state.failures >= MOST_FAILURES;
+    let [first, second, later] = LOCKS;
+    let lock = match state.locks {
+        0 => first,
+        1 => second,
+        _ => later,
+    };
     if locked {
         state.failures = 0;
+        state.locks += 1;
         state.sent = None;
-        state.locked_until = Some(now + LOCK);
+        state.locked_until = Some(now + lock);
         let failed = EventType::SignerAccessFailed;
         events::record_and_emit(&mut tx, &envelope, &actor, failed, details, now).await?;
     }
     access_codes::put(&mut tx, &envelope, signer, &state).await?;
     tx.commit().await?;
     Ok(match locked {
-        true => CodeCheck::Locked(now + LOCK),
+        true => CodeCheck::Locked(now + lock),
         false => CodeCheck::Wrong,
     })
 }

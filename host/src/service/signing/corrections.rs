@@ -17,6 +17,9 @@ use crate::service::{
 };
 use crate::store::{self, WriteTransaction, envelopes, signers};
 
+/// Maximum length of a name, in characters.
+pub const LONGEST_NAME: usize = 500;
+
 /// Body of `PATCH /partner/envelopes/:id/signers/:role`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[schemars(extend("examples" = [{
@@ -122,11 +125,23 @@ async fn change_signer(
             "Cannot change signers of an envelope with status: {status}"
         )));
     }
-    let signed = || ServiceError::Conflict(format!("{} has already signed", before.email));
     if before.status == SignerStatus::Completed {
-        return Err(signed());
+        let why = format!("{} has already signed", before.email);
+        return Err(ServiceError::Conflict(why));
     }
     let (name, email) = (change.name.trim(), change.email.trim());
+    let is_name = !name.is_empty()
+        && name.chars().count() <= LONGEST_NAME
+        && !name.chars().any(char::is_control);
+    if !is_name {
+        return Err(ServiceError::Invalid(vec![ValidationIssue::new(
+            "invalid_name",
+            &["name"],
+            format!("a name of 1 to {LONGEST_NAME} characters in one line"),
+            "",
+            "This is no name of a person",
+        )]));
+    }
     if name == before.name && email == before.email {
         return Err(ServiceError::Invalid(vec![ValidationIssue::new(
             "unchanged",
@@ -153,7 +168,10 @@ async fn change_signer(
     let room = core.room();
     match room.correct(tx, &envelope.org, submitter, correction).await {
         Ok(()) => {}
-        Err(FormError::Closed) => return Err(signed()),
+        Err(FormError::Closed) => {
+            let why = format!("{} can no longer sign", before.email);
+            return Err(ServiceError::Conflict(why));
+        }
         Err(FormError::Store(error)) => return Err(error.into()),
         Err(error) => return Err(ServiceError::Internal(error.to_string())),
     }

@@ -284,6 +284,8 @@ pub async fn signing_link(
 ) -> Result<Option<String>, ServiceError> {
     let envelope = &opened.envelope;
     let mut tx = core.store.begin().await?;
+    // The lock keeps a correction from expiring links between the read and the new link.
+    envelopes::lock(&mut tx, &envelope.org, &envelope.id).await?;
     let signers = signers::list(&mut tx, &envelope.org, &envelope.id).await?;
     let Some(signer) = who_signs(envelope, &signers, &opened.email) else {
         return Ok(None);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::domain::envelope::{Envelope, Signer, SignerStatus};
+use crate::domain::envelope::{Envelope, Recipient, RecipientKind, Signer, SignerStatus};
 use crate::domain::organization::{Organization, PaymentSettings};
 use crate::domain::token::LinkToken;
 use crate::service::envelopes::invited_now;
@@ -73,36 +73,67 @@ pub async fn find(core: &Core, token: &LinkToken) -> Result<Option<LinkVisitor>,
 
 /// The recipient who opened a link for reading.
 pub struct LinkReader {
+    pub recipient: Recipient,
+    /// Whether the link has expired.
+    pub expired: bool,
     pub organization: Organization,
     pub envelope: Envelope,
     pub signers: Vec<Signer>,
 }
 
-/// Returns the reader behind a link, or none for an unknown or expired link.
+/// Returns the reader behind a link, or none for an unknown link.
 pub async fn find_reader(
     core: &Core,
     token: &LinkToken,
 ) -> Result<Option<LinkReader>, ServiceError> {
     let mut connection = core.store.read().await?;
-    let target = signers::link(&mut connection, token).await?;
-    let Some(target) = target.filter(|target| target.expires_at > core.clock.now()) else {
+    let Some(target) = signers::link(&mut connection, token).await? else {
         return Ok(None);
     };
     let (org, id) = (&target.org, &target.envelope);
     let recipients = signers::recipients(&mut connection, org, id).await?;
-    if !recipients.iter().any(|one| one.position == target.position) {
+    let mut recipients = recipients.into_iter();
+    let Some(recipient) = recipients.find(|one| one.position == target.position) else {
         return Ok(None);
-    }
+    };
     let organization = organizations::get(&mut connection, org).await?;
     let envelope = envelopes::get(&mut connection, org, id).await?;
     let signers = signers::list(&mut connection, org, id).await?;
     Ok(organization
         .zip(envelope)
         .map(|(organization, envelope)| LinkReader {
+            recipient,
+            expired: target.expires_at <= core.clock.now(),
             organization,
             envelope,
             signers,
         }))
+}
+
+/// Mails a reader a fresh link, or the signed copy, to the address on record. Rate-limited like
+/// [`renew`].
+pub async fn renew_reader(
+    core: &Core,
+    envelope: &Envelope,
+    reader: &Recipient,
+) -> Result<LinkRenewal, ServiceError> {
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
+    let signed = envelope.status.is_signed();
+    let reads = envelope.status.is_out_for_signing() && reader.kind == RecipientKind::Viewer;
+    if !(signed || reads) {
+        return Ok(LinkRenewal::Closed);
+    }
+    let position = reader.position;
+    if !signers::claim_renewal(&mut tx, envelope, position, now - COOL_DOWN, now).await? {
+        return Ok(LinkRenewal::TooSoon);
+    }
+    match signed {
+        true => mails::copy_for_reader(&mut tx, envelope, reader, now).await?,
+        false => mails::invite_viewer(&mut tx, envelope, reader, now).await?,
+    }
+    tx.commit().await?;
+    Ok(LinkRenewal::Mailed)
 }
 
 /// Mails a fresh link, or the signed copy, to the address on record. Rate-limited to one mail
@@ -125,7 +156,7 @@ pub async fn renew(
         });
     }
     // The row records the time of the last mail, so that the limit holds across nodes.
-    if !signers::claim_renewal(&mut tx, envelope, signer, now - COOL_DOWN, now).await? {
+    if !signers::claim_renewal(&mut tx, envelope, signer.position, now - COOL_DOWN, now).await? {
         return Ok(LinkRenewal::TooSoon);
     }
     match signed {

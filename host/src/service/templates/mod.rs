@@ -572,7 +572,15 @@ async fn place(
 }
 
 /// Names of the signing form's own controls.
-const RESERVED_NAMES: [&str; 3] = ["action", "consent", "reason"];
+const RESERVED_NAMES: [&str; 7] = [
+    "action",
+    "consent",
+    "reason",
+    "document-version",
+    "signature-style",
+    "delegate-name",
+    "delegate-email",
+];
 
 pub(super) fn is_reserved(name: &str) -> bool {
     RESERVED_NAMES.contains(&name)

@@ -115,10 +115,15 @@ async fn a_form_without_a_code_signs_nothing() {
         ("consent".to_owned(), "yes".to_owned()),
         ("Buyer signature".to_owned(), "Jordan Lee".to_owned()),
     ];
-    for action in ["finish", "decline", "save", "delegate"] {
-        let answer = form::press(&app, &url, action, &values).await;
-        assert_eq!(answer.status, 422, "{action}: {}", answer.text());
+    for action in ["finish", "decline", "save", "delegate", "enter-code"] {
+        let page = form::press(&app, &url, action, &values).await.text();
+        assert!(page.contains("Send me a code"), "{action}: {page}");
     }
+    let saved = form::save(&app, &url, &[("Buyer signature", "Jordan Lee")]).await;
+    assert_eq!(saved["error"], "A code is needed first");
+    // None of them counts as a wrong code.
+    let answer = form::press(&app, &url, "send-code", &[]).await;
+    assert_eq!(answer.status, 200);
     let status = app
         .get(&format!("/partner/envelopes/{id}/status"))
         .await
@@ -145,12 +150,17 @@ async fn wrong_codes_lock_the_document_and_are_reported() {
     let failed = events.iter().filter(|kind| *kind == "signer.access_failed");
     assert_eq!(failed.count(), 1);
     let later = app.as_of(Duration::from_secs(16 * 60)).await;
-    assert!(
-        form::open(&later, &url)
-            .await
-            .text()
-            .contains("Send me a code")
-    );
+    let page = form::open(&later, &url).await.text();
+    assert!(page.contains("Send me a code"), "{page}");
+    // The second lock lasts an hour.
+    let sent = form::press(&later, &url, "send-code", &[]).await;
+    assert_eq!(sent.status, 200);
+    for _ in 0..5 {
+        enter(&later, &url, "wrong").await;
+    }
+    let after_half_an_hour = app.as_of(Duration::from_secs(46 * 60)).await;
+    let page = form::open(&after_half_an_hour, &url).await;
+    assert_eq!(page.status, 403);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -223,18 +233,22 @@ async fn a_passcode_that_does_not_fit_is_refused() {
     for (access, code) in [
         (json!({ "access": "passcode" }), "passcode_required"),
         (json!({ "passcode": "blue heron" }), "passcode_unused"),
+        (
+            json!({ "access": "passcode", "passcode": " blue heron" }),
+            "passcode_spaces",
+        ),
     ] {
         let refused = create(&app, access).await;
         assert_eq!(refused.status, 422);
         assert_eq!(refused.json()["details"][0]["code"], code);
     }
     for access in [
-        json!({ "access": "passcode", "passcode": "abc" }),
+        json!({ "access": "passcode", "passcode": "abcde" }),
         json!({ "access": "retina" }),
     ] {
         let refused = create(&app, access).await;
         assert_eq!(refused.status, 422);
-        assert!(!refused.text().contains("abc"), "{}", refused.text());
+        assert!(!refused.text().contains("abcde"), "{}", refused.text());
     }
     assert_eq!(
         app.get("/partner/envelopes").await.json()["data"],

@@ -555,13 +555,24 @@ async fn consent_and_reason_survive_a_validation_error() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_field_cannot_have_the_name_of_a_form_control() {
     let app = TestApp::start().await;
-    let document = pdf::with_lines(&["{{reason;type=text;role=Buyer}}"]);
-    let texts = [("name", "Reserved")];
-    let refused = app
-        .upload("/partner/templates", "application/pdf", &document, &texts)
-        .await;
-    assert_eq!(refused.status, 422);
-    assert_eq!(refused.json()["details"][0]["code"], "reserved_name");
+    for name in [
+        "action",
+        "consent",
+        "reason",
+        "document-version",
+        "signature-style",
+        "delegate-name",
+        "delegate-email",
+    ] {
+        let tag = format!("{{{{{name};type=text;role=Buyer}}}}");
+        let document = pdf::with_lines(&[tag.as_str()]);
+        let texts = [("name", "Reserved")];
+        let refused = app
+            .upload("/partner/templates", "application/pdf", &document, &texts)
+            .await;
+        assert_eq!(refused.status, 422, "{name}");
+        assert_eq!(refused.json()["details"][0]["code"], "reserved_name");
+    }
 }
 
 /// A signer who has to wait for others sees no page of the document and gets no new link.

@@ -1,6 +1,8 @@
 //! Who takes part in an envelope: approvers, witnesses, groups of the signing order, recipients who do
 //! not sign, and corrections while the envelope is out.
 
+use axum::body::Body;
+use axum::http::Request;
 use holdfast::domain::organization::OrgSettings;
 use serde_json::{Value, json};
 
@@ -223,6 +225,10 @@ async fn a_signer_needs_a_role_with_fields() {
     let signers = json!([person("Manager"), person("Buyer")]);
     let refused = create(&app, &["Buyer"], signers, json!({})).await;
     assert_eq!(refused.json()["details"][0]["code"], "unknown_role");
+    // An approver does not get the place of a signer by another spelling of the role.
+    let signers = json!([person("Buyer"), with(person("buyer"), "kind", "approver")]);
+    let refused = create(&app, &["Buyer"], signers, json!({})).await;
+    assert_eq!(refused.status, 422, "{}", refused.text());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -385,6 +391,71 @@ async fn another_person_signs_after_a_correction_and_old_links_die() {
     );
 }
 
+/// A request that began before the correction, such as one over a slow connection, signs nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replaced_person_cannot_finish_a_request_that_was_under_way() {
+    let app = service().await;
+    let id = sent(&app, &["Buyer"], json!([person("Buyer")]), json!({})).await;
+    let url = link(&app, &id, "Buyer").await;
+    let path = url.splitn(4, '/').nth(3).unwrap();
+    let (go_on, wait) = tokio::sync::oneshot::channel::<()>();
+    let form = async move {
+        wait.await.unwrap();
+        let text = "consent=yes&Buyer+signature=Ann&action=finish";
+        Ok::<_, std::io::Error>(axum::body::Bytes::from(text))
+    };
+    let request = Request::post(format!("/{path}"))
+        .header("content-type", "application/x-www-form-urlencoded")
+        .body(Body::from_stream(futures::stream::once(form)))
+        .unwrap();
+    let correction = async {
+        // The link was read by now; the form arrives afterwards.
+        tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+        let change = json!({ "email": "sam@example.com", "name": "Sam Lee" });
+        correct(&app, &id, "Buyer", change).await.data(200);
+        go_on.send(()).unwrap();
+    };
+    let (answer, ()) = tokio::join!(app.send(request), correction);
+    // Its link has expired meanwhile.
+    assert_eq!(answer.status, 410, "{}", answer.text());
+    let people = people(&app, &id).await;
+    assert_eq!(people["signers"][0]["status"], "pending");
+    let page = form::open(&app, &link(&app, &id, "Buyer").await)
+        .await
+        .text();
+    assert!(!page.contains("Ann"), "{page}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_gets_a_new_link_by_mail() {
+    let app = service().await;
+    let recipients = json!({ "recipients": [
+        { "email": "agent@example.com", "name": "Ann Agent", "kind": "viewer" },
+    ] });
+    let id = sent(&app, &["Buyer"], json!([person("Buyer")]), recipients).await;
+    let mails = app.wait_for_mails(2).await;
+    let mail = mails.iter().find(|mail| mail.contains("shows you"));
+    let url = form::link_in(mail.unwrap());
+    let later = app.as_of(std::time::Duration::from_secs(8 * 86_400)).await;
+    let page = form::open(&later, &url).await;
+    assert_eq!(page.status, 410);
+    assert!(page.text().contains("/renew"), "{}", page.text());
+    let picture = form::open(&later, &format!("{url}/pages/1.png")).await;
+    assert_eq!(picture.status, 404);
+    let renewed = form::press(&later, &format!("{url}/renew"), "", &[]).await;
+    assert_eq!(renewed.status, 200);
+    let again = form::press(&later, &format!("{url}/renew"), "", &[]).await;
+    assert_eq!(again.status, 429);
+    let mails = later.wait_for_mails(1).await;
+    let fresh: Vec<String> = mails
+        .iter()
+        .map(|mail| form::link_in(mail))
+        .filter(|link| link.contains("/view/") && *link != url)
+        .collect();
+    assert_eq!(fresh.len(), 1, "{id}");
+    assert_eq!(form::open(&later, &fresh[0]).await.status, 200);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_corrected_name_keeps_the_entries() {
     let app = service().await;
@@ -435,6 +506,10 @@ async fn a_correction_that_is_not_possible_changes_nothing() {
     assert_eq!(same.json()["details"][0]["code"], "unchanged");
     let bad = correct(&app, &id, "Buyer", json!({ "email": "sam" })).await;
     assert_eq!(bad.status, 422);
+    for name in ["  ", "Sam\nLee"] {
+        let bad = correct(&app, &id, "Buyer", json!({ "name": name })).await;
+        assert_eq!(bad.json()["details"][0]["code"], "invalid_name");
+    }
     form::sign(&app, &link(&app, &id, "Buyer").await).await;
     let signed = correct(&app, &id, "Buyer", sam()).await;
     assert_eq!(signed.error(409), "buyer@example.com has already signed");
