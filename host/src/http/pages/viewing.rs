@@ -169,7 +169,7 @@ fn body(visit: &ReaderVisit, document: &ShownDocument, pages: &[PageFacts]) -> M
             h1 { bdi { (visit.envelope.name) } }
             p { (texts.text("reading-hint")) }
         }
-        main.reading {
+        main.reader {
             section aria-label=(texts.text("reading-signers")) {
                 ul {
                     @for signer in &visit.signers {
@@ -188,6 +188,8 @@ fn body(visit: &ReaderVisit, document: &ShownDocument, pages: &[PageFacts]) -> M
                             img src=(address(number, "png")) alt=(name)
                                 width=(facts.width.round()) height=(facts.height.round())
                                 loading=[(number > 1).then_some("lazy")];
+                            // Gives the sheet the shape of the page, as on the signing form.
+                            svg viewBox={ "0 0 " (facts.width) " " (facts.height) } aria-hidden="true" {}
                         }
                         figcaption {
                             (name) " · "

@@ -6,6 +6,7 @@ use axum::http::Request;
 use holdfast::domain::organization::OrgSettings;
 use serde_json::{Value, json};
 
+use crate::support::browser::{EmulatedScreen, TestBrowser};
 use crate::support::{CONTRACT, TestApp, TestResponse, envelope_body, form, pdf};
 
 const ROLES: [&str; 3] = ["Buyer", "Co-buyer", "Lender"];
@@ -646,4 +647,48 @@ async fn the_unsigned_document_can_be_downloaded() {
         .await;
     assert_eq!(none.error(409), "Envelope has no document");
     assert_eq!(app.get_as("lk_unknown", &path).await.status, 401);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_for_readers_codes_and_approvers_work_on_a_phone() {
+    let app = TestApp::on_a_socket().await;
+    let signers = json!([
+        with(person("Manager"), "kind", "approver"),
+        with(person("Buyer"), "access", "email_code"),
+    ]);
+    let more = json!({
+        "recipients": [{ "email": "agent@example.com", "name": "Ann Agent", "kind": "viewer" }],
+        "allow_delegation": true,
+    });
+    let id = sent(&app, &["Buyer"], signers, more).await;
+    let mails = app.wait_for_mails(2).await;
+    let mail = mails.iter().find(|mail| mail.contains("shows you"));
+    let reading = form::link_in(mail.unwrap());
+    let browser = TestBrowser::open(EmulatedScreen::Phone).await;
+    browser.goto(&reading).await;
+    // The picture of the page is as wide as the screen allows.
+    browser
+        .until(
+            "const picture = document.querySelector('.sheet img');
+             return picture.naturalWidth > 0 && picture.getBoundingClientRect().width > 250",
+        )
+        .await;
+    browser.picture("reader").await;
+    browser.is_accessible("page for readers").await;
+    browser.goto(&link(&app, &id, "Buyer").await).await;
+    browser.click("button[value=send-code]").await;
+    browser.see("#code").await;
+    browser.picture("code").await;
+    browser.is_accessible("question for a code").await;
+    browser.goto(&link(&app, &id, "Manager").await).await;
+    browser.see(".sheet img").await;
+    browser.click(".next").await;
+    browser.see("#consent").await;
+    browser.picture("approver").await;
+    browser.is_accessible("form of an approver").await;
+    browser.click("#consent").await;
+    browser.click("button[value=finish]").await;
+    browser.read("You have").await;
+    let people = people(&app, &id).await;
+    assert_eq!(people["signers"][0]["status"], "completed");
 }
