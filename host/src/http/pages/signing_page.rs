@@ -410,7 +410,8 @@ impl SigningPage<'_> {
 
     fn review(&self) -> Markup {
         html! {
-            details.review open[self.review] {
+            // An approver without fields has no answers to check.
+            details.review open[self.review] hidden[self.form.fields.is_empty()] {
                 summary { (self.texts.text("signing-check")) }
                 dl {
                     @for (index, field) in self.form.fields.iter().enumerate() {
