@@ -46,9 +46,9 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     28 "0028_existing_signatures",
     29 "0029_signature_style",
     30 "0030_return_url",
-    32 "0032_languages",
-    33 "0033_roles_of_signers",
-    34 "0034_access_codes",
+    31 "0031_languages",
+    32 "0032_roles_of_signers",
+    33 "0033_access_codes",
 ];
 
 /// Version of the row that serves as the lock.
