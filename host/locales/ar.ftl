@@ -82,6 +82,7 @@ signing-picture = صورة: { $field }
 signing-picture-unreadable = لا يمكن قراءة هذا الملف كصورة.
 signing-saving = جارٍ الحفظ…
 signing-saved = تم الحفظ
+signing-preview = هذه معاينة: لن يُحفظ أو يُوقَّع أي شيء.
 signing-offline = لا يوجد اتصال. إدخالاتكم محفوظة هنا وستُحفظ لدينا فور عودة الاتصال.
 signing-offline-finish = لا يوجد اتصال. إدخالاتكم محفوظة هنا؛ يرجى التوقيع عند عودة الاتصال.
 signing-no-text = لا تحتوي هذه الصفحة على نص.

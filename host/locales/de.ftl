@@ -82,6 +82,7 @@ signing-picture = Bild: { $field }
 signing-picture-unreadable = Diese Datei lässt sich nicht als Bild lesen.
 signing-saving = Wird gespeichert…
 signing-saved = Gespeichert
+signing-preview = Dies ist eine Vorschau: Nichts wird gespeichert oder unterschrieben.
 signing-offline = Keine Verbindung. Ihre Eingaben bleiben hier erhalten und werden gespeichert, sobald sie wieder besteht.
 signing-offline-finish = Keine Verbindung. Ihre Eingaben bleiben hier erhalten; unterschreiben Sie, sobald sie wieder besteht.
 signing-no-text = Diese Seite enthält keinen Text.

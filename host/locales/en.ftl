@@ -83,6 +83,7 @@ signing-picture = Picture: { $field }
 signing-picture-unreadable = This file cannot be read as a picture.
 signing-saving = Saving…
 signing-saved = Saved
+signing-preview = This is a preview: nothing is saved or signed.
 signing-offline = No connection. Your entries are kept here and saved as soon as it is back.
 signing-offline-finish = No connection. Your entries are kept here; sign when it is back.
 signing-no-text = This page has no text.

@@ -82,6 +82,7 @@ signing-picture = Imagen: { $field }
 signing-picture-unreadable = Este archivo no se puede leer como imagen.
 signing-saving = Guardando…
 signing-saved = Guardado
+signing-preview = Esto es una vista previa: no se guarda ni se firma nada.
 signing-offline = Sin conexión. Sus datos se conservan aquí y se guardarán en cuanto vuelva.
 signing-offline-finish = Sin conexión. Sus datos se conservan aquí; firme cuando vuelva.
 signing-no-text = Esta página no tiene texto.

@@ -82,6 +82,7 @@ signing-picture = Image : { $field }
 signing-picture-unreadable = Ce fichier ne peut pas être lu comme une image.
 signing-saving = Enregistrement…
 signing-saved = Enregistré
+signing-preview = Ceci est un aperçu : rien n’est enregistré ni signé.
 signing-offline = Pas de connexion. Vos saisies sont conservées ici et seront enregistrées dès son retour.
 signing-offline-finish = Pas de connexion. Vos saisies sont conservées ici ; signez à son retour.
 signing-no-text = Cette page ne contient pas de texte.

@@ -82,6 +82,7 @@ signing-picture = Imagem: { $field }
 signing-picture-unreadable = Este arquivo não pode ser lido como imagem.
 signing-saving = Salvando…
 signing-saved = Salvo
+signing-preview = Esta é uma pré-visualização: nada é guardado nem assinado.
 signing-offline = Sem conexão. Os seus dados ficam guardados aqui e serão salvos assim que ela voltar.
 signing-offline-finish = Sem conexão. Os seus dados ficam guardados aqui; assine quando ela voltar.
 signing-no-text = Esta página não tem texto.

@@ -82,6 +82,7 @@ signing-picture = 图片：{ $field }
 signing-picture-unreadable = 此文件无法作为图片读取。
 signing-saving = 正在保存…
 signing-saved = 已保存
+signing-preview = 这是预览：不会保存或签署任何内容。
 signing-offline = 没有网络连接。您填写的内容保留在此处，连接恢复后即会保存。
 signing-offline-finish = 没有网络连接。您填写的内容保留在此处，请在连接恢复后签名。
 signing-no-text = 此页没有文字。

@@ -125,29 +125,12 @@ fn senders_values(
 
 fn without_fields(org: &OrgId, submission: i64, place: &SubmitterPlace<'_>) -> RoomSubmitter {
     let number = |number: i64, byte: &u8| number << 8 | i64::from(*byte);
+    let id = random::<6>().iter().fold(0, number);
     RoomSubmitter {
-        id: random::<6>().iter().fold(0, number),
-        org: org.clone(),
-        submission,
-        position: place.position,
-        turn: place.turn,
         slug: hex::encode(random::<7>()),
         name: place.name.to_owned(),
         email: place.email.to_owned(),
         role: place.role.to_owned(),
-        external_id: None,
-        values: BTreeMap::new(),
-        prefilled: Some(BTreeMap::new()),
-        signature_style: None,
-        opened_at: None,
-        started_at: None,
-        consent: None,
-        consented_at: None,
-        shown_sha256: None,
-        completed_at: None,
-        declined_at: None,
-        decline_reason: None,
-        ip: None,
-        user_agent: None,
+        ..RoomSubmitter::new(org, id, submission, place.position)
     }
 }

@@ -60,29 +60,10 @@ impl SigningForm {
         let own = |field: &&RoomField| field.submitter_uuid == role;
         let value = |field: &RoomField| Some((field.name.clone(), field.default_value.clone()?));
         let submitter = RoomSubmitter {
-            id: 0,
-            org: org.clone(),
-            submission: 0,
-            position: 0,
-            turn: 1,
-            prefilled: None,
-            slug: String::new(),
             name: role.to_owned(),
-            email: String::new(),
             role: role.to_owned(),
-            external_id: None,
             values: fields.iter().filter(own).filter_map(value).collect(),
-            signature_style: None,
-            opened_at: None,
-            started_at: None,
-            consent: None,
-            consented_at: None,
-            shown_sha256: None,
-            completed_at: None,
-            declined_at: None,
-            decline_reason: None,
-            ip: None,
-            user_agent: None,
+            ..RoomSubmitter::new(org, 0, 0, 0)
         };
         let submission = RoomSubmission {
             id: 0,

@@ -122,11 +122,6 @@ impl BufferedRoomRecords {
             archived_at: None,
         };
         let submitter = |(invitation, position): (lent::Invitation, i64)| RoomSubmitter {
-            id: signed(invitation.id),
-            org: self.org.clone(),
-            submission: row.id,
-            position,
-            turn: position + 1,
             slug: invitation.slug,
             name: invitation.name,
             email: invitation.email,
@@ -134,17 +129,7 @@ impl BufferedRoomRecords {
             external_id: Some(submission.external_id.clone()),
             prefilled: Some(invitation.values.iter().cloned().collect()),
             values: invitation.values.into_iter().collect(),
-            signature_style: None,
-            opened_at: None,
-            started_at: None,
-            consented_at: None,
-            consent: None,
-            shown_sha256: None,
-            completed_at: None,
-            declined_at: None,
-            decline_reason: None,
-            ip: None,
-            user_agent: None,
+            ..RoomSubmitter::new(&self.org, signed(invitation.id), row.id, position)
         };
         let invitations = submission.invitations.into_iter().zip(0..);
         let submitters = invitations.map(submitter).collect();

@@ -21,24 +21,14 @@ use crate::store::{StoreError, WriteTransaction, jobs, signers};
 /// takes longer, the copy is rendered for the mail.
 pub const VAULT_HEAD_START: Duration = Duration::from_secs(10);
 
-/// Queues an invitation with a fresh link for the signer.
+/// Queues an invitation with a fresh link: to sign, or to read for a viewer.
 pub async fn invite(
     tx: &mut WriteTransaction,
     envelope: &Envelope,
-    signer: &Signer,
+    person: &dyn Person,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    queue::<MailInvitation>(tx, envelope, Some(signer), now).await
-}
-
-/// Queues the mail with a link by which a viewer reads the document.
-pub async fn invite_viewer(
-    tx: &mut WriteTransaction,
-    envelope: &Envelope,
-    viewer: &Recipient,
-    now: Timestamp,
-) -> Result<(), StoreError> {
-    queue::<MailInvitation>(tx, envelope, Some(viewer), now).await
+    queue::<MailInvitation>(tx, envelope, Some(person), now).await
 }
 
 /// Queues the mail with the code that opens the document.
@@ -81,24 +71,14 @@ pub async fn completed(
     Ok(())
 }
 
-/// Queues another mail with the signed copy for a signer.
+/// Queues another mail with the signed copy.
 pub async fn copy_again(
     tx: &mut WriteTransaction,
     envelope: &Envelope,
-    signer: &Signer,
+    person: &dyn Person,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    queue::<MailCompletion>(tx, envelope, Some(signer), now).await
-}
-
-/// Queues another mail with the signed copy for a reader.
-pub async fn copy_for_reader(
-    tx: &mut WriteTransaction,
-    envelope: &Envelope,
-    reader: &Recipient,
-    now: Timestamp,
-) -> Result<(), StoreError> {
-    queue::<MailCompletion>(tx, envelope, Some(reader), now).await
+    queue::<MailCompletion>(tx, envelope, Some(person), now).await
 }
 
 /// Queues mails to the creator and the invited signers about a declined envelope.
@@ -193,8 +173,8 @@ async fn queue<M: EnvelopeMail>(
     jobs::insert_or_revive(tx, &envelope.org, &M::from(addressee), &key, now).await
 }
 
-/// Somebody who takes part in an envelope.
-trait Person: Sync {
+/// Signer or recipient, as the addressee of a mail.
+pub trait Person: Sync {
     fn position(&self) -> i64;
     fn email(&self) -> &str;
 }

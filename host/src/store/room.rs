@@ -137,6 +137,35 @@ pub struct RoomSubmitter {
 }
 
 impl RoomSubmitter {
+    /// Returns a submitter who has not opened the document, at a position of the order.
+    pub fn new(org: &OrgId, id: i64, submission: i64, position: i64) -> Self {
+        Self {
+            id,
+            org: org.clone(),
+            submission,
+            position,
+            turn: position + 1,
+            slug: String::new(),
+            name: String::new(),
+            email: String::new(),
+            role: String::new(),
+            external_id: None,
+            values: BTreeMap::new(),
+            prefilled: Some(BTreeMap::new()),
+            signature_style: None,
+            opened_at: None,
+            started_at: None,
+            consented_at: None,
+            consent: None,
+            shown_sha256: None,
+            completed_at: None,
+            declined_at: None,
+            decline_reason: None,
+            ip: None,
+            user_agent: None,
+        }
+    }
+
     /// Returns whether the submitter has completed or declined.
     pub fn is_done(&self) -> bool {
         self.completed_at.is_some() || self.declined_at.is_some()

@@ -337,10 +337,7 @@ impl MailSubject {
     /// begun, who gets a mail of their own.
     async fn link(&self, app: &App, signer: &Signer) -> Result<Option<String>, DeliveryError> {
         let mut tx = app.store.begin().await?;
-        envelopes::lock(&mut tx, &self.envelope.org, &self.envelope.id).await?;
-        let signers = signers::list(&mut tx, &self.envelope.org, &self.envelope.id).await?;
-        let is_same = |now: &Signer| now.position == signer.position && now.email == signer.email;
-        if !signers.iter().any(is_same) {
+        if !links::is_current(&mut tx, &self.envelope, signer).await? {
             return Ok(None);
         }
         let url = links::make(app, &mut tx, &self.envelope, signer, links::MAIL_LIFE).await?;

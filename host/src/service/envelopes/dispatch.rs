@@ -304,7 +304,7 @@ pub async fn announce(
         }
         for recipient in recipients {
             if recipient.kind == RecipientKind::Viewer {
-                mails::invite_viewer(tx, envelope, recipient, now).await?;
+                mails::invite(tx, envelope, recipient, now).await?;
             }
         }
     }

@@ -159,6 +159,8 @@ pub fn of_envelope(request: &CreateEnvelope, kind: EnvelopeKind, new: bool) -> V
             ("template_id", request.template_id.is_some()),
             ("prefilled_data", request.prefilled_data.is_some()),
             ("signers", request.signers.is_some()),
+            ("recipients", request.recipients.is_some()),
+            ("allow_delegation", request.allow_delegation.is_some()),
         ];
         for (member, _) in unused.into_iter().filter(|(_, given)| *given) {
             let message = format!("{member} has no effect on a paper envelope");

@@ -16,9 +16,9 @@ use crate::domain::event::EventType;
 use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::token::{LinkToken, random};
 use crate::room::form::RequestOrigin;
+use crate::service::signing::links;
 use crate::service::{Core, ServiceError, envelopes as envelope_service, events, mails};
 use crate::store::access_codes::{self, CodeState};
-use crate::store::{WriteTransaction, envelopes, signers};
 
 /// Time for which a mailed code is valid.
 pub const CODE_LIFE: Duration = Duration::from_secs(600);
@@ -160,10 +160,10 @@ pub async fn send(
 ) -> Result<CodeRequest, ServiceError> {
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
-    let envelope = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await?;
-    let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
-    check_same(&mut tx, &envelope, signer).await?;
-    let mut state = access_codes::get(&mut tx, &envelope, signer).await?;
+    if !links::is_current(&mut tx, envelope, signer).await? {
+        return Err(ServiceError::NotFound("Signer"));
+    }
+    let mut state = access_codes::get(&mut tx, envelope, signer).await?;
     if let Some(until) = state.locked_until.filter(|until| *until > now) {
         return Ok(CodeRequest::Locked(until));
     }
@@ -177,26 +177,12 @@ pub async fn send(
         Some(_) => state.sends += 1,
         None => (state.sends, state.first_sent_at) = (1, Some(now)),
     }
-    let code = core.cipher.encrypt(&new_code(), &code_context(&envelope));
+    let code = core.cipher.encrypt(&new_code(), &code_context(envelope));
     state.sent = Some((code, now));
-    access_codes::put(&mut tx, &envelope, signer, &state).await?;
-    mails::access_code(&mut tx, &envelope, signer, now).await?;
+    access_codes::put(&mut tx, envelope, signer, &state).await?;
+    mails::access_code(&mut tx, envelope, signer, now).await?;
     tx.commit().await?;
     Ok(CodeRequest::Sent)
-}
-
-/// Refuses a request that began before another person took the signer's place.
-async fn check_same(
-    tx: &mut WriteTransaction,
-    envelope: &Envelope,
-    signer: &Signer,
-) -> Result<(), ServiceError> {
-    let now = signers::list(tx, &envelope.org, &envelope.id).await?;
-    let is_same = |now: &Signer| now.position == signer.position && now.email == signer.email;
-    match now.iter().any(is_same) {
-        true => Ok(()),
-        false => Err(ServiceError::NotFound("Signer")),
-    }
 }
 
 /// Returns six random digits. The remainder favours the first of 10^6 codes by less than one in 10^13.
@@ -227,17 +213,17 @@ pub async fn check(
 ) -> Result<CodeCheck, ServiceError> {
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
-    let envelope = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await?;
-    let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
-    check_same(&mut tx, &envelope, signer).await?;
-    let mut state = access_codes::get(&mut tx, &envelope, signer).await?;
+    if !links::is_current(&mut tx, envelope, signer).await? {
+        return Err(ServiceError::NotFound("Signer"));
+    }
+    let mut state = access_codes::get(&mut tx, envelope, signer).await?;
     if let Some(until) = state.locked_until.filter(|until| *until > now) {
         return Ok(CodeCheck::Locked(until));
     }
     let expected = match signer.access {
         SignerAccess::EmailCode => {
             let sealed = valid(&state, now);
-            sealed.and_then(|sealed| core.cipher.open(sealed, &code_context(&envelope)))
+            sealed.and_then(|sealed| core.cipher.open(sealed, &code_context(envelope)))
         }
         _ => {
             let sealed = signer.passcode.as_ref();
@@ -263,8 +249,8 @@ pub async fn check(
             locked_until: None,
             ..state
         };
-        access_codes::put(&mut tx, &envelope, signer, &cleared).await?;
-        events::record(&mut tx, &envelope, &actor, CONFIRMED, details, now).await?;
+        access_codes::put(&mut tx, envelope, signer, &cleared).await?;
+        events::record(&mut tx, envelope, &actor, CONFIRMED, details, now).await?;
         tx.commit().await?;
         let pass = AccessPass {
             link: link.hash().as_str().to_owned(),
@@ -275,7 +261,7 @@ pub async fn check(
         };
         let text = serde_json::to_string(&pass);
         let text = text.map_err(|error| ServiceError::Internal(error.to_string()))?;
-        let sealed = core.cipher.encrypt(&text, &pass_context(&envelope));
+        let sealed = core.cipher.encrypt(&text, &pass_context(envelope));
         return Ok(CodeCheck::Right(sealed));
     }
     state.failures += 1;
@@ -292,9 +278,9 @@ pub async fn check(
         state.sent = None;
         state.locked_until = Some(now + lock);
         let failed = EventType::SignerAccessFailed;
-        events::record_and_emit(&mut tx, &envelope, &actor, failed, details, now).await?;
+        events::record_and_emit(&mut tx, envelope, &actor, failed, details, now).await?;
     }
-    access_codes::put(&mut tx, &envelope, signer, &state).await?;
+    access_codes::put(&mut tx, envelope, signer, &state).await?;
     tx.commit().await?;
     Ok(match locked {
         true => CodeCheck::Locked(now + lock),

@@ -7,13 +7,26 @@ use sqlx::AnyConnection;
 use crate::domain::envelope::{Envelope, Recipient, Signer};
 use crate::domain::token::LinkToken;
 use crate::service::Core;
-use crate::store::StoreError;
 use crate::store::signers::{self, LinkTarget};
+use crate::store::{StoreError, WriteTransaction, envelopes};
 
 /// Lifetime of a link issued through the API.
 pub const EMBED_LIFE: Duration = Duration::from_secs(3600);
 /// Lifetime of a mailed link.
 pub const MAIL_LIFE: Duration = Duration::from_secs(7 * 86_400);
+
+/// Locks the envelope, and returns whether the signer is still the one on record. A request or a mail
+/// may have been begun before another person took the place.
+pub async fn is_current(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    signer: &Signer,
+) -> Result<bool, StoreError> {
+    envelopes::lock(tx, &envelope.org, &envelope.id).await?;
+    let now = signers::list(tx, &envelope.org, &envelope.id).await?;
+    let is_same = |now: &Signer| now.position == signer.position && now.email == signer.email;
+    Ok(now.iter().any(is_same))
+}
 
 /// Creates a link for one signer and returns its URL.
 pub async fn make(

@@ -129,8 +129,8 @@ pub async fn renew_reader(
         return Ok(LinkRenewal::TooSoon);
     }
     match signed {
-        true => mails::copy_for_reader(&mut tx, envelope, reader, now).await?,
-        false => mails::invite_viewer(&mut tx, envelope, reader, now).await?,
+        true => mails::copy_again(&mut tx, envelope, reader, now).await?,
+        false => mails::invite(&mut tx, envelope, reader, now).await?,
     }
     tx.commit().await?;
     Ok(LinkRenewal::Mailed)

@@ -54,6 +54,30 @@ async fn create(app: &TestApp, roles: &[&str], signers: Value, more: Value) -> T
     app.post("/partner/envelopes", body).await
 }
 
+/// Sends a document with an optional note and a signature of the buyer.
+async fn sent_with_note(app: &TestApp) -> (String, Value) {
+    let document = pdf::with_lines(&[
+        "{{Note;type=text;role=Buyer}}",
+        "{{Sign;type=signature;role=Buyer;required=true}}",
+    ]);
+    let template = app
+        .upload(
+            "/partner/templates",
+            "application/pdf",
+            &document,
+            &[("name", "One")],
+        )
+        .await
+        .data(200);
+    let mut body = envelope_body(&template["template_id"]);
+    body["signers"] = json!([person("Buyer")]);
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    (
+        envelope["envelope_id"].as_str().unwrap().to_owned(),
+        envelope,
+    )
+}
+
 async fn sent(app: &TestApp, roles: &[&str], signers: Value, more: Value) -> String {
     let created = create(app, roles, signers, more).await.data(201);
     created["envelope_id"].as_str().unwrap().to_owned()
@@ -334,23 +358,7 @@ async fn a_withdrawn_document_is_closed_for_its_viewer() {
 #[tokio::test(flavor = "multi_thread")]
 async fn another_person_signs_after_a_correction_and_old_links_die() {
     let app = service().await;
-    let document = pdf::with_lines(&[
-        "{{Note;type=text;role=Buyer}}",
-        "{{Sign;type=signature;role=Buyer;required=true}}",
-    ]);
-    let template = app
-        .upload(
-            "/partner/templates",
-            "application/pdf",
-            &document,
-            &[("name", "One")],
-        )
-        .await
-        .data(200);
-    let mut body = envelope_body(&template["template_id"]);
-    body["signers"] = json!([person("Buyer")]);
-    let envelope = app.post("/partner/envelopes", body).await.data(201);
-    let id = envelope["envelope_id"].as_str().unwrap().to_owned();
+    let (id, envelope) = sent_with_note(&app).await;
     let old = envelope["sign_url"].as_str().unwrap().to_owned();
     form::save(&app, &old, &[("Note", "private words")]).await;
     app.wait_for_mails(1).await;
@@ -460,23 +468,7 @@ async fn a_reader_gets_a_new_link_by_mail() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_corrected_name_keeps_the_entries() {
     let app = service().await;
-    let document = pdf::with_lines(&[
-        "{{Note;type=text;role=Buyer}}",
-        "{{Sign;type=signature;role=Buyer;required=true}}",
-    ]);
-    let template = app
-        .upload(
-            "/partner/templates",
-            "application/pdf",
-            &document,
-            &[("name", "One")],
-        )
-        .await
-        .data(200);
-    let mut body = envelope_body(&template["template_id"]);
-    body["signers"] = json!([person("Buyer")]);
-    let envelope = app.post("/partner/envelopes", body).await.data(201);
-    let id = envelope["envelope_id"].as_str().unwrap().to_owned();
+    let (id, envelope) = sent_with_note(&app).await;
     form::save(
         &app,
         envelope["sign_url"].as_str().unwrap(),

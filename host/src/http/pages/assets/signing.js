@@ -623,7 +623,7 @@ function onlyShow(form, refresh) {
   document.addEventListener("click", (event) => {
     if (!event.target.closest("button[type=submit]")) return;
     event.preventDefault();
-    say("This is a preview: nothing is saved or signed.");
+    say(text("signing-preview"));
   });
   refresh();
 }
