@@ -295,10 +295,15 @@ async fn an_envelope_without_a_secured_party_is_created_with_a_warning() {
     body["secured_party"] = json!({ "name": " " });
     body["envelope_kind"] = "paper".into();
     body["signers"] = json!([{ "email": "ann@example.com", "name": "Ann" }]);
+    body["recipients"] = body["signers"].clone();
     let nameless = app.post("/partner/envelopes", body).await.json();
     assert_eq!(
         codes(&nameless),
-        ["secured_party_missing", "member_without_effect"]
+        [
+            "secured_party_missing",
+            "member_without_effect",
+            "member_without_effect"
+        ]
     );
     assert_eq!(
         nameless["warnings"][0]["path"],

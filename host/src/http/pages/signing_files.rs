@@ -14,6 +14,7 @@ use super::visit::{SignerVisit, room_error, unknown_link};
 use crate::domain::envelope::SignerStatus;
 use crate::http::error::HttpError;
 use crate::http::middleware::limits;
+use crate::room::form::SigningForm;
 use crate::room::shown::ShownDocument;
 use crate::service::access::windows::LimitedCredential;
 use crate::service::envelopes::documents;
@@ -94,6 +95,21 @@ impl PageQuery {
     }
 }
 
+/// Returns the form of a signer who may read the document; none before the identity check and before
+/// it is their turn.
+async fn readable(
+    app: &App,
+    visit: &SignerVisit,
+    submitter: i64,
+) -> Result<Option<SigningForm>, ServiceError> {
+    if !kba::is_open(app, visit).await? {
+        return Ok(None);
+    }
+    let form = app.room().form(&visit.envelope.org, submitter).await;
+    let form = form.map_err(room_error)?;
+    Ok(Some(form).filter(|form| form.waits_for.is_none()))
+}
+
 /// A page of the document for its signer.
 async fn page(
     State(app): State<App>,
@@ -105,16 +121,10 @@ async fn page(
         return unknown_link(visit.texts);
     };
     let read = async {
-        if !kba::is_open(&app, &visit).await? {
-            return Ok(unknown_link(visit.texts));
+        match readable(&app, &visit, submitter).await? {
+            Some(form) => query.read(&app, visit.texts, &form.document, &name).await,
+            None => Ok(unknown_link(visit.texts)),
         }
-        let form = app.room().form(&visit.envelope.org, submitter).await;
-        let form = form.map_err(room_error)?;
-        // Signers do not see the document before it is their turn.
-        if form.waits_for.is_some() {
-            return Ok(unknown_link(visit.texts));
-        }
-        query.read(&app, visit.texts, &form.document, &name).await
     };
     let answer = read.await;
     answer.unwrap_or_else(|error| HttpError::from(error).into_response())
@@ -182,15 +192,10 @@ async fn document(State(app): State<App>, visit: SignerVisit, request: Request) 
         return unknown_link(visit.texts);
     };
     let read = async {
-        if !kba::is_open(&app, &visit).await? {
-            return Ok(None);
+        match readable(&app, &visit, submitter).await? {
+            Some(_) => documents::unsigned(&app, &visit.envelope).await.map(Some),
+            None => Ok(None),
         }
-        let form = app.room().form(&visit.envelope.org, submitter).await;
-        // Signers do not see the document before it is their turn.
-        if form.map_err(room_error)?.waits_for.is_some() {
-            return Ok(None);
-        }
-        documents::unsigned(&app, &visit.envelope).await.map(Some)
     };
     match read.await {
         Ok(Some(pdf)) => saved(&visit.envelope.name, pdf.len() as u64, Body::from(pdf)),
