@@ -319,12 +319,12 @@ function offerElection(field) {
   group.className = "ways election";
   group.setAttribute("role", "radiogroup");
   group.setAttribute("aria-labelledby", question.id);
-  const choices = [[text("yes"), true], [text("no"), false]].map(([answer, yes]) => {
+  const choices = [[text("yes"), true], [text("no"), false]].map(([words, yes]) => {
     const choice = document.createElement("label");
     const input = Object.assign(document.createElement("input"), { type: "radio" });
     // Without a name it is not submitted, so the two are kept exclusive here.
     input.addEventListener("change", () => answer(yes));
-    choice.append(input, ` ${answer}`);
+    choice.append(input, ` ${words}`);
     group.append(choice);
     return { input, yes };
   });
