@@ -91,6 +91,12 @@ mark-sign = توقيع
 mark-initial = الأحرف الأولى
 mark-date = التاريخ
 mark-fill-in = تعبئة
+mark-attach = إرفاق
+attachment-add = إرفاق
+attachment-remove = إزالة
+attachment-hint = ملف PDF أو PNG أو JPEG لا يتجاوز { $limit } ميغابايت. سيصبح جزءًا من المستند.
+attachment-files = الملفات المرفقة
+attachment-failed = تعذّر إرسال الملف. حاول مرة أخرى.
 
 ## Consent
 
@@ -117,6 +123,16 @@ problem-too-long = { $limit } حرف كحد أقصى
 problem-number = أدخلوا رقمًا
 problem-date = أدخلوا تاريخًا بصيغة سنة-شهر-يوم
 problem-option = اختاروا أحد الخيارات
+problem-too-small = ‏{ $limit } على الأقل
+problem-too-big = ‏{ $limit } على الأكثر
+problem-too-early = ليس قبل { $limit }
+problem-too-late = ليس بعد { $limit }
+problem-pattern = هذا الإدخال ليس بالصيغة المطلوبة
+problem-attachment-size = أرفق ملفًا لا يتجاوز { $limit } ميغابايت
+problem-attachments-size = يجب ألا يتجاوز مجموع الملفات { $limit } ميغابايت
+problem-attachment-type = أرفق ملف PDF أو PNG أو JPEG
+problem-attachment-pages = أرفق ملف PDF لا يتجاوز عدد صفحاته { $limit }
+problem-attachment-unreadable = تعذّرت قراءة هذا الملف. قد يكون تالفًا أو محميًا بكلمة مرور
 problem-picture-format = استخدموا صورة PNG أو JPEG
 problem-picture-size = استخدموا صورة لا يتجاوز حجمها { $limit } كيلوبايت
 problem-picture-unreadable = لا يمكن قراءة هذه الصورة

@@ -91,6 +91,12 @@ mark-sign = Unterschreiben
 mark-initial = Abzeichnen
 mark-date = Datum
 mark-fill-in = Ausfüllen
+mark-attach = Anhängen
+attachment-add = Anhängen
+attachment-remove = Entfernen
+attachment-hint = Eine PDF-, PNG- oder JPEG-Datei von höchstens { $limit } MB. Sie wird Teil des Dokuments.
+attachment-files = Angehängte Dateien
+attachment-failed = Die Datei konnte nicht gesendet werden. Versuchen Sie es noch einmal.
 
 ## Consent
 
@@ -117,6 +123,16 @@ problem-too-long = Höchstens { $limit } Zeichen
 problem-number = Geben Sie eine Zahl ein
 problem-date = Geben Sie ein Datum als Jahr-Monat-Tag ein
 problem-option = Wählen Sie eine der Möglichkeiten
+problem-too-small = Mindestens { $limit }
+problem-too-big = Höchstens { $limit }
+problem-too-early = Nicht vor dem { $limit }
+problem-too-late = Nicht nach dem { $limit }
+problem-pattern = Diese Angabe hat nicht die erwartete Form
+problem-attachment-size = Hängen Sie eine Datei von höchstens { $limit } MB an
+problem-attachments-size = Alle Dateien zusammen dürfen höchstens { $limit } MB groß sein
+problem-attachment-type = Hängen Sie eine PDF-, PNG- oder JPEG-Datei an
+problem-attachment-pages = Hängen Sie ein PDF mit höchstens { $limit } Seiten an
+problem-attachment-unreadable = Diese Datei ist nicht lesbar. Sie ist vielleicht beschädigt oder braucht ein Passwort
 problem-picture-format = Verwenden Sie ein Bild im Format PNG oder JPEG
 problem-picture-size = Verwenden Sie ein Bild von höchstens { $limit } KB
 problem-picture-unreadable = Dieses Bild lässt sich nicht lesen

@@ -92,6 +92,12 @@ mark-sign = Sign
 mark-initial = Initial
 mark-date = Date
 mark-fill-in = Fill in
+mark-attach = Attach
+attachment-add = Attach
+attachment-remove = Remove
+attachment-hint = A PDF, PNG or JPEG file of at most { $limit } MB. It becomes part of the document.
+attachment-files = Attached files
+attachment-failed = The file could not be sent. Try again.
 
 ## Consent. A change needs a new version (CONSENT_VERSION in texts.rs).
 
@@ -118,6 +124,16 @@ problem-too-long = At most { $limit } characters
 problem-number = Enter a number
 problem-date = Enter a date as year-month-day
 problem-option = Choose one of the options
+problem-too-small = At least { $limit }
+problem-too-big = At most { $limit }
+problem-too-early = Not before { $limit }
+problem-too-late = Not after { $limit }
+problem-pattern = This entry does not have the expected form
+problem-attachment-size = Attach a file of at most { $limit } MB
+problem-attachments-size = All files together can have at most { $limit } MB
+problem-attachment-type = Attach a PDF, PNG or JPEG file
+problem-attachment-pages = Attach a PDF with at most { $limit } pages
+problem-attachment-unreadable = This file cannot be read. It may be damaged or need a password
 problem-picture-format = Use a PNG or JPEG picture
 problem-picture-size = Use a picture of at most { $limit } KB
 problem-picture-unreadable = This picture cannot be read

@@ -91,6 +91,12 @@ mark-sign = Firmar
 mark-initial = Iniciales
 mark-date = Fecha
 mark-fill-in = Rellenar
+mark-attach = Adjuntar
+attachment-add = Adjuntar
+attachment-remove = Quitar
+attachment-hint = Un archivo PDF, PNG o JPEG de { $limit } MB como máximo. Pasará a formar parte del documento.
+attachment-files = Archivos adjuntos
+attachment-failed = No se pudo enviar el archivo. Inténtelo de nuevo.
 
 ## Consent
 
@@ -117,6 +123,16 @@ problem-too-long = Como máximo { $limit } caracteres
 problem-number = Introduzca un número
 problem-date = Introduzca una fecha como año-mes-día
 problem-option = Elija una de las opciones
+problem-too-small = Como mínimo { $limit }
+problem-too-big = Como máximo { $limit }
+problem-too-early = No antes del { $limit }
+problem-too-late = No después del { $limit }
+problem-pattern = Este dato no tiene el formato esperado
+problem-attachment-size = Adjunte un archivo de { $limit } MB como máximo
+problem-attachments-size = Todos los archivos juntos pueden tener { $limit } MB como máximo
+problem-attachment-type = Adjunte un archivo PDF, PNG o JPEG
+problem-attachment-pages = Adjunte un PDF de { $limit } páginas como máximo
+problem-attachment-unreadable = No se puede leer este archivo. Puede estar dañado o necesitar una contraseña
 problem-picture-format = Use una imagen PNG o JPEG
 problem-picture-size = Use una imagen de { $limit } KB como máximo
 problem-picture-unreadable = Esta imagen no se puede leer

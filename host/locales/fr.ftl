@@ -91,6 +91,12 @@ mark-sign = Signer
 mark-initial = Parapher
 mark-date = Date
 mark-fill-in = Remplir
+mark-attach = Joindre
+attachment-add = Joindre
+attachment-remove = Retirer
+attachment-hint = Un fichier PDF, PNG ou JPEG de { $limit } Mo au maximum. Il fera partie du document.
+attachment-files = Fichiers joints
+attachment-failed = Le fichier n’a pas pu être envoyé. Réessayez.
 
 ## Consent
 
@@ -117,6 +123,16 @@ problem-too-long = { $limit } caractères au maximum
 problem-number = Saisissez un nombre
 problem-date = Saisissez une date au format année-mois-jour
 problem-option = Choisissez l’une des options
+problem-too-small = Au moins { $limit }
+problem-too-big = Au plus { $limit }
+problem-too-early = Pas avant le { $limit }
+problem-too-late = Pas après le { $limit }
+problem-pattern = Cette réponse n’a pas le format attendu
+problem-attachment-size = Joignez un fichier de { $limit } Mo au maximum
+problem-attachments-size = L’ensemble des fichiers ne peut dépasser { $limit } Mo
+problem-attachment-type = Joignez un fichier PDF, PNG ou JPEG
+problem-attachment-pages = Joignez un PDF de { $limit } pages au maximum
+problem-attachment-unreadable = Ce fichier est illisible. Il est peut-être endommagé ou protégé par un mot de passe
 problem-picture-format = Utilisez une image PNG ou JPEG
 problem-picture-size = Utilisez une image de { $limit } Ko au maximum
 problem-picture-unreadable = Cette image ne peut pas être lue

@@ -91,6 +91,12 @@ mark-sign = Assinar
 mark-initial = Rubricar
 mark-date = Data
 mark-fill-in = Preencher
+mark-attach = Anexar
+attachment-add = Anexar
+attachment-remove = Remover
+attachment-hint = Um arquivo PDF, PNG ou JPEG de no máximo { $limit } MB. Ele passará a fazer parte do documento.
+attachment-files = Arquivos anexados
+attachment-failed = Não foi possível enviar o arquivo. Tente de novo.
 
 ## Consent
 
@@ -117,6 +123,16 @@ problem-too-long = No máximo { $limit } caracteres
 problem-number = Digite um número
 problem-date = Digite uma data como ano-mês-dia
 problem-option = Escolha uma das opções
+problem-too-small = No mínimo { $limit }
+problem-too-big = No máximo { $limit }
+problem-too-early = Não antes de { $limit }
+problem-too-late = Não depois de { $limit }
+problem-pattern = Esta resposta não tem o formato esperado
+problem-attachment-size = Anexe um arquivo de no máximo { $limit } MB
+problem-attachments-size = Todos os arquivos juntos podem ter no máximo { $limit } MB
+problem-attachment-type = Anexe um arquivo PDF, PNG ou JPEG
+problem-attachment-pages = Anexe um PDF de no máximo { $limit } páginas
+problem-attachment-unreadable = Não é possível ler este arquivo. Ele pode estar danificado ou precisar de uma senha
 problem-picture-format = Use uma imagem PNG ou JPEG
 problem-picture-size = Use uma imagem de no máximo { $limit } KB
 problem-picture-unreadable = Esta imagem não pode ser lida

@@ -91,6 +91,12 @@ mark-sign = 签名
 mark-initial = 签缩写
 mark-date = 日期
 mark-fill-in = 填写
+mark-attach = 附件
+attachment-add = 附上
+attachment-remove = 移除
+attachment-hint = 不超过 { $limit } MB 的 PDF、PNG 或 JPEG 文件。它将成为文档的一部分。
+attachment-files = 附件
+attachment-failed = 文件未能发送，请重试。
 
 ## Consent
 
@@ -117,6 +123,16 @@ problem-too-long = 最多 { $limit } 个字符
 problem-number = 请输入数字
 problem-date = 请按“年-月-日”输入日期
 problem-option = 请选择其中一项
+problem-too-small = 不得小于 { $limit }
+problem-too-big = 不得大于 { $limit }
+problem-too-early = 不得早于 { $limit }
+problem-too-late = 不得晚于 { $limit }
+problem-pattern = 填写的内容不符合要求的格式
+problem-attachment-size = 请附上不超过 { $limit } MB 的文件
+problem-attachments-size = 所有文件合计不得超过 { $limit } MB
+problem-attachment-type = 请附上 PDF、PNG 或 JPEG 文件
+problem-attachment-pages = 请附上不超过 { $limit } 页的 PDF
+problem-attachment-unreadable = 无法读取此文件。文件可能已损坏或需要密码
 problem-picture-format = 请使用 PNG 或 JPEG 图片
 problem-picture-size = 请使用不超过 { $limit } KB 的图片
 problem-picture-unreadable = 无法读取此图片

@@ -142,8 +142,13 @@ impl Texts {
     }
 
     /// Returns the text of a message.
-    pub fn message(self, message: Message) -> String {
-        self.with(message.key, [("limit", message.limit)])
+    pub fn message(self, message: &Message) -> String {
+        match message {
+            Message::Text(key) => self.text(key),
+            Message::Count(key, limit) => self.with(key, [("limit", *limit)]),
+            Message::Limit(key, limit) => self.with(key, [("limit", limit.as_str())]),
+            Message::Written(words) => words.clone(),
+        }
     }
 
     /// Returns a text for a script, which replaces the variables, written as `{$name}`, itself.
@@ -354,7 +359,12 @@ mod tests {
         for (file, source) in &sources {
             let calls: &[&str] = match file.ends_with(".js") {
                 true => &[" text(\""],
-                false => &["texts.text(\"", "texts.with(\"", "Message::new(\""],
+                false => &[
+                    "texts.text(\"",
+                    "texts.with(\"",
+                    "Message::new(\"",
+                    "Message::Limit(\"",
+                ],
             };
             for call in calls {
                 for rest in source.split(call).skip(1) {

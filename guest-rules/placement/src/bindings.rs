@@ -3,6 +3,6 @@
 
 wit_bindgen::generate!({
     path: "../../wit/placement",
-    world: "placement-rules",
+    world: "default-placement",
     additional_derives: [PartialEq],
 });

@@ -2,8 +2,12 @@
 
 #![allow(unsafe_code, reason = "the export macro writes the entry points")]
 
+use crate::bindings::exports::holdfast::placement::field_rules::Guest as FieldRules;
 use crate::bindings::exports::holdfast::placement::placement::Guest;
-use crate::{Area, DocumentFacts, FieldRequest, PlaceError, ReadError, ResolvedField, TextLine};
+use crate::{
+    Area, DocumentFacts, FieldEntry, FieldRequest, FieldState, Issue, PlaceError, ReadError,
+    ResolvedField, RuledField, TextLine,
+};
 
 struct PlacementComponent;
 
@@ -26,6 +30,16 @@ impl Guest for PlacementComponent {
 
     fn tags(pdf: Vec<u8>) -> Result<Vec<ResolvedField>, PlaceError> {
         crate::tags(pdf)
+    }
+}
+
+impl FieldRules for PlacementComponent {
+    fn check(fields: Vec<RuledField>) -> Vec<Issue> {
+        crate::check(&fields)
+    }
+
+    fn apply(fields: Vec<RuledField>, entries: Vec<FieldEntry>, today: String) -> Vec<FieldState> {
+        crate::apply(&fields, &entries, &today)
     }
 }
 

@@ -16,6 +16,15 @@ pub(crate) mod code {
     pub(crate) const CONFLICTING_TYPE: &str = "conflicting_type";
     /// An embedded tag that does not follow the grammar.
     pub(crate) const INVALID_TAG: &str = "invalid_tag";
+    /// A rule that fields of this type cannot have.
+    pub(crate) const UNSUPPORTED_RULE: &str = "unsupported_rule";
+    pub(crate) const INVALID_PATTERN: &str = "invalid_pattern";
+    pub(crate) const INVALID_CONDITION: &str = "invalid_condition";
+    pub(crate) const INVALID_FORMULA: &str = "invalid_formula";
+    /// A rule names a field that does not exist.
+    pub(crate) const UNKNOWN_FIELD: &str = "unknown_field";
+    /// A rule that depends on its own result.
+    pub(crate) const CIRCULAR_RULE: &str = "circular_rule";
 }
 
 /// A problem, without the field it concerns.

@@ -8,6 +8,7 @@
 //! * [`place`] resolves fields given by coordinates or by anchor text.
 //! * [`occurrences`] lists every place an anchor text could mean.
 //! * [`tags`] reads the fields a document carries as `{{name;attribute=value}}`.
+//! * [`check`] and [`apply`] are the rules about the answers of signers.
 //!
 //! Pages are 1-based here and 0-based in the reader; [`Area`] converts between them.
 
@@ -17,6 +18,7 @@ mod bindings;
 #[cfg(target_arch = "wasm32")]
 mod component;
 mod facts;
+mod field_rules;
 mod issues;
 mod misses;
 mod place;
@@ -25,10 +27,14 @@ mod tag_fields;
 mod tag_grammar;
 mod validate;
 
+pub use bindings::exports::holdfast::placement::field_rules::{
+    Entry as FieldEntry, FieldState, Problem as RuleProblem, RuledField,
+};
 pub use bindings::holdfast::placement::types::{
     Anchor, Area, DocumentFacts, FieldRequest, Issue, PageFacts, PlaceError, Position, ReadError,
     ResolvedField, TextLine,
 };
 pub use facts::{inspect, text};
+pub use field_rules::{apply, check};
 pub use place::{occurrences, place};
 pub use tag_fields::tags;

@@ -93,6 +93,12 @@ impl CollectedTags {
         });
         if let Some(field) = same {
             field.areas.push(area);
+            // The rules of a field may stand in any of its tags.
+            for (name, value) in tag.attributes {
+                if !field.attributes.iter().any(|(known, _)| *known == name) {
+                    field.attributes.push((name, value));
+                }
+            }
             return;
         }
         self.fields.push(ResolvedField {

@@ -10,29 +10,24 @@
 //! types and the words `true` and `false` are compared without regard to case.
 
 use crate::issues::{FieldProblem, code, quoted};
+use crate::validate::TYPES;
 
-/// Types a tag may have.
-const TYPES: [&str; 8] = [
-    "signature",
-    "initials",
-    "text",
-    "date",
-    "number",
-    "checkbox",
-    "select",
-    "radio",
-];
-
-/// Attributes known to other tag dialects. They have no effect here, but a document that uses them
-/// is not refused.
-const HANDED_ON: [&str; 17] = [
+/// Attributes that are passed on: rules about the answer (`field_rules`), then those known to other
+/// tag dialects, which have no effect here. A document that uses them is not refused.
+const HANDED_ON: [&str; 22] = [
+    "condition",
+    "required_if",
+    "min",
+    "max",
+    "max_length",
+    "pattern",
+    "message",
+    "formula",
+    "decimals",
     "title",
     "description",
     "option",
-    "condition",
     "format",
-    "min",
-    "max",
     "font",
     "font_size",
     "font_type",
@@ -42,7 +37,6 @@ const HANDED_ON: [&str; 17] = [
     "hidden",
     "mask",
     "method",
-    "pattern",
 ];
 
 /// Role of a tag without a role.

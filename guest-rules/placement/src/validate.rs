@@ -7,8 +7,18 @@ use crate::issues::{FieldProblem, code, quoted};
 use crate::search::SearchPhrase;
 use crate::{Anchor, Area, FieldRequest, Issue, Position};
 
-/// Types that requests may use; tags allow more.
-const TYPES: [&str; 5] = ["signature", "initials", "text", "date", "checkbox"];
+/// Types of fields.
+pub(crate) const TYPES: [&str; 9] = [
+    "signature",
+    "initials",
+    "text",
+    "date",
+    "checkbox",
+    "number",
+    "select",
+    "radio",
+    "attachment",
+];
 
 /// Returns all issues of the fields.
 pub(crate) fn issues(fields: &[FieldRequest], page_count: u32) -> Vec<Issue> {

@@ -10,13 +10,15 @@ use super::background;
 use super::engine::LimitedEngine;
 use super::error::{CallFailure, ComponentError};
 use super::rules::handwriting::WrittenField;
-use super::rules::{completion, documents, form_fields, found, placement};
+use super::rules::{completion, documents, field_rules, form_fields, found, placement};
 use super::slot::{ComponentHandle, ComponentWorld, active};
 use crate::domain::component::ComponentIdentity;
 use crate::domain::priority::PriorityClass;
 use crate::fair_queue::{FairQueue, WorkOwner};
 
-pub(super) use crate::rules::rules::{DocumentAdditionsPre, DocumentsPre, PlacementPre};
+pub(super) use crate::rules::rules::{
+    DocumentAdditionsPre, DocumentsPre, PlacementAdditions, PlacementPre,
+};
 
 /// Queue position of a caller. Only a few calls run at once, because each may use hundreds of MiB.
 #[derive(Clone)]
@@ -232,6 +234,72 @@ impl Documents {
 fn additions(pre: &DocumentsPre) -> wasmtime::Result<&DocumentAdditionsPre> {
     let additions = pre.additions.as_ref();
     additions.ok_or_else(|| wasmtime::Error::msg("it has the functions of 1.0 only"))
+}
+
+/// Rules about the answers of signers, as an organization's placement component applies them. For one
+/// built for 1.0, the built-in component does.
+pub struct AnswerRules {
+    pub(super) own: Placement,
+    pub(super) embedded: Placement,
+}
+
+impl AnswerRules {
+    /// Returns the problems of the rules themselves.
+    pub async fn check(
+        &self,
+        fields: Vec<field_rules::RuledField>,
+    ) -> Result<Vec<placement::Issue>, ComponentError> {
+        self.ask(move |store, instance| {
+            let rules = instance.holdfast_placement_field_rules();
+            rules.call_check(store, &fields)
+        })
+        .await
+    }
+
+    /// Applies the rules to the entries so far; returns one state for each field.
+    pub async fn apply(
+        &self,
+        fields: Vec<field_rules::RuledField>,
+        entries: Vec<field_rules::Entry>,
+        today: String,
+    ) -> Result<Vec<field_rules::FieldState>, ComponentError> {
+        let count = fields.len();
+        let states = self.ask(move |store, instance| {
+            let rules = instance.holdfast_placement_field_rules();
+            rules.call_apply(store, &fields, &entries, &today)
+        });
+        let states = states.await?;
+        if states.len() != count {
+            let why = "it returned another number of states than of fields".into();
+            let component = self.own.identity()?;
+            return Err(ComponentError::new(&component, CallFailure::Answer(why)));
+        }
+        Ok(states)
+    }
+
+    async fn ask<R: Send + 'static>(
+        &self,
+        call: impl Fn(&mut Store<LimitedEngine<()>>, &PlacementAdditions) -> wasmtime::Result<R>
+        + Clone
+        + Send
+        + 'static,
+    ) -> Result<R, ComponentError> {
+        for rules in [&self.own, &self.embedded] {
+            let call = call.clone();
+            let answer = rules.work(move |store, pre| {
+                let Some(additions) = &pre.additions else {
+                    return Ok(None);
+                };
+                let instance = additions.instantiate(&mut *store)?;
+                call(store, &instance).map(Some)
+            });
+            if let Some(answer) = answer.await? {
+                return Ok(answer);
+            }
+        }
+        let component = self.embedded.identity()?;
+        Err(ComponentError::absent(component, "it has no field rules"))
+    }
 }
 
 /// Copies the documents into the lists that the binding takes.

@@ -12,7 +12,9 @@ use tokio::sync::Semaphore;
 
 use super::artifact::{self, ComponentArtifact, NativeCodeCache};
 use super::baseline::BaselineRules;
-use super::documents::{DocumentTurns, Documents, DocumentsPre, Placement, PlacementPre};
+use super::documents::{
+    AnswerRules, DocumentTurns, Documents, DocumentsPre, Placement, PlacementPre,
+};
 use super::engine::EngineSet;
 use super::error::ComponentError;
 use super::gate::{CallGate, MemoryShare, PLUGINS, RULES, TimeSlice};
@@ -349,6 +351,14 @@ impl ComponentRegistry {
     /// Returns the built-in placement rules, regardless of activations.
     pub fn embedded_placement(&self, org: &OrgId, priority: PriorityClass) -> Placement {
         Placement::new(self.placement.get(None), self.turns(Some(org), priority))
+    }
+
+    /// Returns the rules about the answers of signers that an organization uses.
+    pub fn answer_rules(&self, org: &OrgId, priority: PriorityClass) -> AnswerRules {
+        AnswerRules {
+            own: self.placement(Some(org), priority),
+            embedded: self.embedded_placement(org, priority),
+        }
     }
 
     /// Returns the plugin of a signing provider instance. A plain name is an instance of the

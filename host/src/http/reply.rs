@@ -204,6 +204,8 @@ pub struct Wasm;
 pub struct Pdf;
 /// A document, or a certificate.
 pub struct PdfOrJson;
+/// A document or a picture.
+pub struct PdfOrPicture;
 
 impl FileKind for Zip {
     const TYPES: &'static [&'static str] = &["application/zip"];
@@ -215,6 +217,10 @@ impl FileKind for Wasm {
 
 impl FileKind for Pdf {
     const TYPES: &'static [&'static str] = &["application/pdf"];
+}
+
+impl FileKind for PdfOrPicture {
+    const TYPES: &'static [&'static str] = &["application/pdf", "image/png", "image/jpeg"];
 }
 
 impl FileKind for PdfOrJson {
@@ -236,13 +242,23 @@ impl<K: FileKind> FileReply<K> {
 
     /// Sends bytes to be saved under `name`. They wait on disk, so a slow client holds no memory.
     pub async fn of_bytes(app: &App, name: &str, bytes: &[u8]) -> Result<Self, HttpError> {
+        Self::of_type(app, K::TYPES[0], name, bytes).await
+    }
+
+    /// Like [`FileReply::of_bytes`], with one of the media types.
+    pub async fn of_type(
+        app: &App,
+        content_type: &str,
+        name: &str,
+        bytes: &[u8],
+    ) -> Result<Self, HttpError> {
         let lost = |error| HttpError::from(ServiceError::from(FilesError::Spool(error)));
         let mut spool = SpoolWriter::new(&app.config.spool_folder())
             .await
             .map_err(lost)?;
         spool.write(bytes).await.map_err(lost)?;
         let file = spool.finish().await.map_err(lost)?;
-        Ok(Self::named(name, file))
+        Ok(Self::new(attachment(content_type, name, file)))
     }
 }
 

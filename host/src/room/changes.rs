@@ -91,6 +91,7 @@ impl Room {
         if to.is_another_person {
             let unopened = RoomSubmitter {
                 values: senders_values(&submission, &submitter),
+                attachments: BTreeMap::new(),
                 signature_style: None,
                 opened_at: None,
                 started_at: None,

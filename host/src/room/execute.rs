@@ -10,6 +10,7 @@ use crate::files::{FilesError, StorageArea as FileArea};
 use crate::store::StoreError;
 use crate::store::room::{self as rooms, RoomField, RoomSubmitter};
 
+use super::attachments::AttachmentError;
 use super::signature::{SignatureValue, component_style};
 use super::{Room, dates_of};
 
@@ -24,6 +25,8 @@ pub enum ExecuteError {
     Component(#[from] ComponentError),
     #[error("the document could not be filled in: {0:?}")]
     Document(DocumentError),
+    #[error(transparent)]
+    Attachment(#[from] AttachmentError),
     #[error("no such submission")]
     NotFound,
 }
@@ -60,6 +63,7 @@ impl Room {
             .fill(pdf.clone(), fields)
             .await?
             .map_err(ExecuteError::Document)?;
+        let executed = self.with_attachments(executed, &found, &submitters).await?;
         let file = self
             .files
             // Stored before the transaction: a crash in between
@@ -112,10 +116,8 @@ pub(super) fn filled(
                     Ok(SignatureValue::Typed(name)) => FieldValue::Typed(name),
                     Ok(SignatureValue::Drawn(picture)) => FieldValue::Drawn(picture),
                     Err(why) => {
-                        return Some(Err(DocumentError::Other(format!(
-                            "stored signature: {}",
-                            why.key
-                        ))));
+                        let why = format!("stored signature: {why:?}");
+                        return Some(Err(DocumentError::Other(why)));
                     }
                 },
                 "checkbox" => FieldValue::Checkbox(value == "true"),

@@ -2,11 +2,12 @@
 //!
 //! Each change and the jobs it causes commit together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use holdfast_handwriting::Handwriting;
 
+use super::answers::AppliedRules;
 use super::shown::ShownDocument;
 use super::signature::{SignatureValue, is_picture};
 use super::{Room, dates_of};
@@ -14,7 +15,7 @@ use crate::components::ComponentError;
 use crate::domain::clock::Timestamp;
 use crate::domain::dates::{DAY_OF_SIGNING, DateSettings};
 use crate::domain::envelope::StoredFile;
-use crate::domain::field::{Area, Field};
+use crate::domain::field::{ATTACHMENT, Area, Field};
 use crate::domain::id::OrgId;
 use crate::domain::job::ExecuteSubmission;
 use crate::domain::locale::Message;
@@ -34,8 +35,10 @@ const HEAD_START: Duration = Duration::from_secs(3);
 pub struct SigningForm {
     pub submission: RoomSubmission,
     pub submitter: RoomSubmitter,
-    /// Signer's fields in reading order.
+    /// Signer's fields in reading order. A field is required if its rules require it now.
     pub fields: Vec<RoomField>,
+    /// Names of the fields that their rules do not show now.
+    pub hidden: BTreeSet<String>,
     /// Name of an earlier signer who must finish first.
     pub waits_for: Option<String>,
     /// The document with the entries of those who have signed.
@@ -80,6 +83,7 @@ impl SigningForm {
         };
         Self {
             fields: own_fields(&submission, &submitter),
+            hidden: BTreeSet::new(),
             waits_for: None,
             document: file.into(),
             today: dates.day(now),
@@ -101,6 +105,7 @@ fn unsent(field: Field) -> RoomField {
         default_value: field.default_value,
         options: field.options,
         areas: field.areas,
+        rules: field.rules,
     }
 }
 
@@ -112,12 +117,12 @@ pub struct RequestOrigin {
 }
 
 /// Locked submission, with the signer whose turn it is.
-struct SignerTurn {
-    tx: WriteTransaction,
-    submission: RoomSubmission,
-    submitter: RoomSubmitter,
+pub(super) struct SignerTurn {
+    pub(super) tx: WriteTransaction,
+    pub(super) submission: RoomSubmission,
+    pub(super) submitter: RoomSubmitter,
     /// All submitters, in signing order.
-    submitters: Vec<RoomSubmitter>,
+    pub(super) submitters: Vec<RoomSubmitter>,
 }
 
 /// Key of the consent in [`Problems`].
@@ -132,6 +137,18 @@ pub const STYLE: &str = "signature-style";
 /// Problems by field name.
 pub type Problems = BTreeMap<String, Message>;
 
+/// Result of saving values, for the script of the form.
+#[derive(Default)]
+pub struct SavedForm {
+    pub problems: Problems,
+    /// Names of the fields that are not shown now.
+    pub hidden: BTreeSet<String>,
+    /// Names of the fields that must be answered now.
+    pub required: BTreeSet<String>,
+    /// Results of formulas by field name.
+    pub computed: BTreeMap<String, String>,
+}
+
 /// Reason a form was not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum FormError {
@@ -142,6 +159,8 @@ pub enum FormError {
     Closed,
     #[error("it is another signer's turn")]
     NotYourTurn,
+    #[error("too many large files at once")]
+    Busy,
     #[error("some fields need attention")]
     Invalid(Problems),
     #[error(transparent)]
@@ -155,6 +174,16 @@ pub enum FormError {
 impl Room {
     /// Returns the current state of a submitter's form.
     pub async fn form(&self, org: &OrgId, submitter: i64) -> Result<SigningForm, FormError> {
+        let mut form = self.unruled_form(org, submitter).await?;
+        let applied = self.apply_rules(&form, &form.submitter.values).await?;
+        form.submitter.values.extend(applied.computed);
+        form.hidden = applied.hidden;
+        form.fields = applied.fields;
+        Ok(form)
+    }
+
+    /// Returns the form without the effect of rules about answers.
+    async fn unruled_form(&self, org: &OrgId, submitter: i64) -> Result<SigningForm, FormError> {
         let mut connection = self.store.read().await?;
         let submitter = rooms::submitter(&mut connection, org, submitter)
             .await?
@@ -166,6 +195,7 @@ impl Room {
         let dates = dates_of(&mut connection, org).await?;
         Ok(SigningForm {
             fields: own_fields(&submission, &submitter),
+            hidden: BTreeSet::new(),
             waits_for: waits_for(&submission, &submitter, &submitters),
             document: ShownDocument::new(
                 submission.file(),
@@ -220,18 +250,29 @@ impl Room {
         Ok(tx.commit().await?)
     }
 
-    /// Saves values without finishing; returns the problems of values that were not saved. Unknown
-    /// field names are ignored.
+    /// Saves values without finishing; returns the problems of values that were not saved, and what the
+    /// rules say about the others. Unknown field names are ignored.
     pub async fn save(
         &self,
         org: &OrgId,
         submitter: i64,
         person: &str,
         values: &BTreeMap<String, String>,
-    ) -> Result<Problems, FormError> {
-        let form = self.form(org, submitter).await?;
+    ) -> Result<SavedForm, FormError> {
+        let form = self.unruled_form(org, submitter).await?;
         // Checked before the transaction, because pictures are rendered in the sandbox.
-        let (valid, problems) = self.checked(&form, values).await?;
+        let CheckedValues {
+            valid,
+            problems,
+            applied,
+        } = self.checked(&form, values).await?;
+        let required = applied.fields.iter().filter(|field| field.required);
+        let saved = SavedForm {
+            problems,
+            required: required.map(|field| field.name.clone()).collect(),
+            computed: applied.computed.clone(),
+            hidden: applied.hidden,
+        };
         let SignerTurn {
             mut tx,
             mut submitter,
@@ -239,11 +280,12 @@ impl Room {
         } = self.turn(org, submitter, person).await?;
         let styled = take_style(&mut submitter, values);
         if take(&form.fields, &mut submitter, valid) || styled {
+            submitter.values.extend(applied.computed);
             self.start(&mut tx, &mut submitter).await?;
             rooms::update_submitter(&mut tx, &submitter).await?;
             tx.commit().await?;
         }
-        Ok(problems)
+        Ok(saved)
     }
 
     /// Signs: all required fields must be filled, with new or saved values, and the signer must
@@ -261,8 +303,12 @@ impl Room {
         shown: Option<&str>,
         origin: &RequestOrigin,
     ) -> Result<(), FormError> {
-        let form = self.form(org, submitter).await?;
-        let (valid, mut problems) = self.checked(&form, values).await?;
+        let form = self.unruled_form(org, submitter).await?;
+        let CheckedValues {
+            valid,
+            mut problems,
+            applied,
+        } = self.checked(&form, values).await?;
         if consent.is_none() {
             problems.insert(CONSENT.into(), Message::new("problem-consent"));
         }
@@ -280,12 +326,16 @@ impl Room {
             signed.collect(),
         );
         let version = document.version();
-        if shown.is_some_and(|shown| shown != version) {
+        // The rules were applied to the entries of others, and to this signer's own, before the lock.
+        let is_stale = applied.has_rules
+            && (version != form.document.version() || submitter.values != form.submitter.values);
+        if is_stale || shown.is_some_and(|shown| shown != version) {
             problems.insert(DOCUMENT.into(), Message::new("problem-document-changed"));
         }
         let styled = take_style(&mut submitter, values);
         let changed = take(&form.fields, &mut submitter, valid) || styled;
-        for field in &form.fields {
+        submitter.values.extend(applied.computed);
+        for field in &applied.fields {
             let value = submitter.values.entry(field.name.clone());
             let value = value.or_insert_with(|| unset(field).to_owned());
             if field.field_type == "date" && value == DAY_OF_SIGNING {
@@ -296,7 +346,9 @@ impl Room {
                 problems.entry(field.name.clone()).or_insert(why);
             }
         }
-        if let Some(field) = unsigned(&form.fields, &submitter.values) {
+        let shown_fields = applied.fields.iter();
+        let shown_fields = shown_fields.filter(|field| !applied.hidden.contains(&field.name));
+        if let Some(field) = unsigned(shown_fields, &submitter.values) {
             let why = Message::new("problem-unsigned");
             problems.entry(field.name.clone()).or_insert(why);
         }
@@ -307,6 +359,11 @@ impl Room {
                 tx.commit().await?;
             }
             return Err(FormError::Invalid(problems));
+        }
+        // A field that its condition does not show has no answer, whatever was entered before.
+        for name in &applied.hidden {
+            submitter.values.insert(name.clone(), String::new());
+            submitter.attachments.remove(name);
         }
         let now = self.clock.now();
         self.start(&mut tx, &mut submitter).await?;
@@ -331,16 +388,17 @@ impl Room {
         Ok(tx.commit().await?)
     }
 
-    /// Splits the submitted values into valid ones and problems.
+    /// Splits the submitted values into valid ones and problems, and applies the rules about answers.
     async fn checked(
         &self,
         form: &SigningForm,
         values: &BTreeMap<String, String>,
-    ) -> Result<(BTreeMap<String, String>, Problems), FormError> {
+    ) -> Result<CheckedValues, FormError> {
         let mut valid = BTreeMap::new();
         let mut problems = Problems::new();
         let owner = WorkOwner::new(&form.submitter.org, &form.submission.id.to_string());
-        for field in form.fields.iter().filter(|field| !field.is_locked()) {
+        let typed = |field: &&RoomField| !field.is_locked() && field.field_type != ATTACHMENT;
+        for field in form.fields.iter().filter(typed) {
             let Some(value) = values.get(&field.name).map(|value| value.trim()) else {
                 continue;
             };
@@ -357,7 +415,30 @@ impl Room {
                 Err(why) => drop(problems.insert(field.name.clone(), why)),
             }
         }
-        Ok((valid, problems))
+        let mut given = form.submitter.values.clone();
+        given.extend(valid.clone());
+        let mut applied = self.apply_rules(form, &given).await?;
+        // A value against its rule is not saved. The others are judged without it.
+        let all = std::mem::take(&mut applied.problems).into_iter();
+        let (wrong, others) = all.partition(|(name, _)| valid.contains_key(name));
+        let wrong: Problems = wrong;
+        applied.problems = others;
+        if !wrong.is_empty() {
+            for name in wrong.keys() {
+                valid.remove(name);
+                let before = form.submitter.values.get(name).cloned();
+                given.insert(name.clone(), before.unwrap_or_default());
+            }
+            applied = self.apply_rules(form, &given).await?;
+        }
+        // What was entered before its rule or today's date changed may be wrong by now.
+        problems.extend(std::mem::take(&mut applied.problems));
+        problems.extend(wrong);
+        Ok(CheckedValues {
+            valid,
+            problems,
+            applied,
+        })
     }
 
     /// Checks that a value fits its field. A picture is
@@ -417,7 +498,7 @@ impl Room {
 
     /// Opens a transaction with the submission locked; fails unless it is this signer's turn. `person` is
     /// the address of the visitor: another person may have taken the place since the request began.
-    async fn turn(
+    pub(super) async fn turn(
         &self,
         org: &OrgId,
         submitter: i64,
@@ -456,7 +537,7 @@ impl Room {
     }
 
     /// Records the start of signing when the first field is saved.
-    async fn start(
+    pub(super) async fn start(
         &self,
         tx: &mut WriteTransaction,
         submitter: &mut RoomSubmitter,
@@ -467,6 +548,13 @@ impl Room {
         }
         Ok(())
     }
+}
+
+/// Submitted values, checked.
+struct CheckedValues {
+    valid: BTreeMap<String, String>,
+    problems: Problems,
+    applied: AppliedRules,
 }
 
 fn has_signed(submitter: &RoomSubmitter) -> bool {
@@ -534,10 +622,10 @@ fn reading_order(field: &RoomField) -> (u32, i64, i64) {
 
 /// Returns the first signature or initials field, if the signer has filled none of them.
 fn unsigned<'a>(
-    fields: &'a [RoomField],
+    fields: impl Iterator<Item = &'a RoomField> + Clone,
     values: &BTreeMap<String, String>,
 ) -> Option<&'a RoomField> {
-    let mut signatures = fields.iter().filter(|field| field.is_signature());
+    let mut signatures = fields.filter(|field| field.is_signature());
     let executed = |field: &RoomField| values.get(&field.name).is_some_and(|v| !v.is_empty());
     let first = signatures.clone().next()?;
     (!signatures.any(executed)).then_some(first)
@@ -601,6 +689,7 @@ fn check_value(field: &RoomField, value: &str) -> Result<(), Message> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::field::FieldRules;
 
     fn field(field_type: &str) -> RoomField {
         RoomField {
@@ -613,6 +702,7 @@ mod tests {
             default_value: None,
             options: vec!["red".into(), "blue".into()],
             areas: Vec::new(),
+            rules: FieldRules::default(),
         }
     }
 

@@ -18,6 +18,8 @@ use crate::files::Files;
 use crate::store::room::RoomSubmitter;
 use crate::store::{Store, StoreError, WriteTransaction, jobs, organizations};
 
+mod answers;
+pub mod attachments;
 pub mod changes;
 pub mod execute;
 pub mod form;
@@ -25,6 +27,7 @@ mod records;
 pub mod shown;
 pub mod signature;
 
+pub use answers::ruled_field;
 pub use records::BufferedRoomRecords;
 
 /// The signing room.

@@ -6,11 +6,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use futures::FutureExt as _;
+use serde_json::json;
 
-use super::Room;
+use super::{Room, attachments};
 use crate::components::room::{self as lent, Answer, RoomFailure, RoomRecords};
 use crate::domain::envelope::StoredFile;
-use crate::domain::field::Area;
+use crate::domain::field::{Area, FieldRules};
 use crate::domain::id::OrgId;
 use crate::files::{FilesError, StorageArea as FileArea};
 use crate::store::room::{
@@ -317,6 +318,7 @@ impl From<lent::Field> for RoomField {
             default_value: field.default_value,
             options: field.options,
             areas: field.areas.into_iter().map(area).collect(),
+            rules: FieldRules::from_attributes(&field.attributes),
         }
     }
 }
@@ -339,6 +341,7 @@ impl From<RoomField> for lent::Field {
             default_value: field.default_value,
             options: field.options,
             areas: field.areas.into_iter().map(area).collect(),
+            attributes: field.rules.attributes(),
         }
     }
 }
@@ -368,6 +371,7 @@ impl From<RoomTemplate> for lent::Template {
 impl From<RoomSubmitter> for lent::Submitter {
     fn from(submitter: RoomSubmitter) -> Self {
         let consent = submitter.consent.as_ref();
+        let attachments = attachments::listed(&submitter.attachments);
         Self {
             invitation: lent::Invitation {
                 id: submitter.id.unsigned_abs(),
@@ -387,6 +391,7 @@ impl From<RoomSubmitter> for lent::Submitter {
             completed_at: submitter.completed_at.map(|at| at.to_string()),
             declined_at: submitter.declined_at.map(|at| at.to_string()),
             decline_reason: submitter.decline_reason,
+            attachments: (!attachments.is_empty()).then(|| json!(attachments).to_string()),
             ip: submitter.ip,
             user_agent: submitter.user_agent,
         }

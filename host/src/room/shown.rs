@@ -9,7 +9,7 @@ use crate::components::rules::handwriting::WrittenField;
 use crate::domain::dates::DateFormat;
 use crate::domain::envelope::StoredFile;
 use crate::domain::field::Area;
-use crate::store::room::{RoomField, RoomSubmitter};
+use crate::store::room::{RoomAttachment, RoomField, RoomSubmitter};
 
 /// A document with the entries of the submitters who have completed it.
 #[derive(Clone)]
@@ -18,7 +18,7 @@ pub struct ShownDocument {
     fields: Vec<RoomField>,
     dates: DateFormat,
     /// Submitters who have completed, in signing order.
-    signed: Vec<RoomSubmitter>,
+    pub(super) signed: Vec<RoomSubmitter>,
 }
 
 /// What an earlier signer entered in one field.
@@ -28,13 +28,14 @@ pub struct EarlierEntry<'a> {
     pub areas: &'a [Area],
     field: &'a RoomField,
     value: &'a str,
+    file: Option<&'a RoomAttachment>,
     dates: DateFormat,
 }
 
 impl EarlierEntry<'_> {
     /// Returns field, value and signer for people, for example `Waiver: Yes (Ana Diaz, Buyer)`.
     pub fn text(&self) -> String {
-        let date;
+        let (date, file);
         let value = match self.field.field_type.as_str() {
             "checkbox" if self.value == "true" => "Yes",
             "checkbox" => "No",
@@ -43,7 +44,13 @@ impl EarlierEntry<'_> {
                 date = self.dates.written(self.value);
                 &date
             }
-            _ => self.value,
+            _ => match self.file {
+                Some(attached) => {
+                    file = format!("{}, SHA-256 {}", self.value, attached.sha256);
+                    &file
+                }
+                None => self.value,
+            },
         };
         format!(
             "{}: {value} ({}, {})",
@@ -112,9 +119,18 @@ impl ShownDocument {
                     areas: &field.areas,
                     field,
                     value,
+                    file: submitter.attachments.get(&field.name),
                     dates: self.dates,
                 })
             })
+        })
+    }
+
+    /// Returns the files that earlier signers attached, with the signer's name and that of the field.
+    pub fn files(&self) -> impl Iterator<Item = (&str, &str, &RoomAttachment)> {
+        self.signed.iter().flat_map(|submitter| {
+            let files = submitter.attachments.iter();
+            files.map(|(field, file)| (submitter.name.as_str(), field.as_str(), file))
         })
     }
 

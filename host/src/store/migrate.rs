@@ -49,6 +49,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     31 "0031_languages",
     32 "0032_roles_of_signers",
     33 "0033_access_codes",
+    34 "0034_attachments_of_signers",
 ];
 
 /// Version of the row that serves as the lock.

@@ -88,7 +88,10 @@ pub async fn room_wants(
              where bucket = $1 and org_id = $2 and document_key like $3
          union all
          select submission_id as id from room_submission
-             where bucket = $1 and org_id = $2 and (document_key like $3 or signed_key like $3)",
+             where bucket = $1 and org_id = $2 and (document_key like $3 or signed_key like $3)
+         union all
+         select submitter_id as id from room_submitter
+             where bucket = $1 and org_id = $2 and attachments like $3",
     )
     .bind(org.bucket())
     .bind(org.as_str())

@@ -11,7 +11,7 @@ use super::row::{RowColumns, json_text};
 use super::{StoreError, WriteTransaction};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::StoredFile;
-use crate::domain::field::{Area, is_signature};
+use crate::domain::field::{Area, FieldRules, is_signature};
 use crate::domain::id::OrgId;
 use crate::domain::locale::Locale;
 
@@ -35,6 +35,33 @@ pub struct RoomField {
     pub default_value: Option<String>,
     pub options: Vec<String>,
     pub areas: Vec<Area>,
+    #[serde(flatten)]
+    pub rules: FieldRules,
+}
+
+/// File that a submitter attached.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RoomAttachment {
+    /// Storage key; never leaves the host.
+    pub key: String,
+    /// Lower-case hexadecimal.
+    pub sha256: String,
+    /// Name of the file, without folders.
+    pub name: String,
+    pub content_type: String,
+    /// In bytes.
+    pub size: i64,
+}
+
+impl RoomAttachment {
+    pub fn file(&self) -> StoredFile {
+        StoredFile {
+            key: self.key.clone(),
+            sha256: self.sha256.clone(),
+            size: self.size,
+            content_type: self.content_type.clone(),
+        }
+    }
 }
 
 impl RoomField {
@@ -46,7 +73,7 @@ impl RoomField {
     /// Returns whether the signer cannot change the field. A signature field is never locked,
     /// because only its signer can fill it.
     pub fn is_locked(&self) -> bool {
-        self.readonly && !self.is_signature()
+        (self.readonly || self.rules.formula.is_some()) && !self.is_signature()
     }
 }
 
@@ -119,6 +146,8 @@ pub struct RoomSubmitter {
     pub values: BTreeMap<String, String>,
     /// Values that the sender prefilled; none for submitters of earlier releases.
     pub prefilled: Option<BTreeMap<String, String>>,
+    /// Attached files by the name of their field.
+    pub attachments: BTreeMap<String, RoomAttachment>,
     /// Style of typed signatures.
     pub signature_style: Option<Handwriting>,
     pub opened_at: Option<Timestamp>,
@@ -152,6 +181,7 @@ impl RoomSubmitter {
             external_id: None,
             values: BTreeMap::new(),
             prefilled: Some(BTreeMap::new()),
+            attachments: BTreeMap::new(),
             signature_style: None,
             opened_at: None,
             started_at: None,
@@ -450,7 +480,7 @@ pub async fn update_submitter(
         "update room_submitter set field_values = $3, opened_at = $4, started_at = $5,
              completed_at = $6, declined_at = $7, decline_reason = $8, ip = $9, user_agent = $10,
              consented_at = $11, shown_sha256 = $12, signature_style = $13, consent_version = $14,
-             consent_locale = $15, consent_sha256 = $16
+             consent_locale = $15, consent_sha256 = $16, attachments = $17
          where bucket = $1 and submitter_id = $2",
     )
     .bind(submitter.org.bucket())
@@ -469,6 +499,7 @@ pub async fn update_submitter(
     .bind(consent.map(|consent| consent.version.as_str()))
     .bind(consent.map(|consent| consent.locale.as_str()))
     .bind(consent.map(|consent| consent.sha256.as_str()))
+    .bind((!submitter.attachments.is_empty()).then(|| json_text(&submitter.attachments)))
     .execute(&mut **tx)
     .await?;
     Ok(())
@@ -518,6 +549,7 @@ fn read_submitter(row: &AnyRow) -> Result<RoomSubmitter, StoreError> {
         external_id: columns.optional_text("external_id")?,
         values: columns.json("field_values")?,
         prefilled: columns.optional_json("prefilled")?,
+        attachments: columns.optional_json("attachments")?.unwrap_or_default(),
         signature_style: columns
             .optional_text("signature_style")?
             .and_then(|style| Handwriting::parse(&style)),

@@ -51,6 +51,7 @@ pub(crate) fn create(request: SubmissionRequest) -> Result<Submission> {
         consent_version: None,
         consent_locale: None,
         consent_sha256: None,
+        attachments: None,
         shown_sha256: None,
         completed_at: None,
         declined_at: None,
@@ -76,6 +77,11 @@ fn merged(fields: Vec<room::Field>) -> Vec<room::Field> {
             Some(known) => {
                 known.areas.extend(field.areas);
                 known.required |= field.required;
+                for (name, value) in field.attributes {
+                    if !known.attributes.iter().any(|(given, _)| *given == name) {
+                        known.attributes.push((name, value));
+                    }
+                }
             }
             None => merged.push(field),
         }
@@ -207,6 +213,7 @@ fn submitter(submitter: room::Submitter, fields: &[room::Field]) -> Submitter {
         ("consent_locale", submitter.consent_locale),
         ("consent_sha256", submitter.consent_sha256),
         ("shown_sha256", submitter.shown_sha256),
+        ("attachments", submitter.attachments),
     ];
     Submitter {
         submitter_id: invitation.id.to_string(),

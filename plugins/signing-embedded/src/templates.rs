@@ -99,6 +99,7 @@ fn append(template: &mut room::Template, field: Field) {
         default_value,
         options: field.options,
         areas: field.areas.into_iter().map(area).collect(),
+        attributes: field.attributes,
     });
 }
 
@@ -140,7 +141,7 @@ pub(crate) fn shown(template: room::Template) -> Template {
         default_value: field.default_value,
         options: field.options,
         areas: field.areas.into_iter().map(area).collect(),
-        attributes: Vec::new(),
+        attributes: field.attributes,
     };
     Template {
         template_id: template.id.to_string(),

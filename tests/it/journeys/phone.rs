@@ -107,6 +107,7 @@ async fn fields_come_in_reading_order_and_a_waiver_asks_yes_or_no() {
     browser.see(".election").await;
     browser.picture("phone-election").await;
     browser.click(".election label:last-child").await;
+    browser.see("[data-title=Waiver][data-answered]").await;
     browser.click(".next").await;
     browser.type_into("[name=City]", "Dayton").await;
     browser.click(".next").await;
@@ -354,4 +355,106 @@ async fn the_document_can_be_read_as_text_that_fits_the_screen() {
         browser.click(".reading-view").await;
         browser.see(".sheet img").await;
     }
+}
+
+/// A tick shows a field and requires it, a total follows what is typed, and a file is sent at once.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_form_follows_its_rules_and_takes_a_file_on_a_phone() {
+    let app = TestApp::on_a_socket().await;
+    let field = |name: &str, kind: &str, y: f64, more: Value| {
+        let mut field = json!({
+            "name": name, "type": kind, "role": "Buyer",
+            "placement": {
+                "mode": "absolute",
+                "areas": [{ "page": 1, "x": 0.2, "y": y, "w": 0.3, "h": 0.03 }],
+            },
+        });
+        for (member, value) in more.as_object().unwrap() {
+            field[member] = value.clone();
+        }
+        field
+    };
+    let fields = json!([
+        field(
+            "Price",
+            "number",
+            0.1,
+            json!({ "required": true, "min": 100 })
+        ),
+        field("Trade-in", "checkbox", 0.2, json!({})),
+        field(
+            "Value",
+            "number",
+            0.3,
+            json!({ "required": true, "condition": "Trade-in" })
+        ),
+        field(
+            "Total",
+            "number",
+            0.4,
+            json!({ "formula": "[Price] - [Value]" })
+        ),
+        field("Licence", "attachment", 0.5, json!({ "required": true })),
+        field("Signature", "signature", 0.6, json!({ "required": true })),
+    ]);
+    let template = app.template(CONTRACT, &fields).await;
+    let body = envelope_body(&template["template_id"]);
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    let url = envelope["sign_url"].as_str().unwrap();
+    let id = envelope["envelope_id"].as_str().unwrap();
+    let licence = tempfile::Builder::new().suffix(".pdf").tempfile().unwrap();
+    std::fs::write(licence.path(), pdf::with_lines(&["Driving licence 4711"])).unwrap();
+
+    let browser = TestBrowser::open(EmulatedScreen::Phone).await;
+    browser.goto(url).await;
+    browser.see(".sheet img").await;
+    browser.click(".next").await;
+    browser.type_into("[name=Price]", "50\u{e007}").await;
+    browser.read("At least 100").await;
+    browser.picture("phone-limit").await;
+    browser
+        .run("document.querySelector('[name=Price]').value = ''")
+        .await;
+    browser.type_into("[name=Price]", "2000\u{e007}").await;
+    browser.see(".step.current .election").await;
+    let hidden = "return document.querySelector('[data-title=Value]').hidden";
+    assert_eq!(browser.run(hidden).await, true);
+    browser
+        .click(".step.current .election label:first-child")
+        .await;
+    browser.click(".next").await;
+    browser.see(".step.current [name=Value]").await;
+    browser.type_into("[name=Value]", "250\u{e007}").await;
+    browser
+        .until("return document.querySelector('[name=Total]').value === '1750.00'")
+        .await;
+    browser.see(".step.current[data-kind=attachment]").await;
+    browser.picture("phone-attachment").await;
+    browser.is_accessible("a field for a file").await;
+    let path = licence.path().to_str().unwrap();
+    browser
+        .type_into("[data-kind=attachment] input[type=file]", path)
+        .await;
+    browser.read(".pdf").await;
+    browser
+        .until("return !document.querySelector('.attached').hidden")
+        .await;
+    browser.click(".next").await;
+    browser.see(".step.current[data-kind=signature]").await;
+    browser.click(".next").await;
+    browser
+        .until("return document.body.classList.contains('at-end')")
+        .await;
+    browser.picture("phone-rules-review").await;
+    browser.click("#consent").await;
+    browser.click("button[value=finish]").await;
+    browser
+        .until("return document.body.dataset.happening === 'completed'")
+        .await;
+    app.wait_for(id, "vaulted").await;
+    let text = pdf::text(&app.copy(id).await);
+    assert!(
+        text.contains("1750.00") && text.contains("Driving licence 4711"),
+        "{text}"
+    );
 }

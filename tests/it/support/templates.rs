@@ -28,11 +28,15 @@ impl TestApp {
     }
 
     pub async fn template(&self, pdf: &[u8], fields: &Value) -> Value {
+        self.new_template(pdf, fields).await.data(200)
+    }
+
+    /// Asks for a template with these fields.
+    pub async fn new_template(&self, pdf: &[u8], fields: &Value) -> TestResponse {
         let fields = fields.to_string();
         let texts = [("name", "Contract"), ("fields_json", fields.as_str())];
         self.upload("/partner/templates", "application/pdf", pdf, &texts)
             .await
-            .data(200)
     }
 
     /// Starts a field builder session for a template and returns its token.

@@ -1,7 +1,7 @@
 //! Signing fields, in the one form that the API and the database share.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Rectangle on a displayed page: fractions 0.0 to 1.0, origin top-left;
 /// `page` is 1-based.
@@ -32,6 +32,175 @@ pub struct Field {
     pub areas: Vec<Area>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anchor_match: Option<Area>,
+    #[serde(flatten)]
+    pub rules: FieldRules,
+}
+
+/// Rules about the answer of a signer, in the words of `holdfast:placement/field-rules`, which checks
+/// and applies them. Numbers may be given as JSON numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FieldRules {
+    /// Smallest number, or earliest date: ISO 8601, `today`, `today+30` or `today-1`.
+    #[serde(
+        default,
+        deserialize_with = "text",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<TextOrNumber>")]
+    pub min: Option<String>,
+    /// Largest number, or latest date.
+    #[serde(
+        default,
+        deserialize_with = "text",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<TextOrNumber>")]
+    pub max: Option<String>,
+    /// Maximum length of a text, in characters: 1 to 4,000.
+    #[serde(
+        default,
+        deserialize_with = "text",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<TextOrNumber>")]
+    pub max_length: Option<String>,
+    /// Regular expression for the whole text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
+    /// Words for an entry that does not match the pattern.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Shows the field: `Field`, `Field:value`, `!Field` or `!Field:value`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<String>,
+    /// Requires the field, like `condition`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub required_if: Option<String>,
+    /// Computes a number: `[Price] * [Rate] / 100`. The signer cannot change it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub formula: Option<String>,
+    /// Decimal places of the result: 0 to 8, 2 when absent.
+    #[serde(
+        default,
+        deserialize_with = "text",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<TextOrNumber>")]
+    pub decimals: Option<String>,
+}
+
+/// A number, or its text.
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum TextOrNumber {
+    Text(String),
+    Number(serde_json::Number),
+}
+
+fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let given = Option::<TextOrNumber>::deserialize(deserializer)?;
+    Ok(given.map(|given| match given {
+        TextOrNumber::Text(text) => text,
+        TextOrNumber::Number(number) => number.to_string(),
+    }))
+}
+
+impl FieldRules {
+    /// Names of the rules, which are also attributes of tags.
+    pub const NAMES: [&str; 9] = [
+        "min",
+        "max",
+        "max_length",
+        "pattern",
+        "message",
+        "condition",
+        "required_if",
+        "formula",
+        "decimals",
+    ];
+
+    fn values(&mut self) -> [&mut Option<String>; 9] {
+        [
+            &mut self.min,
+            &mut self.max,
+            &mut self.max_length,
+            &mut self.pattern,
+            &mut self.message,
+            &mut self.condition,
+            &mut self.required_if,
+            &mut self.formula,
+            &mut self.decimals,
+        ]
+    }
+
+    /// Returns the rules among the attributes of a field. Empty values are none.
+    pub fn from_attributes(attributes: &[(String, String)]) -> Self {
+        let mut rules = Self::default();
+        for (name, value) in Self::NAMES.into_iter().zip(rules.values()) {
+            let given = attributes.iter().find(|(known, _)| known == name);
+            *value = given.map(|(_, given)| given.trim().to_owned());
+            value.take_if(|value| value.is_empty());
+        }
+        rules
+    }
+
+    /// Returns the rules as attributes of a field.
+    pub fn attributes(&self) -> Vec<(String, String)> {
+        let mut rules = self.clone();
+        let named = Self::NAMES.into_iter().zip(rules.values());
+        named
+            .filter_map(|(name, value)| Some((name.to_owned(), value.take()?)))
+            .collect()
+    }
+
+    /// Removes one rule; returns whether there was one.
+    pub fn remove(&mut self, name: &str) -> bool {
+        let mut named = Self::NAMES.into_iter().zip(self.values());
+        let found = named.find(|(known, _)| *known == name);
+        found.is_some_and(|(_, value)| value.take().is_some())
+    }
+
+    /// Follows fields that got other names, given as pairs of the name before and after.
+    pub fn rename(&mut self, renamed: &[(&str, String)]) {
+        for condition in [&mut self.condition, &mut self.required_if] {
+            let Some(text) = condition else { continue };
+            let negation = if text.trim_start().starts_with('!') {
+                "!"
+            } else {
+                ""
+            };
+            let rest = text.trim_start().trim_start_matches('!').trim_start();
+            // Names may contain colons, so the longest name counts.
+            let about = |(before, _): &&(&str, String)| {
+                let after = rest.strip_prefix(before);
+                after.is_some_and(|after| after.is_empty() || after.trim_start().starts_with(':'))
+            };
+            let longest = renamed
+                .iter()
+                .filter(about)
+                .max_by_key(|(before, _)| before.len());
+            if let Some((before, after)) = longest {
+                *text = format!("{negation}{after}{}", &rest[before.len()..]);
+            }
+        }
+        if let Some(formula) = &mut self.formula {
+            let parts = formula.split_inclusive(']').map(|part| {
+                let Some((start, name)) = part.strip_suffix(']').and_then(|p| p.split_once('['))
+                else {
+                    return part.to_owned();
+                };
+                let known = renamed.iter().find(|(before, _)| *before == name.trim());
+                let name = known.map_or(name, |(_, after)| after.as_str());
+                format!("{start}[{name}]")
+            });
+            *formula = parts.collect();
+        }
+    }
+
+    /// Returns whether there is no rule.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl Field {
@@ -40,6 +209,9 @@ impl Field {
         is_signature(&self.field_type)
     }
 }
+
+/// Type of fields that take a file of the signer.
+pub const ATTACHMENT: &str = "attachment";
 
 /// Whether fields of this type are filled by signing.
 pub fn is_signature(field_type: &str) -> bool {

@@ -28,24 +28,28 @@ pub enum Locale {
     Accented,
 }
 
-/// Text for people by its key, written in the reader's language when a page shows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Message {
-    /// Key in the files of texts.
-    pub key: &'static str,
-    /// Limit that the text names.
-    pub limit: usize,
+/// Text for people, written in the reader's language when a page shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// Text with this key in the files of texts.
+    Text(&'static str),
+    /// Text that names a number.
+    Count(&'static str, usize),
+    /// Text that names a limit as it is written, such as an amount or a date.
+    Limit(&'static str, String),
+    /// Words of the author of a document.
+    Written(String),
 }
 
 impl Message {
     /// Returns a message without a number.
     pub const fn new(key: &'static str) -> Self {
-        Self { key, limit: 0 }
+        Self::Text(key)
     }
 
-    /// Returns a message that names a limit.
+    /// Returns a message that names a number.
     pub const fn with_limit(key: &'static str, limit: usize) -> Self {
-        Self { key, limit }
+        Self::Count(key, limit)
     }
 }
 

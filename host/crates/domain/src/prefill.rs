@@ -111,6 +111,7 @@ pub fn values(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::field::FieldRules;
 
     fn field(name: &str, field_type: &str, role: &str) -> Field {
         Field {
@@ -123,6 +124,7 @@ mod tests {
             options: vec!["Oregon".into()],
             areas: Vec::new(),
             anchor_match: None,
+            rules: FieldRules::default(),
         }
     }
 

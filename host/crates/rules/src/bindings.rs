@@ -35,6 +35,24 @@ pub mod documents {
     });
 }
 
+/// Interface that components of slot `rules.placement` need not export.
+pub mod placement_additions {
+    wasmtime::component::bindgen!({
+        path: "../../../wit/placement",
+        inline: "
+            package holdfast:optional;
+            world placement-additions {
+                export holdfast:placement/field-rules@1.0.0;
+            }
+        ",
+        world: "holdfast:optional/placement-additions",
+        with: {
+            "holdfast:placement/types@1.0.0": super::placement::holdfast::placement::types,
+        },
+        additional_derives: [PartialEq],
+    });
+}
+
 /// Interfaces that components of slot `rules.documents` need not export.
 pub mod document_additions {
     wasmtime::component::bindgen!({

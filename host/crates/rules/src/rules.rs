@@ -35,6 +35,8 @@ pub use bindings::document_additions::exports::holdfast::documents::{
 pub use bindings::documents::holdfast::documents::types as documents;
 pub use bindings::lifecycle::holdfast::lifecycle::types as lifecycle;
 pub use bindings::placement::holdfast::placement::types as placement;
+pub use bindings::placement_additions::PlacementAdditions;
+pub use bindings::placement_additions::exports::holdfast::placement::field_rules;
 
 pub type CompliancePre = bindings::compliance::ComplianceRulesPre<LimitedEngine<()>>;
 pub type LifecyclePre = bindings::lifecycle::LifecycleRulesPre<LimitedEngine<()>>;
@@ -63,32 +65,46 @@ impl ComponentWorld for LifecyclePre {
     }
 }
 
-/// Linked component of slot `rules.placement`.
-pub type PlacementPre = bindings::placement::PlacementRulesPre<LimitedEngine<()>>;
-/// Linked component of slot `rules.documents`.
-pub struct DocumentsPre {
-    pre: bindings::documents::DocumentsRulesPre<LimitedEngine<()>>,
+/// Linked component, with the interfaces that were added to its slot after 1.0.
+#[derive(Clone)]
+pub struct ExtendedPre<P, A> {
+    pre: P,
     /// Functions that components built for 1.0 do not have.
-    pub additions: Option<DocumentAdditionsPre>,
+    pub additions: Option<A>,
 }
 
-/// Interfaces of slot `rules.documents` that were added after 1.0, linked.
-pub type DocumentAdditionsPre =
-    bindings::document_additions::DocumentAdditionsPre<LimitedEngine<()>>;
-
-impl Deref for DocumentsPre {
-    type Target = bindings::documents::DocumentsRulesPre<LimitedEngine<()>>;
+impl<P, A> Deref for ExtendedPre<P, A> {
+    type Target = P;
 
     fn deref(&self) -> &Self::Target {
         &self.pre
     }
 }
 
+/// Linked component of slot `rules.placement`.
+pub type PlacementPre = ExtendedPre<
+    bindings::placement::PlacementRulesPre<LimitedEngine<()>>,
+    bindings::placement_additions::PlacementAdditionsPre<LimitedEngine<()>>,
+>;
+
+/// Linked component of slot `rules.documents`.
+pub type DocumentsPre =
+    ExtendedPre<bindings::documents::DocumentsRulesPre<LimitedEngine<()>>, DocumentAdditionsPre>;
+
+/// Interfaces of slot `rules.documents` that were added after 1.0, linked.
+pub type DocumentAdditionsPre =
+    bindings::document_additions::DocumentAdditionsPre<LimitedEngine<()>>;
+
 impl ComponentWorld for PlacementPre {
     const SLOT: Slot = Slot::Placement;
 
     fn link(engine: &Engine, component: &Component) -> wasmtime::Result<Self> {
-        Self::new(Linker::new(engine).instantiate_pre(component)?)
+        let linked = Linker::new(engine).instantiate_pre(component)?;
+        Ok(Self {
+            additions: bindings::placement_additions::PlacementAdditionsPre::new(linked.clone())
+                .ok(),
+            pre: bindings::placement::PlacementRulesPre::new(linked)?,
+        })
     }
 
     fn canary(&self, probe: &ContractProbe<'_>) -> Result<(), ComponentError> {

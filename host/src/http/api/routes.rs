@@ -64,6 +64,10 @@ areas! {
             "Move the expiry to a later time";
         get "/partner/envelopes/{id}/document", envelopes::document => getUnsignedDocument [409]
             "Download the document without signatures";
+        get "/partner/envelopes/{id}/attachments", envelopes::attachments => listAttachments []
+            "List the files that signers attached";
+        get "/partner/envelopes/{id}/attachments/{sha256}", envelopes::attachment => getAttachment []
+            "Download a file that a signer attached";
     }
 
     partner_vault {

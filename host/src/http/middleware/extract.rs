@@ -443,6 +443,8 @@ path_parameters!(
     SlotPath is "slot",
     /// The role of a signer in a path.
     RolePath is "role",
+    /// The SHA-256 of a file in a path.
+    FilePath is "sha256",
 );
 
 /// Documents a path parameter and its 404.

@@ -123,15 +123,16 @@ async fn open(State(app): State<App>, request: Request) -> Response {
 }
 
 /// Kinds of fields with their labels.
-const KINDS: [(&str, &str); 8] = [
+const KINDS: [(&str, &str); 9] = [
     ("signature", "Signature"),
     ("initials", "Initials"),
     ("text", "Text"),
     ("date", "Date"),
     ("number", "Number"),
     ("checkbox", "Checkbox"),
-    ("select", "Choice list"),
-    ("radio", "Radio buttons"),
+    ("select", "List"),
+    ("radio", "Radio"),
+    ("attachment", "File"),
 ];
 
 fn page(look: PageLook, session: &FieldBuilderSession, token: &str) -> Response {
@@ -203,6 +204,33 @@ fn page(look: PageLook, session: &FieldBuilderSession, token: &str) -> Response 
                     div.options {
                         label for="field-options" { "Options, one on each line" }
                         textarea id="field-options" rows="4" {}
+                    }
+                    details.rules {
+                        summary { "Rules" }
+                        div.limits {
+                            label for="field-min" { "At least (a number, or a date as 2026-01-31, today, today+30)" }
+                            input id="field-min" type="text" maxlength="40" autocomplete="off";
+                            label for="field-max" { "At most" }
+                            input id="field-max" type="text" maxlength="40" autocomplete="off";
+                        }
+                        div.patterns {
+                            label for="field-max_length" { "Maximum number of characters" }
+                            input id="field-max_length" type="text" inputmode="numeric" maxlength="4" autocomplete="off";
+                            label for="field-pattern" { "Regular expression for the whole text" }
+                            input id="field-pattern" type="text" maxlength="500" autocomplete="off" spellcheck="false";
+                            label for="field-message" { "Message when the text does not match" }
+                            input id="field-message" type="text" maxlength="300" autocomplete="off";
+                        }
+                        div.formulas {
+                            label for="field-formula" { "Formula, such as [Price] * [Rate] / 100" }
+                            input id="field-formula" type="text" maxlength="1000" autocomplete="off" spellcheck="false";
+                            label for="field-decimals" { "Decimal places of the result" }
+                            input id="field-decimals" type="text" inputmode="numeric" maxlength="1" autocomplete="off";
+                        }
+                        label for="field-condition" { "Shown if (Field, Field:value, !Field or !Field:value)" }
+                        input id="field-condition" type="text" maxlength="500" autocomplete="off";
+                        label for="field-required_if" { "Required if" }
+                        input id="field-required_if" type="text" maxlength="500" autocomplete="off";
                     }
                     button.danger type="button" id="remove" { "Remove this field" }
                 }

@@ -155,7 +155,7 @@ fn told(notice: IdentityNotice) -> &'static str {
 fn wrong(texts: Texts, name: &str, shown: &IdentityPage) -> Markup {
     html! {
         @if let Some(why) = shown.problems.get(name) {
-            p.problem id={ (name) "-problem" } { (texts.message(*why)) }
+            p.problem id={ (name) "-problem" } { (texts.message(why)) }
         }
     }
 }

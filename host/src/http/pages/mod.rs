@@ -1,6 +1,7 @@
 //! HTML pages for people, with their scripts and styles.
 
 pub mod assets;
+mod attachments;
 pub mod brand;
 pub mod builder;
 mod code;

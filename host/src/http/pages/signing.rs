@@ -13,6 +13,7 @@ use axum::{Form as FormBody, Json, Router};
 use maud::html;
 use serde_json::json;
 
+use super::attachments;
 use super::code;
 use super::kba;
 use super::look::EmbedMessage;
@@ -24,7 +25,7 @@ use crate::domain::envelope::SignerStatus;
 use crate::domain::locale::Message;
 use crate::http::error::HttpError;
 use crate::http::middleware::origin::origin;
-use crate::room::form::{DOCUMENT, FormError, Problems, RequestOrigin};
+use crate::room::form::{DOCUMENT, FormError, Problems, RequestOrigin, SavedForm};
 use crate::service::kba::{IdentitySubmission, is_open};
 use crate::service::signing::corrections::{self, SignerChange};
 use crate::service::signing::visits::{self, LinkRenewal};
@@ -43,6 +44,7 @@ pub fn routes(path: &str) -> Router<App> {
         .route(&below(""), get(show).post(submit))
         .route(&below("/renew"), post(renew))
         .merge(signing_files::routes(path))
+        .merge(attachments::routes(path))
         .merge(viewing::routes(path))
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
 }
@@ -107,6 +109,8 @@ async fn elsewhere(app: &App, visit: &SignerVisit) -> Response {
 /// Submitted form: the pressed button and the values of the controls.
 struct SubmittedForm {
     action: String,
+    /// Name of the field whose file the signer removes.
+    detached: Option<String>,
     /// Value of the consent's control: SHA-256 of the text beside it, or `yes` from a program.
     consent: Option<String>,
     reason: String,
@@ -133,8 +137,13 @@ impl SubmittedForm {
             values.insert(field.to_owned(), String::new());
             action = "save".into();
         }
+        let detached = action.strip_prefix("detach:").map(str::to_owned);
+        if detached.is_some() {
+            action = "detach".into();
+        }
         Some(Self {
             action,
+            detached,
             consent: values.remove("consent"),
             document: values.remove(DOCUMENT),
             reason: values
@@ -170,12 +179,21 @@ impl SubmittedForm {
 
 /// Result of a submitted form, for showing the form again.
 #[derive(Default)]
-struct FormFeedback {
+pub(super) struct FormFeedback {
     entered: BTreeMap<String, String>,
     problems: Problems,
     consent: bool,
     reason: String,
     review: bool,
+}
+
+impl From<Problems> for FormFeedback {
+    fn from(problems: Problems) -> Self {
+        Self {
+            problems,
+            ..Self::default()
+        }
+    }
 }
 
 /// Saves, finishes or declines, depending on the pressed button.
@@ -226,17 +244,23 @@ async fn submitted(app: &App, visit: SignerVisit, sent: SubmittedForm) -> Respon
         follow(app, &visit, None).await;
     }
     match done {
-        Ok(problems) if sent.by_script => {
-            let problems = problems.into_iter();
-            let problems: BTreeMap<String, String> = problems
-                .map(|(name, why)| (name, visit.texts.message(why)))
+        Ok(saved) if sent.by_script => {
+            let words = saved.problems.into_iter();
+            let words: BTreeMap<String, String> = words
+                .map(|(name, why)| (name, visit.texts.message(&why)))
                 .collect();
-            Json(json!({ "problems": problems })).into_response()
+            Json(json!({
+                "problems": words,
+                "hidden": saved.hidden,
+                "required": saved.required,
+                "computed": saved.computed,
+            }))
+            .into_response()
         }
         Ok(_) if sent.action == "finish" => visit.again(app).await.signed_page("signed-thanks"),
         Ok(_) if sent.action == "decline" => visit.declined_page(),
-        Ok(problems) if problems.is_empty() && sent.action != "review" => back(&visit),
-        Ok(problems) | Err(FormError::Invalid(problems)) => {
+        Ok(saved) if saved.problems.is_empty() && sent.action != "review" => back(&visit),
+        Ok(SavedForm { problems, .. }) | Err(FormError::Invalid(problems)) => {
             let outcome = FormFeedback {
                 review: sent.action == "review",
                 consent: sent.agrees(&visit),
@@ -264,7 +288,7 @@ async fn act(
     visit: &SignerVisit,
     submitter: i64,
     sent: &SubmittedForm,
-) -> Result<Problems, FormError> {
+) -> Result<SavedForm, FormError> {
     let (org, room, person) = (
         &visit.envelope.org,
         &app.room(),
@@ -287,7 +311,7 @@ async fn act(
                 &sent.origin,
             )
             .await?;
-            Ok(Problems::new())
+            Ok(SavedForm::default())
         }
         "decline" if sent.reason.is_empty() => {
             let why = ("reason".to_owned(), Message::new("problem-reason"));
@@ -296,7 +320,13 @@ async fn act(
         "decline" => {
             room.decline(org, submitter, person, &sent.reason, &sent.origin)
                 .await?;
-            Ok(Problems::new())
+            Ok(SavedForm::default())
+        }
+        "detach" => {
+            if let Some(field) = &sent.detached {
+                room.detach(org, (submitter, person), field).await?;
+            }
+            room.save(org, submitter, person, &sent.values).await
         }
         _ => room.save(org, submitter, person, &sent.values).await,
     }
@@ -348,7 +378,7 @@ fn back(visit: &SignerVisit) -> Response {
 /// Updates the envelope before the signer is answered.
 ///
 /// The room's jobs do the same a little later, so that a failure here needs no retry.
-async fn follow(app: &App, visit: &SignerVisit, finished: Option<i64>) {
+pub(super) async fn follow(app: &App, visit: &SignerVisit, finished: Option<i64>) {
     let followed = async {
         if let Some(submitter) = finished {
             let org = &visit.envelope.org;
@@ -396,7 +426,12 @@ async fn renew(State(app): State<App>, visit: SignerVisit) -> Response {
 }
 
 /// Renders the form, or the page that names the signer who comes first.
-async fn render(app: &App, visit: &SignerVisit, submitter: i64, outcome: FormFeedback) -> Response {
+pub(super) async fn render(
+    app: &App,
+    visit: &SignerVisit,
+    submitter: i64,
+    outcome: FormFeedback,
+) -> Response {
     let read = async {
         let form = app.room().form(&visit.envelope.org, submitter).await;
         let form = form.map_err(room_error)?;

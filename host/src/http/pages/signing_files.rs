@@ -97,7 +97,7 @@ impl PageQuery {
 
 /// Returns the form of a signer who may read the document; none before the identity check and before
 /// it is their turn.
-async fn readable(
+pub async fn readable(
     app: &App,
     visit: &SignerVisit,
     submitter: i64,
@@ -161,7 +161,10 @@ pub fn saved(name: &str, size: u64, body: Body) -> Response {
     let headers = [
         (header::CONTENT_TYPE, "application/pdf".to_owned()),
         (header::CONTENT_LENGTH, size.to_string()),
-        (header::CONTENT_DISPOSITION, attachment(name)),
+        (
+            header::CONTENT_DISPOSITION,
+            attachment(&format!("{name}.pdf"), "copy.pdf"),
+        ),
         (header::CACHE_CONTROL, "no-store".to_owned()),
     ];
     (headers, body).into_response()
@@ -233,9 +236,10 @@ async fn certificate(State(app): State<App>, visit: SignerVisit, request: Reques
     }
 }
 
-/// Returns a Content-Disposition for any envelope name (RFC 6266, RFC 8187).
-fn attachment(name: &str) -> String {
+/// Returns a Content-Disposition for a file of any name (RFC 6266, RFC 8187); old clients save it as
+/// `plain`.
+pub fn attachment(name: &str, plain: &str) -> String {
     let encoded: String = url::form_urlencoded::byte_serialize(name.as_bytes()).collect();
     let encoded = encoded.replace('+', "%20");
-    format!("attachment; filename=\"copy.pdf\"; filename*=UTF-8''{encoded}.pdf")
+    format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{encoded}")
 }

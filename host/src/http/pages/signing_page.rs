@@ -12,12 +12,13 @@ use super::visit::payment;
 use crate::components::rules::placement::PageFacts;
 use crate::domain::dates::DAY_OF_SIGNING;
 use crate::domain::envelope::SignerKind;
-use crate::domain::field::Area;
+use crate::domain::field::{ATTACHMENT, Area};
 use crate::domain::locale::Message;
+use crate::room::attachments::FILE_MIB;
 use crate::room::form::{DOCUMENT, Problems, STYLE, SigningForm};
 use crate::room::signature::is_picture;
 use crate::service::templates::pages::WIDTHS;
-use crate::store::room::RoomField;
+use crate::store::room::{RoomAttachment, RoomField};
 use crate::texts::{ShownConsent, Texts};
 
 /// Widths of the document on a screen, as the style sheet lays it out.
@@ -81,7 +82,8 @@ impl SigningPage<'_> {
                 (self.document())
                 section.panel aria-label=(texts.text("signing-your-fields")) {
                     (self.progress())
-                    form id="form" method="post" action=(self.path) novalidate data-preview[self.preview] {
+                    form id="form" method="post" action=(self.path) novalidate data-preview[self.preview]
+                        data-rules[self.has_rules()] {
                         // Without the script, Enter presses the first submit button: it must not sign.
                         button type="submit" name="action" value="save" hidden {}
                         input type="hidden" name=(DOCUMENT) value=(self.form.document.version());
@@ -104,6 +106,12 @@ impl SigningPage<'_> {
                                 (self.delegate())
                             }
                             (self.decline())
+                        }
+                    }
+                    @for (index, field) in self.form.fields.iter().enumerate() {
+                        @if takes_file(field) {
+                            form id={ "attach-" (index) } method="post" enctype="multipart/form-data"
+                                action={ (self.path) "/attachments/" (index) } hidden {}
                         }
                     }
                     p.saved role="status" aria-live="polite" {}
@@ -135,6 +143,27 @@ impl SigningPage<'_> {
                             @if self.shows_text(facts) {
                                 " · "
                                 a href=(page(number, "txt")) { (texts.with("signing-page-text", [("number", number)])) }
+                            }
+                        }
+                    }
+                }
+                (self.files())
+            }
+        }
+    }
+
+    /// Lists the files that earlier signers attached.
+    fn files(&self) -> Markup {
+        let files: Vec<_> = self.form.document.files().collect();
+        html! {
+            @if !files.is_empty() {
+                section.files aria-label=(self.texts.text("attachment-files")) {
+                    h2 { (self.texts.text("attachment-files")) }
+                    ul {
+                        @for (signer, field, file) in files {
+                            li {
+                                a dir="auto" href={ (self.path) "/attachments/" (file.sha256) } { (file.name) }
+                                " (" (field) ", " (signer) ")"
                             }
                         }
                     }
@@ -209,7 +238,7 @@ impl SigningPage<'_> {
                 // below all marks: a near one never covers a mark itself.
                 @for (index, field) in self.form.fields.iter().enumerate() {
                     @for area in areas(field) {
-                        a href={ "#field-" (index) } tabindex="-1" {
+                        a href={ "#field-" (index) } tabindex="-1" data-target=(index) hidden[self.is_hidden(field)] {
                             rect.target x=(area.x * width) y=(area.y * height)
                                 width=(area.w * width) height=(area.h * height) {}
                         }
@@ -217,10 +246,10 @@ impl SigningPage<'_> {
                 }
                 @for (index, field) in self.form.fields.iter().enumerate() {
                     @for area in areas(field) {
-                        a href={ "#field-" (index) } tabindex="-1" data-field=(index) {
+                        a href={ "#field-" (index) } tabindex="-1" data-field=(index) hidden[self.is_hidden(field)] {
                             rect x=(area.x * width) y=(area.y * height)
                                 width=(area.w * width) height=(area.h * height) rx="2" {}
-                            @if let Some(label) = mark_label(field).map(|key| self.texts.text(key)) {
+                            @if let Some(label) = mark_label(field).filter(|_| !field.is_locked()).map(|key| self.texts.text(key)) {
                                 text.label x=((area.x + area.w / 2.0) * width)
                                     y=((area.y + area.h / 2.0) * height)
                                     font-size=(label_size(&label, area.w * width, area.h * height)) { (label) }
@@ -279,7 +308,7 @@ impl SigningPage<'_> {
                     p { (self.texts.text("signing-problems")) }
                     ul {
                         @for (link, name, why) in fields.chain(others) {
-                            li { a href=(link) { (name) } ": " (self.texts.message(*why)) }
+                            li { a href=(link) { (name) } ": " (self.texts.message(why)) }
                         }
                     }
                 }
@@ -298,6 +327,17 @@ impl SigningPage<'_> {
     fn kept(&self, field: &RoomField) -> &str {
         let kept = self.form.submitter.values.get(&field.name);
         kept.map(String::as_str).unwrap_or_default()
+    }
+
+    /// Returns whether answers change what the form asks for.
+    fn has_rules(&self) -> bool {
+        let ruled = |field: &RoomField| !field.rules.is_empty();
+        self.form.fields.iter().any(ruled)
+    }
+
+    /// Returns whether the rules do not show a field now.
+    fn is_hidden(&self, field: &RoomField) -> bool {
+        self.form.hidden.contains(&field.name)
     }
 
     /// Renders one field's control, with its label and problem.
@@ -319,14 +359,20 @@ impl SigningPage<'_> {
             id: &id,
             value,
             described: wrong.map(|_| format!("{id}-problem")),
+            index,
+            file: self.form.submitter.attachments.get(&field.name),
+            path: self.path,
             label: html! {
                 (field.name)
-                @if field.required { span.required { " " (texts.text("signing-required")) } }
+                @if field.required || !field.rules.is_empty() {
+                    span.required hidden[!field.required] { " " (texts.text("signing-required")) }
+                }
                 @if field.is_locked() { span.required { " " (texts.text("signing-fixed")) } }
             },
         };
         html! {
             div.step.field.invalid[wrong.is_some()] data-index=(index) data-kind=(field.field_type)
+                data-title=(field.name) hidden[self.is_hidden(field)]
                 data-required[field.required] data-readonly[field.is_locked()]
                 data-answered[field.field_type == "checkbox" && !value.is_empty()]
                 data-prefill=[self.prefill(field)] {
@@ -403,7 +449,7 @@ impl SigningPage<'_> {
     fn problem(&self, id: &str, wrong: Option<&Message>) -> Markup {
         html! {
             @if let Some(wrong) = wrong {
-                p.problem id={ (id) "-problem" } { (self.texts.message(*wrong)) }
+                p.problem id={ (id) "-problem" } { (self.texts.message(wrong)) }
             }
         }
     }
@@ -415,8 +461,8 @@ impl SigningPage<'_> {
                 summary { (self.texts.text("signing-check")) }
                 dl {
                     @for (index, field) in self.form.fields.iter().enumerate() {
-                        dt { a href={ "#field-" (index) } { (field.name) } }
-                        dd data-answer=(index) { (self.answer(field, self.value_of(field))) }
+                        dt hidden[self.is_hidden(field)] { a href={ "#field-" (index) } { (field.name) } }
+                        dd data-answer=(index) hidden[self.is_hidden(field)] { (self.answer(field, self.value_of(field))) }
                     }
                 }
             }
@@ -518,6 +564,10 @@ fn style_name(style: Handwriting) -> &'static str {
     }
 }
 
+fn takes_file(field: &RoomField) -> bool {
+    field.field_type == ATTACHMENT && !field.is_locked()
+}
+
 /// Returns the key of the word on the mark of an empty field.
 fn mark_label(field: &RoomField) -> Option<&'static str> {
     match field.field_type.as_str() {
@@ -525,6 +575,7 @@ fn mark_label(field: &RoomField) -> Option<&'static str> {
         "initials" => Some("mark-initial"),
         "date" => Some("mark-date"),
         "checkbox" | "radio" => None,
+        ATTACHMENT => Some("mark-attach"),
         _ => Some("mark-fill-in"),
     }
 }
@@ -557,12 +608,18 @@ struct FieldControl<'a> {
     /// Id of the text that describes the problem.
     described: Option<String>,
     label: Markup,
+    index: usize,
+    /// File of an attachment field.
+    file: Option<&'a RoomAttachment>,
+    /// Path of the signer's pages.
+    path: &'a str,
 }
 
 impl FieldControl<'_> {
     fn markup(&self) -> Markup {
         match self.field.field_type.as_str() {
             "checkbox" => self.checkbox(),
+            ATTACHMENT => self.attachment(),
             "select" if !self.field.options.is_empty() => self.select(),
             "radio" if !self.field.options.is_empty() => self.radio(),
             "signature" | "initials" if is_picture(self.value) => self.drawn(),
@@ -653,8 +710,32 @@ impl FieldControl<'_> {
         }
     }
 
+    /// Renders the choice of a file, which has a form of its own, and the file that was chosen.
+    fn attachment(&self) -> Markup {
+        let (field, id, texts) = (self.field, self.id, self.texts);
+        let form = format!("attach-{}", self.index);
+        let name = self.file.map_or("", |file| file.name.as_str());
+        let href = self
+            .file
+            .map(|file| format!("{}/attachments/{}", self.path, file.sha256));
+        html! {
+            label for=(id) { (self.label) }
+            p.attached hidden[self.file.is_none()] {
+                a dir="auto" href=[href] { (name) }
+                " "
+                button.quiet type="submit" name="action" value={ "detach:" (field.name) } { (texts.text("attachment-remove")) }
+            }
+            input id=(id) type="file" name="file" form=(form)
+                accept=".pdf,.png,.jpg,.jpeg,application/pdf,image/png,image/jpeg"
+                aria-invalid=[self.invalid()] aria-describedby={ (id) "-hint " (self.described.as_deref().unwrap_or_default()) };
+            button.quiet.attach type="submit" form=(form) { (texts.text("attachment-add")) }
+            p.hint id={ (id) "-hint" } { (texts.with("attachment-hint", [("limit", FILE_MIB)])) }
+        }
+    }
+
     fn text(&self) -> Markup {
         let (field, id) = (self.field, self.id);
+        let most = field.rules.max_length.as_deref().unwrap_or("4000");
         let kind = field.field_type.as_str();
         // A date control drops a value that is not a date, so such a value gets a text control.
         let is_date = !field.is_locked()
@@ -665,7 +746,7 @@ impl FieldControl<'_> {
                 type=(if kind == "date" && is_date { "date" } else { "text" })
                 inputmode=[(kind == "number").then_some("decimal")] enterkeyhint="next"
                 required[field.required] readonly[field.is_locked()]
-                maxlength=[(kind != "date").then_some("4000")]
+                maxlength=[(kind != "date").then_some(most)]
                 aria-invalid=[self.invalid()] aria-describedby=[self.described.as_deref()];
         }
     }

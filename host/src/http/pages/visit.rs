@@ -331,6 +331,7 @@ pub fn room_error(error: FormError) -> ServiceError {
         FormError::Store(error) => error.into(),
         FormError::Files(error) => error.into(),
         FormError::Component(error) => error.into(),
+        FormError::Busy => ServiceError::Busy,
         error => ServiceError::Conflict(error.to_string()),
     }
 }

@@ -1,11 +1,18 @@
-//! The document of an envelope as it was sent, before anybody signed.
+//! The document of an envelope as it was sent, before anybody signed, and the files that signers
+//! attached.
 
 use bytes::Bytes;
 
 use crate::domain::envelope::{Envelope, EnvelopeKind, StoredFile};
+use crate::domain::locale::Message;
 use crate::domain::template::Template;
+use crate::fair_queue::WorkOwner;
+use crate::files::FilesError;
+use crate::room::attachments::{AttachedFile, FILE_MIB, ReceivedFile, SignersFile};
+use crate::room::form::FormError;
 use crate::service::envelopes::parties::room_submission;
-use crate::service::{Core, ServiceError};
+use crate::service::envelopes::uploads::{DocumentUpload, admit};
+use crate::service::{App, Core, ServiceError};
 use crate::store::{room, templates};
 
 /// Returns the unsigned document of an envelope.
@@ -43,4 +50,46 @@ async fn file(core: &Core, envelope: &Envelope) -> Result<Option<StoredFile>, Se
         return Ok(template.and_then(|template| template.document));
     }
     Ok(envelope.upload.clone())
+}
+
+/// Returns the files that signers of an envelope attached, in signing order.
+pub async fn attachments(app: &App, envelope: &Envelope) -> Result<Vec<SignersFile>, ServiceError> {
+    match room_submission(envelope) {
+        Some(submission) => Ok(app.room().attachments(&envelope.org, submission).await?),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// Returns one of these files by its SHA-256, with its bytes.
+pub async fn attachment(
+    app: &App,
+    envelope: &Envelope,
+    sha256: &str,
+) -> Result<(AttachedFile, Bytes), ServiceError> {
+    let files = attachments(app, envelope).await?;
+    let file = files.iter().find(|file| file.file.sha256 == sha256);
+    let file = file.ok_or(ServiceError::NotFound("Attachment"))?;
+    Ok((file.file.clone(), app.room().attached(file).await?))
+}
+
+/// Attaches an uploaded file to a field of a signer, given with their address; returns its name.
+pub async fn attach(
+    app: &App,
+    envelope: &Envelope,
+    signer: (i64, &str),
+    field: &str,
+    upload: DocumentUpload,
+) -> Result<String, FormError> {
+    if upload.file.size() > (FILE_MIB as u64) << 20 {
+        let why = Message::with_limit("problem-attachment-size", FILE_MIB);
+        return Err(FormError::Invalid([(field.to_owned(), why)].into()));
+    }
+    let owner = WorkOwner::new(&envelope.org, envelope.id.as_str());
+    let admitted = admit(app, &owner, upload.file.size()).await;
+    let _room = admitted.map_err(|_| FormError::Busy)?;
+    let file = ReceivedFile {
+        bytes: upload.file.read().await.map_err(FilesError::Spool)?,
+        name: upload.file_name,
+    };
+    app.room().attach(&envelope.org, signer, field, file).await
 }

@@ -15,6 +15,7 @@ use crate::domain::locale::Locale;
 use crate::domain::template::Template;
 use crate::room::changes::SubmitterPlace;
 use crate::service::signing::access_codes::seal_passcode;
+use crate::service::templates::answers;
 use crate::service::{Core, ServiceError, ValidationIssue};
 use crate::store::WriteTransaction;
 
@@ -245,6 +246,10 @@ pub fn unsupported(
     }
     if recipients.iter().any(viewer) {
         refuse("recipients", RecipientKind::Viewer.as_str(), "viewers");
+    }
+    if !answers::unsupported(provider, &template.fields).is_empty() {
+        let what = "rules about answers and no files of signers";
+        refuse("template_id", template.id.as_str(), what);
     }
     issues
 }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use crate::components::Placement as PlacementRules;
 use crate::components::rules::placement;
 use crate::domain::envelope::EnvelopeKind;
-use crate::domain::field::Area;
+use crate::domain::field::{Area, FieldRules};
 use crate::domain::template::Template;
 use crate::domain::warning::Warning;
 use crate::service::envelopes::creation::CreateEnvelope;
@@ -114,7 +114,9 @@ pub fn of_tags(tags: &[placement::ResolvedField]) -> Vec<Warning> {
     for tag in tags {
         let written = |name: &str| tag.attributes.iter().any(|(known, _)| known == name);
         let unused = tag.attributes.iter().map(|(name, _)| name.as_str());
-        for name in unused.filter(|name| !TAG_ATTRIBUTES.contains(name)) {
+        for name in unused
+            .filter(|name| !TAG_ATTRIBUTES.contains(name) && !FieldRules::NAMES.contains(name))
+        {
             let message = format!("In the tag of {}: {name} has no effect", tag.name);
             warnings.push(Warning::new(
                 "tag_attribute_without_effect",

@@ -28,7 +28,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::component::Slot;
 use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer, SignerStatus};
 use crate::domain::event::EventType;
-use crate::domain::field::is_signature;
+use crate::domain::field::{Field, is_signature};
 use crate::domain::template::Template;
 use crate::service::envelopes::{expiry, lifecycle};
 use crate::service::events;
@@ -445,8 +445,13 @@ fn unexecuted(template: Option<&Template>, signer: &Signer, seen: &seen::Submitt
     let is_empty = |value: &seen::SignedValue| {
         value.value.is_empty() || (value.field_type == "checkbox" && value.value == "false")
     };
-    let is_required =
-        |name: &str| own().any(|field| field.name == name && field.required && !field.readonly);
+    // A field that a condition may hide is left to the form, which applies the condition.
+    let may_be_hidden =
+        |name: &str| own().any(|field| field.name == name && field.rules.condition.is_some());
+    let is_required = |name: &str| {
+        let required = |field: &Field| field.required && !field.readonly;
+        !may_be_hidden(name) && own().any(|field| field.name == name && required(field))
+    };
     let mut open: BTreeSet<String> = seen
         .values
         .iter()
@@ -459,6 +464,7 @@ fn unexecuted(template: Option<&Template>, signer: &Signer, seen: &seen::Submitt
         .filter(|field| field.is_signature())
         .map(|field| field.name.as_str())
         .chain(reported.map(|value| value.name.as_str()))
+        .filter(|name| !may_be_hidden(name))
         .collect();
     let executed = |value: &seen::SignedValue| {
         !value.value.is_empty() && signatures.contains(value.name.as_str())
@@ -504,11 +510,18 @@ fn note_origin(details: &mut Value, seen: &seen::Submitter, status: SignerStatus
             let kept = match name.as_str() {
                 "ip" | "user_agent" => true,
                 "completion_method" | "consented_at" | "consent_version" | "consent_locale"
-                | "consent_sha256" | "shown_sha256" => status == SignerStatus::Completed,
+                | "consent_sha256" | "shown_sha256" | "attachments" => {
+                    status == SignerStatus::Completed
+                }
                 _ => false,
             };
             if kept {
-                members.insert(name.clone(), value.as_str().into());
+                // The list of files is JSON; every other attribute is text.
+                let list = match name.as_str() {
+                    "attachments" => serde_json::from_str(value).ok(),
+                    _ => None,
+                };
+                members.insert(name.clone(), list.unwrap_or_else(|| value.as_str().into()));
             }
         }
     }

@@ -111,7 +111,9 @@ pub async fn of_upload(
         }
         None => {
             let placement = core.placement(Some(&caller.org));
-            let tagged = from_tags(core, &placement, &caller.org, bytes).await?;
+            let instance = core.signing_instance(&caller.org, composition.kba_required);
+            let at = (&caller.org, instance.as_str());
+            let tagged = from_tags(core, &placement, at, bytes).await?;
             (tagged.fields, tagged.pdf)
         }
     };
@@ -221,6 +223,15 @@ fn merged_fields(parts: &[(&[Field], u32)]) -> Vec<Field> {
             field.name = own_name(&field, &known);
             merged.push(field);
         }
+        let renamed: Vec<(&str, String)> = fields
+            .iter()
+            .zip(&merged[known.len()..])
+            .filter(|(before, after)| before.name != after.name)
+            .map(|(before, after)| (before.name.as_str(), after.name.clone()))
+            .collect();
+        for field in &mut merged[known.len()..] {
+            field.rules.rename(&renamed);
+        }
         before = before.saturating_add(*pages);
     }
     merged
@@ -248,11 +259,13 @@ fn says_the_same(left: &Field, right: &Field) -> bool {
         && left.readonly == right.readonly
         && left.default_value == right.default_value
         && left.options == right.options
+        && left.rules == right.rules
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::field::FieldRules;
 
     fn field(name: &str, role: &str, page: u32) -> Field {
         Field {
@@ -271,6 +284,7 @@ mod tests {
                 h: 0.05,
             }],
             anchor_match: None,
+            rules: FieldRules::default(),
         }
     }
 
@@ -298,6 +312,32 @@ mod tests {
                 ("Name", "Buyer", 8)
             ]
         );
+    }
+
+    #[test]
+    fn rules_follow_the_fields_that_composition_renames() {
+        let first = [field("Amount", "Buyer", 1)];
+        let rules = FieldRules {
+            condition: Some("Amount:100".into()),
+            required_if: Some("!Amount".into()),
+            formula: Some("[Amount] + [Other]".into()),
+            ..FieldRules::default()
+        };
+        let second = [
+            Field {
+                default_value: Some("100".into()),
+                ..field("Amount", "Buyer", 1)
+            },
+            Field {
+                rules,
+                ..field("Fee", "Buyer", 1)
+            },
+        ];
+        let merged = merged_fields(&[(&first, 1), (&second, 1)]);
+        let rules = &merged[2].rules;
+        assert_eq!(rules.condition.as_deref(), Some("Amount (2):100"));
+        assert_eq!(rules.required_if.as_deref(), Some("!Amount (2)"));
+        assert_eq!(rules.formula.as_deref(), Some("[Amount (2)] + [Other]"));
     }
 
     #[test]

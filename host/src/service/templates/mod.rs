@@ -1,5 +1,6 @@
 //! Templates: a PDF, its fields, and a counterpart at the signing provider.
 
+pub mod answers;
 pub mod builder;
 pub mod composition;
 pub mod packages;
@@ -18,7 +19,7 @@ use crate::components::Placement as PlacementRules;
 use crate::components::providers::{ProviderError, signing as provider};
 use crate::components::rules::placement;
 use crate::domain::clock::Timestamp;
-use crate::domain::field::{Area, Field};
+use crate::domain::field::{ATTACHMENT, Area, Field, FieldRules};
 use crate::domain::id::{OrgId, TemplateId};
 use crate::domain::job::{ArchiveTemplate, NextStep};
 use crate::domain::template::{SourceFormat, Template};
@@ -67,6 +68,12 @@ pub struct RequestedField {
     /// Prefilled value. `{{date}}` in a date field stands for the day of signing, which the signer
     /// cannot change.
     pub default_value: Option<String>,
+    /// Choices of a field of type `select` or `radio`.
+    #[serde(default)]
+    #[schemars(length(max = 200))]
+    pub options: Vec<String>,
+    #[serde(flatten)]
+    pub rules: FieldRules,
     pub placement: FieldPlacement,
 }
 
@@ -79,6 +86,13 @@ pub enum FieldType {
     Text,
     Date,
     Checkbox,
+    Number,
+    /// One of `options`, in a list.
+    Select,
+    /// One of `options`, all visible.
+    Radio,
+    /// A file of the signer: PDF, PNG or JPEG up to 10 MB. It becomes an appendix of the document.
+    Attachment,
 }
 
 impl FieldType {
@@ -89,6 +103,10 @@ impl FieldType {
             Self::Text => "text",
             Self::Date => "date",
             Self::Checkbox => "checkbox",
+            Self::Number => "number",
+            Self::Select => "select",
+            Self::Radio => "radio",
+            Self::Attachment => ATTACHMENT,
         }
     }
 }
@@ -176,6 +194,7 @@ pub async fn create(
 ) -> Result<CreatedTemplate, ServiceError> {
     let (pdf, room) = read_whole(core, &WorkOwner::new(&caller.org, ""), &request.file).await?;
     let placement = core.placement(Some(&caller.org));
+    let instance = core.signing_instance(&caller.org, request.kba_required);
     let TaggedDocument {
         fields,
         pdf,
@@ -186,9 +205,10 @@ pub async fn create(
             warnings: warnings::of_anchors(&placement, &pdf, fields).await,
             pdf,
         },
-        None => from_tags(core, &placement, &caller.org, pdf).await?,
+        None => from_tags(core, &placement, (&caller.org, &instance), pdf).await?,
     };
     check_fillable(core, pdf.clone()).await?;
+    answers::check(core, (&caller.org, &instance), &pdf, &fields, 0).await?;
     let placed_by = json!(placement.identity()?);
     let id = TemplateId::new();
     let document = core
@@ -203,7 +223,6 @@ pub async fn create(
         .await?;
     // Release the memory reservation before the provider call, which may be slow.
     drop(room);
-    let instance = core.signing_instance(&caller.org, request.kba_required);
     let signing = provider(core, &caller.org, &instance)?;
     let at_provider = signing
         .create_template(&request.name, id.as_str(), pdf, &provider_fields(&fields))
@@ -354,6 +373,10 @@ async fn resolve(
     if !issues.is_empty() {
         return Err(ServiceError::Invalid(issues));
     }
+    let all = [template.fields.clone(), fields.clone()].concat();
+    let known = template.fields.len();
+    let at = (&template.org, template.provider_instance.as_str());
+    answers::check(core, at, &document.bytes, &all, known).await?;
     Ok((fields, document, at_provider.clone()))
 }
 
@@ -563,12 +586,18 @@ async fn place(
 ) -> Result<Vec<Field>, ServiceError> {
     let requested = fields.iter().map(placement_request).collect();
     let placed = rules.place(pdf.clone(), requested).await?;
-    let placed: Vec<Field> = placed
-        .map_err(place_error)?
-        .into_iter()
-        .map(resolved)
-        .collect();
-    unreserved(placed)
+    let placed = placed.map_err(place_error)?.into_iter().map(resolved);
+    // The component keeps the order of the request.
+    let with_rules = |(field, asked): (Field, &RequestedField)| Field {
+        options: asked.options.clone(),
+        rules: asked.rules.clone(),
+        ..field
+    };
+    let placed: Vec<Field> = placed.zip(fields).map(with_rules).collect();
+    match answers::options(&placed) {
+        issues if issues.is_empty() => unreserved(placed),
+        issues => Err(ServiceError::Invalid(issues)),
+    }
 }
 
 /// Names of the signing form's own controls.
@@ -625,11 +654,11 @@ pub(super) struct TaggedDocument {
 pub(super) async fn from_tags(
     core: &Core,
     rules: &PlacementRules,
-    org: &OrgId,
+    (org, provider): (&OrgId, &str),
     pdf: Bytes,
 ) -> Result<TaggedDocument, ServiceError> {
     let tags = rules.tags(pdf.clone()).await?.map_err(place_error)?;
-    let warnings = warnings::of_tags(&tags);
+    let mut warnings = warnings::of_tags(&tags);
     if tags.is_empty() {
         let fields = Vec::new();
         return Ok(TaggedDocument {
@@ -638,7 +667,8 @@ pub(super) async fn from_tags(
             warnings,
         });
     }
-    let fields = unreserved(tags.into_iter().map(resolved).collect())?;
+    let mut fields = unreserved(tags.into_iter().map(resolved).collect())?;
+    warnings.extend(answers::drop_unusable(core, (org, provider), &mut fields).await?);
     let stripped = core.documents(Some(org)).strip_tags(pdf).await??;
     Ok(TaggedDocument {
         fields,
@@ -730,6 +760,7 @@ pub(super) fn resolved(field: placement::ResolvedField) -> Field {
         options: field.options,
         areas: field.areas.into_iter().map(area).collect(),
         anchor_match: field.anchor_match.map(area),
+        rules: FieldRules::from_attributes(&field.attributes),
     }
 }
 
@@ -742,7 +773,7 @@ fn place_error(error: placement::PlaceError) -> ServiceError {
     }
 }
 
-fn placement_issue(issue: placement::Issue) -> ValidationIssue {
+pub(super) fn placement_issue(issue: placement::Issue) -> ValidationIssue {
     let index = issue.field_index.to_string();
     let path: Vec<&str> = ["fields", index.as_str()]
         .into_iter()
@@ -779,7 +810,7 @@ pub(super) fn provider_fields(fields: &[Field]) -> Vec<provider::Field> {
                     h: area.h,
                 })
                 .collect(),
-            attributes: Vec::new(),
+            attributes: field.rules.attributes(),
         })
         .collect()
 }

@@ -1,6 +1,7 @@
 //! The signing form and embedded widgets.
 
 mod access;
+mod answers;
 mod embed;
 mod form;
 mod languages;

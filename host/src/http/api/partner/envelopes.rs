@@ -5,7 +5,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::views::{
-    EnvelopeItem, EnvelopeView, PeopleView, SignerView, SigningLinks, StatusView, UploadView,
+    AttachmentsView, EnvelopeItem, EnvelopeView, PeopleView, SignerView, SigningLinks, StatusView,
+    UploadView,
 };
 use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer};
 use crate::domain::id::CustomerId;
@@ -14,11 +15,11 @@ use crate::http::middleware::caller::{
     EnvelopeReader, EnvelopesRead, EnvelopesWrite, PartnerCaller,
 };
 use crate::http::middleware::extract::{
-    FileForm, MultipartForm, ResourceId, RolePath, ValidJson, ValidQuery, page_and_limit,
+    FileForm, FilePath, MultipartForm, ResourceId, RolePath, ValidJson, ValidQuery, page_and_limit,
 };
 use crate::http::middleware::once::IdempotencyKeyHeader;
 use crate::http::reply::{
-    Created, CreatedWithWarnings, DataReply, FileReply, Found, PageReply, Pdf,
+    Created, CreatedWithWarnings, DataReply, FileReply, Found, PageReply, Pdf, PdfOrPicture,
 };
 use crate::service::App;
 use crate::service::envelopes::{self, creation, documents, expiry, uploads};
@@ -215,4 +216,30 @@ pub async fn document(
     let envelope = envelopes::get(&app, &partner.caller, &id).await?;
     let pdf = documents::unsigned(&app, &envelope).await?;
     FileReply::of_bytes(&app, &format!("{id}-unsigned.pdf"), &pdf).await
+}
+
+/// Lists the files that signers attached, in signing order. A file of a signer who has not signed may
+/// still be replaced.
+pub async fn attachments(
+    State(app): State<App>,
+    partner: PartnerCaller<EnvelopesRead>,
+    ResourceId(id): ResourceId,
+) -> Result<Found<AttachmentsView>, HttpError> {
+    let envelope = envelopes::get(&app, &partner.caller, &id).await?;
+    let files = documents::attachments(&app, &envelope).await?;
+    Ok(DataReply::new(&AttachmentsView::from(files)))
+}
+
+/// Returns a file that a signer attached, with the bytes that the signer sent.
+pub async fn attachment(
+    State(app): State<App>,
+    partner: PartnerCaller<EnvelopesRead>,
+    ResourceId(id): ResourceId,
+    FilePath(sha256): FilePath,
+) -> Result<FileReply<PdfOrPicture>, HttpError> {
+    let envelope = envelopes::get(&app, &partner.caller, &id).await?;
+    let (file, bytes) = documents::attachment(&app, &envelope, &sha256).await?;
+    let ending = file.content_type.rsplit('/').next().unwrap_or_default();
+    let name = format!("{id}-attachment.{ending}");
+    FileReply::of_type(&app, &file.content_type, &name, &bytes).await
 }

@@ -11,6 +11,7 @@ use crate::domain::envelope::{
 };
 use crate::domain::id::{CustomerId, EnvelopeId, TemplateId};
 use crate::domain::signature::ExistingSignature;
+use crate::room::attachments::{AttachedFile, SignersFile};
 use crate::service::envelopes::SignerLink;
 use crate::service::envelopes::creation::CreatedEnvelope;
 use crate::service::envelopes::uploads::StoredUpload;
@@ -337,6 +338,44 @@ impl PeopleView {
         Self {
             signers: signers.iter().map(SignerView::from).collect(),
             recipients: recipients.into_iter().map(recipient).collect(),
+        }
+    }
+}
+
+/// Files that signers attached.
+#[derive(Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "attachments": [{
+        "role": "Buyer", "signer": "Jordan Lee", "signed": true, "field": "Driving licence",
+        "name": "licence.jpg", "content_type": "image/jpeg", "size": 184_220,
+        "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    }],
+}]))]
+pub struct AttachmentsView {
+    attachments: Vec<AttachmentView>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct AttachmentView {
+    role: String,
+    /// Name of the signer.
+    signer: String,
+    /// Whether the signer has signed; before, the file may still be replaced.
+    signed: bool,
+    #[serde(flatten)]
+    file: AttachedFile,
+}
+
+impl From<Vec<SignersFile>> for AttachmentsView {
+    fn from(files: Vec<SignersFile>) -> Self {
+        let view = |file: SignersFile| AttachmentView {
+            role: file.role,
+            signer: file.signer,
+            signed: file.is_final,
+            file: file.file,
+        };
+        Self {
+            attachments: files.into_iter().map(view).collect(),
         }
     }
 }

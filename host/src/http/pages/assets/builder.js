@@ -9,7 +9,7 @@ const pagesSection = document.querySelector(".pages");
 const inspector = document.querySelector(".inspector form");
 const SIZES = {
   signature: [0.3, 0.045], initials: [0.1, 0.04], text: [0.25, 0.025], date: [0.16, 0.025],
-  number: [0.14, 0.025], checkbox: [0.025, 0.019], select: [0.2, 0.025], radio: [0.2, 0.025],
+  number: [0.14, 0.025], checkbox: [0.025, 0.019], select: [0.2, 0.025], radio: [0.2, 0.025], attachment: [0.2, 0.025],
 };
 const STEP = 0.005;
 /** Distance in pixels at which a field snaps to an edge, and at which a press becomes a drag. */
@@ -341,6 +341,9 @@ byId("leave").addEventListener("click", () => {
   refresh();
 });
 
+/** Rules about the answer to a field (`FieldRules`). */
+const RULES = ["min", "max", "max_length", "pattern", "message", "condition", "required_if", "formula", "decimals"];
+
 /** The inspector shows the selected field. */
 function inspect() {
   const field = selected && fields[selected.index];
@@ -355,10 +358,15 @@ function inspect() {
   byId("field-readonly").checked = Boolean(field.readonly);
   byId("field-default").value = field.default_value ?? "";
   byId("field-options").value = (field.options ?? []).join("\n");
-  const signed = field.type === "signature" || field.type === "initials";
+  const signed = ["signature", "initials", "attachment"].includes(field.type);
   inspector.querySelector(".default").hidden = signed;
   byId("field-readonly").closest("label").hidden = signed;
   inspector.querySelector(".options").hidden = !["select", "radio"].includes(field.type);
+  for (const rule of RULES) byId(`field-${rule}`).value = field[rule] ?? "";
+  inspector.querySelector(".rules").open = RULES.some((rule) => field[rule]);
+  inspector.querySelector(".limits").hidden = !["number", "date"].includes(field.type);
+  inspector.querySelector(".patterns").hidden = field.type !== "text";
+  inspector.querySelector(".formulas").hidden = field.type !== "number";
   inspector.querySelector(".problem").textContent = field.problem ?? "";
   if (field.problem) showEditor(true);
 }
@@ -383,6 +391,13 @@ edit("field-default", (field, control) => {
   else delete field.default_value;
 });
 edit("field-options", (field, control) => { field.options = control.value.split("\n").map((line) => line.trim()).filter(Boolean); });
+
+for (const rule of RULES) {
+  edit(`field-${rule}`, (field, control) => {
+    if (control.value.trim()) field[rule] = control.value.trim();
+    else delete field[rule];
+  });
+}
 
 byId("remove").addEventListener("click", remove);
 byId("undo").addEventListener("click", () => {

@@ -15,9 +15,9 @@ function written(date) {
   return (year && forms[document.querySelector(".signing").dataset.dates]) || date;
 }
 
-/** Controls with the value of a field. */
+/** Controls with the value of a field. A chosen file is sent by a form of its own. */
 function controlsOf(field) {
-  return [...field.querySelectorAll("[name]")].filter((control) => !["action", STYLE].includes(control.name));
+  return [...field.querySelectorAll("[name]")].filter((control) => !["action", STYLE].includes(control.name) && control.type !== "file");
 }
 
 const isSignature = (field) => ["signature", "initials"].includes(field.dataset.kind);
@@ -52,10 +52,12 @@ function start(form) {
     if ("readonly" in field.dataset) continue;
     if (isSignature(field)) offerWays(field, kind, () => adopted[kind] ?? field.dataset.prefill ?? "");
     if (kind === "checkbox" && !("required" in field.dataset)) offerElection(field);
+    if (kind === "attachment") offerUpload(field, refresh);
   }
 
   /** Value of a field as the form would submit it. */
   function valueOf(field) {
+    if (field.dataset.kind === "attachment") return field.querySelector(".attached:not([hidden]) a")?.textContent ?? "";
     const controls = controlsOf(field);
     const chosen = controls.filter((control) =>
       control.type === "radio" || control.type === "checkbox" ? control.checked : control.type !== "hidden" || controls.length === 1);
@@ -64,12 +66,12 @@ function start(form) {
   }
 
   const isFilled = (field) => "answered" in field.dataset || !["", "false"].includes(valueOf(field));
-  const isMissing = (field) => "required" in field.dataset && !isFilled(field);
-  const isOpen = (step) => step !== last && !("readonly" in step.dataset) && !isFilled(step);
+  const isMissing = (field) => "required" in field.dataset && !field.hidden && !isFilled(field);
+  const isOpen = (step) => step !== last && !step.hidden && !("readonly" in step.dataset) && !isFilled(step);
 
   /** Updates progress, answers, buttons and the marks on the pages. */
   function refresh() {
-    const required = fields.filter((field) => "required" in field.dataset);
+    const required = fields.filter((field) => "required" in field.dataset && !field.hidden);
     const done = required.filter(isFilled).length;
     document.getElementById("progress-text").textContent = text("signing-progress", { done, total: required.length });
     document.querySelector("progress").value = done;
@@ -87,6 +89,26 @@ function start(form) {
     next.textContent = nextLabel();
     next.classList.toggle("away", isLast && !isCollapsed());
     back.classList.toggle("away", current === 0);
+  }
+
+  /** Shows what the rules of the document say about the answers so far. */
+  function follow({ hidden = [], required = [], computed = {} }) {
+    if (!("rules" in form.dataset)) return;
+    for (const field of fields) {
+      const { title: name, index } = field.dataset;
+      field.hidden = hidden.includes(name);
+      for (const other of document.querySelectorAll(`a[data-field="${index}"], a[data-target="${index}"], [data-answer="${index}"], dt:has(a[href="#field-${index}"])`)) {
+        other.toggleAttribute("hidden", field.hidden);
+      }
+      field.toggleAttribute("data-required", required.includes(name));
+      const word = field.querySelector(".required");
+      if (word) word.hidden = !required.includes(name);
+      for (const control of controlsOf(field)) {
+        if (control.type !== "hidden") control.required = required.includes(name);
+        if (name in computed) control.value = computed[name];
+      }
+    }
+    refresh();
   }
 
   function nextLabel() {
@@ -256,15 +278,20 @@ function start(form) {
     }
     return go(nextStep());
   }
-  next.addEventListener("click", advance);
-  back.addEventListener("click", () => go(steps[Math.max(current - 1, 0)]));
+  next.addEventListener("click", async () => {
+    // Whether an answer is right, and what comes next, is known once it is saved.
+    if ("rules" in form.dataset) await saved?.settle();
+    const isWrong = "rules" in form.dataset && steps[current].matches(".invalid") && isFilled(steps[current]);
+    if (isWrong && !isCollapsed()) go(steps[current]); else advance();
+  });
+  back.addEventListener("click", () => go(steps.slice(0, current).findLast((step) => !step.hidden) ?? steps[current]));
   collapse.addEventListener("click", showDocument);
   form.addEventListener("keydown", (event) => {
     // Enter goes on, as the key's label on a phone says. It never signs by accident.
     const control = event.target;
     if (event.key !== "Enter" || event.isComposing || control.tagName !== "INPUT" || control.type === "file") return;
     event.preventDefault();
-    if (control.closest(".step") !== last) advance();
+    if (control.closest(".step") !== last) next.click();
   });
   form.addEventListener("focusin", (event) => {
     const step = event.target.closest(".step");
@@ -290,8 +317,9 @@ function start(form) {
   form.addEventListener("click", (event) => {
     if (event.target.matches(".use")) adopt(event.target.closest(".field"));
   });
+  let saved;
   if ("preview" in form.dataset) onlyShow(form, refresh);
-  else keepSaved(form, fields, valueOf, refresh, showStyle);
+  else saved = keepSaved(form, fields, valueOf, follow, refresh, showStyle);
   showPictures();
   showText();
   offerReading();
@@ -481,6 +509,36 @@ function offerWays(field, kind, proposal) {
   }
 }
 
+/** Sends a chosen file at once, and shows its name. */
+function offerUpload(field, refresh) {
+  const input = field.querySelector("input[type=file]");
+  const shown = field.querySelector(".attached");
+  field.querySelector(".attach").hidden = true;
+  input.addEventListener("change", async () => {
+    const [file] = input.files;
+    if (!file) return;
+    const form = document.getElementById(input.getAttribute("form"));
+    say(text("signing-saving"));
+    try {
+      const answer = await fetch(form.action, { method: "POST", headers: { accept: "application/json" }, body: new FormData(form) });
+      const { name, problems } = await answer.json();
+      if (!problems) throw new Error(`answered ${answer.status}`);
+      showProblem(field, problems[field.dataset.title], true);
+      if (name) {
+        const link = shown.querySelector("a");
+        link.textContent = name;
+        link.removeAttribute("href");
+        shown.hidden = false;
+      }
+      say(name ? text("signing-saved") : "");
+    } catch {
+      say(text("attachment-failed"), true);
+    }
+    input.value = "";
+    refresh();
+  });
+}
+
 function picture(url) {
   return Object.assign(document.createElement("img"), { className: "drawn", src: url, alt: text("signing-your-signature") });
 }
@@ -629,7 +687,7 @@ function onlyShow(form, refresh) {
 }
 
 /** Saves changed values, also after a lost connection or a reload. */
-function keepSaved(form, fields, valueOf, refresh, showStyle) {
+function keepSaved(form, fields, valueOf, follow, refresh, showStyle) {
   // The buttons are named `action`, which hides the form's property of that name.
   const address = form.getAttribute("action");
   const key = `holdfast ${address}`;
@@ -680,11 +738,13 @@ function keepSaved(form, fields, valueOf, refresh, showStyle) {
         return;
       }
       if (!answer.ok || !contentType.includes("json")) throw new Error(`answered ${answer.status}`);
-      const { problems } = await answer.json();
+      const saved = await answer.json();
+      const { problems } = saved;
       wait = FIRST_WAIT;
       for (const [name, value] of sent) if (pending.get(name) === value) pending.delete(name);
       remember();
       for (const field of fields) showProblem(field, problems[nameOf(field)], sent.some(([name]) => name === nameOf(field)));
+      follow(saved);
       say(Object.keys(problems).length ? "" : text("signing-saved"));
       sending = null;
       if (pending.size) timer = setTimeout(save, 300);
@@ -731,6 +791,17 @@ function keepSaved(form, fields, valueOf, refresh, showStyle) {
   });
   refresh();
   if (pending.size) save();
+
+  /** Waits until the answers so far are saved, or cannot be. */
+  async function settle() {
+    while (sending || (pending.size && navigator.onLine)) {
+      const before = [...pending].join();
+      await save();
+      if (!sending && before === [...pending].join()) return;
+      if (sending) await new Promise((resume) => setTimeout(resume, 50));
+    }
+  }
+  return { settle };
 }
 
 function restore(field, value) {

@@ -4,10 +4,13 @@ use bytes::Bytes;
 
 use super::{FIELDS, NAME_CHARACTERS, fits};
 use crate::components::rules::form_fields::{FormField, FormFieldKind};
-use crate::domain::field::{Area, Field};
+use crate::domain::field::{Area, Field, FieldRules};
 use crate::domain::id::OrgId;
 use crate::service::templates::is_reserved;
 use crate::service::{Core, ServiceError};
+
+/// Maximum length of a text, in characters, as `holdfast:placement/field-rules` has it.
+const LONGEST_TEXT: u32 = 4_000;
 
 /// Role of the fields of a template that has no role yet.
 const FIRST_ROLE: &str = "Signer";
@@ -95,5 +98,12 @@ fn imported(field: FormField, role: &str, pages: usize) -> Option<Field> {
         },
         areas,
         anchor_match: None,
+        rules: FieldRules {
+            max_length: field
+                .max_length
+                .filter(|length| field_type == "text" && *length > 0)
+                .map(|length| length.min(LONGEST_TEXT).to_string()),
+            ..FieldRules::default()
+        },
     })
 }

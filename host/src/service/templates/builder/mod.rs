@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::components::rules::placement::PageFacts;
-use crate::domain::field::{Area, Field, is_signature};
+use crate::domain::field::{ATTACHMENT, Area, Field, is_signature};
 use crate::domain::id::{OrgId, RequestId, TemplateId};
 use crate::domain::organization::Organization;
 use crate::domain::template::Template;
@@ -26,7 +26,7 @@ use crate::service::access::jwt::{self, ExpiringClaims};
 use crate::service::envelopes::dispatch;
 use crate::service::envelopes::uploads::{DocumentUpload, check_fillable, read_whole};
 use crate::service::templates::pages::PageCache;
-use crate::service::templates::{pages, reserved_names};
+use crate::service::templates::{answers, pages, reserved_names};
 use crate::service::{Core, ServiceError, ValidationIssue, templates as template_service};
 use crate::store::{StoreError, templates};
 
@@ -34,7 +34,7 @@ use crate::store::{StoreError, templates};
 const AUDIENCE: &str = "holdfast field builder";
 
 /// Field types that can be placed.
-const TYPES: [&str; 8] = [
+const TYPES: [&str; 9] = [
     "signature",
     "initials",
     "text",
@@ -43,6 +43,7 @@ const TYPES: [&str; 8] = [
     "checkbox",
     "select",
     "radio",
+    ATTACHMENT,
 ];
 const FIELDS: usize = 1_000;
 const AREAS: usize = 500;
@@ -195,6 +196,7 @@ pub async fn save(
     if !issues.is_empty() {
         return Err(ServiceError::Invalid(issues));
     }
+    check_answers(core, template, &save.fields).await?;
     let saved = Template {
         fields: save.fields,
         ..template.clone()
@@ -279,6 +281,7 @@ pub async fn preview(
     if !issues.is_empty() {
         return Err(ServiceError::Invalid(issues));
     }
+    check_answers(core, template, &shown.fields).await?;
     let organization = organization(core, session).await?;
     let (dates, now) = (organization.settings.dates.clone(), core.clock.now());
     let form = SigningForm::preview(
@@ -329,9 +332,30 @@ fn changed() -> ServiceError {
     ServiceError::Conflict("The template was changed meanwhile; open it again".into())
 }
 
+/// Refuses rules about answers that could not be applied.
+async fn check_answers(
+    core: &Core,
+    template: &Template,
+    fields: &[Field],
+) -> Result<(), ServiceError> {
+    match &template.document {
+        Some(document) => {
+            let needs_pdf = fields.iter().any(|field| field.field_type == ATTACHMENT);
+            let pdf = match needs_pdf {
+                true => core.files.get(document).await?,
+                false => Default::default(),
+            };
+            let at = (&template.org, template.provider_instance.as_str());
+            answers::check(core, at, &pdf, fields, 0).await
+        }
+        None => Ok(()),
+    }
+}
+
 /// Returns all problems of all fields.
 fn issues(fields: &[Field], pages: usize) -> Vec<ValidationIssue> {
     let mut issues = reserved_names(fields);
+    issues.extend(answers::options(fields));
     if fields.len() > FIELDS {
         let message = format!("A template has at most {FIELDS} fields");
         let received = fields.len().to_string();
@@ -378,19 +402,6 @@ fn issues(fields: &[Field], pages: usize) -> Vec<ValidationIssue> {
         if first != kind {
             let message = format!("Field {} exists with type {first}", field.name);
             say("conflicting_type", &["type"], first, kind, &message);
-        }
-        let chosen = matches!(kind, "select" | "radio");
-        if chosen
-            && (field.options.is_empty()
-                || field.options.iter().any(|option| option.trim().is_empty()))
-        {
-            say(
-                "too_small",
-                &["options"],
-                "at least one option",
-                "none",
-                "Enter the options",
-            );
         }
         let default = field.default_value.as_deref().unwrap_or_default();
         if !default.is_empty() && is_signature(kind) {
@@ -451,6 +462,7 @@ fn fits(area: &Area, pages: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::field::FieldRules;
 
     fn field(name: &str, field_type: &str, area: Area) -> Field {
         Field {
@@ -463,6 +475,7 @@ mod tests {
             options: Vec::new(),
             areas: vec![area],
             anchor_match: None,
+            rules: FieldRules::default(),
         }
     }
 

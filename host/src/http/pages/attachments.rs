@@ -1,0 +1,137 @@
+//! Files that signers attach: upload from the form, and download by the other signers.
+
+use axum::body::Body;
+use axum::extract::{Path, Request, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::get;
+use axum::{Json, Router, extract::FromRequest as _};
+use schemars::JsonSchema;
+use serde_json::json;
+
+use super::signing::{FormFeedback, follow, render};
+use super::signing_files::{attachment, readable};
+use super::visit::{SignerVisit, unknown_link};
+use crate::domain::envelope::SignerStatus;
+use crate::domain::locale::Message;
+use crate::http::error::HttpError;
+use crate::http::middleware::extract::MultipartForm;
+use crate::room::attachments::SignersFile;
+use crate::room::form::FormError;
+use crate::service::envelopes::documents;
+use crate::service::{App, ServiceError};
+
+/// Returns the routes, below the form's own path.
+pub fn routes(path: &str) -> Router<App> {
+    let below = |name: &str| format!("{path}/{{token}}{name}");
+    Router::new().route(&below("/attachments/{name}"), get(download).post(upload))
+}
+
+/// Parts of the upload.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "documents the parts")]
+struct AttachmentForm {
+    file: String,
+}
+
+/// Attaches a file to the field with this index of the form.
+async fn upload(
+    State(app): State<App>,
+    visit: SignerVisit,
+    Path((_, index)): Path<(String, usize)>,
+    request: Request,
+) -> Response {
+    let (Some(submitter), None) = (visit.room_submitter(), visit.closed()) else {
+        return unknown_link(visit.texts);
+    };
+    let accept = request.headers().get(header::ACCEPT);
+    let by_script = accept.is_some_and(|accept| accept == "application/json");
+    let form = match readable(&app, &visit, submitter).await {
+        Ok(form) => form,
+        Err(error) => return HttpError::from(error).into_response(),
+    };
+    let field = form.as_ref().and_then(|form| form.fields.get(index));
+    let Some(field) = field.map(|field| field.name.clone()) else {
+        return unknown_link(visit.texts);
+    };
+    let mut sent = match MultipartForm::<AttachmentForm>::from_request(request, &app).await {
+        Ok(sent) => sent,
+        Err(error) => return error.into_response(),
+    };
+    let done = match sent.file() {
+        Ok(file) => {
+            let signer = (submitter, visit.signer.email.as_str());
+            documents::attach(&app, &visit.envelope, signer, &field, file).await
+        }
+        Err(_) => {
+            let why = (field, Message::new("problem-required"));
+            Err(FormError::Invalid([why].into()))
+        }
+    };
+    if done.is_ok() && visit.signer.status != SignerStatus::Started {
+        follow(&app, &visit, None).await;
+    }
+    match done {
+        Ok(name) if by_script => Json(json!({ "name": name, "problems": {} })).into_response(),
+        Ok(_) => Redirect::to(&format!("{}#field-{index}", visit.path())).into_response(),
+        Err(FormError::Invalid(problems)) if by_script => {
+            let problems = problems.iter();
+            let problems = problems.map(|(name, why)| (name, visit.texts.message(why)));
+            let problems: serde_json::Map<String, serde_json::Value> = problems
+                .map(|(name, why)| (name.clone(), why.into()))
+                .collect();
+            let body = Json(json!({ "problems": problems }));
+            (StatusCode::UNPROCESSABLE_ENTITY, body).into_response()
+        }
+        Err(FormError::Invalid(problems)) => {
+            render(&app, &visit, submitter, FormFeedback::from(problems)).await
+        }
+        Err(error) => visit.failed(error),
+    }
+}
+
+/// Returns a file of this signer, or of one who has signed, by its SHA-256.
+async fn download(
+    State(app): State<App>,
+    visit: SignerVisit,
+    Path((_, sha256)): Path<(String, String)>,
+) -> Response {
+    let (Some(submitter), None) = (visit.room_submitter(), visit.closed()) else {
+        return unknown_link(visit.texts);
+    };
+    let read = async {
+        let Some(form) = readable(&app, &visit, submitter).await? else {
+            return Ok(None);
+        };
+        let room = app.room();
+        let org = &visit.envelope.org;
+        let files = room.attachments(org, form.submission.id).await?;
+        let role = &form.submitter.role;
+        let may_see = |file: &&_| is_visible(file, role, &sha256);
+        let Some(file) = files.iter().find(may_see) else {
+            return Ok(None);
+        };
+        let bytes = room.attached(file).await?;
+        Ok::<_, ServiceError>(Some((file.file.clone(), bytes)))
+    };
+    match read.await {
+        Ok(Some((file, bytes))) => {
+            let headers = [
+                (header::CONTENT_TYPE, file.content_type.clone()),
+                (
+                    header::CONTENT_DISPOSITION,
+                    attachment(&file.name, "attachment"),
+                ),
+                (header::CACHE_CONTROL, "no-store".to_owned()),
+                (header::X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned()),
+            ];
+            (headers, Body::from(bytes)).into_response()
+        }
+        Ok(None) => unknown_link(visit.texts),
+        Err(error) => HttpError::from(error).into_response(),
+    }
+}
+
+fn is_visible(file: &SignersFile, role: &str, sha256: &str) -> bool {
+    file.file.sha256 == sha256 && (file.is_final || file.role == role)
+}

@@ -1,0 +1,286 @@
+//! Files that signers attach. They become an appendix of the executed document.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Room;
+use super::execute::ExecuteError;
+use super::form::{FormError, SignerTurn};
+use crate::components::ComponentError;
+use crate::components::rules::documents::{DocumentError, Picture, PictureFormat};
+use crate::domain::envelope::FileType;
+use crate::domain::field::ATTACHMENT;
+use crate::domain::id::OrgId;
+use crate::domain::locale::Message;
+use crate::fair_queue::WorkOwner;
+use crate::files::{FilesError, StorageArea as FileArea};
+use crate::store::StoreError;
+use crate::store::room::{self as rooms, RoomAttachment, RoomSubmission, RoomSubmitter};
+
+/// Maximum size of one file, in MiB.
+pub const FILE_MIB: usize = 10;
+/// Maximum size of all files of a document, in MiB. They are joined in memory.
+const TOTAL_MIB: usize = 20;
+/// Maximum number of pages of one file.
+const PAGES: usize = 50;
+/// Name of a file that the signer's browser did not name.
+const UNNAMED: &str = "attachment";
+
+/// Reason a stored attachment could not be added to the executed document.
+#[derive(Debug, thiserror::Error)]
+#[error("an attachment cannot be added: {0:?}")]
+pub struct AttachmentError(DocumentError);
+
+/// Description of an attached file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AttachedFile {
+    /// Name of the field.
+    pub field: String,
+    /// Name that the file had at the signer.
+    pub name: String,
+    /// `application/pdf`, `image/png` or `image/jpeg`, by the first bytes of the file.
+    pub content_type: String,
+    /// In bytes.
+    pub size: i64,
+    /// Lower-case hexadecimal.
+    pub sha256: String,
+}
+
+/// Lists attached files by the name of their field.
+pub fn listed(attachments: &BTreeMap<String, RoomAttachment>) -> Vec<AttachedFile> {
+    let described = |(field, file): (&String, &RoomAttachment)| AttachedFile {
+        field: field.clone(),
+        name: file.name.clone(),
+        content_type: file.content_type.clone(),
+        size: file.size,
+        sha256: file.sha256.clone(),
+    };
+    attachments.iter().map(described).collect()
+}
+
+/// File that a signer uploads, as received.
+pub struct ReceivedFile {
+    /// Without folders and control characters.
+    pub name: Option<String>,
+    pub bytes: Bytes,
+}
+
+impl Room {
+    /// Attaches a file to a field of the signer, in place of an earlier one, and returns its name.
+    /// Problems with the file are problems of the field.
+    pub async fn attach(
+        &self,
+        org: &OrgId,
+        (submitter, person): (i64, &str),
+        field: &str,
+        file: ReceivedFile,
+    ) -> Result<String, FormError> {
+        let form = self.form(org, submitter).await?;
+        let own = form.fields.iter();
+        let mut own = own.filter(|own| own.field_type == ATTACHMENT && !own.is_locked());
+        let known = own.find(|own| own.name == field);
+        known.ok_or(FormError::NotFound)?;
+        let kind = match self.readable(org, &form.submission, &file.bytes).await? {
+            Ok(kind) => kind,
+            Err(why) => return Err(wrong(field, why)),
+        };
+        let size = file.bytes.len();
+        let stored = self
+            .files
+            .put(FileArea::Room, org, "attached", file.bytes, kind.as_str())
+            .await?;
+        let SignerTurn {
+            mut tx,
+            mut submitter,
+            submitters,
+            ..
+        } = self.turn(org, submitter, person).await?;
+        let others = submitters.iter().flat_map(|other| {
+            let kept = other.attachments.iter();
+            kept.filter(|(name, _)| other.id != submitter.id || name.as_str() != field)
+        });
+        let total: i64 = others.map(|(_, other)| other.size).sum();
+        if usize::try_from(total)
+            .unwrap_or(usize::MAX)
+            .saturating_add(size)
+            > TOTAL_MIB << 20
+        {
+            let why = Message::with_limit("problem-attachments-size", TOTAL_MIB);
+            return Err(wrong(field, why));
+        }
+        let attached = RoomAttachment {
+            key: stored.key,
+            sha256: stored.sha256,
+            name: file.name.unwrap_or_else(|| UNNAMED.to_owned()),
+            content_type: stored.content_type,
+            size: stored.size,
+        };
+        let name = attached.name.clone();
+        submitter.values.insert(field.to_owned(), name.clone());
+        submitter.attachments.insert(field.to_owned(), attached);
+        self.start(&mut tx, &mut submitter).await?;
+        rooms::update_submitter(&mut tx, &submitter).await?;
+        tx.commit().await?;
+        Ok(name)
+    }
+
+    /// Removes the file of a field.
+    pub async fn detach(
+        &self,
+        org: &OrgId,
+        (submitter, person): (i64, &str),
+        field: &str,
+    ) -> Result<(), FormError> {
+        let SignerTurn {
+            mut tx,
+            mut submitter,
+            ..
+        } = self.turn(org, submitter, person).await?;
+        if submitter.attachments.remove(field).is_some() {
+            submitter.values.insert(field.to_owned(), String::new());
+            rooms::update_submitter(&mut tx, &submitter).await?;
+            tx.commit().await?;
+        }
+        Ok(())
+    }
+
+    /// Returns the type of a file that can become pages of the document, or the reason that it cannot.
+    /// The sandbox reads it, exactly as when the document is executed.
+    async fn readable(
+        &self,
+        org: &OrgId,
+        submission: &RoomSubmission,
+        bytes: &Bytes,
+    ) -> Result<Result<FileType, Message>, FormError> {
+        if bytes.len() > FILE_MIB << 20 {
+            let why = Message::with_limit("problem-attachment-size", FILE_MIB);
+            return Ok(Err(why));
+        }
+        let Some(kind) = FileType::detect(bytes) else {
+            return Ok(Err(Message::new("problem-attachment-type")));
+        };
+        if kind == FileType::Pdf {
+            let placement = self.components.placement(Some(org), self.store.priority());
+            let facts = placement.inspect(bytes.clone()).await?;
+            if facts.is_ok_and(|facts| facts.pages.len() > PAGES) {
+                let why = Message::with_limit("problem-attachment-pages", PAGES);
+                return Ok(Err(why));
+            }
+        }
+        let owner = WorkOwner::new(org, &submission.id.to_string());
+        let pages = self.as_pages(&owner, kind, bytes.clone()).await?;
+        let merged = match pages {
+            Ok(pages) => self.merge(&owner, vec![pages]).await?.map(drop),
+            Err(error) => Err(error),
+        };
+        Ok(match merged {
+            Ok(()) => Ok(kind),
+            Err(_) => Err(Message::new("problem-attachment-unreadable")),
+        })
+    }
+
+    async fn as_pages(
+        &self,
+        owner: &WorkOwner,
+        kind: FileType,
+        bytes: Bytes,
+    ) -> Result<Result<Bytes, DocumentError>, ComponentError> {
+        let format = match kind {
+            FileType::Pdf => return Ok(Ok(bytes)),
+            FileType::Png => PictureFormat::Png,
+            FileType::Jpeg => PictureFormat::Jpeg,
+        };
+        let bytes = bytes.to_vec();
+        let documents = self.components.documents(None, self.store.priority());
+        let documents = documents.for_owner(owner.clone());
+        let drawn = documents.picture_to_pdf(Picture { format, bytes }).await?;
+        Ok(drawn.map(Bytes::from))
+    }
+
+    async fn merge(
+        &self,
+        owner: &WorkOwner,
+        parts: Vec<Bytes>,
+    ) -> Result<Result<Vec<u8>, DocumentError>, ComponentError> {
+        let documents = self.components.documents(None, self.store.priority());
+        documents.for_owner(owner.clone()).merge(parts).await
+    }
+
+    /// Adds the files that signers attached to the executed document, in the order of signers and fields.
+    pub(super) async fn with_attachments(
+        &self,
+        executed: Vec<u8>,
+        submission: &RoomSubmission,
+        submitters: &[RoomSubmitter],
+    ) -> Result<Vec<u8>, ExecuteError> {
+        let attached = submitters.iter().flat_map(|submitter| {
+            let fields = submission.fields.iter();
+            let own = fields.filter(|field| field.submitter_uuid == submitter.role);
+            own.filter_map(|field| submitter.attachments.get(&field.name))
+        });
+        let attached: Vec<&RoomAttachment> = attached.collect();
+        if attached.is_empty() {
+            return Ok(executed);
+        }
+        let owner = WorkOwner::new(&submission.org, &submission.id.to_string());
+        let mut parts = vec![Bytes::from(executed)];
+        for file in attached {
+            let kind = FileType::parse(&file.content_type).unwrap_or(FileType::Pdf);
+            let bytes = self.files.get(&file.file()).await?;
+            let pages = self.as_pages(&owner, kind, bytes).await?;
+            parts.push(pages.map_err(AttachmentError)?);
+        }
+        let merged = self.merge(&owner, parts).await?;
+        Ok(merged.map_err(AttachmentError)?)
+    }
+
+    /// Returns the files attached to a submission, with the role and the name of their signers.
+    pub async fn attachments(
+        &self,
+        org: &OrgId,
+        submission: i64,
+    ) -> Result<Vec<SignersFile>, StoreError> {
+        let mut connection = self.store.read().await?;
+        let submitters = rooms::submitters(&mut connection, org, submission).await?;
+        let of_signer = |submitter: RoomSubmitter| {
+            let described = listed(&submitter.attachments);
+            let files = submitter.attachments.into_values();
+            let (role, name) = (submitter.role, submitter.name);
+            let is_final = submitter.completed_at.is_some();
+            described
+                .into_iter()
+                .zip(files)
+                .map(move |(file, stored)| SignersFile {
+                    role: role.clone(),
+                    signer: name.clone(),
+                    is_final,
+                    file,
+                    stored,
+                })
+        };
+        Ok(submitters.into_iter().flat_map(of_signer).collect())
+    }
+
+    /// Returns the bytes of an attached file.
+    pub async fn attached(&self, file: &SignersFile) -> Result<Bytes, FilesError> {
+        self.files.get(&file.stored.file()).await
+    }
+}
+
+/// File of one signer.
+pub struct SignersFile {
+    pub role: String,
+    /// Name of the signer.
+    pub signer: String,
+    /// Whether the signer has signed, so that the file cannot change any more.
+    pub is_final: bool,
+    pub file: AttachedFile,
+    stored: RoomAttachment,
+}
+
+fn wrong(field: &str, why: Message) -> FormError {
+    FormError::Invalid([(field.to_owned(), why)].into())
+}

@@ -1,0 +1,171 @@
+//! Checks of the rules about signers' answers when a template gets its fields.
+
+use bytes::Bytes;
+
+use super::placement_issue;
+use crate::config::EMBEDDED;
+use crate::domain::field::{ATTACHMENT, Field, FieldRules};
+use crate::domain::id::OrgId;
+use crate::domain::warning::Warning;
+use crate::room::ruled_field;
+use crate::service::{Core, ServiceError, ValidationIssue};
+
+/// Maximum number of fields of a template that take files.
+const ATTACHMENTS: usize = 10;
+
+/// Refuses rules that could not be applied, and files in a document that cannot get an appendix. The first `known` fields were accepted before; indexes of issues count from
+/// the first new one.
+pub(super) async fn check(
+    core: &Core,
+    (org, provider): (&OrgId, &str),
+    pdf: &Bytes,
+    fields: &[Field],
+    known: usize,
+) -> Result<(), ServiceError> {
+    let mut issues = unsupported(provider, &fields[known..]);
+    if fields.iter().any(|field| !field.rules.is_empty()) {
+        let rules = core.components.answer_rules(org, core.store.priority());
+        let found = rules
+            .check(fields.iter().map(ruled_field).collect())
+            .await?;
+        let known = u32::try_from(known).unwrap_or(u32::MAX);
+        issues.extend(found.into_iter().map(|mut issue| {
+            issue.field_index = issue.field_index.saturating_sub(known);
+            placement_issue(issue)
+        }));
+    }
+    let attached = fields.iter().filter(|field| field.field_type == ATTACHMENT);
+    let count = attached.count();
+    if count > ATTACHMENTS {
+        issues.push(ValidationIssue::new(
+            "too_big",
+            &["fields"],
+            format!("at most {ATTACHMENTS} fields for files"),
+            count.to_string(),
+            format!("A template has at most {ATTACHMENTS} fields for files"),
+        ));
+    }
+    if count > 0 {
+        issues.extend(appendix(core, org, pdf).await?);
+    }
+    match issues.is_empty() {
+        true => Ok(()),
+        false => Err(ServiceError::Invalid(issues)),
+    }
+}
+
+/// Returns an issue for each field that a signing provider cannot present: only the built-in signing
+/// room applies rules and takes files.
+pub fn unsupported(provider: &str, fields: &[Field]) -> Vec<ValidationIssue> {
+    let needs_room = |field: &Field| !field.rules.is_empty() || field.field_type == ATTACHMENT;
+    let all = fields.iter().enumerate();
+    let refused = all.filter(|(_, field)| provider != EMBEDDED && needs_room(field));
+    refused
+        .map(|(index, field)| {
+            ValidationIssue::new(
+                "unsupported_by_provider",
+                &["fields", &index.to_string()],
+                "what the signing provider can do",
+                field.field_type.as_str(),
+                format!(
+                    "Signing provider {provider} has no rules about answers and no files of signers: {}",
+                    field.name
+                ),
+            )
+        })
+        .collect()
+}
+
+/// Returns an issue for each choice without options.
+pub(super) fn options(fields: &[Field]) -> Vec<ValidationIssue> {
+    let is_choice = |field: &Field| matches!(field.field_type.as_str(), "select" | "radio");
+    let is_blank = |option: &String| option.trim().is_empty();
+    let all = fields.iter().enumerate();
+    let wrong = all.filter(|(_, field)| {
+        is_choice(field) && (field.options.is_empty() || field.options.iter().any(is_blank))
+    });
+    wrong
+        .map(|(index, field)| {
+            ValidationIssue::new(
+                "too_small",
+                &["fields", &index.to_string(), "options"],
+                "at least one option, none of them empty",
+                field.options.len().to_string(),
+                format!("{} is a choice and has no options", field.name),
+            )
+        })
+        .collect()
+}
+
+/// Pages can be added only by rewriting a document, which destroys the signatures that it has.
+async fn appendix(
+    core: &Core,
+    org: &OrgId,
+    pdf: &Bytes,
+) -> Result<Option<ValidationIssue>, ServiceError> {
+    let facts = core.placement(Some(org)).inspect(pdf.clone()).await??;
+    let refused = |received: &str, message: &str| {
+        let expected = "a document that can get an appendix";
+        ValidationIssue::new(
+            "appendix_impossible",
+            &["fields"],
+            expected,
+            received,
+            message,
+        )
+    };
+    if facts.signatures > 0 {
+        let message = "Files of signers become pages of the document, and a document with digital \
+                       signatures cannot get pages: it would lose its signatures";
+        return Ok(Some(refused("a signed document", message)));
+    }
+    let merged = core.documents(None).merge(vec![pdf.clone()]).await?;
+    Ok(merged.err().map(|error| {
+        let message =
+            "Files of signers become pages of the document, and this document cannot get pages";
+        refused(&ServiceError::from(error).to_string(), message)
+    }))
+}
+
+/// Removes the rules that cannot be applied from fields of tags, with a warning for each: other
+/// products give the same attributes other meanings, and their documents are not refused.
+pub(super) async fn drop_unusable(
+    core: &Core,
+    (org, provider): (&OrgId, &str),
+    fields: &mut [Field],
+) -> Result<Vec<Warning>, ServiceError> {
+    let rules = core.components.answer_rules(org, core.store.priority());
+    let mut warnings = Vec::new();
+    for issue in unsupported(provider, fields) {
+        warnings.push(without_effect(&issue.message));
+    }
+    if !warnings.is_empty() {
+        for field in fields.iter_mut() {
+            field.rules = FieldRules::default();
+        }
+    }
+    while fields.iter().any(|field| !field.rules.is_empty()) {
+        let found = rules
+            .check(fields.iter().map(ruled_field).collect())
+            .await?;
+        let before = warnings.len();
+        for issue in found {
+            let index = usize::try_from(issue.field_index).unwrap_or(usize::MAX);
+            let (Some(field), [name]) = (fields.get_mut(index), issue.path.as_slice()) else {
+                continue;
+            };
+            if field.rules.remove(name) {
+                let tag = format!("In the tag of {}: {name} has no effect", field.name);
+                warnings.push(without_effect(&format!("{tag}: {}", issue.message)));
+            }
+        }
+        if warnings.len() == before {
+            break;
+        }
+    }
+    Ok(warnings)
+}
+
+fn without_effect(message: &str) -> Warning {
+    Warning::new("tag_attribute_without_effect", &["file"], message)
+}
