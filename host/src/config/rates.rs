@@ -10,7 +10,7 @@ use serde::Deserialize;
 pub struct RateLimitSettings {
     /// One signing link: the form, its pages, and saves.
     pub signing_link: u32,
-    /// Downloads of the signer's copy through one signing link; each is as large as the document.
+    /// Downloads of documents and uploads of files through one signing link.
     pub copies: u32,
     /// One web-app token.
     pub web_token: u32,

@@ -16,8 +16,10 @@ use crate::domain::envelope::SignerStatus;
 use crate::domain::locale::Message;
 use crate::http::error::HttpError;
 use crate::http::middleware::extract::MultipartForm;
+use crate::http::middleware::limits;
 use crate::room::attachments::SignersFile;
 use crate::room::form::FormError;
+use crate::service::access::windows::LimitedCredential;
 use crate::service::envelopes::documents;
 use crate::service::{App, ServiceError};
 
@@ -44,6 +46,12 @@ async fn upload(
     let (Some(submitter), None) = (visit.room_submitter(), visit.closed()) else {
         return unknown_link(visit.texts);
     };
+    let (parts, body) = request.into_parts();
+    let (copies, token) = (LimitedCredential::Copies, visit.token.reveal());
+    if let Err(refused) = limits::admit(&app, copies, token, &parts) {
+        return refused.into_response();
+    }
+    let request = Request::from_parts(parts, body);
     let accept = request.headers().get(header::ACCEPT);
     let by_script = accept.is_some_and(|accept| accept == "application/json");
     let form = match readable(&app, &visit, submitter).await {

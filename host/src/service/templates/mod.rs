@@ -668,7 +668,8 @@ pub(super) async fn from_tags(
         });
     }
     let mut fields = unreserved(tags.into_iter().map(resolved).collect())?;
-    warnings.extend(answers::drop_unusable(core, (org, provider), &mut fields).await?);
+    let unusable = answers::drop_unusable(core, (org, provider), &mut fields).await?;
+    warnings.splice(0..0, unusable);
     let stripped = core.documents(Some(org)).strip_tags(pdf).await??;
     Ok(TaggedDocument {
         fields,

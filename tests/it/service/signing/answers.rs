@@ -535,3 +535,17 @@ async fn another_signing_provider_takes_no_rules() {
     let warning = &created["warnings"][0];
     assert_eq!(warning["code"], "tag_attribute_without_effect", "{created}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn uploads_of_a_signer_are_rate_limited() {
+    let app = TestApp::with(
+        |config| config.rate_limits.copies = 1,
+        OrgSettings::default(),
+    )
+    .await;
+    let (_, url) = sent(&app, &[field("Licence", "attachment", 0, json!({}))]).await;
+    let page = pdf::with_lines(&["Licence"]);
+    assert_eq!(upload(&app, &url, 0, "a.pdf", &page).await.status, 200);
+    let refused = upload(&app, &url, 0, "b.pdf", &page).await;
+    assert_eq!(refused.status, 429);
+}
