@@ -127,6 +127,7 @@ problem-too-small = ‏{ $limit } على الأقل
 problem-too-big = ‏{ $limit } على الأكثر
 problem-too-early = ليس قبل { $limit }
 problem-too-late = ليس بعد { $limit }
+problem-result-changed = تغيّرت النتيجة. تحقّق منها
 problem-pattern = هذا الإدخال ليس بالصيغة المطلوبة
 problem-attachment-size = أرفق ملفًا لا يتجاوز { $limit } ميغابايت
 problem-attachments-size = يجب ألا يتجاوز مجموع الملفات { $limit } ميغابايت

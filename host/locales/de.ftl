@@ -127,6 +127,7 @@ problem-too-small = Mindestens { $limit }
 problem-too-big = Höchstens { $limit }
 problem-too-early = Nicht vor dem { $limit }
 problem-too-late = Nicht nach dem { $limit }
+problem-result-changed = Das Ergebnis hat sich geändert. Prüfen Sie es
 problem-pattern = Diese Angabe hat nicht die erwartete Form
 problem-attachment-size = Hängen Sie eine Datei von höchstens { $limit } MB an
 problem-attachments-size = Alle Dateien zusammen dürfen höchstens { $limit } MB groß sein

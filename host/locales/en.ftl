@@ -128,6 +128,7 @@ problem-too-small = At least { $limit }
 problem-too-big = At most { $limit }
 problem-too-early = Not before { $limit }
 problem-too-late = Not after { $limit }
+problem-result-changed = The result has changed. Check it
 problem-pattern = This entry does not have the expected form
 problem-attachment-size = Attach a file of at most { $limit } MB
 problem-attachments-size = All files together can have at most { $limit } MB

@@ -127,6 +127,7 @@ problem-too-small = Como mínimo { $limit }
 problem-too-big = Como máximo { $limit }
 problem-too-early = No antes del { $limit }
 problem-too-late = No después del { $limit }
+problem-result-changed = El resultado ha cambiado. Compruébelo
 problem-pattern = Este dato no tiene el formato esperado
 problem-attachment-size = Adjunte un archivo de { $limit } MB como máximo
 problem-attachments-size = Todos los archivos juntos pueden tener { $limit } MB como máximo

@@ -127,6 +127,7 @@ problem-too-small = Au moins { $limit }
 problem-too-big = Au plus { $limit }
 problem-too-early = Pas avant le { $limit }
 problem-too-late = Pas après le { $limit }
+problem-result-changed = Le résultat a changé. Vérifiez-le
 problem-pattern = Cette réponse n’a pas le format attendu
 problem-attachment-size = Joignez un fichier de { $limit } Mo au maximum
 problem-attachments-size = L’ensemble des fichiers ne peut dépasser { $limit } Mo

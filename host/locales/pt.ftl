@@ -127,6 +127,7 @@ problem-too-small = No mínimo { $limit }
 problem-too-big = No máximo { $limit }
 problem-too-early = Não antes de { $limit }
 problem-too-late = Não depois de { $limit }
+problem-result-changed = O resultado mudou. Confira-o
 problem-pattern = Esta resposta não tem o formato esperado
 problem-attachment-size = Anexe um arquivo de no máximo { $limit } MB
 problem-attachments-size = Todos os arquivos juntos podem ter no máximo { $limit } MB

@@ -127,6 +127,7 @@ problem-too-small = 不得小于 { $limit }
 problem-too-big = 不得大于 { $limit }
 problem-too-early = 不得早于 { $limit }
 problem-too-late = 不得晚于 { $limit }
+problem-result-changed = 结果已更改，请核对
 problem-pattern = 填写的内容不符合要求的格式
 problem-attachment-size = 请附上不超过 { $limit } MB 的文件
 problem-attachments-size = 所有文件合计不得超过 { $limit } MB

@@ -282,7 +282,9 @@ fn rules_that_cannot_be_read_are_refused() {
         "invalid_formula"
     );
     let long = "x".repeat(501);
-    assert_eq!(refused("text", &[("pattern", &long)])[0].1, "too_big");
+    for rule in ["pattern", "condition", "required_if"] {
+        assert_eq!(refused("text", &[(rule, &long)])[0].1, "too_big", "{rule}");
+    }
 }
 
 #[test]
@@ -304,4 +306,19 @@ fn conditions_and_formulas_that_need_each_other_are_refused() {
     );
     // Applied all the same, for example by a component that does not check, they have no result.
     assert!(states(&fields, &[("B", "1")])[0].computed.is_some());
+}
+
+#[test]
+fn a_thousand_fields_in_a_row_are_refused_and_still_have_states() {
+    let mut fields = vec![field("0", "number", &[])];
+    for number in 1..1_000 {
+        let (name, before) = (number.to_string(), format!("[{}] + 1", number - 1));
+        fields.push(field(&name, "number", &[("formula", &before)]));
+    }
+    let found = codes(&fields);
+    assert_eq!(found.len(), 1_000 - 65);
+    assert_eq!(found[0], ("formula".to_owned(), "too_big".to_owned()));
+    let states = states(&fields, &[("0", "1")]);
+    assert_eq!(states[64].computed.as_deref(), Some("65.00"));
+    assert_eq!(codes(&fields[..65]), []);
 }

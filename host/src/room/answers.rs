@@ -47,7 +47,20 @@ impl Room {
         let role = &form.submitter.role;
         let all = form.submission.fields.iter();
         let others = all.filter(|field| field.submitter_uuid != *role);
-        let ruled = form.fields.iter().chain(others).map(ruled).collect();
+        // What was signed is final: its rules are not applied again.
+        let has_signed = |field: &RoomField| {
+            let mut signed = form.document.signed.iter();
+            signed.any(|other| other.role == field.submitter_uuid)
+        };
+        let final_or_ruled = |field: &RoomField| match has_signed(field) {
+            true => RuledField {
+                attributes: Vec::new(),
+                ..ruled(field)
+            },
+            false => ruled(field),
+        };
+        let ruled = form.fields.iter().chain(others).map(final_or_ruled);
+        let ruled = ruled.collect();
         let own = entries(role, values);
         let signed = form.document.signed.iter();
         let signed = signed.flat_map(|other| entries(&other.role, &other.values));

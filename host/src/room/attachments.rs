@@ -34,6 +34,17 @@ const UNNAMED: &str = "attachment";
 #[error("an attachment cannot be added: {0:?}")]
 pub struct AttachmentError(DocumentError);
 
+/// Reason files could not be appended.
+#[derive(Debug, thiserror::Error)]
+enum JoinError {
+    #[error(transparent)]
+    Attachment(#[from] AttachmentError),
+    #[error(transparent)]
+    Component(#[from] ComponentError),
+    #[error(transparent)]
+    Files(#[from] FilesError),
+}
+
 /// Description of an attached file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AttachedFile {
@@ -78,16 +89,26 @@ impl Room {
         field: &str,
         file: ReceivedFile,
     ) -> Result<String, FormError> {
-        let form = self.form(org, submitter).await?;
+        let form = self.unruled_form(org, submitter).await?;
         let own = form.fields.iter();
         let mut own = own.filter(|own| own.field_type == ATTACHMENT && !own.is_locked());
         let known = own.find(|own| own.name == field);
         known.ok_or(FormError::NotFound)?;
-        let kind = match self.readable(org, &form.submission, &file.bytes).await? {
+        let mut connection = self.store.read().await?;
+        let all = rooms::submitters(&mut connection, org, form.submission.id).await?;
+        drop(connection);
+        let others = others(&all, form.submitter.id, field);
+        let total: i64 = others.iter().map(|other| other.size).sum();
+        let total = usize::try_from(total).unwrap_or(usize::MAX);
+        if total.saturating_add(file.bytes.len()) > TOTAL_MIB << 20 {
+            let why = Message::with_limit("problem-attachments-size", TOTAL_MIB);
+            return Err(wrong(field, why));
+        }
+        let checked = self.readable(&form.submission, &others, &file.bytes);
+        let kind = match checked.await? {
             Ok(kind) => kind,
             Err(why) => return Err(wrong(field, why)),
         };
-        let size = file.bytes.len();
         let stored = self
             .files
             .put(FileArea::Room, org, "attached", file.bytes, kind.as_str())
@@ -98,18 +119,9 @@ impl Room {
             submitters,
             ..
         } = self.turn(org, submitter, person).await?;
-        let others = submitters.iter().flat_map(|other| {
-            let kept = other.attachments.iter();
-            kept.filter(|(name, _)| other.id != submitter.id || name.as_str() != field)
-        });
-        let total: i64 = others.map(|(_, other)| other.size).sum();
-        if usize::try_from(total)
-            .unwrap_or(usize::MAX)
-            .saturating_add(size)
-            > TOTAL_MIB << 20
-        {
-            let why = Message::with_limit("problem-attachments-size", TOTAL_MIB);
-            return Err(wrong(field, why));
+        // Together with another file that came meanwhile, it might not fit.
+        if self::others(&submitters, submitter.id, field) != others {
+            return Err(FormError::Busy);
         }
         let attached = RoomAttachment {
             key: stored.key,
@@ -147,12 +159,12 @@ impl Room {
         Ok(())
     }
 
-    /// Returns the type of a file that can become pages of the document, or the reason that it cannot.
-    /// The sandbox reads it, exactly as when the document is executed.
+    /// Returns the type of a file that can become pages of the document beside the other files, or the
+    /// reason that it cannot. The sandbox joins them, as when the document is executed.
     async fn readable(
         &self,
-        org: &OrgId,
         submission: &RoomSubmission,
+        others: &[RoomAttachment],
         bytes: &Bytes,
     ) -> Result<Result<FileType, Message>, FormError> {
         if bytes.len() > FILE_MIB << 20 {
@@ -162,24 +174,32 @@ impl Room {
         let Some(kind) = FileType::detect(bytes) else {
             return Ok(Err(Message::new("problem-attachment-type")));
         };
+        let unreadable = || Message::new("problem-attachment-unreadable");
+        let org = &submission.org;
         if kind == FileType::Pdf {
             let placement = self.components.placement(Some(org), self.store.priority());
-            let facts = placement.inspect(bytes.clone()).await?;
-            if facts.is_ok_and(|facts| facts.pages.len() > PAGES) {
-                let why = Message::with_limit("problem-attachment-pages", PAGES);
-                return Ok(Err(why));
+            match placement.inspect(bytes.clone()).await? {
+                Ok(facts) if facts.pages.len() <= PAGES => {}
+                Ok(_) => {
+                    let why = Message::with_limit("problem-attachment-pages", PAGES);
+                    return Ok(Err(why));
+                }
+                Err(_) => return Ok(Err(unreadable())),
             }
         }
         let owner = WorkOwner::new(org, &submission.id.to_string());
-        let pages = self.as_pages(&owner, kind, bytes.clone()).await?;
-        let merged = match pages {
-            Ok(pages) => self.merge(&owner, vec![pages]).await?.map(drop),
-            Err(error) => Err(error),
+        let Ok(pages) = self.as_pages(&owner, kind, bytes.clone()).await? else {
+            return Ok(Err(unreadable()));
         };
-        Ok(match merged {
-            Ok(()) => Ok(kind),
-            Err(_) => Err(Message::new("problem-attachment-unreadable")),
-        })
+        let document = self.files.get(&submission.file()).await?;
+        let joined = self.joined(&owner, document, others, Some(pages)).await;
+        match joined {
+            Ok(_) => Ok(Ok(kind)),
+            Err(JoinError::Attachment(_)) => Ok(Err(unreadable())),
+            Err(JoinError::Component(error)) if error.by_document => Ok(Err(unreadable())),
+            Err(JoinError::Component(error)) => Err(error.into()),
+            Err(JoinError::Files(error)) => Err(error.into()),
+        }
     }
 
     async fn as_pages(
@@ -200,13 +220,25 @@ impl Room {
         Ok(drawn.map(Bytes::from))
     }
 
-    async fn merge(
+    /// Appends files to a document, and pages after them.
+    async fn joined(
         &self,
         owner: &WorkOwner,
-        parts: Vec<Bytes>,
-    ) -> Result<Result<Vec<u8>, DocumentError>, ComponentError> {
+        document: Bytes,
+        files: &[RoomAttachment],
+        last: Option<Bytes>,
+    ) -> Result<Vec<u8>, JoinError> {
+        let mut parts = vec![document];
+        for file in files {
+            let kind = FileType::parse(&file.content_type).unwrap_or(FileType::Pdf);
+            let bytes = self.files.get(&file.file()).await?;
+            let pages = self.as_pages(owner, kind, bytes).await?;
+            parts.push(pages.map_err(AttachmentError)?);
+        }
+        parts.extend(last);
         let documents = self.components.documents(None, self.store.priority());
-        documents.for_owner(owner.clone()).merge(parts).await
+        let merged = documents.for_owner(owner.clone()).merge(parts).await?;
+        Ok(merged.map_err(AttachmentError)?)
     }
 
     /// Adds the files that signers attached to the executed document, in the order of signers and fields.
@@ -221,20 +253,17 @@ impl Room {
             let own = fields.filter(|field| field.submitter_uuid == submitter.role);
             own.filter_map(|field| submitter.attachments.get(&field.name))
         });
-        let attached: Vec<&RoomAttachment> = attached.collect();
+        let attached: Vec<RoomAttachment> = attached.cloned().collect();
         if attached.is_empty() {
             return Ok(executed);
         }
         let owner = WorkOwner::new(&submission.org, &submission.id.to_string());
-        let mut parts = vec![Bytes::from(executed)];
-        for file in attached {
-            let kind = FileType::parse(&file.content_type).unwrap_or(FileType::Pdf);
-            let bytes = self.files.get(&file.file()).await?;
-            let pages = self.as_pages(&owner, kind, bytes).await?;
-            parts.push(pages.map_err(AttachmentError)?);
-        }
-        let merged = self.merge(&owner, parts).await?;
-        Ok(merged.map_err(AttachmentError)?)
+        let joined = self.joined(&owner, executed.into(), &attached, None).await;
+        joined.map_err(|error| match error {
+            JoinError::Attachment(error) => error.into(),
+            JoinError::Component(error) => error.into(),
+            JoinError::Files(error) => error.into(),
+        })
     }
 
     /// Returns the files attached to a submission, with the role and the name of their signers.
@@ -279,6 +308,15 @@ pub struct SignersFile {
     pub is_final: bool,
     pub file: AttachedFile,
     stored: RoomAttachment,
+}
+
+/// Returns the files of a submission except for that of one field.
+fn others(submitters: &[RoomSubmitter], submitter: i64, field: &str) -> Vec<RoomAttachment> {
+    let kept = submitters.iter().flat_map(|other| {
+        let files = other.attachments.iter();
+        files.filter(move |(name, _)| other.id != submitter || name.as_str() != field)
+    });
+    kept.map(|(_, file)| file.clone()).collect()
 }
 
 fn wrong(field: &str, why: Message) -> FormError {

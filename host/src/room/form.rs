@@ -183,14 +183,19 @@ impl Room {
     }
 
     /// Returns the form without the effect of rules about answers.
-    async fn unruled_form(&self, org: &OrgId, submitter: i64) -> Result<SigningForm, FormError> {
+    pub async fn unruled_form(
+        &self,
+        org: &OrgId,
+        submitter: i64,
+    ) -> Result<SigningForm, FormError> {
         let mut connection = self.store.read().await?;
-        let submitter = rooms::submitter(&mut connection, org, submitter)
+        let mut submitter = rooms::submitter(&mut connection, org, submitter)
             .await?
             .ok_or(FormError::NotFound)?;
         let submission = rooms::submission(&mut connection, org, submitter.submission)
             .await?
             .ok_or(FormError::NotFound)?;
+        drop_loose_files(&submission, &mut submitter);
         let submitters = rooms::submitters(&mut connection, org, submission.id).await?;
         let dates = dates_of(&mut connection, org).await?;
         Ok(SigningForm {
@@ -327,10 +332,24 @@ impl Room {
         );
         let version = document.version();
         // The rules were applied to the entries of others, and to this signer's own, before the lock.
+        let answers = |saved: &BTreeMap<String, String>| {
+            let mut all = saved.clone();
+            all.extend(valid.clone());
+            all.retain(|name, value| !value.is_empty() && !applied.computed.contains_key(name));
+            all
+        };
         let is_stale = applied.has_rules
-            && (version != form.document.version() || submitter.values != form.submitter.values);
+            && (version != form.document.version()
+                || answers(&submitter.values) != answers(&form.submitter.values));
         if is_stale || shown.is_some_and(|shown| shown != version) {
             problems.insert(DOCUMENT.into(), Message::new("problem-document-changed"));
+        }
+        // A page sends the results that the signer saw.
+        for (name, result) in &applied.computed {
+            if shown.is_some() && values.get(name).is_some_and(|seen| seen != result) {
+                let why = Message::new("problem-result-changed");
+                problems.entry(name.clone()).or_insert(why);
+            }
         }
         let styled = take_style(&mut submitter, values);
         let changed = take(&form.fields, &mut submitter, valid) || styled;
@@ -513,11 +532,12 @@ impl Room {
             .await?
             .ok_or(FormError::NotFound)?;
         let submitters = rooms::submitters(&mut tx, org, submission.id).await?;
-        let submitter = submitters
+        let mut submitter = submitters
             .iter()
             .find(|candidate| candidate.id == submitter)
             .cloned()
             .ok_or(FormError::NotFound)?;
+        drop_loose_files(&submission, &mut submitter);
         let declined = submitters
             .iter()
             .any(|submitter| submitter.declined_at.is_some());
@@ -589,6 +609,17 @@ fn take(
         submitter.values.insert(field.name.clone(), value.clone());
     }
     changed
+}
+
+/// Removes values of fields for files that have no file: the sender may have prefilled them.
+fn drop_loose_files(submission: &RoomSubmission, submitter: &mut RoomSubmitter) {
+    let own = submission.fields.iter();
+    let own = own.filter(|field| field.submitter_uuid == submitter.role);
+    for field in own.filter(|field| field.field_type == ATTACHMENT) {
+        if !submitter.attachments.contains_key(&field.name) {
+            submitter.values.remove(&field.name);
+        }
+    }
 }
 
 fn own_fields(submission: &RoomSubmission, submitter: &RoomSubmitter) -> Vec<RoomField> {

@@ -90,3 +90,11 @@ fn path(url: &str) -> String {
         .expect("a URL of this server");
     rest[rest.find('/').unwrap()..].to_owned()
 }
+
+/// Returns the version of the document that a page shows.
+pub fn version(page: &str) -> String {
+    let document = Html::parse_document(page);
+    let control = Selector::parse("input[name=document-version]").unwrap();
+    let control = document.select(&control).next().unwrap();
+    control.attr("value").unwrap().to_owned()
+}

@@ -19,18 +19,19 @@ use crate::{Issue, RuledField};
 use condition::Condition;
 use formula::Formula;
 use limit::{DateLimit, decimal};
-use rule_set::RuleSet;
+use rule_set::{LONGEST_CHAIN, RuleSet};
 
 pub use state::apply;
 
 /// Maximum length of a text field's value, in characters, with or without a rule.
 const LONGEST_TEXT: u32 = 4_000;
-/// Maximum length of a pattern, a formula and a message, in characters.
+/// Maximum length of a pattern, a condition, a formula and a message, in characters.
 const LONGEST_PATTERN: usize = 500;
+const LONGEST_CONDITION: usize = 500;
 const LONGEST_FORMULA: usize = 1_000;
 const LONGEST_MESSAGE: usize = 300;
 /// Memory for one compiled pattern, in bytes.
-const PATTERN_MEMORY: usize = 256 * 1024;
+const PATTERN_MEMORY: usize = 64 * 1024;
 /// Maximum number of decimal places of a result.
 const MOST_DECIMALS: u32 = 8;
 
@@ -190,6 +191,10 @@ fn conditions(field: &RuledField, fields: &[RuledField]) -> Vec<FieldProblem> {
     let names = ["condition", "required_if"].into_iter();
     let wrong = |name: &'static str| {
         let given = attribute(field, name)?;
+        if given.chars().count() > LONGEST_CONDITION {
+            let expected = format!("at most {LONGEST_CONDITION} characters long");
+            return Some(invalid(field, name, code::TOO_BIG, &expected));
+        }
         let Some(condition) = Condition::parse(given, fields) else {
             let expected = "Field, Field:value, !Field or !Field:value, with the name of a field";
             return Some(invalid(field, name, code::INVALID_CONDITION, expected));
@@ -257,17 +262,22 @@ fn computation(field: &RuledField, fields: &[RuledField]) -> Vec<FieldProblem> {
     problems
 }
 
-/// Returns an issue for each field whose rules lead back to itself.
+/// Returns an issue for each field whose rules depend on themselves, or on too many others in a row.
 fn circles(fields: &[RuledField]) -> Vec<Issue> {
-    let rules = RuleSet::new(fields);
-    let circular = |index: &usize| rules.leads_back(*index);
-    let issue = |index: usize| {
-        let field = &fields[index];
-        let name = match attribute(field, "formula") {
-            Some(_) => "formula",
-            None => "condition",
-        };
-        invalid(field, name, code::CIRCULAR_RULE, "free of its own result").of_field(index)
+    let (circular, long) = RuleSet::new(fields).tangled();
+    let rule = |field: &RuledField| match attribute(field, "formula") {
+        Some(_) => "formula",
+        None => "condition",
     };
-    (0..fields.len()).filter(circular).map(issue).collect()
+    let circular = circular.into_iter().map(|index| {
+        let field = &fields[index];
+        let expected = "free of its own result";
+        invalid(field, rule(field), code::CIRCULAR_RULE, expected).of_field(index)
+    });
+    let long = long.into_iter().map(|index| {
+        let field = &fields[index];
+        let expected = format!("at the end of at most {LONGEST_CHAIN} rules in a row");
+        invalid(field, rule(field), code::TOO_BIG, &expected).of_field(index)
+    });
+    circular.chain(long).collect()
 }

@@ -5,6 +5,9 @@ use super::condition::Condition;
 use super::formula::Formula;
 use crate::RuledField;
 
+/// Maximum number of rules that depend on each other in a row.
+pub(super) const LONGEST_CHAIN: usize = 64;
+
 /// Fields with their rules. Rules that cannot be read are left out.
 pub(super) struct RuleSet<'a> {
     pub(super) fields: &'a [RuledField],
@@ -47,18 +50,59 @@ impl<'a> RuleSet<'a> {
         names.filter_map(|name| self.named(name, index)).collect()
     }
 
-    /// Returns whether the rules of a field lead back to it.
-    pub(super) fn leads_back(&self, index: usize) -> bool {
-        let mut seen = vec![false; self.fields.len()];
-        let mut open = self.needs(index);
-        while let Some(next) = open.pop() {
-            if next == index {
-                return true;
-            }
-            if !std::mem::replace(&mut seen[next], true) {
-                open.extend(self.needs(next));
+    /// Returns the fields whose rules depend on themselves, and those at the end of a longer chain of
+    /// rules than [`LONGEST_CHAIN`].
+    pub(super) fn tangled(&self) -> (Vec<usize>, Vec<usize>) {
+        let needs: Vec<Vec<usize>> = (0..self.fields.len())
+            .map(|index| self.needs(index))
+            .collect();
+        let mut users = vec![Vec::new(); needs.len()];
+        for (index, needed) in needs.iter().enumerate() {
+            for needed in needed {
+                users[*needed].push(index);
             }
         }
-        false
+        // Fields that depend on nothing go first, then those that depend on these only, and so on.
+        // What remains is a circle, or depends on one.
+        let (depths, remaining) = peeled(&needs, &users, vec![true; needs.len()]);
+        let (_, circles) = peeled(&users, &needs, remaining);
+        let all = 0..needs.len();
+        let long = all.clone().filter(|index| depths[*index] > LONGEST_CHAIN);
+        let long = long.collect();
+        (all.filter(|index| circles[*index]).collect(), long)
     }
+}
+
+/// Takes away fields that need nothing that is still there. Returns how many steps each one took, and
+/// which ones remain.
+fn peeled(
+    needs: &[Vec<usize>],
+    users: &[Vec<usize>],
+    mut there: Vec<bool>,
+) -> (Vec<usize>, Vec<bool>) {
+    let is_there = |needed: &&usize, there: &[bool]| there[**needed];
+    let mut missing: Vec<usize> = needs
+        .iter()
+        .map(|needed| {
+            needed
+                .iter()
+                .filter(|needed| is_there(needed, &there))
+                .count()
+        })
+        .collect();
+    let mut depths = vec![0; needs.len()];
+    let mut open: Vec<usize> = (0..needs.len())
+        .filter(|index| there[*index] && missing[*index] == 0)
+        .collect();
+    while let Some(index) = open.pop() {
+        there[index] = false;
+        for user in &users[index] {
+            depths[*user] = depths[*user].max(depths[index] + 1);
+            missing[*user] -= 1;
+            if missing[*user] == 0 && there[*user] {
+                open.push(*user);
+            }
+        }
+    }
+    (depths, there)
 }

@@ -7,7 +7,7 @@ use rust_decimal::Decimal;
 
 use super::condition::Condition;
 use super::limit::{DateLimit, decimal};
-use super::rule_set::RuleSet;
+use super::rule_set::{LONGEST_CHAIN, RuleSet};
 use super::{attribute, pattern};
 use crate::{FieldEntry, FieldState, RuleProblem, RuledField};
 
@@ -27,6 +27,7 @@ pub fn apply(fields: &[RuledField], entries: &[FieldEntry], today: &str) -> Vec<
             })
             .collect(),
         known: vec![Knowledge::Unknown; fields.len()],
+        depth: 0,
     };
     let today = today.parse().ok();
     (0..fields.len())
@@ -68,6 +69,8 @@ struct Answers<'a> {
     rules: RuleSet<'a>,
     entries: HashMap<(&'a str, &'a str), &'a str>,
     known: Vec<Knowledge>,
+    /// Number of rules being followed.
+    depth: usize,
 }
 
 impl Answers<'_> {
@@ -76,8 +79,11 @@ impl Answers<'_> {
         match &self.known[index] {
             Knowledge::Known(answer) => return answer.clone(),
             Knowledge::Open => return None,
+            // Longer chains are refused by the check; here they must not use up the stack.
+            Knowledge::Unknown if self.depth > LONGEST_CHAIN + 1 => return None,
             Knowledge::Unknown => self.known[index] = Knowledge::Open,
         }
+        self.depth += 1;
         let condition = self.rules.conditions[index].clone();
         let shown = condition.is_none_or(|condition| self.holds(&condition, index));
         let answer = shown.then(|| match self.rules.formulas[index].clone() {
@@ -101,6 +107,7 @@ impl Answers<'_> {
             }
             None => self.entered(index).to_owned(),
         });
+        self.depth -= 1;
         self.known[index] = Knowledge::Known(answer.clone());
         answer
     }
@@ -137,7 +144,10 @@ impl Answers<'_> {
 fn problem(field: &RuledField, value: &str, today: Option<Date>) -> Option<RuleProblem> {
     match field.field_type.as_str() {
         "number" => {
-            let number = decimal(value)?;
+            // More digits than an exact number has, which a limit or a formula could not judge.
+            let Some(number) = decimal(value) else {
+                return Some(RuleProblem::NoMatch(None));
+            };
             let limit = |name| attribute(field, name).and_then(|text| Some((decimal(text)?, text)));
             if let Some((_, text)) = limit("min").filter(|(min, _)| number < *min) {
                 return Some(RuleProblem::TooSmall(text.to_owned()));

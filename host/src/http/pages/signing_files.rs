@@ -105,7 +105,8 @@ pub async fn readable(
     if !kba::is_open(app, visit).await? {
         return Ok(None);
     }
-    let form = app.room().form(&visit.envelope.org, submitter).await;
+    let room = app.room();
+    let form = room.unruled_form(&visit.envelope.org, submitter).await;
     let form = form.map_err(room_error)?;
     Ok(Some(form).filter(|form| form.waits_for.is_none()))
 }

@@ -367,7 +367,7 @@ impl SigningPage<'_> {
                 @if field.required || !field.rules.is_empty() {
                     span.required hidden[!field.required] { " " (texts.text("signing-required")) }
                 }
-                @if field.is_locked() { span.required { " " (texts.text("signing-fixed")) } }
+                @if field.is_locked() { span.required.fixed { " " (texts.text("signing-fixed")) } }
             },
         };
         html! {

@@ -449,7 +449,10 @@ fn unexecuted(template: Option<&Template>, signer: &Signer, seen: &seen::Submitt
     let may_be_hidden =
         |name: &str| own().any(|field| field.name == name && field.rules.condition.is_some());
     let is_required = |name: &str| {
-        let required = |field: &Field| field.required && !field.readonly;
+        let required = |field: &Field| {
+            // A formula may have no result.
+            field.required && !field.readonly && field.rules.formula.is_none()
+        };
         !may_be_hidden(name) && own().any(|field| field.name == name && required(field))
     };
     let mut open: BTreeSet<String> = seen
@@ -464,13 +467,13 @@ fn unexecuted(template: Option<&Template>, signer: &Signer, seen: &seen::Submitt
         .filter(|field| field.is_signature())
         .map(|field| field.name.as_str())
         .chain(reported.map(|value| value.name.as_str()))
-        .filter(|name| !may_be_hidden(name))
         .collect();
     let executed = |value: &seen::SignedValue| {
         !value.value.is_empty() && signatures.contains(value.name.as_str())
     };
     if !seen.values.iter().any(executed) {
-        open.extend(signatures.iter().map(|name| (*name).to_owned()));
+        let shown = signatures.iter().filter(|name| !may_be_hidden(name));
+        open.extend(shown.map(|name| (*name).to_owned()));
     }
     open.into_iter().collect()
 }

@@ -34,6 +34,20 @@ pub(super) async fn check(
             placement_issue(issue)
         }));
     }
+    for index in only_conditional(fields) {
+        let field = &fields[index];
+        let index = index.saturating_sub(known).to_string();
+        issues.push(ValidationIssue::new(
+            "conditional_signature",
+            &["fields", &index, "condition"],
+            "a signature or initials field of the role without a condition",
+            field.rules.condition.clone().unwrap_or_default(),
+            format!(
+                "{} could finish without signing: every signature has a condition",
+                field.role
+            ),
+        ));
+    }
     let attached = fields.iter().filter(|field| field.field_type == ATTACHMENT);
     let count = attached.count();
     if count > ATTACHMENTS {
@@ -74,6 +88,18 @@ pub fn unsupported(provider: &str, fields: &[Field]) -> Vec<ValidationIssue> {
             )
         })
         .collect()
+}
+
+/// Returns the signature fields of roles all of whose signatures have a condition: their signer could
+/// finish without signing.
+fn only_conditional(fields: &[Field]) -> Vec<usize> {
+    let always = |role: &str| {
+        let mut own = fields.iter().filter(|field| field.role == role);
+        own.any(|field| field.is_signature() && field.rules.condition.is_none())
+    };
+    let all = fields.iter().enumerate();
+    let wrong = all.filter(|(_, field)| field.is_signature() && !always(&field.role));
+    wrong.map(|(index, _)| index).collect()
 }
 
 /// Returns an issue for each choice without options.
@@ -162,6 +188,14 @@ pub(super) async fn drop_unusable(
         if warnings.len() == before {
             break;
         }
+    }
+    for index in only_conditional(fields) {
+        let field = &mut fields[index];
+        field.rules.condition = None;
+        let tag = format!("In the tag of {}: condition has no effect", field.name);
+        warnings.push(without_effect(&format!(
+            "{tag}: it is no choice whether to sign"
+        )));
     }
     Ok(warnings)
 }

@@ -204,7 +204,7 @@ fn merged_fields(parts: &[(&[Field], u32)]) -> Vec<Field> {
     for (fields, pages) in parts {
         // Compared with previous documents only: names within one document keep their meaning.
         let known = merged.clone();
-        for field in *fields {
+        let made = |field: &Field, renamed: &[(&str, String)]| {
             let shifted = |area: &Area| Area {
                 page: area.page.saturating_add(before),
                 ..*area
@@ -220,18 +220,25 @@ fn merged_fields(parts: &[(&[Field], u32)]) -> Vec<Field> {
                 anchor_match: field.anchor_match.as_ref().map(shifted),
                 ..field.clone()
             };
+            field.rules.rename(renamed);
             field.name = own_name(&field, &known);
-            merged.push(field);
+            field
+        };
+        // A field that gets another name changes the rules that name it, and with them perhaps the names
+        // of further fields.
+        let mut renamed: Vec<(&str, String)> = Vec::new();
+        for _ in 0..=fields.len() {
+            let all = fields.iter().map(|field| (field, made(field, &renamed)));
+            let changed = all.filter(|(before, after)| before.name != after.name);
+            let next: Vec<_> = changed
+                .map(|(before, after)| (before.name.as_str(), after.name))
+                .collect();
+            if next == renamed {
+                break;
+            }
+            renamed = next;
         }
-        let renamed: Vec<(&str, String)> = fields
-            .iter()
-            .zip(&merged[known.len()..])
-            .filter(|(before, after)| before.name != after.name)
-            .map(|(before, after)| (before.name.as_str(), after.name.clone()))
-            .collect();
-        for field in &mut merged[known.len()..] {
-            field.rules.rename(&renamed);
-        }
+        merged.extend(fields.iter().map(|field| made(field, &renamed)));
         before = before.saturating_add(*pages);
     }
     merged
@@ -338,6 +345,33 @@ mod tests {
         assert_eq!(rules.condition.as_deref(), Some("Amount (2):100"));
         assert_eq!(rules.required_if.as_deref(), Some("!Amount (2)"));
         assert_eq!(rules.formula.as_deref(), Some("[Amount (2)] + [Other]"));
+    }
+
+    #[test]
+    fn equal_rules_about_fields_with_different_names_are_different() {
+        let part = |amount: &str| {
+            let rules = FieldRules {
+                formula: Some("[Amount] * 0.1".into()),
+                ..FieldRules::default()
+            };
+            let default_value = Some(amount.to_owned());
+            [
+                Field {
+                    rules,
+                    ..field("Fee", "Buyer", 1)
+                },
+                Field {
+                    default_value,
+                    ..field("Amount", "Buyer", 1)
+                },
+            ]
+        };
+        let (first, second) = (part("100"), part("200"));
+        let merged = merged_fields(&[(&first, 1), (&second, 1)]);
+        let names: Vec<&str> = merged.iter().map(|field| field.name.as_str()).collect();
+        assert_eq!(names, ["Fee", "Amount", "Fee (2)", "Amount (2)"]);
+        let formula = merged[2].rules.formula.as_deref();
+        assert_eq!(formula, Some("[Amount (2)] * 0.1"));
     }
 
     #[test]

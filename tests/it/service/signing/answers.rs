@@ -189,6 +189,11 @@ async fn a_formula_is_computed_by_the_server_whatever_the_browser_sends() {
     let refused = finish(&app, &url, &much).await;
     assert_eq!(refused.status, 422, "the result is above its limit");
     let values = [("Price", "1000"), ("Waiver", "true"), ("Total", "1")];
+    let version = form::version(&page);
+    let seen = [&values[..], &[("document-version", version.as_str())]].concat();
+    let refused = finish(&app, &url, &seen).await;
+    assert_eq!(refused.status, 422, "the page showed another result");
+    assert!(refused.text().contains("The result has changed"));
     let signed = finish(&app, &url, &values).await;
     assert_eq!(signed.status, 200, "{}", signed.text());
     let text = signed_text(&app, &id).await;
@@ -278,6 +283,12 @@ async fn rules_that_cannot_be_applied_are_refused_with_the_field() {
             "circular_rule",
         ),
         ("select", json!({}), "options", "too_small"),
+        (
+            "initials",
+            json!({ "condition": "It" }),
+            "condition",
+            "circular_rule",
+        ),
     ] {
         let fields = json!([signature(), field("It", kind, 0, more)]);
         let refused = app.new_template(CONTRACT, &fields).await;
@@ -286,6 +297,11 @@ async fn rules_that_cannot_be_applied_are_refused_with_the_field() {
         assert_eq!(issue["code"], code, "{issue}");
         assert_eq!(issue["path"], json!(["fields", 1, member]), "{issue}");
     }
+    let tick = field("Agree", "checkbox", 0, json!({}));
+    let maybe = field("Maybe", "signature", 1, json!({ "condition": "Agree" }));
+    let refused = app.new_template(CONTRACT, &json!([tick, maybe])).await;
+    let issue = &refused.json()["details"][0];
+    assert_eq!(issue["code"], "conditional_signature", "{issue}");
     // Fields that are added later may use those that exist.
     let template = app.template(CONTRACT, &json!([signature()])).await;
     let path = format!(
@@ -365,17 +381,24 @@ async fn a_file_of_a_signer_is_hashed_and_becomes_an_appendix() {
         field("Licence", "attachment", 0, json!({ "required": true })),
         field("Photo", "attachment", 1, json!({})),
     ];
-    let (id, url) = sent(&app, &fields).await;
-    let refused = finish(&app, &url, &[]).await;
-    assert_eq!(refused.status, 422, "the licence is missing");
+    let fields = [&fields[..], &[signature()]].concat();
+    let template = app.template(CONTRACT, &json!(fields)).await;
+    let mut body = envelope_body(&template["template_id"]);
+    body["prefilled_data"] = json!({ "Licence": "by the sender" });
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    let id = envelope["envelope_id"].as_str().unwrap().to_owned();
+    let url = envelope["sign_url"].as_str().unwrap().to_owned();
+    form::open(&app, &url).await;
+    for typed in ["", "licence.pdf"] {
+        let refused = finish(&app, &url, &[("Licence", typed)]).await;
+        assert_eq!(refused.status, 422, "the licence is missing: {typed}");
+    }
     let first = pdf::with_lines(&["Licence of somebody else"]);
     upload(&app, &url, 0, "wrong.pdf", &first).await;
     let licence = pdf::with_lines(&["Driving licence 4711"]);
     let answer = upload(&app, &url, 0, "licence.pdf", &licence).await;
-    assert_eq!(
-        answer.json(),
-        json!({ "name": "licence.pdf", "problems": {} })
-    );
+    assert_eq!(answer.json()["name"], "licence.pdf");
+    assert_eq!(answer.json()["problems"], json!({}));
     let photo = include_bytes!("../../../fixtures/scan.png");
     assert_eq!(upload(&app, &url, 1, "photo.png", photo).await.status, 200);
     let page = form::open(&app, &url).await.text();
@@ -548,4 +571,41 @@ async fn uploads_of_a_signer_are_rate_limited() {
     assert_eq!(upload(&app, &url, 0, "a.pdf", &page).await.status, 200);
     let refused = upload(&app, &url, 0, "b.pdf", &page).await;
     assert_eq!(refused.status, 429);
+}
+
+/// A required result that cannot be computed, and one of two optional signatures that a condition
+/// shows, leave nothing open.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_envelope_with_rules_is_completed_by_what_the_form_accepts() {
+    let app = TestApp::start().await;
+    let fields = json!([
+        field("A", "number", 0, json!({})),
+        field(
+            "Ratio",
+            "number",
+            1,
+            json!({ "required": true, "formula": "1 / [A]" })
+        ),
+        field("Spouse signs", "checkbox", 2, json!({})),
+        field("First", "signature", 3, json!({})),
+        field(
+            "Second",
+            "signature",
+            4,
+            json!({ "condition": "Spouse signs" })
+        ),
+    ]);
+    let template = app.template(CONTRACT, &fields).await;
+    let body = envelope_body(&template["template_id"]);
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    let url = envelope["sign_url"].as_str().unwrap();
+    let values = [
+        ("A", "0"),
+        ("Spouse signs", "true"),
+        ("Second", "Jordan Lee"),
+    ];
+    let signed = finish(&app, url, &values).await;
+    assert_eq!(signed.status, 200, "{}", signed.text());
+    app.wait_for(envelope["envelope_id"].as_str().unwrap(), "vaulted")
+        .await;
 }

@@ -52,7 +52,7 @@ function start(form) {
     if ("readonly" in field.dataset) continue;
     if (isSignature(field)) offerWays(field, kind, () => adopted[kind] ?? field.dataset.prefill ?? "");
     if (kind === "checkbox" && !("required" in field.dataset)) offerElection(field);
-    if (kind === "attachment") offerUpload(field, refresh);
+    if (kind === "attachment") offerUpload(field, follow, refresh);
   }
 
   /** Value of a field as the form would submit it. */
@@ -101,7 +101,7 @@ function start(form) {
         other.toggleAttribute("hidden", field.hidden);
       }
       field.toggleAttribute("data-required", required.includes(name));
-      const word = field.querySelector(".required");
+      const word = field.querySelector(".required:not(.fixed)");
       if (word) word.hidden = !required.includes(name);
       for (const control of controlsOf(field)) {
         if (control.type !== "hidden") control.required = required.includes(name);
@@ -337,12 +337,19 @@ function start(form) {
   fit();
 }
 
+/** Visible words of a label. */
+function wordsOf(label) {
+  const copy = label.cloneNode(true);
+  copy.querySelectorAll("[hidden]").forEach((part) => part.remove());
+  return copy.textContent.trim();
+}
+
 /** Asks Yes or No instead of showing a box that means No when it is passed over. */
 function offerElection(field) {
   const box = field.querySelector("input[type=checkbox]");
   const label = box.closest("label");
   const question = Object.assign(document.createElement("p"), { className: "label", id: `${box.id}-question` });
-  question.textContent = label.textContent.trim();
+  question.textContent = wordsOf(label);
   const group = document.createElement("div");
   group.className = "ways election";
   group.setAttribute("role", "radiogroup");
@@ -414,14 +421,14 @@ function offerWays(field, kind, proposal) {
     field.dispatchEvent(new Event("input", { bubbles: true }));
   }
 
-  const pad = drawingPad(take, label.textContent.trim());
-  const upload = uploadControl(take, label.textContent.trim());
+  const pad = drawingPad(take, wordsOf(label));
+  const upload = uploadControl(take, wordsOf(label));
   const parts = { type: input, draw: pad.element, upload };
   const names = { type: text("signing-type"), draw: text("signing-draw"), upload: text("signing-upload") };
   const ways = document.createElement("div");
   ways.className = "ways";
   ways.setAttribute("role", "group");
-  ways.setAttribute("aria-label", text("signing-how-to-give", { field: label.textContent.trim() }));
+  ways.setAttribute("aria-label", text("signing-how-to-give", { field: wordsOf(label) }));
   const buttons = Object.keys(parts).map((way) => {
     const button = Object.assign(document.createElement("button"), { type: "button", textContent: names[way] });
     button.dataset.way = way;
@@ -510,7 +517,7 @@ function offerWays(field, kind, proposal) {
 }
 
 /** Sends a chosen file at once, and shows its name. */
-function offerUpload(field, refresh) {
+function offerUpload(field, follow, refresh) {
   const input = field.querySelector("input[type=file]");
   const shown = field.querySelector(".attached");
   field.querySelector(".attach").hidden = true;
@@ -521,7 +528,8 @@ function offerUpload(field, refresh) {
     say(text("signing-saving"));
     try {
       const answer = await fetch(form.action, { method: "POST", headers: { accept: "application/json" }, body: new FormData(form) });
-      const { name, problems } = await answer.json();
+      const saved = await answer.json();
+      const { name, problems } = saved;
       if (!problems) throw new Error(`answered ${answer.status}`);
       showProblem(field, problems[field.dataset.title], true);
       if (name) {
@@ -529,6 +537,7 @@ function offerUpload(field, refresh) {
         link.textContent = name;
         link.removeAttribute("href");
         shown.hidden = false;
+        follow(saved);
       }
       say(name ? text("signing-saved") : "");
     } catch {
