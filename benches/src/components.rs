@@ -306,6 +306,7 @@ impl RoomRecords for OneTemplate {
                 w: 0.3,
                 h: 0.03,
             }],
+            attributes: Vec::new(),
         };
         let template = room::Template {
             id,

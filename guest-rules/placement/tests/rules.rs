@@ -152,11 +152,6 @@ fn names_roles_types_and_areas_are_required() {
         with(|field| field.field_type = "stamp".into()),
         pair("type", "invalid_enum_value")
     );
-    // Tags allow this type, requests do not.
-    assert_eq!(
-        with(|field| field.field_type = "select".into()),
-        pair("type", "invalid_enum_value")
-    );
     assert_eq!(
         with(|field| field.position = Position::Absolute(Vec::new())),
         pair("placement.areas", "too_small")
