@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Room;
-use super::form::{Problems, SigningForm};
+use super::form::{Problems, SigningForm, unsent};
 use crate::components::ComponentError;
 use crate::components::rules::field_rules::{Entry, FieldState, Problem, RuledField};
 use crate::domain::dates::DateFormat;
@@ -47,7 +47,7 @@ impl Room {
         let role = &form.submitter.role;
         let all = form.submission.fields.iter();
         let others = all.filter(|field| field.submitter_uuid != *role);
-        // What was signed is final: its rules are not applied again.
+        // Signed answers are final: their rules are not applied again.
         let has_signed = |field: &RoomField| {
             let mut signed = form.document.signed.iter();
             signed.any(|other| other.role == field.submitter_uuid)
@@ -128,13 +128,7 @@ fn ruled(field: &RoomField) -> RuledField {
 
 /// Returns a field of a template as the rules see it.
 pub fn ruled_field(field: &Field) -> RuledField {
-    RuledField {
-        name: field.name.clone(),
-        field_type: field.field_type.clone(),
-        role: field.role.clone(),
-        required: field.required,
-        attributes: field.rules.attributes(),
-    }
+    ruled(&unsent(field.clone()))
 }
 
 fn message(field: &RoomField, problem: Problem, dates: DateFormat) -> Message {

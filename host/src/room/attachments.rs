@@ -29,22 +29,6 @@ const PAGES: usize = 50;
 /// Name of a file that the signer's browser did not name.
 const UNNAMED: &str = "attachment";
 
-/// Reason a stored attachment could not be added to the executed document.
-#[derive(Debug, thiserror::Error)]
-#[error("an attachment cannot be added: {0:?}")]
-pub struct AttachmentError(DocumentError);
-
-/// Reason files could not be appended.
-#[derive(Debug, thiserror::Error)]
-enum JoinError {
-    #[error(transparent)]
-    Attachment(#[from] AttachmentError),
-    #[error(transparent)]
-    Component(#[from] ComponentError),
-    #[error(transparent)]
-    Files(#[from] FilesError),
-}
-
 /// Description of an attached file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AttachedFile {
@@ -188,18 +172,25 @@ impl Room {
             }
         }
         let owner = WorkOwner::new(org, &submission.id.to_string());
-        let Ok(pages) = self.as_pages(&owner, kind, bytes.clone()).await? else {
-            return Ok(Err(unreadable()));
-        };
         let document = self.files.get(&submission.file()).await?;
-        let joined = self.joined(&owner, document, others, Some(pages)).await;
-        match joined {
-            Ok(_) => Ok(Ok(kind)),
-            Err(JoinError::Attachment(_)) => Ok(Err(unreadable())),
-            Err(JoinError::Component(error)) if error.by_document => Ok(Err(unreadable())),
-            Err(JoinError::Component(error)) => Err(error.into()),
-            Err(JoinError::Files(error)) => Err(error.into()),
+        let mut files = self.stored(others).await?;
+        files.push((kind, bytes.clone()));
+        match self.joined(&owner, document, files).await {
+            Ok(Ok(_)) => Ok(Ok(kind)),
+            Ok(Err(_)) => Ok(Err(unreadable())),
+            Err(error) if error.by_document => Ok(Err(unreadable())),
+            Err(error) => Err(error.into()),
         }
+    }
+
+    /// Reads attached files, with their types.
+    async fn stored(&self, files: &[RoomAttachment]) -> Result<Vec<(FileType, Bytes)>, FilesError> {
+        let mut stored = Vec::new();
+        for file in files {
+            let kind = FileType::parse(&file.content_type).unwrap_or(FileType::Pdf);
+            stored.push((kind, self.files.get(&file.file()).await?));
+        }
+        Ok(stored)
     }
 
     async fn as_pages(
@@ -220,25 +211,22 @@ impl Room {
         Ok(drawn.map(Bytes::from))
     }
 
-    /// Appends files to a document, and pages after them.
+    /// Appends files to a document.
     async fn joined(
         &self,
         owner: &WorkOwner,
         document: Bytes,
-        files: &[RoomAttachment],
-        last: Option<Bytes>,
-    ) -> Result<Vec<u8>, JoinError> {
+        files: Vec<(FileType, Bytes)>,
+    ) -> Result<Result<Vec<u8>, DocumentError>, ComponentError> {
         let mut parts = vec![document];
-        for file in files {
-            let kind = FileType::parse(&file.content_type).unwrap_or(FileType::Pdf);
-            let bytes = self.files.get(&file.file()).await?;
-            let pages = self.as_pages(owner, kind, bytes).await?;
-            parts.push(pages.map_err(AttachmentError)?);
+        for (kind, bytes) in files {
+            match self.as_pages(owner, kind, bytes).await? {
+                Ok(pages) => parts.push(pages),
+                Err(error) => return Ok(Err(error)),
+            }
         }
-        parts.extend(last);
         let documents = self.components.documents(None, self.store.priority());
-        let merged = documents.for_owner(owner.clone()).merge(parts).await?;
-        Ok(merged.map_err(AttachmentError)?)
+        documents.for_owner(owner.clone()).merge(parts).await
     }
 
     /// Adds the files that signers attached to the executed document, in the order of signers and fields.
@@ -258,12 +246,9 @@ impl Room {
             return Ok(executed);
         }
         let owner = WorkOwner::new(&submission.org, &submission.id.to_string());
-        let joined = self.joined(&owner, executed.into(), &attached, None).await;
-        joined.map_err(|error| match error {
-            JoinError::Attachment(error) => error.into(),
-            JoinError::Component(error) => error.into(),
-            JoinError::Files(error) => error.into(),
-        })
+        let files = self.stored(&attached).await?;
+        let joined = self.joined(&owner, executed.into(), files).await?;
+        joined.map_err(ExecuteError::Document)
     }
 
     /// Returns the files attached to a submission, with the role and the name of their signers.

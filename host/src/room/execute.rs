@@ -10,7 +10,6 @@ use crate::files::{FilesError, StorageArea as FileArea};
 use crate::store::StoreError;
 use crate::store::room::{self as rooms, RoomField, RoomSubmitter};
 
-use super::attachments::AttachmentError;
 use super::signature::{SignatureValue, component_style};
 use super::{Room, dates_of};
 
@@ -23,10 +22,8 @@ pub enum ExecuteError {
     Files(#[from] FilesError),
     #[error(transparent)]
     Component(#[from] ComponentError),
-    #[error("the document could not be filled in: {0:?}")]
+    #[error("the document could not be filled in, or its files not added: {0:?}")]
     Document(DocumentError),
-    #[error(transparent)]
-    Attachment(#[from] AttachmentError),
     #[error("no such submission")]
     NotFound,
 }

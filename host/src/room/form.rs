@@ -94,7 +94,7 @@ impl SigningForm {
     }
 }
 
-fn unsent(field: Field) -> RoomField {
+pub(super) fn unsent(field: Field) -> RoomField {
     RoomField {
         uuid: String::new(),
         submitter_uuid: field.role,
@@ -171,7 +171,26 @@ pub enum FormError {
     Files(#[from] FilesError),
 }
 
+impl SavedForm {
+    fn new(problems: Problems, applied: &AppliedRules) -> Self {
+        let required = applied.fields.iter().filter(|field| field.required);
+        Self {
+            problems,
+            hidden: applied.hidden.clone(),
+            required: required.map(|field| field.name.clone()).collect(),
+            computed: applied.computed.clone(),
+        }
+    }
+}
+
 impl Room {
+    /// Returns what the rules say about a form as it is saved.
+    pub async fn saved(&self, org: &OrgId, submitter: i64) -> Result<SavedForm, FormError> {
+        let form = self.unruled_form(org, submitter).await?;
+        let applied = self.apply_rules(&form, &form.submitter.values).await?;
+        Ok(SavedForm::new(Problems::new(), &applied))
+    }
+
     /// Returns the current state of a submitter's form.
     pub async fn form(&self, org: &OrgId, submitter: i64) -> Result<SigningForm, FormError> {
         let mut form = self.unruled_form(org, submitter).await?;
@@ -271,13 +290,7 @@ impl Room {
             problems,
             applied,
         } = self.checked(&form, values).await?;
-        let required = applied.fields.iter().filter(|field| field.required);
-        let saved = SavedForm {
-            problems,
-            required: required.map(|field| field.name.clone()).collect(),
-            computed: applied.computed.clone(),
-            hidden: applied.hidden,
-        };
+        let saved = SavedForm::new(problems, &applied);
         let SignerTurn {
             mut tx,
             mut submitter,
@@ -450,7 +463,7 @@ impl Room {
             }
             applied = self.apply_rules(form, &given).await?;
         }
-        // What was entered before its rule or today's date changed may be wrong by now.
+        // A value that was saved on an earlier day may be wrong by now.
         problems.extend(std::mem::take(&mut applied.problems));
         problems.extend(wrong);
         Ok(CheckedValues {

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::envelope::words;
+
 /// Rectangle on a displayed page: fractions 0.0 to 1.0, origin top-left;
 /// `page` is 1-based.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -207,6 +209,22 @@ impl Field {
     /// Whether the field is filled by signing rather than by typing a value.
     pub fn is_signature(&self) -> bool {
         is_signature(&self.field_type)
+    }
+}
+
+words! {
+    /// Field type. `select` and `radio` take one of `options`. `attachment` takes a file of the signer:
+    /// PDF, PNG or JPEG up to 10 MB, which becomes an appendix of the document.
+    FieldType {
+        Signature = "signature",
+        Initials = "initials",
+        Text = "text",
+        Date = "date",
+        Checkbox = "checkbox",
+        Number = "number",
+        Select = "select",
+        Radio = "radio",
+        Attachment = "attachment",
     }
 }
 

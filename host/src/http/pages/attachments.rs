@@ -1,7 +1,5 @@
 //! Files that signers attach: upload from the form, and download by the other signers.
 
-use std::collections::BTreeMap;
-
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::http::{StatusCode, header};
@@ -9,9 +7,8 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
 use axum::{Json, Router, extract::FromRequest as _};
 use schemars::JsonSchema;
-use serde_json::json;
 
-use super::signing::{FormFeedback, follow, render};
+use super::signing::{FormFeedback, follow, for_script, is_by_script, render};
 use super::signing_files::{attachment, readable};
 use super::visit::{SignerVisit, unknown_link};
 use crate::domain::envelope::SignerStatus;
@@ -20,7 +17,7 @@ use crate::http::error::HttpError;
 use crate::http::middleware::extract::MultipartForm;
 use crate::http::middleware::limits;
 use crate::room::attachments::SignersFile;
-use crate::room::form::FormError;
+use crate::room::form::{FormError, SavedForm};
 use crate::service::access::windows::LimitedCredential;
 use crate::service::envelopes::documents;
 use crate::service::{App, ServiceError};
@@ -53,9 +50,8 @@ async fn upload(
     if let Err(refused) = limits::admit(&app, copies, token, &parts) {
         return refused.into_response();
     }
+    let by_script = is_by_script(&parts.headers);
     let request = Request::from_parts(parts, body);
-    let accept = request.headers().get(header::ACCEPT);
-    let by_script = accept.is_some_and(|accept| accept == "application/json");
     let form = match readable(&app, &visit, submitter).await {
         Ok(form) => form,
         Err(error) => return HttpError::from(error).into_response(),
@@ -83,30 +79,23 @@ async fn upload(
     }
     match done {
         Ok(name) if by_script => {
-            // What the rules say now: a condition may be about the file.
-            let (org, person) = (&visit.envelope.org, visit.signer.email.as_str());
-            let saved = app
-                .room()
-                .save(org, submitter, person, &BTreeMap::new())
-                .await;
-            let saved = saved.unwrap_or_default();
-            Json(json!({
-                "name": name,
-                "problems": {},
-                "hidden": saved.hidden,
-                "required": saved.required,
-                "computed": saved.computed,
-            }))
-            .into_response()
+            // A condition may be about the file.
+            match app.room().saved(&visit.envelope.org, submitter).await {
+                Ok(saved) => {
+                    let mut shown = for_script(&visit, &saved);
+                    shown["name"] = name.into();
+                    Json(shown).into_response()
+                }
+                Err(error) => visit.failed(error),
+            }
         }
         Ok(_) => Redirect::to(&format!("{}#field-{index}", visit.path())).into_response(),
         Err(FormError::Invalid(problems)) if by_script => {
-            let problems = problems.iter();
-            let problems = problems.map(|(name, why)| (name, visit.texts.message(why)));
-            let problems: serde_json::Map<String, serde_json::Value> = problems
-                .map(|(name, why)| (name.clone(), why.into()))
-                .collect();
-            let body = Json(json!({ "problems": problems }));
+            let saved = SavedForm {
+                problems,
+                ..SavedForm::default()
+            };
+            let body = Json(for_script(&visit, &saved));
             (StatusCode::UNPROCESSABLE_ENTITY, body).into_response()
         }
         Err(FormError::Invalid(problems)) => {

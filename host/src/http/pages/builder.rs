@@ -135,6 +135,47 @@ const KINDS: [(&str, &str); 9] = [
     ("attachment", "File"),
 ];
 
+/// Rules about answers, by the types of fields that have them: name, label, maximum length.
+const RULES: [(&str, &[(&str, &str, u32)]); 4] = [
+    (
+        "number date",
+        &[
+            (
+                "min",
+                "At least (a number, or a date as 2026-01-31, today, today+30)",
+                40,
+            ),
+            ("max", "At most", 40),
+        ],
+    ),
+    (
+        "text",
+        &[
+            ("max_length", "Maximum number of characters", 4),
+            ("pattern", "Regular expression for the whole text", 500),
+            ("message", "Message when the text does not match", 300),
+        ],
+    ),
+    (
+        "number",
+        &[
+            ("formula", "Formula, such as [Price] * [Rate] / 100", 1000),
+            ("decimals", "Decimal places of the result", 1),
+        ],
+    ),
+    (
+        "",
+        &[
+            (
+                "condition",
+                "Shown if (Field, Field:value, !Field or !Field:value)",
+                500,
+            ),
+            ("required_if", "Required if", 500),
+        ],
+    ),
+];
+
 fn page(look: PageLook, session: &FieldBuilderSession, token: &str) -> Response {
     let title = &session.template.name;
     let body = html! {
@@ -207,30 +248,15 @@ fn page(look: PageLook, session: &FieldBuilderSession, token: &str) -> Response 
                     }
                     details.rules {
                         summary { "Rules" }
-                        div.limits {
-                            label for="field-min" { "At least (a number, or a date as 2026-01-31, today, today+30)" }
-                            input id="field-min" type="text" maxlength="40" autocomplete="off";
-                            label for="field-max" { "At most" }
-                            input id="field-max" type="text" maxlength="40" autocomplete="off";
+                        @for (group, rules) in RULES {
+                            div data-kinds=(group) {
+                                @for (rule, label, most) in rules {
+                                    label for={ "field-" (rule) } { (label) }
+                                    input id={ "field-" (rule) } data-rule=(rule) type="text"
+                                        maxlength=(most) autocomplete="off" spellcheck="false";
+                                }
+                            }
                         }
-                        div.patterns {
-                            label for="field-max_length" { "Maximum number of characters" }
-                            input id="field-max_length" type="text" inputmode="numeric" maxlength="4" autocomplete="off";
-                            label for="field-pattern" { "Regular expression for the whole text" }
-                            input id="field-pattern" type="text" maxlength="500" autocomplete="off" spellcheck="false";
-                            label for="field-message" { "Message when the text does not match" }
-                            input id="field-message" type="text" maxlength="300" autocomplete="off";
-                        }
-                        div.formulas {
-                            label for="field-formula" { "Formula, such as [Price] * [Rate] / 100" }
-                            input id="field-formula" type="text" maxlength="1000" autocomplete="off" spellcheck="false";
-                            label for="field-decimals" { "Decimal places of the result" }
-                            input id="field-decimals" type="text" inputmode="numeric" maxlength="1" autocomplete="off";
-                        }
-                        label for="field-condition" { "Shown if (Field, Field:value, !Field or !Field:value)" }
-                        input id="field-condition" type="text" maxlength="500" autocomplete="off";
-                        label for="field-required_if" { "Required if" }
-                        input id="field-required_if" type="text" maxlength="500" autocomplete="off";
                     }
                     button.danger type="button" id="remove" { "Remove this field" }
                 }

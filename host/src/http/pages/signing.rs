@@ -6,12 +6,12 @@
 use std::collections::BTreeMap;
 
 use axum::extract::{DefaultBodyLimit, FromRequest as _, Request, State};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use axum::{Form as FormBody, Json, Router};
 use maud::html;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::attachments;
 use super::code;
@@ -126,8 +126,7 @@ impl SubmittedForm {
     async fn read(app: &App, request: Request) -> Option<Self> {
         let (parts, body) = request.into_parts();
         let origin = origin(app, &parts);
-        let accept = parts.headers.get(header::ACCEPT);
-        let by_script = accept.is_some_and(|accept| accept == "application/json");
+        let by_script = is_by_script(&parts.headers);
         let request = Request::from_parts(parts, body);
         let pairs = FormBody::<Vec<(String, String)>>::from_request(request, app).await;
         // A checkbox sends a hidden `false` before its own `true`: the last wins.
@@ -244,19 +243,7 @@ async fn submitted(app: &App, visit: SignerVisit, sent: SubmittedForm) -> Respon
         follow(app, &visit, None).await;
     }
     match done {
-        Ok(saved) if sent.by_script => {
-            let words = saved.problems.into_iter();
-            let words: BTreeMap<String, String> = words
-                .map(|(name, why)| (name, visit.texts.message(&why)))
-                .collect();
-            Json(json!({
-                "problems": words,
-                "hidden": saved.hidden,
-                "required": saved.required,
-                "computed": saved.computed,
-            }))
-            .into_response()
-        }
+        Ok(saved) if sent.by_script => Json(for_script(&visit, &saved)).into_response(),
         Ok(_) if sent.action == "finish" => visit.again(app).await.signed_page("signed-thanks"),
         Ok(_) if sent.action == "decline" => visit.declined_page(),
         Ok(saved) if saved.problems.is_empty() && sent.action != "review" => back(&visit),
@@ -279,6 +266,26 @@ async fn submitted(app: &App, visit: SignerVisit, sent: SubmittedForm) -> Respon
         }
         Err(error) => visit.failed(error),
     }
+}
+
+/// Returns what the form's script shows after saving.
+pub(super) fn for_script(visit: &SignerVisit, saved: &SavedForm) -> Value {
+    let problems = saved.problems.iter();
+    let problems: BTreeMap<&String, String> = problems
+        .map(|(name, why)| (name, visit.texts.message(why)))
+        .collect();
+    json!({
+        "problems": problems,
+        "hidden": saved.hidden,
+        "required": saved.required,
+        "computed": saved.computed,
+    })
+}
+
+/// Returns whether the form's script sent a request and displays the answer itself.
+pub(super) fn is_by_script(headers: &HeaderMap) -> bool {
+    let accept = headers.get(header::ACCEPT);
+    accept.is_some_and(|accept| accept == "application/json")
 }
 
 /// Performs the action. Saving returns the problems of the saved values; they prevent finishing,

@@ -14,7 +14,7 @@ use crate::fair_queue::WorkOwner;
 use crate::files::StorageArea as FileArea;
 use crate::service::envelopes::uploads::{UPLOAD_LIMIT, admit, picture};
 use crate::service::templates::pages::PageCache;
-use crate::service::templates::{from_tags, pages};
+use crate::service::templates::{answers, from_tags, pages};
 use crate::service::{Caller, Core, ServiceError};
 use crate::store::{StoreError, templates};
 
@@ -147,6 +147,9 @@ async fn keep(
     fields: Vec<Field>,
 ) -> Result<Template, ServiceError> {
     let instance = core.signing_instance(&caller.org, composition.kba_required);
+    if let Some(pdf) = &pdf {
+        answers::check(core, (&caller.org, &instance), pdf, &fields, 0).await?;
+    }
     let now = core.clock.now();
     let mut template = Template {
         kba_required: composition.kba_required,

@@ -19,7 +19,7 @@ use crate::components::Placement as PlacementRules;
 use crate::components::providers::{ProviderError, signing as provider};
 use crate::components::rules::placement;
 use crate::domain::clock::Timestamp;
-use crate::domain::field::{ATTACHMENT, Area, Field, FieldRules};
+use crate::domain::field::{Area, Field, FieldRules, FieldType};
 use crate::domain::id::{OrgId, TemplateId};
 use crate::domain::job::{ArchiveTemplate, NextStep};
 use crate::domain::template::{SourceFormat, Template};
@@ -75,40 +75,6 @@ pub struct RequestedField {
     #[serde(flatten)]
     pub rules: FieldRules,
     pub placement: FieldPlacement,
-}
-
-/// Field types that can be placed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum FieldType {
-    Signature,
-    Initials,
-    Text,
-    Date,
-    Checkbox,
-    Number,
-    /// One of `options`, in a list.
-    Select,
-    /// One of `options`, all visible.
-    Radio,
-    /// A file of the signer: PDF, PNG or JPEG up to 10 MB. It becomes an appendix of the document.
-    Attachment,
-}
-
-impl FieldType {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Signature => "signature",
-            Self::Initials => "initials",
-            Self::Text => "text",
-            Self::Date => "date",
-            Self::Checkbox => "checkbox",
-            Self::Number => "number",
-            Self::Select => "select",
-            Self::Radio => "radio",
-            Self::Attachment => ATTACHMENT,
-        }
-    }
 }
 
 /// Position of a field. Unknown members are refused: a misspelt offset must not pass silently.

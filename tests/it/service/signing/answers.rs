@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::sealing::seals::{paper, vault_in};
 use crate::support::docuseal::FakeDocuseal;
-use crate::support::{CONTRACT, TestApp, TestResponse, envelope_body, form, pdf};
+use crate::support::{CONTRACT, TestApp, TestResponse, buyer_and_seller, envelope_body, form, pdf};
 
 fn field(name: &str, kind: &str, line: u32, more: Value) -> Value {
     let y = 0.4 + 0.05 * f64::from(line);
@@ -39,6 +39,24 @@ async fn sent(app: &TestApp, fields: &[Value]) -> (String, String) {
     let (id, url) = (text("envelope_id"), text("sign_url"));
     form::open(app, &url).await;
     (id, url)
+}
+
+/// Sends a contract to a buyer and a seller; returns a link for each.
+async fn sent_to_two(app: &TestApp, fields: &Value, in_order: bool) -> [String; 2] {
+    let template = app.template(CONTRACT, fields).await;
+    let mut body = envelope_body(&template["template_id"]);
+    body["signers"] = buyer_and_seller();
+    body["preserve_signing_order"] = in_order.into();
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    let id = envelope["envelope_id"].as_str().unwrap();
+    let path = format!("/partner/envelopes/{id}/signing-links");
+    let links = app.get(&path).await.data(200);
+    [0, 1].map(|index| {
+        links["signers"][index]["embed_url"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    })
 }
 
 async fn finish(app: &TestApp, url: &str, values: &[(&str, &str)]) -> TestResponse {
@@ -225,24 +243,10 @@ async fn rules_of_a_later_signer_follow_the_answers_of_an_earlier_one() {
         ),
     ]);
     for (ticked, hidden) in [("true", json!([])), ("false", json!(["Driver"]))] {
-        let template = app.template(CONTRACT, &fields).await;
-        let mut body = envelope_body(&template["template_id"]);
-        body["signers"] = crate::support::buyer_and_seller();
-        let envelope = app.post("/partner/envelopes", body).await.data(201);
-        let id = envelope["envelope_id"].as_str().unwrap();
-        let links = app
-            .get(&format!("/partner/envelopes/{id}/signing-links"))
-            .await
-            .data(200);
-        let link = |index: usize| {
-            links["signers"][index]["embed_url"]
-                .as_str()
-                .unwrap()
-                .to_owned()
-        };
-        let signed = finish(&app, &link(0), &[("Delivery", ticked)]).await;
+        let link = sent_to_two(&app, &fields, true).await;
+        let signed = finish(&app, &link[0], &[("Delivery", ticked)]).await;
         assert_eq!(signed.status, 200, "{}", signed.text());
-        let saved = form::save(&app, &link(1), &[("Seller signature", "Sam")]).await;
+        let saved = form::save(&app, &link[1], &[("Seller signature", "Sam")]).await;
         assert_eq!(saved["hidden"], hidden, "{ticked}");
     }
 }
@@ -486,34 +490,19 @@ async fn a_file_is_seen_by_later_signers_and_by_nobody_else() {
         signature(),
         seller
     ]);
-    let template = app.template(CONTRACT, &fields).await;
-    let mut body = envelope_body(&template["template_id"]);
-    body["signers"] = crate::support::buyer_and_seller();
-    body["preserve_signing_order"] = false.into();
-    let envelope = app.post("/partner/envelopes", body).await.data(201);
-    let id = envelope["envelope_id"].as_str().unwrap();
-    let links = app
-        .get(&format!("/partner/envelopes/{id}/signing-links"))
-        .await
-        .data(200);
-    let link = |index: usize| {
-        links["signers"][index]["embed_url"]
-            .as_str()
-            .unwrap()
-            .to_owned()
-    };
+    let link = sent_to_two(&app, &fields, false).await;
     let licence = pdf::with_lines(&["Driving licence 4711"]);
-    form::open(&app, &link(0)).await;
-    form::open(&app, &link(1)).await;
-    upload(&app, &link(0), 0, "licence.pdf", &licence).await;
+    form::open(&app, &link[0]).await;
+    form::open(&app, &link[1]).await;
+    upload(&app, &link[0], 0, "licence.pdf", &licence).await;
     let path = format!("/attachments/{}", hex::encode(Sha256::digest(&licence)));
-    let of = |index: usize| format!("{}{path}", link(index));
+    let of = |index: usize| format!("{}{path}", link[index]);
     assert_eq!(form::open(&app, &of(0)).await.bytes, licence);
     assert_eq!(form::open(&app, &of(1)).await.status, 404, "not signed yet");
-    let signed = finish(&app, &link(0), &[]).await;
+    let signed = finish(&app, &link[0], &[]).await;
     assert_eq!(signed.status, 200, "{}", signed.text());
     assert_eq!(form::open(&app, &of(1)).await.bytes, licence);
-    let page = form::open(&app, &link(1)).await.text();
+    let page = form::open(&app, &link[1]).await.text();
     assert!(page.contains("licence.pdf"), "{page}");
     let other = app.sent_envelope().await;
     let stranger = format!("{}{path}", other["sign_url"].as_str().unwrap());

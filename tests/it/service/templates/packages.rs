@@ -413,3 +413,28 @@ async fn conflicting_builder_options_are_a_400() {
     let body = json!({ "template_ids": both, "kba_required": true });
     assert_eq!(session(&app, body).await.data(201)["kba_required"], true);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_composed_document_keeps_the_limits_of_its_fields() {
+    let app = TestApp::start().await;
+    let with_files = async |name: &str| {
+        let field = |number: u32| {
+            let area = json!({ "page": 1, "x": 0.1, "y": 0.1, "w": 0.1, "h": 0.1 });
+            json!({
+                "name": format!("{name} {number}"), "type": "attachment", "role": "Buyer",
+                "placement": { "mode": "absolute", "areas": [area] },
+            })
+        };
+        let fields: Vec<Value> = (0..6).map(field).collect();
+        app.template(CONTRACT, &json!(fields)).await
+    };
+    let (first, second) = (with_files("First").await, with_files("Second").await);
+    let body = json!({ "template_ids": ids(&[&first, &second]), "template_name": "Both" });
+    let refused = session(&app, body).await;
+    assert_eq!(refused.status, 422, "{}", refused.text());
+    let issue = &refused.json()["details"][0];
+    assert_eq!(issue["code"], "too_big", "{issue}");
+    let plain = app.contract_template().await;
+    let body = json!({ "template_ids": ids(&[&first, &plain]), "template_name": "Both" });
+    assert_eq!(session(&app, body).await.status, 201);
+}

@@ -341,8 +341,8 @@ byId("leave").addEventListener("click", () => {
   refresh();
 });
 
-/** Rules about the answer to a field (`FieldRules`). */
-const RULES = ["min", "max", "max_length", "pattern", "message", "condition", "required_if", "formula", "decimals"];
+/** Controls of the rules about the answer to a field. */
+const rules = [...document.querySelectorAll("[data-rule]")];
 
 /** The inspector shows the selected field. */
 function inspect() {
@@ -362,11 +362,12 @@ function inspect() {
   inspector.querySelector(".default").hidden = signed;
   byId("field-readonly").closest("label").hidden = signed;
   inspector.querySelector(".options").hidden = !["select", "radio"].includes(field.type);
-  for (const rule of RULES) byId(`field-${rule}`).value = field[rule] ?? "";
-  inspector.querySelector(".rules").open = RULES.some((rule) => field[rule]);
-  inspector.querySelector(".limits").hidden = !["number", "date"].includes(field.type);
-  inspector.querySelector(".patterns").hidden = field.type !== "text";
-  inspector.querySelector(".formulas").hidden = field.type !== "number";
+  for (const control of rules) control.value = field[control.dataset.rule] ?? "";
+  inspector.querySelector(".rules").open = rules.some((control) => control.value);
+  for (const group of inspector.querySelectorAll("[data-kinds]")) {
+    const { kinds } = group.dataset;
+    group.hidden = kinds !== "" && !kinds.split(" ").includes(field.type);
+  }
   inspector.querySelector(".problem").textContent = field.problem ?? "";
   if (field.problem) showEditor(true);
 }
@@ -392,8 +393,8 @@ edit("field-default", (field, control) => {
 });
 edit("field-options", (field, control) => { field.options = control.value.split("\n").map((line) => line.trim()).filter(Boolean); });
 
-for (const rule of RULES) {
-  edit(`field-${rule}`, (field, control) => {
+for (const { id, dataset: { rule } } of rules) {
+  edit(id, (field, control) => {
     if (control.value.trim()) field[rule] = control.value.trim();
     else delete field[rule];
   });

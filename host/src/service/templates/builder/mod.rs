@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::components::rules::placement::PageFacts;
-use crate::domain::field::{ATTACHMENT, Area, Field, is_signature};
+use crate::domain::field::{ATTACHMENT, Area, Field, FieldType, is_signature};
 use crate::domain::id::{OrgId, RequestId, TemplateId};
 use crate::domain::organization::Organization;
 use crate::domain::template::Template;
@@ -33,18 +33,6 @@ use crate::store::{StoreError, templates};
 /// `aud` of session tokens, so that no token of another purpose is accepted as one.
 const AUDIENCE: &str = "holdfast field builder";
 
-/// Field types that can be placed.
-const TYPES: [&str; 9] = [
-    "signature",
-    "initials",
-    "text",
-    "date",
-    "number",
-    "checkbox",
-    "select",
-    "radio",
-    ATTACHMENT,
-];
 const FIELDS: usize = 1_000;
 const AREAS: usize = 500;
 const NAME_CHARACTERS: usize = 200;
@@ -389,11 +377,15 @@ fn issues(fields: &[Field], pages: usize) -> Vec<ValidationIssue> {
             }
         }
         let kind = field.field_type.as_str();
-        if !TYPES.contains(&kind) {
+        if FieldType::parse(kind).is_none() {
             say(
                 "invalid_enum_value",
                 &["type"],
-                &TYPES.join(", "),
+                &FieldType::ALL
+                    .iter()
+                    .map(|kind| kind.as_str())
+                    .collect::<Vec<_>>()
+                    .join(", "),
                 kind,
                 "Unknown type of field",
             );
