@@ -135,8 +135,11 @@ const KINDS: [(&str, &str); 9] = [
     ("attachment", "File"),
 ];
 
-/// Rules about answers, by the types of fields that have them: name, label, maximum length.
-const RULES: [(&str, &[(&str, &str, u32)]); 4] = [
+/// A rule about answers: name, label, and maximum length of its text.
+type RuleControl = (&'static str, &'static str, u32);
+
+/// Rules by the types of fields that have them; an empty list means all types.
+const RULES: [(&str, &[RuleControl]); 4] = [
     (
         "number date",
         &[
