@@ -311,6 +311,20 @@ async fn entered_values_survive_a_lost_connection_and_a_reload() {
             "return document.querySelector(\"[name='Buyer signature']\")?.value === 'Jordan Lee'",
         )
         .await;
+
+    // A page that was asked for before a save, and is shown after it, finds the values in the browser.
+    browser.until("return sessionStorage.length === 0").await;
+    let kept = "window.dispatchEvent(new Event('beforeunload'));
+        const real = window.fetch;
+        window.fetch = async (...sent) => { const answer = await real(...sent); window.answered = true; return answer; }";
+    browser.run(kept).await;
+    browser.type_into("[name='Buyer signature']", " Jr").await;
+    browser.until("return window.answered === true").await;
+    let stored = browser
+        .run("return JSON.stringify({ ...sessionStorage })")
+        .await;
+    assert!(stored.to_string().contains("Jordan Lee Jr"), "{stored}");
+    browser.until("return sessionStorage.length === 0").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

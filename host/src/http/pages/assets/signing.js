@@ -707,6 +707,8 @@ function keepSaved(form, fields, valueOf, follow, refresh, showStyle) {
   let timer = 0;
   let sending = null;
   let leaving = false;
+  /** Whether a page that may replace this one is on its way. */
+  let replaced = false;
 
   for (const field of fields) {
     const value = pending.get(nameOf(field));
@@ -750,6 +752,11 @@ function keepSaved(form, fields, valueOf, follow, refresh, showStyle) {
       const saved = await answer.json();
       const { problems } = saved;
       wait = FIRST_WAIT;
+      if (replaced) {
+        // The next page may be older than this answer: it gets the values from the storage.
+        sending = null;
+        return;
+      }
       for (const [name, value] of sent) if (pending.get(name) === value) pending.delete(name);
       remember();
       for (const field of fields) showProblem(field, problems[nameOf(field)], sent.some(([name]) => name === nameOf(field)));
@@ -777,6 +784,14 @@ function keepSaved(form, fields, valueOf, follow, refresh, showStyle) {
   });
   form.addEventListener("change", () => setTimeout(save, 0));
   window.addEventListener("online", save);
+  window.addEventListener("beforeunload", () => {
+    replaced = true;
+    // A download leaves this page open.
+    setTimeout(() => {
+      replaced = false;
+      save();
+    }, 3000);
+  });
   document.addEventListener("visibilitychange", () => document.hidden && save());
   form.addEventListener("submit", (event) => {
     if (!navigator.onLine) {
