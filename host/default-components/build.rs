@@ -43,6 +43,11 @@ const GUESTS: &[GuestCrate] = &[
         slot: "provider.kba",
         memory: GuestMemory::Plugin,
     },
+    GuestCrate {
+        package: "holdfast-messaging-twilio",
+        slot: "provider.messaging",
+        memory: GuestMemory::Plugin,
+    },
 ];
 
 /// Further guests, which are used only once activated.

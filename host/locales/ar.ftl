@@ -384,9 +384,11 @@ delegate-summary = ينبغي أن يوقّع شخص آخر بدلًا مني
 delegate-explained = لن يعمل رابطكم بعد ذلك، ويُبلَّغ المُرسِل بمن سمّيتموه.
 delegate-name = اسم الشخص
 delegate-email = عنوان البريد الإلكتروني للشخص
+delegate-phone = الهاتف المحمول للشخص، مع رمز البلد
 delegate-confirm = الطلب من هذا الشخص
 delegate-name-missing = أدخلوا اسم الشخص
 delegate-email-missing = أدخلوا عنوان بريد إلكتروني
+delegate-phone-missing = أدخلوا رقم هاتف محمول مع رمز البلد
 delegate-own-address = هذا عنوانكم أنتم
 delegated-title = تمت الإحالة
 delegated = طُلب من { $name } التوقيع بدلًا منكم. لا يلزمكم القيام بأي شيء آخر.
@@ -403,6 +405,8 @@ code-locked-until = { $minutes ->
 }
 code-will-send = سنرسل رمزًا إلى { $address }.
 code-sent = أرسلنا رمزًا إلى { $address }. يعمل الرمز لمدة عشر دقائق.
+code-will-send-phone = سنرسل رسالة نصية فيها رمز إلى هاتفكم. ينتهي رقمه بـ { $digits }.
+code-sent-phone = أرسلنا رسالة نصية فيها رمز إلى هاتفكم. ينتهي رقمه بـ { $digits }. يعمل الرمز لمدة عشر دقائق.
 code-passcode = أدخلوا رمز الدخول الذي أعطاكم إياه المُرسِل.
 code-label = الرمز
 code-passcode-label = رمز الدخول
@@ -419,6 +423,7 @@ code-later = { $minutes ->
 }
 certificate-code = الرمز قبل المستند
 certificate-code-mailed = رمز مُرسَل بالبريد الإلكتروني، { $moment }
+certificate-code-texted = رمز برسالة نصية إلى الرقم المنتهي بـ { $digits }، { $moment }
 certificate-code-passcode = رمز الدخول من المُرسِل، { $moment }
 
 ## Page for readers
@@ -487,3 +492,6 @@ mail-code-use = { $minutes ->
    *[other] أدخلوه في الصفحة التي طلبته. يعمل مرة واحدة، لمدة { $minutes } دقيقة.
 }
 mail-code-note = لن يطلب منكم أحد هذا الرمز عبر الهاتف. إذا لم تطلبوه، فيرجى تجاهل هذه الرسالة.
+text-invitation = يطلب منكم { $sender } توقيع «{ $document }»:
+text-reminder = تذكير: ينتظر { $sender } توقيعكم على «{ $document }»:
+text-code = { $code } هو رمزكم لفتح «{ $document }» من { $sender }. يعمل الرمز لمدة عشر دقائق. لن يطلبه منكم أحد عبر الهاتف.

@@ -378,9 +378,11 @@ delegate-summary = Eine andere Person soll an meiner Stelle unterschreiben
 delegate-explained = Ihr eigener Link funktioniert danach nicht mehr, und der Absender erfährt, wen Sie benannt haben.
 delegate-name = Name der Person
 delegate-email = E-Mail-Adresse der Person
+delegate-phone = Mobiltelefon der Person, mit Ländervorwahl
 delegate-confirm = Diese Person bitten
 delegate-name-missing = Geben Sie den Namen der Person ein
 delegate-email-missing = Geben Sie eine E-Mail-Adresse ein
+delegate-phone-missing = Geben Sie eine Mobilnummer mit Ländervorwahl ein
 delegate-own-address = Das ist Ihre eigene Adresse
 delegated-title = Weitergegeben
 delegated = { $name } wurde gebeten, an Ihrer Stelle zu unterschreiben. Sie müssen nichts weiter tun.
@@ -395,6 +397,8 @@ code-locked-until = { $minutes ->
 }
 code-will-send = Wir senden einen Code an { $address }.
 code-sent = Wir haben einen Code an { $address } gesendet. Er gilt zehn Minuten.
+code-will-send-phone = Wir senden eine SMS mit einem Code an Ihr Telefon. Die Nummer endet auf { $digits }.
+code-sent-phone = Wir haben eine SMS mit einem Code an Ihr Telefon gesendet. Die Nummer endet auf { $digits }. Der Code gilt zehn Minuten.
 code-passcode = Geben Sie den Zugangscode ein, den Ihnen der Absender mitgeteilt hat.
 code-label = Code
 code-passcode-label = Zugangscode
@@ -409,6 +413,7 @@ code-later = { $minutes ->
 }
 certificate-code = Code vor dem Dokument
 certificate-code-mailed = Code per E-Mail, { $moment }
+certificate-code-texted = Code per SMS an die Nummer mit den Endziffern { $digits }, { $moment }
 certificate-code-passcode = Zugangscode des Absenders, { $moment }
 
 ## Page for readers
@@ -472,3 +477,6 @@ mail-code-subject = Ihr Code: { $code }
 mail-code = Ihr Code für „{ $document }“ von { $sender } lautet { $code }.
 mail-code-use = Geben Sie ihn auf der Seite ein, die danach gefragt hat. Er gilt einmal, { $minutes } Minuten lang.
 mail-code-note = Niemand wird Sie am Telefon nach diesem Code fragen. Wenn Sie ihn nicht angefordert haben, ignorieren Sie diese E-Mail.
+text-invitation = { $sender } bittet Sie, „{ $document }“ zu unterschreiben:
+text-reminder = Erinnerung: { $sender } wartet auf Ihre Unterschrift unter „{ $document }“:
+text-code = { $code } ist Ihr Code für „{ $document }“ von { $sender }. Er gilt zehn Minuten. Niemand wird Sie am Telefon danach fragen.

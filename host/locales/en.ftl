@@ -379,9 +379,11 @@ delegate-summary = Another person should sign in my place
 delegate-explained = Your own link no longer works afterwards, and the sender is told whom you named.
 delegate-name = Name of the person
 delegate-email = E-mail address of the person
+delegate-phone = Mobile phone of the person, with country code
 delegate-confirm = Ask this person
 delegate-name-missing = Enter the name of the person
 delegate-email-missing = Enter an e-mail address
+delegate-phone-missing = Enter a mobile number with its country code
 delegate-own-address = This is your own address
 delegated-title = Passed on
 delegated = { $name } was asked to sign in your place. You do not need to do anything else.
@@ -396,6 +398,8 @@ code-locked-until = { $minutes ->
 }
 code-will-send = We will send a code to { $address }.
 code-sent = We have sent a code to { $address }. It works for ten minutes.
+code-will-send-phone = We will send a text message with a code to your phone. Its number ends in { $digits }.
+code-sent-phone = We have sent a text message with a code to your phone. Its number ends in { $digits }. The code works for ten minutes.
 code-passcode = Enter the passcode that the sender has given you.
 code-label = Code
 code-passcode-label = Passcode
@@ -410,6 +414,7 @@ code-later = { $minutes ->
 }
 certificate-code = Code before the document
 certificate-code-mailed = mailed code, { $moment }
+certificate-code-texted = code by text message to the number ending in { $digits }, { $moment }
 certificate-code-passcode = passcode of the sender, { $moment }
 
 ## Page for readers
@@ -473,3 +478,6 @@ mail-code-subject = Your code: { $code }
 mail-code = Your code for “{ $document }” of { $sender } is { $code }.
 mail-code-use = Enter it on the page that asked for it. It works once, for { $minutes } minutes.
 mail-code-note = Nobody will ask you for this code by telephone. If you did not ask for it, ignore this e-mail.
+text-invitation = { $sender } asks you to sign “{ $document }”:
+text-reminder = Reminder: { $sender } is waiting for your signature on “{ $document }”:
+text-code = { $code } is your code for “{ $document }” of { $sender }. It works for ten minutes. Nobody will ask you for it by telephone.

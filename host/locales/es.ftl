@@ -378,9 +378,11 @@ delegate-summary = Otra persona debe firmar en mi lugar
 delegate-explained = Después, su propio enlace dejará de funcionar y se comunicará al remitente a quién ha designado.
 delegate-name = Nombre de la persona
 delegate-email = Dirección de correo electrónico de la persona
+delegate-phone = Teléfono móvil de la persona, con prefijo de país
 delegate-confirm = Pedírselo a esta persona
 delegate-name-missing = Introduzca el nombre de la persona
 delegate-email-missing = Introduzca una dirección de correo electrónico
+delegate-phone-missing = Introduzca un número de móvil con su prefijo de país
 delegate-own-address = Esta es su propia dirección
 delegated-title = Pasado a otra persona
 delegated = Se ha pedido a { $name } que firme en su lugar. No tiene que hacer nada más.
@@ -395,6 +397,8 @@ code-locked-until = { $minutes ->
 }
 code-will-send = Enviaremos un código a { $address }.
 code-sent = Hemos enviado un código a { $address }. Funciona durante diez minutos.
+code-will-send-phone = Enviaremos un mensaje de texto con un código a su teléfono. El número termina en { $digits }.
+code-sent-phone = Hemos enviado un mensaje de texto con un código a su teléfono. El número termina en { $digits }. El código funciona durante diez minutos.
 code-passcode = Introduzca el código de acceso que le ha dado el remitente.
 code-label = Código
 code-passcode-label = Código de acceso
@@ -409,6 +413,7 @@ code-later = { $minutes ->
 }
 certificate-code = Código previo al documento
 certificate-code-mailed = código enviado por correo electrónico, { $moment }
+certificate-code-texted = código por mensaje de texto al número terminado en { $digits }, { $moment }
 certificate-code-passcode = código de acceso del remitente, { $moment }
 
 ## Page for readers
@@ -472,3 +477,6 @@ mail-code-subject = Su código: { $code }
 mail-code = Su código para «{ $document }» de { $sender } es { $code }.
 mail-code-use = Introdúzcalo en la página que lo pidió. Funciona una sola vez, durante { $minutes } minutos.
 mail-code-note = Nadie le pedirá este código por teléfono. Si usted no lo pidió, ignore este correo.
+text-invitation = { $sender } le pide que firme «{ $document }»:
+text-reminder = Recordatorio: { $sender } espera su firma en «{ $document }»:
+text-code = { $code } es su código para «{ $document }» de { $sender }. Funciona durante diez minutos. Nadie se lo pedirá por teléfono.

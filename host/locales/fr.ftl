@@ -378,9 +378,11 @@ delegate-summary = Une autre personne doit signer à ma place
 delegate-explained = Votre propre lien ne fonctionnera plus ensuite, et l’expéditeur sera informé de la personne que vous avez désignée.
 delegate-name = Nom de la personne
 delegate-email = Adresse e-mail de la personne
+delegate-phone = Téléphone portable de la personne, avec l’indicatif du pays
 delegate-confirm = Demander à cette personne
 delegate-name-missing = Saisissez le nom de la personne
 delegate-email-missing = Saisissez une adresse e-mail
+delegate-phone-missing = Saisissez un numéro de portable avec l’indicatif du pays
 delegate-own-address = C’est votre propre adresse
 delegated-title = Transmis
 delegated = Nous avons demandé à { $name } de signer à votre place. Vous n’avez rien d’autre à faire.
@@ -395,6 +397,8 @@ code-locked-until = { $minutes ->
 }
 code-will-send = Nous enverrons un code à { $address }.
 code-sent = Nous avons envoyé un code à { $address }. Il fonctionne pendant dix minutes.
+code-will-send-phone = Nous enverrons un SMS avec un code sur votre téléphone. Son numéro se termine par { $digits }.
+code-sent-phone = Nous avons envoyé un SMS avec un code sur votre téléphone. Son numéro se termine par { $digits }. Le code fonctionne pendant dix minutes.
 code-passcode = Saisissez le code d’accès que l’expéditeur vous a donné.
 code-label = Code
 code-passcode-label = Code d’accès
@@ -409,6 +413,7 @@ code-later = { $minutes ->
 }
 certificate-code = Code avant le document
 certificate-code-mailed = code envoyé par e-mail, { $moment }
+certificate-code-texted = code par SMS au numéro se terminant par { $digits }, { $moment }
 certificate-code-passcode = code d’accès de l’expéditeur, { $moment }
 
 ## Page for readers
@@ -472,3 +477,6 @@ mail-code-subject = Votre code : { $code }
 mail-code = Votre code pour « { $document } » de { $sender } est { $code }.
 mail-code-use = Saisissez-le sur la page qui l’a demandé. Il fonctionne une seule fois, pendant { $minutes } minutes.
 mail-code-note = Personne ne vous demandera ce code par téléphone. Si vous ne l’avez pas demandé, ignorez cet e-mail.
+text-invitation = { $sender } vous demande de signer « { $document } » :
+text-reminder = Rappel : { $sender } attend votre signature sur « { $document } » :
+text-code = { $code } est votre code pour « { $document } » de { $sender }. Il fonctionne pendant dix minutes. Personne ne vous le demandera par téléphone.

@@ -378,9 +378,11 @@ delegate-summary = Outra pessoa deve assinar em meu lugar
 delegate-explained = Depois disso, o seu próprio link deixa de funcionar e o remetente é informado de quem foi indicado.
 delegate-name = Nome da pessoa
 delegate-email = Endereço de e-mail da pessoa
+delegate-phone = Telefone celular da pessoa, com código do país
 delegate-confirm = Pedir a esta pessoa
 delegate-name-missing = Digite o nome da pessoa
 delegate-email-missing = Digite um endereço de e-mail
+delegate-phone-missing = Digite um número de celular com o código do país
 delegate-own-address = Este é o seu próprio endereço
 delegated-title = Repassado
 delegated = Pedimos a { $name } que assine em seu lugar. Não é preciso fazer mais nada.
@@ -395,6 +397,8 @@ code-locked-until = { $minutes ->
 }
 code-will-send = Enviaremos um código para { $address }.
 code-sent = Enviamos um código para { $address }. Ele funciona por dez minutos.
+code-will-send-phone = Enviaremos uma mensagem de texto com um código para o seu telefone. O número termina em { $digits }.
+code-sent-phone = Enviamos uma mensagem de texto com um código para o seu telefone. O número termina em { $digits }. O código funciona por dez minutos.
 code-passcode = Digite o código de acesso fornecido pelo remetente.
 code-label = Código
 code-passcode-label = Código de acesso
@@ -409,6 +413,7 @@ code-later = { $minutes ->
 }
 certificate-code = Código antes do documento
 certificate-code-mailed = código enviado por e-mail, { $moment }
+certificate-code-texted = código por mensagem de texto ao número terminado em { $digits }, { $moment }
 certificate-code-passcode = código de acesso do remetente, { $moment }
 
 ## Page for readers
@@ -472,3 +477,6 @@ mail-code-subject = O seu código: { $code }
 mail-code = O seu código para “{ $document }” de { $sender } é { $code }.
 mail-code-use = Digite-o na página que o pediu. Ele funciona uma única vez, por { $minutes } minutos.
 mail-code-note = Ninguém pedirá este código por telefone. Se o pedido não foi seu, ignore este e-mail.
+text-invitation = { $sender } pede a sua assinatura em “{ $document }”:
+text-reminder = Lembrete: { $sender } aguarda a sua assinatura em “{ $document }”:
+text-code = { $code } é o seu código para “{ $document }” de { $sender }. Ele funciona por dez minutos. Ninguém o pedirá por telefone.

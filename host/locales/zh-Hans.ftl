@@ -373,9 +373,11 @@ delegate-summary = 应由另一人代替我签署
 delegate-explained = 此后您本人的链接将失效，您指定的人选将告知发件人。
 delegate-name = 此人的姓名
 delegate-email = 此人的电子邮件地址
+delegate-phone = 此人的手机号码（含国家代码）
 delegate-confirm = 请此人签署
 delegate-name-missing = 请输入此人的姓名
 delegate-email-missing = 请输入电子邮件地址
+delegate-phone-missing = 请输入含国家代码的手机号码
 delegate-own-address = 这是您自己的地址
 delegated-title = 已转交
 delegated = 已请 { $name } 代替您签署。您无需再采取任何行动。
@@ -389,6 +391,8 @@ code-locked-until = { $minutes ->
 }
 code-will-send = 我们将向 { $address } 发送验证码。
 code-sent = 我们已向 { $address } 发送验证码，十分钟内有效。
+code-will-send-phone = 我们将向您的手机发送含验证码的短信，号码末尾为 { $digits }。
+code-sent-phone = 我们已向您的手机发送含验证码的短信，号码末尾为 { $digits }。验证码十分钟内有效。
 code-passcode = 请输入发件人提供给您的访问码。
 code-label = 验证码
 code-passcode-label = 访问码
@@ -402,6 +406,7 @@ code-later = { $minutes ->
 }
 certificate-code = 打开文件前的验证码
 certificate-code-mailed = 邮件验证码，{ $moment }
+certificate-code-texted = 短信验证码，号码末尾为 { $digits }，{ $moment }
 certificate-code-passcode = 发件人提供的访问码，{ $moment }
 
 ## Page for readers
@@ -465,3 +470,6 @@ mail-code-subject = 您的验证码：{ $code }
 mail-code = 您用于 { $sender } 的“{ $document }”的验证码是 { $code }。
 mail-code-use = 请在要求输入验证码的页面上输入。验证码仅可使用一次，{ $minutes } 分钟内有效。
 mail-code-note = 不会有人通过电话向您索要此验证码。如果您没有索取验证码，请忽略此邮件。
+text-invitation = { $sender } 请您签署“{ $document }”：
+text-reminder = 提醒：{ $sender } 正在等待您签署“{ $document }”：
+text-code = { $code } 是您用于 { $sender } 的“{ $document }”的验证码，十分钟内有效。不会有人通过电话向您索要此验证码。

@@ -159,8 +159,8 @@ fn components(app: &App, of_organizations: bool) -> Result<String, String> {
 /// Checks that providers are configured and respond.
 async fn providers(core: &Core) -> Result<String, String> {
     let set_up = settings_of_providers(core)?;
-    let slots = [Slot::Signing, Slot::Payment, Slot::Kba];
-    let configured = slots.into_iter().flat_map(|slot| {
+    let slots = Slot::ALL.into_iter().filter(|slot| slot.is_provider());
+    let configured = slots.flat_map(|slot| {
         let instances = core.config.providers.instances(slot).into_iter().flatten();
         instances.map(move |(name, instance)| (slot, name, instance.base_url.clone()))
     });
@@ -182,6 +182,7 @@ fn settings_of_providers(core: &Core) -> Result<String, String> {
         (Slot::Signing, "signing", &["api_key", "webhook_secret"][..]),
         (Slot::Payment, "payment", &["secret_key", "webhook_secret"]),
         (Slot::Kba, "kba", &["secret_key"]),
+        (Slot::Messaging, "messaging", &["auth_token"]),
     ] {
         let mut names = Vec::new();
         // The sandboxes of the other kinds exist in development only.

@@ -281,7 +281,7 @@ fn a_server_without_env_listens_on_loopback_and_warns_of_sandboxes() {
     let text = refusal(data.path(), &open, "");
     assert!(text.contains("invalid setting: env: is not set"), "{text}");
     let log = served(data.path(), &[]);
-    let warning = "sandbox payment and KBA providers are active";
+    let warning = "sandbox payment, KBA and text message providers are active";
     assert!(log.contains(warning), "{log}");
     let log = served(data.path(), &[("HOLDFAST_ENV", "production")]);
     assert!(!log.contains("sandbox"), "{log}");

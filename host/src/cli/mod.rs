@@ -166,7 +166,7 @@ async fn run(
             config.check_exposure()?;
             if !config.is_production() {
                 tracing::warn!(
-                    "env is not production: sandbox payment and KBA providers are active, their results prove nothing"
+                    "env is not production: sandbox payment, KBA and text message providers are active, their results prove nothing"
                 );
             }
             if config.webhooks.allow_insecure {

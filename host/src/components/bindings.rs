@@ -57,3 +57,8 @@ provider!(
     "holdfast:payment/payment-provider"
 );
 provider!(kba, "../wit/kba", "holdfast:kba/kba-provider");
+provider!(
+    messaging,
+    "../wit/messaging",
+    "holdfast:messaging/messaging-provider"
+);

@@ -25,8 +25,8 @@ use super::gate::CallGate;
 use super::inspection::AdmissionReason;
 use super::lent::LentHost;
 use super::providers::{
-    KbaPlugin, KbaPre, PaymentPlugin, PaymentPre, PluginRuntime, ProviderCalls, ProviderError,
-    SigningPlugin, SigningPre, payment, signing,
+    KbaPlugin, KbaPre, MessagingPlugin, MessagingPre, PaymentPlugin, PaymentPre, PluginRuntime,
+    ProviderCalls, ProviderError, SigningPlugin, SigningPre, messaging, payment, signing,
 };
 use super::rules::{CompliancePre, LifecyclePre, compliance, documents, lifecycle, placement};
 use super::slot::{self, ActiveComponent, ComponentHandle, ComponentWorld};
@@ -174,10 +174,12 @@ pub(super) fn examine(
                 slot::load_candidate::<DocumentsPre>(engines, cache, artifact).map_err(unfit)?;
             documents_vectors(&active)
         }
-        Slot::Signing | Slot::Payment | Slot::Kba => Err(vec![AdmissionReason::new(
-            "unknown_world",
-            "providers are asked with a far end",
-        )]),
+        Slot::Signing | Slot::Payment | Slot::Kba | Slot::Messaging => {
+            Err(vec![AdmissionReason::new(
+                "unknown_world",
+                "providers are asked with a far end",
+            )])
+        }
     }
 }
 
@@ -776,6 +778,7 @@ pub(super) async fn examine_provider(
     match artifact.slot {
         Slot::Payment => examine_kind::<PaymentPre>(engines, cache, artifact).await,
         Slot::Kba => examine_kind::<KbaPre>(engines, cache, artifact).await,
+        Slot::Messaging => examine_kind::<MessagingPre>(engines, cache, artifact).await,
         _ => examine_kind::<SigningPre>(engines, cache, artifact).await,
     }
 }
@@ -877,9 +880,11 @@ impl FarEnd {
         let settings = [
             ("base_url", format!("http://{FAR_END}")),
             ("publishable_key", "conformance-key".to_owned()),
+            ("account_sid", "conformance-account".to_owned()),
+            ("from", "+15550100".to_owned()),
         ]
         .map(|(name, value)| (name.to_owned(), value));
-        let secrets = ["api_key", "secret_key", "webhook_secret"]
+        let secrets = ["api_key", "auth_token", "secret_key", "webhook_secret"]
             .map(|name| (name.to_owned(), SecretText::new("conformance-secret")));
         LentHost {
             room: None,
@@ -1049,5 +1054,18 @@ impl ProviderKind for KbaPre {
         let answers = vec![("1".into(), "1".into())];
         let ended = plugin.submit_answers(lease(), "{}", answers).await;
         note("submit-answers", began, ended.map(drop), false);
+    }
+}
+
+impl ProviderKind for MessagingPre {
+    async fn ask_all(examination: &mut ConformanceRun, plugin: &MessagingPlugin, far_end: &FarEnd) {
+        let message = messaging::TextMessage {
+            id: "msg_conformance".into(),
+            to: "+15125550142".into(),
+            text: "Conformance".into(),
+        };
+        let began = Instant::now();
+        let ended = plugin.send(far_end.lease(), message).await;
+        note(examination, far_end, "send", began, ended.map(drop), false);
     }
 }

@@ -320,7 +320,7 @@ impl LentResources {
             let value = match value {
                 HeaderValue::Plain(text) => text,
                 HeaderValue::Secret((before, secret)) => {
-                    before + self.table.get(&secret)?.0.reveal()
+                    with_secret(before, self.table.get(&secret)?.0.reveal())
                 }
             };
             headers.push((name, value));
@@ -376,6 +376,16 @@ pub(super) fn is_ours(name: &str) -> bool {
 }
 
 /// Splits `bytes` into pieces, each encoded lazily.
+/// Appends a secret to a header value; encodes `Basic user:` with its password (RFC 7617).
+fn with_secret(before: String, secret: &str) -> String {
+    match before.strip_prefix("Basic ") {
+        Some(user) if user.ends_with(':') => {
+            format!("Basic {}", STANDARD.encode(format!("{user}{secret}")))
+        }
+        _ => before + secret,
+    }
+}
+
 fn pieces(bytes: Bytes, base64: bool) -> BoxStream<'static, Result<Bytes, std::io::Error>> {
     let count = bytes.len().div_ceil(PIECE);
     stream::iter((0..count).map(move |index| {

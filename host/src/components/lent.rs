@@ -119,6 +119,7 @@ impl wit::blobs::Host for LentResources {}
 impl super::bindings::signing::holdfast::signing::types::Host for LentResources {}
 impl super::bindings::payment::holdfast::payment::types::Host for LentResources {}
 impl super::bindings::kba::holdfast::kba::types::Host for LentResources {}
+impl super::bindings::messaging::holdfast::messaging::types::Host for LentResources {}
 
 impl wit::blobs::HostBlob for LentResources {
     async fn size(&mut self, blob: Resource<LentBlob>) -> wasmtime::Result<u64> {

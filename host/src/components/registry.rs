@@ -20,7 +20,8 @@ use super::error::ComponentError;
 use super::gate::{CallGate, MemoryShare, PLUGINS, RULES, TimeSlice};
 use super::inspection::AdmissionReason;
 use super::providers::{
-    KbaPlugin, KbaPre, PaymentPlugin, PaymentPre, PluginRuntime, ProviderCalls,
+    KbaPlugin, KbaPre, MessagingPlugin, MessagingPre, PaymentPlugin, PaymentPre, PluginRuntime,
+    ProviderCalls,
 };
 use super::providers::{SigningPlugin, SigningPre};
 use super::rules::{CompliancePre, ComplianceRules, LifecyclePre, LifecycleRules, OwnRules};
@@ -62,6 +63,7 @@ pub struct ComponentRegistry {
     room: Deferred<SigningPre>,
     payment: Arc<LoadedComponent<PaymentPre>>,
     kba: Arc<LoadedComponent<KbaPre>>,
+    messaging: Arc<LoadedComponent<MessagingPre>>,
     /// Queue for document work, shared by the slots for reading and writing.
     document_turns: FairQueue,
     /// Concurrent calls of all providers, which share one engine.
@@ -222,6 +224,7 @@ impl ComponentRegistry {
             room: slot::deferred(&engines, &cache, artifact::room()),
             payment: Arc::new(LoadedComponent::new(&engines, &cache, loader.clone())),
             kba: Arc::new(LoadedComponent::new(&engines, &cache, loader.clone())),
+            messaging: Arc::new(LoadedComponent::new(&engines, &cache, loader.clone())),
             loader,
             document_turns: FairQueue::new(turns_of(&documents)),
             provider_permits: permits(providers.instances),
@@ -251,6 +254,7 @@ impl ComponentRegistry {
         slot::active(&components.room)?;
         components.payment.force()?;
         components.kba.force()?;
+        components.messaging.force()?;
         Ok(components)
     }
 
@@ -384,6 +388,11 @@ impl ComponentRegistry {
         self.provider(&self.kba, org, instance)
     }
 
+    /// Returns the plugin of an instance of a text message provider.
+    pub fn messaging(&self, org: Option<&OrgId>, instance: &str) -> MessagingPlugin {
+        self.provider(&self.messaging, org, instance)
+    }
+
     /// Returns a signing plugin for reading callbacks, which can come from anyone.
     pub fn signing_callbacks(&self, instance: &str) -> SigningPlugin {
         self.callbacks(self.signing(None, instance), instance)
@@ -494,6 +503,7 @@ impl ComponentRegistry {
             Slot::Signing => self.signing.has(identity),
             Slot::Payment => self.payment.has(identity),
             Slot::Kba => self.kba.has(identity),
+            Slot::Messaging => self.messaging.has(identity),
         }
     }
 
@@ -509,6 +519,7 @@ impl ComponentRegistry {
             Slot::Signing => self.signing.put(slot::load(engines, cache, artifact)?),
             Slot::Payment => self.payment.put(slot::load(engines, cache, artifact)?),
             Slot::Kba => self.kba.put(slot::load(engines, cache, artifact)?),
+            Slot::Messaging => self.messaging.put(slot::load(engines, cache, artifact)?),
         }
         Ok(())
     }
@@ -534,6 +545,7 @@ impl ComponentRegistry {
             Slot::Signing => put!(self.signing),
             Slot::Payment => put!(self.payment),
             Slot::Kba => put!(self.kba),
+            Slot::Messaging => put!(self.messaging),
         })
     }
 
@@ -607,6 +619,10 @@ impl ComponentRegistry {
                 let active = conformance::loaded::<KbaPre>(engines, cache, &artifact).await?;
                 script::rehearse(&active, script).await
             }
+            Slot::Messaging => {
+                let active = conformance::loaded::<MessagingPre>(engines, cache, &artifact).await?;
+                script::rehearse(&active, script).await
+            }
             _ => {
                 let active = conformance::loaded::<SigningPre>(engines, cache, &artifact).await?;
                 script::rehearse(&active, script).await
@@ -636,6 +652,7 @@ impl ComponentRegistry {
         self.signing.keep(wanted);
         self.payment.keep(wanted);
         self.kba.keep(wanted);
+        self.messaging.keep(wanted);
     }
 
     /// Loads a particular component of slot `rules.compliance` to repeat earlier calls.

@@ -26,6 +26,7 @@ impl Config {
             .iter_mut()
             .chain(&mut self.providers.payment.instances)
             .chain(&mut self.providers.kba.instances)
+            .chain(&mut self.providers.messaging.instances)
         {
             // First, because all later checks see the final values.
             instance.read_secret_files(name)?;
@@ -191,6 +192,7 @@ impl Config {
         let unnamed = match slot {
             Slot::Payment => self.providers.payment.default.is_none(),
             Slot::Kba => self.providers.kba.default.is_none(),
+            Slot::Messaging => self.providers.messaging.default.is_none(),
             _ => false,
         };
         if unnamed && instances.len() > 1 {

@@ -90,7 +90,7 @@ pub struct Config {
     pub clock_offset: Option<Duration>,
     /// Web-app authentication.
     pub auth: AuthSettings,
-    /// Signing, payment and KBA provider instances.
+    /// Signing, payment, KBA and text message provider instances.
     pub providers: ProviderSettings,
     /// Key that seals authoritative copies; by default one is generated in the data folder. Nodes
     /// that share a vault must use the same key.
@@ -289,6 +289,8 @@ pub struct ProviderSettings {
     pub payment: OtherProviders,
     /// Identity challenge services.
     pub kba: OtherProviders,
+    /// Text message services.
+    pub messaging: OtherProviders,
     /// Callbacks per minute that one node accepts for one instance; default 3,000.
     pub callbacks_per_minute: Option<u32>,
 }
@@ -305,6 +307,7 @@ impl ProviderSettings {
             Slot::Signing => Some(&self.signing.instances),
             Slot::Payment => Some(&self.payment.instances),
             Slot::Kba => Some(&self.kba.instances),
+            Slot::Messaging => Some(&self.messaging.instances),
             Slot::Compliance | Slot::Lifecycle | Slot::Placement | Slot::Documents => None,
         }
     }
@@ -314,12 +317,13 @@ impl ProviderSettings {
         match slot {
             Slot::Payment => self.payment.chosen(),
             Slot::Kba => self.kba.chosen(),
+            Slot::Messaging => self.messaging.chosen(),
             _ => &self.signing.default,
         }
     }
 }
 
-/// `[providers.payment]` and `[providers.kba]`: the instances, and the default among them.
+/// `[providers.payment]`, `[providers.kba]` and `[providers.messaging]`: the instances, and the default among them.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct OtherProviders {
@@ -588,6 +592,11 @@ impl Config {
             Some(url) => url.as_str().trim_end_matches('/').to_owned(),
             None => format!("http://{}", self.listen),
         }
+    }
+
+    /// Returns the folder of messages that no server or provider delivers.
+    pub fn outbox(&self) -> PathBuf {
+        self.data_dir.join("outbox")
     }
 
     /// Returns `{base_url}`.

@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 
 use crate::components::providers::ProviderError;
 use crate::components::rules::lifecycle::RefusalReason;
-use crate::domain::component::Slot;
-use crate::service::ServiceError;
+use crate::service::{ServiceError, kind_of};
 use crate::store::StoreError;
 
 /// `Retry-After` in seconds while a dependency cannot be reached.
@@ -180,10 +179,7 @@ impl From<ServiceError> for HttpError {
                 Self::new(StatusCode::BAD_GATEWAY, "Signing provider request failed").because(text)
             }
             ServiceError::OtherProvider(slot, error) => {
-                let kind = match slot {
-                    Slot::Payment => "Payment",
-                    _ => "Identity",
-                };
+                let kind = kind_of(slot);
                 let configured = !matches!(error, ProviderError::NotConfigured(_));
                 let (status, what) = match configured {
                     true => (StatusCode::BAD_GATEWAY, "request failed"),

@@ -1,13 +1,12 @@
 //! Delivery of mails to a mail server, or as files to the outbox.
 
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use lettre::Message;
 use lettre::message::Mailbox;
 
-use super::MailError;
 use super::smtp::SmtpServer;
+use super::{MailError, outbox};
 use crate::config::{Config, ConfigError};
 use crate::domain::id::JobId;
 
@@ -31,7 +30,7 @@ impl MailSender {
         })?;
         let way = match &config.smtp_url {
             Some(url) => MailTransport::Server(SmtpServer::new(url, config)?),
-            None => MailTransport::Outbox(config.data_dir.join("outbox")),
+            None => MailTransport::Outbox(config.outbox()),
         };
         Ok(Self { from, way })
     }
@@ -46,10 +45,8 @@ impl MailSender {
         match &self.way {
             MailTransport::Server(server) => server.send(message).await,
             MailTransport::Outbox(folder) => {
-                let (folder, name) = (folder.clone(), format!("{id}.eml"));
-                let bytes = message.formatted();
-                let put = tokio::task::spawn_blocking(move || put(&folder, &name, &bytes));
-                Ok(put.await.map_err(std::io::Error::other)??)
+                let name = format!("{id}.eml");
+                Ok(outbox::write(folder, name, message.formatted()).await?)
             }
         }
     }
@@ -72,39 +69,9 @@ impl MailSender {
     }
 }
 
-/// Writes a file atomically, readable by the owner only. A repeated mail replaces its file.
-fn put(folder: &Path, name: &str, bytes: &[u8]) -> std::io::Result<()> {
-    std::fs::create_dir_all(folder)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(bytes)?;
-    // Synced before the rename, or a crash could leave an empty mail under the final name.
-    file.as_file().sync_all()?;
-    file.persist(folder.join(name))?;
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
-
     use super::*;
-
-    #[test]
-    fn the_outbox_has_one_private_file_for_each_mail() {
-        let folder = crate::test_folder();
-        let outbox = folder.path().join("outbox");
-        put(&outbox, "a.eml", b"first").unwrap();
-        put(&outbox, "a.eml", b"again").unwrap();
-        let files: Vec<_> = std::fs::read_dir(&outbox)
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name())
-            .collect();
-        assert_eq!(files, ["a.eml"]);
-        let file = outbox.join("a.eml");
-        assert_eq!(std::fs::read(&file).unwrap(), b"again");
-        let mode = std::fs::metadata(&file).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o600);
-    }
 
     #[test]
     fn a_sender_that_is_not_a_mailbox_is_refused() {

@@ -1,4 +1,4 @@
-//! Mails: wording, layout and delivery.
+//! Mails: wording, layout and delivery; wording of text messages.
 //!
 //! | File | Holds |
 //! |---|---|
@@ -7,7 +7,9 @@
 //! | `layout` | a letter as HTML and as text, in the organization's branding |
 //! | `message` | headers and parts |
 //! | `mailer` | delivery to a mail server, or as files to the outbox |
+//! | `outbox` | the folder of these files |
 //! | `smtp` | the SMTP connection |
+//! | `wording` | text messages |
 //!
 //! A mail may be sent twice if the process dies between sending and recording it. Both have the
 //! same `Message-ID`, and the links in both are valid.
@@ -17,7 +19,9 @@ pub(crate) mod letters;
 mod line;
 mod mailer;
 pub(crate) mod message;
+pub(crate) mod outbox;
 mod smtp;
+pub(crate) mod wording;
 
 use std::time::Duration;
 

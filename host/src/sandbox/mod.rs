@@ -1,14 +1,18 @@
-//! Sandboxes for payments and identity questions, so that a development installation works without
+//! Sandboxes for payments, identity questions and text messages, so that a development installation works without
 //! providers. Disabled in production.
 //!
-//! They implement the same interfaces as the provider components and store no personal data.
+//! They implement the same interfaces as the provider components. Text messages become files in the
+//! outbox, as mails do; the other sandboxes store no personal data.
 
 mod kba;
+mod messages;
 mod payments;
+
+use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::components::providers::{KbaProvider, PaymentProvider};
+use crate::components::providers::{KbaProvider, MessagingProvider, PaymentProvider};
 use crate::config::EMBEDDED;
 use crate::domain::clock::Clock;
 use crate::domain::id::OrgId;
@@ -29,14 +33,17 @@ pub struct Sandbox {
     clock: Clock,
     /// Public URL of this server.
     public_url: String,
+    /// Folder of messages.
+    outbox: PathBuf,
 }
 
 impl Sandbox {
-    pub fn new(store: Store, clock: Clock, public_url: String) -> Self {
+    pub fn new(store: Store, clock: Clock, public_url: String, outbox: PathBuf) -> Self {
         Self {
             store,
             clock,
             public_url,
+            outbox,
         }
     }
 
@@ -51,5 +58,12 @@ impl Sandbox {
     /// Returns the identity provider.
     pub fn kba(&self) -> Box<dyn KbaProvider> {
         Box::new(kba::SandboxKba)
+    }
+
+    /// Returns the text message provider.
+    pub fn messaging(&self) -> Box<dyn MessagingProvider> {
+        Box::new(messages::OutboxMessages {
+            folder: self.outbox.clone(),
+        })
     }
 }

@@ -160,7 +160,7 @@ impl Core {
 
     /// Returns everything a provider call needs: settings, secrets, network access, clock.
     ///
-    /// The payment and KBA sandboxes run in the host and therefore have no lease.
+    /// The payment, KBA and text message sandboxes run in the host and therefore have no lease.
     ///
     /// # Errors
     /// [`ServiceError::NotConfigured`] when the instance does not exist.
@@ -249,13 +249,14 @@ impl Core {
             return Err(ServiceError::NotConfigured(why));
         }
         let url = self.config.public_url();
-        Ok(Sandbox::new(self.store.clone(), self.clock, url))
+        let outbox = self.config.outbox();
+        Ok(Sandbox::new(self.store.clone(), self.clock, url, outbox))
     }
 
     /// Returns whether this provider instance is configured.
     pub(crate) fn has_provider(&self, slot: Slot, instance: &str) -> bool {
         match (slot, instance) {
-            (Slot::Payment | Slot::Kba, EMBEDDED) => self.sandbox(slot).is_ok(),
+            (Slot::Payment | Slot::Kba | Slot::Messaging, EMBEDDED) => self.sandbox(slot).is_ok(),
             _ => self.lease(slot, instance).is_ok(),
         }
     }
@@ -273,10 +274,12 @@ impl Core {
     }
 }
 
-fn kind_of(slot: Slot) -> &'static str {
+/// Returns the kind of a provider slot in words.
+pub fn kind_of(slot: Slot) -> &'static str {
     match slot {
         Slot::Payment => "Payment",
         Slot::Kba => "Identity",
+        Slot::Messaging => "Text message",
         _ => "Signing",
     }
 }

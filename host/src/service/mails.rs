@@ -1,17 +1,20 @@
-//! Queues mails: which recipients are notified, and when.
+//! Queues mails and text messages.
 //!
-//! Each mail is a job of its own that commits with the change that causes it. An
+//! Each message is a job of its own that commits with the change that causes it. An
 //! unreachable address therefore delays no other recipient, and no mail announces a change
 //! that was rolled back. The text of the mails is in `mail`.
 
 use std::time::Duration;
 
 use crate::domain::clock::Timestamp;
-use crate::domain::envelope::{Envelope, Recipient, RecipientKind, Signer, SignerStatus};
+use crate::domain::envelope::{
+    Envelope, Recipient, RecipientKind, Signer, SignerAccess, SignerChannel, SignerStatus,
+};
 use crate::domain::id::{EndpointId, OrgId};
 use crate::domain::job::{
     EndpointMail, EnvelopeMail, MailAccessCode, MailAddressee, MailCompletion, MailDecline,
     MailEndpointDisabled, MailEndpointFailing, MailInvitation, MailReminder, MailWithdrawal,
+    TextAccessCode, TextInvitation, TextReminder,
 };
 use crate::service::envelopes::invited_now;
 use crate::store::{StoreError, WriteTransaction, jobs, signers};
@@ -21,24 +24,49 @@ use crate::store::{StoreError, WriteTransaction, jobs, signers};
 /// takes longer, the copy is rendered for the mail.
 pub const VAULT_HEAD_START: Duration = Duration::from_secs(10);
 
-/// Queues an invitation with a fresh link: to sign, or to read for a viewer.
+/// Queues an invitation with a fresh link: to sign, or to read for a viewer. It goes the way that the
+/// sender chose for the person. An envelope without mails is announced by text message only.
 pub async fn invite(
     tx: &mut WriteTransaction,
     envelope: &Envelope,
     person: &dyn Person,
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    let by = person.notify_by();
+    if envelope.sending.send_email && by != SignerChannel::Sms {
+        queue::<MailInvitation>(tx, envelope, Some(person), now).await?;
+    }
+    if by != SignerChannel::Email {
+        queue::<TextInvitation>(tx, envelope, Some(person), now).await?;
+    }
+    Ok(())
+}
+
+/// Queues a fresh link that the person has asked for: always by mail, and as a text message to a
+/// signer who gets those.
+pub async fn invite_again(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    person: &dyn Person,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    if person.notify_by() != SignerChannel::Email {
+        queue::<TextInvitation>(tx, envelope, Some(person), now).await?;
+    }
     queue::<MailInvitation>(tx, envelope, Some(person), now).await
 }
 
-/// Queues the mail with the code that opens the document.
+/// Queues the mail or text message with the code that opens the document.
 pub async fn access_code(
     tx: &mut WriteTransaction,
     envelope: &Envelope,
     signer: &Signer,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    queue::<MailAccessCode>(tx, envelope, Some(signer), now).await
+    match signer.access {
+        SignerAccess::SmsCode => queue::<TextAccessCode>(tx, envelope, Some(signer), now).await,
+        _ => queue::<MailAccessCode>(tx, envelope, Some(signer), now).await,
+    }
 }
 
 /// Queues a reminder with a fresh link for the signer.
@@ -48,7 +76,13 @@ pub async fn remind(
     signer: &Signer,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    queue::<MailReminder>(tx, envelope, Some(signer), now).await
+    if signer.notify_by != SignerChannel::Sms {
+        queue::<MailReminder>(tx, envelope, Some(signer), now).await?;
+    }
+    if signer.notify_by != SignerChannel::Email {
+        queue::<TextReminder>(tx, envelope, Some(signer), now).await?;
+    }
+    Ok(())
 }
 
 /// Queues completion mails to everybody who takes part and the creator, not to be sent before `at`.
@@ -177,6 +211,11 @@ async fn queue<M: EnvelopeMail>(
 pub trait Person: Sync {
     fn position(&self) -> i64;
     fn email(&self) -> &str;
+
+    /// How the person gets invitations.
+    fn notify_by(&self) -> SignerChannel {
+        SignerChannel::Email
+    }
 }
 
 impl Person for Signer {
@@ -186,6 +225,10 @@ impl Person for Signer {
 
     fn email(&self) -> &str {
         &self.email
+    }
+
+    fn notify_by(&self) -> SignerChannel {
+        self.notify_by
     }
 }
 
@@ -250,7 +293,7 @@ fn is_same(left: &str, right: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::envelope::{EnvelopeKind, SentDocument, SignerAccess, SignerKind};
+    use crate::domain::envelope::{EnvelopeKind, SentDocument, SignerKind};
     use crate::domain::id::{CustomerId, OrgId};
 
     fn envelope(preserve_signing_order: bool) -> Envelope {
@@ -280,6 +323,8 @@ mod tests {
             turn: position + 1,
             access: SignerAccess::None,
             passcode: None,
+            phone: None,
+            notify_by: SignerChannel::Email,
             status,
             provider_submitter: None,
             completed_at: None,

@@ -8,6 +8,7 @@
 //! | `templates` | templates, packages, the field builder, pages |
 //! | `signing` | signers: links, visits, callbacks, reminders, their providers |
 //! | `kba` | identity questions in front of a document |
+//! | `messaging` | text messages to signers |
 //! | `payments` | requesting payments and reconciling their status |
 //! | `bulk` | one document for many clients |
 //! | `vault` | vaulting and releasing, ledgers, the log, integrity checks of stored bytes |
@@ -26,13 +27,14 @@ pub mod gauges;
 pub mod idempotency;
 pub mod kba;
 pub mod mails;
+pub mod messaging;
 pub mod payments;
 pub mod signing;
 pub mod templates;
 pub mod vault;
 pub mod webhooks;
 
-pub use app::{App, Core, ServiceState};
+pub use app::{App, Core, ServiceState, kind_of};
 pub use error::{ServiceError, ValidationIssue};
 
 use crate::domain::id::OrgId;

@@ -10,7 +10,7 @@ use crate::domain::envelope::{Envelope, Signer};
 /// State of one signer's codes. A person who replaces a signer starts with the default.
 #[derive(Clone, Debug, Default)]
 pub struct CodeState {
-    /// The code that was mailed last, encrypted, and when.
+    /// The code that was sent last, encrypted, and when.
     pub sent: Option<(String, Timestamp)>,
     /// Number of codes in the present window, and its begin.
     pub sends: i64,

@@ -156,7 +156,7 @@ fn waiting_in(queue: JobQueue) -> String {
         quoted.join(", ")
     };
     match queue {
-        JobQueue::Mail | JobQueue::Bulk => {
+        JobQueue::Mail | JobQueue::Message | JobQueue::Bulk => {
             let kinds = named(|of, queue| of == queue);
             format!("state = 'waiting' and kind in ({kinds})")
         }

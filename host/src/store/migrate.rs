@@ -50,6 +50,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     32 "0032_roles_of_signers",
     33 "0033_access_codes",
     34 "0034_attachments_of_signers",
+    35 "0035_text_messages",
 ];
 
 /// Version of the row that serves as the lock.

@@ -8,7 +8,7 @@ use super::row::RowColumns;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{
     Custodian, CustodianStatus, Envelope, Recipient, RecipientKind, Signer, SignerAccess,
-    SignerKind, SignerStatus,
+    SignerChannel, SignerKind, SignerStatus,
 };
 use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::locale::Locale;
@@ -21,8 +21,9 @@ pub async fn insert(
 ) -> Result<(), StoreError> {
     sqlx::query(
         "insert into signer (bucket, envelope_id, position, org_id, name, email, role, status,
-             provider_submitter, challenged, kind, turn, access, passcode, locale)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
+             provider_submitter, challenged, kind, turn, access, passcode, locale, phone,
+             notify_by)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)",
     )
     .bind(envelope.org.bucket())
     .bind(envelope.id.as_str())
@@ -39,6 +40,8 @@ pub async fn insert(
     .bind(signer.access.as_str())
     .bind(signer.passcode.as_deref())
     .bind(signer.locale.map(Locale::as_str))
+    .bind(signer.phone.as_deref())
+    .bind(signer.notify_by.as_str())
     .execute(connection)
     .await?;
     Ok(())
@@ -140,7 +143,7 @@ pub async fn update(
 ) -> Result<(), StoreError> {
     sqlx::query(
         "update signer set status = $4, name = $5, email = $6, completed_at = $7, decline_reason = $8,
-             challenged = $9
+             challenged = $9, phone = $10
          where bucket = $1 and envelope_id = $2 and position = $3",
     )
     .bind(envelope.org.bucket())
@@ -152,6 +155,7 @@ pub async fn update(
     .bind(signer.completed_at.map(|at| at.to_string()))
     .bind(signer.decline_reason.as_deref())
     .bind(i64::from(signer.challenged))
+    .bind(signer.phone.as_deref())
     .execute(connection)
     .await?;
     Ok(())
@@ -331,6 +335,8 @@ fn signer(row: &AnyRow) -> Result<Signer, StoreError> {
         )?,
         access: columns.parsed("access", SignerAccess::parse)?,
         passcode: columns.optional_text("passcode")?,
+        phone: columns.optional_text("phone")?,
+        notify_by: columns.parsed("notify_by", SignerChannel::parse)?,
         status: columns.parsed("status", SignerStatus::parse)?,
         provider_submitter: columns.optional_text("provider_submitter")?,
         completed_at: columns.optional_time("completed_at")?,

@@ -11,13 +11,15 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::mails::{self, DeliveryError, EndpointMailKind, EnvelopeMailKind};
+use super::text_messages;
 use crate::config::EMBEDDED;
 use crate::domain::envelope::KeptFile;
 use crate::domain::job::{
     ArchiveSubmission, ArchiveTemplate, DeleteObject, ExecuteSubmission, FollowSubmission, JobKind,
     JobPayload, JobQueue, MailAccessCode, MailCompletion, MailDecline, MailEndpointDisabled,
     MailEndpointFailing, MailInvitation, MailReminder, MailWithdrawal, NextStep, PaidInSandbox,
-    RetryPolicy, SendBatch, VaultEnvelope, VoidBatch, WithdrawSubmission,
+    RetryPolicy, SendBatch, TextAccessCode, TextInvitation, TextReminder, VaultEnvelope, VoidBatch,
+    WithdrawSubmission,
 };
 use crate::domain::priority::PriorityClass;
 use crate::faults;
@@ -25,6 +27,7 @@ use crate::files::FilesError;
 use crate::metrics::JobLabels;
 use crate::room;
 use crate::service::envelopes::{dispatch, expiry, lifecycle};
+use crate::service::messaging::TextMessageKind;
 use crate::service::vault::orphans;
 use crate::service::vault::vault_in::{self, VaultInEndpoint};
 use crate::service::{App, Caller, ServiceError, bulk, payments, signing, templates};
@@ -33,9 +36,10 @@ use crate::traces;
 
 const RENEWAL: Duration = Duration::from_secs(5);
 /// Maximum number of concurrent jobs, by queue.
-const SLOTS: [(JobQueue, usize); 3] = [
+const SLOTS: [(JobQueue, usize); 4] = [
     (JobQueue::Other, 8),
     (JobQueue::Mail, 4),
+    (JobQueue::Message, 4),
     (JobQueue::Bulk, 4),
 ];
 /// Poll interval, in case a wake-up is lost.
@@ -66,7 +70,7 @@ pub(super) async fn run(app: &App, stop: &CancellationToken) {
                 let slot = slots.clone().try_acquire_owned().ok();
                 let priority = match queue {
                     JobQueue::Other => PriorityClass::Job,
-                    JobQueue::Mail | JobQueue::Bulk => PriorityClass::Batch,
+                    JobQueue::Mail | JobQueue::Message | JobQueue::Bulk => PriorityClass::Batch,
                 };
                 in_hand.spawn(work(app.at(priority), job, slot));
             }
@@ -300,10 +304,10 @@ impl RunnableJob for VoidBatch {
 }
 
 macro_rules! envelope_mails {
-    ($($job:ident: $about:ident,)*) => {$(
+    ($($job:ident: $deliver:path, $about:expr;)*) => {$(
         impl RunnableJob for $job {
             async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
-                mails::deliver(app, job, EnvelopeMailKind::$about, self.0).await?;
+                $deliver(app, job, $about, self.0).await?;
                 Ok(NextStep::Done)
             }
         }
@@ -311,12 +315,15 @@ macro_rules! envelope_mails {
 }
 
 envelope_mails! {
-    MailInvitation: Invitation,
-    MailReminder: Reminder,
-    MailAccessCode: AccessCode,
-    MailCompletion: Completion,
-    MailDecline: Decline,
-    MailWithdrawal: Withdrawal,
+    MailInvitation: mails::deliver, EnvelopeMailKind::Invitation;
+    MailReminder: mails::deliver, EnvelopeMailKind::Reminder;
+    MailAccessCode: mails::deliver, EnvelopeMailKind::AccessCode;
+    MailCompletion: mails::deliver, EnvelopeMailKind::Completion;
+    MailDecline: mails::deliver, EnvelopeMailKind::Decline;
+    MailWithdrawal: mails::deliver, EnvelopeMailKind::Withdrawal;
+    TextInvitation: text_messages::deliver, TextMessageKind::Invitation;
+    TextReminder: text_messages::deliver, TextMessageKind::Reminder;
+    TextAccessCode: text_messages::deliver, TextMessageKind::AccessCode;
 }
 
 impl RunnableJob for MailEndpointFailing {
@@ -381,6 +388,7 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
         VaultEnvelope ArchiveSubmission WithdrawSubmission ArchiveTemplate DeleteObject
         SendBatch VoidBatch
         MailInvitation MailReminder MailAccessCode MailCompletion MailDecline MailWithdrawal
+        TextInvitation TextReminder TextAccessCode
         MailEndpointFailing MailEndpointDisabled
         ExecuteSubmission FollowSubmission PaidInSandbox
     }

@@ -70,13 +70,13 @@ pub(super) enum EndpointMailKind {
     Disabled,
 }
 
-/// Envelope of a mail, with its addressee.
-struct MailSubject {
-    envelope: Envelope,
+/// Envelope of a mail or text message, with its addressee.
+pub(super) struct MailSubject {
+    pub(super) envelope: Envelope,
     signers: Vec<Signer>,
     /// People who do not sign.
     recipients: Vec<Recipient>,
-    look: MailBranding,
+    pub(super) look: MailBranding,
     dates: DateSettings,
     /// The organization's language.
     language: Locale,
@@ -174,7 +174,7 @@ pub(super) async fn about_endpoint(
 }
 
 impl MailSubject {
-    async fn read(
+    pub(super) async fn read(
         app: &App,
         org: &OrgId,
         to: MailAddressee,
@@ -224,7 +224,7 @@ impl MailSubject {
     }
 
     /// Returns the addressed signer.
-    fn signer(&self) -> Option<&Signer> {
+    pub(super) fn signer(&self) -> Option<&Signer> {
         let position = self.position?;
         let mut signers = self.signers.iter();
         signers.find(|signer| signer.position == position)
@@ -238,7 +238,7 @@ impl MailSubject {
     }
 
     /// Returns the texts in the addressee's language.
-    fn texts(&self) -> Texts {
+    pub(super) fn texts(&self) -> Texts {
         let chosen = self.signer().and_then(|signer| signer.locale);
         Texts::of(Locale::chosen(chosen, None, self.language))
     }
@@ -279,14 +279,7 @@ impl MailSubject {
         app: &App,
         letter: fn(LinkFacts<'_>) -> MailContent,
     ) -> Result<Option<PreparedMail>, DeliveryError> {
-        let open = self.envelope.status.is_out_for_signing();
-        let signer = self
-            .signer()
-            .filter(|signer| open && signer.status != SignerStatus::Completed);
-        let Some(signer) = signer else {
-            return Ok(None);
-        };
-        let Some(url) = self.link(app, signer).await? else {
+        let (Some(url), Some(signer)) = (self.signing_link(app).await?, self.signer()) else {
             return Ok(None);
         };
         let letter = letter(LinkFacts {
@@ -301,12 +294,23 @@ impl MailSubject {
         Ok(Some(PreparedMail::plain(letter)))
     }
 
+    /// Creates a link for the addressed signer; none if they can no longer sign.
+    pub(super) async fn signing_link(&self, app: &App) -> Result<Option<String>, DeliveryError> {
+        let open = self.envelope.status.is_out_for_signing();
+        match self.signer() {
+            Some(signer) if open && signer.status != SignerStatus::Completed => {
+                self.link(app, signer).await
+            }
+            _ => Ok(None),
+        }
+    }
+
     /// Writes the letter with the code that opens the document; none once the code is outdated.
     async fn with_code(&self, app: &App) -> Result<Option<PreparedMail>, DeliveryError> {
         let Some(signer) = self.signer() else {
             return Ok(None);
         };
-        let code = access_codes::code_to_mail(app, &self.envelope, signer).await?;
+        let code = access_codes::code_to_send(app, &self.envelope, signer).await?;
         let minutes = access_codes::CODE_LIFE.as_secs() / 60;
         let letter = |code: String| self.notice().access_code(&code, minutes);
         Ok(code.map(letter).map(PreparedMail::plain))

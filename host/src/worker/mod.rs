@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `jobs` | claims, runs and settles jobs |
 //! | `mails` | reads the records of a due mail, writes it and sends it |
+//! | `text_messages` | writes a due text message and sends it |
 //! | `webhooks` | dispatches deliveries to the endpoints of organizations |
 //! | `periodic` | runs periodic tasks |
 //! | `node` | identifies this run of this node, for leases |
@@ -12,6 +13,7 @@ mod jobs;
 mod mails;
 mod node;
 mod periodic;
+mod text_messages;
 mod webhooks;
 
 use std::sync::Arc;

@@ -8,7 +8,7 @@ use crate::bindings::holdfast::host::http::{
     self, BodyPart, HeaderValue, HttpError, Request, Response,
 };
 use crate::bindings::holdfast::host::{secrets, settings};
-use crate::form;
+use holdfast_plugin_sdk::form;
 
 holdfast_plugin_sdk::http_failures!();
 

@@ -4,7 +4,6 @@
 //! | File | Holds |
 //! |---|---|
 //! | `api.rs` | requests and responses: authentication, idempotency, errors |
-//! | `form.rs` | request bodies |
 //! | `intent.rs` | creating and reading payment intents |
 //! | `callback.rs` | verifying and parsing webhooks |
 //!
@@ -21,8 +20,6 @@ mod bindings;
 mod callback;
 #[cfg(target_arch = "wasm32")]
 mod component;
-#[cfg(any(test, target_arch = "wasm32"))]
-mod form;
 #[cfg(any(test, target_arch = "wasm32"))]
 mod intent;
 

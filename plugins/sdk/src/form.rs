@@ -1,7 +1,8 @@
-//! Request bodies for Stripe: `application/x-www-form-urlencoded`, with brackets for nested values.
+//! Request bodies of type `application/x-www-form-urlencoded`.
 
 /// Encodes names and values into a body, each percent-encoded.
-pub(crate) fn encoded(pairs: &[(&str, String)]) -> String {
+#[must_use]
+pub fn encoded(pairs: &[(&str, String)]) -> String {
     let mut body = String::new();
     for (name, value) in pairs {
         if !body.is_empty() {

@@ -8,6 +8,7 @@
 
 #[cfg(all(target_arch = "wasm32", feature = "bump-allocator"))]
 mod bump;
+pub mod form;
 
 /// Defines `retry_after` and `unreachable` over a plugin's own bindings: `Response` and `HttpError`
 /// of `holdfast:host/http`, and the `ProviderError` of its world.

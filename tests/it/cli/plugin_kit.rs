@@ -434,6 +434,12 @@ async fn the_method_plugin_follows_its_test_script() {
     follows_its_test_script(Slot::Kba, text).await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn the_twilio_plugin_follows_its_test_script() {
+    let text = include_str!("../../../plugins/messaging-twilio/far-end.json");
+    follows_its_test_script(Slot::Messaging, text).await;
+}
+
 async fn follows_its_test_script(slot: Slot, text: &str) {
     let artifact = embedded().find(|artifact| artifact.slot == slot);
     let artifact = artifact.unwrap();

@@ -41,7 +41,8 @@ fn rules_import_only_types_and_providers_only_their_world() {
             "rules.documents",
             "provider.signing",
             "provider.payment",
-            "provider.kba"
+            "provider.kba",
+            "provider.messaging"
         ]
     );
     for artifact in embedded() {
@@ -403,5 +404,5 @@ fn every_wit_package_parses_and_states_its_version() {
         );
         packages += 1;
     }
-    assert_eq!(packages, 8);
+    assert_eq!(packages, 9);
 }

@@ -199,7 +199,11 @@ fn every_released_component_still_runs() {
             .unwrap_or_else(|error| panic!("{name}: {error}"));
         tried.push(slot);
     }
-    for slot in Slot::ALL {
+    // Text messages are younger than release 1.0.0.
+    for slot in Slot::ALL
+        .into_iter()
+        .filter(|slot| *slot != Slot::Messaging)
+    {
         assert!(tried.contains(&slot), "{slot} has no released component");
     }
 }

@@ -124,7 +124,10 @@ impl WebhookReceiver {
             if received.len() >= count {
                 return received;
             }
-            let types: Vec<_> = received.iter().map(ReceivedDelivery::event_type).collect();
+            let types = received
+                .iter()
+                .map(|one| one.headers.get("x-service-event"));
+            let types: Vec<_> = types.collect();
             assert!(Instant::now() < deadline, "{types:?}, not {count}");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }

@@ -61,6 +61,26 @@ impl TestApp {
         }
     }
 
+    /// Waits for `count` text messages in the outbox and returns them, oldest first.
+    pub async fn wait_for_texts(&self, count: usize) -> Vec<String> {
+        let deadline = Instant::now() + Duration::from_secs(120);
+        loop {
+            let mut texts = files_below(&self.data.path().join("outbox"));
+            texts.retain(|text| text.extension().is_some_and(|extension| extension == "txt"));
+            if texts.len() >= count {
+                texts.sort_by_key(|text| text.metadata().unwrap().modified().unwrap());
+                let texts = texts.iter().map(std::fs::read_to_string);
+                return texts.map(Result::unwrap).collect();
+            }
+            let found = texts.len();
+            assert!(
+                Instant::now() < deadline,
+                "{found} text messages and not {count}"
+            );
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
     /// Waits until a sweep has removed a file.
     pub async fn wait_until_gone(&self, path: &Path) {
         let deadline = Instant::now() + Duration::from_secs(120);

@@ -34,11 +34,14 @@ pub enum Slot {
     /// A service that asks signers questions from their history.
     #[serde(rename = "provider.kba")]
     Kba,
+    /// A service that delivers text messages.
+    #[serde(rename = "provider.messaging")]
+    Messaging,
 }
 
 impl Slot {
     /// All slots, in the order of the contract.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Compliance,
         Self::Lifecycle,
         Self::Placement,
@@ -46,6 +49,7 @@ impl Slot {
         Self::Signing,
         Self::Payment,
         Self::Kba,
+        Self::Messaging,
     ];
 
     /// Text form, as used in the API.
@@ -58,6 +62,7 @@ impl Slot {
             Self::Signing => "provider.signing",
             Self::Payment => "provider.payment",
             Self::Kba => "provider.kba",
+            Self::Messaging => "provider.messaging",
         }
     }
 
@@ -76,6 +81,7 @@ impl Slot {
             Self::Signing => "signing-provider",
             Self::Payment => "payment-provider",
             Self::Kba => "kba-provider",
+            Self::Messaging => "messaging-provider",
         }
     }
 
@@ -90,12 +96,16 @@ impl Slot {
             Self::Signing => "holdfast:signing/signing",
             Self::Payment => "holdfast:payment/payment",
             Self::Kba => "holdfast:kba/kba",
+            Self::Messaging => "holdfast:messaging/messaging",
         }
     }
 
     /// Whether components of this slot call an external service. Rules see only their arguments.
     pub fn is_provider(self) -> bool {
-        matches!(self, Self::Signing | Self::Payment | Self::Kba)
+        matches!(
+            self,
+            Self::Signing | Self::Payment | Self::Kba | Self::Messaging
+        )
     }
 }
 

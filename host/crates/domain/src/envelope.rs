@@ -120,12 +120,29 @@ words! {
 }
 
 words! {
-    /// What a signer enters before the document opens: nothing, a code mailed to the signer, or a
-    /// passcode agreed with the sender.
+    /// What a signer enters before the document opens: nothing, a code sent to the signer by mail or
+    /// as a text message, or a passcode agreed with the sender.
     SignerAccess {
         None = "none",
         EmailCode = "email_code",
+        SmsCode = "sms_code",
         Passcode = "passcode",
+    }
+}
+
+impl SignerAccess {
+    /// Returns whether the signer gets a code at each visit.
+    pub fn is_sent(self) -> bool {
+        matches!(self, Self::EmailCode | Self::SmsCode)
+    }
+}
+
+words! {
+    /// How a signer gets invitations and reminders.
+    SignerChannel {
+        Email = "email",
+        Sms = "sms",
+        EmailAndSms = "email_and_sms",
     }
 }
 
@@ -542,6 +559,10 @@ pub struct Signer {
     pub access: SignerAccess,
     /// The passcode, encrypted.
     pub passcode: Option<String>,
+    /// Mobile number in E.164.
+    pub phone: Option<String>,
+    /// How the signer gets invitations and reminders.
+    pub notify_by: SignerChannel,
     /// Status.
     pub status: SignerStatus,
     /// Id of this signer at the provider.
@@ -554,6 +575,13 @@ pub struct Signer {
     pub challenged: bool,
     /// Language that the sender chose.
     pub locale: Option<Locale>,
+}
+
+impl Signer {
+    /// Returns whether the signer cannot take part without a mobile phone.
+    pub fn needs_phone(&self) -> bool {
+        self.access == SignerAccess::SmsCode || self.notify_by != SignerChannel::Email
+    }
 }
 
 /// Recipient of an envelope who does not sign.

@@ -8,7 +8,7 @@ use super::envelope::{Envelope, words};
 use super::id::{EnvelopeId, EventId, OrgId};
 
 words! {
-    /// Event types of the specification and the contract, with three additions.
+    /// Event types of the specification and the contract, and additions.
     EventType {
         EnvelopeCreated = "envelope.created",
         EnvelopeSent = "envelope.sent",
@@ -24,6 +24,8 @@ words! {
         SignerChanged = "signer.changed",
         // An addition: too many wrong codes before a document.
         SignerAccessFailed = "signer.access_failed",
+        // An addition: the provider refuses a text message to a signer.
+        SignerTextFailed = "signer.text_failed",
         VaultStored = "vault.stored",
         VaultCompliancePassed = "vault.compliance.passed",
         VaultComplianceFailed = "vault.compliance.failed",
@@ -63,6 +65,10 @@ impl EventType {
             Self::SignerAccessFailed => (
                 "A signer has entered too many wrong codes",
                 &["signer", "method", "ip_address", "at"],
+            ),
+            Self::SignerTextFailed => (
+                "A text message cannot be delivered to a signer",
+                &["signer", "message", "reason", "at"],
             ),
             Self::VaultStored => ("The authoritative copy is in the vault", &["path", "hash"]),
             Self::VaultCompliancePassed => (

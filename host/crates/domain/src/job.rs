@@ -13,6 +13,8 @@ use super::id::{BatchId, EndpointId, EnvelopeId, IntentId, TemplateId};
 pub enum JobQueue {
     /// E-mail; a hanging mail server delays no contract.
     Mail,
+    /// Text messages; a hanging provider delays no mail.
+    Message,
     /// Bulk batches; a batch of a thousand delays no contract.
     Bulk,
     /// Everything else.
@@ -142,7 +144,7 @@ impl JobPayload for VoidBatch {
     const RETRIES: RetryPolicy = RetryPolicy::EvenRefused;
 }
 
-/// Recipient of a mail about an envelope.
+/// Recipient of a mail or text message about an envelope.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MailAddressee {
     /// The envelope.
@@ -151,14 +153,14 @@ pub struct MailAddressee {
     pub position: Option<i64>,
 }
 
-/// A mail about an envelope.
+/// A mail or text message about an envelope.
 pub trait EnvelopeMail: JobPayload + From<MailAddressee> {}
 
 /// A mail about a webhook endpoint, to its creator.
 pub trait EndpointMail: JobPayload + From<EndpointId> {}
 
 macro_rules! mails {
-    ($($(#[$about:meta])* $job:ident = $name:literal;)*) => {$(
+    ($($(#[$about:meta])* $job:ident = $name:literal in $queue:ident;)*) => {$(
         $(#[$about])*
         #[derive(Clone, Debug, Serialize, Deserialize)]
         #[serde(transparent)]
@@ -166,7 +168,7 @@ macro_rules! mails {
 
         impl JobPayload for $job {
             const NAME: &'static str = $name;
-            const QUEUE: JobQueue = JobQueue::Mail;
+            const QUEUE: JobQueue = JobQueue::$queue;
         }
 
         impl From<MailAddressee> for $job {
@@ -181,17 +183,23 @@ macro_rules! mails {
 
 mails! {
     /// Asks a signer to sign.
-    MailInvitation = "signer.invite";
+    MailInvitation = "signer.invite" in Mail;
     /// Gives a signer the code that opens the document.
-    MailAccessCode = "signer.code";
+    MailAccessCode = "signer.code" in Mail;
     /// Asks a signer again.
-    MailReminder = "signer.remind";
+    MailReminder = "signer.remind" in Mail;
     /// Reports that all signers have signed.
-    MailCompletion = "mail.completed";
+    MailCompletion = "mail.completed" in Mail;
     /// Reports that a signer has declined.
-    MailDecline = "mail.declined";
+    MailDecline = "mail.declined" in Mail;
     /// Reports that the sender has withdrawn the envelope.
-    MailWithdrawal = "mail.withdrawn";
+    MailWithdrawal = "mail.withdrawn" in Mail;
+    /// Asks a signer to sign.
+    TextInvitation = "text.invite" in Message;
+    /// Gives a signer the code that opens the document.
+    TextAccessCode = "text.code" in Message;
+    /// Asks a signer again.
+    TextReminder = "text.remind" in Message;
 }
 
 macro_rules! endpoint_mails {
@@ -346,6 +354,9 @@ pub const KINDS: &[JobKind] = &[
     JobKind::of::<MailCompletion>(),
     JobKind::of::<MailDecline>(),
     JobKind::of::<MailWithdrawal>(),
+    JobKind::of::<TextInvitation>(),
+    JobKind::of::<TextAccessCode>(),
+    JobKind::of::<TextReminder>(),
     JobKind::of::<MailEndpointFailing>(),
     JobKind::of::<MailEndpointDisabled>(),
     JobKind::of::<ExecuteSubmission>(),

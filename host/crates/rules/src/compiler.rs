@@ -199,7 +199,7 @@ fn compiled(bytes: &[u8]) -> Result<(InspectedComponent, Vec<u8>), Vec<Admission
     let mut config = match inspected.slot {
         Slot::Compliance | Slot::Lifecycle => settings::rules(),
         Slot::Placement | Slot::Documents => settings::documents(),
-        Slot::Signing | Slot::Payment | Slot::Kba => settings::providers_for(1),
+        Slot::Signing | Slot::Payment | Slot::Kba | Slot::Messaging => settings::providers_for(1),
     };
     // One thread, so that request threads have processors with undisturbed caches.
     config.parallel_compilation(false);

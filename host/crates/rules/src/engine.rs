@@ -68,7 +68,7 @@ impl EngineSet {
         match slot {
             Slot::Compliance | Slot::Lifecycle => &self.rules,
             Slot::Placement | Slot::Documents => &self.documents,
-            Slot::Signing | Slot::Payment | Slot::Kba => &self.providers,
+            Slot::Signing | Slot::Payment | Slot::Kba | Slot::Messaging => &self.providers,
         }
     }
 }

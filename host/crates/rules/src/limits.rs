@@ -127,7 +127,7 @@ fn defaults(slot: Slot) -> CallLimits {
             instances_of_organization: 1,
             ..rules
         },
-        Slot::Signing | Slot::Payment | Slot::Kba => CallLimits {
+        Slot::Signing | Slot::Payment | Slot::Kba | Slot::Messaging => CallLimits {
             memory: 96 * MIB,
             fuel: 0,
             deadline: Duration::from_secs(60),
@@ -156,7 +156,7 @@ fn most(slot: Slot) -> CallLimits {
             instances: 64,
             ..most
         },
-        Slot::Signing | Slot::Payment | Slot::Kba => CallLimits {
+        Slot::Signing | Slot::Payment | Slot::Kba | Slot::Messaging => CallLimits {
             memory: 128 * MIB,
             instances: 250,
             ..most

@@ -94,6 +94,10 @@ pub fn sources(slot: Slot) -> Vec<(&'static str, &'static str)> {
             include_str!("../../../../wit/payment/payment.wit"),
         ),
         Slot::Kba => ("kba.wit", include_str!("../../../../wit/kba/kba.wit")),
+        Slot::Messaging => (
+            "messaging.wit",
+            include_str!("../../../../wit/messaging/messaging.wit"),
+        ),
     };
     match slot.is_provider() {
         true => vec![("host.wit", HOST), own],

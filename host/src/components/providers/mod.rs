@@ -2,6 +2,7 @@
 //! exactly the imports that their world grants.
 
 mod kba_plugin;
+mod messaging_plugin;
 mod payment_plugin;
 mod signing_plugin;
 
@@ -23,6 +24,7 @@ use crate::traces;
 
 pub use super::lent::LentHost as ProviderLease;
 pub use kba_plugin::{KbaPlugin, KbaProvider, kba};
+pub use messaging_plugin::{MessagingPlugin, MessagingProvider, messaging};
 pub use payment_plugin::{PaymentPlugin, PaymentProvider, payment};
 pub use signing_plugin::{SigningPlugin, signing};
 
@@ -74,6 +76,7 @@ provider_errors! {
     bindings::signing::holdfast::signing::types => { NotFound };
     bindings::payment::holdfast::payment::types => { NotFound };
     bindings::kba::holdfast::kba::types => {};
+    bindings::messaging::holdfast::messaging::types => {};
 }
 
 /// World of components that call an external service.
@@ -138,6 +141,7 @@ provider_worlds! {
     Signing: SigningPre = signing::SigningProviderPre of SigningProvider;
     Payment: PaymentPre = payment::PaymentProviderPre of PaymentProvider;
     Kba: KbaPre = kba::KbaProviderPre of KbaProvider;
+    Messaging: MessagingPre = messaging::MessagingProviderPre of MessagingProvider;
 }
 
 /// Plugin with the lease for its calls.

@@ -314,6 +314,7 @@ async fn preview(
         role: &form.submitter.role,
         kind: SignerKind::Signer,
         allow_delegation: false,
+        delegate_phone: false,
         owes: None,
         pages: &pages,
         form: &form,

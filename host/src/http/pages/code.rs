@@ -7,7 +7,8 @@ use maud::{Markup, html};
 use super::look::EmbedMessage;
 use super::visit::SignerVisit;
 use crate::domain::clock::Timestamp;
-use crate::domain::envelope::SignerAccess;
+use crate::domain::envelope::{Signer, SignerAccess};
+use crate::domain::identity::last_digits;
 use crate::http::error::HttpError;
 use crate::service::signing::access_codes::{self, CodeCheck, CodePrompt, CodeRequest, PASS_LIFE};
 use crate::service::{App, ServiceError};
@@ -23,11 +24,11 @@ pub async fn ask(app: &App, visit: &SignerVisit) -> Response {
     }
 }
 
-/// Mails a code, or checks the entered one.
+/// Sends a code, or checks the entered one.
 pub async fn submitted(app: &App, visit: &SignerVisit, action: &str, given: &str) -> Response {
-    let mailed = visit.signer.access == SignerAccess::EmailCode;
+    let sends = visit.signer.access.is_sent();
     let answer = match action {
-        "send-code" if mailed => sent(app, visit).await,
+        "send-code" if sends => sent(app, visit).await,
         "enter-code" if !given.trim().is_empty() => checked(app, visit, given).await,
         // For example a form that was open when the cookie expired.
         _ => Ok(ask(app, visit).await),
@@ -89,8 +90,15 @@ fn cookie(app: &App, visit: &SignerVisit, pass: &str) -> String {
 
 fn page(app: &App, visit: &SignerVisit, prompt: CodePrompt, wrong: Option<&str>) -> Response {
     let texts = visit.texts;
-    let mailed = visit.signer.access == SignerAccess::EmailCode;
-    let address = [("address", masked(&visit.signer.email))];
+    let told = |mail: &'static str, phone: &'static str| match &visit.signer {
+        Signer {
+            access: SignerAccess::SmsCode,
+            phone: Some(number),
+            ..
+        } => texts.with(phone, [("digits", last_digits(number))]),
+        signer => texts.with(mail, [("address", masked(&signer.email))]),
+    };
+    let sends = visit.signer.access.is_sent();
     let document = [("document", visit.envelope.name.as_str())];
     let body = html! {
         p { (texts.with("identity-before", document)) }
@@ -101,13 +109,13 @@ fn page(app: &App, visit: &SignerVisit, prompt: CodePrompt, wrong: Option<&str>)
             }
             CodePrompt::Send => {
                 @if let Some(wrong) = wrong { p.problem role="alert" { (wrong) } }
-                p { (texts.with("code-will-send", address)) }
+                p { (told("code-will-send", "code-will-send-phone")) }
                 (send(visit, "code-send"))
             }
             CodePrompt::Enter => {
-                p { (if mailed { texts.with("code-sent", address) } else { texts.text("code-passcode") }) }
+                p { (if sends { told("code-sent", "code-sent-phone") } else { texts.text("code-passcode") }) }
                 (entry(visit, wrong))
-                @if mailed { (send(visit, "code-send-another")) }
+                @if sends { (send(visit, "code-send-another")) }
             }
         }
     };
@@ -121,17 +129,17 @@ fn page(app: &App, visit: &SignerVisit, prompt: CodePrompt, wrong: Option<&str>)
 
 fn entry(visit: &SignerVisit, wrong: Option<&str>) -> Markup {
     let texts = visit.texts;
-    let mailed = visit.signer.access == SignerAccess::EmailCode;
+    let sends = visit.signer.access.is_sent();
     html! {
         form method="post" action=(visit.path()) novalidate {
             div.field.invalid[wrong.is_some()] {
-                label for="code" { (texts.text(if mailed { "code-label" } else { "code-passcode-label" })) }
+                label for="code" { (texts.text(if sends { "code-label" } else { "code-passcode-label" })) }
                 @if let Some(wrong) = wrong {
                     p.problem id="code-problem" role="alert" { (wrong) }
                 }
                 input #code name="code" type="text" maxlength="64" required
-                    inputmode=[mailed.then_some("numeric")]
-                    autocomplete=(if mailed { "one-time-code" } else { "off" })
+                    inputmode=[sends.then_some("numeric")]
+                    autocomplete=(if sends { "one-time-code" } else { "off" })
                     aria-invalid=[wrong.map(|_| "true")]
                     aria-describedby=[wrong.map(|_| "code-problem")];
             }

@@ -22,6 +22,7 @@ use super::signing_page::{DELEGATION, SigningPage};
 use super::viewing;
 use super::visit::{SignerVisit, room_error};
 use crate::domain::envelope::SignerStatus;
+use crate::domain::identity;
 use crate::domain::locale::Message;
 use crate::http::error::HttpError;
 use crate::http::middleware::origin::origin;
@@ -342,7 +343,7 @@ async fn act(
 /// Asks the named person to sign in the signer's place.
 async fn delegated(app: &App, visit: SignerVisit, submitter: i64, sent: SubmittedForm) -> Response {
     let given = |name: &str| sent.values.get(name).map_or("", |value| value.trim());
-    let [name, email] = DELEGATION.map(given);
+    let [name, email, phone] = DELEGATION.map(given);
     let mut problems = Problems::new();
     if name.is_empty() {
         problems.insert(DELEGATION[0].into(), Message::new("delegate-name-missing"));
@@ -355,6 +356,10 @@ async fn delegated(app: &App, visit: SignerVisit, submitter: i64, sent: Submitte
     } else if email.eq_ignore_ascii_case(&visit.signer.email) {
         problems.insert(DELEGATION[1].into(), Message::new("delegate-own-address"));
     }
+    let needs_phone = visit.signer.needs_phone();
+    if needs_phone && identity::read("phone", phone, app.clock.now()).is_err() {
+        problems.insert(DELEGATION[2].into(), Message::new("delegate-phone-missing"));
+    }
     if !problems.is_empty() {
         let outcome = FormFeedback {
             entered: sent.values,
@@ -366,6 +371,7 @@ async fn delegated(app: &App, visit: SignerVisit, submitter: i64, sent: Submitte
     let change = SignerChange {
         name,
         email,
+        phone: needs_phone.then_some(phone),
         reason: None,
     };
     match corrections::delegate(app, &visit.envelope, &visit.signer, &change).await {
@@ -469,6 +475,7 @@ pub(super) async fn render(
         role: &visit.signer.role,
         kind: visit.signer.kind,
         allow_delegation: visit.envelope.sending.allow_delegation,
+        delegate_phone: visit.signer.needs_phone(),
         owes: visit.owes.as_deref(),
         pages: &pages,
         form: &form,

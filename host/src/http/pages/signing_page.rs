@@ -25,7 +25,7 @@ use crate::texts::{ShownConsent, Texts};
 const SIZES: &str = "(max-width: 60rem) 100vw, 60vw";
 
 /// Controls of the person who is to sign in the signer's place: name and e-mail address.
-pub const DELEGATION: [&str; 2] = ["delegate-name", "delegate-email"];
+pub const DELEGATION: [&str; 3] = ["delegate-name", "delegate-email", "delegate-phone"];
 
 /// Data of the signing form, including unsaved input.
 pub struct SigningPage<'a> {
@@ -42,6 +42,8 @@ pub struct SigningPage<'a> {
     pub kind: SignerKind,
     /// Whether the signer may name another person to sign.
     pub allow_delegation: bool,
+    /// Whether another person needs a mobile phone.
+    pub delegate_phone: bool,
     /// Amount that this signer has to pay.
     pub owes: Option<&'a str>,
     pub pages: &'a [PageFacts],
@@ -293,6 +295,7 @@ impl SigningPage<'_> {
             ("reason", "#reason", "signing-reason-field"),
             (DELEGATION[0], "#delegate-name", "delegate-name"),
             (DELEGATION[1], "#delegate-email", "delegate-email"),
+            (DELEGATION[2], "#delegate-phone", "delegate-phone"),
             (DOCUMENT, "#page-1", "signing-document-field"),
         ];
         let others = of_form.into_iter().filter_map(|(name, link, label)| {
@@ -529,6 +532,7 @@ impl SigningPage<'_> {
                 p { (texts.text("delegate-explained")) }
                 (control(DELEGATION[0], "text"))
                 (control(DELEGATION[1], "email"))
+                @if self.delegate_phone { (control(DELEGATION[2], "tel")) }
                 button.quiet type="submit" name="action" value="delegate" { (texts.text("delegate-confirm")) }
             }
         }

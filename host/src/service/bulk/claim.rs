@@ -10,7 +10,7 @@ use crate::domain::bulk::{Batch, BatchItem, ItemOutcome, NO_EMAIL, SubmittedMast
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{
     Envelope, EnvelopeKind, EnvelopeStatus, PaymentStatus, SentDocument, Signer, SignerAccess,
-    SignerKind, SignerStatus,
+    SignerChannel, SignerKind, SignerStatus,
 };
 use crate::domain::event::EventType;
 use crate::domain::organization::Organization;
@@ -131,6 +131,8 @@ fn signers(
             turn: position + 1,
             access: SignerAccess::None,
             passcode: None,
+            phone: None,
+            notify_by: SignerChannel::Email,
             status: SignerStatus::Pending,
             provider_submitter: None,
             completed_at: None,

@@ -56,7 +56,12 @@ fn shown(core: &Core, activation: ComponentActivation) -> ActivationView {
     let calls_back = match activation.slot {
         Slot::Signing => Some("signing"),
         Slot::Payment => Some("payment"),
-        Slot::Kba | Slot::Compliance | Slot::Lifecycle | Slot::Placement | Slot::Documents => None,
+        Slot::Kba
+        | Slot::Messaging
+        | Slot::Compliance
+        | Slot::Lifecycle
+        | Slot::Placement
+        | Slot::Documents => None,
     };
     let callback_url = match (&activation.org, &activation.config, calls_back) {
         (Some(org), Some(_), Some(kind)) => Some(format!(

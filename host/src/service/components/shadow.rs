@@ -288,7 +288,7 @@ pub async fn replay(
             }
             active.identity()?
         }
-        Slot::Signing | Slot::Payment | Slot::Kba => {
+        Slot::Signing | Slot::Payment | Slot::Kba | Slot::Messaging => {
             return Err(ServiceError::Semantic(format!(
                 "Of {} nothing is recorded that could be asked again",
                 component.slot

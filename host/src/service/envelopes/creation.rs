@@ -23,7 +23,7 @@ use crate::service::events;
 use crate::service::idempotency::ResponseRecorder;
 use crate::service::signing::links;
 use crate::service::signing::provider::{SigningProvider, provider};
-use crate::service::{Caller, Core, ServiceError, ValidationIssue, kba};
+use crate::service::{Caller, Core, ServiceError, ValidationIssue, kba, messaging};
 use crate::store::{customers, envelopes, payments, signers};
 
 /// Body of `POST /partner/envelopes`.
@@ -146,7 +146,9 @@ pub async fn create(
         None if kind == EnvelopeKind::Esign => {
             let ordered = envelope.sending.preserve_signing_order;
             let signers = request.signers.clone().unwrap_or_default();
-            let signers = parties::planned(&core.cipher, &caller.org, signers, ordered)?;
+            let now = core.clock.now();
+            let signers = parties::planned(&core.cipher, &caller.org, signers, ordered, now)?;
+            messaging::check(core, &caller.org, &signers)?;
             let others = request.recipients.clone().unwrap_or_default();
             let recipients = parties::recipients(others, &signers);
             (signers, recipients)

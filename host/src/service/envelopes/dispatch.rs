@@ -22,7 +22,7 @@ use crate::service::envelopes::{invited_now, signer_view};
 use crate::service::events;
 use crate::service::signing::provider::{SigningProvider, provider};
 use crate::service::{
-    Caller, Core, ServiceError, ValidationIssue, mails, templates as template_service,
+    Caller, Core, ServiceError, ValidationIssue, mails, messaging, templates as template_service,
 };
 use crate::store::{StoreError, WriteTransaction, envelopes, jobs, organizations};
 
@@ -60,6 +60,8 @@ pub fn plan(
             order: None,
             access: None,
             passcode: None,
+            phone: None,
+            notify_by: None,
             locale: None,
         }],
         (None, None) => Vec::new(),
@@ -69,7 +71,9 @@ pub fn plan(
         &template.org,
         requested,
         wanted.preserve_signing_order,
+        core.clock.now(),
     )?;
+    messaging::check(core, &template.org, &signers)?;
     let recipients = parties::recipients(wanted.recipients.clone(), &signers);
     let mut issues = parties::unsupported(template, &signers, &recipients);
     let known = roles.join(", ");
@@ -286,7 +290,7 @@ fn text_of(value: &Value) -> String {
     }
 }
 
-/// Records and emits that the envelope was sent, and mails the signers who can sign now.
+/// Records and emits that the envelope was sent, and invites the signers who can sign now.
 pub async fn announce(
     tx: &mut WriteTransaction,
     envelope: &Envelope,
@@ -298,14 +302,12 @@ pub async fn announce(
     let data = json!({ "signers": signers.iter().map(signer_view).collect::<Vec<_>>() });
     let sent = EventType::EnvelopeSent;
     events::record_and_emit(tx, envelope, actor, sent, data, now).await?;
-    if envelope.sending.send_email {
-        for signer in invited_now(envelope, signers) {
-            mails::invite(tx, envelope, signer, now).await?;
-        }
-        for recipient in recipients {
-            if recipient.kind == RecipientKind::Viewer {
-                mails::invite(tx, envelope, recipient, now).await?;
-            }
+    for signer in invited_now(envelope, signers) {
+        mails::invite(tx, envelope, signer, now).await?;
+    }
+    for recipient in recipients {
+        if recipient.kind == RecipientKind::Viewer {
+            mails::invite(tx, envelope, recipient, now).await?;
         }
     }
     Ok(())

@@ -43,7 +43,11 @@ pub fn invited_now<'a>(
 
 /// Formats a signer for events: `{email, name, role}`.
 pub fn signer_view(signer: &Signer) -> Value {
-    json!({ "email": signer.email, "name": signer.name, "role": signer.role })
+    let mut view = json!({ "email": signer.email, "name": signer.name, "role": signer.role });
+    if let Some(phone) = &signer.phone {
+        view["phone"] = json!(phone);
+    }
+    view
 }
 
 /// Returns an envelope of the caller's organization.

@@ -7,10 +7,13 @@ use serde::Deserialize;
 
 use crate::config::{EMBEDDED, SecretText};
 use crate::domain::at_rest::AtRestCipher;
+use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{
-    Envelope, Recipient, RecipientKind, Signer, SignerAccess, SignerKind, SignerStatus,
+    Envelope, Recipient, RecipientKind, Signer, SignerAccess, SignerChannel, SignerKind,
+    SignerStatus,
 };
 use crate::domain::id::OrgId;
+use crate::domain::identity;
 use crate::domain::locale::Locale;
 use crate::domain::template::Template;
 use crate::room::changes::SubmitterPlace;
@@ -37,13 +40,20 @@ pub struct RequestedSigner {
     /// or none, and only with a signing order. Defaults to one after the other.
     #[schemars(range(min = 1, max = 50))]
     pub order: Option<i64>,
-    /// What the signer enters before the document opens: nothing (default), a code that is mailed to
-    /// the signer, or the `passcode`.
+    /// What the signer enters before the document opens: nothing (default), a code that the signer gets
+    /// by mail (`email_code`) or as a text message (`sms_code`), or the `passcode`.
     pub access: Option<SignerAccess>,
     /// Passcode that the sender has given to the signer by another way, for example by telephone.
     /// Required for `access` `passcode`, and only then.
     #[schemars(with = "Option<String>", length(min = 6, max = 64))]
     pub passcode: Option<SecretText>,
+    /// Mobile number with country code (E.164), for example `+15125550142`; a number without one is
+    /// taken for one of North America. Required for `access` `sms_code` and for text messages.
+    #[schemars(length(min = 8, max = 40))]
+    pub phone: Option<String>,
+    /// How invitations and reminders reach the signer: `email` (default), `sms` or `email_and_sms`.
+    /// The signed copy always comes by e-mail.
+    pub notify_by: Option<SignerChannel>,
     /// Language of this signer's pages and mails (BCP 47): `en`, `es`, `fr`, `de`, `pt`, `zh-Hans` or
     /// `ar`, also with a region such as `es-MX`. Defaults to the browser's, then to the organization's.
     #[schemars(length(min = 2, max = 35))]
@@ -66,22 +76,25 @@ pub struct RequestedRecipient {
 ///
 /// # Errors
 ///
-/// `Invalid` for an order or a passcode that does not fit the other members.
+/// `Invalid` for an order, a passcode or a telephone number that does not fit the other members.
 pub fn planned(
     cipher: &AtRestCipher,
     org: &OrgId,
     requested: Vec<RequestedSigner>,
     preserve_signing_order: bool,
+    now: Timestamp,
 ) -> Result<Vec<Signer>, ServiceError> {
     check_order(&requested, preserve_signing_order)?;
     check_witnesses(&requested, preserve_signing_order)?;
     check_passcodes(&requested)?;
     check_locales(&requested)?;
+    let phones = phones(&requested, now)?;
     let sealed = |passcode: SecretText| seal_passcode(cipher, org, passcode.reveal());
     let mut signers: Vec<Signer> = requested
         .into_iter()
+        .zip(phones)
         .zip(1..)
-        .map(|(signer, number)| Signer {
+        .map(|((signer, phone), number)| Signer {
             position: 0,
             name: signer.name,
             email: signer.email,
@@ -90,6 +103,8 @@ pub fn planned(
             turn: signer.order.unwrap_or(number),
             access: signer.access.unwrap_or(SignerAccess::None),
             passcode: signer.passcode.map(sealed),
+            phone,
+            notify_by: signer.notify_by.unwrap_or(SignerChannel::Email),
             status: SignerStatus::Pending,
             provider_submitter: None,
             completed_at: None,
@@ -155,6 +170,54 @@ fn check_passcodes(requested: &[RequestedSigner]) -> Result<(), ServiceError> {
         return Err(ServiceError::Invalid(vec![issue]));
     }
     Ok(())
+}
+
+/// Returns the telephone numbers in E.164.
+fn phones(
+    requested: &[RequestedSigner],
+    now: Timestamp,
+) -> Result<Vec<Option<String>>, ServiceError> {
+    let number = |(index, signer): (usize, &RequestedSigner)| {
+        let code = signer.access == Some(SignerAccess::SmsCode);
+        let told = signer
+            .notify_by
+            .is_some_and(|by| by != SignerChannel::Email);
+        let path = ["signers", &index.to_string(), "phone"];
+        match &signer.phone {
+            Some(text) => phone(text, &path, now).map(Some),
+            None if code || told => Err(phone_required(&path, &signer.name)),
+            None => Ok(None),
+        }
+    };
+    requested.iter().enumerate().map(number).collect()
+}
+
+/// Returns a telephone number in E.164.
+///
+/// # Errors
+///
+/// `Invalid` if it is none.
+pub fn phone(text: &str, path: &[&str], now: Timestamp) -> Result<String, ServiceError> {
+    identity::read("phone", text, now).map_err(|_| {
+        ServiceError::Invalid(vec![ValidationIssue::new(
+            "invalid_phone",
+            path,
+            "a mobile number with country code, such as +15125550142",
+            "",
+            "This is no telephone number",
+        )])
+    })
+}
+
+/// Returns the error for a signer who gets text messages and has no number.
+pub fn phone_required(path: &[&str], name: &str) -> ServiceError {
+    ServiceError::Invalid(vec![ValidationIssue::new(
+        "phone_required",
+        path,
+        "a mobile number with country code, such as +15125550142",
+        "",
+        format!("{name} is to get text messages, and there is no number"),
+    )])
 }
 
 /// Refuses languages without texts.
@@ -325,6 +388,8 @@ mod tests {
             order,
             access: None,
             passcode: None,
+            phone: None,
+            notify_by: None,
             locale: None,
         }
     }
@@ -334,7 +399,8 @@ mod tests {
         ordered: bool,
     ) -> Result<Vec<Signer>, ServiceError> {
         let cipher = AtRestCipher::new(&[7; 32]).unwrap();
-        super::planned(&cipher, &OrgId::new(), requested, ordered)
+        let now = Timestamp::from_millis(0);
+        super::planned(&cipher, &OrgId::new(), requested, ordered, now)
     }
 
     #[test]

@@ -200,6 +200,8 @@ async fn planned(
                 .passcode
                 .and_then(|sealed| open_passcode(&core.cipher, &envelope.org, &sealed))
                 .map(SecretText::new),
+            phone: signer.phone,
+            notify_by: Some(signer.notify_by),
             locale: signer.locale.map(Into::into),
         })
         .collect();

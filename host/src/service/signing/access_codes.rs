@@ -1,4 +1,4 @@
-//! A code before the document: mailed to the signer, or agreed with the sender.
+//! A code before the document: sent to the signer by mail or text message, or agreed with the sender.
 //!
 //! The browser that entered the right code gets a cookie for this link; every other browser and every
 //! new link asks again.
@@ -18,13 +18,14 @@ use crate::domain::token::{LinkToken, random};
 use crate::room::form::RequestOrigin;
 use crate::service::signing::links;
 use crate::service::{Core, ServiceError, envelopes as envelope_service, events, mails};
+use crate::store::WriteTransaction;
 use crate::store::access_codes::{self, CodeState};
 
-/// Time for which a mailed code is valid.
+/// Time for which a sent code is valid.
 pub const CODE_LIFE: Duration = Duration::from_secs(600);
-/// Minimum time between two mailed codes.
+/// Minimum time between two codes.
 const COOL_DOWN: Duration = Duration::from_secs(60);
-/// Maximum number of mailed codes in [`SEND_WINDOW`].
+/// Maximum number of codes in [`SEND_WINDOW`].
 const MOST_SENDS: i64 = 5;
 const SEND_WINDOW: Duration = Duration::from_secs(3600);
 /// Number of wrong entries that lock the document.
@@ -44,7 +45,7 @@ pub const CONFIRMED: &str = "signer.access_confirmed";
 /// What a signer sees in front of the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CodePrompt {
-    /// No valid code was mailed yet.
+    /// No valid code was sent yet.
     Send,
     /// The signer enters a code or passcode.
     Enter,
@@ -67,7 +68,7 @@ pub enum CodeCheck {
     /// Right; the value of the cookie for this browser.
     Right(String),
     Wrong,
-    /// The mailed code is too old, or none was mailed.
+    /// The code is too old, or none was sent.
     Outdated,
     Locked(Timestamp),
 }
@@ -139,20 +140,18 @@ pub async fn prompt(
     let now = core.clock.now();
     Ok(match state.locked_until.filter(|until| *until > now) {
         Some(until) => CodePrompt::Locked(until),
-        None if signer.access == SignerAccess::EmailCode && valid(&state, now).is_none() => {
-            CodePrompt::Send
-        }
+        None if signer.access.is_sent() && valid(&state, now).is_none() => CodePrompt::Send,
         None => CodePrompt::Enter,
     })
 }
 
-/// Returns the encrypted code that was mailed last, while it is valid.
+/// Returns the encrypted code that was sent last, while it is valid.
 fn valid(state: &CodeState, now: Timestamp) -> Option<&str> {
     let (code, sent_at) = state.sent.as_ref()?;
     (*sent_at + CODE_LIFE > now).then_some(code.as_str())
 }
 
-/// Mails the signer a fresh code; earlier ones no longer work.
+/// Sends the signer a fresh code; earlier ones no longer work.
 pub async fn send(
     core: &Core,
     envelope: &Envelope,
@@ -190,8 +189,8 @@ fn new_code() -> String {
     format!("{:06}", u64::from_le_bytes(random::<8>()) % 1_000_000)
 }
 
-/// Returns the code to mail; none once it is outdated.
-pub async fn code_to_mail(
+/// Returns the code to send; none once it is outdated.
+pub async fn code_to_send(
     core: &Core,
     envelope: &Envelope,
     signer: &Signer,
@@ -200,6 +199,20 @@ pub async fn code_to_mail(
     let state = access_codes::get(&mut connection, envelope, signer).await?;
     let sealed = valid(&state, core.clock.now());
     Ok(sealed.and_then(|sealed| core.cipher.open(sealed, &code_context(envelope))))
+}
+
+/// Drops the code that was sent last: it went to a telephone that is no longer the signer's.
+pub async fn forget(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    signer: &Signer,
+) -> Result<(), ServiceError> {
+    let state = access_codes::get(tx, envelope, signer).await?;
+    let state = CodeState {
+        sent: None,
+        ..state
+    };
+    Ok(access_codes::put(tx, envelope, signer, &state).await?)
 }
 
 /// Checks an entry. Wrong ones count; too many lock the document and are reported.
@@ -221,7 +234,7 @@ pub async fn check(
         return Ok(CodeCheck::Locked(until));
     }
     let expected = match signer.access {
-        SignerAccess::EmailCode => {
+        SignerAccess::EmailCode | SignerAccess::SmsCode => {
             let sealed = valid(&state, now);
             sealed.and_then(|sealed| core.cipher.open(sealed, &code_context(envelope)))
         }
@@ -241,7 +254,7 @@ pub async fn check(
     });
     let actor = format!("signer:{}", signer.email);
     if is_equal(&expected, given.trim()) {
-        // A mailed code works once.
+        // A code works once.
         let cleared = CodeState {
             sent: None,
             failures: 0,

@@ -10,8 +10,9 @@ use crate::domain::envelope::{Envelope, Signer, SignerStatus};
 use crate::domain::event::EventType;
 use crate::room::changes::SubmitterCorrection;
 use crate::room::form::FormError;
-use crate::service::envelopes::parties::room_submission;
+use crate::service::envelopes::parties::{self, room_submission};
 use crate::service::idempotency::ResponseRecorder;
+use crate::service::signing::access_codes;
 use crate::service::{
     Caller, Core, ServiceError, ValidationIssue, envelopes as envelope_service, events, kba, mails,
 };
@@ -32,6 +33,9 @@ pub struct CorrectSigner {
     pub email: Option<String>,
     #[schemars(length(min = 1, max = 500))]
     pub name: Option<String>,
+    /// Mobile number with country code. Another person who gets text messages needs one.
+    #[schemars(length(min = 8, max = 40))]
+    pub phone: Option<String>,
     /// Kept in the custody ledger.
     #[schemars(length(max = 2000))]
     pub reason: Option<String>,
@@ -41,6 +45,8 @@ pub struct CorrectSigner {
 pub struct SignerChange<'a> {
     pub name: &'a str,
     pub email: &'a str,
+    /// None keeps the number of the same person.
+    pub phone: Option<&'a str>,
     pub reason: Option<&'a str>,
 }
 
@@ -69,6 +75,7 @@ pub async fn correct(
     let change = SignerChange {
         name: request.name.as_deref().unwrap_or(&signer.name),
         email: request.email.as_deref().unwrap_or(&signer.email),
+        phone: request.phone.as_deref(),
         reason: request.reason.as_deref(),
     };
     let changed = change_signer(core, &mut tx, &envelope, &signer, &change, &caller.actor).await?;
@@ -142,13 +149,21 @@ async fn change_signer(
             "This is no name of a person",
         )]));
     }
-    if name == before.name && email == before.email {
+    let now = core.clock.now();
+    let is_another_person = !email.eq_ignore_ascii_case(&before.email);
+    let phone = match change.phone {
+        Some(text) => Some(parties::phone(text, &["phone"], now)?),
+        None if !is_another_person => before.phone.clone(),
+        None if before.needs_phone() => return Err(parties::phone_required(&["phone"], name)),
+        None => None,
+    };
+    if name == before.name && email == before.email && phone == before.phone {
         return Err(ServiceError::Invalid(vec![ValidationIssue::new(
             "unchanged",
             &["email"],
-            "another name or e-mail address",
+            "another name, e-mail address or telephone number",
             email,
-            "The signer has this name and address already",
+            "The signer has this name, address and number already",
         )]));
     }
     let submitter = before.provider_submitter.as_ref();
@@ -159,7 +174,6 @@ async fn change_signer(
                 .into(),
         ));
     };
-    let is_another_person = !email.eq_ignore_ascii_case(&before.email);
     let correction = SubmitterCorrection {
         name,
         email,
@@ -175,10 +189,10 @@ async fn change_signer(
         Err(FormError::Store(error)) => return Err(error.into()),
         Err(error) => return Err(ServiceError::Internal(error.to_string())),
     }
-    let now = core.clock.now();
     let mut after = Signer {
         name: name.to_owned(),
         email: email.to_owned(),
+        phone,
         ..before.clone()
     };
     if is_another_person {
@@ -187,12 +201,15 @@ async fn change_signer(
     }
     signers::update(tx, envelope, &after).await?;
     signers::expire_links(tx, envelope, before, now).await?;
+    if after.phone != before.phone {
+        access_codes::forget(tx, envelope, &after).await?;
+    }
     // A read of the submission that began before this change must not be applied after it.
     store::provider_poll::looked(tx, envelope, false, now).await?;
     record(tx, envelope, before, &after, change.reason, actor, now).await?;
     let all = signers::list(tx, &envelope.org, &envelope.id).await?;
     let mut turn = envelope_service::invited_now(envelope, &all);
-    if envelope.sending.send_email && turn.any(|now| now.position == after.position) {
+    if turn.any(|now| now.position == after.position) {
         mails::invite(tx, envelope, &after, now).await?;
     }
     Ok(after)

@@ -288,7 +288,7 @@ async fn apply(
         // Signers whose turn has come are invited. A replaced signer is invited, too.
         for signer in envelope_service::invited_now(&envelope, &signers) {
             let next = !turn_before.contains(&signer.position);
-            if envelope.sending.send_email && (next || new_to_it.contains(&signer.position)) {
+            if next || new_to_it.contains(&signer.position) {
                 mails::invite(&mut tx, &envelope, signer, now).await?;
             }
         }

@@ -130,7 +130,7 @@ pub async fn renew_reader(
     }
     match signed {
         true => mails::copy_again(&mut tx, envelope, reader, now).await?,
-        false => mails::invite(&mut tx, envelope, reader, now).await?,
+        false => mails::invite_again(&mut tx, envelope, reader, now).await?,
     }
     tx.commit().await?;
     Ok(LinkRenewal::Mailed)
@@ -161,7 +161,7 @@ pub async fn renew(
     }
     match signed {
         true => mails::copy_again(&mut tx, envelope, signer, now).await?,
-        false => mails::invite(&mut tx, envelope, signer, now).await?,
+        false => mails::invite_again(&mut tx, envelope, signer, now).await?,
     }
     tx.commit().await?;
     Ok(LinkRenewal::Mailed)

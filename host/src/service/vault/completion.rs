@@ -9,7 +9,7 @@ use crate::domain::dates::DateSettings;
 use crate::domain::envelope::{Envelope, EnvelopeKind, Signer, SignerAccess, SignerKind};
 use crate::domain::event::EventType;
 use crate::domain::id::{EnvelopeId, OrgId};
-use crate::domain::identity::{KbaSession, KbaStatus};
+use crate::domain::identity::{KbaSession, KbaStatus, last_digits};
 use crate::domain::ledger::LedgerEntry;
 use crate::domain::locale::Locale;
 use crate::domain::organization::Organization;
@@ -270,6 +270,7 @@ impl CertificateSource<'_> {
         let key = match signer.access {
             SignerAccess::None => return None,
             SignerAccess::EmailCode => "certificate-code-mailed",
+            SignerAccess::SmsCode => "certificate-code-texted",
             SignerAccess::Passcode => "certificate-code-passcode",
         };
         let entered = self.entries.iter().find(|entry| {
@@ -277,7 +278,12 @@ impl CertificateSource<'_> {
             entry.action == access_codes::CONFIRMED && about == Some(&signer.email)
         })?;
         let moment = self.moment(entered.at);
-        Some(self.texts.with(key, [("moment", moment)]))
+        let phone = entered.details["signer"]["phone"].as_str();
+        let values = [
+            ("moment", moment.as_str()),
+            ("digits", last_digits(phone.unwrap_or_default())),
+        ];
+        Some(self.texts.with(key, values))
     }
 
     fn identity(&self, signer: &Signer) -> Option<String> {

@@ -6,3 +6,4 @@ mod embed;
 mod form;
 mod languages;
 mod people;
+mod text_messages;

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{
     Envelope, EnvelopeKind, EnvelopeStatus, ListedEnvelope, Recipient, RecipientKind, Signer,
-    SignerKind, SignerStatus,
+    SignerAccess, SignerChannel, SignerKind, SignerStatus,
 };
 use crate::domain::id::{CustomerId, EnvelopeId, TemplateId};
 use crate::domain::signature::ExistingSignature;
@@ -278,7 +278,7 @@ impl From<Vec<SignerLink>> for SigningLinks {
 #[derive(Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "email": "jordan.lee@example.com", "name": "Jordan Lee", "role": "Buyer", "kind": "signer",
-    "order": 1, "status": "viewed", "completed_at": null,
+    "order": 1, "access": "none", "phone": null, "notify_by": "email", "status": "viewed", "completed_at": null,
 }]))]
 pub struct SignerView {
     email: String,
@@ -287,6 +287,12 @@ pub struct SignerView {
     kind: SignerKind,
     /// Place in the signing order, from 1; signers with an equal one sign in any order.
     order: i64,
+    /// What the signer enters before the document opens.
+    access: SignerAccess,
+    /// Mobile number in E.164.
+    phone: Option<String>,
+    /// How the signer gets invitations and reminders.
+    notify_by: SignerChannel,
     status: SignerStatus,
     completed_at: Option<Timestamp>,
 }
@@ -299,6 +305,9 @@ impl From<&Signer> for SignerView {
             role: signer.role.clone(),
             kind: signer.kind,
             order: signer.turn,
+            access: signer.access,
+            phone: signer.phone.clone(),
+            notify_by: signer.notify_by,
             status: signer.status,
             completed_at: signer.completed_at,
         }
@@ -318,7 +327,7 @@ struct RecipientView {
 #[schemars(extend("examples" = [{
     "signers": [{
         "email": "jordan.lee@example.com", "name": "Jordan Lee", "role": "Buyer", "kind": "signer",
-        "order": 1, "status": "viewed", "completed_at": null,
+        "order": 1, "access": "none", "phone": null, "notify_by": "email", "status": "viewed", "completed_at": null,
     }],
     "recipients": [{ "email": "office@example.com", "name": "Back office", "kind": "cc" }],
 }]))]

@@ -1,0 +1,33 @@
+//! Text message sandbox: each message is a file in the outbox, `<id>.txt`: the number, an empty line and
+//! the text. Numbers that end in `0000` simulate a phone that receives no messages.
+
+use std::path::PathBuf;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+
+use crate::components::providers::messaging::TextMessage;
+use crate::components::providers::{MessagingProvider, ProviderError};
+use crate::mail::outbox;
+
+/// Provider that writes files.
+pub(super) struct OutboxMessages {
+    pub folder: PathBuf,
+}
+
+impl MessagingProvider for OutboxMessages {
+    fn send(&self, message: TextMessage) -> BoxFuture<'_, Result<String, ProviderError>> {
+        async move {
+            if message.to.ends_with("0000") {
+                let why = "the number receives no text messages";
+                return Err(ProviderError::Rejected(why.into()));
+            }
+            let name = format!("{}.txt", message.id);
+            let content = format!("To: {}\n\n{}\n", message.to, message.text);
+            let written = outbox::write(&self.folder, name, content.into_bytes()).await;
+            written.map_err(|error| ProviderError::Unreachable(error.to_string()))?;
+            Ok(message.id)
+        }
+        .boxed()
+    }
+}

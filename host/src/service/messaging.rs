@@ -1,0 +1,99 @@
+//! Text messages to signers, through the organization's provider (slot `provider.messaging`).
+
+use serde_json::json;
+
+use crate::components::providers::messaging::TextMessage;
+use crate::components::providers::{LeasedPlugin, MessagingProvider, ProviderError};
+use crate::config::EMBEDDED;
+use crate::domain::component::Slot;
+use crate::domain::envelope::{Envelope, Signer};
+use crate::domain::event::EventType;
+use crate::domain::id::OrgId;
+use crate::service::{Core, ServiceError, envelopes as envelope_service, events};
+
+/// Subject of a text message.
+#[derive(Clone, Copy, Debug)]
+pub enum TextMessageKind {
+    Invitation,
+    Reminder,
+    AccessCode,
+}
+
+impl TextMessageKind {
+    /// Text form, as used in events.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Invitation => "invitation",
+            Self::Reminder => "reminder",
+            Self::AccessCode => "access_code",
+        }
+    }
+}
+
+/// Result of sending.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SentText {
+    /// The provider has taken the message.
+    Taken,
+    /// The provider will never deliver it, with the reason.
+    Refused(String),
+}
+
+/// Checks that there is a provider if a signer gets text messages.
+///
+/// # Errors
+/// [`ServiceError::NotConfigured`] when the organization has none.
+pub fn check(core: &Core, org: &OrgId, signers: &[Signer]) -> Result<(), ServiceError> {
+    match signers.iter().any(Signer::needs_phone) {
+        true => provider(core, org).map(drop),
+        false => Ok(()),
+    }
+}
+
+fn provider(core: &Core, org: &OrgId) -> Result<Box<dyn MessagingProvider>, ServiceError> {
+    let instance = core.instance(Slot::Messaging, org);
+    if instance == EMBEDDED {
+        return Ok(core.sandbox(Slot::Messaging)?.messaging());
+    }
+    let lease = core.lease(Slot::Messaging, &instance)?;
+    let plugin = core.components.messaging(Some(org), &instance);
+    Ok(Box::new(LeasedPlugin { plugin, lease }))
+}
+
+/// Hands a message to the organization's provider.
+///
+/// # Errors
+/// [`ServiceError::NotConfigured`] without a provider, `OtherProvider` for a failure that a later
+/// attempt may not have.
+pub async fn send(
+    core: &Core,
+    org: &OrgId,
+    message: TextMessage,
+) -> Result<SentText, ServiceError> {
+    match provider(core, org)?.send(message).await {
+        Ok(_) => Ok(SentText::Taken),
+        Err(ProviderError::Rejected(why)) => Ok(SentText::Refused(why)),
+        Err(error) => Err(ServiceError::OtherProvider(Slot::Messaging, error)),
+    }
+}
+
+/// Records and emits that a signer cannot be reached by text message.
+pub async fn report(
+    core: &Core,
+    envelope: &Envelope,
+    signer: &Signer,
+    about: TextMessageKind,
+    why: &str,
+) -> Result<(), ServiceError> {
+    let now = core.clock.now();
+    let data = json!({
+        "signer": envelope_service::signer_view(signer),
+        "message": about.as_str(),
+        "reason": why,
+        "at": now,
+    });
+    let mut tx = core.store.begin().await?;
+    let failed = EventType::SignerTextFailed;
+    events::record_and_emit(&mut tx, envelope, "system", failed, data, now).await?;
+    Ok(tx.commit().await?)
+}

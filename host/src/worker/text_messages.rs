@@ -1,0 +1,59 @@
+//! Text messages of due jobs: reads the records, writes the message and sends it.
+
+use super::mails::{DeliveryError, MailSubject};
+use crate::components::providers::messaging::TextMessage;
+use crate::domain::job::MailAddressee;
+use crate::mail::wording::TextWording;
+use crate::service::App;
+use crate::service::messaging::{self, SentText, TextMessageKind};
+use crate::service::signing::access_codes;
+use crate::store::jobs::ClaimedJob;
+
+/// Sends the text message of a job, unless it is obsolete by now.
+pub(super) async fn deliver(
+    app: &App,
+    job: &ClaimedJob,
+    about: TextMessageKind,
+    to: MailAddressee,
+) -> Result<(), DeliveryError> {
+    let Some(matter) = MailSubject::read(app, &job.org, to).await? else {
+        return Ok(());
+    };
+    let Some((signer, phone)) = matter
+        .signer()
+        .and_then(|one| Some((one, one.phone.clone()?)))
+    else {
+        return Ok(());
+    };
+    let wording = TextWording {
+        texts: matter.texts(),
+        sender: &matter.look.sender,
+        document: &matter.envelope.name,
+    };
+    let text = match about {
+        TextMessageKind::Invitation | TextMessageKind::Reminder => {
+            let url = matter.signing_link(app).await?;
+            url.map(|url| match about {
+                TextMessageKind::Reminder => wording.reminder(&url),
+                _ => wording.invitation(&url),
+            })
+        }
+        TextMessageKind::AccessCode => {
+            let code = access_codes::code_to_send(app, &matter.envelope, signer).await?;
+            code.map(|code| wording.access_code(&code, &app.config.signing_url()))
+        }
+    };
+    let Some(text) = text else {
+        return Ok(());
+    };
+    // The job's id lets the provider recognize a repeat.
+    let message = TextMessage {
+        id: job.id.to_string(),
+        to: phone,
+        text,
+    };
+    if let SentText::Refused(why) = messaging::send(app, &job.org, message).await? {
+        messaging::report(app, &matter.envelope, signer, about, &why).await?;
+    }
+    Ok(())
+}
