@@ -104,12 +104,12 @@ pub(super) fn filled(
         .iter()
         .filter(|field| field.submitter_uuid == submitter.role)
         .filter_map(|field| {
-            let value = submitter
+            let entered = submitter
                 .values
                 .get(&field.name)
                 .filter(|value| !value.is_empty())?;
             let value = match field.field_type.as_str() {
-                "signature" | "initials" => match SignatureValue::parse(value) {
+                "signature" | "initials" => match SignatureValue::parse(entered) {
                     Ok(SignatureValue::Typed(name)) => FieldValue::Typed(name),
                     Ok(SignatureValue::Drawn(picture)) => FieldValue::Drawn(picture),
                     Err(why) => {
@@ -117,12 +117,13 @@ pub(super) fn filled(
                         return Some(Err(DocumentError::Other(why)));
                     }
                 },
-                "checkbox" => FieldValue::Checkbox(value == "true"),
-                "date" => FieldValue::Text(dates.written(value)),
-                _ => FieldValue::Text(value.clone()),
+                "checkbox" => FieldValue::Checkbox(entered == "true"),
+                "radio" if field.is_group() => FieldValue::Checkbox(true),
+                "date" => FieldValue::Text(dates.written(entered)),
+                _ => FieldValue::Text(entered.clone()),
             };
             let areas = field
-                .areas
+                .places_of(entered)
                 .iter()
                 .map(|area| Area {
                     page: area.page,

@@ -116,7 +116,7 @@ impl ShownDocument {
                 (!value.is_empty()).then_some(EarlierEntry {
                     signer: &submitter.name,
                     role: &submitter.role,
-                    areas: &field.areas,
+                    areas: field.places_of(value),
                     field,
                     value,
                     file: submitter.attachments.get(&field.name),

@@ -11,7 +11,7 @@ use super::row::{RowColumns, json_text};
 use super::{StoreError, WriteTransaction};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::StoredFile;
-use crate::domain::field::{Area, FieldRules, is_signature};
+use crate::domain::field::{Area, FieldRules, FieldType, is_signature};
 use crate::domain::id::OrgId;
 use crate::domain::locale::Locale;
 
@@ -37,6 +37,25 @@ pub struct RoomField {
     pub areas: Vec<Area>,
     #[serde(flatten)]
     pub rules: FieldRules,
+}
+
+impl RoomField {
+    /// Returns whether each choice has a place of its own, in the order of the options, as in a group
+    /// of radio buttons. The place of the chosen one is then marked.
+    pub fn is_group(&self) -> bool {
+        self.field_type == FieldType::Radio.as_str()
+            && self.options.len() > 1
+            && self.options.len() == self.areas.len()
+    }
+
+    /// Returns the places where a value is written.
+    pub fn places_of(&self, value: &str) -> &[Area] {
+        let chosen = self.options.iter().position(|option| option == value);
+        match chosen.filter(|_| self.is_group()) {
+            Some(at) => self.areas.get(at..=at).unwrap_or_default(),
+            None => &self.areas,
+        }
+    }
 }
 
 /// File that a submitter attached.
@@ -577,4 +596,49 @@ fn consent(columns: &RowColumns<'_>) -> Result<Option<GivenConsent>, StoreError>
         locale,
         sha256,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(y: f64) -> Area {
+        Area {
+            page: 1,
+            x: 0.1,
+            y,
+            w: 0.02,
+            h: 0.02,
+        }
+    }
+
+    #[test]
+    fn a_group_of_radio_buttons_marks_the_chosen_one() {
+        let group = RoomField {
+            uuid: "f".into(),
+            submitter_uuid: "Buyer".into(),
+            name: "Billing".into(),
+            field_type: "radio".into(),
+            required: true,
+            readonly: false,
+            default_value: None,
+            options: vec!["Monthly".into(), "Yearly".into()],
+            areas: vec![place(0.1), place(0.2)],
+            rules: FieldRules::default(),
+        };
+        assert_eq!(group.places_of("Yearly"), [place(0.2)]);
+        assert!(group.is_group());
+        // A single place takes the choice as text.
+        let alone = RoomField {
+            areas: vec![place(0.1)],
+            ..group.clone()
+        };
+        assert_eq!(alone.places_of("Yearly"), [place(0.1)]);
+        assert!(!alone.is_group());
+        let list = RoomField {
+            field_type: "select".into(),
+            ..group
+        };
+        assert_eq!(list.places_of("Yearly").len(), 2);
+    }
 }

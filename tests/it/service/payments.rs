@@ -114,6 +114,15 @@ async fn the_payer_pays_in_the_sandbox() {
     let page_path = sandbox_page(&due);
     let shown = page(&app, Request::get(&page_path), "").await;
     assert!(shown.text().contains("USD 49.00") && shown.text().contains("name=\"pay\""));
+    // The page has the brand of the sender, as all pages of a signer.
+    let style = format!("/assets/brand/{}/brand.css", app.org);
+    assert!(!shown.text().contains(&style), "{}", shown.text());
+    app.set_organization(&[r##"brand={"name":"Oak & Pine","color":"#0b57d0"}"##]);
+    let shown = page(&app, Request::get(&page_path), "").await.text();
+    assert!(
+        shown.contains(&style) && shown.contains("Oak &amp; Pine"),
+        "{shown}"
+    );
     pay_in_sandbox(&app, &token).await;
     wait_until_paid(&app, &token).await;
     assert_eq!(

@@ -105,12 +105,13 @@ async fn open(State(app): State<App>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let form = FormBody::<TokenForm>::from_request(Request::from_parts(parts.clone(), body), &app);
     let Ok(FormBody(form)) = form.await else {
-        return embed::refused(&parts.headers);
+        return embed::refused(&parts.headers, None);
     };
     let opened = async {
         limits::admit(&app, LimitedCredential::BuilderSession, &form.token, &parts)?;
         let Some(session) = builder::session(&app, &app.access, &form.token).await? else {
-            return Ok(embed::refused(&parts.headers));
+            let issuer = builder::issuer(&app, &app.access, &form.token).await?;
+            return Ok(embed::refused(&parts.headers, issuer));
         };
         let organization = builder::organization(&app, &session).await?;
         Ok::<_, HttpError>(page(

@@ -18,6 +18,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeStatus};
 use crate::domain::event::EventType;
 use crate::domain::locale::Locale;
+use crate::domain::organization::Organization;
 use crate::evidence::formats::CustodyLedger;
 use crate::http::error::HttpError;
 use crate::service::envelopes::compliance::ComplianceView;
@@ -77,20 +78,33 @@ async fn sign(
     };
     match link.await {
         Ok(Some(url)) => Redirect::to(&url).into_response(),
-        Ok(None) => refused(&headers),
+        Ok(None) => expired(&app, &headers, &form.token).await,
         Err(error) => HttpError::from(error).into_response(),
     }
 }
 
-/// Page for an invalid or expired token.
-pub fn refused(headers: &HeaderMap) -> Response {
-    let texts = texts_for(headers, Locale::default());
+async fn expired(app: &App, headers: &HeaderMap, token: &str) -> Response {
+    match embed::issuer(app, &app.access, token).await {
+        Ok(issuer) => refused(headers, issuer),
+        Err(error) => HttpError::from(error).into_response(),
+    }
+}
+
+/// Page for an invalid or expired token, in the look of the organization that issued it.
+pub fn refused(headers: &HeaderMap, issuer: Option<Organization>) -> Response {
+    let language = issuer.as_ref().map(|issuer| issuer.settings.language);
+    let texts = texts_for(headers, language.unwrap_or_default());
+    let look = match issuer {
+        Some(issuer) => PageLook::of(issuer, texts),
+        None => PageLook::plain(texts),
+    };
     let look = PageLook {
         framing: FramePolicy::Anybody,
-        ..PageLook::plain(texts)
+        ..look
     };
     let title = texts.text("embed-expired-title");
     let body = html! {
+        @if look.name.is_some() { header.top { (look.masthead()) } }
         main.notice {
             h1 { (title) }
             p { (texts.text("embed-expired")) }
@@ -113,7 +127,7 @@ async fn vault(
 ) -> Response {
     let shown = async {
         let Some(opened) = embed::open(&app, &app.access, &form.token, Widget::Vault).await? else {
-            return Ok(refused(&headers));
+            return Ok(expired(&app, &headers, &form.token).await);
         };
         let record = embed::record(&app, &app.management, &app.vault, &opened).await?;
         let texts = texts_for(&headers, record.organization.settings.language);
@@ -262,7 +276,7 @@ async fn copy(
     };
     match link.await {
         Ok(Some(link)) => Redirect::to(&link.url).into_response(),
-        Ok(None) => refused(&headers),
+        Ok(None) => expired(&app, &headers, &form.token).await,
         Err(error) => HttpError::from(error).into_response(),
     }
 }

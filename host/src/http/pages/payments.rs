@@ -14,8 +14,9 @@ use super::kba;
 use super::look::{EmbedMessage, FramePolicy, PageLook, script_texts, texts_for};
 use super::visit::SignerVisit;
 use crate::domain::component::Slot;
-use crate::domain::locale::Locale;
+use crate::domain::organization::Organization;
 use crate::http::error::HttpError;
+use crate::service::envelopes::dispatch;
 use crate::service::payments;
 use crate::service::{App, ServiceError};
 use crate::store::sandbox::SandboxIntent;
@@ -119,6 +120,7 @@ struct SandboxVisit {
     /// Link back to the payer's signing page. Only our own links are accepted, so that the page is
     /// no open redirect.
     back: Option<String>,
+    organization: Organization,
     texts: Texts,
 }
 
@@ -136,11 +138,14 @@ impl FromRequestParts<App> for SandboxVisit {
             .await
             .map_err(|error| HttpError::internal(error.to_string()).into_response())?
             .ok_or_else(unknown)?;
+        let organization = dispatch::organization(app, &intent.org).await;
+        let organization = organization.map_err(|_| unknown())?;
         let query = Query::<ReturnQuery>::from_request_parts(parts, app).await;
         let ours = format!("{}/", app.config.signing_url());
         let back = query.ok().and_then(|Query(query)| query.back);
         Ok(Self {
-            texts: texts_for(&parts.headers, Locale::default()),
+            texts: texts_for(&parts.headers, organization.settings.language),
+            organization,
             intent,
             back: back.filter(|back| back.starts_with(&ours)),
         })
@@ -155,7 +160,7 @@ impl SandboxVisit {
         let look = PageLook {
             // The signing form may be embedded, and its payer ends up here.
             framing: FramePolicy::Anybody,
-            ..PageLook::plain(texts)
+            ..PageLook::of(self.organization.clone(), texts)
         };
         let body = html! {
             @if paid {

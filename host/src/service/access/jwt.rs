@@ -28,6 +28,20 @@ pub fn issue(keys: &[Key], claims: &impl Serialize) -> Result<String, ServiceErr
         .map_err(|error| ServiceError::Internal(error.to_string()))
 }
 
+/// Returns the claims of a token for this audience, signed with any of the keys. The token may be
+/// expired.
+pub fn read_expired<C: DeserializeOwned>(keys: &[Key], audience: &str, token: &str) -> Option<C> {
+    let mut validation = Validation::new(Algorithm::HS256);
+    validation.set_audience(&[audience]);
+    validation.required_spec_claims = HashSet::from(["exp".to_owned(), "aud".to_owned()]);
+    validation.validate_exp = false;
+    let claims = keys.iter().find_map(|key| {
+        let key = DecodingKey::from_secret(key);
+        jsonwebtoken::decode::<C>(token, &key, &validation).ok()
+    });
+    Some(claims?.claims)
+}
+
 /// Validates a token for this audience, signed with any of the keys, and returns its claims. None
 /// if the token is invalid or expired.
 pub fn read<C: DeserializeOwned + ExpiringClaims>(
@@ -36,15 +50,7 @@ pub fn read<C: DeserializeOwned + ExpiringClaims>(
     token: &str,
     now: Timestamp,
 ) -> Option<C> {
-    let mut validation = Validation::new(Algorithm::HS256);
-    validation.set_audience(&[audience]);
-    validation.required_spec_claims = HashSet::from(["exp".to_owned(), "aud".to_owned()]);
-    // Checked below, against the clock that the service reads.
-    validation.validate_exp = false;
-    let claims = keys.iter().find_map(|key| {
-        let key = DecodingKey::from_secret(key);
-        jsonwebtoken::decode::<C>(token, &key, &validation).ok()
-    });
-    let claims = claims?.claims;
+    let claims: C = read_expired(keys, audience, token)?;
+    // Against the clock that the service reads.
     (claims.exp().saturating_add(LEEWAY_SECONDS) > now.as_seconds()).then_some(claims)
 }

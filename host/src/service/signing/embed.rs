@@ -237,6 +237,21 @@ async fn read(
     }))
 }
 
+/// Returns the organization that issued a token, also when it has expired. None for a forged one.
+pub async fn issuer(
+    core: &Core,
+    access: &AccessState,
+    token: &str,
+) -> Result<Option<Organization>, ServiceError> {
+    let audience = core.config.embed_url();
+    let claims = jwt::read_expired::<EmbedTokenClaims>(&access.embed_keys, &audience, token);
+    let Some(claims) = claims else {
+        return Ok(None);
+    };
+    let mut connection = core.store.read().await?;
+    Ok(organizations::get(&mut connection, &claims.org_id).await?)
+}
+
 /// Content of the vault widget.
 pub struct VaultRecord {
     pub organization: Organization,

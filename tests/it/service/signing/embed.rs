@@ -60,8 +60,18 @@ async fn an_embed_token_has_the_specified_claims_and_opens_only_its_widget() {
     assert_eq!(submit(&app, "/embed/vault", token).await.status, 401);
     let forged = format!("{token}x");
     assert_eq!(submit(&app, "/embed/sign", &forged).await.status, 401);
+    app.set_organization(&[r##"brand={"name":"Oak & Pine","color":"#0b57d0"}"##]);
     let later = app.as_of(std::time::Duration::from_secs(15 * 60 + 6)).await;
-    assert_eq!(submit(&later, "/embed/sign", token).await.status, 401);
+    let expired = submit(&later, "/embed/sign", token).await;
+    assert_eq!(expired.status, 401);
+    // An expired token still tells whose page it is; a forged one tells nothing.
+    assert!(
+        expired.text().contains("Oak &amp; Pine"),
+        "{}",
+        expired.text()
+    );
+    let forged = submit(&later, "/embed/sign", &forged).await;
+    assert!(!forged.text().contains("Oak &amp; Pine"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

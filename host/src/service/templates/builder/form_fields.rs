@@ -69,7 +69,7 @@ fn imported(field: FormField, role: &str, pages: usize) -> Option<Field> {
         FormFieldKind::Radio if !field.options.is_empty() => "radio",
         FormFieldKind::Text | FormFieldKind::Select | FormFieldKind::Radio => "text",
     };
-    let mut areas: Vec<Area> = field
+    let areas: Vec<Area> = field
         .areas
         .into_iter()
         .map(|area| Area {
@@ -81,10 +81,6 @@ fn imported(field: FormField, role: &str, pages: usize) -> Option<Field> {
         })
         .filter(|area| fits(area, pages))
         .collect();
-    if field_type == "radio" {
-        // The chosen option is written as text, once.
-        areas.truncate(1);
-    }
     (!areas.is_empty()).then(|| Field {
         name,
         field_type: field_type.into(),

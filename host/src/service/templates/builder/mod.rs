@@ -28,7 +28,7 @@ use crate::service::envelopes::uploads::{DocumentUpload, check_fillable, read_wh
 use crate::service::templates::pages::PageCache;
 use crate::service::templates::{answers, pages, reserved_names};
 use crate::service::{Core, ServiceError, ValidationIssue, templates as template_service};
-use crate::store::{StoreError, templates};
+use crate::store::{StoreError, organizations, templates};
 
 /// `aud` of session tokens, so that no token of another purpose is accepted as one.
 const AUDIENCE: &str = "holdfast field builder";
@@ -112,6 +112,20 @@ pub async fn session(
         template,
         return_url: claims.return_url,
     }))
+}
+
+/// Returns the organization that issued a token, also when it has expired. None for a forged one.
+pub async fn issuer(
+    core: &Core,
+    access: &AccessState,
+    token: &str,
+) -> Result<Option<Organization>, ServiceError> {
+    let claims = jwt::read_expired::<BuilderClaims>(&access.builder_keys, AUDIENCE, token);
+    let Some(claims) = claims else {
+        return Ok(None);
+    };
+    let mut connection = core.store.read().await?;
+    Ok(organizations::get(&mut connection, &claims.org).await?)
 }
 
 /// Returns the organization of a session.
