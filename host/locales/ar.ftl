@@ -311,6 +311,7 @@ certificate-identity = التحقق من الهوية
 certificate-identity-passed = أُجيب عن أسئلة الهوية، { $moment } (المزوّد { $provider })
 certificate-consent = الموافقة الإلكترونية
 certificate-signed = وقت التوقيع
+certificate-file = ملف مرفق
 certificate-address = العنوان على الإنترنت
 certificate-browser = المتصفح
 certificate-caption = امسحوا الرمز أو افتحوا العنوان للتحقق من هذا السجل ومن أن نسختكم هي المستند الذي وُقّع.

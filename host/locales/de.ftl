@@ -305,6 +305,7 @@ certificate-identity = Identitätsprüfung
 certificate-identity-passed = Identitätsfragen beantwortet, { $moment } (Anbieter { $provider })
 certificate-consent = Zustimmung zur elektronischen Unterschrift
 certificate-signed = Unterschrieben
+certificate-file = Angehängte Datei
 certificate-address = Internetadresse
 certificate-browser = Browser
 certificate-caption = Scannen Sie den Code oder öffnen Sie die Adresse, um diesen Eintrag zu prüfen und ob Ihre Kopie das unterschriebene Dokument ist.

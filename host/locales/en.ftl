@@ -306,6 +306,7 @@ certificate-identity = Identity check
 certificate-identity-passed = identity questions answered, { $moment } (provider { $provider })
 certificate-consent = Electronic consent
 certificate-signed = Signed
+certificate-file = Attached file
 certificate-address = Internet address
 certificate-browser = Browser
 certificate-caption = Scan the code or open the address to check this record, and whether your copy is the document that was signed.

@@ -305,6 +305,7 @@ certificate-identity = Comprobación de identidad
 certificate-identity-passed = preguntas de identidad respondidas, { $moment } (proveedor { $provider })
 certificate-consent = Consentimiento electrónico
 certificate-signed = Firmado
+certificate-file = Archivo adjunto
 certificate-address = Dirección de internet
 certificate-browser = Navegador
 certificate-caption = Escanee el código o abra la dirección para comprobar este registro y si su copia es el documento que se firmó.

@@ -305,6 +305,7 @@ certificate-identity = Vérification d’identité
 certificate-identity-passed = questions d’identité répondues, { $moment } (prestataire { $provider })
 certificate-consent = Consentement électronique
 certificate-signed = Signé
+certificate-file = Fichier joint
 certificate-address = Adresse internet
 certificate-browser = Navigateur
 certificate-caption = Scannez le code ou ouvrez l’adresse pour vérifier cet enregistrement, et si votre copie est le document qui a été signé.

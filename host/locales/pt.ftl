@@ -305,6 +305,7 @@ certificate-identity = Verificação de identidade
 certificate-identity-passed = perguntas de identidade respondidas, { $moment } (provedor { $provider })
 certificate-consent = Consentimento eletrônico
 certificate-signed = Assinado
+certificate-file = Arquivo anexado
 certificate-address = Endereço de internet
 certificate-browser = Navegador
 certificate-caption = Leia o código ou abra o endereço para verificar este registro e se a sua cópia é o documento que foi assinado.

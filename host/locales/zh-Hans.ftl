@@ -300,6 +300,7 @@ certificate-identity = 身份核实
 certificate-identity-passed = 已回答身份问题，{ $moment }（服务机构 { $provider }）
 certificate-consent = 电子签署同意
 certificate-signed = 签署时间
+certificate-file = 附加文件
 certificate-address = 互联网地址
 certificate-browser = 浏览器
 certificate-caption = 扫描二维码或打开网址，即可核对此记录以及您的副本是否为所签署的文件。

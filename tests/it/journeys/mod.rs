@@ -6,5 +6,6 @@ pub mod crash;
 mod examples;
 pub mod main_job;
 mod nodes;
+mod parties;
 mod phone;
 mod webhook_drills;

@@ -191,11 +191,17 @@ pub async fn check_readable(
     }
 }
 
-/// Rejects a document of a template in which values could not be written after signing, such as an
-/// encrypted one, or a signed one whose author permits no changes.
-pub async fn check_fillable(core: &Core, pdf: Bytes) -> Result<(), ServiceError> {
-    core.documents(None).fill(pdf, Vec::new()).await??;
-    Ok(())
+/// Rejects a document of a template that signers could not open, in which values could not be written
+/// after signing, such as a signed one whose author permits no changes, or that could not be vaulted.
+/// Returns its number of pages.
+pub async fn check_signable(core: &Core, org: &OrgId, pdf: Bytes) -> Result<usize, ServiceError> {
+    let facts = core.placement(None).inspect(pdf.clone()).await??;
+    core.documents(None).fill(pdf.clone(), Vec::new()).await??;
+    let (components, priority) = (&core.components, core.store.priority());
+    let documents = components.embedded_documents(org, priority);
+    let reader = components.embedded_placement(org, priority);
+    copies::check_vaultable(&documents, &reader, pdf, core.clock.now()).await?;
+    Ok(facts.pages.len())
 }
 
 /// Reads a PDF into memory. The returned turn reserves the memory and must live as long.

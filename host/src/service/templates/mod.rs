@@ -27,7 +27,7 @@ use crate::domain::warning::Warning;
 use crate::fair_queue::{QueueTurn, WorkOwner};
 use crate::files::StorageArea as FileArea;
 use crate::service::components::shadow;
-use crate::service::envelopes::uploads::{DocumentUpload, admit, check_fillable, read_whole};
+use crate::service::envelopes::uploads::{DocumentUpload, admit, check_signable, read_whole};
 use crate::service::envelopes::warnings;
 use crate::service::idempotency::ResponseRecorder;
 use crate::service::signing::provider::provider;
@@ -173,7 +173,7 @@ pub async fn create(
         },
         None => from_tags(core, &placement, (&caller.org, &instance), pdf).await?,
     };
-    check_fillable(core, pdf.clone()).await?;
+    check_signable(core, &caller.org, pdf.clone()).await?;
     answers::check(core, (&caller.org, &instance), &pdf, &fields, 0).await?;
     let placed_by = json!(placement.identity()?);
     let id = TemplateId::new();

@@ -1,6 +1,7 @@
 //! The certificate of completion of a vaulted envelope, and its public verification page.
 
 use bytes::Bytes;
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::components::rules::completion as rules;
@@ -247,12 +248,25 @@ impl CertificateSource<'_> {
                 detail("user_agent").map(|agent| agent.chars().take(DEVICE_LENGTH).collect()),
             ),
         ];
+        let mut rows = self.present(rows);
+        rows.extend(signed.into_iter().flat_map(|entry| self.files(entry)));
         rules::SignerSummary {
             name: signer.name.clone(),
             about: format!("{}, {}", self.role(signer), signer.email),
             signature: self.signature(signer),
-            rows: self.present(rows),
+            rows,
         }
+    }
+
+    /// Returns the files that a signer attached, with their hashes.
+    fn files(&self, signed: &LedgerEntry) -> Vec<(String, String)> {
+        let files = signed.details["attachments"].as_array();
+        let row = |file: &Value| {
+            let (name, sha256) = (file["name"].as_str()?, file["sha256"].as_str()?);
+            let label = self.texts.text("certificate-file");
+            Some((label, format!("{name}, {sha256} (SHA-256)")))
+        };
+        files.into_iter().flatten().filter_map(row).collect()
     }
 
     /// Returns role and kind of a signer.

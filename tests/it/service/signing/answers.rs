@@ -440,6 +440,12 @@ async fn a_file_of_a_signer_is_hashed_and_becomes_an_appendix() {
         .await
         .data(200);
     assert!(ledger.to_string().contains(&sha256), "{ledger}");
+    app.wait_for(&id, "vaulted").await;
+    let path = format!("/partner/envelopes/{id}/completion-certificate");
+    let certificate = pdf::text(&app.get(&path).await.bytes);
+    for expected in ["Attached file", "licence.pdf", "photo.png", &sha256[..16]] {
+        assert!(certificate.contains(expected), "{expected}: {certificate}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

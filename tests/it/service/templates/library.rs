@@ -219,3 +219,21 @@ async fn customers_belong_to_their_organization() {
     let answer = app.get_with_bearer(&other, &path).await;
     assert_eq!(answer.error(404), "Customer not found");
 }
+
+/// A document that its signers could not open is refused at once, and not when they come.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_document_that_signers_could_not_open_becomes_no_template() {
+    let app = TestApp::start().await;
+    let bomb = include_bytes!("../../../fixtures/hostile-flate-bomb.pdf");
+    let fields = json!([{
+        "name": "Signature", "type": "signature", "role": "Buyer", "required": true,
+        "placement": {
+            "mode": "absolute",
+            "areas": [{ "page": 1, "x": 0.1, "y": 0.1, "w": 0.3, "h": 0.05 }],
+        },
+    }]);
+    let refused = app.new_template(bomb, &fields).await;
+    assert_eq!(refused.status, 422, "{}", refused.text());
+    let library = app.get("/partner/templates").await.text();
+    assert!(!library.contains("tmpl_"), "{library}");
+}

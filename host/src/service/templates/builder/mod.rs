@@ -24,7 +24,7 @@ use crate::room::form::SigningForm;
 use crate::service::access::AccessState;
 use crate::service::access::jwt::{self, ExpiringClaims};
 use crate::service::envelopes::dispatch;
-use crate::service::envelopes::uploads::{DocumentUpload, check_fillable, read_whole};
+use crate::service::envelopes::uploads::{DocumentUpload, check_signable, read_whole};
 use crate::service::templates::pages::PageCache;
 use crate::service::templates::{answers, pages, reserved_names};
 use crate::service::{Core, ServiceError, ValidationIssue, templates as template_service};
@@ -221,13 +221,7 @@ pub async fn attach(
         &file,
     )
     .await?;
-    let count = core
-        .placement(Some(&template.org))
-        .inspect(pdf.clone())
-        .await??
-        .pages
-        .len();
-    check_fillable(core, pdf.clone()).await?;
+    let count = check_signable(core, &template.org, pdf.clone()).await?;
     let mut fields = template.fields.clone();
     for field in &mut fields {
         field.areas.retain(|area| area.page as usize <= count);
