@@ -104,14 +104,6 @@ impl Texts {
         Self { locale }
     }
 
-    /// Returns the texts for documents. Their fonts have no Chinese and Arabic letters.
-    pub fn for_documents(self) -> Self {
-        match self.locale {
-            Locale::ZhHans | Locale::Ar => Self::default(),
-            _ => self,
-        }
-    }
-
     pub fn locale(self) -> Locale {
         self.locale
     }

@@ -30,6 +30,8 @@ pub(crate) struct FittedText {
     lines: Vec<TextLine>,
     size: f32,
     x: f32,
+    /// Of the place for the lines. Those read from right to left end at its right.
+    width: f32,
     first_baseline: f32,
     distance: f32,
 }
@@ -96,6 +98,7 @@ pub(crate) fn signature(
         .min(28.0)
         .min(space.width * 0.94 / line.width(1.0).max(0.01));
     Ok(FittedText {
+        width: line.width(size),
         x: space.x + space.width * 0.03,
         first_baseline: signature_baseline(space)
             - (extent.descent * size).min(space.height * 0.16),
@@ -133,6 +136,7 @@ fn place(
         lines: lines.iter().map(|line| fonts.line(line, style)).collect(),
         size,
         x: space.x + padding,
+        width: space.width - 2.0 * padding,
         first_baseline: space.y + above.max(0.0) + ASCENT * size,
         distance: LEADING * size,
     }
@@ -142,7 +146,11 @@ impl FittedText {
     pub(crate) fn draw(&self, fonts: &FontSet, surface: &mut Surface<'_>) {
         for (index, line) in self.lines.iter().enumerate() {
             let baseline = self.first_baseline + self.distance * index as f32;
-            fonts.draw(surface, line, self.x, baseline, self.size);
+            let shift = match line.right_to_left {
+                true => (self.width - line.width(self.size)).max(0.0),
+                false => 0.0,
+            };
+            fonts.draw(surface, line, self.x + shift, baseline, self.size);
         }
     }
 }

@@ -1,10 +1,18 @@
 //! Lines of text. Each is shaped once, so that measuring and drawing use the same glyphs.
+//!
+//! Characters that Noto Sans lacks come from Noto Sans Arabic, and from Noto Sans SC with the characters
+//! of GB 2312 and of the first level of Big5. Lines with Arabic are reordered for display (Unicode
+//! Standard Annex 9).
+
+use std::ops::Range;
+use std::sync::OnceLock;
 
 use harfrust::{Buffer, Direction, ShapeOptions, ShaperFont};
 use holdfast_handwriting::Handwriting;
 use krilla::geom::Point;
 use krilla::surface::Surface;
 use krilla::text::{Font, GlyphId, KrillaGlyph};
+use unicode_bidi::{BidiInfo, Level};
 
 use crate::error::{Result, other};
 
@@ -21,14 +29,33 @@ pub enum TextStyle {
     Written(Handwriting),
 }
 
-/// Shaped text, ready to be drawn in one style.
+/// Source of the glyphs of a character.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Face {
+    Style(TextStyle),
+    Arabic,
+    Chinese,
+}
+
+/// Glyphs of one face and one direction, from left to right.
+#[derive(Clone, Debug)]
+struct TextRun {
+    face: Face,
+    glyphs: Vec<KrillaGlyph>,
+    /// Advance in units of the font size.
+    em: f32,
+}
+
+/// Shaped text, ready to be drawn.
 #[derive(Clone, Debug)]
 pub(crate) struct TextLine {
     text: String,
-    glyphs: Vec<KrillaGlyph>,
-    style: TextStyle,
+    /// From left to right.
+    runs: Vec<TextRun>,
     /// Advance in units of the font size.
     em: f32,
+    /// Whether the text is read from right to left, so that it stands at the right.
+    pub(crate) right_to_left: bool,
 }
 
 impl TextLine {
@@ -51,7 +78,13 @@ pub(crate) struct FontSet {
     italic: LoadedTypeface,
     /// In the order of [`Handwriting::ALL`].
     written: [LoadedTypeface; 3],
+    /// Read for the first character that needs it.
+    arabic: OnceLock<Option<LoadedTypeface>>,
+    chinese: OnceLock<Option<LoadedTypeface>>,
 }
+
+const ARABIC: &[u8] = include_bytes!("../fonts/noto-sans-arabic.ttf");
+const CHINESE: &[u8] = include_bytes!("../fonts/noto-sans-sc.ttf");
 
 /// Noto Sans: height over and depth under the baseline in units of the font size.
 pub(crate) const ASCENT: f32 = 0.78;
@@ -87,17 +120,55 @@ impl FontSet {
                 LoadedTypeface::load(Handwriting::Formal.font())?,
                 LoadedTypeface::load(Handwriting::Light.font())?,
             ],
+            arabic: OnceLock::new(),
+            chinese: OnceLock::new(),
         })
     }
 
     /// Returns whether the face has a glyph for each character of `text`.
     pub(crate) fn covers(&self, text: &str, style: TextStyle) -> bool {
-        let characters = self.typeface(style).shapes.charmap();
+        let characters = self.styled(style).shapes.charmap();
         let has = |character: char| characters.map_unicode(character).is_some();
         printable(text).chars().all(has)
     }
 
-    fn typeface(&self, style: TextStyle) -> &LoadedTypeface {
+    fn typeface(&self, face: Face) -> &LoadedTypeface {
+        let further = match face {
+            Face::Style(style) => return self.styled(style),
+            Face::Arabic => self
+                .arabic
+                .get_or_init(|| LoadedTypeface::load(ARABIC).ok()),
+            Face::Chinese => self
+                .chinese
+                .get_or_init(|| LoadedTypeface::load(CHINESE).ok()),
+        };
+        further.as_ref().unwrap_or(&self.regular)
+    }
+
+    /// Returns the face for a character; that of the style also if none has it.
+    fn face_of(&self, character: char, style: TextStyle) -> Face {
+        let face = match character {
+            _ if self.has(Face::Style(style), character) => return Face::Style(style),
+            '\u{600}'..='\u{6FF}'
+            | '\u{750}'..='\u{77F}'
+            | '\u{8A0}'..='\u{8FF}'
+            | '\u{FB50}'..='\u{FDFF}'
+            | '\u{FE70}'..='\u{FEFF}' => Face::Arabic,
+            wide if is_wide(wide) => Face::Chinese,
+            _ => return Face::Style(style),
+        };
+        match self.has(face, character) {
+            true => face,
+            false => Face::Style(style),
+        }
+    }
+
+    fn has(&self, face: Face, character: char) -> bool {
+        let characters = self.typeface(face).shapes.charmap();
+        characters.map_unicode(character).is_some()
+    }
+
+    fn styled(&self, style: TextStyle) -> &LoadedTypeface {
         match style {
             TextStyle::Regular => &self.regular,
             TextStyle::Bold => &self.bold,
@@ -108,21 +179,74 @@ impl FontSet {
         }
     }
 
-    /// Shapes one line, left to right.
+    /// Shapes one line.
     ///
-    /// A character that the font lacks is drawn as a replacement sign but keeps its Unicode value,
+    /// A character that all fonts lack is drawn as a replacement sign but keeps its Unicode value,
     /// so that searching and copying still find the original text.
+    pub(crate) fn line(&self, text: &str, style: TextStyle) -> TextLine {
+        let text = printable(text);
+        let bidi = BidiInfo::new(&text, None);
+        let mut runs = Vec::new();
+        let mut right_to_left = false;
+        // Characters that separate paragraphs are not printable: there is one, or none.
+        for paragraph in &bidi.paragraphs {
+            right_to_left = paragraph.level.is_rtl();
+            let (levels, ranges) = bidi.visual_runs(paragraph, paragraph.range.clone());
+            for range in ranges {
+                let turned = levels.get(range.start).is_some_and(Level::is_rtl);
+                let mut pieces = self.of_one_face(&text, range, style);
+                if turned {
+                    pieces.reverse();
+                }
+                let shaped = pieces
+                    .into_iter()
+                    .map(|(face, range)| self.shape(&text, range, face, turned));
+                runs.extend(shaped);
+            }
+        }
+        let em = runs.iter().map(|run| run.em).sum();
+        TextLine {
+            text,
+            runs,
+            em,
+            right_to_left,
+        }
+    }
+
+    /// Splits a part of a text where the face changes.
+    fn of_one_face(
+        &self,
+        text: &str,
+        range: Range<usize>,
+        style: TextStyle,
+    ) -> Vec<(Face, Range<usize>)> {
+        let mut pieces: Vec<(Face, Range<usize>)> = Vec::new();
+        let part = text.get(range.clone()).unwrap_or_default();
+        for (at, character) in part.char_indices() {
+            let face = self.face_of(character, style);
+            let start = range.start + at;
+            let end = start + character.len_utf8();
+            match pieces.last_mut() {
+                Some((last, piece)) if *last == face => piece.end = end,
+                _ => pieces.push((face, start..end)),
+            }
+        }
+        pieces
+    }
+
     #[expect(
         clippy::expect_used,
         reason = "shaping fails for a buffer without a direction, or one that does not match its plan"
     )]
-    pub(crate) fn line(&self, text: &str, style: TextStyle) -> TextLine {
-        let typeface = self.typeface(style);
-        let text = printable(text);
+    fn shape(&self, text: &str, range: Range<usize>, face: Face, right_to_left: bool) -> TextRun {
+        let typeface = self.typeface(face);
         let mut shaped = Buffer::new();
-        shaped.push_str(&text);
+        shaped.push_str(text.get(range.clone()).unwrap_or_default());
         shaped.guess_segment_properties();
-        shaped.set_direction(Direction::LeftToRight);
+        shaped.set_direction(match right_to_left {
+            true => Direction::RightToLeft,
+            false => Direction::LeftToRight,
+        });
         let font = ShaperFont::new(&typeface.shapes);
         harfrust::shape(&font, &mut shaped, ShapeOptions::new())
             .expect("the buffer has a direction, and no plan is given");
@@ -133,11 +257,15 @@ impl FontSet {
         let mut glyphs = Vec::with_capacity(infos.len());
         let mut em = 0.0;
         for (index, (info, position)) in infos.iter().zip(shaped.glyph_positions()).enumerate() {
-            let start = info.cluster as usize;
-            let end = infos[index..]
-                .iter()
-                .find(|next| next.cluster != info.cluster)
-                .map_or(text.len(), |next| next.cluster as usize);
+            // Glyphs stand from left to right; clusters are places in the text.
+            let other = |next: &&harfrust::GlyphInfo| next.cluster != info.cluster;
+            let (before, after) = infos.split_at(index);
+            let next = match right_to_left {
+                true => before.iter().rev().find(other),
+                false => after.iter().find(other),
+            };
+            let start = range.start + info.cluster as usize;
+            let end = next.map_or(range.end, |next| range.start + next.cluster as usize);
             let missing = info.glyph_id == 0;
             let advance = if missing {
                 stand_in_advance
@@ -159,12 +287,7 @@ impl FontSet {
                 None,
             ));
         }
-        TextLine {
-            text,
-            glyphs,
-            style,
-            em,
-        }
+        TextRun { face, glyphs, em }
     }
 
     /// Draws a line with its baseline starting at a point, in the current paint of the surface.
@@ -176,12 +299,7 @@ impl FontSet {
         baseline: f32,
         size: f32,
     ) {
-        if line.glyphs.is_empty() {
-            return;
-        }
-        let font = self.typeface(line.style).font.clone();
-        let start = Point::from_xy(x, baseline);
-        surface.draw_glyphs(start, &line.glyphs, font, &line.text, size, false);
+        self.draw_runs(surface, line, (x, baseline), size, false);
     }
 
     /// Draws the outlines of a line, which readers do not extract as text.
@@ -193,9 +311,23 @@ impl FontSet {
         baseline: f32,
         size: f32,
     ) {
-        let font = self.typeface(line.style).font.clone();
-        let start = Point::from_xy(x, baseline);
-        surface.draw_glyphs(start, &line.glyphs, font, &line.text, size, true);
+        self.draw_runs(surface, line, (x, baseline), size, true);
+    }
+
+    fn draw_runs(
+        &self,
+        surface: &mut Surface<'_>,
+        line: &TextLine,
+        (mut x, baseline): (f32, f32),
+        size: f32,
+        outlined: bool,
+    ) {
+        for run in line.runs.iter().filter(|run| !run.glyphs.is_empty()) {
+            let font = self.typeface(run.face).font.clone();
+            let start = Point::from_xy(x, baseline);
+            surface.draw_glyphs(start, &run.glyphs, font, &line.text, size, outlined);
+            x += run.em * size;
+        }
     }
 
     /// Breaks text into shaped lines no wider than `width` at `size`.
@@ -222,6 +354,8 @@ pub(crate) struct WordIterator {
 
 struct LaidOutWord {
     text: String,
+    /// Whether a space stands before it, unless it begins a line.
+    spaced: bool,
     em: f32,
     /// Advance of each character alone, for words that have to break.
     characters: Vec<(char, f32)>,
@@ -267,26 +401,27 @@ impl LaidOutWord {
 
 impl WordIterator {
     pub(crate) fn new(fonts: &FontSet, text: &str, style: TextStyle) -> Self {
-        let font = ShaperFont::new(&fonts.typeface(style).shapes);
-        let units = f32::from(font.units_per_em());
         let advance = |character: char| {
+            let typeface = fonts.typeface(fonts.face_of(character, style));
+            let font = ShaperFont::new(&typeface.shapes);
+            let units = f32::from(font.units_per_em());
             font.nominal_glyph(character.into())
                 .map_or(1.0, |glyph| font.glyph_h_advance(glyph) as f32 / units)
+        };
+        let laid_out = |(text, spaced): (&str, bool)| LaidOutWord {
+            em: fonts.line(text, style).em,
+            characters: text
+                .chars()
+                .map(|character| (character, advance(character)))
+                .collect(),
+            spaced,
+            text: text.to_owned(),
         };
         let paragraphs = text
             .split(['\n', '\u{2028}', '\u{2029}'])
             .map(|paragraph| {
-                paragraph
-                    .split_whitespace()
-                    .map(|word| LaidOutWord {
-                        em: fonts.line(word, style).em,
-                        characters: word
-                            .chars()
-                            .map(|character| (character, advance(character)))
-                            .collect(),
-                        text: word.to_owned(),
-                    })
-                    .collect()
+                let words = paragraph.split_whitespace().flat_map(segments);
+                words.map(laid_out).collect()
             })
             .collect();
         Self {
@@ -311,9 +446,10 @@ impl WordIterator {
         for paragraph in &self.paragraphs {
             let (mut line, mut used) = (String::new(), 0.0);
             for word in paragraph {
-                let gap = if line.is_empty() { 0.0 } else { self.space };
+                let spaced = word.spaced && !line.is_empty();
+                let gap = if spaced { self.space } else { 0.0 };
                 if used + gap + word.em <= room {
-                    if !line.is_empty() {
+                    if spaced {
                         line.push(' ');
                     }
                     line.push_str(&word.text);
@@ -338,6 +474,43 @@ impl WordIterator {
     }
 }
 
+/// Returns whether a character is as wide as high, so that lines may break beside it (Unicode Standard
+/// Annex 14, class ID).
+fn is_wide(character: char) -> bool {
+    matches!(
+        character,
+        '\u{2E80}'..='\u{A4CF}'
+            | '\u{AC00}'..='\u{D7AF}'
+            | '\u{F900}'..='\u{FAFF}'
+            | '\u{FE30}'..='\u{FE4F}'
+            | '\u{FF00}'..='\u{FFEF}'
+            | '\u{20000}'..='\u{3FFFF}'
+    )
+}
+
+/// Splits a word where a line may break: beside wide characters, but not before punctuation that
+/// closes or after one that opens. The first part has a space before it.
+fn segments(word: &str) -> Vec<(&str, bool)> {
+    const CLOSING: &str = "、。，．：；！？）］｝〉》」』】〕”’…,.:;!?)]}";
+    const OPENING: &str = "（［｛〈《「『【〔“‘([{";
+    let mut parts = Vec::new();
+    let (mut begin, mut before) = (0, None);
+    for (at, character) in word.char_indices() {
+        let breaks = before.is_some_and(|before: char| {
+            (is_wide(before) || is_wide(character))
+                && !CLOSING.contains(character)
+                && !OPENING.contains(before)
+        });
+        if breaks {
+            parts.push((&word[begin..at], begin == 0));
+            begin = at;
+        }
+        before = Some(character);
+    }
+    parts.push((&word[begin..], begin == 0));
+    parts
+}
+
 /// Removes characters that cannot be printed on a line.
 fn printable(text: &str) -> String {
     text.chars()
@@ -352,4 +525,62 @@ fn printable(text: &str) -> String {
             character => Some(character),
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(text: &str) -> TextLine {
+        FontSet::load().unwrap().line(text, TextStyle::Regular)
+    }
+
+    fn is_complete(line: &TextLine) -> bool {
+        let fonts = FontSet::load().unwrap();
+        line.runs.iter().all(|run| {
+            let stand_in = fonts.typeface(run.face).stand_in;
+            run.glyphs
+                .iter()
+                .all(|glyph| krilla::text::Glyph::glyph_id(glyph).to_u32() != stand_in.to_u32())
+        })
+    }
+
+    #[test]
+    fn names_in_chinese_and_arabic_have_glyphs() {
+        for name in ["李小龙 Lee", "王麗華", "محمد بن علي", "Жанна Ωμέγα"]
+        {
+            assert!(is_complete(&line(name)), "{name}");
+        }
+        // A character that no font has.
+        assert!(!is_complete(&line("\u{1F600}")));
+    }
+
+    #[test]
+    fn arabic_letters_join_and_stand_from_right_to_left() {
+        let whole = line("محمد");
+        assert!(whole.right_to_left);
+        // The first letter stands at the right, in the form that joins.
+        let first = whole.runs[0].glyphs.last().unwrap();
+        let alone = line("م");
+        let glyph = krilla::text::Glyph::glyph_id;
+        assert_ne!(glyph(first), glyph(&alone.runs[0].glyphs[0]));
+        assert_eq!(krilla::text::Glyph::text_range(first).start, 0);
+        let mixed = line("Contract 7 محمد");
+        assert!(!mixed.right_to_left);
+        assert!(matches!(mixed.runs.last().unwrap().face, Face::Arabic));
+    }
+
+    #[test]
+    fn chinese_breaks_between_characters_and_not_before_a_full_stop() {
+        let fonts = FontSet::load().unwrap();
+        let words = WordIterator::new(&fonts, "甲方同意付款。 Buyer pays", TextStyle::Regular);
+        assert_eq!(words.lines(3.0)[0], "甲方同");
+        let lines = words.lines(6.5);
+        assert_eq!(
+            lines[0], "甲方同意付",
+            "the full stop stays with its character"
+        );
+        assert_eq!(lines[1], "款。 Buyer");
+        assert_eq!(lines[2], "pays");
+    }
 }

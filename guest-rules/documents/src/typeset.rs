@@ -164,7 +164,10 @@ impl TypesetSheet {
         let lines = self.wrap(text, look, width);
         for (index, line) in lines.iter().enumerate() {
             let baseline = top + look.size * ASCENT + look.leading() * index as f32;
-            self.text(x, baseline, line, look);
+            match self.fonts.line(line, look.style).right_to_left {
+                true => self.text_right(x + width, baseline, line, look),
+                false => self.text(x, baseline, line, look),
+            }
         }
         lines.len() as f32 * look.leading()
     }

@@ -40,7 +40,7 @@ pub enum GuestMemory {
     /// 64 KiB of stack, 256 KiB of memory: the amount that the host keeps
     /// resident, so that a call makes no system call.
     Plugin,
-    /// For work on whole documents: 1 MiB of stack, 4 MiB of memory, which grows as needed.
+    /// For work on whole documents: 1 MiB of stack, 8 MiB of memory, which grows as needed.
     Documents,
 }
 
@@ -251,7 +251,7 @@ impl GuestToolchain {
             ],
             GuestMemory::Documents => [
                 "-Clink-arg=-zstack-size=1048576",
-                "-Clink-arg=--initial-memory=4194304",
+                "-Clink-arg=--initial-memory=8388608",
             ],
         });
         let output = command.output()?;

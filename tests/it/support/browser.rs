@@ -1,5 +1,6 @@
 //! A real browser: Debian's Chromium, driven through its driver (WebDriver).
 
+use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -308,9 +309,10 @@ impl TestBrowser {
         std::fs::write(folder.join(format!("{name}.png")), png).unwrap();
     }
 
-    /// Asserts that axe-core finds no serious or critical problem.
+    /// Asserts that axe-core finds no serious or critical problem, and HTML_CodeSniffer (the engine of
+    /// pa11y) no error against WCAG 2 AA.
     pub async fn is_accessible(&self, what: &str) {
-        self.run(axe()).await;
+        self.run(engine("axe-core/axe.min.js")).await;
         let script = "const done = arguments[arguments.length - 1];
             axe.run(document, { resultTypes: ['violations'] }).then(
                 (found) => done(found.violations.map((rule) => ({
@@ -325,6 +327,18 @@ impl TestBrowser {
             .filter(|rule| rule["impact"] == "serious" || rule["impact"] == "critical")
             .collect();
         assert!(serious.is_empty(), "{what}: {serious:#?}");
+        self.run(engine("html_codesniffer/build/HTMLCS.js")).await;
+        let script = "const done = arguments[arguments.length - 1];
+            HTMLCS.process('WCAG2AA', document, () => done(HTMLCS.getMessages()
+                .filter((message) => message.type === HTMLCS.ERROR)
+                // Forms that keep each change at once need no button (H32 is one technique of several).
+                .filter((message) => !message.code.endsWith('.H32.2'))
+                // It takes noscript as visible, and knows `color` of a text in SVG and not its fill.
+                .filter((message) => !message.element.closest?.('noscript, svg'))
+                .map((message) => `${message.code}: ${message.msg} ${message.element.outerHTML?.slice(0, 200)}`)),
+                () => done('it failed'));";
+        let errors = self.page.execute_async(script, Vec::new()).await.unwrap();
+        assert_eq!(errors, json!([]), "{what}: {errors:#}");
     }
 }
 
@@ -337,12 +351,17 @@ pub fn screenshots() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("screenshots")
 }
 
-fn axe() -> &'static str {
-    static SOURCE: std::sync::OnceLock<String> = std::sync::OnceLock::new();
-    SOURCE.get_or_init(|| {
-        let path =
-            Path::new(env!("CARGO_TARGET_TMPDIR")).join("../axe/node_modules/axe-core/axe.min.js");
-        std::fs::read_to_string(path).expect("axe-core is there: tests/set-up test")
+/// Returns the script of an accessibility engine.
+fn engine(file: &str) -> &'static str {
+    static SOURCES: std::sync::Mutex<BTreeMap<String, &str>> =
+        std::sync::Mutex::new(BTreeMap::new());
+    let mut sources = SOURCES.lock().unwrap();
+    sources.entry(file.to_owned()).or_insert_with(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../axe/node_modules");
+        let source = std::fs::read_to_string(folder.join(file));
+        source
+            .expect("the engine is there: tests/set-up test")
+            .leak()
     })
 }
 

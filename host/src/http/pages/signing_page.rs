@@ -87,7 +87,7 @@ impl SigningPage<'_> {
                     form id="form" method="post" action=(self.path) novalidate data-preview[self.preview]
                         data-rules[self.has_rules()] {
                         // Without the script, Enter presses the first submit button: it must not sign.
-                        button type="submit" name="action" value="save" hidden {}
+                        button type="submit" name="action" value="save" hidden { (self.texts.text("signing-save")) }
                         input type="hidden" name=(DOCUMENT) value=(self.form.document.version());
                         (self.summary_of_problems())
                         @for (index, field) in self.form.fields.iter().enumerate() {
@@ -725,7 +725,7 @@ impl FieldControl<'_> {
         html! {
             label for=(id) { (self.label) }
             p.attached hidden[self.file.is_none()] {
-                a dir="auto" href=[href] { (name) }
+                @if let Some(href) = href { a dir="auto" href=(href) { (name) } }
                 " "
                 button.quiet type="submit" name="action" value={ "detach:" (field.name) } { (texts.text("attachment-remove")) }
             }

@@ -132,7 +132,7 @@ async fn facts(
     let not_yet = || ServiceError::Conflict("Envelope is not vaulted".into());
     let url = verification_url(core, envelope).ok_or_else(not_yet)?;
     let stored = entry(&entries, EventType::VaultStored, None).ok_or_else(not_yet)?;
-    let texts = Texts::of(locale.unwrap_or(organization.settings.language)).for_documents();
+    let texts = Texts::of(locale.unwrap_or(organization.settings.language));
     let source = CertificateSource {
         texts,
         dates: &organization.settings.dates,

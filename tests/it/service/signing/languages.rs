@@ -12,7 +12,7 @@ use scraper::{Html, Node};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::support::browser::{EmulatedScreen, TestBrowser};
+use crate::support::browser::{EmulatedScreen, TestBrowser, screenshots};
 use crate::support::{TestApp, TestResponse, buyer_and_seller, envelope_body, form, pdf};
 
 /// An organization with accents on every letter of its texts: other letters are not translated.
@@ -426,6 +426,47 @@ async fn the_certificate_and_the_verification_page_are_translated() {
     ];
     let data = [&data[..], &hashes[..], &[id.as_str()]].concat();
     assert_translated("verification", &html, &data);
+}
+
+/// Names in Chinese and Arabic are legible in the document, and the certificate is in these languages.
+#[tokio::test(flavor = "multi_thread")]
+async fn chinese_and_arabic_are_written_into_documents() {
+    for (locale, name, title) in [
+        (Locale::ZhHans, "李小龍", "签署完成证书"),
+        (Locale::Ar, "محمد بن علي", "شهادة"),
+    ] {
+        let settings = OrgSettings {
+            language: locale,
+            ..OrgSettings::default()
+        };
+        let app = TestApp::with(|_| {}, settings).await;
+        let template = app.contract_template().await;
+        let mut body = envelope_body(&template["template_id"]);
+        let email = "signer@example.com";
+        body["signers"] = json!([{ "email": email, "name": name, "role": "Buyer" }]);
+        let envelope = app.post("/partner/envelopes", body).await.data(201);
+        let id = envelope["envelope_id"].as_str().unwrap();
+        form::sign(&app, envelope["sign_url"].as_str().unwrap()).await;
+        app.wait_for(id, "vaulted").await;
+        let copy = app.copy(id).await;
+        let path = format!("/partner/envelopes/{id}/completion-certificate");
+        let certificate = app.get(&path).await.bytes;
+        let folder = screenshots();
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join(format!("copy-{}.pdf", locale.as_str())), &copy).unwrap();
+        std::fs::write(
+            folder.join(format!("certificate-{}.pdf", locale.as_str())),
+            &certificate,
+        )
+        .unwrap();
+        // Poppler turns Arabic back into the order in which it is read, with marks of direction.
+        let text = |pdf: &[u8]| pdf::text(pdf).replace(['\u{202a}', '\u{202b}', '\u{202c}'], "");
+        let copy = text(&copy);
+        assert!(copy.contains(name), "{copy}");
+        let certificate = text(&certificate);
+        assert!(certificate.contains(name), "{certificate}");
+        assert!(certificate.contains(title), "{certificate}");
+    }
 }
 
 /// Returns subject, plain text and the text of the HTML of a mail.

@@ -533,8 +533,10 @@ function offerUpload(field, follow, refresh) {
       if (!problems) throw new Error(`answered ${answer.status}`);
       showProblem(field, problems[field.dataset.title], true);
       if (name) {
-        const link = shown.querySelector("a");
+        const link = shown.querySelector("a") ?? document.createElement("a");
+        link.dir = "auto";
         link.textContent = name;
+        shown.prepend(link);
         link.removeAttribute("href");
         shown.hidden = false;
         follow(saved);
