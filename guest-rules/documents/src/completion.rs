@@ -51,6 +51,7 @@ pub fn completion_certificate(facts: &CompletionFacts) -> Result<Vec<u8>> {
         sheet: TypesetSheet::new(PAGE.0, PAGE.1)?,
         y: MARGIN,
     };
+    layout.sheet.follow(&facts.title);
     layout.head(facts)?;
     layout.rows(MARGIN, &facts.rows);
     for signer in &facts.signers {
@@ -127,6 +128,12 @@ impl CertificateLayout {
         let size = code.size();
         let module = CODE / (size as f32 + 2.0 * QUIET);
         let at = |index: i32| (index as f32 + QUIET) * module;
+        // A code is never mirrored.
+        let mirrored = self.sheet.is_mirrored();
+        let across = |start: i32, end: i32| match mirrored {
+            true => x + at(size - end),
+            false => x + at(start),
+        };
         for row in 0..size {
             let mut column = 0;
             while column < size {
@@ -136,8 +143,8 @@ impl CertificateLayout {
                 }
                 let width = (column - start) as f32 * module;
                 if width > 0.0 {
-                    self.sheet
-                        .fill(x + at(start), y + at(row), width, module, INK);
+                    let left = across(start, column);
+                    self.sheet.fill(left, y + at(row), width, module, INK);
                 }
                 column += 1;
             }

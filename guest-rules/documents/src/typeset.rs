@@ -76,6 +76,8 @@ pub struct TypesetSheet {
     size: (f32, f32),
     pages: Vec<Vec<SheetItem>>,
     current: usize,
+    /// Whether `x` is counted from the right edge, for a language read from right to left.
+    mirrored: bool,
 }
 
 impl TypesetSheet {
@@ -90,7 +92,29 @@ impl TypesetSheet {
             size: (width, height),
             pages: vec![Vec::new()],
             current: 0,
+            mirrored: false,
         })
+    }
+
+    /// Counts `x` of what is added from now on from the right edge, if `text` is read from right to
+    /// left.
+    pub fn follow(&mut self, text: &str) {
+        let line = self.fonts.line(text, TextStyle::Regular);
+        self.mirrored = line.right_to_left;
+    }
+
+    /// Returns whether `x` is counted from the right edge.
+    #[must_use]
+    pub fn is_mirrored(&self) -> bool {
+        self.mirrored
+    }
+
+    /// Returns the left edge of something that is `width` wide.
+    fn left(&self, x: f32, width: f32) -> f32 {
+        match self.mirrored {
+            true => self.size.0 - x - width,
+            false => x,
+        }
     }
 
     /// Starts a new page and makes it the current one.
@@ -126,6 +150,7 @@ impl TypesetSheet {
     /// Adds one line with its baseline at `baseline`.
     pub fn text(&mut self, x: f32, baseline: f32, text: &str, look: SheetStyle) {
         let line = self.fonts.line(text, look.style);
+        let x = self.left(x, line.width(look.size));
         self.push(SheetItem::Text {
             line,
             x,
@@ -164,7 +189,7 @@ impl TypesetSheet {
         let lines = self.wrap(text, look, width);
         for (index, line) in lines.iter().enumerate() {
             let baseline = top + look.size * ASCENT + look.leading() * index as f32;
-            match self.fonts.line(line, look.style).right_to_left {
+            match self.fonts.line(line, look.style).right_to_left && !self.mirrored {
                 true => self.text_right(x + width, baseline, line, look),
                 false => self.text(x, baseline, line, look),
             }
@@ -174,6 +199,7 @@ impl TypesetSheet {
 
     /// Adds a filled rectangle.
     pub fn fill(&mut self, x: f32, y: f32, width: f32, height: f32, ink: Ink) {
+        let x = self.left(x, width);
         self.push(SheetItem::Box {
             x,
             y,
@@ -185,6 +211,7 @@ impl TypesetSheet {
 
     /// Adds an outlined rectangle.
     pub fn frame(&mut self, x: f32, y: f32, width: f32, height: f32, line: f32, ink: Ink) {
+        let x = self.left(x, width);
         let (right, bottom) = (x + width, y + height);
         let points = vec![(x, y), (right, y), (right, bottom), (x, bottom), (x, y)];
         self.push(SheetItem::Stroke {
@@ -196,8 +223,9 @@ impl TypesetSheet {
 
     /// Adds straight lines from point to point.
     pub fn stroke(&mut self, points: &[(f32, f32)], width: f32, ink: Ink) {
+        let points = points.iter().map(|(x, y)| (self.left(*x, 0.0), *y));
         self.push(SheetItem::Stroke {
-            points: points.to_vec(),
+            points: points.collect(),
             width,
             ink,
         });
@@ -210,6 +238,10 @@ impl TypesetSheet {
         hand: Option<Handwriting>,
         space: DisplayedBox,
     ) -> Result<(), DocumentError> {
+        let space = DisplayedBox {
+            x: self.left(space.x, space.width),
+            ..space
+        };
         if let Some(drawing) = fill::prepare(&self.fonts, value, hand, space)? {
             self.push(SheetItem::Field(Box::new(drawing)));
         }
