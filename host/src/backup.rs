@@ -233,9 +233,10 @@ fn is_document(name: &str) -> bool {
 }
 
 /// Returns whether the file is still being written: `…#1` of an object, `….new` or `….lock` of a
-/// key, and any outbox file that is not `.eml`.
+/// key, and any outbox file that is neither a mail (`.eml`) nor a text message (`.txt`).
 fn is_unfinished(name: &str) -> bool {
-    let mail = name.starts_with("outbox/") && !name.ends_with(".eml");
+    let is_message = name.ends_with(".eml") || name.ends_with(".txt");
+    let mail = name.starts_with("outbox/") && !is_message;
     let key = name.starts_with("keys/") && (name.ends_with(".new") || name.ends_with(".lock"));
     mail || key || name.contains('#')
 }

@@ -5,7 +5,9 @@ use krilla::surface::Surface;
 
 use crate::error::{Result, over_limit};
 use crate::geometry::DisplayedBox;
-use crate::text::{ASCENT, DESCENT, FontSet, LEADING, TextLine, TextStyle, WordIterator};
+use crate::text::{
+    ASCENT, DESCENT, FontSet, LEADING, TextLine, TextStyle, WordIterator, WrappedLine,
+};
 
 /// Limit on the characters of one value.
 const MAX_CHARACTERS: usize = 20_000;
@@ -119,7 +121,7 @@ fn block_height(lines: usize, size: f32) -> f32 {
 
 fn place(
     fonts: &FontSet,
-    lines: &[String],
+    lines: &[WrappedLine],
     style: TextStyle,
     size: f32,
     space: DisplayedBox,
@@ -133,7 +135,10 @@ fn place(
         free.min(padding)
     };
     FittedText {
-        lines: lines.iter().map(|line| fonts.line(line, style)).collect(),
+        lines: lines
+            .iter()
+            .map(|line| fonts.line_of(line, style))
+            .collect(),
         size,
         x: space.x + padding,
         width: space.width - 2.0 * padding,

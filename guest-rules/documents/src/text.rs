@@ -184,8 +184,17 @@ impl FontSet {
     /// A character that all fonts lack is drawn as a replacement sign but keeps its Unicode value,
     /// so that searching and copying still find the original text.
     pub(crate) fn line(&self, text: &str, style: TextStyle) -> TextLine {
+        self.shaped(text, style, None)
+    }
+
+    /// Shapes one line of a paragraph.
+    pub(crate) fn line_of(&self, line: &WrappedLine, style: TextStyle) -> TextLine {
+        self.shaped(&line.text, style, Some(line.level))
+    }
+
+    fn shaped(&self, text: &str, style: TextStyle, level: Option<Level>) -> TextLine {
         let text = printable(text);
-        let bidi = BidiInfo::new(&text, None);
+        let bidi = BidiInfo::new(&text, level);
         let mut runs = Vec::new();
         let mut right_to_left = false;
         // Characters that separate paragraphs are not printable: there is one, or none.
@@ -341,14 +350,21 @@ impl FontSet {
         WordIterator::new(self, text, style)
             .lines(width / size)
             .iter()
-            .map(|line| self.line(line, style))
+            .map(|line| self.line_of(line, style))
             .collect()
     }
 }
 
+/// A line of a paragraph, with the direction of the whole paragraph.
+#[derive(Clone, Debug)]
+pub(crate) struct WrappedLine {
+    pub(crate) text: String,
+    level: Level,
+}
+
 /// Words with known widths, to be laid out at many sizes.
 pub(crate) struct WordIterator {
-    paragraphs: Vec<Vec<LaidOutWord>>,
+    paragraphs: Vec<(Level, Vec<LaidOutWord>)>,
     space: f32,
 }
 
@@ -421,7 +437,12 @@ impl WordIterator {
             .split(['\n', '\u{2028}', '\u{2029}'])
             .map(|paragraph| {
                 let words = paragraph.split_whitespace().flat_map(segments);
-                words.map(laid_out).collect()
+                let bidi = BidiInfo::new(paragraph, None);
+                let level = bidi.paragraphs.first().map(|first| first.level);
+                (
+                    level.unwrap_or_else(Level::ltr),
+                    words.map(laid_out).collect(),
+                )
             })
             .collect();
         Self {
@@ -434,18 +455,22 @@ impl WordIterator {
     pub(crate) fn widest(&self) -> f32 {
         self.paragraphs
             .iter()
-            .flatten()
+            .flat_map(|(_, words)| words)
             .map(|word| word.em)
             .fold(0.0, f32::max)
     }
 
     /// Returns lines no wider than `room` (in units of the font size). Words wider than a line
     /// break between characters.
-    pub(crate) fn lines(&self, room: f32) -> Vec<String> {
+    pub(crate) fn lines(&self, room: f32) -> Vec<WrappedLine> {
         let mut lines = Vec::new();
-        for paragraph in &self.paragraphs {
+        for (level, words) in &self.paragraphs {
+            let wrapped = |text| WrappedLine {
+                text,
+                level: *level,
+            };
             let (mut line, mut used) = (String::new(), 0.0);
-            for word in paragraph {
+            for word in words {
                 let spaced = word.spaced && !line.is_empty();
                 let gap = if spaced { self.space } else { 0.0 };
                 if used + gap + word.em <= room {
@@ -457,7 +482,7 @@ impl WordIterator {
                     continue;
                 }
                 if !line.is_empty() {
-                    lines.push(std::mem::take(&mut line));
+                    lines.push(wrapped(std::mem::take(&mut line)));
                 }
                 if word.em <= room {
                     line.push_str(&word.text);
@@ -466,9 +491,9 @@ impl WordIterator {
                 }
                 let mut pieces = word.pieces(room);
                 (line, used) = pieces.pop().unwrap_or_default();
-                lines.extend(pieces.into_iter().map(|(piece, _)| piece));
+                lines.extend(pieces.into_iter().map(|(piece, _)| wrapped(piece)));
             }
-            lines.push(line);
+            lines.push(wrapped(line));
         }
         lines
     }
@@ -571,11 +596,22 @@ mod tests {
     }
 
     #[test]
+    fn a_line_keeps_the_direction_of_its_paragraph() {
+        let fonts = FontSet::load().unwrap();
+        let words = WordIterator::new(&fonts, "شارع الملك 2148 Larkspur", TextStyle::Regular);
+        for line in words.lines(5.5) {
+            let shaped = fonts.line_of(&line, TextStyle::Regular);
+            assert!(shaped.right_to_left, "{}", line.text);
+        }
+    }
+
+    #[test]
     fn chinese_breaks_between_characters_and_not_before_a_full_stop() {
         let fonts = FontSet::load().unwrap();
         let words = WordIterator::new(&fonts, "甲方同意付款。 Buyer pays", TextStyle::Regular);
-        assert_eq!(words.lines(3.0)[0], "甲方同");
+        assert_eq!(words.lines(3.0)[0].text, "甲方同");
         let lines = words.lines(6.5);
+        let lines: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
         assert_eq!(
             lines[0], "甲方同意付",
             "the full stop stays with its character"

@@ -16,7 +16,7 @@ use holdfast_handwriting::Handwriting;
 use crate::error::other;
 use crate::fill::{self, FieldDrawing, solid};
 use crate::geometry::DisplayedBox;
-use crate::text::{ASCENT, FontSet, LEADING, TextLine};
+use crate::text::{ASCENT, FontSet, LEADING, TextLine, WordIterator};
 use crate::{DocumentError, FieldValue};
 
 /// Red, green and blue, 0 to 255.
@@ -96,8 +96,8 @@ impl TypesetSheet {
         })
     }
 
-    /// Counts `x` of what is added from now on from the right edge, if `text` is read from right to
-    /// left.
+    /// Mirrors what is added from now on, if `text` is read from right to left: `x` then counts from
+    /// the right edge.
     pub fn follow(&mut self, text: &str) {
         let line = self.fonts.line(text, TextStyle::Regular);
         self.mirrored = line.right_to_left;
@@ -150,6 +150,10 @@ impl TypesetSheet {
     /// Adds one line with its baseline at `baseline`.
     pub fn text(&mut self, x: f32, baseline: f32, text: &str, look: SheetStyle) {
         let line = self.fonts.line(text, look.style);
+        self.shaped(x, baseline, line, look);
+    }
+
+    fn shaped(&mut self, x: f32, baseline: f32, line: TextLine, look: SheetStyle) {
         let x = self.left(x, line.width(look.size));
         self.push(SheetItem::Text {
             line,
@@ -181,20 +185,23 @@ impl TypesetSheet {
     /// Breaks a text into lines no wider than `width`. Words longer than a line break too.
     #[must_use]
     pub fn wrap(&self, text: &str, look: SheetStyle, width: f32) -> Vec<String> {
-        crate::text::WordIterator::new(&self.fonts, text, look.style).lines(width / look.size)
+        let lines = WordIterator::new(&self.fonts, text, look.style).lines(width / look.size);
+        lines.into_iter().map(|line| line.text).collect()
     }
 
     /// Adds a wrapped text with its first line below `top`, and returns the height used.
     pub fn paragraph(&mut self, x: f32, top: f32, width: f32, text: &str, look: SheetStyle) -> f32 {
-        let lines = self.wrap(text, look, width);
-        for (index, line) in lines.iter().enumerate() {
+        let lines = self.fonts.wrap(text, look.style, look.size, width);
+        let count = lines.len();
+        for (index, line) in lines.into_iter().enumerate() {
             let baseline = top + look.size * ASCENT + look.leading() * index as f32;
-            match self.fonts.line(line, look.style).right_to_left && !self.mirrored {
-                true => self.text_right(x + width, baseline, line, look),
-                false => self.text(x, baseline, line, look),
-            }
+            let start = match line.right_to_left && !self.mirrored {
+                true => x + width - line.width(look.size),
+                false => x,
+            };
+            self.shaped(start, baseline, line, look);
         }
-        lines.len() as f32 * look.leading()
+        count as f32 * look.leading()
     }
 
     /// Adds a filled rectangle.

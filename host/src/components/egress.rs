@@ -375,7 +375,6 @@ pub(super) fn is_ours(name: &str) -> bool {
     OURS.contains(&name.as_str()) || name.starts_with("proxy-")
 }
 
-/// Splits `bytes` into pieces, each encoded lazily.
 /// Appends a secret to a header value; encodes `Basic user:` with its password (RFC 7617).
 fn with_secret(before: String, secret: &str) -> String {
     match before.strip_prefix("Basic ") {
@@ -386,6 +385,7 @@ fn with_secret(before: String, secret: &str) -> String {
     }
 }
 
+/// Splits `bytes` into pieces, each encoded lazily.
 fn pieces(bytes: Bytes, base64: bool) -> BoxStream<'static, Result<Bytes, std::io::Error>> {
     let count = bytes.len().div_ceil(PIECE);
     stream::iter((0..count).map(move |index| {

@@ -118,7 +118,9 @@ pub(super) fn filled(
                     }
                 },
                 "checkbox" => FieldValue::Checkbox(entered == "true"),
-                "radio" if field.is_group() => FieldValue::Checkbox(true),
+                "radio" if field.is_group() && field.options.contains(entered) => {
+                    FieldValue::Checkbox(true)
+                }
                 "date" => FieldValue::Text(dates.written(entered)),
                 _ => FieldValue::Text(entered.clone()),
             };

@@ -12,9 +12,9 @@ use crate::domain::envelope::{
 };
 use crate::domain::id::{EndpointId, OrgId};
 use crate::domain::job::{
-    EndpointMail, EnvelopeMail, MailAccessCode, MailAddressee, MailCompletion, MailDecline,
-    MailEndpointDisabled, MailEndpointFailing, MailInvitation, MailReminder, MailWithdrawal,
-    TextAccessCode, TextInvitation, TextReminder,
+    EndpointMail, EnvelopeMail, JobQueue, MailAccessCode, MailAddressee, MailCompletion,
+    MailDecline, MailEndpointDisabled, MailEndpointFailing, MailInvitation, MailReminder,
+    MailWithdrawal, TextAccessCode, TextInvitation, TextReminder,
 };
 use crate::service::envelopes::invited_now;
 use crate::store::{StoreError, WriteTransaction, jobs, signers};
@@ -63,9 +63,13 @@ pub async fn access_code(
     signer: &Signer,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    match signer.access {
-        SignerAccess::SmsCode => queue::<TextAccessCode>(tx, envelope, Some(signer), now).await,
-        _ => queue::<MailAccessCode>(tx, envelope, Some(signer), now).await,
+    // Each code is a message of its own, also while an earlier one is still being sent.
+    let sent_at = now.to_string();
+    match (signer.access, &signer.phone) {
+        (SignerAccess::SmsCode, Some(_)) => {
+            queue_once::<TextAccessCode>(tx, envelope, Some(signer), &sent_at, now).await
+        }
+        _ => queue_once::<MailAccessCode>(tx, envelope, Some(signer), &sent_at, now).await,
     }
 }
 
@@ -76,10 +80,11 @@ pub async fn remind(
     signer: &Signer,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    if signer.notify_by != SignerChannel::Sms {
+    let by = Person::notify_by(signer);
+    if by != SignerChannel::Sms {
         queue::<MailReminder>(tx, envelope, Some(signer), now).await?;
     }
-    if signer.notify_by != SignerChannel::Email {
+    if by != SignerChannel::Email {
         queue::<TextReminder>(tx, envelope, Some(signer), now).await?;
     }
     Ok(())
@@ -192,6 +197,22 @@ async fn queue<M: EnvelopeMail>(
     to: Option<&dyn Person>,
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    // A corrected number gets a message of its own.
+    let phone = match M::QUEUE {
+        JobQueue::Message => to.map_or("", Person::phone),
+        _ => "",
+    };
+    queue_once::<M>(tx, envelope, to, phone, now).await
+}
+
+/// Like [`queue`], for one of several mails to the same person, told apart by `which`.
+async fn queue_once<M: EnvelopeMail>(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    to: Option<&dyn Person>,
+    which: &str,
+    now: Timestamp,
+) -> Result<(), StoreError> {
     let addressee = MailAddressee {
         envelope: envelope.id.clone(),
         position: to.map(Person::position),
@@ -203,7 +224,10 @@ async fn queue<M: EnvelopeMail>(
     // The address is part of the key, so that a signer who replaces another one gets a
     // mail of their own.
     let address = to.map_or("", Person::email);
-    let key = format!("{}:{whom}:{address}", envelope.id);
+    let mut key = format!("{}:{whom}:{address}", envelope.id);
+    if !which.is_empty() {
+        key = format!("{key}:{which}");
+    }
     jobs::insert_or_revive(tx, &envelope.org, &M::from(addressee), &key, now).await
 }
 
@@ -216,6 +240,11 @@ pub trait Person: Sync {
     fn notify_by(&self) -> SignerChannel {
         SignerChannel::Email
     }
+
+    /// Telephone in E.164; empty if there is none.
+    fn phone(&self) -> &str {
+        ""
+    }
 }
 
 impl Person for Signer {
@@ -227,8 +256,16 @@ impl Person for Signer {
         &self.email
     }
 
+    /// A person who took the place at another signing provider has no telephone here.
     fn notify_by(&self) -> SignerChannel {
-        self.notify_by
+        match self.phone {
+            Some(_) => self.notify_by,
+            None => SignerChannel::Email,
+        }
+    }
+
+    fn phone(&self) -> &str {
+        self.phone.as_deref().unwrap_or_default()
     }
 }
 

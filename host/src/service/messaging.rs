@@ -87,7 +87,7 @@ pub async fn report(
 ) -> Result<(), ServiceError> {
     let now = core.clock.now();
     let data = json!({
-        "signer": envelope_service::signer_view(signer),
+        "signer": envelope_service::contact_view(signer),
         "message": about.as_str(),
         "reason": why,
         "at": now,

@@ -11,7 +11,7 @@ use super::row::{RowColumns, json_text};
 use super::{StoreError, WriteTransaction};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::StoredFile;
-use crate::domain::field::{Area, FieldRules, FieldType, is_signature};
+use crate::domain::field::{Area, FieldRules, is_group, is_signature};
 use crate::domain::id::OrgId;
 use crate::domain::locale::Locale;
 
@@ -40,21 +40,19 @@ pub struct RoomField {
 }
 
 impl RoomField {
-    /// Returns whether each choice has a place of its own, in the order of the options, as in a group
-    /// of radio buttons. The place of the chosen one is then marked.
+    /// Returns whether each option has a place of its own, which is marked.
     pub fn is_group(&self) -> bool {
-        self.field_type == FieldType::Radio.as_str()
-            && self.options.len() > 1
-            && self.options.len() == self.areas.len()
+        is_group(&self.field_type, &self.options, &self.areas)
     }
 
     /// Returns the places where a value is written.
     pub fn places_of(&self, value: &str) -> &[Area] {
-        let chosen = self.options.iter().position(|option| option == value);
-        match chosen.filter(|_| self.is_group()) {
-            Some(at) => self.areas.get(at..=at).unwrap_or_default(),
-            None => &self.areas,
+        if !self.is_group() {
+            return &self.areas;
         }
+        let chosen = self.options.iter().position(|option| option == value);
+        let at = chosen.unwrap_or_default();
+        self.areas.get(at..=at).unwrap_or_default()
     }
 }
 
@@ -635,6 +633,26 @@ mod tests {
         };
         assert_eq!(alone.places_of("Yearly"), [place(0.1)]);
         assert!(!alone.is_group());
+        // Two places with room for text show the choice twice.
+        let wide = RoomField {
+            areas: vec![
+                Area {
+                    w: 0.2,
+                    ..place(0.1)
+                },
+                Area {
+                    w: 0.2,
+                    ..place(0.2)
+                },
+            ],
+            ..group.clone()
+        };
+        assert_eq!(wide.places_of("Yearly").len(), 2);
+        assert_eq!(
+            group.places_of("Weekly"),
+            [place(0.1)],
+            "no option, written once"
+        );
         let list = RoomField {
             field_type: "select".into(),
             ..group

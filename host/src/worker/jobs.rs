@@ -143,6 +143,11 @@ async fn work(app: App, job: ClaimedJob, _slot: Option<OwnedSemaphorePermit>) {
             } else {
                 "failed"
             });
+            if retry_at.is_none()
+                && let Err(error) = text_messages::given_up(&app, &job).await
+            {
+                tracing::error!(job_id, kind, %error, "a lost text message could not be reported");
+            }
             jobs::settle_failure(&app.store, &job, &error.to_string(), retry_at).await
         }
     };

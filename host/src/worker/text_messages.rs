@@ -1,8 +1,13 @@
 //! Text messages of due jobs: reads the records, writes the message and sends it.
 
+use serde::Deserialize as _;
+use sha2::{Digest as _, Sha256};
+
 use super::mails::{DeliveryError, MailSubject};
 use crate::components::providers::messaging::TextMessage;
-use crate::domain::job::MailAddressee;
+use crate::domain::job::{
+    JobPayload as _, MailAddressee, TextAccessCode, TextInvitation, TextReminder,
+};
 use crate::mail::wording::TextWording;
 use crate::service::App;
 use crate::service::messaging::{self, SentText, TextMessageKind};
@@ -46,14 +51,34 @@ pub(super) async fn deliver(
     let Some(text) = text else {
         return Ok(());
     };
-    // The job's id lets the provider recognize a repeat.
+    // Lets the provider recognize a repeat. A new attempt has a new link, and is another message.
+    let digest = hex::encode(Sha256::digest(&text));
     let message = TextMessage {
-        id: job.id.to_string(),
+        id: format!("{}-{}", job.id, &digest[..12]),
         to: phone,
         text,
     };
     if let SentText::Refused(why) = messaging::send(app, &job.org, message).await? {
         messaging::report(app, &matter.envelope, signer, about, &why).await?;
+    }
+    Ok(())
+}
+
+/// Reports a text message that is given up after its last attempt.
+pub(super) async fn given_up(app: &App, job: &ClaimedJob) -> Result<(), DeliveryError> {
+    let about = match job.kind.as_str() {
+        TextInvitation::NAME => TextMessageKind::Invitation,
+        TextReminder::NAME => TextMessageKind::Reminder,
+        TextAccessCode::NAME => TextMessageKind::AccessCode,
+        _ => return Ok(()),
+    };
+    let Ok(to) = MailAddressee::deserialize(&job.payload) else {
+        return Ok(());
+    };
+    let matter = MailSubject::read(app, &job.org, to).await?;
+    if let Some((matter, signer)) = matter.as_ref().and_then(|one| Some((one, one.signer()?))) {
+        let why = "the provider could not be used";
+        messaging::report(app, &matter.envelope, signer, about, why).await?;
     }
     Ok(())
 }

@@ -66,6 +66,10 @@ impl Guest for MessagingTwilioComponent {
             401 | 403 => refused("the provider does not accept the secret auth_token"),
             404 => refused("the provider does not know the setting account_sid"),
             429 => Err(ProviderError::RateLimited(retry_after(&response))),
+            400 if wire::is_sender(&response.body) => {
+                refused("the provider does not accept the setting from or messaging_service_sid")
+            }
+            400 if wire::is_full(&response.body) => Err(ProviderError::RateLimited(None)),
             status @ 400..=499 => Err(ProviderError::Rejected(wire::refusal(
                 status,
                 &response.body,

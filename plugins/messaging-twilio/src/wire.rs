@@ -42,10 +42,22 @@ pub(crate) fn taken(body: &[u8]) -> Option<Taken> {
 
 /// Returns the reason of an error response.
 pub(crate) fn refusal(status: u16, body: &[u8]) -> String {
-    match serde_json::from_slice::<WireFailure>(body) {
-        Ok(failure) => reason(failure.code),
-        Err(_) => format!("answered {status}"),
-    }
+    code(body).map_or_else(|| format!("answered {status}"), reason)
+}
+
+/// Returns whether the account may not send as the configured sender.
+pub(crate) fn is_sender(body: &[u8]) -> bool {
+    matches!(code(body), Some(21212 | 21603 | 21606 | 21659 | 21703))
+}
+
+/// Returns whether the sender's queue is full.
+pub(crate) fn is_full(body: &[u8]) -> bool {
+    code(body) == Some(21611)
+}
+
+fn code(body: &[u8]) -> Option<u32> {
+    let failure: WireFailure = serde_json::from_slice(body).ok()?;
+    Some(failure.code)
 }
 
 /// Describes the codes that a sender can do something about.
@@ -87,5 +99,11 @@ mod tests {
         );
         assert_eq!(refusal(400, br#"{"code":63038}"#), "error 63038");
         assert_eq!(refusal(413, b"<html>"), "answered 413");
+    }
+
+    #[test]
+    fn a_refused_sender_and_a_full_queue_are_no_fault_of_the_number() {
+        assert!(is_sender(br#"{"code":21606}"#) && !is_full(br#"{"code":21606}"#));
+        assert!(is_full(br#"{"code":21611}"#) && !is_sender(b"<html>"));
     }
 }

@@ -1013,6 +1013,37 @@ async fn a_delegated_signer_replaces_the_original_on_record() {
     assert_eq!(setup.entries(&id, "signer.delegated").await, 1);
 }
 
+/// The telephone belongs to the original signer: the new one is told by mail.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_delegated_signer_gets_no_text_message_on_the_originals_telephone() {
+    let setup = ProviderSetup::docuseal().await;
+    let mut body = ProviderSetup::body(&setup.template().await);
+    body["signers"][0]["phone"] = "+15125550142".into();
+    body["signers"][0]["notify_by"] = "sms".into();
+    body["signers"][0]["access"] = "sms_code".into();
+    let envelope = setup.app.post("/partner/envelopes", body).await.data(201);
+    let id = envelope["envelope_id"].as_str().unwrap();
+    setup.app.wait_for_texts(1).await;
+    let submission = setup.at().submission();
+    setup
+        .at()
+        .delegate(submission, "Buyer", "carol@example.com", "Carol");
+    setup
+        .call_back(&setup.at().form_hook("form.viewed", submission, "Buyer"))
+        .await;
+    setup.app.entry(id, "signer.delegated").await;
+    let mails = setup.app.wait_for_mails(1).await;
+    assert!(mails.iter().any(|mail| mail.contains("carol@example.com")));
+    // The code comes by mail as well.
+    let links = setup.links(id).await;
+    let page = form::press(&setup.app, &links[0], "send-code", &[]).await;
+    assert_eq!(page.status, 200);
+    assert!(page.text().contains("c…l@example.com"), "{}", page.text());
+    let mails = setup.app.wait_for_mails(2).await;
+    assert!(mails.iter().any(|mail| mail.contains("Your code")));
+    assert_eq!(setup.app.wait_for_texts(1).await.len(), 1);
+}
+
 /// The same for a signer who has already completed the form.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_signer_changed_after_signing_is_detected() {

@@ -956,7 +956,7 @@ async fn total_attempts_of_a_signer_are_limited() {
     // Insert earlier attempts directly.
     let copies = (1..30).map(|number| {
         format!(
-            "insert into kba_session select bucket, kba_id || '{number:02}', org_id, \
+            "insert into kba_session select bucket, 'kba_01jdk7m3e8f4x9s2w5v6b0c1{number:02}', org_id, \
              envelope_id, position, email, instance, status, step, sealed, provider_session_id, \
              ip_address, price_cents, '2020-01-01T00:00:00.000Z', expires_at, ended_at \
              from kba_session where envelope_id = '{id}' and started_at > '2021'"

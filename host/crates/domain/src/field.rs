@@ -38,6 +38,19 @@ pub struct Field {
     pub rules: FieldRules,
 }
 
+/// Widest place of a radio button, as a fraction of the page's width. A wider one has room for the text
+/// of an option.
+const WIDEST_BUTTON: f64 = 0.05;
+
+/// Returns whether a field has a place as small as a button for each of its options, in their order, as
+/// in a group of radio buttons. The place of the chosen option is then marked, and no text written.
+pub fn is_group(field_type: &str, options: &[String], areas: &[Area]) -> bool {
+    field_type == FieldType::Radio.as_str()
+        && options.len() > 1
+        && options.len() == areas.len()
+        && areas.iter().all(|area| area.w <= WIDEST_BUTTON)
+}
+
 /// Rules about the answer of a signer, in the words of `holdfast:placement/field-rules`, which checks
 /// and applies them. Numbers may be given as JSON numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

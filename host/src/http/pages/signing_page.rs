@@ -218,9 +218,11 @@ impl SigningPage<'_> {
     /// which reach the controls directly.
     fn marks(&self, page: u32, facts: &PageFacts) -> Markup {
         let (width, height) = (facts.width, facts.height);
-        let areas = |field: &RoomField| -> Vec<Area> {
-            let here = |area: &&Area| area.page == page;
-            field.areas.iter().filter(here).copied().collect()
+        let areas = |field: &RoomField| -> Vec<(Area, Option<String>)> {
+            let options = field.options.iter().filter(|_| field.is_group());
+            let options = options.cloned().map(Some).chain(std::iter::repeat(None));
+            let placed = field.areas.iter().copied().zip(options);
+            placed.filter(|(area, _)| area.page == page).collect()
         };
         let earlier = self.form.document.entries();
         let earlier = earlier.flat_map(|entry| {
@@ -239,7 +241,7 @@ impl SigningPage<'_> {
                 // Targets reach over the marks' edges, so that a finger hits a small one. They lie
                 // below all marks: a near one never covers a mark itself.
                 @for (index, field) in self.form.fields.iter().enumerate() {
-                    @for area in areas(field) {
+                    @for (area, _) in areas(field) {
                         a href={ "#field-" (index) } tabindex="-1" data-target=(index) hidden[self.is_hidden(field)] {
                             rect.target x=(area.x * width) y=(area.y * height)
                                 width=(area.w * width) height=(area.h * height) {}
@@ -247,8 +249,8 @@ impl SigningPage<'_> {
                     }
                 }
                 @for (index, field) in self.form.fields.iter().enumerate() {
-                    @for area in areas(field) {
-                        a href={ "#field-" (index) } tabindex="-1" data-field=(index) hidden[self.is_hidden(field)] {
+                    @for (area, option) in areas(field) {
+                        a href={ "#field-" (index) } tabindex="-1" data-field=(index) data-option=[option] hidden[self.is_hidden(field)] {
                             rect x=(area.x * width) y=(area.y * height)
                                 width=(area.w * width) height=(area.h * height) rx="2" {}
                             @if let Some(label) = mark_label(field).filter(|_| !field.is_locked()).map(|key| self.texts.text(key)) {

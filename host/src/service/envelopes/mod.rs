@@ -43,7 +43,12 @@ pub fn invited_now<'a>(
 
 /// Formats a signer for events: `{email, name, role}`.
 pub fn signer_view(signer: &Signer) -> Value {
-    let mut view = json!({ "email": signer.email, "name": signer.name, "role": signer.role });
+    json!({ "email": signer.email, "name": signer.name, "role": signer.role })
+}
+
+/// Like [`signer_view`], with the telephone if there is one: where it belongs to what happened.
+pub fn contact_view(signer: &Signer) -> Value {
+    let mut view = signer_view(signer);
     if let Some(phone) = &signer.phone {
         view["phone"] = json!(phone);
     }

@@ -193,15 +193,12 @@ pub async fn check_readable(
 
 /// Rejects a document of a template that signers could not open, in which values could not be written
 /// after signing, such as a signed one whose author permits no changes, or that could not be vaulted.
-/// Returns its number of pages.
-pub async fn check_signable(core: &Core, org: &OrgId, pdf: Bytes) -> Result<usize, ServiceError> {
-    let facts = core.placement(None).inspect(pdf.clone()).await??;
-    core.documents(None).fill(pdf.clone(), Vec::new()).await??;
-    let (components, priority) = (&core.components, core.store.priority());
-    let documents = components.embedded_documents(org, priority);
-    let reader = components.embedded_placement(org, priority);
-    copies::check_vaultable(&documents, &reader, pdf, core.clock.now()).await?;
-    Ok(facts.pages.len())
+pub async fn check_signable(core: &Core, owner: WorkOwner, pdf: Bytes) -> Result<(), ServiceError> {
+    let reader = core.placement(None).for_owner(owner.clone());
+    let documents = core.documents(None).for_owner(owner);
+    reader.inspect(pdf.clone()).await??;
+    documents.fill(pdf.clone(), Vec::new()).await??;
+    copies::check_vaultable(&documents, &reader, pdf, core.clock.now()).await
 }
 
 /// Reads a PDF into memory. The returned turn reserves the memory and must live as long.

@@ -247,7 +247,7 @@ pub async fn check(
         return Ok(CodeCheck::Outdated);
     };
     let details = json!({
-        "signer": envelope_service::signer_view(signer),
+        "signer": envelope_service::contact_view(signer),
         "method": signer.access,
         "ip_address": origin.ip,
         "at": now,

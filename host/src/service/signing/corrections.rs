@@ -226,8 +226,8 @@ async fn record(
     now: Timestamp,
 ) -> Result<(), ServiceError> {
     let data = json!({
-        "signer": envelope_service::signer_view(after),
-        "previous": envelope_service::signer_view(before),
+        "signer": envelope_service::contact_view(after),
+        "previous": envelope_service::contact_view(before),
         "reason": reason,
         "at": now,
     });

@@ -24,7 +24,9 @@ pub async fn is_current(
 ) -> Result<bool, StoreError> {
     envelopes::lock(tx, &envelope.org, &envelope.id).await?;
     let now = signers::list(tx, &envelope.org, &envelope.id).await?;
-    let is_same = |now: &Signer| now.position == signer.position && now.email == signer.email;
+    let is_same = |now: &Signer| {
+        now.position == signer.position && now.email == signer.email && now.phone == signer.phone
+    };
     Ok(now.iter().any(is_same))
 }
 

@@ -324,7 +324,8 @@ async fn note_delegation(
         "" => seen.email.clone(),
         name => name.to_owned(),
     };
-    // An identity check of the previous signer does not count for the new one.
+    // Neither the telephone nor an identity check of the previous signer is the new one's.
+    signer.phone = None;
     signer.challenged = kba::is_challenged(tx, envelope, &signer.email).await?;
     signers::update(tx, envelope, signer).await?;
     // Links issued so far went to the previous signer.

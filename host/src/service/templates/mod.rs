@@ -158,8 +158,10 @@ pub async fn create(
     request: CreateTemplate,
     answer: &ResponseRecorder<CreatedTemplate>,
 ) -> Result<CreatedTemplate, ServiceError> {
-    let (pdf, room) = read_whole(core, &WorkOwner::new(&caller.org, ""), &request.file).await?;
-    let placement = core.placement(Some(&caller.org));
+    let id = TemplateId::new();
+    let owner = WorkOwner::new(&caller.org, id.as_str());
+    let (pdf, room) = read_whole(core, &owner, &request.file).await?;
+    let placement = core.placement(Some(&caller.org)).for_owner(owner.clone());
     let instance = core.signing_instance(&caller.org, request.kba_required);
     let TaggedDocument {
         fields,
@@ -173,10 +175,9 @@ pub async fn create(
         },
         None => from_tags(core, &placement, (&caller.org, &instance), pdf).await?,
     };
-    check_signable(core, &caller.org, pdf.clone()).await?;
+    check_signable(core, owner, pdf.clone()).await?;
     answers::check(core, (&caller.org, &instance), &pdf, &fields, 0).await?;
     let placed_by = json!(placement.identity()?);
-    let id = TemplateId::new();
     let document = core
         .files
         .put(
@@ -567,7 +568,7 @@ async fn place(
 }
 
 /// Names of the signing form's own controls.
-const RESERVED_NAMES: [&str; 7] = [
+const RESERVED_NAMES: [&str; 8] = [
     "action",
     "consent",
     "reason",
@@ -575,6 +576,7 @@ const RESERVED_NAMES: [&str; 7] = [
     "signature-style",
     "delegate-name",
     "delegate-email",
+    "delegate-phone",
 ];
 
 pub(super) fn is_reserved(name: &str) -> bool {

@@ -1,6 +1,6 @@
 //! Text messages to signers: invitations, reminders and codes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use axum::Json;
@@ -313,10 +313,12 @@ async fn a_provider_gets_each_message_until_it_takes_it() {
     let app = TestApp::with(|config| twilio(config, &base), settings()).await;
     sent(&app, json!({ "notify_by": "sms", "phone": PHONE })).await;
     let requests = service.wait_for(2).await;
-    assert_eq!(
-        requests[0].header("idempotency-key"),
-        requests[1].header("idempotency-key")
-    );
+    // The second attempt has a new link, and is another message.
+    let keys = requests.iter().map(|one| one.header("idempotency-key"));
+    let keys: BTreeSet<&str> = keys.collect();
+    assert_eq!(keys.len(), 2);
+    let jobs = keys.iter().map(|key| key.rsplit_once('-').unwrap().0);
+    assert_eq!(jobs.collect::<BTreeSet<_>>().len(), 1);
     for request in requests {
         assert_eq!(request.path, "/2010-04-01/Accounts/AC1/Messages.json");
         // `AC1:token_1` (RFC 7617).
@@ -328,4 +330,37 @@ async fn a_provider_gets_each_message_until_it_takes_it() {
         );
         assert!(body.contains("%2Fsign%2F"), "{body}");
     }
+}
+
+/// A provider that cannot be used is tried for hours; the sender then learns that nobody was invited.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_text_message_that_is_given_up_is_reported() {
+    let service = WebhookReceiver::start().await;
+    service.answer_with(401);
+    let base = service.url.trim_end_matches("/hook").to_owned();
+    let app = TestApp::with(|config| twilio(config, &base), settings()).await;
+    let (id, _) = sent(&app, json!({ "notify_by": "sms", "phone": PHONE })).await;
+    service.wait_for(1).await;
+    app.execute("update job set attempts = 100 where kind = 'text.invite'")
+        .await;
+    app.wait_for_event(&id, "signer.text_failed").await;
+    let path = format!("/partner/envelopes/{id}/custody");
+    let custody = app.get(&path).await.text();
+    assert!(
+        custody.contains("the provider could not be used"),
+        "{custody}"
+    );
+}
+
+/// The telephone of a signer stays in the entries to which it belongs.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_telephone_is_in_no_event_about_something_else() {
+    let app = service().await;
+    let (id, url) = sent(&app, json!({ "access": "sms_code", "phone": PHONE })).await;
+    let text = texted(&app, &url, 1).await;
+    assert_eq!(enter(&app, &url, &code(&text)).await.status, 303);
+    let sent = app.entry(&id, "envelope.sent").await;
+    assert!(!sent.to_string().contains("5550142"), "{sent}");
+    let confirmed = app.entry(&id, "signer.access_confirmed").await;
+    assert_eq!(confirmed["signer"]["phone"], PHONE);
 }

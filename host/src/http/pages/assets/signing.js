@@ -82,7 +82,10 @@ function start(form) {
       showAnswer(field, value);
       for (const mark of document.querySelectorAll(`a[data-field="${field.dataset.index}"]`)) {
         mark.classList.toggle("filled", isFilled(field));
-        write(mark, field.dataset.kind, value);
+        // Of a group of radio buttons, the one of the choice is ticked.
+        const { option } = mark.dataset;
+        if (option === undefined) write(mark, field.dataset.kind, value);
+        else write(mark, "checkbox", option === value ? "true" : "");
       }
     }
     const isLast = current === steps.indexOf(last);

@@ -4,8 +4,9 @@ use bytes::Bytes;
 
 use super::{FIELDS, NAME_CHARACTERS, fits};
 use crate::components::rules::form_fields::{FormField, FormFieldKind};
-use crate::domain::field::{Area, Field, FieldRules};
-use crate::domain::id::OrgId;
+use crate::config::EMBEDDED;
+use crate::domain::field::{Area, Field, FieldRules, is_group};
+use crate::domain::template::Template;
 use crate::service::templates::is_reserved;
 use crate::service::{Core, ServiceError};
 
@@ -19,13 +20,14 @@ const FIRST_ROLE: &str = "Signer";
 /// template's first role.
 pub(super) async fn add(
     core: &Core,
-    org: &OrgId,
+    template: &Template,
     pdf: Bytes,
     pages: usize,
     fields: &mut Vec<Field>,
 ) -> Result<(), ServiceError> {
     // The built-in component: those of organizations need not know forms.
-    let priority = core.store.priority();
+    let (org, priority) = (&template.org, core.store.priority());
+    let in_room = template.provider_instance == EMBEDDED;
     let documents = core.components.embedded_documents(org, priority);
     let found = match documents.form_fields(pdf).await? {
         Ok(found) => found,
@@ -38,7 +40,7 @@ pub(super) async fn add(
     let role = role.unwrap_or_else(|| FIRST_ROLE.to_owned());
     for field in found
         .into_iter()
-        .filter_map(|field| imported(field, &role, pages))
+        .filter_map(|field| imported(field, &role, pages, in_room))
     {
         let is_new = !fields.iter().any(|known| known.name == field.name);
         if is_new && fields.len() < FIELDS {
@@ -50,7 +52,9 @@ pub(super) async fn add(
 
 /// Returns the template's field for a field of a form. A field with a value, or one that the reader
 /// of the form cannot change, is part of the document's text.
-fn imported(field: FormField, role: &str, pages: usize) -> Option<Field> {
+///
+/// Only the built-in signing room (`in_room`) marks one of several places.
+fn imported(field: FormField, role: &str, pages: usize, in_room: bool) -> Option<Field> {
     if field.readonly || !field.value.trim().is_empty() {
         return None;
     }
@@ -69,7 +73,7 @@ fn imported(field: FormField, role: &str, pages: usize) -> Option<Field> {
         FormFieldKind::Radio if !field.options.is_empty() => "radio",
         FormFieldKind::Text | FormFieldKind::Select | FormFieldKind::Radio => "text",
     };
-    let areas: Vec<Area> = field
+    let mut areas: Vec<Area> = field
         .areas
         .into_iter()
         .map(|area| Area {
@@ -81,6 +85,10 @@ fn imported(field: FormField, role: &str, pages: usize) -> Option<Field> {
         })
         .filter(|area| fits(area, pages))
         .collect();
+    if field_type == "radio" && !(in_room && is_group(field_type, &field.options, &areas)) {
+        // The chosen option is written as text, once.
+        areas.truncate(1);
+    }
     (!areas.is_empty()).then(|| Field {
         name,
         field_type: field_type.into(),

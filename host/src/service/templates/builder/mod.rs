@@ -221,13 +221,16 @@ pub async fn attach(
         &file,
     )
     .await?;
-    let count = check_signable(core, &template.org, pdf.clone()).await?;
+    let reader = core.placement(Some(&template.org));
+    let count = reader.inspect(pdf.clone()).await??.pages.len();
+    let owner = WorkOwner::new(&template.org, template.id.as_str());
+    check_signable(core, owner, pdf.clone()).await?;
     let mut fields = template.fields.clone();
     for field in &mut fields {
         field.areas.retain(|area| area.page as usize <= count);
     }
     fields.retain(|field| !field.areas.is_empty());
-    form_fields::add(core, &template.org, pdf.clone(), count, &mut fields).await?;
+    form_fields::add(core, template, pdf.clone(), count, &mut fields).await?;
     let document = core
         .files
         .put(
