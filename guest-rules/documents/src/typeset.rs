@@ -96,8 +96,7 @@ impl TypesetSheet {
         })
     }
 
-    /// Mirrors what is added from now on, if `text` is read from right to left: `x` then counts from
-    /// the right edge.
+    /// Mirrors the pages if `text` is read from right to left. `x` then counts from the right edge.
     pub fn follow(&mut self, text: &str) {
         let line = self.fonts.line(text, TextStyle::Regular);
         self.mirrored = line.right_to_left;
