@@ -417,7 +417,12 @@ impl LaidOutWord {
 
 impl WordIterator {
     pub(crate) fn new(fonts: &FontSet, text: &str, style: TextStyle) -> Self {
+        let own = ShaperFont::new(&fonts.styled(style).shapes);
+        let units = f32::from(own.units_per_em());
         let advance = |character: char| {
+            if let Some(glyph) = own.nominal_glyph(character.into()) {
+                return own.glyph_h_advance(glyph) as f32 / units;
+            }
             let typeface = fonts.typeface(fonts.face_of(character, style));
             let font = ShaperFont::new(&typeface.shapes);
             let units = f32::from(font.units_per_em());

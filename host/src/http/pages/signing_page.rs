@@ -24,7 +24,7 @@ use crate::texts::{ShownConsent, Texts};
 /// Widths of the document on a screen, as the style sheet lays it out.
 const SIZES: &str = "(max-width: 60rem) 100vw, 60vw";
 
-/// Controls of the person who is to sign in the signer's place: name and e-mail address.
+/// Controls of the person who is to sign in the signer's place: name, e-mail address and telephone.
 pub const DELEGATION: [&str; 3] = ["delegate-name", "delegate-email", "delegate-phone"];
 
 /// Data of the signing form, including unsaved input.
