@@ -7,11 +7,12 @@
 
 use crate::contract::bindings;
 use crate::contract::bindings::exports::holdfast::documents::{
-    completion, documents, form_fields, handwriting, signatures,
+    completion, documents, form_fields, handwriting, signatures, wording,
 };
 use crate::{
-    CompletionFacts, CustodyFacts, DocumentError, FilledField, FormField, FoundSignatures,
-    MarkRequest, Marked, PageImage, Picture, SealRequest, SealSpace, WrittenField,
+    CompletionFacts, CustodyFacts, CustodySheet, DocumentError, FilledField, FormField,
+    FoundSignatures, MarkRequest, MarkWords, Marked, PageImage, Picture, SealRequest, SealSpace,
+    WrittenField,
 };
 
 struct DocumentsComponent;
@@ -71,6 +72,20 @@ impl signatures::Guest for DocumentsComponent {
 impl form_fields::Guest for DocumentsComponent {
     fn form_fields(pdf: Vec<u8>) -> Result<Vec<FormField>, DocumentError> {
         crate::form_fields(pdf)
+    }
+}
+
+impl wording::Guest for DocumentsComponent {
+    fn mark(
+        pdf: Vec<u8>,
+        request: MarkRequest,
+        words: Option<MarkWords>,
+    ) -> Result<Marked, DocumentError> {
+        crate::worded_mark(pdf, &request, words.as_ref())
+    }
+
+    fn custody_record(sheet: CustodySheet) -> Result<Vec<u8>, DocumentError> {
+        crate::worded_custody_record(&sheet)
     }
 }
 

@@ -24,6 +24,9 @@ pub use bindings::exports::holdfast::documents::handwriting::{HandwritingStyle, 
 pub use bindings::exports::holdfast::documents::signatures::{
     FoundSignature, FoundSignatures, LaterChange, SignatureCoverage,
 };
+pub use bindings::exports::holdfast::documents::wording::{
+    CustodySection, CustodySheet, MarkWords, TableColumn, TableRow,
+};
 pub use bindings::holdfast::documents::types::{
     Area, CheckResult, CopyKind, CustodyFacts, DocumentError, FieldValue, FilledField, MarkRequest,
     Marked, PageImage, Party, Picture, PictureFormat, SealRequest, SealSpace, TimelineEntry,

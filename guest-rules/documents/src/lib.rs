@@ -45,16 +45,16 @@ pub mod typeset;
 
 pub use completion::completion_certificate;
 pub use contract::{
-    Area, CheckResult, CompletionFacts, CopyKind, CustodyFacts, DocumentError, FieldValue,
-    FilledField, FormField, FormFieldKind, FoundSignature, FoundSignatures, HandwritingStyle,
-    LaterChange, MarkRequest, Marked, PageImage, Party, Picture, PictureFormat, SealRequest,
-    SealSpace, SignatureAppearance, SignatureCoverage, SignerSummary, TimelineEntry,
-    TypedSignature, WrittenField,
+    Area, CheckResult, CompletionFacts, CopyKind, CustodyFacts, CustodySection, CustodySheet,
+    DocumentError, FieldValue, FilledField, FormField, FormFieldKind, FoundSignature,
+    FoundSignatures, HandwritingStyle, LaterChange, MarkRequest, MarkWords, Marked, PageImage,
+    Party, Picture, PictureFormat, SealRequest, SealSpace, SignatureAppearance, SignatureCoverage,
+    SignerSummary, TableColumn, TableRow, TimelineEntry, TypedSignature, WrittenField,
 };
-pub use custody::custody_record;
+pub use custody::{custody_record, worded_custody_record};
 pub use fill::{fill, fill_written};
 pub use form_fields::form_fields;
-pub use marks::mark;
+pub use marks::{mark, worded_mark};
 pub use merge::merge;
 pub use picture::picture_to_pdf;
 pub use render::page_image;

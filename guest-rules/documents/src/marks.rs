@@ -19,10 +19,11 @@ use crate::painting::{ContentRole, FormPlacement};
 use crate::source::{SourceDocument, SourcePage, confirm};
 use crate::target::{OverlayTarget, appended};
 use crate::text::{ASCENT, DESCENT, FontSet, LEADING, TextStyle};
-use crate::{CopyKind, MarkRequest, Marked};
+use crate::{CopyKind, MarkRequest, MarkWords, Marked};
 
 const AUTHORITATIVE: &str = "Authoritative copy";
 const NON_AUTHORITATIVE: &str = "Non-authoritative copy";
+const SECURED_PARTY: &str = "Secured party:";
 
 const GREY: (u8, u8, u8) = (112, 112, 118);
 const RED: (u8, u8, u8) = (158, 27, 36);
@@ -49,28 +50,50 @@ const MAX_CHARACTERS: usize = 300;
 /// `encrypted`, `unreadable` and `over-limit` for the document; `other` for a request without an
 /// envelope id or with a malformed time.
 pub fn mark(pdf: Vec<u8>, request: &MarkRequest) -> Result<Marked> {
+    worded_mark(pdf, request, None)
+}
+
+/// Like [`mark`], with words of another language after the English ones. The phrase across the pages
+/// is in that language only.
+///
+/// # Errors
+///
+/// Those of [`mark`]; `over-limit` for words of more than 300 characters.
+pub fn worded_mark(
+    pdf: Vec<u8>,
+    request: &MarkRequest,
+    words: Option<&MarkWords>,
+) -> Result<Marked> {
     CalendarTime::parse(&request.marked_at, "marked-at")?;
     if request.envelope_id.trim().is_empty() {
         return Err(other("a mark names its envelope"));
     }
-    let named = [Some(&request.envelope_id), request.secured_party.as_ref()];
+    let mut named = vec![&request.envelope_id];
+    named.extend(&request.secured_party);
+    if let Some(words) = words {
+        named.extend([
+            &words.authoritative,
+            &words.non_authoritative,
+            &words.secured_party,
+        ]);
+    }
     if named
         .iter()
-        .flatten()
         .any(|name| name.chars().count() > MAX_CHARACTERS)
     {
         return Err(over_limit(format!(
             "{MAX_CHARACTERS} characters in a name on a mark"
         )));
     }
+    let request = &WordedRequest { request, words };
     let pdf = Arc::new(pdf);
     let source = SourceDocument::open_for_update(&pdf)?;
     // Also refuses a damaged document that is certified: its other copies could not be marked.
-    if request.rewrite || source.needs_rewrite() {
+    if request.request.rewrite || source.needs_rewrite() {
         drop(source);
         return Ok(Marked::Rewritten(mark_rewritten(&pdf, request)?));
     }
-    if request.kind == CopyKind::Authoritative && source.certification_level() == Some(1) {
+    if request.request.kind == CopyKind::Authoritative && source.certification_level() == Some(1) {
         return Ok(Marked::Unchanged);
     }
     let SourceDocument { document, pages } = source;
@@ -80,7 +103,41 @@ pub fn mark(pdf: Vec<u8>, request: &MarkRequest) -> Result<Marked> {
     Ok(Marked::Appended(appended?))
 }
 
-fn mark_rewritten(pdf: &[u8], request: &MarkRequest) -> Result<Vec<u8>> {
+/// What to write, and in which words.
+#[derive(Debug)]
+struct WordedRequest<'a> {
+    request: &'a MarkRequest,
+    words: Option<&'a MarkWords>,
+}
+
+impl WordedRequest<'_> {
+    /// Returns the English phrase for the kind of copy.
+    fn status(&self) -> &'static str {
+        match self.request.kind {
+            CopyKind::Authoritative => AUTHORITATIVE,
+            CopyKind::NonAuthoritative => NON_AUTHORITATIVE,
+        }
+    }
+
+    /// Returns the phrase in the other language.
+    fn translated(&self) -> Option<&str> {
+        self.words.map(|words| match self.request.kind {
+            CopyKind::Authoritative => words.authoritative.as_str(),
+            CopyKind::NonAuthoritative => words.non_authoritative.as_str(),
+        })
+    }
+
+    /// Returns the phrases and the envelope, as on every page.
+    fn line(&self) -> String {
+        let id = &self.request.envelope_id;
+        match self.translated() {
+            Some(translated) => format!("{} · {translated} · {id}", self.status()),
+            None => format!("{} · {id}", self.status()),
+        }
+    }
+}
+
+fn mark_rewritten(pdf: &[u8], request: &WordedRequest<'_>) -> Result<Vec<u8>> {
     let SourceDocument { document, pages } = SourceDocument::open_for_rewrite(pdf)?;
     // Rewrite first, then mark with an incremental update, so that the unmarked document stays a
     // byte prefix of the marked one.
@@ -100,7 +157,11 @@ fn mark_rewritten(pdf: &[u8], request: &MarkRequest) -> Result<Vec<u8>> {
     Ok(marked)
 }
 
-fn paint(target: &mut OverlayTarget, pages: &[SourcePage], request: &MarkRequest) -> Result<()> {
+fn paint(
+    target: &mut OverlayTarget,
+    pages: &[SourcePage],
+    request: &WordedRequest<'_>,
+) -> Result<()> {
     // Pages of one size share one mark.
     let fonts = FontSet::load()?;
     let mut overlay = OverlayDocument::new();
@@ -127,19 +188,19 @@ fn paint(target: &mut OverlayTarget, pages: &[SourcePage], request: &MarkRequest
         };
         target.paint(page.id, &[placement])?;
     }
-    describe(target, request)
+    describe(target, request.status(), request.request)
 }
 
 fn draw(
     fonts: &FontSet,
     surface: &mut Surface<'_>,
     size: (f32, f32),
-    request: &MarkRequest,
+    request: &WordedRequest<'_>,
 ) -> Result<()> {
-    match request.kind {
+    match request.request.kind {
         CopyKind::Authoritative => draw_authoritative(fonts, surface, size, request),
         CopyKind::NonAuthoritative => {
-            draw_across(fonts, surface, size);
+            draw_across(fonts, surface, size, request.translated());
             draw_banner(fonts, surface, size, request);
         }
     }
@@ -151,16 +212,14 @@ fn draw_authoritative(
     fonts: &FontSet,
     surface: &mut Surface<'_>,
     (width, height): (f32, f32),
-    request: &MarkRequest,
+    request: &WordedRequest<'_>,
 ) {
-    let mut text = format!("{AUTHORITATIVE} · {}", request.envelope_id);
-    if let Some(party) = request
-        .secured_party
-        .as_deref()
-        .filter(|name| !name.trim().is_empty())
-    {
-        text.push_str(" · Secured party: ");
-        text.push_str(party);
+    let mut text = request.line();
+    let party = request.request.secured_party.as_deref();
+    if let Some(party) = party.filter(|name| !name.trim().is_empty()) {
+        let words = request.words.map(|words| words.secured_party.as_str());
+        let label = words.unwrap_or(SECURED_PARTY);
+        text.push_str(&format!(" · {label} {party}"));
     }
     let size = (width.min(height) * 0.02).clamp(2.0, 6.5);
     let lines = fonts.wrap(&text, TextStyle::Regular, size, width * 0.92);
@@ -180,8 +239,13 @@ fn draw_authoritative(
 /// Draws the phrase from corner to corner, light enough to read the contract through it. It is
 /// drawn as outlines, not as text: slanted text would end up between the words of the contract in a
 /// search or when read aloud. The banner carries the text.
-fn draw_across(fonts: &FontSet, surface: &mut Surface<'_>, (width, height): (f32, f32)) {
-    let line = fonts.line(NON_AUTHORITATIVE, TextStyle::Bold);
+fn draw_across(
+    fonts: &FontSet,
+    surface: &mut Surface<'_>,
+    (width, height): (f32, f32),
+    translated: Option<&str>,
+) {
+    let line = fonts.line(translated.unwrap_or(NON_AUTHORITATIVE), TextStyle::Bold);
     let diagonal = width.hypot(height);
     let size = (diagonal * 0.72 / line.width(1.0)).min(width.min(height) * 0.3);
     let angle = -height.atan2(width);
@@ -203,11 +267,10 @@ fn draw_banner(
     fonts: &FontSet,
     surface: &mut Surface<'_>,
     (width, height): (f32, f32),
-    request: &MarkRequest,
+    request: &WordedRequest<'_>,
 ) {
     let mut size = (width.min(height) * 0.022).clamp(2.0, 8.0);
-    let text = format!("{NON_AUTHORITATIVE} · {}", request.envelope_id);
-    let mut line = fonts.line(&text, TextStyle::Bold);
+    let mut line = fonts.line(&request.line(), TextStyle::Bold);
     if line.width(size) > width * 0.94 {
         line = fonts.line(NON_AUTHORITATIVE, TextStyle::Bold);
         size = size.min(width * 0.94 / line.width(1.0));
@@ -228,7 +291,7 @@ fn draw_banner(
 }
 
 /// Repeats the facts of the mark in the metadata.
-fn describe(target: &mut OverlayTarget, request: &MarkRequest) -> Result<()> {
+fn describe(target: &mut OverlayTarget, status: &'static str, request: &MarkRequest) -> Result<()> {
     let information = target.document().trailer.get(b"Info").ok().cloned();
     let existing = information
         .as_ref()
@@ -238,10 +301,6 @@ fn describe(target: &mut OverlayTarget, request: &MarkRequest) -> Result<()> {
     let id = match information.and_then(|object| object.as_reference().ok()) {
         Some(id) if target.dictionary(id).is_some() => id,
         _ => target.add(existing)?,
-    };
-    let status = match request.kind {
-        CopyKind::Authoritative => AUTHORITATIVE,
-        CopyKind::NonAuthoritative => NON_AUTHORITATIVE,
     };
     let dictionary = target.edit(id)?;
     dictionary.set("CopyStatus", text_string(status));

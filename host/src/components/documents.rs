@@ -10,7 +10,7 @@ use super::background;
 use super::engine::LimitedEngine;
 use super::error::{CallFailure, ComponentError};
 use super::rules::handwriting::WrittenField;
-use super::rules::{completion, documents, field_rules, form_fields, found, placement};
+use super::rules::{completion, documents, field_rules, form_fields, found, placement, wording};
 use super::slot::{ComponentHandle, ComponentWorld, active};
 use crate::domain::component::ComponentIdentity;
 use crate::domain::priority::PriorityClass;
@@ -42,6 +42,13 @@ pub struct OnDocuments<P> {
 pub type Placement = OnDocuments<PlacementPre>;
 /// Component of slot `rules.documents`.
 pub type Documents = OnDocuments<DocumentsPre>;
+
+/// Mark with its words in another language than English.
+#[derive(Clone)]
+pub struct WordedMark {
+    pub request: documents::MarkRequest,
+    pub words: Option<wording::MarkWords>,
+}
 
 impl<P: ComponentWorld> OnDocuments<P> {
     pub(super) fn new(slot: ComponentHandle<P>, turns: DocumentTurns) -> Self {
@@ -141,9 +148,6 @@ impl Documents {
     calls! { holdfast_documents_documents:
         /// Removes tags from the pages.
         fn strip_tags = call_strip_tags(pdf: Bytes => &pdf) -> Vec<u8>, documents::DocumentError;
-        /// Marks every page as the authoritative or a non-authoritative copy.
-        fn mark = call_mark(pdf: Bytes => &pdf, request: documents::MarkRequest => &request)
-            -> documents::Marked, documents::DocumentError;
         /// Adds an empty placeholder for the signature.
         fn prepare_seal = call_prepare_seal(
             pdf: Bytes => &pdf,
@@ -158,9 +162,6 @@ impl Documents {
         /// Renders a page as a picture, `width` pixels wide.
         fn page_image = call_page_image(pdf: Bytes => &pdf, page: u32 => page, width: u32 => width)
             -> documents::PageImage, documents::DocumentError;
-        /// Writes the custody record as PDF/A-3b.
-        fn custody_record = call_custody_record(facts: documents::CustodyFacts => &facts)
-            -> Vec<u8>, documents::DocumentError;
     }
 }
 
@@ -184,6 +185,53 @@ impl Documents {
             instance
                 .holdfast_documents_documents()
                 .call_fill(store, &pdf, &fields)
+        })
+        .await
+    }
+
+    /// Marks every page as the authoritative or a non-authoritative copy. A component built for 1.0
+    /// writes the English words only.
+    pub async fn mark(
+        &self,
+        pdf: Bytes,
+        mark: WordedMark,
+    ) -> Answer<documents::Marked, documents::DocumentError> {
+        let WordedMark { request, words } = mark;
+        self.work(move |store, pre| {
+            if let Some(additions) = &pre.additions {
+                let instance = additions.instantiate(&mut *store)?;
+                return instance.holdfast_documents_wording().call_mark(
+                    store,
+                    &pdf,
+                    &request,
+                    words.as_ref(),
+                );
+            }
+            let instance = pre.instantiate(&mut *store)?;
+            instance
+                .holdfast_documents_documents()
+                .call_mark(store, &pdf, &request)
+        })
+        .await
+    }
+
+    /// Writes the custody record as PDF/A-3b: the sheet, or with a component built for 1.0 the facts.
+    pub async fn custody_record(
+        &self,
+        facts: documents::CustodyFacts,
+        sheet: wording::CustodySheet,
+    ) -> Answer<Vec<u8>, documents::DocumentError> {
+        self.work(move |store, pre| {
+            if let Some(additions) = &pre.additions {
+                let instance = additions.instantiate(&mut *store)?;
+                return instance
+                    .holdfast_documents_wording()
+                    .call_custody_record(store, &sheet);
+            }
+            let instance = pre.instantiate(&mut *store)?;
+            instance
+                .holdfast_documents_documents()
+                .call_custody_record(store, &facts)
         })
         .await
     }

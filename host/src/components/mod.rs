@@ -34,5 +34,5 @@ pub use crate::rules::{
     load_compliance, room_component, rules, worlds,
 };
 use crate::rules::{artifact, background, baseline, engine, error, gate, limits, slot};
-pub use documents::{AnswerRules, Documents, Placement};
+pub use documents::{AnswerRules, Documents, Placement, WordedMark};
 pub use registry::{ActivationTable, ComponentRegistry, LiveActivation};

@@ -334,3 +334,70 @@ fn host(texts: Texts, endpoint: &Endpoint) -> String {
 fn reference(texts: Texts, id: &str) -> String {
     texts.with("reference", [("id", id)])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::clock::Timestamp;
+    use crate::domain::id::{EndpointId, OrgId};
+    use crate::domain::locale::Locale;
+    use crate::domain::webhook::EndpointHealth;
+
+    fn endpoint(health: EndpointHealth) -> Endpoint {
+        let at = Timestamp::from_millis(0);
+        Endpoint {
+            id: EndpointId::new(),
+            org: OrgId::new(),
+            url: "https://x.example/hooks?token=a".into(),
+            description: None,
+            selectors: Vec::new(),
+            is_active: true,
+            key: None,
+            legacy: false,
+            secret: None,
+            previous: None,
+            created_by: String::new(),
+            created_at: at,
+            updated_at: at,
+            health,
+        }
+    }
+
+    #[test]
+    fn mails_about_webhooks_are_translated_and_name_the_host_only() {
+        let at = Timestamp::from_millis(0);
+        let texts = Texts::of(Locale::Accented);
+        let failing = |since| {
+            let health = EndpointHealth {
+                failing_since: since,
+                ..EndpointHealth::default()
+            };
+            endpoint_failing(texts, &DateSettings::default(), &endpoint(health))
+        };
+        let disabled = |why| {
+            let health = EndpointHealth {
+                disabled: Some((why, at)),
+                ..EndpointHealth::default()
+            };
+            endpoint_disabled(texts, &endpoint(health))
+        };
+        for letter in [
+            failing(None),
+            failing(Some(at)),
+            disabled(DisableReason::Gone),
+            disabled(DisableReason::Failing),
+        ] {
+            let notes = letter.notes.iter().filter(|note| !note.contains("whep_"));
+            let lines = [&letter.subject].into_iter().chain(&letter.paragraphs);
+            for line in lines.chain(notes) {
+                assert!(!line.contains("token"), "{line}");
+                let own = line.replace("x.example", "").replace("UTC", "");
+                let words = own.split(|letter: char| !letter.is_alphabetic());
+                let plain: Vec<&str> = words
+                    .filter(|word| word.len() > 1 && word.is_ascii())
+                    .collect();
+                assert!(plain.is_empty(), "{plain:?}: {line}");
+            }
+        }
+    }
+}

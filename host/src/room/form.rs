@@ -193,12 +193,24 @@ impl Room {
 
     /// Returns the current state of a submitter's form.
     pub async fn form(&self, org: &OrgId, submitter: i64) -> Result<SigningForm, FormError> {
-        let mut form = self.unruled_form(org, submitter).await?;
-        let applied = self.apply_rules(&form, &form.submitter.values).await?;
+        let form = self.unruled_form(org, submitter).await?;
+        Ok(self.tried(form, BTreeMap::new()).await?.0)
+    }
+
+    /// Applies the rules of a form's document to its values and these, without saving anything.
+    pub async fn tried(
+        &self,
+        mut form: SigningForm,
+        values: BTreeMap<String, String>,
+    ) -> Result<(SigningForm, SavedForm), FormError> {
+        form.submitter.values.extend(values);
+        let mut applied = self.apply_rules(&form, &form.submitter.values).await?;
+        let problems = std::mem::take(&mut applied.problems);
+        let saved = SavedForm::new(problems, &applied);
         form.submitter.values.extend(applied.computed);
         form.hidden = applied.hidden;
         form.fields = applied.fields;
-        Ok(form)
+        Ok((form, saved))
     }
 
     /// Returns the form without the effect of rules about answers.

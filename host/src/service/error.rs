@@ -13,6 +13,7 @@ use crate::components::rules::lifecycle::Refusal;
 use crate::components::{CallFailure, ComponentError};
 use crate::domain::component::Slot;
 use crate::files::FilesError;
+use crate::room::form::FormError;
 use crate::sealing::SealError;
 use crate::store::StoreError;
 
@@ -129,6 +130,18 @@ impl From<ComponentError> for ServiceError {
         match error.kind {
             CallFailure::Busy => Self::Busy,
             _ => Self::Component(error),
+        }
+    }
+}
+
+impl From<FormError> for ServiceError {
+    fn from(error: FormError) -> Self {
+        match error {
+            FormError::Store(error) => error.into(),
+            FormError::Files(error) => error.into(),
+            FormError::Component(error) => error.into(),
+            FormError::Busy => Self::Busy,
+            error => Self::Conflict(error.to_string()),
         }
     }
 }

@@ -51,6 +51,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     33 "0033_access_codes",
     34 "0034_attachments_of_signers",
     35 "0035_text_messages",
+    36 "0036_wording_of_a_record",
 ];
 
 /// Version of the row that serves as the lock.

@@ -5,11 +5,12 @@ use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 
 use super::envelopes::one_row;
-use super::row::RowColumns;
+use super::row::{RowColumns, json_text};
 use super::{StoreError, WriteTransaction};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, StoredFile};
 use crate::domain::id::{EnvelopeId, IntentId, OrgId};
+use crate::domain::organization::RecordWording;
 
 /// Decision to vault an envelope; made once per envelope.
 #[derive(Clone, Debug)]
@@ -27,6 +28,8 @@ pub struct VaultIntent {
     pub ledger_sequence: i64,
     /// Signed head of the log of all ledgers, as a note.
     pub checkpoint: Option<String>,
+    /// Language of the files, and the dates in them.
+    pub wording: RecordWording,
 }
 
 /// Failure of an envelope's vault pipeline.
@@ -47,8 +50,8 @@ pub async fn intend(
 ) -> Result<VaultIntent, StoreError> {
     sqlx::query(
         "insert into vault_intent (bucket, envelope_id, org_id, intent_id, trigger_name,
-             requested_by, frozen_at, ledger_sequence, issuer, checkpoint)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+             requested_by, frozen_at, ledger_sequence, issuer, checkpoint, wording)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
          on conflict (bucket, envelope_id) do nothing",
     )
     .bind(envelope.org.bucket())
@@ -61,6 +64,7 @@ pub async fn intend(
     .bind(intent.ledger_sequence)
     .bind(&intent.issuer)
     .bind(intent.checkpoint.as_deref())
+    .bind(json_text(&intent.wording))
     .execute(&mut **tx)
     .await?;
     let row = select_intent(tx, envelope).await?;
@@ -77,6 +81,7 @@ pub async fn intend(
             .unwrap_or_else(|| intent.issuer.clone()),
         ledger_sequence: columns.number("ledger_sequence")?,
         checkpoint: columns.optional_text("checkpoint")?,
+        wording: columns.optional_json("wording")?.unwrap_or_default(),
     })
 }
 

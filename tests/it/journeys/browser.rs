@@ -636,7 +636,9 @@ async fn a_partner_embeds_the_builder_on_a_phone() {
         .send_keys(file.path().to_str().unwrap())
         .await
         .unwrap();
-    browser.read("2 fields of the document's own form").await;
+    browser
+        .read("Fields taken from the document’s own form: 2")
+        .await;
     browser.see(".sheet img").await;
     browser.picture("builder-phone").await;
 

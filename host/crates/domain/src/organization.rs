@@ -64,6 +64,21 @@ impl OrgSettings {
             |origin: &String| self.return_origins.iter().any(|one| one.as_str() == origin);
         origin.as_ref().is_ok_and(permitted)
     }
+
+    /// Returns how the files of a record are worded.
+    pub fn wording(&self) -> RecordWording {
+        RecordWording {
+            language: self.language,
+            dates: self.dates.clone(),
+        }
+    }
+}
+
+/// Language of the files of a record, and the dates in them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RecordWording {
+    pub language: Locale,
+    pub dates: DateSettings,
 }
 
 impl Default for OrgSettings {

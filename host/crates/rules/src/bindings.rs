@@ -64,6 +64,7 @@ pub mod document_additions {
                 export holdfast:documents/completion@1.0.0;
                 export holdfast:documents/signatures@1.0.0;
                 export holdfast:documents/form-fields@1.0.0;
+                export holdfast:documents/wording@1.0.0;
             }
         ",
         world: "holdfast:optional/document-additions",

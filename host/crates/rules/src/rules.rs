@@ -30,7 +30,7 @@ use holdfast_evidence::CertificateRules;
 pub use super::baseline::RulesOpinion;
 pub use bindings::compliance::holdfast::compliance::types as compliance;
 pub use bindings::document_additions::exports::holdfast::documents::{
-    completion, form_fields, handwriting, signatures as found,
+    completion, form_fields, handwriting, signatures as found, wording,
 };
 pub use bindings::documents::holdfast::documents::types as documents;
 pub use bindings::lifecycle::holdfast::lifecycle::types as lifecycle;

@@ -37,6 +37,12 @@ pub const VERIFICATION: &str = concat!(
     include_str!("assets/verification.js")
 );
 
+pub const BUILDER: &str = concat!(
+    include_str!("assets/texts.js"),
+    include_str!("assets/places.js"),
+    include_str!("assets/builder.js")
+);
+
 /// All assets. Pages of one name have a style and a script.
 static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
     let style = "text/css; charset=utf-8";
@@ -44,10 +50,6 @@ static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
     let builder_style = concat!(
         include_str!("assets/signing.css"),
         include_str!("assets/builder.css")
-    );
-    let builder = concat!(
-        include_str!("assets/places.js"),
-        include_str!("assets/builder.js")
     );
     // Every page can be embedded, and reports to the page around it.
     let script_of = |name: &str, text: &str| {
@@ -73,7 +75,7 @@ static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
         script_of("verification.js", VERIFICATION),
         script_of("payment.js", PAYMENT),
         Asset::of("builder.css", style, builder_style),
-        script_of("builder.js", builder),
+        script_of("builder.js", BUILDER),
         Asset::of("icon.svg", "image/svg+xml", ICON),
     ];
     assets.extend(fonts);

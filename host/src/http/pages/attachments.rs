@@ -6,18 +6,20 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
 use axum::{Json, Router, extract::FromRequest as _};
+use maud::html;
 use schemars::JsonSchema;
 
 use super::signing::{FormFeedback, follow, for_script, is_by_script, render};
 use super::signing_files::{attachment, readable};
+use super::signing_page::takes_file;
 use super::visit::{SignerVisit, unknown_link};
 use crate::domain::envelope::SignerStatus;
 use crate::domain::locale::Message;
 use crate::http::error::HttpError;
 use crate::http::middleware::extract::MultipartForm;
 use crate::http::middleware::limits;
-use crate::room::attachments::SignersFile;
-use crate::room::form::{FormError, SavedForm};
+use crate::room::attachments::{FILE_MIB, SignersFile};
+use crate::room::form::{FormError, SavedForm, SigningForm};
 use crate::service::access::windows::LimitedCredential;
 use crate::service::envelopes::documents;
 use crate::service::{App, ServiceError};
@@ -25,8 +27,49 @@ use crate::service::{App, ServiceError};
 /// Returns the routes, below the form's own path.
 pub fn routes(path: &str) -> Router<App> {
     let below = |name: &str| format!("{path}/{{token}}{name}");
-    Router::new().route(&below("/attachments/{name}"), get(download).post(upload))
+    Router::new().route(&below("/attachments/{name}"), get(show).post(upload))
 }
+
+/// Shows the choice of a file for the field with this index, or returns the file with this SHA-256.
+async fn show(
+    State(app): State<App>,
+    visit: SignerVisit,
+    Path((_, name)): Path<(String, String)>,
+) -> Response {
+    let (Some(submitter), None) = (visit.room_submitter(), visit.closed()) else {
+        return unknown_link(visit.texts);
+    };
+    let form = match readable(&app, &visit, submitter).await {
+        Ok(Some(form)) => form,
+        Ok(None) => return unknown_link(visit.texts),
+        Err(error) => return HttpError::from(error).into_response(),
+    };
+    let Ok(index) = name.parse::<usize>() else {
+        return download(&app, &visit, &form, &name).await;
+    };
+    match form.fields.get(index).filter(|field| takes_file(field)) {
+        Some(field) => choice(&visit, index, &field.name),
+        None => unknown_link(visit.texts),
+    }
+}
+
+/// Renders the choice of a file on a page of its own, for browsers without scripts. What was entered in
+/// the form is saved by then.
+fn choice(visit: &SignerVisit, index: usize, label: &str) -> Response {
+    let (texts, path) = (visit.texts, visit.path());
+    let body = html! {
+        form method="post" enctype="multipart/form-data" action={ (path) "/attachments/" (index) } {
+            label for="file" { (texts.with("attachment-hint", [("limit", FILE_MIB)])) }
+            input id="file" type="file" name="file" required accept=(ACCEPTED);
+            button type="submit" { (texts.text("attachment-add")) }
+        }
+        p { a href={ (path) "#field-" (index) } { (texts.text("signing-back")) } }
+    };
+    visit.look.notice(StatusCode::OK, label, None, body)
+}
+
+/// Files that a browser offers for an attachment.
+pub(super) const ACCEPTED: &str = ".pdf,.png,.jpg,.jpeg,application/pdf,image/png,image/jpeg";
 
 /// Parts of the upload.
 #[derive(JsonSchema)]
@@ -82,7 +125,7 @@ async fn upload(
             // A condition may be about the file.
             match app.room().saved(&visit.envelope.org, submitter).await {
                 Ok(saved) => {
-                    let mut shown = for_script(&visit, &saved);
+                    let mut shown = for_script(visit.texts, &saved);
                     shown["name"] = name.into();
                     Json(shown).into_response()
                 }
@@ -95,7 +138,7 @@ async fn upload(
                 problems,
                 ..SavedForm::default()
             };
-            let body = Json(for_script(&visit, &saved));
+            let body = Json(for_script(visit.texts, &saved));
             (StatusCode::UNPROCESSABLE_ENTITY, body).into_response()
         }
         Err(FormError::Invalid(problems)) => {
@@ -106,23 +149,13 @@ async fn upload(
 }
 
 /// Returns a file of this signer, or of one who has signed, by its SHA-256.
-async fn download(
-    State(app): State<App>,
-    visit: SignerVisit,
-    Path((_, sha256)): Path<(String, String)>,
-) -> Response {
-    let (Some(submitter), None) = (visit.room_submitter(), visit.closed()) else {
-        return unknown_link(visit.texts);
-    };
+async fn download(app: &App, visit: &SignerVisit, form: &SigningForm, sha256: &str) -> Response {
     let read = async {
-        let Some(form) = readable(&app, &visit, submitter).await? else {
-            return Ok(None);
-        };
         let room = app.room();
         let org = &visit.envelope.org;
         let files = room.attachments(org, form.submission.id).await?;
         let role = &form.submitter.role;
-        let may_see = |file: &&_| is_visible(file, role, &sha256);
+        let may_see = |file: &&_| is_visible(file, role, sha256);
         let Some(file) = files.iter().find(may_see) else {
             return Ok(None);
         };

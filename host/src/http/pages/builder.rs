@@ -15,8 +15,10 @@ use maud::html;
 use serde_json::json;
 use url::Url;
 
+use super::assets;
 use super::embed::{self, TokenForm};
-use super::look::{FramePolicy, PageLook};
+use super::look::{FramePolicy, PageLook, script_texts, texts_for};
+use super::signing::for_script;
 use super::signing_page::SigningPage;
 use crate::domain::envelope::SignerKind;
 use crate::http::error::HttpError;
@@ -114,167 +116,156 @@ async fn open(State(app): State<App>, request: Request) -> Response {
             return Ok(embed::refused(&parts.headers, issuer));
         };
         let organization = builder::organization(&app, &session).await?;
-        Ok::<_, HttpError>(page(
-            PageLook::of(organization, Texts::default()),
-            &session,
-            &form.token,
-        ))
+        let texts = texts_for(&parts.headers, organization.settings.language);
+        let look = PageLook::of(organization, texts);
+        Ok::<_, HttpError>(page(look, &session, &form.token))
     };
     opened.await.unwrap_or_else(IntoResponse::into_response)
 }
 
-/// Kinds of fields with their labels.
+/// Kinds of fields with the keys of their labels.
 const KINDS: [(&str, &str); 9] = [
-    ("signature", "Signature"),
-    ("initials", "Initials"),
-    ("text", "Text"),
-    ("date", "Date"),
-    ("number", "Number"),
-    ("checkbox", "Checkbox"),
-    ("select", "List"),
-    ("radio", "Radio"),
-    ("attachment", "File"),
+    ("signature", "builder-signature"),
+    ("initials", "builder-initials"),
+    ("text", "builder-text"),
+    ("date", "builder-date"),
+    ("number", "builder-number"),
+    ("checkbox", "builder-checkbox"),
+    ("select", "builder-select"),
+    ("radio", "builder-radio"),
+    ("attachment", "builder-attachment"),
 ];
 
-/// A rule about answers: name, label, and maximum length of its text.
+/// A rule about answers: name, key of its label, and maximum length of its text.
 type RuleControl = (&'static str, &'static str, u32);
 
 /// Rules by the types of fields that have them; an empty list means all types.
 const RULES: [(&str, &[RuleControl]); 4] = [
     (
         "number date",
-        &[
-            (
-                "min",
-                "At least (a number, or a date as 2026-01-31, today, today+30)",
-                40,
-            ),
-            ("max", "At most", 40),
-        ],
+        &[("min", "builder-min", 40), ("max", "builder-max", 40)],
     ),
     (
         "text",
         &[
-            ("max_length", "Maximum number of characters", 4),
-            ("pattern", "Regular expression for the whole text", 500),
-            ("message", "Message when the text does not match", 300),
+            ("max_length", "builder-max-length", 4),
+            ("pattern", "builder-pattern", 500),
+            ("message", "builder-message", 300),
         ],
     ),
     (
         "number",
         &[
-            ("formula", "Formula, such as [Price] * [Rate] / 100", 1000),
-            ("decimals", "Decimal places of the result", 1),
+            ("formula", "builder-formula", 1000),
+            ("decimals", "builder-decimals", 1),
         ],
     ),
     (
         "",
         &[
-            (
-                "condition",
-                "Shown if (Field, Field:value, !Field or !Field:value)",
-                500,
-            ),
-            ("required_if", "Required if", 500),
+            ("condition", "builder-condition", 500),
+            ("required_if", "builder-required-if", 500),
         ],
     ),
 ];
 
 fn page(look: PageLook, session: &FieldBuilderSession, token: &str) -> Response {
     let title = &session.template.name;
+    let texts = look.texts;
     let body = html! {
         header.top.bar {
             div.title { (look.masthead()) h1 { (title) } }
             p.saved role="status" aria-live="polite" {}
             @if let Some(url) = way_back(session) {
-                a.button.quiet id="done" href=(url) target="_top" rel="noreferrer" { "Done" }
+                a.button.quiet id="done" href=(url) target="_top" rel="noreferrer" { (texts.text("builder-done")) }
             }
-            button.quiet type="button" id="undo" disabled { "Undo" }
-            button.quiet type="button" id="show-preview" disabled { "Preview" }
-            button type="button" id="save" disabled { "Save" }
+            button.quiet type="button" id="undo" disabled { (texts.text("builder-undo")) }
+            button.quiet type="button" id="show-preview" disabled { (texts.text("builder-preview")) }
+            button type="button" id="save" disabled { (texts.text("builder-save")) }
         }
         main.builder data-token=(token) {
-            section.palette aria-label="New fields" {
-                h2 { "Add a field" }
-                p.hint { "Drag one onto a page, or press it to add it to the page you see." }
+            section.palette aria-label=(texts.text("builder-new-fields")) {
+                h2 { (texts.text("builder-add")) }
+                p.hint { (texts.text("builder-add-hint")) }
                 ul {
                     @for (kind, label) in KINDS {
-                        li { button.quiet type="button" data-kind=(kind) { (label) } }
+                        li { button.quiet type="button" data-kind=(kind) { (texts.text(label)) } }
                     }
                 }
                 div.signed-by {
-                    label for="role" { "Signed by" }
+                    label for="role" { (texts.text("builder-signed-by")) }
                     select id="role" {}
-                    button.quiet type="button" id="new-role" aria-expanded="false" aria-controls="role-form" { "Add a role" }
+                    button.quiet type="button" id="new-role" aria-expanded="false" aria-controls="role-form" { (texts.text("builder-add-role")) }
                 }
                 form id="role-form" hidden {
-                    label for="role-name" { "Name of the role" }
-                    input id="role-name" type="text" maxlength="200" required autocomplete="off" placeholder="For example Seller";
+                    label for="role-name" { (texts.text("builder-role-name")) }
+                    input id="role-name" type="text" maxlength="200" required autocomplete="off" placeholder=(texts.text("builder-role-example"));
                     p.problem role="alert" {}
                     div.row {
-                        button type="submit" { "Add" }
-                        button.quiet type="button" id="no-role" { "Cancel" }
+                        button type="submit" { (texts.text("builder-add-role-button")) }
+                        button.quiet type="button" id="no-role" { (texts.text("builder-cancel")) }
                     }
                 }
             }
-            section.pages aria-label="Document" {
+            section.pages aria-label=(texts.text("builder-document")) {
                 form id="upload" hidden {
                     label.drop {
-                        "Choose a PDF"
+                        (texts.text("builder-choose"))
                         br;
                         input type="file" name="file" accept="application/pdf" required;
                     }
                 }
             }
-            section.inspector aria-label="Selected field" {
-                h2 { "Selected field" }
-                p.hint { "Select a field on a page. Arrow keys move it, with Shift they resize it; Delete removes it." }
+            section.inspector aria-label=(texts.text("builder-selected")) {
+                h2 { (texts.text("builder-selected")) }
+                p.hint { (texts.text("builder-selected-hint")) }
                 div.row.chosen hidden {
                     strong {}
-                    button.quiet type="button" id="edit" aria-expanded="false" { "Edit" }
-                    button.quiet type="button" id="leave" { "Close" }
+                    button.quiet type="button" id="edit" aria-expanded="false" { (texts.text("builder-edit")) }
+                    button.quiet type="button" id="leave" { (texts.text("builder-close")) }
                 }
                 form hidden {
                     p.problem role="alert" {}
-                    label for="field-name" { "Name" }
+                    label for="field-name" { (texts.text("builder-name")) }
                     input id="field-name" type="text" maxlength="200" autocomplete="off";
-                    label for="field-role" { "Role" }
+                    label for="field-role" { (texts.text("builder-role")) }
                     select id="field-role" {}
-                    label.choice { input id="field-required" type="checkbox"; " Required" }
-                    label.choice { input id="field-readonly" type="checkbox"; " Fixed: the signer cannot change it" }
+                    label.choice { input id="field-required" type="checkbox"; " " (texts.text("builder-required")) }
+                    label.choice { input id="field-readonly" type="checkbox"; " " (texts.text("builder-fixed")) }
                     div.default {
-                        label for="field-default" { "Prefilled with" }
+                        label for="field-default" { (texts.text("builder-prefilled")) }
                         input id="field-default" type="text" autocomplete="off";
                     }
                     div.options {
-                        label for="field-options" { "Options, one on each line" }
+                        label for="field-options" { (texts.text("builder-options")) }
                         textarea id="field-options" rows="4" {}
                     }
                     details.rules {
-                        summary { "Rules" }
+                        summary { (texts.text("builder-rules")) }
                         @for (group, rules) in RULES {
                             div data-kinds=(group) {
                                 @for (rule, label, most) in rules {
-                                    label for={ "field-" (rule) } { (label) }
+                                    label for={ "field-" (rule) } { (texts.text(label)) }
                                     input id={ "field-" (rule) } data-rule=(rule) type="text"
                                         maxlength=(most) autocomplete="off" spellcheck="false";
                                 }
                             }
                         }
                     }
-                    button.danger type="button" id="remove" { "Remove this field" }
+                    button.danger type="button" id="remove" { (texts.text("builder-remove")) }
                 }
             }
         }
-        dialog id="preview" aria-label="Preview" {
+        dialog id="preview" aria-label=(texts.text("builder-preview")) {
             div.row {
-                strong { "Preview" }
-                label for="preview-role" { "as" }
+                strong { (texts.text("builder-preview")) }
+                label for="preview-role" { (texts.text("builder-preview-as")) }
                 select id="preview-role" {}
-                button.quiet type="button" id="no-preview" { "Close" }
+                button.quiet type="button" id="no-preview" { (texts.text("builder-close")) }
             }
-            iframe title="What the signer will see" sandbox="allow-scripts allow-same-origin" {}
+            iframe title=(texts.text("builder-preview-frame")) sandbox="allow-scripts allow-same-origin" {}
         }
+        (script_texts(texts, assets::BUILDER))
     };
     look.page(StatusCode::OK, title, None, "builder", body)
 }
@@ -287,18 +278,24 @@ fn way_back(session: &FieldBuilderSession) -> Option<Url> {
     Some(url)
 }
 
-/// Shows the signing form of the fields in the browser, which stores nothing.
+/// Shows the signing form of the fields in the browser, or what the rules say about entries in it.
+/// Nothing is stored.
 async fn preview(
     State(app): State<App>,
     session: FieldBuilderSession,
     ValidJson(request): ValidJson<PreviewFields>,
 ) -> Result<Response, HttpError> {
+    let tries = request.values.is_some();
     let FormPreview {
         form,
+        tried,
         pages,
         organization,
     } = builder::preview(&app, &app.pages, &session, request).await?;
     let texts = Texts::of(organization.settings.language);
+    if tries {
+        return Ok(Json(json!({ "data": for_script(texts, &tried) })).into_response());
+    }
     let consent = texts.consent(&organization.settings, SignerKind::Signer);
     let look = PageLook {
         framing: FramePolicy::Nobody,
@@ -311,7 +308,7 @@ async fn preview(
         texts,
         consent_text: &consent,
         title,
-        name: "Sample Signer",
+        name: &texts.text("builder-sample-signer"),
         role: &form.submitter.role,
         kind: SignerKind::Signer,
         allow_delegation: false,

@@ -20,7 +20,7 @@ use super::look::EmbedMessage;
 use super::signing_files;
 use super::signing_page::{DELEGATION, SigningPage};
 use super::viewing;
-use super::visit::{SignerVisit, room_error};
+use super::visit::SignerVisit;
 use crate::domain::envelope::SignerStatus;
 use crate::domain::identity;
 use crate::domain::locale::Message;
@@ -34,6 +34,7 @@ use crate::service::signing::{LinkDestination, destination, reconcile};
 use crate::service::templates::pages;
 use crate::service::{App, ServiceError};
 use crate::store::room::GivenConsent;
+use crate::texts::Texts;
 
 /// Size limit of a form, which may carry a drawn picture in several fields.
 const BODY_LIMIT: usize = 8 * 1024 * 1024;
@@ -112,6 +113,8 @@ struct SubmittedForm {
     action: String,
     /// Name of the field whose file the signer removes.
     detached: Option<String>,
+    /// Name of the field for which the signer goes on to choose a file.
+    attaching: Option<String>,
     /// Value of the consent's control: SHA-256 of the text beside it, or `yes` from a program.
     consent: Option<String>,
     reason: String,
@@ -141,9 +144,11 @@ impl SubmittedForm {
         if detached.is_some() {
             action = "detach".into();
         }
+        let attaching = action.strip_prefix("attach:").map(str::to_owned);
         Some(Self {
             action,
             detached,
+            attaching,
             consent: values.remove("consent"),
             document: values.remove(DOCUMENT),
             reason: values
@@ -235,7 +240,11 @@ async fn submitted(app: &App, visit: SignerVisit, sent: SubmittedForm) -> Respon
     if sent.action == "delegate" {
         return delegated(app, visit, submitter, sent).await;
     }
-    let done = act(app, &visit, submitter, &sent).await;
+    let mut done = act(app, &visit, submitter, &sent).await;
+    if let (Ok(saved), Some(_)) = (&mut done, &sent.attaching) {
+        // Problems of saved entries are shown once the file is chosen.
+        saved.problems.clear();
+    }
     let ended = sent.action == "finish" || sent.action == "decline";
     // A save changes the envelope only the first time, when the signer becomes `started`.
     if ended {
@@ -244,10 +253,13 @@ async fn submitted(app: &App, visit: SignerVisit, sent: SubmittedForm) -> Respon
         follow(app, &visit, None).await;
     }
     match done {
-        Ok(saved) if sent.by_script => Json(for_script(&visit, &saved)).into_response(),
+        Ok(saved) if sent.by_script => Json(for_script(visit.texts, &saved)).into_response(),
         Ok(_) if sent.action == "finish" => visit.again(app).await.signed_page("signed-thanks"),
         Ok(_) if sent.action == "decline" => visit.declined_page(),
-        Ok(saved) if saved.problems.is_empty() && sent.action != "review" => back(&visit),
+        Ok(saved) if saved.problems.is_empty() && sent.action != "review" => match sent.attaching {
+            Some(field) => to_choice(app, &visit, submitter, &field).await,
+            None => back(&visit),
+        },
         Ok(SavedForm { problems, .. }) | Err(FormError::Invalid(problems)) => {
             let outcome = FormFeedback {
                 review: sent.action == "review",
@@ -270,10 +282,10 @@ async fn submitted(app: &App, visit: SignerVisit, sent: SubmittedForm) -> Respon
 }
 
 /// Returns what the form's script shows after saving.
-pub(super) fn for_script(visit: &SignerVisit, saved: &SavedForm) -> Value {
+pub(super) fn for_script(texts: Texts, saved: &SavedForm) -> Value {
     let problems = saved.problems.iter();
     let problems: BTreeMap<&String, String> = problems
-        .map(|(name, why)| (name, visit.texts.message(why)))
+        .map(|(name, why)| (name, texts.message(why)))
         .collect();
     json!({
         "problems": problems,
@@ -384,6 +396,18 @@ async fn delegated(app: &App, visit: SignerVisit, submitter: i64, sent: Submitte
     }
 }
 
+/// Leads to the page where the file of a field is chosen.
+async fn to_choice(app: &App, visit: &SignerVisit, submitter: i64, field: &str) -> Response {
+    match app.room().form(&visit.envelope.org, submitter).await {
+        Ok(form) => {
+            let index = form.fields.iter().position(|one| one.name == field);
+            let page = index.map(|index| format!("{}/attachments/{index}", visit.path()));
+            page.map_or_else(|| back(visit), |page| Redirect::to(&page).into_response())
+        }
+        Err(error) => visit.failed(error),
+    }
+}
+
 fn back(visit: &SignerVisit) -> Response {
     Redirect::to(visit.path()).into_response()
 }
@@ -395,7 +419,7 @@ pub(super) async fn follow(app: &App, visit: &SignerVisit, finished: Option<i64>
     let followed = async {
         if let Some(submitter) = finished {
             let org = &visit.envelope.org;
-            let form = app.room().form(org, submitter).await.map_err(room_error)?;
+            let form = app.room().form(org, submitter).await?;
             app.room()
                 .execute(org, form.submission.id)
                 .await
@@ -447,7 +471,7 @@ pub(super) async fn render(
 ) -> Response {
     let read = async {
         let form = app.room().form(&visit.envelope.org, submitter).await;
-        let form = form.map_err(room_error)?;
+        let form = form?;
         if form.waits_for.is_none() {
             // Drawing starts while the page sizes are still being read.
             pages::draw_first(app, &app.pages, form.document.clone());

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::kba;
-use super::visit::{SignerVisit, room_error, unknown_link};
+use super::visit::{SignerVisit, unknown_link};
 use crate::domain::envelope::SignerStatus;
 use crate::http::error::HttpError;
 use crate::http::middleware::limits;
@@ -107,7 +107,7 @@ pub async fn readable(
     }
     let room = app.room();
     let form = room.unruled_form(&visit.envelope.org, submitter).await;
-    let form = form.map_err(room_error)?;
+    let form = form?;
     Ok(Some(form).filter(|form| form.waits_for.is_none()))
 }
 

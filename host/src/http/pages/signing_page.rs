@@ -6,6 +6,7 @@ use holdfast_handwriting::Handwriting;
 use maud::{Markup, html};
 
 use super::assets;
+use super::attachments::ACCEPTED;
 use super::look::{PageLook, script_texts};
 use super::signing_files::version_of;
 use super::visit::payment;
@@ -570,7 +571,7 @@ fn style_name(style: Handwriting) -> &'static str {
     }
 }
 
-fn takes_file(field: &RoomField) -> bool {
+pub(super) fn takes_file(field: &RoomField) -> bool {
     field.field_type == ATTACHMENT && !field.is_locked()
 }
 
@@ -732,9 +733,12 @@ impl FieldControl<'_> {
                 button.quiet type="submit" name="action" value={ "detach:" (field.name) } { (texts.text("attachment-remove")) }
             }
             input id=(id) type="file" name="file" form=(form)
-                accept=".pdf,.png,.jpg,.jpeg,application/pdf,image/png,image/jpeg"
+                accept=(ACCEPTED) hidden
                 aria-invalid=[self.invalid()] aria-describedby={ (id) "-hint " (self.described.as_deref().unwrap_or_default()) };
-            button.quiet.attach type="submit" form=(form) { (texts.text("attachment-add")) }
+            // Without the script, what was entered is saved first, and the file is chosen on the next page.
+            button.quiet.attach type="submit" name="action" value={ "attach:" (field.name) } {
+                (texts.text("attachment-add"))
+            }
             p.hint id={ (id) "-hint" } { (texts.with("attachment-hint", [("limit", FILE_MIB)])) }
         }
     }

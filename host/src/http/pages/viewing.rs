@@ -13,7 +13,7 @@ use maud::{Markup, html};
 
 use super::look::{PageLook, texts_for};
 use super::signing_files::{PageQuery, saved, version_of};
-use super::visit::{room_error, unknown_link};
+use super::visit::unknown_link;
 use crate::components::rules::placement::PageFacts;
 use crate::domain::envelope::{Envelope, EnvelopeStatus, Recipient, Signer, SignerStatus};
 use crate::domain::locale::Locale;
@@ -101,7 +101,7 @@ impl ReaderVisit {
             return Ok(None);
         };
         let shown = app.room().shown(&self.envelope.org, submission).await;
-        shown.map(Some).map_err(room_error)
+        Ok(shown.map(Some)?)
     }
 }
 

@@ -289,7 +289,7 @@ impl SignerVisit {
             FormError::NotFound => return unknown_link(self.texts),
             FormError::Closed => ("closed-title", "closed"),
             FormError::NotYourTurn => return self.not_yet(StatusCode::CONFLICT, None),
-            error => return HttpError::from(room_error(error)).into_response(),
+            error => return HttpError::from(ServiceError::from(error)).into_response(),
         };
         self.notice_of_end(StatusCode::CONFLICT, title, text)
     }
@@ -322,17 +322,6 @@ pub fn payment(texts: Texts, path: &str, amount: &str) -> Markup {
             p { (texts.text("payment-due")) " " strong { (amount) } }
             p { a.button href={ (path) "/pay" } { (texts.with("payment-pay", [("amount", amount)])) } }
         }
-    }
-}
-
-/// Converts an error of the signing room to a service error.
-pub fn room_error(error: FormError) -> ServiceError {
-    match error {
-        FormError::Store(error) => error.into(),
-        FormError::Files(error) => error.into(),
-        FormError::Component(error) => error.into(),
-        FormError::Busy => ServiceError::Busy,
-        error => ServiceError::Conflict(error.to_string()),
     }
 }
 

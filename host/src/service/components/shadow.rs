@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 use crate::components::rules::{
     ComplianceRules, LifecycleRules, TransitionError, compliance, documents, lifecycle, placement,
 };
-use crate::components::{ComponentError, Documents, Placement};
+use crate::components::{ComponentError, Documents, Placement, WordedMark};
 use crate::domain::component::{ComponentIdentity, Slot};
 use crate::domain::envelope::EnvelopeStatus;
 use crate::domain::field::Field;
@@ -427,6 +427,10 @@ async fn written(rules: &Documents, pdf: Bytes) -> ComponentAnswer {
         secured_party: Some("First Example Bank".into()),
         marked_at: "2026-01-02T03:04:05.000Z".into(),
         rewrite: false,
+    };
+    let request = WordedMark {
+        request,
+        words: None,
     };
     let marked = match rules.mark(pdf.clone(), request).await {
         Ok(Ok(documents::Marked::Unchanged)) => json!("as it was"),

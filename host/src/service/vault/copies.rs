@@ -7,20 +7,24 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use futures::TryStreamExt as _;
 use moka::future::Cache;
+use sqlx::AnyConnection;
 
 use crate::components::rules::documents::{CopyKind, MarkRequest, Marked, SealRequest};
-use crate::components::{Documents, Placement};
+use crate::components::{Documents, Placement, WordedMark};
 use crate::domain::clock::Timestamp;
 use crate::domain::component::ComponentIdentity;
 use crate::domain::envelope::{Envelope, EnvelopeStatus};
-use crate::domain::id::EnvelopeId;
+use crate::domain::id::{EnvelopeId, OrgId};
+use crate::domain::organization::RecordWording;
 use crate::fair_queue::WorkOwner;
 use crate::files::{FilesError, Pieces, SpoolWriter, SpooledFile};
 use crate::sealing::SIGNATURE_BYTES;
 use crate::service::signing::provider::provider;
 use crate::service::vault::Vault;
+use crate::service::vault::custody_sheet::mark_words;
 use crate::service::vault::downloads::untouched;
 use crate::service::{Core, ServiceError};
+use crate::store::organizations;
 
 /// Time to live of a cached copy.
 const KEPT: Duration = Duration::from_secs(120);
@@ -111,7 +115,9 @@ async fn unvaulted(core: &Core, envelope: &Envelope) -> Result<Arc<SpooledFile>,
     let documents = documents.for_owner(owner.clone());
     let reader = core.placement(Some(&envelope.org));
     let reader = reader.for_owner(owner);
-    let copy = non_authoritative(&documents, &reader, envelope, executed, at).await?;
+    let wording = wording(&mut *core.store.read().await?, &envelope.org).await?;
+    let mark = mark_request(envelope, CopyKind::NonAuthoritative, at, &wording);
+    let copy = non_authoritative(&documents, &reader, executed, mark).await?;
     let mut spool = SpoolWriter::new(&core.config.spool_folder())
         .await
         .map_err(FilesError::Spool)?;
@@ -139,12 +145,9 @@ pub async fn signed_document(
 pub async fn non_authoritative(
     documents: &Documents,
     reader: &Placement,
-    envelope: &Envelope,
     executed: Bytes,
-    at: Timestamp,
+    request: WordedMark,
 ) -> Result<Bytes, ServiceError> {
-    let kind = CopyKind::NonAuthoritative;
-    let request = mark_request(envelope, kind, at);
     match mark(documents, reader, executed, request).await? {
         MarkedCopy::Appended(copy) | MarkedCopy::Rewritten(copy) => Ok(copy),
         MarkedCopy::Unchanged => Err(ServiceError::Internal(
@@ -169,7 +172,7 @@ pub async fn mark(
     documents: &Documents,
     reader: &Placement,
     pdf: Bytes,
-    request: MarkRequest,
+    request: WordedMark,
 ) -> Result<MarkedCopy, ServiceError> {
     let length = pdf.len();
     let (pdf, refused) = match documents.mark(pdf.clone(), request.clone()).await? {
@@ -187,10 +190,8 @@ pub async fn mark(
     };
     // The appended update is unreadable or impossible: retry as a full rewrite, and report
     // the first error if that fails, too.
-    let request = MarkRequest {
-        rewrite: true,
-        ..request
-    };
+    let mut request = request;
+    request.request.rewrite = true;
     match documents.mark(pdf, request).await? {
         Ok(Marked::Rewritten(whole)) => Ok(MarkedCopy::Rewritten(whole.into())),
         _ => Err(refused),
@@ -198,8 +199,13 @@ pub async fn mark(
 }
 
 /// Returns the request that marks a copy of the envelope's document.
-pub fn mark_request(envelope: &Envelope, kind: CopyKind, at: Timestamp) -> MarkRequest {
-    MarkRequest {
+pub fn mark_request(
+    envelope: &Envelope,
+    kind: CopyKind,
+    at: Timestamp,
+    wording: &RecordWording,
+) -> WordedMark {
+    let request = MarkRequest {
         kind,
         envelope_id: envelope.id.to_string(),
         secured_party: envelope
@@ -209,7 +215,21 @@ pub fn mark_request(envelope: &Envelope, kind: CopyKind, at: Timestamp) -> MarkR
             .filter(|name| !name.is_empty()),
         marked_at: at.to_string(),
         rewrite: false,
+    };
+    WordedMark {
+        request,
+        words: mark_words(wording),
     }
+}
+
+/// Returns the language and the dates of an organization's records.
+pub async fn wording(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+) -> Result<RecordWording, ServiceError> {
+    let organization = organizations::get(connection, org).await?;
+    let settings = organization.map(|organization| organization.settings.wording());
+    Ok(settings.unwrap_or_default())
 }
 
 /// Marks a PDF and prepares its seal as vault-in will, and drops the result: what is accepted now
@@ -220,12 +240,15 @@ pub async fn check_vaultable(
     pdf: Bytes,
     at: Timestamp,
 ) -> Result<(), ServiceError> {
-    let request = MarkRequest {
-        kind: CopyKind::Authoritative,
-        envelope_id: "check".into(),
-        secured_party: None,
-        marked_at: at.to_string(),
-        rewrite: false,
+    let request = WordedMark {
+        request: MarkRequest {
+            kind: CopyKind::Authoritative,
+            envelope_id: "check".into(),
+            secured_party: None,
+            marked_at: at.to_string(),
+            rewrite: false,
+        },
+        words: None,
     };
     match mark(documents, reader, pdf, request).await? {
         // A document certified against any change is vaulted without mark and seal.

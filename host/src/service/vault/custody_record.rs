@@ -12,8 +12,9 @@ use crate::domain::ledger::LedgerEntry;
 use crate::fair_queue::WorkOwner;
 use crate::service::components::ComponentManager;
 use crate::service::envelopes::compliance::{self, ComplianceView};
-use crate::service::vault::history::actor_in_words;
-use crate::service::vault::vault_in::{issuer, timeline_entry};
+use crate::service::vault::copies;
+use crate::service::vault::custody_sheet::RecordWriter;
+use crate::service::vault::vault_in::issuer;
 use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
 use crate::store::{ledger, signers};
 
@@ -52,12 +53,15 @@ pub async fn custody_record(
         history: &entries[..=end],
         release: &entries[end],
     };
-    let facts = facts.facts(issuer(core), &certificate);
+    let wording = copies::wording(&mut *core.store.read().await?, org).await?;
+    let writer = RecordWriter::new(&wording);
+    let facts = facts.facts(issuer(core), &certificate, writer);
+    let sheet = writer.custody_sheet(&facts);
     let documents = core
         .components
         .embedded_documents(org, core.store.priority())
         .for_owner(WorkOwner::new(org, owner.as_str()));
-    Ok(documents.custody_record(facts).await??.into())
+    Ok(documents.custody_record(facts, sheet).await??.into())
 }
 
 /// Inputs of the final record.
@@ -71,7 +75,12 @@ struct FinalRecord<'a> {
 }
 
 impl FinalRecord<'_> {
-    fn facts(&self, issuer: String, certificate: &[u8]) -> documents::CustodyFacts {
+    fn facts(
+        &self,
+        issuer: String,
+        certificate: &[u8],
+        writer: RecordWriter<'_>,
+    ) -> documents::CustodyFacts {
         let envelope = self.envelope;
         let rules = &self.compliance.rules_component;
         let party = envelope.secured_party.as_ref();
@@ -88,7 +97,11 @@ impl FinalRecord<'_> {
             secured_party: party.map(|party| party.name.clone()),
             custodian: self.form("recipient_organization"),
             parties: self.signers.iter().map(signing_party).collect(),
-            timeline: self.history.iter().map(timeline_entry).collect(),
+            timeline: self
+                .history
+                .iter()
+                .map(|entry| writer.timeline_entry(entry))
+                .collect(),
             checks: self
                 .compliance
                 .checks
@@ -102,7 +115,7 @@ impl FinalRecord<'_> {
                 .collect(),
             rules_component: format!("{} {} ({})", rules.name, rules.version, rules.sha256),
             certificate_json: String::from_utf8_lossy(certificate).into_owned(),
-            attributes: self.about_the_release(),
+            attributes: self.about_the_release(writer),
         }
     }
 
@@ -112,7 +125,8 @@ impl FinalRecord<'_> {
         text.unwrap_or_default().to_owned()
     }
 
-    fn about_the_release(&self) -> Vec<(String, String)> {
+    fn about_the_release(&self, writer: RecordWriter<'_>) -> Vec<(String, String)> {
+        let texts = writer.texts;
         let recipient = format!(
             "{}, {} ({})",
             self.form("recipient_name"),
@@ -120,16 +134,13 @@ impl FinalRecord<'_> {
             self.form("recipient_email")
         );
         let rows = [
-            (
-                "Final record",
-                "the original was put into the vault and handed over to another custodian".into(),
-            ),
-            ("Handed over to", recipient),
-            ("Purpose", self.form("purpose_of_release")),
-            ("Authorized by", self.form("authorized_signature")),
-            ("Requested by", actor_in_words(&self.release.actor)),
+            ("custody-final", texts.text("custody-final-note")),
+            ("custody-handed-over-to", recipient),
+            ("custody-purpose", self.form("purpose_of_release")),
+            ("custody-authorized-by", self.form("authorized_signature")),
+            ("custody-requested-by", writer.actor(&self.release.actor)),
         ];
-        rows.map(|(name, value)| (name.to_owned(), value)).into()
+        rows.map(|(name, value)| (texts.text(name), value)).into()
     }
 }
 

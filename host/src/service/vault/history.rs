@@ -59,17 +59,6 @@ pub fn in_words(texts: Texts, entry: &LedgerEntry) -> Option<String> {
     Some(texts.text(key))
 }
 
-/// Returns who caused an entry.
-pub fn actor_in_words(actor: &str) -> String {
-    match actor.split_once(':') {
-        Some(("key", id)) => format!("API key {id}"),
-        Some(("payer", email)) => format!("{email} (payer)"),
-        Some((_, person)) => person.to_owned(),
-        None if actor == "system" => "holdfast".to_owned(),
-        None => actor.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;

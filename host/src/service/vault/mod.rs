@@ -4,6 +4,7 @@ pub mod completion;
 pub mod copies;
 pub mod custody;
 pub mod custody_record;
+mod custody_sheet;
 pub mod downloads;
 pub mod existing;
 pub mod history;

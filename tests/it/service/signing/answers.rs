@@ -604,3 +604,36 @@ async fn an_envelope_with_rules_is_completed_by_what_the_form_accepts() {
     app.wait_for(envelope["envelope_id"].as_str().unwrap(), "vaulted")
         .await;
 }
+
+/// Without scripts, what was entered is saved before the file is chosen on a page of its own.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_is_attached_without_scripts_and_without_losing_entries() {
+    let app = TestApp::start().await;
+    let fields = [
+        field("Town", "text", 0, json!({})),
+        field("Licence", "attachment", 1, json!({})),
+    ];
+    let (_, url) = sent(&app, &fields).await;
+    let entered = [("Town".to_owned(), "Marfa".to_owned())];
+    let answer = form::press(&app, &url, "attach:Licence", &entered).await;
+    assert_eq!(answer.status, 303, "{}", answer.text());
+    let page = answer.headers["location"].to_str().unwrap();
+    assert!(page.ends_with("/attachments/1"), "{page}");
+    let choice = form::open(&app, &format!("{url}/attachments/1")).await;
+    let text = choice.text();
+    for shown in ["Licence", "type=\"file\"", "multipart/form-data"] {
+        assert!(text.contains(shown), "{shown}: {text}");
+    }
+    let licence = pdf::with_lines(&["Driving licence 4711"]);
+    let answer = upload(&app, &url, 1, "licence.pdf", &licence).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let page = form::open(&app, &url).await.text();
+    assert!(
+        page.contains("Marfa") && page.contains("licence.pdf"),
+        "{page}"
+    );
+    for wrong in ["0", "9", "nothing"] {
+        let unknown = form::open(&app, &format!("{url}/attachments/{wrong}")).await;
+        assert_eq!(unknown.status, 404, "{wrong}");
+    }
+}

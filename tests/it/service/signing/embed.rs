@@ -15,7 +15,7 @@ fn request(id: &str, widget: &str) -> Value {
     json!({ "envelope_id": id, "user_email": SIGNER, "widget_type": widget })
 }
 
-async fn submit(app: &TestApp, path: &str, token: &str) -> TestResponse {
+pub(super) async fn submit(app: &TestApp, path: &str, token: &str) -> TestResponse {
     let body = url::form_urlencoded::Serializer::new(String::new())
         .append_pair("token", token)
         .finish();

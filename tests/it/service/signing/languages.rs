@@ -16,7 +16,7 @@ use crate::support::browser::{EmulatedScreen, TestBrowser, screenshots};
 use crate::support::{TestApp, TestResponse, buyer_and_seller, envelope_body, form, pdf};
 
 /// An organization with accents on every letter of its texts: other letters are not translated.
-fn accented() -> OrgSettings {
+pub(super) fn accented() -> OrgSettings {
     OrgSettings {
         language: Locale::Accented,
         ..OrgSettings::default()
@@ -54,7 +54,7 @@ fn language(page: &str) -> (String, String) {
 }
 
 /// Returns the words of plain letters in a text, without the given data.
-fn plain_words(text: &str, data: &[&str]) -> Vec<String> {
+pub(super) fn plain_words(text: &str, data: &[&str]) -> Vec<String> {
     // A part of another one would leave the rest of it.
     let mut data = data.to_vec();
     data.sort_by_key(|known| std::cmp::Reverse(known.len()));
@@ -67,7 +67,7 @@ fn plain_words(text: &str, data: &[&str]) -> Vec<String> {
 }
 
 /// Asserts that a page has no untranslated word, in texts and in names for screen readers.
-fn assert_translated(what: &str, page: &str, data: &[&str]) {
+pub(super) fn assert_translated(what: &str, page: &str, data: &[&str]) {
     let html = Html::parse_document(page);
     assert_eq!(language(page).0, "en-XA", "{what}: {page}");
     let mut texts = Vec::new();

@@ -7,3 +7,4 @@ mod form;
 mod languages;
 mod people;
 mod text_messages;
+mod untranslated;

@@ -216,3 +216,62 @@ async fn fields_saved_during_a_provider_outage_are_synchronized_later() {
     let mut names = fields.as_array().unwrap().iter();
     assert!(names.any(|field| field["name"] == "Odometer"), "{fields}");
 }
+
+/// The preview applies the rules to what the author tries, and stores nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_preview_applies_the_rules_to_tried_entries() {
+    let app = TestApp::start().await;
+    let template = app.contract_template().await;
+    let id = template["template_id"].as_str().unwrap();
+    let token = app.template_session(id).await;
+    let field = |name: &str, kind: &str, y: f64, more: Value| {
+        let mut field = json!({
+            "name": name, "type": kind, "role": "Buyer", "required": false,
+            "areas": [{ "page": 1, "x": 0.3, "y": y, "w": 0.3, "h": 0.03 }],
+        });
+        for (member, value) in more.as_object().unwrap() {
+            field[member] = value.clone();
+        }
+        field
+    };
+    let fields = json!([
+        field("Sum", "number", 0.1, json!({ "min": "10" })),
+        field("Twice", "number", 0.2, json!({ "formula": "[Sum] * 2" })),
+        field("Trade-in", "checkbox", 0.3, json!({})),
+        field(
+            "Model",
+            "text",
+            0.4,
+            json!({ "condition": "Trade-in", "required": true })
+        ),
+    ]);
+    let ask = async |values: Option<Value>| {
+        let mut body = json!({ "fields": fields, "role": "Buyer" });
+        if let Some(values) = values {
+            body["values"] = values;
+        }
+        app.builder(&token, "POST", "/builder/preview", Some(body))
+            .await
+    };
+    let page = ask(None).await.text();
+    let page = scraper::Html::parse_document(&page);
+    let hidden = scraper::Selector::parse(".field[hidden]").unwrap();
+    assert_eq!(
+        page.select(&hidden).count(),
+        1,
+        "the model is not shown at first"
+    );
+    let tried = ask(Some(json!({ "Sum": "12", "Trade-in": "true" })))
+        .await
+        .data(200);
+    assert_eq!(tried["computed"], json!({ "Twice": "24.00" }));
+    assert_eq!(tried["hidden"], json!([]));
+    assert_eq!(tried["required"], json!(["Model"]));
+    assert_eq!(tried["problems"], json!({}));
+    let tried = ask(Some(json!({ "Sum": "9" }))).await.data(200);
+    assert_eq!(tried["hidden"], json!(["Model"]));
+    assert!(
+        tried["problems"]["Sum"].as_str().unwrap().contains("10"),
+        "{tried}"
+    );
+}

@@ -1,13 +1,15 @@
 //! Building blocks of a record: headings, facts, tables and page breaks.
 
 use super::{
-    BODY, BOTTOM, COLUMN, CustodyPages, HAIRLINE, HEADING, LABEL, LEFT, NAVY, PALE, RIGHT, TOP,
+    BODY, BOTTOM, COLUMN, CustodyPages, HAIRLINE, HEADING, LABEL, LEFT, NAVY, PALE, RED, RIGHT,
+    SIGNS, STRONG, TOP,
 };
-use crate::typeset::SheetStyle;
+use crate::typeset::{SheetStyle, TextStyle};
+use crate::{CustodySection, TableColumn, TableRow};
 
 /// One column of a table.
-pub(super) struct TextColumn {
-    title: &'static str,
+struct TextColumn<'a> {
+    title: &'a str,
     x: f32,
     width: f32,
 }
@@ -23,11 +25,6 @@ impl CustodyPages<'_> {
     }
 
     pub(super) fn fact(&mut self, label: &str, value: &str) {
-        let value = if value.trim().is_empty() {
-            "not given"
-        } else {
-            value
-        };
         let indent = 122.0;
         self.room(BODY.leading());
         let top = self.y;
@@ -49,7 +46,18 @@ impl CustodyPages<'_> {
         }
     }
 
-    pub(super) fn columns(&mut self, columns: &[TextColumn]) {
+    /// Adds the table of a section.
+    pub(super) fn table(&mut self, section: &CustodySection) {
+        let signed = section.rows.iter().any(|row| row.satisfied.is_some());
+        let columns = columns(&section.columns, if signed { SIGNS } else { 0.0 });
+        self.columns(&columns);
+        for row in &section.rows {
+            self.row(&columns, row);
+        }
+        self.y += 4.0;
+    }
+
+    fn columns(&mut self, columns: &[TextColumn<'_>]) {
         self.sheet
             .fill(LEFT, self.y - 4.0, RIGHT - LEFT, 15.0, PALE);
         for column in columns {
@@ -59,17 +67,8 @@ impl CustodyPages<'_> {
         self.y += 16.0;
     }
 
-    /// Starts a new page and repeats the table's titles, unless a row fits on this one.
-    pub(super) fn make_room_for<const N: usize>(
-        &mut self,
-        columns: &[TextColumn],
-        cells: &[(String, SheetStyle); N],
-    ) {
-        let height = columns
-            .iter()
-            .zip(cells)
-            .map(|(column, (text, look))| self.sheet.height(text, *look, column.width))
-            .fold(BODY.leading(), f32::max);
+    /// Starts a new page and repeats the table's titles, unless a row of this height fits here.
+    fn make_room_for(&mut self, columns: &[TextColumn<'_>], height: f32) {
         // A row longer than a page has to break anyway, so it starts right here.
         if self.y + height.min(BOTTOM - TOP - 20.0) > BOTTOM {
             self.page();
@@ -77,38 +76,35 @@ impl CustodyPages<'_> {
         }
     }
 
-    pub(super) fn row<const N: usize>(
-        &mut self,
-        columns: &[TextColumn],
-        cells: &[(String, SheetStyle); N],
-    ) {
-        self.make_room_for(columns, cells);
-        let mut wrapped: Vec<_> = columns
-            .iter()
-            .zip(cells)
-            .map(|(column, (text, look))| {
-                (
-                    column,
-                    *look,
-                    self.sheet.wrap(text, *look, column.width).into_iter(),
-                )
+    fn row(&mut self, columns: &[TextColumn<'_>], row: &TableRow) {
+        let last = columns.len().saturating_sub(1);
+        let look = |place: usize| match (place, row.satisfied) {
+            (0, _) => STRONG,
+            (place, Some(false)) if place == last => SheetStyle::new(TextStyle::Bold, 9.0, RED),
+            _ => BODY,
+        };
+        let cells = columns.iter().zip(&row.cells).enumerate();
+        let wrapped: Vec<_> = cells
+            .map(|(place, (column, text))| {
+                let look = look(place);
+                (column, look, self.sheet.wrap(text, look, column.width))
             })
             .collect();
-        loop {
-            let lines: Vec<_> = wrapped
-                .iter_mut()
-                .map(|(column, look, lines)| (column.x, column.width, *look, lines.next()))
-                .collect();
-            if lines.iter().all(|(.., line)| line.is_none()) {
-                break;
-            }
+        let lines = wrapped.iter().map(|(_, _, lines)| lines.len()).max();
+        let lines = lines.unwrap_or_default();
+        self.make_room_for(columns, lines.max(1) as f32 * BODY.leading());
+        if let Some(satisfied) = row.satisfied {
+            self.sign(LEFT + 9.0, self.y + 6.5, satisfied);
+        }
+        for line in 0..lines {
             if self.y + BODY.leading() > BOTTOM {
                 self.page();
                 self.columns(columns);
             }
-            for (x, width, look, line) in lines {
-                if let Some(line) = line {
-                    self.sheet.paragraph(x, self.y, width + 1.0, &line, look);
+            for (column, look, texts) in &wrapped {
+                if let Some(text) = texts.get(line) {
+                    self.sheet
+                        .paragraph(column.x, self.y, column.width + 1.0, text, *look);
                 }
             }
             self.y += BODY.leading();
@@ -131,16 +127,19 @@ impl CustodyPages<'_> {
     }
 }
 
-/// Arranges columns side by side from the left margin, with a gutter between them.
-pub(super) fn columns<const N: usize>(widths: [(&'static str, f32); N]) -> [TextColumn; N] {
-    let mut x = LEFT;
-    widths.map(|(title, width)| {
-        let column = TextColumn {
-            title,
+/// Arranges columns side by side after `start` points, with a gutter between them.
+fn columns(columns: &[TableColumn], start: f32) -> Vec<TextColumn<'_>> {
+    let mut x = LEFT + start;
+    let space = RIGHT - x;
+    let arranged = columns.iter().map(|column| {
+        let width = column.width * space;
+        let arranged = TextColumn {
+            title: &column.title,
             x: x + 2.0,
             width: width - 10.0,
         };
         x += width;
-        column
-    })
+        arranged
+    });
+    arranged.collect()
 }

@@ -37,7 +37,7 @@ async function ask(method, path, body, type) {
   if (answer.ok && answer.headers.get("content-type")?.includes("html")) return answer.text();
   const said = answer.headers.get("content-type")?.includes("json") ? await answer.json() : {};
   if (answer.ok) return said.data;
-  const error = new Error(answer.status === 401 ? "This session has ended. Open the builder again." : said.error ?? "No answer");
+  const error = new Error(answer.status === 401 ? text("builder-ended") : said.error ?? text("builder-no-answer"));
   error.details = Array.isArray(said.details) ? said.details : [];
   throw error;
 }
@@ -56,6 +56,15 @@ function take(shown) {
   refresh();
 }
 
+/** Label of a kind of field. */
+function labelOf(kind) {
+  return document.querySelector(`[data-kind=${kind}]`).textContent;
+}
+
+function pageName(number) {
+  return text("signing-page", { number, count: template.pages.length });
+}
+
 function drawPages() {
   pictures.clear();
   pagesSection.querySelectorAll("figure").forEach((figure) => figure.remove());
@@ -66,7 +75,7 @@ function drawPages() {
     const sheet = Object.assign(document.createElement("div"), { className: "sheet" });
     sheet.style.aspectRatio = `${size.width} / ${size.height}`;
     const caption = document.createElement("figcaption");
-    caption.textContent = `Page ${number} of ${template.pages.length}`;
+    caption.textContent = pageName(number);
     figure.append(sheet, caption);
     pagesSection.append(figure);
     near.observe(figure);
@@ -79,7 +88,7 @@ const pictures = new Map();
 function pictureOf(page) {
   if (!pictures.has(page)) {
     const picture = fetch(`/builder/pages/${page}.png`, { headers: { authorization: `Bearer ${token}` } })
-      .then((answer) => (answer.ok ? answer.blob() : Promise.reject(new Error("No picture"))))
+      .then((answer) => (answer.ok ? answer.blob() : Promise.reject(new Error(text("builder-page-not-shown")))))
       .then((blob) => URL.createObjectURL(blob));
     picture.catch(() => pictures.delete(page));
     pictures.set(page, picture);
@@ -94,10 +103,10 @@ const near = new IntersectionObserver((entries) => {
     near.unobserve(target);
     pictureOf(target.dataset.page).then((address) => {
       const sheet = target.querySelector(".sheet");
-      const image = sheet.querySelector("img") ?? Object.assign(new Image(), { alt: `Page ${target.dataset.page}` });
+      const image = sheet.querySelector("img") ?? Object.assign(new Image(), { alt: pageName(target.dataset.page) });
       image.src = address;
       sheet.prepend(image);
-    }).catch(() => say("A page could not be shown.", true));
+    }).catch(() => say(text("builder-page-not-shown"), true));
   }
 }, { rootMargin: "600px" });
 
@@ -130,7 +139,7 @@ function drawBox(field, index, area, place) {
   box.dataset.place = place;
   const isSelected = selected?.index === index && selected.place === place;
   box.setAttribute("aria-pressed", String(isSelected));
-  box.setAttribute("aria-label", `${field.type} ${field.name}, for ${field.role}, page ${area.page}`);
+  box.setAttribute("aria-label", text("builder-box", { kind: labelOf(field.type), name: field.name, role: field.role, page: area.page }));
   position(box, area);
   if (isSelected) box.append(Object.assign(document.createElement("span"), { className: "grip" }));
   box.addEventListener("pointerdown", (event) => drag(event, box, field, index, area, place));
@@ -255,7 +264,7 @@ function add(kind, figure, x, y) {
   const [w, h] = SIZES[kind];
   const page = Number(figure.dataset.page);
   const taken = new Set(fields.map((field) => field.name));
-  const label = document.querySelector(`[data-kind=${kind}]`).textContent;
+  const label = labelOf(kind);
   let name = label;
   for (let number = 2; taken.has(name); number += 1) name = `${label} ${number}`;
   const wanted = within({ page, x: x - w / 2, y: y - h / 2, w, h });
@@ -263,10 +272,10 @@ function add(kind, figure, x, y) {
   snap(wanted, neighbours, edgesOf(page, figure.querySelector(".sheet").getBoundingClientRect()));
   const area = freePlace(wanted, neighbours);
   if (!area) {
-    say("There is no room left on this page.", true);
+    say(text("builder-no-room"), true);
     return;
   }
-  const options = kind === "select" || kind === "radio" ? ["Option 1", "Option 2"] : [];
+  const options = kind === "select" || kind === "radio" ? [1, 2].map((number) => text("builder-option", { number })) : [];
   change(() => fields.push({ name, type: kind, role: byId("role").value, required: kind !== "checkbox", options, areas: [area] }));
   selected = { index: fields.length - 1, place: 0 };
   refresh(true);
@@ -424,7 +433,7 @@ roleForm.addEventListener("submit", (event) => {
   const name = byId("role-name").value.trim();
   const isKnown = roles.some((role) => role.toLowerCase() === name.toLowerCase());
   if (!name || isKnown) {
-    roleForm.querySelector(".problem").textContent = name ? "This role exists already." : "Enter a name.";
+    roleForm.querySelector(".problem").textContent = name ? text("builder-role-exists") : text("builder-role-missing");
     return;
   }
   roles.push(name);
@@ -453,7 +462,7 @@ function showProblems(error) {
 let saving = false;
 
 byId("save").addEventListener("click", async () => {
-  say("Saving…");
+  say(text("signing-saving"));
   saving = true;
   refresh();
   const before = JSON.stringify(fields);
@@ -463,7 +472,7 @@ byId("save").addEventListener("click", async () => {
     // What was changed meanwhile stays, and is saved next.
     template.revision = shown.revision;
     saved = before;
-    say("Saved");
+    say(text("signing-saved"));
     announce("saved", { template_id: template.template_id });
   } catch (error) {
     showProblems(error);
@@ -475,13 +484,13 @@ byId("save").addEventListener("click", async () => {
 byId("upload").addEventListener("change", async (event) => {
   const file = event.target.files?.[0];
   if (!file) return;
-  say("Uploading…");
+  say(text("builder-uploading"));
   const body = new FormData();
   body.append("file", file);
   try {
     take(await ask("POST", "/builder/document", body));
     const count = fields.length;
-    say(count ? `${count} ${count === 1 ? "field" : "fields"} of the document's own form added.` : "");
+    say(count ? text("builder-imported", { count }) : "");
   } catch (error) {
     say(error.message, true);
   }
@@ -500,6 +509,11 @@ async function showPreview(role) {
   const used = [...new Set(fields.map((field) => field.role))];
   previewRole.replaceChildren(...used.map((name) => new Option(name, name)));
   previewRole.value = used.includes(role) ? role : used[0];
+  // What the rules say about entries that the author tries.
+  previewFrame.judge = (values) => {
+    const body = JSON.stringify({ fields: toSend(), role: previewRole.value, values });
+    return ask("POST", "/builder/preview", body, "application/json").catch(() => null);
+  };
   try {
     const body = JSON.stringify({ fields: toSend(), role: previewRole.value });
     previewFrame.srcdoc = await ask("POST", "/builder/preview", body, "application/json");

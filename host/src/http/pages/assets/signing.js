@@ -321,7 +321,7 @@ function start(form) {
     if (event.target.matches(".use")) adopt(event.target.closest(".field"));
   });
   let saved;
-  if ("preview" in form.dataset) onlyShow(form, refresh);
+  if ("preview" in form.dataset) onlyShow(form, fields, valueOf, follow, refresh);
   else saved = keepSaved(form, fields, valueOf, follow, refresh, showStyle);
   showPictures();
   showText();
@@ -524,6 +524,7 @@ function offerUpload(field, follow, refresh) {
   const input = field.querySelector("input[type=file]");
   const shown = field.querySelector(".attached");
   field.querySelector(".attach").hidden = true;
+  input.hidden = false;
   input.addEventListener("change", async () => {
     const [file] = input.files;
     if (!file) return;
@@ -690,8 +691,19 @@ function say(words, wrong = false) {
 }
 
 /** Lets the author of a document try its form, without anything being saved or signed. */
-function onlyShow(form, refresh) {
+function onlyShow(form, fields, valueOf, follow, refresh) {
   form.addEventListener("input", refresh);
+  form.addEventListener("change", async (event) => {
+    // The builder around this page asks the server what the rules say.
+    const judge = window.frameElement?.judge;
+    if (!judge || !("rules" in form.dataset)) return;
+    const values = fields.map((field) => [controlsOf(field)[0]?.name, valueOf(field)]);
+    const judged = await judge(Object.fromEntries(values.filter(([name]) => name)));
+    if (!judged) return;
+    const changed = event.target.closest(".field");
+    for (const field of fields) showProblem(field, judged.problems[controlsOf(field)[0]?.name], field === changed);
+    follow(judged);
+  });
   document.addEventListener("click", (event) => {
     if (!event.target.closest("button[type=submit]")) return;
     event.preventDefault();

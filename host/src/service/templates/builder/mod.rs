@@ -20,7 +20,7 @@ use crate::domain::organization::Organization;
 use crate::domain::template::Template;
 use crate::fair_queue::WorkOwner;
 use crate::files::StorageArea as FileArea;
-use crate::room::form::SigningForm;
+use crate::room::form::{SavedForm, SigningForm};
 use crate::service::access::AccessState;
 use crate::service::access::jwt::{self, ExpiringClaims};
 use crate::service::envelopes::dispatch;
@@ -255,11 +255,16 @@ pub struct PreviewFields {
     pub fields: Vec<Field>,
     /// Role of the signer.
     pub role: String,
+    /// Entries that the author tries, by field name.
+    #[serde(default)]
+    pub values: Option<BTreeMap<String, String>>,
 }
 
 /// The form that a signer of a role will get.
 pub struct FormPreview {
     pub form: SigningForm,
+    /// What the rules say about the tried entries.
+    pub tried: SavedForm,
     pub pages: Arc<[PageFacts]>,
     pub organization: Organization,
 }
@@ -291,8 +296,12 @@ pub async fn preview(
         dates,
         now,
     );
+    let values = shown.values.unwrap_or_default();
+    let tried = core.room().tried(form, values).await;
+    let (form, tried) = tried?;
     Ok(FormPreview {
         form,
+        tried,
         pages,
         organization,
     })

@@ -29,12 +29,11 @@ use crate::domain::envelope::{Envelope, EnvelopeStatus};
 use crate::domain::id::{EnvelopeId, IntentId};
 use crate::domain::job::VaultEnvelope;
 use crate::service::envelopes::lifecycle;
-use crate::service::vault::Vault;
+use crate::service::vault::{Vault, copies};
 use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
 use crate::store::vault::{VaultFailure, VaultIntent};
 use crate::store::{StoreError, WriteTransaction, jobs, ledger, log, vault};
 use pipeline::{PipelineStep, VaultInPipeline};
-pub(super) use record::timeline_entry;
 
 /// Name of the step that stores the executed document.
 pub const SOURCE: &str = PipelineStep::Fetch.name();
@@ -157,6 +156,7 @@ async fn intend(
         issuer: issuer(core),
         ledger_sequence: ledger::last_sequence(&mut tx, &envelope.org, &envelope.id).await?,
         checkpoint: log::checkpoint(&mut tx).await?,
+        wording: copies::wording(&mut tx, &envelope.org).await?,
     };
     let intent = vault::intend(&mut tx, &envelope, &wanted).await?;
     if only.is_some_and(|only| *only != intent.id) {

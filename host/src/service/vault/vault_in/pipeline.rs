@@ -11,7 +11,8 @@ use super::provenance::ProvenanceAttributes;
 use super::record::{CustodySource, custody_facts};
 use super::seal::{ExecutedDocument, RewrittenDocument, SealedCopy};
 use super::time::TrustedTime;
-use crate::components::rules::{ComplianceJudgement, compliance};
+use crate::components::WordedMark;
+use crate::components::rules::{ComplianceJudgement, compliance, documents};
 use crate::domain::component::{ComponentIdentity, EvidenceParticipant, Slot};
 use crate::domain::envelope::{
     AuthoritativeCopy, Custodian, CustodianStatus, Envelope, EnvelopeStatus, KeptFile, StoredFile,
@@ -26,12 +27,14 @@ use crate::files::StorageArea;
 use crate::service::envelopes::facts;
 use crate::service::events;
 use crate::service::vault::Vault;
+use crate::service::vault::custody_sheet::RecordWriter;
 use crate::service::vault::existing::existing_signatures;
 use crate::service::vault::{copies, integrity};
 use crate::service::{Core, ServiceError, signing};
 use crate::store::envelopes::VaultedFiles;
 use crate::store::vault::VaultIntent;
 use crate::store::{self, StoreError, envelopes, jobs, ledger, signers, vault};
+use crate::texts::Texts;
 
 /// Member of a recorded step that lists the components it called.
 const CALLED: &str = "components";
@@ -173,7 +176,9 @@ impl<'a> VaultInPipeline<'a> {
             None => {
                 let mut further = self.further(&source, &sealed, &certified);
                 further.extend(existing_signatures.iter().map(|signature| {
-                    let name = format!("Existing signature {}", signature.field);
+                    let texts = Texts::of(self.intent.wording.language);
+                    let field = [("field", signature.field.as_str())];
+                    let name = texts.with("custody-existing-signature", field);
                     (name.trim_end().to_owned(), signature.line())
                 }));
                 let told = self.told_ledger(&confirmed).await?;
@@ -287,8 +292,8 @@ impl<'a> VaultInPipeline<'a> {
     async fn copy(&self, source: &KeptFile) -> Result<KeptFile, ServiceError> {
         let ExecutedDocument { pdf, .. } = self.executed(source).await?;
         let (documents, reader) = (&self.rules.documents, &self.rules.placement);
-        let at = self.intent.frozen_at;
-        let copy = copies::non_authoritative(documents, reader, self.envelope, pdf, at).await?;
+        let mark = self.mark_request(documents::CopyKind::NonAuthoritative);
+        let copy = copies::non_authoritative(documents, reader, pdf, mark).await?;
         self.store(StorageArea::Copies, copy, "application/pdf")
             .await
     }
@@ -360,6 +365,12 @@ impl<'a> VaultInPipeline<'a> {
         provenance
     }
 
+    /// Returns the request that marks a copy, in the words of this record.
+    pub(super) fn mark_request(&self, kind: documents::CopyKind) -> WordedMark {
+        let (at, wording) = (self.intent.frozen_at, &self.intent.wording);
+        copies::mark_request(self.envelope, kind, at, wording)
+    }
+
     /// Returns additional facts for the custody record, by name.
     fn further(
         &self,
@@ -367,9 +378,11 @@ impl<'a> VaultInPipeline<'a> {
         sealed: &SealedCopy,
         certified: &CertifyStepResult,
     ) -> Vec<(String, String)> {
+        let writer = RecordWriter::new(&self.intent.wording);
+        let texts = writer.texts;
         let seal = match &sealed.seal {
-            Some(certificate) => format!("certificate {certificate} (SHA-256)"),
-            None => "not sealed: the document is certified against any change".to_owned(),
+            Some(sha256) => texts.with("custody-seal-certificate", [("sha256", sha256)]),
+            None => texts.text("custody-unsealed"),
         };
         let rewritten = sealed.rewritten.as_ref().map(RewrittenDocument::line);
         // The first three lines of a signed note: the log's name, size and root hash.
@@ -377,23 +390,30 @@ impl<'a> VaultInPipeline<'a> {
         let log = note.and_then(|note| {
             let mut lines = note.lines();
             let (origin, size, root) = (lines.next()?, lines.next()?, lines.next()?);
-            Some(format!("{origin}: {size} entries before, root {root}"))
+            let values = [("origin", origin), ("size", size), ("root", root)];
+            Some(texts.with("custody-log-head", values))
         });
         let second = certified.judgement.opinions.get(1);
         let second = second.map(|second| {
-            let (by, score) = (&second.component, second.score);
-            format!("score {score}, by {by} ({})", by.sha256)
+            let by = &second.component;
+            let (score, component) = (second.score.to_string(), by.to_string());
+            let values = [
+                ("score", score.as_str()),
+                ("component", &component),
+                ("sha256", &by.sha256),
+            ];
+            texts.with("custody-second-score", values)
         });
         let named = [
-            ("Second evaluation", second),
-            ("Executed document", Some(source.0.sha256.clone())),
-            ("Rewritten", rewritten),
-            ("Seal", Some(seal)),
-            ("Trusted time", sealed.time.line()),
-            ("Log of all ledgers", log),
+            ("custody-second", second),
+            ("certificate-signed-document", Some(source.0.sha256.clone())),
+            ("custody-rewritten", rewritten),
+            ("custody-seal", Some(seal)),
+            ("custody-trusted-time", sealed.time.line(writer)),
+            ("custody-log", log),
         ];
         let told = named.into_iter();
-        told.filter_map(|(name, value)| Some((name.to_owned(), value?)))
+        told.filter_map(|(name, value)| Some((texts.text(name), value?)))
             .collect()
     }
 
@@ -417,7 +437,8 @@ impl<'a> VaultInPipeline<'a> {
             certificate_json: String::from_utf8_lossy(&certificate).into_owned(),
             further,
         });
-        let record = self.rules.documents.custody_record(facts).await??;
+        let sheet = RecordWriter::new(&self.intent.wording).custody_sheet(&facts);
+        let record = self.rules.documents.custody_record(facts, sheet).await??;
         self.store(StorageArea::Certificates, record.into(), "application/pdf")
             .await
     }

@@ -5,7 +5,7 @@ use crate::domain::component::ComponentIdentity;
 use crate::domain::envelope::{Custodian, Envelope, StoredFile};
 use crate::domain::ledger::LedgerEntry;
 use crate::service::envelopes::facts::{IDENTITY_REBOUND, SANDBOX};
-use crate::service::vault::history::{actor_in_words, in_words};
+use crate::service::vault::custody_sheet::RecordWriter;
 use crate::store::vault::VaultIntent;
 use crate::texts::Texts;
 
@@ -32,6 +32,7 @@ pub(super) fn custody_facts(source: CustodySource<'_>) -> documents::CustodyFact
         component,
         ..
     } = source;
+    let writer = RecordWriter::new(&source.intent.wording);
     documents::CustodyFacts {
         envelope_id: envelope.id.to_string(),
         envelope_name: envelope.name.clone(),
@@ -57,7 +58,11 @@ pub(super) fn custody_facts(source: CustodySource<'_>) -> documents::CustodyFact
                     .map(|signed| signed.signed_at.clone()),
             })
             .collect(),
-        timeline: source.told.iter().map(timeline_entry).collect(),
+        timeline: source
+            .told
+            .iter()
+            .map(|entry| writer.timeline_entry(entry))
+            .collect(),
         checks: source
             .evaluation
             .checks
@@ -74,38 +79,27 @@ pub(super) fn custody_facts(source: CustodySource<'_>) -> documents::CustodyFact
             component.name, component.version, component.sha256
         ),
         certificate_json: source.certificate_json,
-        attributes: source.further.into_iter().chain(notes(facts)).collect(),
+        attributes: source
+            .further
+            .into_iter()
+            .chain(notes(facts, writer.texts))
+            .collect(),
     }
 }
 
 /// Returns notes about results that prove less than usual.
-fn notes(facts: &compliance::EnvelopeFacts) -> Vec<(String, String)> {
+fn notes(facts: &compliance::EnvelopeFacts, texts: Texts) -> Vec<(String, String)> {
     let known = [
-        (
-            SANDBOX,
-            "Sandbox",
-            "a payment or an identity check was simulated and proves nothing",
-        ),
+        (SANDBOX, "custody-sandbox", "custody-sandbox-note"),
         (
             IDENTITY_REBOUND,
-            "Identity",
-            "a signer came with another browser than the one that passed the identity check",
+            "custody-identity",
+            "custody-identity-note",
         ),
     ];
     let noted = |mark: &str| facts.attributes.iter().any(|(name, _)| name == mark);
+    let known = known.into_iter().filter(|(mark, _, _)| noted(mark));
     known
-        .into_iter()
-        .filter(|(mark, _, _)| noted(mark))
-        .map(|(_, name, text)| (name.to_owned(), text.to_owned()))
+        .map(|(_, name, note)| (texts.text(name), texts.text(note)))
         .collect()
-}
-
-/// Writes an entry of the ledger in words, with what an auditor needs to find it.
-pub fn timeline_entry(entry: &LedgerEntry) -> documents::TimelineEntry {
-    documents::TimelineEntry {
-        at: entry.at.to_string(),
-        actor: actor_in_words(&entry.actor),
-        action: in_words(Texts::default(), entry).unwrap_or_else(|| entry.action.clone()),
-        detail: format!("{}, SHA-256 {}", entry.action, entry.hash),
-    }
 }

@@ -210,9 +210,7 @@ impl VaultInPipeline<'_> {
         reader: &Placement,
         pdf: Bytes,
     ) -> Result<MarkedCopy, ServiceError> {
-        let kind = documents::CopyKind::Authoritative;
-        let at = self.intent.frozen_at;
-        let request = copies::mark_request(self.envelope, kind, at);
+        let request = self.mark_request(documents::CopyKind::Authoritative);
         copies::mark(documents, reader, pdf, request).await
     }
 

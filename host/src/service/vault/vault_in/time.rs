@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::evidence::stamp::TimeStamp;
 use crate::sealing::UnstampedSeal;
+use crate::service::vault::custody_sheet::RecordWriter;
 
 /// Statement about a time stamp that has no trust anchor.
 const NOT_CHECKED: &str = "time from an authority that is not checked";
@@ -71,19 +72,26 @@ impl TrustedTime {
     }
 
     /// Returns the text for the custody record.
-    pub(super) fn line(&self) -> Option<String> {
+    pub(super) fn line(&self, writer: RecordWriter<'_>) -> Option<String> {
         match self {
             Self::NotAsked => None,
             Self::Stamped {
                 at,
                 authority,
-                checked: true,
+                checked,
                 ..
-            } => Some(format!("{at}, by {authority}")),
-            Self::Stamped { at, authority, .. } => {
-                Some(format!("{at}, by {authority} ({NOT_CHECKED})"))
+            } => {
+                let key = match checked {
+                    true => "custody-stamped",
+                    false => "custody-stamped-unchecked",
+                };
+                let moment = writer.moment(at);
+                let values = [("moment", moment.as_str()), ("authority", authority)];
+                Some(writer.texts.with(key, values))
             }
-            Self::None { reason } => Some(format!("no trusted time: {reason}")),
+            Self::None { reason } => {
+                Some(writer.texts.with("custody-no-time", [("reason", reason)]))
+            }
         }
     }
 }

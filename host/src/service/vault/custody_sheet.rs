@@ -1,0 +1,255 @@
+//! The words of a record's files, in the language of the organization that keeps it.
+
+use crate::components::rules::{documents, wording as rules};
+use crate::domain::clock::Timestamp;
+use crate::domain::ledger::LedgerEntry;
+use crate::domain::locale::Locale;
+use crate::domain::organization::RecordWording;
+use crate::service::vault::history::in_words;
+use crate::texts::Texts;
+
+/// File name of the certificate in the custody record.
+const ATTACHMENT: &str = "ucc-compliance-certificate.json";
+
+/// Returns the words of marks; none in English, which every mark has.
+pub fn mark_words(wording: &RecordWording) -> Option<rules::MarkWords> {
+    let texts = Texts::of(wording.language);
+    let words = || rules::MarkWords {
+        authoritative: texts.text("certificate-authoritative"),
+        non_authoritative: texts.text("custody-copy"),
+        secured_party: texts.text("mark-secured-party"),
+    };
+    (wording.language != Locale::En).then(words)
+}
+
+/// Writes the text of a record's files.
+#[derive(Clone, Copy)]
+pub struct RecordWriter<'a> {
+    pub texts: Texts,
+    wording: &'a RecordWording,
+}
+
+impl<'a> RecordWriter<'a> {
+    pub fn new(wording: &'a RecordWording) -> Self {
+        Self {
+            texts: Texts::of(wording.language),
+            wording,
+        }
+    }
+
+    /// Writes a time of the facts (RFC 3339).
+    pub fn moment(self, at: &str) -> String {
+        let time = Timestamp::parse(at);
+        time.map_or_else(
+            || at.to_owned(),
+            |at| self.texts.exact_moment(&self.wording.dates, at),
+        )
+    }
+
+    /// Returns who caused an entry of the ledger.
+    pub fn actor(self, actor: &str) -> String {
+        match actor.split_once(':') {
+            Some(("key", id)) => self.texts.with("custody-key", [("id", id)]),
+            Some(("payer", email)) => self.texts.with("custody-payer", [("email", email)]),
+            Some((_, person)) => person.to_owned(),
+            None if actor == "system" => "holdfast".to_owned(),
+            None => actor.to_owned(),
+        }
+    }
+
+    /// Writes an entry of the ledger in words, with what an auditor needs to find it.
+    pub fn timeline_entry(self, entry: &LedgerEntry) -> documents::TimelineEntry {
+        documents::TimelineEntry {
+            at: entry.at.to_string(),
+            actor: self.actor(&entry.actor),
+            action: in_words(self.texts, entry).unwrap_or_else(|| entry.action.clone()),
+            detail: format!("{}, SHA-256 {}", entry.action, entry.hash),
+        }
+    }
+
+    /// Writes the whole custody record. Requirements and findings are the words of the component that ran
+    /// the checks.
+    pub fn custody_sheet(self, facts: &documents::CustodyFacts) -> rules::CustodySheet {
+        let texts = self.texts;
+        let recorded = self.moment(&facts.recorded_at);
+        let name = match facts.envelope_name.trim() {
+            "" => texts.text("custody-unnamed"),
+            name => name.to_owned(),
+        };
+        let issued = [("issuer", facts.issuer.as_str()), ("moment", &recorded)];
+        rules::CustodySheet {
+            envelope_id: facts.envelope_id.clone(),
+            document_hash: facts.document_hash.clone(),
+            recorded_at: facts.recorded_at.clone(),
+            language: match self.wording.language {
+                Locale::En | Locale::Accented => "en-US".into(),
+                other => other.as_str().into(),
+            },
+            issuer: facts.issuer.clone(),
+            title: texts.text("custody-title"),
+            file_title: texts.with("custody-file-title", [("id", &facts.envelope_id)]),
+            file_subject: texts.with("custody-file-subject", [("name", &name)]),
+            document_name: name,
+            byline: texts.with("custody-issued", issued),
+            verdict: self.verdict(&facts.checks),
+            sections: vec![
+                self.envelope(facts),
+                self.documents(facts),
+                self.parties(facts),
+                self.checks(facts),
+                self.timeline(facts),
+                self.provenance(facts),
+            ],
+            foot: texts.with("custody-recorded", [("moment", &recorded)]),
+            certificate_json: facts.certificate_json.clone(),
+            certificate_about: texts.text("custody-certificate"),
+        }
+    }
+
+    fn verdict(self, checks: &[documents::CheckResult]) -> Option<(String, bool)> {
+        let passed = checks.iter().filter(|check| check.satisfied).count();
+        let values = [("passed", passed), ("total", checks.len())];
+        let text = self.texts.with("vault-checks", values);
+        (!checks.is_empty()).then(|| (text, passed == checks.len()))
+    }
+
+    fn fact(self, label: &'static str, value: &str) -> (String, String) {
+        let value = match value.trim() {
+            "" => self.texts.text("custody-not-given"),
+            _ => value.to_owned(),
+        };
+        (self.texts.text(label), value)
+    }
+
+    fn section(self, heading: &'static str, facts: Vec<(String, String)>) -> rules::CustodySection {
+        rules::CustodySection {
+            heading: self.texts.text(heading),
+            facts,
+            columns: Vec::new(),
+            rows: Vec::new(),
+            note: String::new(),
+        }
+    }
+
+    fn table<const N: usize>(
+        self,
+        heading: &'static str,
+        columns: [(&'static str, f32); N],
+        rows: impl Iterator<Item = (Option<bool>, [String; N])>,
+    ) -> rules::CustodySection {
+        let column = |(title, width)| rules::TableColumn {
+            title: self.texts.text(title),
+            width,
+        };
+        let row = |(satisfied, cells): (Option<bool>, [String; N])| rules::TableRow {
+            satisfied,
+            cells: cells.into(),
+        };
+        rules::CustodySection {
+            columns: columns.map(column).into(),
+            rows: rows.map(row).collect(),
+            ..self.section(heading, Vec::new())
+        }
+    }
+
+    fn envelope(self, facts: &documents::CustodyFacts) -> rules::CustodySection {
+        let mut rows = vec![
+            self.fact("custody-envelope", &facts.envelope_id),
+            self.fact("custody-customer", &facts.customer_id),
+            self.fact("custody-custodian", &facts.custodian),
+        ];
+        let party = facts.secured_party.iter();
+        rows.extend(party.map(|party| self.fact("custody-secured-party", party)));
+        rows.extend(facts.attributes.iter().cloned());
+        self.section("custody-envelope", rows)
+    }
+
+    fn documents(self, facts: &documents::CustodyFacts) -> rules::CustodySection {
+        let rows = vec![
+            self.fact("custody-algorithm", &facts.hash_algorithm),
+            self.fact("certificate-authoritative", &facts.document_hash),
+            self.fact("custody-copy", &facts.copy_hash),
+        ];
+        self.section("custody-documents", rows)
+    }
+
+    fn parties(self, facts: &documents::CustodyFacts) -> rules::CustodySection {
+        let columns = [
+            ("custody-party", 0.26),
+            ("custody-email", 0.31),
+            ("custody-role", 0.13),
+            ("certificate-signed", 0.3),
+        ];
+        let rows = facts.parties.iter().map(|party| {
+            let unsigned = || self.texts.text("custody-unsigned");
+            let signed = party.signed_at.as_deref();
+            let signed = signed.map_or_else(unsigned, |at| self.moment(at));
+            let party = party.clone();
+            (None, [party.name, party.email, party.role, signed])
+        });
+        self.table("custody-parties", columns, rows)
+    }
+
+    fn checks(self, facts: &documents::CustodyFacts) -> rules::CustodySection {
+        let columns = [
+            ("custody-requirement", 0.35),
+            ("custody-reference", 0.175),
+            ("custody-finding", 0.475),
+        ];
+        let rows = facts.checks.iter().map(|check| {
+            let verdict = self.texts.text(match check.satisfied {
+                true => "vault-satisfied",
+                false => "vault-not-satisfied",
+            });
+            let finding = format!("{verdict} {}", check.detail);
+            let (requirement, reference) = (check.requirement.clone(), check.reference.clone());
+            let cells = [requirement, reference, finding.trim_end().to_owned()];
+            (Some(check.satisfied), cells)
+        });
+        self.table("custody-checks", columns, rows)
+    }
+
+    fn timeline(self, facts: &documents::CustodyFacts) -> rules::CustodySection {
+        let columns = [
+            ("custody-time", 0.29),
+            ("custody-actor", 0.22),
+            ("custody-event", 0.49),
+        ];
+        let rows = facts.timeline.iter().map(|entry| {
+            let event = format!("{}: {}", entry.action, entry.detail);
+            (None, [self.moment(&entry.at), entry.actor.clone(), event])
+        });
+        self.table("custody-timeline", columns, rows)
+    }
+
+    fn provenance(self, facts: &documents::CustodyFacts) -> rules::CustodySection {
+        let rows = vec![
+            self.fact("custody-rules", &facts.rules_component),
+            self.fact("custody-attachment", ATTACHMENT),
+        ];
+        rules::CustodySection {
+            note: self.texts.text("custody-note"),
+            ..self.section("custody-made", rows)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_names_who_caused_it() {
+        let wording = RecordWording::default();
+        let writer = RecordWriter::new(&wording);
+        for (actor, words) in [
+            ("key:key_1", "API key key_1"),
+            ("payer:bo@example.com", "bo@example.com (payer)"),
+            ("user:ann@example.com", "ann@example.com"),
+            ("system", "holdfast"),
+            ("operator", "operator"),
+        ] {
+            assert_eq!(writer.actor(actor), words);
+        }
+    }
+}
