@@ -406,6 +406,31 @@ async fn the_form_follows_its_rules_and_takes_a_file_on_a_phone() {
     std::fs::write(licence.path(), pdf::with_lines(&["Driving licence 4711"])).unwrap();
 
     let browser = TestBrowser::open(EmulatedScreen::Phone).await;
+    // The preview of the builder applies the rules to what its author tries.
+    let token = app
+        .template_session(template["template_id"].as_str().unwrap())
+        .await;
+    browser
+        .goto(&format!("{}/builder#token={token}", app.url()))
+        .await;
+    browser.click("#show-preview").await;
+    let frame = browser.see("#preview iframe").await;
+    frame.enter_frame().await.unwrap();
+    let hidden = "return document.querySelector('[data-title=Value]').hidden";
+    browser.see(".sheet img").await;
+    assert_eq!(browser.run(hidden).await, true);
+    browser.click(".next").await;
+    browser.type_into("[name=Price]", "50\u{e007}").await;
+    browser.read("At least 100").await;
+    browser
+        .run("document.querySelector('[data-title=\"Trade-in\"] .election label input').click()")
+        .await;
+    browser
+        .until("return !document.querySelector('[data-title=Value]').hidden")
+        .await;
+    browser.picture("phone-preview-rules").await;
+    browser.page.enter_parent_frame().await.unwrap();
+
     browser.goto(url).await;
     browser.see(".sheet img").await;
     browser.click(".next").await;
@@ -417,7 +442,6 @@ async fn the_form_follows_its_rules_and_takes_a_file_on_a_phone() {
         .await;
     browser.type_into("[name=Price]", "2000\u{e007}").await;
     browser.see(".step.current .election").await;
-    let hidden = "return document.querySelector('[data-title=Value]').hidden";
     assert_eq!(browser.run(hidden).await, true);
     browser
         .click(".step.current .election label:first-child")

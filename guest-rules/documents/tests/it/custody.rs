@@ -1,5 +1,6 @@
 use holdfast_documents::{
-    CheckResult, CustodyFacts, DocumentError, Party, TimelineEntry, custody_record,
+    CheckResult, CustodyFacts, CustodySection, CustodySheet, DocumentError, Party, TableColumn,
+    TableRow, TimelineEntry, custody_record, worded_custody_record,
 };
 
 use crate::support::{TempFile, assert_clean, extracted, facts as document_facts, run};
@@ -84,7 +85,7 @@ fn the_custody_record_contains_every_fact() {
         "UCC 9-105(b)(8)",
         "entry 24 from 203.0.113.7",
         "holdfast-compliance 1.0.0",
-        "Page 1 of ",
+        "1 / ",
     ] {
         assert!(text.contains(fact), "{fact} is missing in {text}");
     }
@@ -167,4 +168,66 @@ fn a_custody_record_without_a_time_is_refused() {
         ..facts()
     });
     assert!(matches!(outcome, Err(DocumentError::Other(_))));
+}
+
+fn arabic_sheet() -> CustodySheet {
+    CustodySheet {
+        envelope_id: "env_01jt8s5gq2e6m9x4k7w3c5d8fa".to_owned(),
+        document_hash: DOCUMENT_HASH.to_owned(),
+        recorded_at: "2026-05-04T15:04:05.000Z".to_owned(),
+        language: "ar".to_owned(),
+        issuer: "holdfast".to_owned(),
+        title: "سجل الحفظ".to_owned(),
+        file_title: "سجل حفظ".to_owned(),
+        file_subject: String::new(),
+        document_name: "عقد بيع".to_owned(),
+        byline: "أصدره holdfast".to_owned(),
+        verdict: Some(("1 / 2".to_owned(), false)),
+        sections: vec![CustodySection {
+            heading: "عمليات التحقق".to_owned(),
+            facts: vec![(
+                "الملف".to_owned(),
+                "env_01jt8s5gq2e6m9x4k7w3c5d8fa".to_owned(),
+            )],
+            columns: vec![
+                TableColumn {
+                    title: "المتطلَّب".to_owned(),
+                    width: 0.5,
+                },
+                TableColumn {
+                    title: "النتيجة".to_owned(),
+                    width: 0.5,
+                },
+            ],
+            rows: vec![TableRow {
+                satisfied: Some(false),
+                cells: vec!["Requirement 1".to_owned(), "missing".to_owned()],
+            }],
+            note: "ملاحظة".to_owned(),
+        }],
+        foot: "سُجّل".to_owned(),
+        certificate_json: "{}".to_owned(),
+        certificate_about: "الشهادة".to_owned(),
+    }
+}
+
+#[test]
+fn a_record_read_from_right_to_left_begins_at_the_right() {
+    let record = worded_custody_record(&arabic_sheet()).unwrap();
+    assert_clean(&record);
+    let words = crate::support::words(&record);
+    let place = |word: &str| words.iter().find(|one| one.text == word).unwrap().edges[0];
+    // The first column of the table lies to the right of the second.
+    assert!(place("Requirement") > place("missing"), "{words:?}");
+}
+
+#[test]
+fn a_row_with_another_number_of_cells_is_refused() {
+    let mut sheet = arabic_sheet();
+    sheet.sections[0].rows[0].cells.pop();
+    let outcome = worded_custody_record(&sheet);
+    assert!(
+        matches!(outcome, Err(DocumentError::Other(_))),
+        "{outcome:?}"
+    );
 }

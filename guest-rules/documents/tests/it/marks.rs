@@ -1,4 +1,4 @@
-use holdfast_documents::{DocumentError, MarkRequest};
+use holdfast_documents::{DocumentError, MarkRequest, MarkWords, Marked, worded_mark};
 
 use crate::support::{
     PageRaster, TestPdf, assert_clean, authoritative, contract, extracted, facts, mark, moved,
@@ -229,4 +229,49 @@ fn tiny_and_huge_pages_are_marked() {
         assert_clean(&mark(&blank, &non_authoritative()).unwrap());
         assert_clean(&mark(&blank, &authoritative()).unwrap());
     }
+}
+
+#[test]
+fn words_of_another_language_follow_the_english_ones() {
+    let words = MarkWords {
+        authoritative: "Maßgebliches Exemplar".to_owned(),
+        non_authoritative: "非权威副本".to_owned(),
+        secured_party: "Gesicherte Partei:".to_owned(),
+    };
+    let original = contract();
+    for (request, line) in [
+        (
+            authoritative(),
+            "Authoritative copy · Maßgebliches Exemplar · env_01jt8s5gq2e6m9x4k7w3c5d8fa · Gesicherte Partei: Crescent",
+        ),
+        (
+            non_authoritative(),
+            "Non-authoritative copy · 非权威副本 · env_",
+        ),
+    ] {
+        let marked = worded_mark(original.clone(), &request, Some(&words)).unwrap();
+        let Marked::Appended(tail) = marked else {
+            panic!("{marked:?}");
+        };
+        let marked = [&original[..], &tail].concat();
+        assert_clean(&marked);
+        let found = extracted(&marked, 1);
+        assert!(found.contains(line), "{found}");
+        let metadata = facts(&marked, &["-custom"]);
+        assert!(metadata.contains("uthoritative copy"), "{metadata}");
+    }
+}
+
+#[test]
+fn words_that_would_push_the_mark_off_the_page_are_refused() {
+    let words = MarkWords {
+        authoritative: "x".repeat(301),
+        non_authoritative: String::new(),
+        secured_party: String::new(),
+    };
+    let refused = worded_mark(contract(), &authoritative(), Some(&words));
+    assert!(
+        matches!(refused, Err(DocumentError::OverLimit(_))),
+        "{refused:?}"
+    );
 }

@@ -431,9 +431,21 @@ async fn the_certificate_and_the_verification_page_are_translated() {
 /// Names in Chinese and Arabic are legible in the document, and the certificate is in these languages.
 #[tokio::test(flavor = "multi_thread")]
 async fn chinese_and_arabic_are_written_into_documents() {
-    for (locale, name, title) in [
-        (Locale::ZhHans, "李小龍", "签署完成证书"),
-        (Locale::Ar, "محمد بن علي", "شهادة"),
+    for (locale, name, title, mark, custody) in [
+        (
+            Locale::ZhHans,
+            "李小龍",
+            "签署完成证书",
+            "非权威副本",
+            "保管记录",
+        ),
+        (
+            Locale::Ar,
+            "محمد بن علي",
+            "شهادة",
+            "نسخة غير ذات حجية",
+            "سجل الحفظ",
+        ),
     ] {
         let settings = OrgSettings {
             language: locale,
@@ -456,14 +468,18 @@ async fn chinese_and_arabic_are_written_into_documents() {
         let copy = app.copy(id).await;
         let path = format!("/partner/envelopes/{id}/completion-certificate");
         let certificate = app.get(&path).await.bytes;
+        let path = format!("/partner/envelopes/{id}/custody-record");
+        let record = app.get(&path).await.bytes;
         let folder = screenshots();
         std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join(format!("copy-{}.pdf", locale.as_str())), &copy).unwrap();
-        std::fs::write(
-            folder.join(format!("certificate-{}.pdf", locale.as_str())),
-            &certificate,
-        )
-        .unwrap();
+        for (what, pdf) in [
+            ("copy", &copy[..]),
+            ("certificate", &certificate[..]),
+            ("custody", &record[..]),
+        ] {
+            let file = format!("{what}-{}.pdf", locale.as_str());
+            std::fs::write(folder.join(file), pdf).unwrap();
+        }
         // Poppler turns Arabic back into the order in which it is read, with marks of direction and
         // with spaces where letters do not touch.
         let plain = |text: &str| {
@@ -475,6 +491,10 @@ async fn chinese_and_arabic_are_written_into_documents() {
         let (name, title) = (plain(name), plain(title));
         let copy = text(&copy);
         assert!(copy.contains(&name), "{copy}");
+        assert!(copy.contains(&plain(mark)), "{copy}");
+        let record = text(&record);
+        assert!(record.contains(&plain(custody)), "{record}");
+        assert!(record.contains(&name), "{record}");
         let certificate = text(&certificate);
         assert!(certificate.contains(&name), "{certificate}");
         assert!(certificate.contains(&title), "{certificate}");
@@ -669,6 +689,24 @@ async fn the_form_works_from_right_to_left_and_is_accessible() {
         wide.see(".sheet img").await;
         wide.picture(&format!("{name}-desktop")).await;
         wide.is_accessible(locale).await;
+        // The field builder is in the language of the organization here.
+        app.set_organization(&[&format!("language=\"{locale}\"")]);
+        wide.tell("Network.enable", json!({})).await;
+        let headers = json!({ "headers": { "accept-language": "x" } });
+        wide.tell("Network.setExtraHTTPHeaders", headers).await;
+        let template = app.contract_template().await;
+        let token = app
+            .template_session(template["template_id"].as_str().unwrap())
+            .await;
+        wide.goto(&format!("{}/builder#token={token}", app.url()))
+            .await;
+        wide.see(".box").await;
+        assert_eq!(
+            wide.run("return document.documentElement.lang").await,
+            locale
+        );
+        wide.picture(&format!("{name}-builder")).await;
+        wide.is_accessible("field builder").await;
     }
 }
 

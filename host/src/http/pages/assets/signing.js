@@ -321,7 +321,7 @@ function start(form) {
     if (event.target.matches(".use")) adopt(event.target.closest(".field"));
   });
   let saved;
-  if ("preview" in form.dataset) onlyShow(form, fields, valueOf, follow, refresh);
+  if ("preview" in form.dataset) saved = onlyShow(form, fields, valueOf, follow, refresh);
   else saved = keepSaved(form, fields, valueOf, follow, refresh, showStyle);
   showPictures();
   showText();
@@ -692,24 +692,30 @@ function say(words, wrong = false) {
 
 /** Lets the author of a document try its form, without anything being saved or signed. */
 function onlyShow(form, fields, valueOf, follow, refresh) {
-  form.addEventListener("input", refresh);
-  form.addEventListener("change", async (event) => {
-    // The builder around this page asks the server what the rules say.
+  const nameOf = (field) => controlsOf(field)[0]?.name;
+  const changed = new Set();
+  /** Shows what the rules say: the builder around this page asks the server. */
+  async function settle() {
     const judge = window.frameElement?.judge;
     if (!judge || !("rules" in form.dataset)) return;
-    const values = fields.map((field) => [controlsOf(field)[0]?.name, valueOf(field)]);
-    const judged = await judge(Object.fromEntries(values.filter(([name]) => name)));
+    const named = fields.filter(nameOf);
+    const judged = await judge(Object.fromEntries(named.map((field) => [nameOf(field), valueOf(field)])));
     if (!judged) return;
-    const changed = event.target.closest(".field");
-    for (const field of fields) showProblem(field, judged.problems[controlsOf(field)[0]?.name], field === changed);
+    for (const field of fields) showProblem(field, judged.problems[nameOf(field)], changed.has(field));
     follow(judged);
+  }
+  form.addEventListener("input", (event) => {
+    changed.add(event.target.closest(".field"));
+    refresh();
   });
+  form.addEventListener("change", settle);
   document.addEventListener("click", (event) => {
     if (!event.target.closest("button[type=submit]")) return;
     event.preventDefault();
     say(text("signing-preview"));
   });
   refresh();
+  return { settle };
 }
 
 /** Saves changed values, also after a lost connection or a reload. */
