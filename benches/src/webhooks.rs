@@ -267,7 +267,7 @@ async fn happen(store: &Store, org: &OrgId, count: usize) -> Result<(), Failure>
                 data: json!({ "path": "vault:env/authoritative", "hash": "9f86d081884c7d65".repeat(4),
                     "note": "x".repeat(300) }),
             };
-            events::insert(&mut tx, &event).await?;
+            events::insert(&mut tx, &event);
             deliveries::fan_out(&mut tx, &event).await?;
         }
         tx.commit().await?;

@@ -15,8 +15,8 @@ use holdfast::store::envelopes::KeyedEnvelope;
 use holdfast::store::idempotency::RequestKey;
 use holdfast::store::jobs::LeaseRenewal;
 use holdfast::store::{
-    Store, StoreError, api_keys, customers, envelopes, idempotency, jobs, ledger, organizations,
-    provider_poll, rate_windows,
+    Store, StoreError, api_keys, counts, customers, envelopes, idempotency, jobs, ledger,
+    organizations, provider_poll, rate_windows,
 };
 use serde_json::json;
 use sqlx::Row as _;
@@ -63,6 +63,9 @@ on_both_databases!(
     a_cached_key_is_revalidated,
     envelopes_expire_in_order,
     open_envelopes_are_polled_in_turn,
+    the_number_of_envelopes_follows_every_change,
+    writers_fail_and_give_up_alone,
+    a_long_queue_hides_no_other,
 );
 
 /// During a rolling upgrade, older nodes start on the newer schema.
@@ -85,7 +88,7 @@ async fn a_newer_schema_is_accepted(store: Store) {
         .unwrap();
     tx.commit().await.unwrap();
     let lease = Duration::from_secs(15);
-    let claimed = jobs::claim(&store, JobQueue::Mail, now, lease, 8).await;
+    let claimed = claim(&store, JobQueue::Mail, now, lease, 8).await;
     assert_eq!(claimed.unwrap().len(), 1);
 }
 
@@ -106,6 +109,18 @@ fn archiving() -> ArchiveSubmission {
     ArchiveSubmission {
         envelope: EnvelopeId::new(),
     }
+}
+
+/// Claims due jobs of a queue, as the worker does.
+async fn claim(
+    store: &Store,
+    queue: JobQueue,
+    now: Timestamp,
+    lease: Duration,
+    limit: i64,
+) -> Result<Vec<jobs::ClaimedJob>, StoreError> {
+    let due = jobs::due(store, now).await?;
+    jobs::claim(store, queue, &due, now, lease, limit).await
 }
 
 fn organization() -> Organization {
@@ -232,13 +247,41 @@ async fn a_claim_leases_as_many_jobs_as_it_asks_for(store: Store) {
         (JobQueue::Bulk, SendBatch::NAME, 4),
         (JobQueue::Other, ArchiveSubmission::NAME, 8),
     ] {
-        let claimed = jobs::claim(&store, queue, now, lease, limit).await.unwrap();
+        let claimed = claim(&store, queue, now, lease, limit).await.unwrap();
         assert_eq!(claimed.len() as i64, limit);
         assert!(claimed.iter().all(|job| job.kind == wanted));
         let mut tx = store.begin().await.unwrap();
         sqlx::query("analyze").execute(&mut *tx).await.unwrap();
         tx.commit().await.unwrap();
     }
+}
+
+/// The oldest jobs are looked at once for all queues; a thousand of one queue leave no room for others.
+async fn a_long_queue_hides_no_other(store: Store) {
+    let org = OrgId::new();
+    let now = Clock::default().now();
+    let mut tx = store.begin().await.unwrap();
+    for _ in 0..1001 {
+        jobs::insert(&mut tx, &org, &mail(), None, now - Duration::from_secs(60))
+            .await
+            .unwrap();
+    }
+    jobs::insert(&mut tx, &org, &archiving(), None, now)
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    let due = jobs::due(&store, now).await.unwrap();
+    assert!(due.may_have(JobQueue::Other) && due.may_have(JobQueue::Mail));
+    let lease = Duration::from_secs(30);
+    let claimed = claim(&store, JobQueue::Other, now, lease, 8).await.unwrap();
+    assert_eq!(claimed.len(), 1);
+    while !claim(&store, JobQueue::Mail, now, lease, 300)
+        .await
+        .unwrap()
+        .is_empty()
+    {}
+    let due = jobs::due(&store, now).await.unwrap();
+    assert!(!due.may_have(JobQueue::Other) && !due.may_have(JobQueue::Mail));
 }
 
 async fn a_late_worker_cannot_settle_a_reclaimed_job(store: Store) {
@@ -253,7 +296,7 @@ async fn a_late_worker_cannot_settle_a_reclaimed_job(store: Store) {
     tx.commit().await.unwrap();
 
     let lease = Duration::from_secs(30);
-    let early = jobs::claim(
+    let early = claim(
         &store,
         JobQueue::Other,
         now - Duration::from_secs(1),
@@ -263,13 +306,13 @@ async fn a_late_worker_cannot_settle_a_reclaimed_job(store: Store) {
     .await
     .unwrap();
     assert!(early.is_empty());
-    let first = jobs::claim(&store, JobQueue::Other, now, lease, 10)
+    let first = claim(&store, JobQueue::Other, now, lease, 10)
         .await
         .unwrap();
     assert_eq!(first.len(), 1, "the second insert found the first");
     assert_eq!(first[0].payload, json!(job));
     assert!(
-        jobs::claim(&store, JobQueue::Other, now, lease, 10)
+        claim(&store, JobQueue::Other, now, lease, 10)
             .await
             .unwrap()
             .is_empty(),
@@ -277,7 +320,7 @@ async fn a_late_worker_cannot_settle_a_reclaimed_job(store: Store) {
     );
 
     let later = now + Duration::from_secs(31);
-    let second = jobs::claim(&store, JobQueue::Other, later, lease, 10)
+    let second = claim(&store, JobQueue::Other, later, lease, 10)
         .await
         .unwrap();
     assert_eq!(
@@ -286,7 +329,7 @@ async fn a_late_worker_cannot_settle_a_reclaimed_job(store: Store) {
     );
     jobs::finish(&store, &first[0]).await.unwrap();
     let after = later + Duration::from_secs(31);
-    let third = jobs::claim(&store, JobQueue::Other, after, lease, 10)
+    let third = claim(&store, JobQueue::Other, after, lease, 10)
         .await
         .unwrap();
     assert_eq!(third.len(), 1, "the first worker was too late to finish it");
@@ -294,21 +337,21 @@ async fn a_late_worker_cannot_settle_a_reclaimed_job(store: Store) {
     let renewed = async |job| jobs::renew(&store, job, longer).await.unwrap();
     assert_eq!(renewed(&third[0]).await, LeaseRenewal::Renewed);
     assert_eq!(renewed(&second[0]).await, LeaseRenewal::TakenOver);
-    let while_renewed = jobs::claim(&store, JobQueue::Other, after + lease, lease, 10)
+    let while_renewed = claim(&store, JobQueue::Other, after + lease, lease, 10)
         .await
         .unwrap();
     assert!(while_renewed.is_empty());
     jobs::settle_failure(&store, &third[0], "broken", Some(after))
         .await
         .unwrap();
-    let fourth = jobs::claim(&store, JobQueue::Other, after, lease, 10)
+    let fourth = claim(&store, JobQueue::Other, after, lease, 10)
         .await
         .unwrap();
     jobs::finish(&store, &fourth[0]).await.unwrap();
     assert_eq!(renewed(&fourth[0]).await, LeaseRenewal::Over);
     let end = after + Duration::from_secs(3600);
     assert!(
-        jobs::claim(&store, JobQueue::Other, end, lease, 10)
+        claim(&store, JobQueue::Other, end, lease, 10)
             .await
             .unwrap()
             .is_empty()
@@ -503,6 +546,151 @@ async fn envelopes_expire_in_order(store: Store) {
         after = Some(next);
     }
     assert_eq!(names, ["due after 1", "due after 2", "due after 3"]);
+    tx.commit().await.unwrap();
+}
+
+/// Lists show these numbers; the check corrects them after a node of an earlier version wrote.
+async fn the_number_of_envelopes_follows_every_change(store: Store) {
+    let org = organization();
+    let now = Clock::default().now();
+    let mut tx = store.begin().await.unwrap();
+    organizations::insert(&mut tx, &org).await.unwrap();
+    let customer = customers::upsert_by_email(&mut tx, &org.id, "jo@example.com", "Jo", now)
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    let mut writers = tokio::task::JoinSet::new();
+    for number in 0..30 {
+        let (store, org, customer) = (store.clone(), org.id.clone(), customer.clone());
+        writers.spawn(async move {
+            let (name, kind) = (format!("number {number}"), EnvelopeKind::Esign);
+            let creator = "jo@example.com".to_owned();
+            let envelope = Envelope::new(org, customer, name, kind, creator, now);
+            let mut tx = store.begin().await.unwrap();
+            envelopes::insert(&mut tx, &envelope).await.unwrap();
+            tx.commit().await.unwrap();
+            if number % 3 == 0 {
+                let mut tx = store.begin().await.unwrap();
+                let declined = EnvelopeStatus::Declined;
+                envelopes::set_status(&mut tx, &envelope, declined, now)
+                    .await
+                    .unwrap();
+                match number % 2 {
+                    0 => tx.commit().await.unwrap(),
+                    // Rolled back.
+                    _ => drop(tx),
+                }
+            }
+        });
+    }
+    while let Some(done) = writers.join_next().await {
+        done.unwrap();
+    }
+    let numbers = async || {
+        let mut connection = store.read().await.unwrap();
+        let mut numbers = Vec::new();
+        for status in [
+            None,
+            Some(EnvelopeStatus::Pending),
+            Some(EnvelopeStatus::Declined),
+            Some(EnvelopeStatus::Vaulted),
+        ] {
+            let number = counts::envelopes(&mut connection, &org.id, status);
+            numbers.push(number.await.unwrap());
+        }
+        numbers
+    };
+    assert_eq!(numbers().await, [30, 25, 5, 0]);
+    assert_eq!(counts::check(&store, &org.id).await.unwrap(), []);
+    let mut tx = store.begin().await.unwrap();
+    for statement in [
+        "update envelope set status = 'declined' where name = 'number 1'",
+        "delete from envelope_count where status = 'declined'",
+    ] {
+        sqlx::query(statement).execute(&mut *tx).await.unwrap();
+    }
+    tx.commit().await.unwrap();
+    assert_eq!(counts::check(&store, &org.id).await.unwrap().len(), 2);
+    assert_eq!(numbers().await, [30, 24, 6, 0]);
+    assert_eq!(counts::check(&store, &org.id).await.unwrap(), []);
+}
+
+/// Of many writers at once, some fail, some give up and some are cancelled at any moment. What was
+/// answered is there; what was given up is not.
+async fn writers_fail_and_give_up_alone(store: Store) {
+    let now = Clock::default().now();
+    let mut writers = Vec::new();
+    for number in 0..200_u64 {
+        let store = store.clone();
+        writers.push(tokio::spawn(async move {
+            let org = Organization {
+                name: format!("number {number}"),
+                ..organization()
+            };
+            let mut tx = store.begin().await.unwrap();
+            organizations::insert(&mut tx, &org).await.unwrap();
+            match number % 5 {
+                1 => return drop(tx),
+                2 => {
+                    // The statement fails, and the transaction with it.
+                    let twice = organizations::insert(&mut tx, &org).await;
+                    assert!(twice.unwrap_err().is_unique_violation());
+                    return;
+                }
+                _ => {}
+            }
+            customers::upsert_by_email(&mut tx, &org.id, "jo@example.com", "Jo", now)
+                .await
+                .unwrap();
+            tx.commit().await.unwrap();
+        }));
+    }
+    // Every fifth is cancelled soon.
+    for (number, writer) in writers
+        .iter()
+        .enumerate()
+        .filter(|(number, _)| number % 5 == 4)
+    {
+        tokio::time::sleep(Duration::from_micros(number as u64 * 7)).await;
+        writer.abort();
+    }
+    for (number, writer) in writers.into_iter().enumerate() {
+        match writer.await {
+            Ok(()) => {}
+            Err(error) if error.is_cancelled() && number % 5 == 4 => {}
+            Err(error) => panic!("{number}: {error}"),
+        }
+    }
+    let mut connection = store.read().await.unwrap();
+    let rows = sqlx::query(
+        "select name, (select count(*) from customer
+             where customer.org_id = organization.org_id) as customers
+         from organization",
+    )
+    .fetch_all(&mut *connection)
+    .await
+    .unwrap();
+    let mut names = std::collections::BTreeSet::new();
+    for row in &rows {
+        let customers: i64 = row.try_get("customers").unwrap();
+        assert_eq!(customers, 1, "all of a transaction or nothing");
+        let name: String = row.try_get("name").unwrap();
+        names.insert(
+            name.strip_prefix("number ")
+                .unwrap()
+                .parse::<u64>()
+                .unwrap(),
+        );
+    }
+    for number in (0..200).filter(|number| number % 5 != 4) {
+        let committed = !matches!(number % 5, 1 | 2);
+        assert_eq!(names.contains(&number), committed, "{number}");
+    }
+    // The database is free for others again.
+    let mut tx = store.begin().await.unwrap();
+    organizations::insert(&mut tx, &organization())
+        .await
+        .unwrap();
     tx.commit().await.unwrap();
 }
 

@@ -105,6 +105,8 @@ pub async fn fill(store: &Store, count: usize, known: &mut Vec<SeedIds>) -> Resu
                 .await?;
         }
         tx.commit().await?;
+        // The statements above do not keep the numbers.
+        counts::check(store, &org).await?;
         let key = key.reveal().to_owned();
         known.push(SeedIds { org, key, some });
     }

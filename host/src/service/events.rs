@@ -35,7 +35,7 @@ pub async fn emit(
     at: Timestamp,
 ) -> Result<(), StoreError> {
     let event = Event::about(envelope, event_type, at, data);
-    events::insert(tx, &event).await?;
+    events::insert(tx, &event);
     deliveries::fan_out(tx, &event).await
 }
 

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 
+use super::outbox::Subscriptions;
 use super::page::PagedQuery;
 use super::row::RowColumns;
 use super::webhooks::OwnedEndpoint;
@@ -74,42 +75,57 @@ pub struct DeliveryFilter {
 /// Adds a delivery for each active endpoint subscribed to the event, in the transaction of the
 /// change that caused it.
 pub async fn fan_out(tx: &mut WriteTransaction, event: &Event) -> Result<(), StoreError> {
-    let rows = sqlx::query(
-        "select endpoint_id, events from webhook_endpoint
-         where bucket = $1 and org_id = $2 and is_active = 1",
-    )
-    .bind(event.org_id.bucket())
-    .bind(event.org_id.as_str())
-    .fetch_all(&mut **tx)
-    .await?;
-    let mut wanting = Vec::new();
-    for row in &rows {
-        let columns = RowColumns {
-            row,
-            table: "webhook_endpoint",
-            id: "endpoint_id",
-        };
-        let selectors: Vec<EventSelector> = columns.json("events")?;
-        if selectors
-            .iter()
-            .any(|selector| selector.matches(event.event_type))
-        {
-            wanting.push(columns.parsed("endpoint_id", EndpointId::parse)?);
-        }
-    }
-    if wanting.is_empty() {
-        return Ok(());
-    }
+    let known = tx.outbox.endpoints.take();
+    let endpoints = match known.filter(|(org, _)| *org == event.org_id) {
+        Some((_, endpoints)) => endpoints,
+        None => active_endpoints(tx, &event.org_id).await?,
+    };
+    let wants = |selectors: &[EventSelector]| {
+        let mut selectors = selectors.iter();
+        selectors.any(|selector| selector.matches(event.event_type))
+    };
+    let wanting = endpoints.iter().filter(|(_, selectors)| wants(selectors));
+    let wanting: Vec<EndpointId> = wanting.map(|(endpoint, _)| endpoint.clone()).collect();
+    tx.outbox.endpoints = Some((event.org_id.clone(), endpoints));
     // Computed once, so that all endpoints get the event at the same time.
-    let due_at = Some(due_at(tx, event).await?);
+    let due_at = match wanting.is_empty() {
+        true => return Ok(()),
+        false => Some(due_at(tx, event).await?),
+    };
     for endpoint in wanting {
         let delivery = Delivery {
             due_at,
             ..Delivery::new(event, endpoint, event.timestamp)
         };
-        insert(tx, &delivery).await?;
+        insert(tx, delivery);
     }
     Ok(())
+}
+
+/// Returns an organization's active endpoints, with the events that they want.
+async fn active_endpoints(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+) -> Result<Subscriptions, StoreError> {
+    let rows = sqlx::query(
+        "select endpoint_id, events from webhook_endpoint
+         where bucket = $1 and org_id = $2 and is_active = 1",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .fetch_all(connection)
+    .await?;
+    rows.iter()
+        .map(|row| {
+            let columns = RowColumns {
+                row,
+                table: "webhook_endpoint",
+                id: "endpoint_id",
+            };
+            let id = columns.parsed("endpoint_id", EndpointId::parse)?;
+            Ok((id, columns.json("events")?))
+        })
+        .collect()
 }
 
 /// Returns when an event is due. Events of one envelope must be due in commit order, although a
@@ -119,16 +135,31 @@ async fn due_at(tx: &mut WriteTransaction, event: &Event) -> Result<Timestamp, S
     let Some(envelope) = &event.envelope_id else {
         return Ok(event.timestamp);
     };
+    let latest = match tx.outbox.latest.get(envelope) {
+        Some(latest) => Some(*latest),
+        // The first event of an envelope.
+        None if event.event_type == EventType::EnvelopeCreated => None,
+        None => latest_event(tx, &event.org_id, envelope).await?,
+    };
+    let due_at = latest.map_or(event.timestamp, |latest| latest.max(event.timestamp));
+    tx.outbox.latest.insert(envelope.clone(), due_at);
+    Ok(due_at)
+}
+
+async fn latest_event(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    envelope: &EnvelopeId,
+) -> Result<Option<Timestamp>, StoreError> {
     let row = sqlx::query(
         "select max(created_at) as latest from event where bucket = $1 and envelope_id = $2",
     )
-    .bind(event.org_id.bucket())
+    .bind(org.bucket())
     .bind(envelope.as_str())
-    .fetch_one(&mut **tx)
+    .fetch_one(connection)
     .await?;
     let latest: Option<String> = row.try_get("latest")?;
-    let latest = latest.as_deref().and_then(Timestamp::parse);
-    Ok(latest.map_or(event.timestamp, |latest| latest.max(event.timestamp)))
+    Ok(latest.as_deref().and_then(Timestamp::parse))
 }
 
 impl Delivery {
@@ -153,26 +184,7 @@ impl Delivery {
 }
 
 /// Adds a delivery. If it is pending, its endpoint is woken when the transaction commits.
-pub async fn insert(tx: &mut WriteTransaction, delivery: &Delivery) -> Result<(), StoreError> {
-    sqlx::query(
-        "insert into webhook_delivery (bucket, delivery_id, org_id, endpoint_id, event_id,
-             event_type, envelope_id, status, attempts, due_at, redelivery_of, created_at, updated_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12)",
-    )
-    .bind(delivery.org.bucket())
-    .bind(delivery.id.as_str())
-    .bind(delivery.org.as_str())
-    .bind(delivery.endpoint.as_str())
-    .bind(delivery.event.as_str())
-    .bind(delivery.event_type.as_str())
-    .bind(delivery.envelope.as_ref().map(EnvelopeId::as_str))
-    .bind(delivery.status.as_str())
-    .bind(delivery.attempts)
-    .bind(delivery.due_at.map(|at| at.to_string()))
-    .bind(delivery.redelivery_of.as_ref().map(DeliveryId::as_str))
-    .bind(delivery.created_at.to_string())
-    .execute(&mut **tx)
-    .await?;
+pub fn insert(tx: &mut WriteTransaction, delivery: Delivery) {
     if delivery.status == DeliveryStatus::Pending {
         let endpoint = OwnedEndpoint {
             org: delivery.org.clone(),
@@ -181,7 +193,7 @@ pub async fn insert(tx: &mut WriteTransaction, delivery: &Delivery) -> Result<()
         // Takes effect at the commit; a rolled-back delivery wakes no dispatcher.
         tx.touch(endpoint, false);
     }
-    Ok(())
+    tx.outbox.deliveries.push(delivery);
 }
 
 /// Adds the attempt of a delivery that was sent before its row existed.

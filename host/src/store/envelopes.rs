@@ -5,7 +5,7 @@ use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 
 use super::page::PagedQuery;
 use super::row::{RowColumns, file_json, json_text};
-use super::{StoreError, WriteTransaction};
+use super::{StoreError, WriteTransaction, counts};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{
     AuthoritativeCopy, Envelope, EnvelopeKind, EnvelopeStatus, ListedEnvelope, PaymentStatus,
@@ -23,7 +23,7 @@ pub struct EnvelopeFilter {
     pub customer: Option<CustomerId>,
 }
 
-pub async fn insert(connection: &mut AnyConnection, envelope: &Envelope) -> Result<(), StoreError> {
+pub async fn insert(tx: &mut WriteTransaction, envelope: &Envelope) -> Result<(), StoreError> {
     let terms = envelope.vault_terms.as_ref();
     sqlx::query(
         "insert into envelope (bucket, envelope_id, org_id, customer_id, name, kind, status,
@@ -64,8 +64,9 @@ pub async fn insert(connection: &mut AnyConnection, envelope: &Envelope) -> Resu
     .bind(envelope.sending.message.as_deref())
     .bind(envelope.sending.return_url.as_deref())
     .bind(i64::from(envelope.sending.allow_delegation))
-    .execute(connection)
+    .execute(&mut **tx)
     .await?;
+    counts::added(tx, envelope);
     Ok(())
 }
 
@@ -182,7 +183,14 @@ pub async fn list(
         ],
         also: "",
     };
-    let (rows, total) = list.page(connection, page, limit).await?;
+    let (rows, total) = match &filter.customer {
+        // A customer has few envelopes.
+        Some(_) => list.page(connection, page, limit).await?,
+        None => {
+            let total = counts::envelopes(connection, org, filter.status).await?;
+            (list.rows(connection, page, limit).await?, total)
+        }
+    };
     Ok((rows.iter().map(listed).collect::<Result<_, _>>()?, total))
 }
 
@@ -226,7 +234,7 @@ pub async fn expiring(
 
 /// Sets an envelope's status, expecting the status that the decision was based on.
 pub async fn set_status(
-    connection: &mut AnyConnection,
+    tx: &mut WriteTransaction,
     envelope: &Envelope,
     status: EnvelopeStatus,
     now: Timestamp,
@@ -241,9 +249,11 @@ pub async fn set_status(
     .bind(envelope.status.as_str())
     .bind(status.as_str())
     .bind(now.to_string())
-    .execute(connection)
+    .execute(&mut **tx)
     .await?;
-    one_row(changed.rows_affected())
+    one_row(changed.rows_affected())?;
+    counts::moved(tx, envelope, envelope.status, status);
+    Ok(())
 }
 
 /// Sets the payment status.
@@ -269,7 +279,7 @@ pub async fn set_payment(
 /// Records a sending: document, provider, submission, and how signers are notified. Expects the
 /// status that the decision was based on.
 pub async fn set_sent(
-    connection: &mut AnyConnection,
+    tx: &mut WriteTransaction,
     before: EnvelopeStatus,
     sent: &Envelope,
 ) -> Result<(), StoreError> {
@@ -296,9 +306,11 @@ pub async fn set_sent(
     .bind(i64::from(sent.sending.send_email))
     .bind(sent.sending.message.as_deref())
     .bind(i64::from(sent.sending.allow_delegation))
-    .execute(connection)
+    .execute(&mut **tx)
     .await?;
-    one_row(changed.rows_affected())
+    one_row(changed.rows_affected())?;
+    counts::moved(tx, sent, before, sent.status);
+    Ok(())
 }
 
 /// Records another time at which an unfinished envelope expires.
@@ -369,7 +381,7 @@ pub async fn set_vault_consent(
 
 /// Attaches the uploaded file, and the signatures that it has.
 pub async fn set_upload(
-    connection: &mut AnyConnection,
+    tx: &mut WriteTransaction,
     envelope: &Envelope,
     status: EnvelopeStatus,
     upload: &StoredFile,
@@ -387,9 +399,11 @@ pub async fn set_upload(
     .bind(file_json(Some(upload)))
     .bind(now.to_string())
     .bind(signatures_json(&envelope.existing_signatures))
-    .execute(connection)
+    .execute(&mut **tx)
     .await?;
-    one_row(changed.rows_affected())
+    one_row(changed.rows_affected())?;
+    counts::moved(tx, envelope, envelope.status, status);
+    Ok(())
 }
 
 /// Files created by vault-in, and the certificate's score.
@@ -404,7 +418,7 @@ pub struct VaultedFiles<'a> {
 
 /// Marks an envelope as vaulted; fails if it is vaulted already.
 pub async fn set_vaulted(
-    connection: &mut AnyConnection,
+    tx: &mut WriteTransaction,
     envelope: &Envelope,
     files: &VaultedFiles<'_>,
     now: Timestamp,
@@ -426,14 +440,16 @@ pub async fn set_vaulted(
     .bind(now.to_string())
     .bind(i64::from(files.compliance_score))
     .bind(signatures_json(files.existing_signatures))
-    .execute(connection)
+    .execute(&mut **tx)
     .await?;
-    one_row(changed.rows_affected())
+    one_row(changed.rows_affected())?;
+    counts::moved(tx, envelope, envelope.status, EnvelopeStatus::Vaulted);
+    Ok(())
 }
 
 /// Marks an envelope as released: the archived copy replaces the vaulted one.
 pub async fn set_vaulted_out(
-    connection: &mut AnyConnection,
+    tx: &mut WriteTransaction,
     envelope: &Envelope,
     archive: &StoredFile,
     now: Timestamp,
@@ -446,9 +462,16 @@ pub async fn set_vaulted_out(
     .bind(envelope.id.as_str())
     .bind(file_json(Some(archive)))
     .bind(now.to_string())
-    .execute(connection)
+    .execute(&mut **tx)
     .await?;
-    one_row(changed.rows_affected())
+    one_row(changed.rows_affected())?;
+    counts::moved(
+        tx,
+        envelope,
+        EnvelopeStatus::Vaulted,
+        EnvelopeStatus::VaultedOut,
+    );
+    Ok(())
 }
 
 fn signatures_json(signatures: &[ExistingSignature]) -> Option<String> {

@@ -7,21 +7,8 @@ use crate::domain::event::Event;
 use crate::domain::id::{EnvelopeId, OrgId};
 
 /// Adds an event, in the transaction that causes it.
-pub async fn insert(tx: &mut WriteTransaction, event: &Event) -> Result<(), StoreError> {
-    sqlx::query(
-        "insert into event (bucket, event_id, org_id, envelope_id, event_type, body, created_at)
-         values ($1, $2, $3, $4, $5, $6, $7)",
-    )
-    .bind(event.org_id.bucket())
-    .bind(event.event_id.as_str())
-    .bind(event.org_id.as_str())
-    .bind(event.envelope_id.as_ref().map(EnvelopeId::as_str))
-    .bind(event.event_type.as_str())
-    .bind(event.body())
-    .bind(event.timestamp.to_string())
-    .execute(&mut **tx)
-    .await?;
-    Ok(())
+pub fn insert(tx: &mut WriteTransaction, event: &Event) {
+    tx.outbox.events.push(event.clone());
 }
 
 /// Returns the bodies of an envelope's events, oldest first.

@@ -4,7 +4,7 @@ use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row as _};
 
 use super::row::{RowColumns, json_text};
-use super::{StoreError, WriteTransaction, log, owned};
+use super::{StoreError, WriteTransaction, owned};
 use crate::domain::id::OrgId;
 use crate::domain::ledger::{LedgerChain, LedgerEntry, NewEntry};
 
@@ -17,17 +17,12 @@ pub async fn append(
     new: NewEntry,
 ) -> Result<LedgerEntry, StoreError> {
     let (bucket, owner) = owned(org);
-    let last = sqlx::query(
-        "select * from ledger_entry where bucket = $1 and org_id = $2 and envelope_id = $3
-         order by sequence desc limit 1",
-    )
-    .bind(bucket)
-    .bind(owner)
-    .bind(of.chain())
-    .fetch_optional(&mut **tx)
-    .await?
-    .map(|row| entry(&row))
-    .transpose()?;
+    let chain = (bucket, owner.to_owned(), of.chain().to_owned());
+    let last = match tx.outbox.tails.remove(&chain) {
+        // This transaction has appended to the ledger already.
+        Some(last) => Some(last),
+        None => last(tx, bucket, owner, of.chain()).await?,
+    };
     let entry = LedgerEntry::after(last.as_ref(), new);
     sqlx::query(
         "insert into ledger_entry (bucket, envelope_id, sequence, org_id, at, actor, action,
@@ -47,8 +42,28 @@ pub async fn append(
     .execute(&mut **tx)
     .await?;
     // In the same transaction, so that no entry can miss the log.
-    log::enqueue(tx, org, of, &entry).await?;
+    let leaf = (bucket, chain.2.clone(), entry.clone());
+    tx.outbox.leaves.push(leaf);
+    tx.outbox.tails.insert(chain, entry.clone());
     Ok(entry)
+}
+
+async fn last(
+    connection: &mut AnyConnection,
+    bucket: i64,
+    owner: &str,
+    chain: &str,
+) -> Result<Option<LedgerEntry>, StoreError> {
+    let row = sqlx::query(
+        "select * from ledger_entry where bucket = $1 and org_id = $2 and envelope_id = $3
+         order by sequence desc limit 1",
+    )
+    .bind(bucket)
+    .bind(owner)
+    .bind(chain)
+    .fetch_optional(connection)
+    .await?;
+    row.map(|row| entry(&row)).transpose()
 }
 
 /// Returns the sequence number of the last entry; 0 if there is none.

@@ -5,12 +5,13 @@
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 
+use super::outbox::placeholders;
 use super::row::RowColumns;
 use super::{SqlDialect, Store, StoreError, WriteTransaction, owned};
 use crate::domain::checkpoint::Checkpoint;
 use crate::domain::clock::Timestamp;
 use crate::domain::id::OrgId;
-use crate::domain::ledger::{LedgerChain, LedgerEntry};
+use crate::domain::ledger::LedgerChain;
 use crate::domain::merkle::{Hash, TileId, TileReader};
 
 /// Key of the only log.
@@ -40,27 +41,6 @@ pub struct PendingLeaf {
     pub sequence: i64,
     /// Hash of the ledger entry, in hex.
     pub hash: String,
-}
-
-/// Queues an entry for the log, in the transaction that appends it.
-pub async fn enqueue(
-    tx: &mut WriteTransaction,
-    org: Option<&OrgId>,
-    of: &impl LedgerChain,
-    entry: &LedgerEntry,
-) -> Result<(), StoreError> {
-    sqlx::query(
-        "insert into ledger_pending (bucket, envelope_id, sequence, hash, at)
-         values ($1, $2, $3, $4, $5)",
-    )
-    .bind(owned(org).0)
-    .bind(of.chain())
-    .bind(entry.sequence)
-    .bind(&entry.hash)
-    .bind(entry.at.to_string())
-    .execute(&mut **tx)
-    .await?;
-    Ok(())
 }
 
 /// Returns whether any entry is pending.
@@ -234,16 +214,7 @@ pub async fn place(
     if entries.is_empty() {
         return Ok(());
     }
-    let rows = |columns: usize| -> String {
-        let row = |index: usize| {
-            let values: Vec<String> = (1..=columns)
-                .map(|column| format!("${}", index * columns + column))
-                .collect();
-            format!("({})", values.join(", "))
-        };
-        let rows: Vec<String> = (0..entries.len()).map(row).collect();
-        rows.join(", ")
-    };
+    let rows = |columns| placeholders(columns, entries.len());
     // Two statements for all entries instead of two for each.
     let insert = format!(
         "insert into ledger_leaf (bucket, envelope_id, sequence, leaf_index) values {}",

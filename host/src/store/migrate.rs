@@ -52,6 +52,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     34 "0034_attachments_of_signers",
     35 "0035_text_messages",
     36 "0036_wording_of_a_record",
+    37 "0037_envelope_counts",
 ];
 
 /// Version of the row that serves as the lock.

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::str::FromStr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -23,6 +24,7 @@ use crate::domain::priority::PriorityClass;
 mod claims;
 mod dialect;
 mod migrate;
+mod outbox;
 mod page;
 pub mod row;
 mod turns;
@@ -33,6 +35,7 @@ pub mod api_keys;
 pub mod bulk;
 pub mod chores;
 pub mod components;
+pub mod counts;
 pub mod customers;
 pub mod decisions;
 pub mod deliveries;
@@ -61,7 +64,9 @@ pub mod tokens;
 pub mod vault;
 pub mod webhooks;
 
+use counts::CountChanges;
 pub use dialect::SqlDialect;
+use outbox::OutboxRows;
 use turns::{WriterQueue, WriterTurn};
 pub use wakeups::run as share_wakeups;
 use webhooks::OwnedEndpoint;
@@ -182,6 +187,8 @@ pub struct Store {
     /// URL for the connection that listens for notifications, outside the pools.
     url: Arc<str>,
     wakeups: wakeups::WakeupChannel,
+    /// Number of commits.
+    commits: Arc<AtomicU64>,
 }
 
 /// Endpoints with newly committed deliveries or settings.
@@ -261,6 +268,7 @@ impl Store {
             fresh: Arc::default(),
             url,
             wakeups: wakeups::WakeupChannel::default(),
+            commits: Arc::default(),
         })
     }
 
@@ -367,7 +375,10 @@ impl Store {
             added_jobs: false,
             committed: self.fresh.clone(),
             wakeups: self.wakeups.clone(),
+            commits: self.commits.clone(),
             fresh: BTreeMap::new(),
+            counts: CountChanges::new(),
+            outbox: Box::default(),
             _turn: turn,
             _batch: batch,
         })
@@ -392,6 +403,11 @@ impl Store {
         }
     }
 
+    /// Returns the number of commits that this process has made.
+    pub fn commits(&self) -> u64 {
+        self.commits.load(Ordering::Relaxed)
+    }
+
     /// Returns the database engine.
     pub fn dialect(&self) -> SqlDialect {
         self.dialect
@@ -413,8 +429,13 @@ pub struct WriteTransaction {
     added_jobs: bool,
     committed: Arc<FreshEndpointSet>,
     wakeups: wakeups::WakeupChannel,
+    commits: Arc<AtomicU64>,
     /// Endpoints concerned, and whether their settings change.
     fresh: BTreeMap<OwnedEndpoint, bool>,
+    /// Numbers of envelopes that change with the commit.
+    counts: CountChanges,
+    /// Rows that the commit adds.
+    outbox: Box<OutboxRows>,
     /// Dropped after the connection, so that the next writer finds the connection free.
     _turn: Option<WriterTurn>,
     _batch: Option<OwnedSemaphorePermit>,
@@ -441,12 +462,23 @@ impl FreshEndpointSet {
 
 impl WriteTransaction {
     /// Commits, then wakes the workers and dispatchers concerned.
-    pub async fn commit(self) -> Result<(), StoreError> {
+    pub async fn commit(mut self) -> Result<(), StoreError> {
+        let (outbox, counts) = (
+            std::mem::take(&mut self.outbox),
+            std::mem::take(&mut self.counts),
+        );
+        // Boxed, as every larger future holds a commit.
+        Box::pin(async {
+            outbox.add(&mut self).await?;
+            counts::apply(&mut self, &counts).await
+        })
+        .await?;
         if let Err(error) = self.inner.commit().await {
             // Whether the commit is durable is unknown now; the restart reads the actual state.
             abort_on_io_error(self.dialect, &error);
             return Err(error.into());
         }
+        self.commits.fetch_add(1, Ordering::Relaxed);
         if self.added_jobs {
             self.work.notify_one();
         }

@@ -28,30 +28,34 @@ impl PagedQuery<'_> {
         limit: i64,
     ) -> Result<(Vec<AnyRow>, i64), StoreError> {
         let Self { table, id, .. } = self;
-        let mut conditions = format!("{table}.bucket = $1");
-        let mut values = Vec::new();
-        for (column, value) in self.wanted {
-            if let Some(value) = value {
-                values.push(*value);
-                // `$1` is the bucket.
-                conditions += &format!(" and {table}.{column} = ${}", values.len() + 1);
-            }
-        }
-        conditions += self.also;
-        let order = format!("order by {table}.{id} desc");
+        let (conditions, values) = self.conditions();
         // The order makes the count use the page's index, so that both read the same part of it.
         let count = format!(
             "select count(*) as total from
-             (select {id} from {table} where {conditions} {order}) as counted"
+             (select {id} from {table} where {conditions} {}) as counted",
+            self.order()
         );
         let mut query = sqlx::query(AssertSqlSafe(count)).bind(self.bucket);
-        for value in &values {
-            query = query.bind(*value);
+        for value in values {
+            query = query.bind(value);
         }
         let total = query.fetch_one(&mut *connection).await?.try_get("total")?;
+        Ok((self.rows(connection, page, limit).await?, total))
+    }
 
+    /// Returns the rows of a page.
+    pub async fn rows(
+        &self,
+        connection: &mut AnyConnection,
+        page: i64,
+        limit: i64,
+    ) -> Result<Vec<AnyRow>, StoreError> {
+        let Self {
+            select, table, id, ..
+        } = self;
+        let (conditions, values) = self.conditions();
+        let order = self.order();
         let range = format!("limit ${} offset ${}", values.len() + 2, values.len() + 3);
-        let select = self.select;
         let text = if page == 1 {
             format!("{select} where {conditions} {order} {range}")
         } else {
@@ -62,14 +66,33 @@ impl PagedQuery<'_> {
             )
         };
         let mut query = sqlx::query(AssertSqlSafe(text)).bind(self.bucket);
-        for value in &values {
-            query = query.bind(*value);
+        for value in values {
+            query = query.bind(value);
         }
         let rows = query
             .bind(limit)
             .bind((page - 1).saturating_mul(limit))
             .fetch_all(connection)
             .await?;
-        Ok((rows, total))
+        Ok(rows)
+    }
+
+    /// Returns the conditions, and the values of their parameters after the bucket, which is `$1`.
+    fn conditions(&self) -> (String, Vec<&str>) {
+        let table = self.table;
+        let mut conditions = format!("{table}.bucket = $1");
+        let mut values = Vec::new();
+        for (column, value) in self.wanted {
+            if let Some(value) = value {
+                values.push(*value);
+                conditions += &format!(" and {table}.{column} = ${}", values.len() + 1);
+            }
+        }
+        conditions += self.also;
+        (conditions, values)
+    }
+
+    fn order(&self) -> String {
+        format!("order by {}.{} desc", self.table, self.id)
     }
 }

@@ -85,6 +85,16 @@ pub async fn intend(
     })
 }
 
+/// Returns how the files of a record were worded when vault-in began.
+pub async fn wording(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+) -> Result<RecordWording, StoreError> {
+    let row = select_intent(connection, envelope).await?;
+    let wording = row.map(|row| intent_columns(&row).optional_json("wording"));
+    Ok(wording.transpose()?.flatten().unwrap_or_default())
+}
+
 /// Deletes an unfinished intent because its document was replaced; the next one starts anew.
 pub async fn forget_intent(
     tx: &mut WriteTransaction,

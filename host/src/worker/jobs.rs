@@ -31,7 +31,7 @@ use crate::service::messaging::TextMessageKind;
 use crate::service::vault::orphans;
 use crate::service::vault::vault_in::{self, VaultInEndpoint};
 use crate::service::{App, Caller, ServiceError, bulk, payments, signing, templates};
-use crate::store::jobs::{self, ClaimedJob, LEASE, LeaseRenewal};
+use crate::store::jobs::{self, ClaimedJob, DueJobs, LEASE, LeaseRenewal};
 use crate::traces;
 
 const RENEWAL: Duration = Duration::from_secs(5);
@@ -61,10 +61,17 @@ pub(super) async fn run(app: &App, stop: &CancellationToken) {
     while !stop.is_cancelled() {
         // Removes finished tasks from the set.
         while in_hand.try_join_next().is_some() {}
-        let mut found_work = false;
+        // Whether jobs may wait for a slot.
+        let mut is_full = false;
+        let due = due(app).await;
         for (queue, slots) in &slots {
-            for job in claim(app, *queue, slots.available_permits()).await {
-                found_work = true;
+            let free = slots.available_permits();
+            let jobs = match &due {
+                Some(due) if due.may_have(*queue) => claim(app, *queue, due, free).await,
+                _ => continue,
+            };
+            is_full |= jobs.len() == free;
+            for job in jobs {
                 // Always succeeds: a claim takes at most the available permits, and only here are
                 // they acquired.
                 let slot = slots.clone().try_acquire_owned().ok();
@@ -75,25 +82,36 @@ pub(super) async fn run(app: &App, stop: &CancellationToken) {
                 in_hand.spawn(work(app.at(priority), job, slot));
             }
         }
-        if found_work {
-            continue;
-        }
-        tokio::select! {
-            () = stop.cancelled() => {}
-            () = app.store.work_added() => {}
-            Some(_) = in_hand.join_next(), if !in_hand.is_empty() => {}
-            () = tokio::time::sleep(sweep) => {}
+        let pause = tokio::time::sleep(sweep);
+        tokio::pin!(pause);
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => break,
+                () = app.store.work_added() => break,
+                Some(ended) = in_hand.join_next(), if !in_hand.is_empty() => {
+                    if is_full || ended.unwrap_or(true) {
+                        break;
+                    }
+                }
+                () = &mut pause => break,
+            }
         }
     }
     while in_hand.join_next().await.is_some() {}
 }
 
-async fn claim(app: &App, queue: JobQueue, limit: usize) -> Vec<ClaimedJob> {
+async fn due(app: &App) -> Option<DueJobs> {
+    let due = jobs::due(&app.store, app.clock.now()).await;
+    due.inspect_err(|error| tracing::error!(%error, "due jobs could not be looked for"))
+        .ok()
+}
+
+async fn claim(app: &App, queue: JobQueue, due: &DueJobs, limit: usize) -> Vec<ClaimedJob> {
     if limit == 0 {
         return Vec::new();
     }
     let (now, limit) = (app.clock.now(), limit as i64);
-    jobs::claim(&app.store, queue, now, LEASE, limit)
+    jobs::claim(&app.store, queue, due, now, LEASE, limit)
         .await
         .unwrap_or_else(|error| {
             tracing::error!(%error, ?queue, "jobs could not be claimed");
@@ -101,8 +119,8 @@ async fn claim(app: &App, queue: JobQueue, limit: usize) -> Vec<ClaimedJob> {
         })
 }
 
-/// Performs a job and settles it; holds its slot until then.
-async fn work(app: App, job: ClaimedJob, _slot: Option<OwnedSemaphorePermit>) {
+/// Performs a job and settles it; holds its slot until then. Returns whether the job goes on.
+async fn work(app: App, job: ClaimedJob, _slot: Option<OwnedSemaphorePermit>) -> bool {
     let span = traces::span!(
         "job",
         job.kind = job.kind.as_str(),
@@ -110,6 +128,7 @@ async fn work(app: App, job: ClaimedJob, _slot: Option<OwnedSemaphorePermit>) {
     );
     traces::go_on(&span, job.trace.as_deref());
     let outcome = traces::within(span, perform_leased(&app, &job)).await;
+    let goes_on = matches!(outcome, Ok(NextStep::Again(_)));
     let count = |outcome: &str| {
         let labels = JobLabels {
             kind: job.kind.clone(),
@@ -155,6 +174,7 @@ async fn work(app: App, job: ClaimedJob, _slot: Option<OwnedSemaphorePermit>) {
         // The lease expires and the job runs again.
         tracing::error!(job_id = job.id.as_str(), %error, "job could not be settled");
     }
+    goes_on
 }
 
 /// Returns the seconds until the next try after failure number `attempt`, from 0. None gives the

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::domain::organization::Organization;
 use crate::domain::priority::PriorityClass;
 use crate::service::envelopes::expiry;
 use crate::service::signing::provider_poll;
@@ -19,6 +20,8 @@ use crate::store;
 const PERIOD: Duration = Duration::from_secs(10);
 
 const DAY: Duration = Duration::from_secs(86_400);
+/// Interval at which the numbers of envelopes are checked.
+const COUNTING: Duration = Duration::from_secs(6 * 3600);
 /// Remaining validity of the sealing certificate below which a daily warning is logged.
 const SEAL_WARNING: Duration = Duration::from_secs(30 * 86_400);
 
@@ -66,6 +69,9 @@ pub(super) async fn sweep(app: App, stop: CancellationToken) {
         if let Err(error) = orphans::sweep_when_due(&app, &app.vault).await {
             tracing::error!(%error, "orphaned objects could not be searched");
         }
+        if let Err(error) = check_counts(&app, &stop).await {
+            tracing::error!(%error, "numbers of envelopes could not be checked");
+        }
         // More files may be due, so the next round follows without a pause.
         if looked > 0 {
             continue;
@@ -107,6 +113,27 @@ async fn check_seal(app: &App) -> Result<(), ServiceError> {
     if app.vault.sealing.check(now + SEAL_WARNING).is_err() {
         let ends = app.vault.sealing.expires_at();
         tracing::warn!(%ends, "sealing certificate expires soon");
+    }
+    Ok(())
+}
+
+/// Counts the envelopes of every organization now and then, and corrects the numbers that lists show.
+async fn check_counts(app: &App, stop: &CancellationToken) -> Result<(), ServiceError> {
+    let now = app.clock.now();
+    if !store::chores::claim(&app.store, "counts", now, now + COUNTING).await? {
+        return Ok(());
+    }
+    let batch = app.store.at(PriorityClass::Batch);
+    let organizations = store::organizations::list(&mut *batch.read().await?).await?;
+    for Organization { id, .. } in organizations {
+        if stop.is_cancelled() {
+            break;
+        }
+        match store::counts::check(&batch, &id).await {
+            Ok(wrong) if wrong.is_empty() => {}
+            Ok(wrong) => tracing::warn!(org = %id, ?wrong, "numbers of envelopes corrected"),
+            Err(error) => tracing::error!(org = %id, %error, "envelopes could not be counted"),
+        }
     }
     Ok(())
 }

@@ -63,7 +63,7 @@ pub(super) async fn finish(core: &Core, batch: &Batch) -> Result<(), ServiceErro
     let data = json!({ "batch_id": batch.id, "status": batch.status, "counts": counts });
     let ended = EventType::BulkCompleted;
     let event = Event::of_organization(batch.org.clone(), ended, now, data);
-    event_store::insert(&mut tx, &event).await?;
+    event_store::insert(&mut tx, &event);
     deliveries::fan_out(&mut tx, &event).await?;
     tx.commit().await?;
     tracing::info!(batch = %batch.id, status = %batch.status, sent = counts.sent, failed = counts.failed, "bulk batch ended");

@@ -12,11 +12,10 @@ use crate::domain::ledger::LedgerEntry;
 use crate::fair_queue::WorkOwner;
 use crate::service::components::ComponentManager;
 use crate::service::envelopes::compliance::{self, ComplianceView};
-use crate::service::vault::copies;
 use crate::service::vault::custody_sheet::RecordWriter;
 use crate::service::vault::vault_in::issuer;
 use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
-use crate::store::{ledger, signers};
+use crate::store::{ledger, signers, vault};
 
 /// Returns the custody record as a PDF: the stored one, or the final one of a released envelope. Equal
 /// records give equal bytes.
@@ -53,7 +52,7 @@ pub async fn custody_record(
         history: &entries[..=end],
         release: &entries[end],
     };
-    let wording = copies::wording(&mut *core.store.read().await?, org).await?;
+    let wording = vault::wording(&mut *core.store.read().await?, &envelope).await?;
     let writer = RecordWriter::new(&wording);
     let facts = facts.facts(issuer(core), &certificate, writer);
     let sheet = writer.custody_sheet(&facts);

@@ -110,7 +110,7 @@ impl<'a> RecordWriter<'a> {
         let passed = checks.iter().filter(|check| check.satisfied).count();
         let values = [("passed", passed), ("total", checks.len())];
         let text = self.texts.with("vault-checks", values);
-        (!checks.is_empty()).then(|| (text, passed == checks.len()))
+        (!checks.is_empty()).then_some((text, passed == checks.len()))
     }
 
     fn fact(self, label: &'static str, value: &str) -> (String, String) {

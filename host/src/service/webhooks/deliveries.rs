@@ -190,8 +190,8 @@ pub async fn redeliver(
         last: None,
         ..original
     };
-    deliveries::insert(&mut tx, &replay).await?;
     let shown = DeliveryView::from(&replay);
+    deliveries::insert(&mut tx, replay);
     answer.commit(tx, &shown).await?;
     Ok(shown)
 }

@@ -526,8 +526,8 @@ pub async fn test(
         ..outcome
     };
     let mut tx = core.store.begin().await?;
-    events::insert(&mut tx, &event).await?;
-    store::deliveries::insert(&mut tx, &delivery).await?;
+    events::insert(&mut tx, &event);
+    store::deliveries::insert(&mut tx, delivery.clone());
     let attempt = DeliveryAttempt::of(1, now, withheld);
     store::deliveries::insert_attempt(&mut tx, &delivery, &attempt).await?;
     answer.commit(tx, &tested).await?;

@@ -1,5 +1,6 @@
 //! Envelopes until they are signed.
 
+mod durability;
 mod lifecycle;
 mod sending;
 mod verdicts;

@@ -694,13 +694,15 @@ function say(words, wrong = false) {
 function onlyShow(form, fields, valueOf, follow, refresh) {
   const nameOf = (field) => controlsOf(field)[0]?.name;
   const changed = new Set();
+  let asked = 0;
   /** Shows what the rules say: the builder around this page asks the server. */
   async function settle() {
     const judge = window.frameElement?.judge;
     if (!judge || !("rules" in form.dataset)) return;
+    const turn = ++asked;
     const named = fields.filter(nameOf);
     const judged = await judge(Object.fromEntries(named.map((field) => [nameOf(field), valueOf(field)])));
-    if (!judged) return;
+    if (!judged || turn !== asked) return;
     for (const field of fields) showProblem(field, judged.problems[nameOf(field)], changed.has(field));
     follow(judged);
   }

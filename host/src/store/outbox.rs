@@ -1,0 +1,129 @@
+//! Rows that a transaction adds at its end: entries for the log, events, and their deliveries.
+//!
+//! Nothing reads them in the transaction that adds them, so all rows of a table are added by one
+//! statement. What further rows need to know is kept with them instead of being read again.
+
+use std::collections::HashMap;
+
+use sqlx::any::AnyArguments;
+use sqlx::query::Query;
+use sqlx::{Any, AnyConnection, AssertSqlSafe};
+
+use super::StoreError;
+use super::deliveries::Delivery;
+use crate::domain::clock::Timestamp;
+use crate::domain::event::Event;
+use crate::domain::id::{EndpointId, EnvelopeId, OrgId};
+use crate::domain::ledger::LedgerEntry;
+use crate::domain::webhook::EventSelector;
+
+/// Maximum number of rows of one statement. SQLite finds each parameter by a search.
+const ROWS: usize = 100;
+
+/// Active endpoints, with the events that they want.
+pub(super) type Subscriptions = Vec<(EndpointId, Vec<EventSelector>)>;
+
+/// Rows to add, and what is known about those added so far.
+#[derive(Default)]
+pub(super) struct OutboxRows {
+    /// Entries of ledgers for the log, with their bucket and chain.
+    pub leaves: Vec<(i64, String, LedgerEntry)>,
+    pub events: Vec<Event>,
+    pub deliveries: Vec<Delivery>,
+    /// Last entries of ledgers, by bucket, organization and chain.
+    pub tails: HashMap<(i64, String, String), LedgerEntry>,
+    /// Active endpoints of an organization, with the events that they want.
+    pub endpoints: Option<(OrgId, Subscriptions)>,
+    /// Time of an envelope's latest event.
+    pub latest: HashMap<EnvelopeId, Timestamp>,
+}
+
+impl OutboxRows {
+    /// Adds the rows.
+    pub async fn add(&self, connection: &mut AnyConnection) -> Result<(), StoreError> {
+        insert(
+            connection,
+            "ledger_pending (bucket, envelope_id, sequence, hash, at)",
+            &self.leaves,
+            |query, (bucket, chain, entry)| {
+                query
+                    .bind(*bucket)
+                    .bind(chain.as_str())
+                    .bind(entry.sequence)
+                    .bind(entry.hash.as_str())
+                    .bind(entry.at.to_string())
+            },
+        )
+        .await?;
+        insert(
+            connection,
+            "event (bucket, event_id, org_id, envelope_id, event_type, body, created_at)",
+            &self.events,
+            |query, event| {
+                query
+                    .bind(event.org_id.bucket())
+                    .bind(event.event_id.as_str())
+                    .bind(event.org_id.as_str())
+                    .bind(event.envelope_id.as_ref().map(EnvelopeId::as_str))
+                    .bind(event.event_type.as_str())
+                    .bind(event.body())
+                    .bind(event.timestamp.to_string())
+            },
+        )
+        .await?;
+        insert(
+            connection,
+            "webhook_delivery (bucket, delivery_id, org_id, endpoint_id, event_id, event_type,
+                 envelope_id, status, attempts, due_at, redelivery_of, created_at, updated_at)",
+            &self.deliveries,
+            |query, delivery| {
+                let created = delivery.created_at.to_string();
+                query
+                    .bind(delivery.org.bucket())
+                    .bind(delivery.id.as_str())
+                    .bind(delivery.org.as_str())
+                    .bind(delivery.endpoint.as_str())
+                    .bind(delivery.event.as_str())
+                    .bind(delivery.event_type.as_str())
+                    .bind(delivery.envelope.as_ref().map(EnvelopeId::as_str))
+                    .bind(delivery.status.as_str())
+                    .bind(delivery.attempts)
+                    .bind(delivery.due_at.map(|at| at.to_string()))
+                    .bind(delivery.redelivery_of.as_ref().map(|id| id.as_str()))
+                    .bind(created.clone())
+                    .bind(created)
+            },
+        )
+        .await
+    }
+}
+
+/// Inserts rows into a table, which is named with its columns; `bind` binds the columns of a row.
+async fn insert<'q, R>(
+    connection: &mut AnyConnection,
+    into: &str,
+    rows: &'q [R],
+    bind: impl Fn(Query<'q, Any, AnyArguments>, &'q R) -> Query<'q, Any, AnyArguments>,
+) -> Result<(), StoreError> {
+    let columns = into.matches(',').count() + 1;
+    for rows in rows.chunks(ROWS) {
+        let mut query = sqlx::query(AssertSqlSafe(format!(
+            "insert into {into} values {}",
+            placeholders(columns, rows.len())
+        )));
+        for row in rows {
+            query = bind(query, row);
+        }
+        query.execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+/// Returns parameters for rows of a statement: `($1, $2), ($3, $4)`.
+pub(super) fn placeholders(columns: usize, rows: usize) -> String {
+    let row = |row: usize| {
+        let parameters = (1..=columns).map(|column| format!("${}", row * columns + column));
+        format!("({})", parameters.collect::<Vec<_>>().join(", "))
+    };
+    (0..rows).map(row).collect::<Vec<_>>().join(", ")
+}
