@@ -120,7 +120,7 @@ pub struct CountDifference {
     pub counted: i64,
 }
 
-/// Counts an organization's envelopes and corrects its numbers. Returns what was wrong: a node of an
+/// Counts an organization's envelopes and corrects its numbers. Returns the corrected ones: a node of an
 /// earlier version does not keep them.
 pub async fn check(store: &Store, org: &OrgId) -> Result<Vec<CountDifference>, StoreError> {
     // Counting takes a while; it must not keep SQLite's writer.

@@ -23,7 +23,7 @@ const ROWS: usize = 100;
 /// Active endpoints, with the events that they want.
 pub(super) type Subscriptions = Vec<(EndpointId, Vec<EventSelector>)>;
 
-/// Rows to add, and what is known about those added so far.
+/// Rows to add, and facts about them for further rows.
 #[derive(Default)]
 pub(super) struct OutboxRows {
     /// Entries of ledgers for the log, with their bucket and chain.
@@ -43,7 +43,7 @@ impl OutboxRows {
     pub async fn add(&self, connection: &mut AnyConnection) -> Result<(), StoreError> {
         insert(
             connection,
-            "ledger_pending (bucket, envelope_id, sequence, hash, at)",
+            "insert into ledger_pending (bucket, envelope_id, sequence, hash, at)",
             &self.leaves,
             |query, (bucket, chain, entry)| {
                 query
@@ -57,7 +57,7 @@ impl OutboxRows {
         .await?;
         insert(
             connection,
-            "event (bucket, event_id, org_id, envelope_id, event_type, body, created_at)",
+            "insert into event (bucket, event_id, org_id, envelope_id, event_type, body, created_at)",
             &self.events,
             |query, event| {
                 query
@@ -73,7 +73,7 @@ impl OutboxRows {
         .await?;
         insert(
             connection,
-            "webhook_delivery (bucket, delivery_id, org_id, endpoint_id, event_id, event_type,
+            "insert into webhook_delivery (bucket, delivery_id, org_id, endpoint_id, event_id, event_type,
                  envelope_id, status, attempts, due_at, redelivery_of, created_at, updated_at)",
             &self.deliveries,
             |query, delivery| {
@@ -98,7 +98,7 @@ impl OutboxRows {
     }
 }
 
-/// Inserts rows into a table, which is named with its columns; `bind` binds the columns of a row.
+/// Inserts rows. `into` names the table and its columns; `bind` binds the columns of a row.
 async fn insert<'q, R>(
     connection: &mut AnyConnection,
     into: &str,
@@ -108,7 +108,7 @@ async fn insert<'q, R>(
     let columns = into.matches(',').count() + 1;
     for rows in rows.chunks(ROWS) {
         let mut query = sqlx::query(AssertSqlSafe(format!(
-            "insert into {into} values {}",
+            "{into} values {}",
             placeholders(columns, rows.len())
         )));
         for row in rows {

@@ -19,10 +19,10 @@ async fn a_create_makes_at_most_two_commits() {
     paper.as_object_mut().unwrap().remove("template_id");
     paper["envelope_kind"] = "paper".into();
     for (what, body) in [
-        ("from a template", envelope_body(&template["template_id"])),
-        ("on paper", paper),
+        ("template", envelope_body(&template["template_id"])),
+        ("paper", paper),
     ] {
-        for (key, most) in [(None, 1), (Some(format!("key {what}")), 2)] {
+        for (key, most) in [(None, 1), (Some(format!("key-{what}")), 2)] {
             let mut request = Request::post("/api/v2/partner/envelopes")
                 .header("x-api-key", &app.key)
                 .header("content-type", "application/json");
