@@ -65,7 +65,6 @@ on_both_databases!(
     open_envelopes_are_polled_in_turn,
     the_number_of_envelopes_follows_every_change,
     writers_fail_and_give_up_alone,
-    a_long_queue_hides_no_other,
 );
 
 /// During a rolling upgrade, older nodes start on the newer schema.
@@ -88,7 +87,7 @@ async fn a_newer_schema_is_accepted(store: Store) {
         .unwrap();
     tx.commit().await.unwrap();
     let lease = Duration::from_secs(15);
-    let claimed = claim(&store, JobQueue::Mail, now, lease, 8).await;
+    let claimed = jobs::claim(&store, JobQueue::Mail, now, lease, 8).await;
     assert_eq!(claimed.unwrap().len(), 1);
 }
 
@@ -109,18 +108,6 @@ fn archiving() -> ArchiveSubmission {
     ArchiveSubmission {
         envelope: EnvelopeId::new(),
     }
-}
-
-/// Claims due jobs of a queue, as the worker does.
-async fn claim(
-    store: &Store,
-    queue: JobQueue,
-    now: Timestamp,
-    lease: Duration,
-    limit: i64,
-) -> Result<Vec<jobs::ClaimedJob>, StoreError> {
-    let due = jobs::due(store, now).await?;
-    jobs::claim(store, queue, &due, now, lease, limit).await
 }
 
 fn organization() -> Organization {
@@ -247,41 +234,13 @@ async fn a_claim_leases_as_many_jobs_as_it_asks_for(store: Store) {
         (JobQueue::Bulk, SendBatch::NAME, 4),
         (JobQueue::Other, ArchiveSubmission::NAME, 8),
     ] {
-        let claimed = claim(&store, queue, now, lease, limit).await.unwrap();
+        let claimed = jobs::claim(&store, queue, now, lease, limit).await.unwrap();
         assert_eq!(claimed.len() as i64, limit);
         assert!(claimed.iter().all(|job| job.kind == wanted));
         let mut tx = store.begin().await.unwrap();
         sqlx::query("analyze").execute(&mut *tx).await.unwrap();
         tx.commit().await.unwrap();
     }
-}
-
-/// The oldest jobs are looked at once for all queues; a thousand of one queue leave no room for others.
-async fn a_long_queue_hides_no_other(store: Store) {
-    let org = OrgId::new();
-    let now = Clock::default().now();
-    let mut tx = store.begin().await.unwrap();
-    for _ in 0..1001 {
-        jobs::insert(&mut tx, &org, &mail(), None, now - Duration::from_secs(60))
-            .await
-            .unwrap();
-    }
-    jobs::insert(&mut tx, &org, &archiving(), None, now)
-        .await
-        .unwrap();
-    tx.commit().await.unwrap();
-    let due = jobs::due(&store, now).await.unwrap();
-    assert!(due.may_have(JobQueue::Other) && due.may_have(JobQueue::Mail));
-    let lease = Duration::from_secs(30);
-    let claimed = claim(&store, JobQueue::Other, now, lease, 8).await.unwrap();
-    assert_eq!(claimed.len(), 1);
-    while !claim(&store, JobQueue::Mail, now, lease, 300)
-        .await
-        .unwrap()
-        .is_empty()
-    {}
-    let due = jobs::due(&store, now).await.unwrap();
-    assert!(!due.may_have(JobQueue::Other) && !due.may_have(JobQueue::Mail));
 }
 
 async fn a_late_worker_cannot_settle_a_reclaimed_job(store: Store) {
@@ -296,7 +255,7 @@ async fn a_late_worker_cannot_settle_a_reclaimed_job(store: Store) {
     tx.commit().await.unwrap();
 
     let lease = Duration::from_secs(30);
-    let early = claim(
+    let early = jobs::claim(
         &store,
         JobQueue::Other,
         now - Duration::from_secs(1),
@@ -306,13 +265,13 @@ async fn a_late_worker_cannot_settle_a_reclaimed_job(store: Store) {
     .await
     .unwrap();
     assert!(early.is_empty());
-    let first = claim(&store, JobQueue::Other, now, lease, 10)
+    let first = jobs::claim(&store, JobQueue::Other, now, lease, 10)
         .await
         .unwrap();
     assert_eq!(first.len(), 1, "the second insert found the first");
     assert_eq!(first[0].payload, json!(job));
     assert!(
-        claim(&store, JobQueue::Other, now, lease, 10)
+        jobs::claim(&store, JobQueue::Other, now, lease, 10)
             .await
             .unwrap()
             .is_empty(),
@@ -320,7 +279,7 @@ async fn a_late_worker_cannot_settle_a_reclaimed_job(store: Store) {
     );
 
     let later = now + Duration::from_secs(31);
-    let second = claim(&store, JobQueue::Other, later, lease, 10)
+    let second = jobs::claim(&store, JobQueue::Other, later, lease, 10)
         .await
         .unwrap();
     assert_eq!(
@@ -329,7 +288,7 @@ async fn a_late_worker_cannot_settle_a_reclaimed_job(store: Store) {
     );
     jobs::finish(&store, &first[0]).await.unwrap();
     let after = later + Duration::from_secs(31);
-    let third = claim(&store, JobQueue::Other, after, lease, 10)
+    let third = jobs::claim(&store, JobQueue::Other, after, lease, 10)
         .await
         .unwrap();
     assert_eq!(third.len(), 1, "the first worker was too late to finish it");
@@ -337,21 +296,21 @@ async fn a_late_worker_cannot_settle_a_reclaimed_job(store: Store) {
     let renewed = async |job| jobs::renew(&store, job, longer).await.unwrap();
     assert_eq!(renewed(&third[0]).await, LeaseRenewal::Renewed);
     assert_eq!(renewed(&second[0]).await, LeaseRenewal::TakenOver);
-    let while_renewed = claim(&store, JobQueue::Other, after + lease, lease, 10)
+    let while_renewed = jobs::claim(&store, JobQueue::Other, after + lease, lease, 10)
         .await
         .unwrap();
     assert!(while_renewed.is_empty());
     jobs::settle_failure(&store, &third[0], "broken", Some(after))
         .await
         .unwrap();
-    let fourth = claim(&store, JobQueue::Other, after, lease, 10)
+    let fourth = jobs::claim(&store, JobQueue::Other, after, lease, 10)
         .await
         .unwrap();
     jobs::finish(&store, &fourth[0]).await.unwrap();
     assert_eq!(renewed(&fourth[0]).await, LeaseRenewal::Over);
     let end = after + Duration::from_secs(3600);
     assert!(
-        claim(&store, JobQueue::Other, end, lease, 10)
+        jobs::claim(&store, JobQueue::Other, end, lease, 10)
             .await
             .unwrap()
             .is_empty()

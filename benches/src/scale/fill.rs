@@ -10,7 +10,7 @@ use holdfast::domain::id::{
 };
 use holdfast::domain::organization::{ApiKeyRecord, OrgSettings, Organization, Scope};
 use holdfast::domain::token::ApiKey;
-use holdfast::store::{Store, api_keys, organizations};
+use holdfast::store::{Store, api_keys, counts, organizations};
 use serde_json::json;
 
 use crate::Failure;

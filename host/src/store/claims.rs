@@ -13,7 +13,7 @@ use super::{Store, StoreError};
 use crate::domain::clock::Timestamp;
 
 /// Number of oldest due rows that are inspected to find buckets.
-pub(super) const LOOK: i64 = 1000;
+const LOOK: i64 = 1000;
 /// Time limit of one claim over several buckets, well below the shortest lease.
 const CLAIM_TIME: Duration = Duration::from_secs(3);
 
@@ -42,28 +42,16 @@ impl RowClaim<'_> {
         due: Timestamp,
         limit: i64,
     ) -> Result<Vec<AnyRow>, StoreError> {
-        let buckets = self.buckets(store, due).await?;
-        self.take_from(store, &buckets, due, limit).await
-    }
-
-    /// Like [`RowClaim::take`], from these buckets.
-    pub async fn take_from(
-        &self,
-        store: &Store,
-        buckets: &[i64],
-        due: Timestamp,
-        limit: i64,
-    ) -> Result<Vec<AnyRow>, StoreError> {
         let began = Instant::now();
         let mut taken = Vec::new();
-        for bucket in buckets {
+        for bucket in self.buckets(store, due).await? {
             let left = limit - taken.len() as i64;
             // Rows already claimed wait for this loop while their leases run.
             let late = !taken.is_empty() && began.elapsed() > CLAIM_TIME;
             if left <= 0 || late {
                 break;
             }
-            match self.take_in(store, *bucket, due, left).await {
+            match self.take_in(store, bucket, due, left).await {
                 Ok(rows) => taken.extend(rows),
                 // Rows of earlier buckets are leased already and
                 // must be returned, so a later error is only logged.

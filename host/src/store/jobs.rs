@@ -4,18 +4,17 @@
 //! lease and raising `lease_epoch`. Settling names the epoch as a fencing token, so that a worker
 //! with an expired lease cannot settle the job.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 
-use super::claims::{LOOK, RowClaim};
+use super::claims::RowClaim;
 use super::row::{RowColumns, json_text};
 use super::{SqlDialect, Store, StoreError, WriteTransaction};
 use crate::domain::clock::Timestamp;
 use crate::domain::id::{JobId, OrgId};
-use crate::domain::job::{JobKind, JobPayload, JobQueue, KINDS};
+use crate::domain::job::{JobPayload, JobQueue, KINDS};
 use crate::traces;
 
 /// Duration of a lease. A worker renews it while it works on the job.
@@ -172,79 +171,24 @@ fn waiting_in(queue: JobQueue) -> String {
     }
 }
 
-/// Buckets with due jobs, by queue.
-#[derive(Debug)]
-pub struct DueJobs {
-    buckets: BTreeMap<JobQueue, Vec<i64>>,
-    /// Whether these are all; a long queue may hide others.
-    complete: bool,
-}
-
-impl DueJobs {
-    /// Returns whether a queue may have due jobs.
-    pub fn may_have(&self, queue: JobQueue) -> bool {
-        !self.complete || self.buckets.contains_key(&queue)
-    }
-}
-
-/// Looks for due jobs of all queues with one statement.
-pub async fn due(store: &Store, now: Timestamp) -> Result<DueJobs, StoreError> {
-    let mut connection = store.read().await?;
-    let rows = sqlx::query(
-        "select kind, bucket, count(*) as jobs from (
-             select kind, bucket, run_at from job where state = 'waiting' and run_at <= $2
-             order by run_at limit $1
-         ) as oldest
-         group by kind, bucket order by min(run_at)",
-    )
-    .bind(LOOK)
-    .bind(now.to_string())
-    .fetch_all(&mut *connection)
-    .await?;
-    let mut due = DueJobs {
-        buckets: BTreeMap::new(),
-        complete: true,
-    };
-    let mut jobs = 0;
-    for row in &rows {
-        let kind: String = row.try_get("kind")?;
-        // Later releases know further kinds.
-        let queue = JobKind::named(&kind).map_or(JobQueue::Other, |kind| kind.queue);
-        let bucket = row.try_get("bucket")?;
-        let buckets = due.buckets.entry(queue).or_default();
-        if !buckets.contains(&bucket) {
-            buckets.push(bucket);
-        }
-        jobs += row.try_get::<i64, _>("jobs")?;
-    }
-    due.complete = jobs < LOOK;
-    Ok(due)
-}
-
 /// Leases up to `limit` due jobs of a queue until `now` + `lease`.
 pub async fn claim(
     store: &Store,
     queue: JobQueue,
-    found: &DueJobs,
     now: Timestamp,
     lease: Duration,
     limit: i64,
 ) -> Result<Vec<ClaimedJob>, StoreError> {
-    let condition = waiting_in(queue);
     let due = RowClaim {
         table: "job",
         id: "job_id",
         since: "run_at",
-        condition: &condition,
+        condition: &waiting_in(queue),
         set: "run_at = $3, lease_epoch = lease_epoch + 1",
         texts: &[(now + lease).to_string()],
         returning: "job_id, org_id, kind, payload, attempts, trace, lease_epoch",
     };
-    let rows = match found.buckets.get(&queue).filter(|_| found.complete) {
-        Some(buckets) => due.take_from(store, buckets, now, limit).await?,
-        None if found.complete => return Ok(Vec::new()),
-        None => due.take(store, now, limit).await?,
-    };
+    let rows = due.take(store, now, limit).await?;
     let mut jobs = rows.iter().map(claimed).collect::<Result<Vec<_>, _>>()?;
     // Ids sort by age, so that the oldest jobs run first.
     jobs.sort_by(|left, right| left.id.cmp(&right.id));

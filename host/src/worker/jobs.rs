@@ -31,7 +31,7 @@ use crate::service::messaging::TextMessageKind;
 use crate::service::vault::orphans;
 use crate::service::vault::vault_in::{self, VaultInEndpoint};
 use crate::service::{App, Caller, ServiceError, bulk, payments, signing, templates};
-use crate::store::jobs::{self, ClaimedJob, DueJobs, LEASE, LeaseRenewal};
+use crate::store::jobs::{self, ClaimedJob, LEASE, LeaseRenewal};
 use crate::traces;
 
 const RENEWAL: Duration = Duration::from_secs(5);
@@ -63,13 +63,9 @@ pub(super) async fn run(app: &App, stop: &CancellationToken) {
         while in_hand.try_join_next().is_some() {}
         // Whether jobs may wait for a slot.
         let mut is_full = false;
-        let due = due(app).await;
         for (queue, slots) in &slots {
             let free = slots.available_permits();
-            let jobs = match &due {
-                Some(due) if due.may_have(*queue) => claim(app, *queue, due, free).await,
-                _ => continue,
-            };
+            let jobs = claim(app, *queue, free).await;
             is_full |= jobs.len() == free;
             for job in jobs {
                 // Always succeeds: a claim takes at most the available permits, and only here are
@@ -88,6 +84,7 @@ pub(super) async fn run(app: &App, stop: &CancellationToken) {
             tokio::select! {
                 () = stop.cancelled() => break,
                 () = app.store.work_added() => break,
+                // Otherwise there is a slot for every due job.
                 Some(ended) = in_hand.join_next(), if !in_hand.is_empty() => {
                     if is_full || ended.unwrap_or(true) {
                         break;
@@ -100,18 +97,12 @@ pub(super) async fn run(app: &App, stop: &CancellationToken) {
     while in_hand.join_next().await.is_some() {}
 }
 
-async fn due(app: &App) -> Option<DueJobs> {
-    let due = jobs::due(&app.store, app.clock.now()).await;
-    due.inspect_err(|error| tracing::error!(%error, "due jobs could not be looked for"))
-        .ok()
-}
-
-async fn claim(app: &App, queue: JobQueue, due: &DueJobs, limit: usize) -> Vec<ClaimedJob> {
+async fn claim(app: &App, queue: JobQueue, limit: usize) -> Vec<ClaimedJob> {
     if limit == 0 {
         return Vec::new();
     }
     let (now, limit) = (app.clock.now(), limit as i64);
-    jobs::claim(&app.store, queue, due, now, LEASE, limit)
+    jobs::claim(&app.store, queue, now, LEASE, limit)
         .await
         .unwrap_or_else(|error| {
             tracing::error!(%error, ?queue, "jobs could not be claimed");

@@ -588,6 +588,39 @@ async fn fields_are_dragged_onto_pages_resized_given_roles_and_saved() {
     );
 }
 
+/// The first page of a widget has the organization's colour. This frame permits no forms, so that the
+/// page stays.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_page_of_a_widget_has_the_organizations_colour() {
+    let app = TestApp::on_a_socket().await;
+    app.set_organization(&[r##"brand={"color":"#0b6b3a"}"##]);
+    let envelope = app.sent_envelope().await;
+    let (id, _) = id_and_url(&envelope);
+    let sign = embed_token(&app, id, "sign").await;
+    let template = app.contract_template().await;
+    let builder = app
+        .template_session(template["template_id"].as_str().unwrap())
+        .await;
+    let browser = TestBrowser::open(EmulatedScreen::Phone).await;
+    for (path, token) in [
+        ("/embed/sign", sign["token"].as_str().unwrap()),
+        ("/builder", builder.as_str()),
+    ] {
+        let page = partners_page(format!(
+            "<!doctype html><title>Dealer</title>
+             <iframe sandbox='allow-scripts allow-same-origin' src='{}{path}#token={token}'></iframe>",
+            app.url()
+        ))
+        .await;
+        browser.goto(&page).await;
+        browser.see("iframe").await.enter_frame().await.unwrap();
+        let colour = "const style = getComputedStyle(document.documentElement);
+            return document.querySelector('main[aria-busy]') !== null
+                && style.getPropertyValue('--accent').trim() === '#0b6b3a'";
+        browser.until(colour).await;
+    }
+}
+
 /// A partner embeds the builder, for a document that brings its own form, on a phone.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_partner_embeds_the_builder_on_a_phone() {

@@ -9,7 +9,7 @@ use super::envelope::KeptFile;
 use super::id::{BatchId, EndpointId, EnvelopeId, IntentId, TemplateId};
 
 /// Queue with its own number of slots.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobQueue {
     /// E-mail; a hanging mail server delays no contract.
     Mail,
