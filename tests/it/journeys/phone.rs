@@ -413,6 +413,8 @@ async fn the_form_follows_its_rules_and_takes_a_file_on_a_phone() {
     browser
         .goto(&format!("{}/builder#token={token}", app.url()))
         .await;
+    // The button works once the fields are there.
+    browser.see(".box").await;
     browser.click("#show-preview").await;
     let frame = browser.see("#preview iframe").await;
     frame.enter_frame().await.unwrap();
