@@ -240,11 +240,7 @@ async fn submitted(app: &App, visit: SignerVisit, sent: SubmittedForm) -> Respon
     if sent.action == "delegate" {
         return delegated(app, visit, submitter, sent).await;
     }
-    let mut done = act(app, &visit, submitter, &sent).await;
-    if let (Ok(saved), Some(_)) = (&mut done, &sent.attaching) {
-        // Problems of saved entries are shown once the file is chosen.
-        saved.problems.clear();
-    }
+    let done = act(app, &visit, submitter, &sent).await;
     let ended = sent.action == "finish" || sent.action == "decline";
     // A save changes the envelope only the first time, when the signer becomes `started`.
     if ended {

@@ -610,10 +610,19 @@ async fn an_envelope_with_rules_is_completed_by_what_the_form_accepts() {
 async fn a_file_is_attached_without_scripts_and_without_losing_entries() {
     let app = TestApp::start().await;
     let fields = [
-        field("Town", "text", 0, json!({})),
+        field("Town", "text", 0, json!({ "max_length": "9" })),
         field("Licence", "attachment", 1, json!({})),
     ];
     let (_, url) = sent(&app, &fields).await;
+    // An entry that cannot be saved is not lost: the form shows it with its problem.
+    let wrong = [("Town".to_owned(), "Marfa in Texas".to_owned())];
+    let answer = form::press(&app, &url, "attach:Licence", &wrong).await;
+    assert_ne!(answer.status, 303);
+    assert!(
+        answer.text().contains("Marfa in Texas"),
+        "{}",
+        answer.text()
+    );
     let entered = [("Town".to_owned(), "Marfa".to_owned())];
     let answer = form::press(&app, &url, "attach:Licence", &entered).await;
     assert_eq!(answer.status, 303, "{}", answer.text());
