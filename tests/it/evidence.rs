@@ -452,7 +452,7 @@ async fn names_of_default_components_are_reserved() {
 }
 
 /// Vaults an upload; returns the envelope's id and the authoritative copy.
-async fn vaulted_upload(app: &TestApp, kind: &str, bytes: &[u8]) -> (String, Vec<u8>) {
+pub async fn vaulted_upload(app: &TestApp, kind: &str, bytes: &[u8]) -> (String, Vec<u8>) {
     let mut body = envelope_body(&Value::Null);
     body["envelope_kind"] = "paper".into();
     let envelope = app.post("/partner/envelopes", body).await.data(201);

@@ -588,6 +588,41 @@ async fn fields_are_dragged_onto_pages_resized_given_roles_and_saved() {
     );
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn the_builder_states_in_the_users_language_why_it_did_not_save() {
+    let app = TestApp::on_a_socket().await;
+    let template = app.contract_template().await;
+    let id = template["template_id"].as_str().unwrap();
+    let session = app.template_session(id).await;
+    let browser = TestBrowser::open(EmulatedScreen::Desktop).await;
+    browser.prefer("de").await;
+    browser
+        .goto(&format!("{}/builder#token={session}", app.url()))
+        .await;
+    browser.see(".box").await;
+    browser.click("[data-kind=number]").await;
+    let enter = "const formula = document.getElementById('field-formula');
+        formula.value = FORMULA; formula.dispatchEvent(new Event('change'));";
+    browser.run(&enter.replace("FORMULA", "'[Preis] *'")).await;
+    browser.click("#save").await;
+    browser
+        .read("Nicht gespeichert: Einige Felder haben Fehler.")
+        .await;
+    browser.read("Diese Formel ist nicht lesbar.").await;
+
+    browser.run(&enter.replace("FORMULA", "''")).await;
+    let other = app.template_session(id).await;
+    let shown = app.builder(&other, "GET", "/builder/template", None).await;
+    let revision = shown.data(200)["revision"].clone();
+    let changed = json!({ "revision": revision, "fields": [] });
+    let changed = app.builder(&other, "PUT", "/builder/template", Some(changed));
+    changed.await.data(200);
+    browser.click("#save").await;
+    browser
+        .read("Nicht gespeichert: Die Vorlage wurde an anderer Stelle geändert.")
+        .await;
+}
+
 /// The first page of a widget has the organization's colour. This frame permits no forms, so that the
 /// page stays.
 #[tokio::test(flavor = "multi_thread")]

@@ -8,7 +8,7 @@ use crate::support::authority::{AuthorityBehaviour, FakeTimestampAuthority};
 use crate::support::{CONTRACT, TestApp, pdf};
 
 /// Makes a document that another installation sealed.
-async fn sealed_elsewhere(app: &TestApp) -> Vec<u8> {
+pub async fn sealed_elsewhere(app: &TestApp) -> Vec<u8> {
     let (id, answer) = paper(app, CONTRACT).await;
     assert_eq!(answer.data(201).get("existing_signatures"), None);
     vault_in(app, &id).await
@@ -55,7 +55,7 @@ async fn signatures_of_an_upload_are_verified_and_reported() {
     let text = pdf::text(&record.unwrap());
     let text: Vec<&str> = text.split_whitespace().collect();
     let text = text.join(" ");
-    let line = "Existing signature valid signature, by CN=";
+    let line = "Existing signature valid signature · by CN=";
     assert!(text.contains(line) && text.contains("Seal-"), "{text}");
 }
 

@@ -1,5 +1,5 @@
 //! Seals and time stamps.
 
-mod existing;
+pub mod existing;
 pub mod seals;
 mod trusted_time;

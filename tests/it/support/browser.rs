@@ -293,6 +293,13 @@ impl TestBrowser {
             .await;
     }
 
+    /// Asks for pages in this language from now on.
+    pub async fn prefer(&self, language: &str) {
+        let headers = json!({ "headers": { "Accept-Language": language } });
+        self.tell("Network.enable", json!({})).await;
+        self.tell("Network.setExtraHTTPHeaders", headers).await;
+    }
+
     pub async fn offline(&self, offline: bool) {
         let network = json!({
             "offline": offline, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1,

@@ -110,37 +110,3 @@ pub enum SignatureTrust {
     /// No roots are configured, or the signature could not be read.
     NotChecked,
 }
-
-impl ExistingSignature {
-    /// Describes the signature in one line for the custody record.
-    pub fn line(&self) -> String {
-        let mut line = match (self.kind, self.status) {
-            (SignatureKind::Signature, SignatureStatus::Valid) => "valid signature".to_owned(),
-            (SignatureKind::TimeStamp, SignatureStatus::Valid) => "valid time stamp".to_owned(),
-            (_, SignatureStatus::Altered) => "the document was altered after signing".to_owned(),
-            (_, SignatureStatus::NotVerifiable) => "could not be verified".to_owned(),
-        };
-        if let Some(signer) = &self.signer {
-            line += &format!(", by {signer}");
-        }
-        if let Some(at) = &self.signed_at {
-            line += match self.time_source {
-                Some(SignatureTimeSource::TimeStamp) => ", time-stamped ",
-                _ => ", by the signer's clock at ",
-            };
-            line += at;
-        }
-        if let Some(level) = &self.level {
-            line += &format!(", level {level}");
-        }
-        line += match self.trust {
-            SignatureTrust::Trusted => ", certificate trusted",
-            SignatureTrust::Untrusted => ", certificate not trusted",
-            SignatureTrust::NotChecked => ", certificate not checked against roots",
-        };
-        if let Some(problem) = &self.problem {
-            line += &format!(" ({problem})");
-        }
-        line
-    }
-}

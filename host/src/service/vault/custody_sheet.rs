@@ -5,6 +5,10 @@ use crate::domain::clock::Timestamp;
 use crate::domain::ledger::LedgerEntry;
 use crate::domain::locale::Locale;
 use crate::domain::organization::RecordWording;
+use crate::domain::signature::{
+    ExistingSignature, LaterChange, SignatureKind, SignatureStatus, SignatureTimeSource,
+    SignatureTrust, SignedPart,
+};
 use crate::service::vault::history::in_words;
 use crate::texts::Texts;
 
@@ -65,6 +69,55 @@ impl<'a> RecordWriter<'a> {
             action: in_words(self.texts, entry).unwrap_or_else(|| entry.action.clone()),
             detail: format!("{}, SHA-256 {}", entry.action, entry.hash),
         }
+    }
+
+    /// Describes a signature that the upload had. The reason that one could not be verified is a detail
+    /// of its encoding, in English.
+    pub fn existing_signature(self, signature: &ExistingSignature) -> (String, String) {
+        let texts = self.texts;
+        let status = texts.text(match (signature.status, signature.kind) {
+            (SignatureStatus::Valid, SignatureKind::Signature) => "custody-signature-valid",
+            (SignatureStatus::Valid, SignatureKind::TimeStamp) => "custody-signature-valid-stamp",
+            (SignatureStatus::Altered, _) => "custody-signature-altered",
+            (SignatureStatus::NotVerifiable, _) => "custody-signature-not-verifiable",
+        });
+        let status = match (&signature.problem, signature.status) {
+            (Some(problem), SignatureStatus::NotVerifiable) => format!("{status} ({problem})"),
+            _ => status,
+        };
+        let part = match (signature.covers, signature.changes_after_signing) {
+            (SignedPart::Part, _) => Some("custody-signature-part"),
+            (_, LaterChange::Content) => Some("custody-signature-changed-content"),
+            (_, LaterChange::Annotations) => Some("custody-signature-changed-annotations"),
+            (_, LaterChange::FormFields) => Some("custody-signature-changed-fields"),
+            (_, LaterChange::None | LaterChange::Signatures | LaterChange::Unknown) => None,
+        };
+        let signer = signature.signer.as_ref();
+        let time = signature.signed_at.as_ref().map(|at| {
+            let key = match signature.time_source {
+                Some(SignatureTimeSource::TimeStamp) => "custody-signature-stamped",
+                Some(SignatureTimeSource::Signer) | None => "custody-signature-clock",
+            };
+            texts.with(key, [("moment", self.moment(at))])
+        });
+        let level = signature.level.as_ref();
+        let trust = texts.text(match signature.trust {
+            SignatureTrust::Trusted => "custody-signature-trusted",
+            SignatureTrust::Untrusted => "custody-signature-untrusted",
+            SignatureTrust::NotChecked => "custody-signature-trust-not-checked",
+        });
+        let facts = [
+            Some(status),
+            part.map(|key| texts.text(key)),
+            signer.map(|signer| texts.with("custody-signature-signer", [("signer", signer)])),
+            time,
+            level.map(|level| texts.with("custody-signature-level", [("level", level)])),
+            Some(trust),
+        ];
+        let field = [("field", signature.field.as_str())];
+        let name = texts.with("custody-existing-signature", field);
+        let facts: Vec<String> = facts.into_iter().flatten().collect();
+        (name.trim_end().to_owned(), facts.join(" · "))
     }
 
     /// Writes the whole custody record. Requirements and findings are the words of the component that ran

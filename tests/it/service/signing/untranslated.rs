@@ -9,8 +9,10 @@ use serde_json::json;
 
 use super::embed::submit;
 use super::languages::{accented, assert_translated, plain_words};
+use crate::evidence::vaulted_upload;
+use crate::sealing::existing::sealed_elsewhere;
 use crate::support::processor::PaymentProcessor;
-use crate::support::{TestApp, envelope_body, form, pdf, release_form};
+use crate::support::{CONTRACT, TestApp, envelope_body, form, pdf, release_form};
 
 /// Words that belong to the people and documents of these tests.
 const DATA: [&str; 8] = [
@@ -22,6 +24,26 @@ const DATA: [&str; 8] = [
     "holdfast",
     "vault@maple.example",
     "Crescent Auto Finance, LLC",
+];
+
+/// Names in a custody record; one that is broken at the end of a line counts by its parts.
+const NAMES: [&str; 16] = [
+    "PAdES-B",
+    "holdfast-compliance",
+    "vault.released",
+    "ucc-compliance-certificate.json",
+    "SHA-256",
+    "http",
+    "API",
+    "UCC",
+    "jordan.lee@example.com",
+    "vault@maple.example",
+    "jordan",
+    "lee",
+    "example",
+    "com",
+    "maple",
+    "vault",
 ];
 
 /// Returns the text of the elements, which is data.
@@ -191,6 +213,31 @@ async fn no_text_of_text_messages_is_left_in_english() {
     }
 }
 
+/// Returns the words of an envelope's custody record that are data, one by one.
+async fn data_of_the_record(app: &TestApp, id: &str) -> Vec<String> {
+    let rules = words_of_the_rules(app, id).await;
+    let rules = rules.iter().flat_map(|text| text.split_whitespace());
+    let mut data: Vec<String> = rules.chain(NAMES).map(str::to_owned).collect();
+    let custody = app.custody(id).await;
+    let actions = custody["entries"].as_array().unwrap().iter();
+    data.extend(actions.map(|entry| entry["action"].as_str().unwrap().to_owned()));
+    data
+}
+
+/// Returns the English words of a custody record other than names and these words of data.
+fn english_in(text: &str, data: &[String]) -> Vec<String> {
+    let marks = [',', '.', '(', ')', ':', ';'];
+    let known = |word: &&str| {
+        let word = word.trim_matches(marks);
+        let is_name =
+            word.contains(['_', '@', '/', '=']) || word.contains(|one: char| one.is_ascii_digit());
+        !is_name && !data.iter().any(|known| known.trim_matches(marks) == word)
+    };
+    let words: Vec<&str> = text.split_whitespace().filter(known).collect();
+    let wrong = plain_words(&words.join(" "), &DATA).into_iter();
+    wrong.filter(|word| word.len() > 2).collect()
+}
+
 /// The record's own words: what a component found, and what names things, stays as it is.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_word_of_the_custody_record_and_the_marks_is_left_in_english() {
@@ -203,36 +250,13 @@ async fn no_word_of_the_custody_record_and_the_marks_is_left_in_english() {
         "{copy}"
     );
     let path = format!("/partner/envelopes/{id}/custody-record");
-    let rules = words_of_the_rules(&app, &id).await;
-    let rules = rules.iter().flat_map(|text| text.split_whitespace());
-    let mut data: Vec<String> = rules.map(str::to_owned).collect();
-    let custody = app.custody(&id).await;
-    let actions = custody["entries"].as_array().unwrap().iter();
-    data.extend(actions.map(|entry| entry["action"].as_str().unwrap().to_owned()));
+    let mut data = data_of_the_record(&app, &id).await;
     // Names may be broken at the end of a line.
     data.extend(
         DATA.iter()
             .flat_map(|name| name.split_whitespace())
             .map(str::to_owned),
     );
-    let names = [
-        "holdfast-compliance",
-        "vault.released",
-        "ucc-compliance-certificate.json",
-        "SHA-256",
-        "http",
-        "API",
-        "UCC",
-        "jordan.lee@example.com",
-        "vault@maple.example",
-        "jordan",
-        "lee",
-        "example",
-        "com",
-        "maple",
-        "vault",
-    ];
-    data.extend(names.map(str::to_owned));
     let release = format!("/partner/envelopes/{id}/vault-out");
     let before = app.get(&path).await.bytes;
     app.post(&release, release_form()).await.data(200);
@@ -253,18 +277,39 @@ async fn no_word_of_the_custody_record_and_the_marks_is_left_in_english() {
         let text = pdf::text(&record);
         assert!(text.contains("Çûšţöðý ŕéçöŕð"), "{what}: {text}");
         assert!(text.contains("Çĥáîñ öƒ çûšţöðý"), "{what}: {text}");
-        let known = |word: &&str| {
-            let word = word.trim_matches([',', '.', '(', ')', ':', ';']);
-            let is_name =
-                word.contains(['_', '@', '/']) || word.contains(|one: char| one.is_ascii_digit());
-            !is_name
-                && !data
-                    .iter()
-                    .any(|known| known.trim_matches([',', '.', '(', ')']) == word)
-        };
-        let words: Vec<&str> = text.split_whitespace().filter(known).collect();
-        let wrong = plain_words(&words.join(" "), &DATA);
-        let wrong: Vec<String> = wrong.into_iter().filter(|word| word.len() > 2).collect();
+        let wrong = english_in(&text, &data);
         assert!(wrong.is_empty(), "{what}: {wrong:?}\n{text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_word_about_an_upload_in_the_custody_record_is_left_in_english() {
+    let signed = sealed_elsewhere(&TestApp::start().await).await;
+    let mut altered = signed.clone();
+    let reason = altered.windows(7).position(|bytes| bytes == b"/Reason");
+    altered[reason.unwrap() + 10] ^= 1;
+    let end = CONTRACT.windows(9).rposition(|bytes| bytes == b"startxref");
+    let mut damaged = CONTRACT[..end.unwrap()].to_vec();
+    damaged.extend_from_slice(b"startxref\n99999999\n%%EOF\n");
+    let picture = include_bytes!("../../../fixtures/scan.png");
+
+    let app = TestApp::with(|_| {}, accented()).await;
+    for (words, file) in [
+        ("ṽáļîð šîĝñáţûŕé ·", &signed[..]),
+        ("ŵáš áļţéŕéð áƒţéŕ šîĝñîñĝ", &altered),
+        ("îš á þîçţûŕé (image/png); ŠĤÁ-256", picture),
+        ("ŕéþáîŕéð; ŠĤÁ-256", &damaged),
+    ] {
+        let kind = match file.starts_with(b"%PDF") {
+            true => "application/pdf",
+            false => "image/png",
+        };
+        let (id, _) = vaulted_upload(&app, kind, file).await;
+        let path = format!("/partner/envelopes/{id}/custody-record");
+        let text = pdf::text(&app.get(&path).await.bytes);
+        let line: Vec<&str> = text.split_whitespace().collect();
+        assert!(line.join(" ").contains(words), "{words}: {text}");
+        let wrong = english_in(&text, &data_of_the_record(&app, &id).await);
+        assert!(wrong.is_empty(), "{words}: {wrong:?}\n{text}");
     }
 }

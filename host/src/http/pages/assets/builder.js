@@ -37,9 +37,40 @@ async function ask(method, path, body, type) {
   if (answer.ok && answer.headers.get("content-type")?.includes("html")) return answer.text();
   const said = answer.headers.get("content-type")?.includes("json") ? await answer.json() : {};
   if (answer.ok) return said.data;
-  const error = new Error(answer.status === 401 ? text("builder-ended") : said.error ?? text("builder-no-answer"));
+  const error = new Error(refusal(answer.status, said.error, path));
   error.details = Array.isArray(said.details) ? said.details : [];
   throw error;
+}
+
+/** The API says in English, and more precisely, what these words say in every language. */
+const SPEAKS_ENGLISH = document.documentElement.lang === "en";
+
+/** Words for an answer that is an error. */
+function refusal(code, said, path) {
+  if (code === 401) return text("builder-ended");
+  if (!said || code >= 500) return text("builder-no-answer");
+  if (SPEAKS_ENGLISH) return said;
+  if (code === 409) return text("builder-problem-changed");
+  return path === "/builder/document" ? text("builder-problem-file") : text("builder-problem-fields");
+}
+
+/** Words for the problem of one field. */
+function problemText({ code, message }) {
+  if (SPEAKS_ENGLISH) return message;
+  switch (code) {
+    case "too_small": return text("builder-problem-needed");
+    case "too_big": return text("builder-problem-too-large");
+    case "page_out_of_range": return text("builder-problem-page");
+    case "outside_page": return text("builder-problem-outside");
+    case "conflicting_type": return text("builder-problem-type");
+    case "unsupported_rule": return text("builder-problem-rule");
+    case "invalid_pattern": return text("builder-problem-pattern");
+    case "invalid_condition": return text("builder-problem-condition");
+    case "invalid_formula": return text("builder-problem-formula");
+    case "unknown_field": return text("builder-problem-unknown-field");
+    case "circular_rule": return text("builder-problem-circular");
+    default: return text("builder-problem-kind");
+  }
 }
 
 /** What is shown is what the server has. */
@@ -450,11 +481,12 @@ function toSend() {
 /** Shows why the server refused the fields. */
 function showProblems(error) {
   say(error.message, true);
-  for (const { path, message } of error.details ?? []) {
+  for (const detail of error.details ?? []) {
+    const { path } = detail;
     const index = Number(path[1]);
     const field = path[0] === "fields" ? fields[index] : null;
     if (!field) continue;
-    field.problem = message;
+    field.problem = problemText(detail);
     selected = { index, place: 0 };
   }
 }

@@ -9,7 +9,7 @@ use super::SOURCE;
 use super::participants::{self, CalledComponent, PipelineComponents};
 use super::provenance::ProvenanceAttributes;
 use super::record::{CustodySource, custody_facts};
-use super::seal::{ExecutedDocument, RewrittenDocument, SealedCopy};
+use super::seal::{ExecutedDocument, SealedCopy};
 use super::time::TrustedTime;
 use crate::components::WordedMark;
 use crate::components::rules::{ComplianceJudgement, compliance, documents};
@@ -34,7 +34,6 @@ use crate::service::{Core, ServiceError, signing};
 use crate::store::envelopes::VaultedFiles;
 use crate::store::vault::VaultIntent;
 use crate::store::{self, StoreError, envelopes, jobs, ledger, signers, vault};
-use crate::texts::Texts;
 
 /// Member of a recorded step that lists the components it called.
 const CALLED: &str = "components";
@@ -175,12 +174,9 @@ impl<'a> VaultInPipeline<'a> {
             Some(record) => record,
             None => {
                 let mut further = self.further(&source, &sealed, &certified);
-                further.extend(existing_signatures.iter().map(|signature| {
-                    let texts = Texts::of(self.intent.wording.language);
-                    let field = [("field", signature.field.as_str())];
-                    let name = texts.with("custody-existing-signature", field);
-                    (name.trim_end().to_owned(), signature.line())
-                }));
+                let writer = RecordWriter::new(&self.intent.wording);
+                let signatures = existing_signatures.iter();
+                further.extend(signatures.map(|signature| writer.existing_signature(signature)));
                 let told = self.told_ledger(&confirmed).await?;
                 let record = self.record(&certified, &copy, &told, further).await?;
                 let documents = self.rules.documents.identity();
@@ -384,7 +380,8 @@ impl<'a> VaultInPipeline<'a> {
             Some(sha256) => texts.with("custody-seal-certificate", [("sha256", sha256)]),
             None => texts.text("custody-unsealed"),
         };
-        let rewritten = sealed.rewritten.as_ref().map(RewrittenDocument::line);
+        let rewritten = sealed.rewritten.as_ref();
+        let rewritten = rewritten.map(|rewritten| rewritten.line(source, writer));
         // The first three lines of a signed note: the log's name, size and root hash.
         let note = self.intent.checkpoint.as_deref();
         let log = note.and_then(|note| {

@@ -20,6 +20,7 @@ use crate::sealing::{SIGNATURE_BYTES, UnstampedSeal};
 use crate::service::ServiceError;
 use crate::service::envelopes::uploads::picture;
 use crate::service::vault::copies::{self, MarkedCopy};
+use crate::service::vault::custody_sheet::RecordWriter;
 
 /// Result of `seal`: the authoritative copy.
 #[derive(Clone, Serialize, Deserialize)]
@@ -56,8 +57,14 @@ impl RewrittenDocument {
     }
 
     /// Returns the text for the custody record.
-    pub(super) fn line(&self) -> String {
-        format!("{}: {}", self.reason, self.rewritten_hash)
+    pub(super) fn line(&self, source: &KeptFile, writer: RecordWriter<'_>) -> String {
+        let key = match FileType::parse(&source.0.content_type) {
+            Some(FileType::Pdf) | None => "custody-repaired",
+            Some(_) => "custody-picture",
+        };
+        let kind = source.0.content_type.as_str();
+        let values = [("type", kind), ("sha256", &self.rewritten_hash)];
+        writer.texts.with(key, values)
     }
 }
 
