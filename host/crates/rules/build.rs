@@ -40,6 +40,9 @@ mod ahead_of_time {
 
     use super::settings;
 
+    /// Compression of the native code: it is unpacked once, into the cache of the installation.
+    const LEVEL: i32 = 12;
+
     /// Features of the level x86-64-v2.
     const X86_64_FEATURES: [&str; 5] = [
         "has_sse3",
@@ -63,8 +66,8 @@ mod ahead_of_time {
                     continue;
                 }
             };
-            let file = out.join(format!("{}.cwasm", component.name));
-            fs::write(&file, native)?;
+            let file = out.join(format!("{}.cwasm.zst", component.name));
+            fs::write(&file, zstd::encode_all(&native[..], LEVEL)?)?;
             writeln!(
                 table,
                 "    ({:?}, include_bytes!({file:?})),",

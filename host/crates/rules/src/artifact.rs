@@ -25,7 +25,7 @@ use wasmtime::component::Component;
 
 use holdfast_domain::component::{ComponentIdentity, Slot};
 
-/// Name and native code of each default component, from the build script.
+/// Name and native code of each default component, from the build script, compressed with zstd.
 static NATIVE_CODE: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/native-code.rs"));
 
 /// Bytes of a component, with slot and identity.
@@ -34,7 +34,7 @@ pub struct ComponentArtifact {
     pub slot: Slot,
     pub identity: ComponentIdentity,
     pub bytes: Cow<'static, [u8]>,
-    /// Native code compiled ahead of time, for engines that can use it.
+    /// Native code compiled ahead of time, for engines that can use it; compressed with zstd.
     native: Option<&'static [u8]>,
 }
 
@@ -100,6 +100,14 @@ impl ComponentArtifact {
         self.native.is_some()
     }
 
+    /// Unpacks the native code that the binary has.
+    fn native_code(&self) -> Option<Vec<u8>> {
+        #[cfg(feature = "ahead-of-time")]
+        return zstd::decode_all(self.native?).ok();
+        #[cfg(not(feature = "ahead-of-time"))]
+        None
+    }
+
     /// Creates the artifact of an uploaded component and hashes its bytes.
     pub fn uploaded(slot: Slot, name: &str, version: &str, bytes: Bytes) -> Self {
         let identity = ComponentIdentity {
@@ -154,8 +162,8 @@ impl NativeCodeCache {
         if let Some(component) = self.read(engine, &path) {
             return Ok(component);
         }
-        if let Some(native) = artifact.native
-            && let Some(component) = self.keep(engine, &path, native, &artifact.identity)
+        if let Some(native) = artifact.native_code()
+            && let Some(component) = self.keep(engine, &path, &native, &artifact.identity)
         {
             return Ok(component);
         }
