@@ -7,12 +7,12 @@
 
 use crate::contract::bindings;
 use crate::contract::bindings::exports::holdfast::documents::{
-    completion, documents, form_fields, handwriting, signatures, wording,
+    completion, documents, form_fields, handwriting, signatures, vaulting, wording,
 };
 use crate::{
     CompletionFacts, CustodyFacts, CustodySheet, DocumentError, FilledField, FormField,
     FoundSignatures, MarkRequest, MarkWords, Marked, PageImage, Picture, SealRequest, SealSpace,
-    WrittenField,
+    VaultCopies, VaultRequest, WrittenField,
 };
 
 struct DocumentsComponent;
@@ -86,6 +86,15 @@ impl wording::Guest for DocumentsComponent {
 
     fn custody_record(sheet: CustodySheet) -> Result<Vec<u8>, DocumentError> {
         crate::worded_custody_record(&sheet)
+    }
+}
+
+impl vaulting::Guest for DocumentsComponent {
+    fn prepare_copies(
+        pdf: Vec<u8>,
+        request: VaultRequest,
+    ) -> Result<Option<VaultCopies>, DocumentError> {
+        crate::prepare_copies(pdf, &request)
     }
 }
 

@@ -18,7 +18,7 @@ use crate::overlay::OverlayDocument;
 use crate::painting::{ContentRole, FormPlacement};
 use crate::picture::DrawableImage;
 use crate::source::{SourceDocument, SourcePage, confirm, is_signed};
-use crate::target::{OverlayTarget, appended};
+use crate::target::{DocumentUpdates, OverlayTarget};
 use crate::text::{FontSet, TextStyle};
 use crate::{FieldValue, FilledField, HandwritingStyle, WrittenField};
 
@@ -92,7 +92,7 @@ fn fill_signed(pdf: &[u8], fields: &[StyledField<'_>]) -> Result<Vec<u8>> {
         return Err(unreadable("its author certified it against any change"));
     }
     let SourceDocument { document, pages } = source;
-    let tail = appended(original, document, "filled", |target| {
+    let tail = DocumentUpdates::of(original, document).append("filled", |target| {
         paint_values(target, &pages, fields, FlattenedForm::default())
     })?;
     let filled = [pdf, &tail].concat();

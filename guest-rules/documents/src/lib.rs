@@ -1,6 +1,7 @@
 //! Slot `rules.documents`: writing and rendering PDFs.
 //!
 //! Values and pictures on pages ([`fill`]), the marks of authoritative and other copies ([`mark`]),
+//! both copies for the vault ([`prepare_copies`]),
 //! pictures as documents ([`picture_to_pdf`]), page images ([`page_image`]), joined documents
 //! ([`merge`]), earlier signatures
 //! ([`signatures`]), form fields ([`form_fields`]), removed tags ([`strip_tags`]), the custody record ([`custody_record`])
@@ -42,6 +43,7 @@ mod strip;
 mod target;
 mod text;
 pub mod typeset;
+mod vaulting;
 
 pub use completion::completion_certificate;
 pub use contract::{
@@ -49,7 +51,8 @@ pub use contract::{
     DocumentError, FieldValue, FilledField, FormField, FormFieldKind, FoundSignature,
     FoundSignatures, HandwritingStyle, LaterChange, MarkRequest, MarkWords, Marked, PageImage,
     Party, Picture, PictureFormat, SealRequest, SealSpace, SignatureAppearance, SignatureCoverage,
-    SignerSummary, TableColumn, TableRow, TimelineEntry, TypedSignature, WrittenField,
+    SignerSummary, TableColumn, TableRow, TimelineEntry, TypedSignature, VaultCopies, VaultRequest,
+    WrittenField,
 };
 pub use custody::{custody_record, worded_custody_record};
 pub use fill::{fill, fill_written};
@@ -61,3 +64,4 @@ pub use render::page_image;
 pub use seal::prepare_seal;
 pub use signatures::signatures;
 pub use strip::strip_tags;
+pub use vaulting::prepare_copies;

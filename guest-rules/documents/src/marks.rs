@@ -17,7 +17,7 @@ use crate::moment::CalendarTime;
 use crate::overlay::OverlayDocument;
 use crate::painting::{ContentRole, FormPlacement};
 use crate::source::{SourceDocument, SourcePage, confirm};
-use crate::target::{OverlayTarget, appended};
+use crate::target::{DocumentUpdates, OverlayTarget};
 use crate::text::{ASCENT, DESCENT, FontSet, LEADING, TextStyle};
 use crate::{CopyKind, MarkRequest, MarkWords, Marked};
 
@@ -64,28 +64,7 @@ pub fn worded_mark(
     request: &MarkRequest,
     words: Option<&MarkWords>,
 ) -> Result<Marked> {
-    CalendarTime::parse(&request.marked_at, "marked-at")?;
-    if request.envelope_id.trim().is_empty() {
-        return Err(other("a mark names its envelope"));
-    }
-    let mut named = vec![&request.envelope_id];
-    named.extend(&request.secured_party);
-    if let Some(words) = words {
-        named.extend([
-            &words.authoritative,
-            &words.non_authoritative,
-            &words.secured_party,
-        ]);
-    }
-    if named
-        .iter()
-        .any(|name| name.chars().count() > MAX_CHARACTERS)
-    {
-        return Err(over_limit(format!(
-            "{MAX_CHARACTERS} characters in a name on a mark"
-        )));
-    }
-    let request = &WordedRequest { request, words };
+    let request = &WordedRequest::new(request, words)?;
     let pdf = Arc::new(pdf);
     let source = SourceDocument::open_for_update(&pdf)?;
     // Also refuses a damaged document that is certified: its other copies could not be marked.
@@ -97,20 +76,47 @@ pub fn worded_mark(
         return Ok(Marked::Unchanged);
     }
     let SourceDocument { document, pages } = source;
-    let appended = appended(pdf, document, &format!("{request:?}"), |target| {
+    let mut updates = DocumentUpdates::of(pdf, document);
+    let mark = updates.append(&format!("{request:?}"), |target| {
         paint(target, &pages, request)
     });
-    Ok(Marked::Appended(appended?))
+    Ok(Marked::Appended(mark?))
 }
 
 /// What to write, and in which words.
 #[derive(Debug)]
-struct WordedRequest<'a> {
-    request: &'a MarkRequest,
+pub(crate) struct WordedRequest<'a> {
+    pub(crate) request: &'a MarkRequest,
     words: Option<&'a MarkWords>,
 }
 
-impl WordedRequest<'_> {
+impl<'a> WordedRequest<'a> {
+    /// Checks a request.
+    pub(crate) fn new(request: &'a MarkRequest, words: Option<&'a MarkWords>) -> Result<Self> {
+        CalendarTime::parse(&request.marked_at, "marked-at")?;
+        if request.envelope_id.trim().is_empty() {
+            return Err(other("a mark names its envelope"));
+        }
+        let mut named = vec![&request.envelope_id];
+        named.extend(&request.secured_party);
+        if let Some(words) = words {
+            named.extend([
+                &words.authoritative,
+                &words.non_authoritative,
+                &words.secured_party,
+            ]);
+        }
+        if named
+            .iter()
+            .any(|name| name.chars().count() > MAX_CHARACTERS)
+        {
+            return Err(over_limit(format!(
+                "{MAX_CHARACTERS} characters in a name on a mark"
+            )));
+        }
+        Ok(Self { request, words })
+    }
+
     /// Returns the English phrase for the kind of copy.
     fn status(&self) -> &'static str {
         match self.request.kind {
@@ -120,7 +126,7 @@ impl WordedRequest<'_> {
     }
 
     /// Returns the phrase in the other language.
-    fn translated(&self) -> Option<&str> {
+    fn translated(&self) -> Option<&'a str> {
         self.words.map(|words| match self.request.kind {
             CopyKind::Authoritative => words.authoritative.as_str(),
             CopyKind::NonAuthoritative => words.non_authoritative.as_str(),
@@ -157,7 +163,7 @@ fn mark_rewritten(pdf: &[u8], request: &WordedRequest<'_>) -> Result<Vec<u8>> {
     Ok(marked)
 }
 
-fn paint(
+pub(crate) fn paint(
     target: &mut OverlayTarget,
     pages: &[SourcePage],
     request: &WordedRequest<'_>,

@@ -10,8 +10,8 @@ use lopdf::{Dictionary, Object, ObjectId, Stream, StringFormat, text_string};
 
 use crate::error::{Result, other, over_limit, unreadable};
 use crate::moment::CalendarTime;
-use crate::source::SourceDocument;
-use crate::target::{OverlayTarget, appended};
+use crate::source::{SourceDocument, SourcePage};
+use crate::target::{DocumentUpdates, OverlayTarget};
 use crate::{SealRequest, SealSpace};
 
 /// Limit on the bytes of a signature with its certificates and time stamp.
@@ -31,32 +31,61 @@ const PLACEHOLDER: usize = 1_234_567_890;
 /// `encrypted`, `unreadable` and `over-limit` for the document and the size of the signature,
 /// `other` for a malformed time.
 pub fn prepare_seal(pdf: Vec<u8>, request: &SealRequest) -> Result<SealSpace> {
-    let at = CalendarTime::parse(&request.signed_at, "signed-at")?;
-    if !(1..=MAX_SIGNATURE_BYTES).contains(&request.signature_bytes) {
-        return Err(over_limit(format!(
-            "{MAX_SIGNATURE_BYTES} bytes of signature"
-        )));
-    }
+    let seal = CheckedSeal::new(request)?;
     let pdf = Arc::new(pdf);
     let source = SourceDocument::open_for_update(&pdf)?;
     if source.needs_rewrite() {
         return Err(unreadable("it has to be rewritten before it is sealed"));
     }
     let SourceDocument { document, pages } = source;
-    let first = pages.first().ok_or_else(|| unreadable("no page"))?.id;
     let length = pdf.len();
-    let mut bytes = appended(pdf, document, &format!("{request:?}"), |target| {
-        add_field(target, first, length, &at, request)
-    })?;
-    let place = locate(&mut bytes, length, request.signature_bytes as usize)?;
-    Ok(SealSpace {
-        appended: bytes,
-        place_start: place.start as u64,
-        place_end: place.end as u64,
-    })
+    let mut updates = DocumentUpdates::of(pdf, document);
+    let update = updates.append(&format!("{request:?}"), |target| {
+        seal.add_field(target, &pages, length)
+    });
+    seal.space(update?, length)
 }
 
-/// Adds an invisible signature field with an empty signature.
+/// A request for a seal that can be met.
+pub(crate) struct CheckedSeal<'a> {
+    request: &'a SealRequest,
+    at: CalendarTime,
+}
+
+impl<'a> CheckedSeal<'a> {
+    pub(crate) fn new(request: &'a SealRequest) -> Result<Self> {
+        let at = CalendarTime::parse(&request.signed_at, "signed-at")?;
+        if !(1..=MAX_SIGNATURE_BYTES).contains(&request.signature_bytes) {
+            return Err(over_limit(format!(
+                "{MAX_SIGNATURE_BYTES} bytes of signature"
+            )));
+        }
+        Ok(Self { request, at })
+    }
+
+    /// Adds an invisible signature field with an empty signature to a document of `length` bytes.
+    pub(crate) fn add_field(
+        &self,
+        target: &mut OverlayTarget,
+        pages: &[SourcePage],
+        length: usize,
+    ) -> Result<()> {
+        let first = pages.first().ok_or_else(|| unreadable("no page"))?;
+        add_field(target, first.id, length, &self.at, self.request)
+    }
+
+    /// Finds the space for the signature in an update of a document of `length` bytes.
+    pub(crate) fn space(&self, mut update: Vec<u8>, length: usize) -> Result<SealSpace> {
+        let size = self.request.signature_bytes as usize;
+        let place = locate(&mut update, length, size)?;
+        Ok(SealSpace {
+            appended: update,
+            place_start: place.start as u64,
+            place_end: place.end as u64,
+        })
+    }
+}
+
 fn add_field(
     target: &mut OverlayTarget,
     page: ObjectId,

@@ -225,28 +225,42 @@ fn identifier(original: &[u8], purpose: &str) -> Object {
     Object::String(digest[..16].to_vec(), StringFormat::Hexadecimal)
 }
 
-/// Makes an incremental update and returns the bytes to append. `change` receives the document to
-/// change.
-pub(crate) fn appended(
-    pdf: Arc<Vec<u8>>,
-    document: Document,
-    purpose: &str,
-    change: impl FnOnce(&mut OverlayTarget) -> Result<()>,
-) -> Result<Vec<u8>> {
-    let identifier = identifier(&pdf, purpose);
-    let mut behind = OverlayPlacement {
-        skipped: pdf.len(),
-        bytes: Vec::new(),
-    };
-    let update = IncrementalDocument::create_from(Arc::unwrap_or_clone(pdf), document);
-    let mut target = OverlayTarget::Update(Box::new(update));
-    change(&mut target)?;
-    target.identify(identifier);
-    match &mut target {
-        OverlayTarget::Rewrite(document) => document.save_to(&mut behind)?,
-        OverlayTarget::Update(update) => update.save_to(&mut behind)?,
+/// Incremental updates of one document, each apart from the others.
+pub(crate) struct DocumentUpdates {
+    target: OverlayTarget,
+}
+
+impl DocumentUpdates {
+    pub(crate) fn of(pdf: Arc<Vec<u8>>, document: Document) -> Self {
+        let update = IncrementalDocument::create_from(Arc::unwrap_or_clone(pdf), document);
+        Self {
+            target: OverlayTarget::Update(Box::new(update)),
+        }
     }
-    Ok(behind.bytes)
+
+    /// Makes an update and returns the bytes to append. `change` receives the document to change.
+    pub(crate) fn append(
+        &mut self,
+        purpose: &str,
+        change: impl FnOnce(&mut OverlayTarget) -> Result<()>,
+    ) -> Result<Vec<u8>> {
+        let OverlayTarget::Update(update) = &mut self.target else {
+            return Err(other("a rewritten document has no updates"));
+        };
+        update.new_document = Document::new_from_prev(update.get_prev_documents());
+        let original = update.get_prev_documents_bytes();
+        let mut behind = OverlayPlacement {
+            skipped: original.len(),
+            bytes: Vec::new(),
+        };
+        let identifier = identifier(original, purpose);
+        change(&mut self.target)?;
+        self.target.identify(identifier);
+        if let OverlayTarget::Update(update) = &mut self.target {
+            update.save_to(&mut behind)?;
+        }
+        Ok(behind.bytes)
+    }
 }
 
 /// A writer that drops the first bytes and keeps the rest.

@@ -10,7 +10,9 @@ use super::background;
 use super::engine::LimitedEngine;
 use super::error::{CallFailure, ComponentError};
 use super::rules::handwriting::WrittenField;
-use super::rules::{completion, documents, field_rules, form_fields, found, placement, wording};
+use super::rules::{
+    completion, documents, field_rules, form_fields, found, placement, vaulting, wording,
+};
 use super::slot::{ComponentHandle, ComponentWorld, active};
 use crate::domain::component::ComponentIdentity;
 use crate::domain::priority::PriorityClass;
@@ -211,6 +213,25 @@ impl Documents {
             instance
                 .holdfast_documents_documents()
                 .call_mark(store, &pdf, &request)
+        })
+        .await
+    }
+
+    /// Marks both copies for the vault and reserves space for the seal, in one pass. None if the
+    /// document needs [`Documents::mark`], and for a component built for 1.0.
+    pub async fn prepare_copies(
+        &self,
+        pdf: Bytes,
+        request: vaulting::VaultRequest,
+    ) -> Answer<Option<vaulting::VaultCopies>, documents::DocumentError> {
+        self.work(move |store, pre| {
+            let Some(additions) = &pre.additions else {
+                return Ok(Ok(None));
+            };
+            let instance = additions.instantiate(&mut *store)?;
+            instance
+                .holdfast_documents_vaulting()
+                .call_prepare_copies(store, &pdf, &request)
         })
         .await
     }

@@ -143,6 +143,57 @@ pub const PROBES: &str = "probe";
 /// Store name in the errors of a local folder.
 const FOLDER: &str = "LocalFileSystem";
 
+/// Bytes with their hash, which covers appended bytes without hashing the first ones again.
+pub struct HashedBytes {
+    pub bytes: Bytes,
+    pub hash: PrefixHash,
+}
+
+impl HashedBytes {
+    pub fn of(bytes: Bytes) -> Self {
+        let hash = PrefixHash(Sha256::new().chain_update(&bytes));
+        Self { bytes, hash }
+    }
+}
+
+/// SHA-256 of bytes that others may follow.
+#[derive(Clone)]
+pub struct PrefixHash(Sha256);
+
+impl PrefixHash {
+    /// Returns the SHA-256 of the bytes and those that follow them.
+    pub fn with(&self, behind: &[&[u8]]) -> [u8; 32] {
+        let all = behind.iter();
+        let all = all.fold(self.0.clone(), |hash, piece| hash.chain_update(piece));
+        all.finalize().into()
+    }
+}
+
+/// A file that is ready to be stored.
+pub struct UnstoredFile {
+    /// How it will be referenced.
+    pub file: StoredFile,
+    pieces: Vec<Bytes>,
+}
+
+impl UnstoredFile {
+    /// Takes the pieces of a file, which may share their memory with other files, and the SHA-256 of all in
+    /// lower-case hex.
+    pub fn new(
+        area: StorageArea,
+        org: &OrgId,
+        owner: &str,
+        (pieces, sha256): (Vec<Bytes>, String),
+        content_type: &str,
+    ) -> Self {
+        let size: usize = pieces.iter().map(Bytes::len).sum();
+        Self {
+            file: named(area, org, owner, sha256, size as i64, content_type),
+            pieces,
+        }
+    }
+}
+
 /// Content of a file as a stream.
 pub type Pieces = BoxStream<'static, Result<Bytes, FilesError>>;
 
@@ -346,32 +397,42 @@ impl Files {
         bytes: Bytes,
         content_type: &str,
     ) -> Result<StoredFile, FilesError> {
-        let size = bytes.len() as i64;
-        let file = named(area, org, owner, sha256(&bytes), size, content_type);
+        let sha256 = sha256(&bytes);
+        let unstored = UnstoredFile::new(area, org, owner, (vec![bytes], sha256), content_type);
+        self.store(&unstored).await?;
+        Ok(unstored.file)
+    }
+
+    /// Stores a file. If the object exists already, it is verified and counts as stored.
+    pub async fn store(&self, unstored: &UnstoredFile) -> Result<(), FilesError> {
+        let UnstoredFile { file, pieces } = unstored;
         let stored = match &self.cipher {
-            None => self.create(&file.key, bytes).await,
+            None => self.create(&file.key, pieces.clone()).await,
             Some(cipher) => {
                 let mut encryption = cipher.encrypt().await?;
-                let mut sealed = BytesMut::from(encryption.update(&bytes)?);
+                let mut sealed = BytesMut::new();
+                for piece in pieces {
+                    sealed.extend_from_slice(&encryption.update(piece)?);
+                }
                 sealed.extend_from_slice(&encryption.finish()?);
-                self.create(&file.key, sealed.freeze()).await
+                self.create(&file.key, vec![sealed.freeze()]).await
             }
         };
         // Even a failed write may have stored the bytes, so the outcome is decided by reading back.
-        match (stored, self.verify(&file).await) {
-            (_, Ok(())) => Ok(file),
+        match (stored, self.verify(file).await) {
+            (_, Ok(())) => Ok(()),
             (Ok(()), Err(error)) | (Err(FilesError::Exists), Err(error)) => Err(error),
             (Err(error), Err(_)) => Err(error),
         }
     }
 
     /// Creates an object; an existing one is not changed.
-    async fn create(&self, key: &str, bytes: Bytes) -> Result<(), FilesError> {
+    async fn create(&self, key: &str, pieces: Vec<Bytes>) -> Result<(), FilesError> {
         let options = PutOptions::from(PutMode::Create);
         let path = Path::from(key);
-        let longer = Duration::from_secs(bytes.len() as u64 / SLOWEST);
-        // Shared, not copied: retries of the client send the same buffer.
-        let payload = PutPayload::from_bytes(bytes);
+        // Shared, not copied: retries of the client send the same buffers.
+        let payload = PutPayload::from_iter(pieces);
+        let longer = Duration::from_secs(payload.content_length() as u64 / SLOWEST);
         let put = self.store.put_opts(&path, payload, options);
         self.written_within(self.patience + longer, put).await?;
         Ok(())
@@ -380,7 +441,7 @@ impl Files {
     /// Stores bytes under a fixed name. Storing the same bytes again succeeds; different bytes are
     /// refused as [`FilesError::Tampered`].
     pub async fn keep(&self, name: &str, bytes: Bytes) -> Result<(), FilesError> {
-        let Err(created) = self.create(name, bytes.clone()).await else {
+        let Err(created) = self.create(name, vec![bytes.clone()]).await else {
             return Ok(());
         };
         let expected = sha256(&bytes);
@@ -617,11 +678,16 @@ impl Files {
 
     /// Returns a file's bytes after checking their hash.
     pub async fn get(&self, file: &StoredFile) -> Result<Bytes, FilesError> {
+        Ok(self.get_hashed(file).await?.bytes)
+    }
+
+    /// Like [`Files::get`], with the hash for what will be appended.
+    pub async fn get_hashed(&self, file: &StoredFile) -> Result<HashedBytes, FilesError> {
         let read = self.get_object(file).await;
         self.or_tampered(file, read).await
     }
 
-    async fn get_object(&self, file: &StoredFile) -> Result<Bytes, FilesError> {
+    async fn get_object(&self, file: &StoredFile) -> Result<HashedBytes, FilesError> {
         let (mut pieces, size) = self.open_object(file).await?;
         // Spare capacity lets marks and a seal be appended without copying the document.
         let room = usize::try_from(size).unwrap_or_default() + ROOM_BEHIND;
@@ -630,9 +696,9 @@ impl Files {
             bytes.extend_from_slice(&piece);
         }
         whole(bytes.len() as u64, size)?;
-        let bytes = bytes.freeze();
-        same(file, sha256(&bytes))?;
-        Ok(bytes)
+        let hashed = HashedBytes::of(bytes.freeze());
+        same(file, hex::encode(hashed.hash.with(&[])))?;
+        Ok(hashed)
     }
 
     /// Removes a file; a missing file counts as removed.
@@ -659,9 +725,10 @@ impl Files {
     pub async fn check(&self) -> Result<(), FilesError> {
         let name = format!("{PROBES}/{}", RequestId::new());
         let path = Path::from(name.as_str());
-        self.create(&name, Bytes::from_static(b"probe")).await?;
+        self.create(&name, vec![Bytes::from_static(b"probe")])
+            .await?;
         // Different bytes, so that an overwrite shows in the read below.
-        let again = self.create(&name, Bytes::from_static(b"other")).await;
+        let again = self.create(&name, vec![Bytes::from_static(b"other")]).await;
         let read = self.read_plain(&name).await?;
         self.in_time(self.store.delete(&path)).await?;
         match again {

@@ -31,7 +31,7 @@ pub use crate::evidence::TrustRoots;
 pub use crate::evidence::seal::verify;
 use crate::evidence::seal::{
     EssCertIdV2, SIGNING_CERTIFICATE_V2, SigningCertificateV2, TIME_STAMP_TOKEN, digest_around,
-    fingerprint,
+    fingerprint, verify_over,
 };
 use crate::evidence::signed;
 pub use timestamp::{TimestampAuthority, TimestampError};
@@ -144,11 +144,13 @@ impl SealingKey {
         Ok(())
     }
 
-    /// Signs the whole document except the empty placeholder at `place`.
+    /// Signs the whole document except the empty placeholder at `place`; `digest` is the SHA-256 of what
+    /// is signed.
     pub fn sign(
         &self,
         pdf: Vec<u8>,
         place: Range<usize>,
+        digest: [u8; 32],
         now: Timestamp,
     ) -> Result<UnstampedSeal, SealError> {
         self.check(now)?;
@@ -159,10 +161,13 @@ impl SealingKey {
         if !empty {
             return Err(unusable("the document has no empty place for a signature"));
         }
-        let signed = self
-            .signed(&digest_around(&pdf, &place))
-            .map_err(unusable)?;
-        Ok(UnstampedSeal { pdf, place, signed })
+        let signed = self.signed(&digest).map_err(unusable)?;
+        Ok(UnstampedSeal {
+            pdf,
+            place,
+            digest,
+            signed,
+        })
     }
 
     fn signed(&self, digest: &[u8; 32]) -> Result<SignedData, cms::builder::Error> {
@@ -207,6 +212,8 @@ pub struct UnstampedSeal {
     pdf: Vec<u8>,
     /// Byte range of the placeholder, from `<` to `>`.
     place: Range<usize>,
+    /// SHA-256 of the document without the placeholder.
+    digest: [u8; 32],
     signed: SignedData,
 }
 
@@ -231,6 +238,7 @@ impl UnstampedSeal {
         let Self {
             mut pdf,
             place,
+            digest,
             signed,
         } = self;
         let message = match token {
@@ -244,7 +252,11 @@ impl UnstampedSeal {
         }
         pdf[digits.start..digits.start + signature.len()].copy_from_slice(signature.as_bytes());
         // An unverifiable seal must not be vaulted, whichever component prepared the document.
-        verify(&pdf).map_err(unusable)?;
+        let known = |found: &Range<usize>| match *found == place {
+            true => digest,
+            false => digest_around(&pdf, found),
+        };
+        verify_over(&pdf, known).map_err(unusable)?;
         Ok(pdf)
     }
 }

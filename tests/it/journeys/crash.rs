@@ -18,21 +18,15 @@ use crate::support::{
 };
 
 /// Fault points before and after every durable write.
-const PLACES: [&str; 22] = [
+const PLACES: [&str; 16] = [
     "confirm",
     "confirm recorded",
     "fetch",
     "fetch recorded",
-    "time",
-    "time recorded",
     "seal",
-    "seal recorded",
     "copy",
-    "copy recorded",
     "certify",
-    "certify recorded",
     "record",
-    "record recorded",
     "settle",
     "settled",
     "sequence",

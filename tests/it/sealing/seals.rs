@@ -138,7 +138,7 @@ async fn an_expired_key_cannot_seal() {
     assert!(key.check(now).is_ok());
     let refused = key.check(key.expires_at()).err().unwrap().to_string();
     assert!(refused.contains("ended at"), "{refused}");
-    let refused = key.sign(Vec::new(), 0..0, key.expires_at());
+    let refused = key.sign(Vec::new(), 0..0, [0; 32], key.expires_at());
     assert!(refused.is_err());
     let later = Config {
         data_dir: app.data.path().into(),

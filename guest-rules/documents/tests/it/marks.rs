@@ -144,7 +144,7 @@ fn the_document_identifier_depends_only_on_the_input() {
 
 /// Returns a document certified at a DocMDP level. It has no real signature, because only the
 /// declared permission matters.
-fn certified(level: u8) -> Vec<u8> {
+pub fn certified(level: u8) -> Vec<u8> {
     let mut pdf = TestPdf::new();
     pdf.add("<</Type/Catalog/Pages 2 0 R/Perms<</DocMDP 4 0 R>>>>");
     pdf.add("<</Type/Pages/Count 1/Kids[3 0 R]>>");

@@ -48,6 +48,18 @@ pub struct DocumentSeal {
 ///
 /// The reason, for people.
 pub fn verify(pdf: &[u8]) -> Result<DocumentSeal, String> {
+    verify_over(pdf, |place| digest_around(pdf, place))
+}
+
+/// Like [`verify`], for a caller that knows the SHA-256 of the document without a range.
+///
+/// # Errors
+///
+/// The reason, for people.
+pub fn verify_over(
+    pdf: &[u8],
+    digest: impl FnOnce(&Range<usize>) -> [u8; 32],
+) -> Result<DocumentSeal, String> {
     let place = place(pdf).ok_or("there is no seal over the whole document")?;
     let digits = &pdf[place.start + 1..place.end - 1];
     let padded = hex::decode(digits).map_err(|_| "the seal's place holds no signature")?;
@@ -55,7 +67,7 @@ pub fn verify(pdf: &[u8]) -> Result<DocumentSeal, String> {
     let (signer, certificate) =
         signed::signer(&signed).map_err(|why| format!("the seal: {why}"))?;
     let print = fingerprint(certificate).map_err(|error| error.to_string())?;
-    if signed::message_digest(signer).as_deref() != Some(&digest_around(pdf, &place)) {
+    if signed::message_digest(signer).as_deref() != Some(&digest(&place)) {
         return Err("the document was changed after it was sealed".into());
     }
     // The signed attribute binds the certificate, so it cannot be exchanged for another one.

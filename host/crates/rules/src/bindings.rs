@@ -15,7 +15,7 @@ pub mod lifecycle {
     wasmtime::component::bindgen!({
         path: "../../../wit/lifecycle",
         world: "lifecycle-rules",
-        additional_derives: [PartialEq, serde::Serialize, serde::Deserialize],
+        additional_derives: [PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize],
     });
 }
 
@@ -65,6 +65,7 @@ pub mod document_additions {
                 export holdfast:documents/signatures@1.0.0;
                 export holdfast:documents/form-fields@1.0.0;
                 export holdfast:documents/wording@1.0.0;
+                export holdfast:documents/vaulting@1.0.0;
             }
         ",
         world: "holdfast:optional/document-additions",

@@ -1,7 +1,8 @@
 //! Calls of compliance and lifecycle rules. Rules import nothing: their linker is empty.
 
+use std::collections::HashMap;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -30,7 +31,7 @@ use holdfast_evidence::CertificateRules;
 pub use super::baseline::RulesOpinion;
 pub use bindings::compliance::holdfast::compliance::types as compliance;
 pub use bindings::document_additions::exports::holdfast::documents::{
-    completion, form_fields, handwriting, signatures as found, wording,
+    completion, form_fields, handwriting, signatures as found, vaulting, wording,
 };
 pub use bindings::documents::holdfast::documents::types as documents;
 pub use bindings::lifecycle::holdfast::lifecycle::types as lifecycle;
@@ -39,7 +40,59 @@ pub use bindings::placement_additions::PlacementAdditions;
 pub use bindings::placement_additions::exports::holdfast::placement::field_rules;
 
 pub type CompliancePre = bindings::compliance::ComplianceRulesPre<LimitedEngine<()>>;
-pub type LifecyclePre = bindings::lifecycle::LifecycleRulesPre<LimitedEngine<()>>;
+
+/// Linked component of slot `rules.lifecycle`, with its answers about envelopes. It imports nothing and
+/// starts anew for each call, so that equal questions have equal answers.
+pub struct LifecyclePre {
+    pre: bindings::lifecycle::LifecycleRulesPre<LimitedEngine<()>>,
+    answers: RwLock<HashMap<EnvelopeQuestion, EnvelopeAnswer>>,
+}
+
+type EnvelopeQuestion = (
+    Option<lifecycle::EnvelopeStatus>,
+    lifecycle::EnvelopeTrigger,
+    lifecycle::EnvelopeFacts,
+);
+type EnvelopeAnswer = Result<lifecycle::EnvelopeStatus, lifecycle::Refusal>;
+
+/// Answers that are remembered. The enumerations alone make about 20,000 questions, of which an
+/// installation asks some hundreds.
+const ANSWERS: usize = 4096;
+
+impl Deref for LifecyclePre {
+    type Target = bindings::lifecycle::LifecycleRulesPre<LimitedEngine<()>>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.pre
+    }
+}
+
+/// Asks a component where `trigger` leads an envelope from `current`, once for each question.
+fn next_status(
+    active: &ActiveComponent<LifecyclePre>,
+    current: Option<lifecycle::EnvelopeStatus>,
+    trigger: lifecycle::EnvelopeTrigger,
+    facts: &lifecycle::EnvelopeFacts,
+) -> Result<EnvelopeAnswer, ComponentError> {
+    let question = (current, trigger, facts.clone());
+    let answers = &active.pre.answers;
+    let known = answers.read().unwrap_or_else(PoisonError::into_inner);
+    if let Some(answer) = known.get(&question) {
+        return Ok(answer.clone());
+    }
+    drop(known);
+    let answer = active.call(|store, pre| {
+        let instance = pre.instantiate(&mut *store)?;
+        let rules = instance.holdfast_lifecycle_lifecycle();
+        rules.call_envelope(store, current, trigger, facts)
+    })?;
+    let mut known = answers.write().unwrap_or_else(PoisonError::into_inner);
+    if known.len() >= ANSWERS {
+        known.clear();
+    }
+    known.insert(question, answer.clone());
+    Ok(answer)
+}
 
 impl ComponentWorld for CompliancePre {
     const SLOT: Slot = Slot::Compliance;
@@ -57,7 +110,11 @@ impl ComponentWorld for LifecyclePre {
     const SLOT: Slot = Slot::Lifecycle;
 
     fn link(engine: &Engine, component: &Component) -> wasmtime::Result<Self> {
-        Self::new(Linker::new(engine).instantiate_pre(component)?)
+        let linked = Linker::new(engine).instantiate_pre(component)?;
+        Ok(Self {
+            pre: bindings::lifecycle::LifecycleRulesPre::new(linked)?,
+            answers: RwLock::default(),
+        })
     }
 
     fn canary(&self, probe: &ContractProbe<'_>) -> Result<(), ComponentError> {
@@ -493,14 +550,7 @@ impl LifecycleRules {
         facts: &lifecycle::EnvelopeFacts,
     ) -> Result<EnvelopeStatus, TransitionError> {
         let current = current.map(to_lifecycle);
-        let next = self.both(|active| {
-            active.call(|store, pre| {
-                let instance = pre.instantiate(&mut *store)?;
-                instance
-                    .holdfast_lifecycle_lifecycle()
-                    .call_envelope(store, current, trigger, facts)
-            })
-        });
+        let next = self.both(|active| next_status(active, current, trigger, facts));
         next.map(from_lifecycle)
     }
 

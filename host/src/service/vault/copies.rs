@@ -10,6 +10,7 @@ use moka::future::Cache;
 use sqlx::AnyConnection;
 
 use crate::components::rules::documents::{CopyKind, MarkRequest, Marked, SealRequest};
+use crate::components::rules::vaulting::VaultRequest;
 use crate::components::{Documents, Placement, WordedMark};
 use crate::domain::clock::Timestamp;
 use crate::domain::component::ComponentIdentity;
@@ -240,30 +241,56 @@ pub async fn check_vaultable(
     pdf: Bytes,
     at: Timestamp,
 ) -> Result<(), ServiceError> {
+    let mark_as = |kind| MarkRequest {
+        kind,
+        envelope_id: "check".into(),
+        secured_party: None,
+        marked_at: at.to_string(),
+        rewrite: false,
+    };
+    let seal = SealRequest {
+        name: String::new(),
+        reason: String::new(),
+        signed_at: at.to_string(),
+        signature_bytes: SIGNATURE_BYTES,
+    };
+    let request = VaultRequest {
+        authoritative: mark_as(CopyKind::Authoritative),
+        seal: seal.clone(),
+        copy: mark_as(CopyKind::NonAuthoritative),
+        words: None,
+    };
+    let length = pdf.len();
+    let pdf = match documents.prepare_copies(pdf.clone(), request).await? {
+        Ok(Some(made)) => {
+            let whole = joined(pdf, &made.authoritative.appended);
+            if reader.inspect(whole.clone()).await?.is_ok() {
+                return Ok(());
+            }
+            cut(whole, length)
+        }
+        _ => pdf,
+    };
     let request = WordedMark {
-        request: MarkRequest {
-            kind: CopyKind::Authoritative,
-            envelope_id: "check".into(),
-            secured_party: None,
-            marked_at: at.to_string(),
-            rewrite: false,
-        },
+        request: mark_as(CopyKind::Authoritative),
         words: None,
     };
     match mark(documents, reader, pdf, request).await? {
         // A document certified against any change is vaulted without mark and seal.
         MarkedCopy::Unchanged => {}
         MarkedCopy::Appended(pdf) | MarkedCopy::Rewritten(pdf) => {
-            let request = SealRequest {
-                name: String::new(),
-                reason: String::new(),
-                signed_at: at.to_string(),
-                signature_bytes: SIGNATURE_BYTES,
-            };
-            documents.prepare_seal(pdf, request).await??;
+            documents.prepare_seal(pdf, seal).await??;
         }
     }
     Ok(())
+}
+
+/// Cuts a document off after `length` bytes. What is appended next takes the place of the rest, if the
+/// document has no other owner.
+pub fn cut(whole: Bytes, length: usize) -> Bytes {
+    let mut whole = Vec::from(whole);
+    whole.truncate(length);
+    whole.into()
 }
 
 /// Appends `tail` to `head`, without copying `head` when it has no other owner.

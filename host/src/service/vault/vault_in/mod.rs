@@ -3,7 +3,7 @@
 //! | Step | Leaves |
 //! |---|---|
 //! | `confirm` | only ledger entries: the signers, as the signing provider reports them |
-//! | `fetch` | the signed document, unchanged from the provider or the uploader |
+//! | `fetch` | the provider's signed document, unchanged |
 //! | `time` | the time stamping authority's response about the seal, if one is configured |
 //! | `seal` | the marked and sealed authoritative copy |
 //! | `copy` | the marked non-authoritative copy |
@@ -11,10 +11,11 @@
 //! | `record` | the custody record |
 //! | `settle` | pointers, custodian, status, ledger and events, in one transaction |
 //!
-//! The intent is committed first and freezes the time. Each step is recorded when it is
-//! done. After a crash, a new run resumes behind the last recorded step. If two nodes run
-//! the pipeline at the same time, the first to record a step determines its result, and the
-//! last transaction lets one of them win.
+//! The intent is committed first and freezes the time. The first three steps ask others, and are recorded
+//! when they are done. The next four make the same bytes when they are repeated: they are made in memory
+//! and stored side by side, and only `settle` refers to them. If two nodes run the pipeline at the same
+//! time, the first to record a step determines its result, and `settle` lets one of them win. The sweep
+//! removes what the other stored, should it differ.
 
 mod participants;
 mod pipeline;

@@ -9,7 +9,7 @@ use super::SOURCE;
 use super::participants::{self, CalledComponent, PipelineComponents};
 use super::provenance::ProvenanceAttributes;
 use super::record::{CustodySource, custody_facts};
-use super::seal::{ExecutedDocument, SealedCopy};
+use super::seal::MadeCopies;
 use super::time::TrustedTime;
 use crate::components::WordedMark;
 use crate::components::rules::{ComplianceJudgement, compliance, documents};
@@ -19,11 +19,12 @@ use crate::domain::envelope::{
     VaultRecord,
 };
 use crate::domain::event::EventType;
+use crate::domain::hash::sha256;
 use crate::domain::job::VaultEnvelope;
 use crate::domain::ledger::LedgerEntry;
 use crate::domain::signature::ExistingSignature;
 use crate::faults;
-use crate::files::StorageArea;
+use crate::files::{StorageArea, UnstoredFile};
 use crate::service::envelopes::facts;
 use crate::service::events;
 use crate::service::vault::Vault;
@@ -82,27 +83,23 @@ struct FetchStepResult {
     existing_signatures: Vec<ExistingSignature>,
 }
 
-/// Result of `certify`: the evaluated record and its certificate.
-#[derive(Clone, Serialize, Deserialize)]
-struct CertifyStepResult {
-    certificate: KeptFile,
+/// The evaluated record and its certificate.
+struct CertifiedRecord {
+    certificate: UnstoredFile,
+    text: String,
     facts: compliance::EnvelopeFacts,
-    #[serde(flatten)]
     judgement: ComplianceJudgement,
     component: ComponentIdentity,
     /// Components that took part up to the certificate, which lists them.
-    #[serde(default)]
     participants: Vec<EvidenceParticipant>,
 }
 
 /// Results of all steps before `settle`.
 struct PreparedVaulting {
-    source: KeptFile,
-    existing_signatures: Vec<ExistingSignature>,
-    sealed: SealedCopy,
-    copy: KeptFile,
-    certified: CertifyStepResult,
-    custody_record: KeptFile,
+    fetched: FetchStepResult,
+    copies: MadeCopies,
+    certified: CertifiedRecord,
+    custody_record: UnstoredFile,
 }
 
 /// One run through an envelope's steps.
@@ -114,7 +111,7 @@ pub(super) struct VaultInPipeline<'a> {
     pub(super) step: PipelineStep,
     pub(super) rules: PipelineComponents,
     /// Components called by the steps done so far.
-    called: Vec<CalledComponent>,
+    pub(super) called: Vec<CalledComponent>,
 }
 
 impl<'a> VaultInPipeline<'a> {
@@ -143,58 +140,56 @@ impl<'a> VaultInPipeline<'a> {
     /// Runs all steps that are not recorded yet.
     pub(super) async fn run(&mut self) -> Result<(), ServiceError> {
         let confirmed = self.confirmed().await?;
-        let FetchStepResult {
-            document: source,
-            existing_signatures,
-        } = match self.begin(PipelineStep::Fetch).await? {
-            Some(fetched) => fetched,
-            None => {
-                let (fetched, called) = self.fetch().await?;
-                self.done(fetched, called).await?
-            }
-        };
-        let sealed = self.sealed(&source).await?;
-        let copy = match self.begin(PipelineStep::Copy).await? {
-            Some(copy) => copy,
-            None => {
-                let copy = self.copy(&source).await?;
-                self.done(copy, self.rules.of_documents()?).await?
-            }
-        };
-        let certified = match self.begin(PipelineStep::Certify).await? {
-            Some(certified) => certified,
-            None => {
-                let certified = self.certify(&source, &sealed, &copy).await?;
-                let called =
-                    CalledComponent::new(Slot::Compliance, Ok(certified.component.clone()))?;
-                self.done(certified, vec![called]).await?
-            }
-        };
-        let custody_record = match self.begin(PipelineStep::Record).await? {
-            Some(record) => record,
-            None => {
-                let mut further = self.further(&source, &sealed, &certified);
-                let writer = RecordWriter::new(&self.intent.wording);
-                let signatures = existing_signatures.iter();
-                further.extend(signatures.map(|signature| writer.existing_signature(signature)));
-                let told = self.told_ledger(&confirmed).await?;
-                let record = self.record(&certified, &copy, &told, further).await?;
-                let documents = self.rules.documents.identity();
-                let called = CalledComponent::new(Slot::Documents, documents)?;
-                self.done(record, vec![called]).await?
-            }
-        };
+        let fetched = self.fetched().await?;
+        let source = &fetched.document;
+        let copies = self.make_copies(source).await?;
+        self.step = PipelineStep::Certify;
+        let certified = self.certify(source, &copies).await?;
+        let called = CalledComponent::new(Slot::Compliance, Ok(certified.component.clone()))?;
+        self.called.push(called);
+        self.step = PipelineStep::Record;
+        let mut further = self.further(source, &copies, &certified);
+        let writer = RecordWriter::new(&self.intent.wording);
+        let signatures = fetched.existing_signatures.iter();
+        further.extend(signatures.map(|signature| writer.existing_signature(signature)));
+        let told = self.told_ledger(&confirmed).await?;
+        let custody_record = self
+            .record(&certified, &copies.copy.file, &told, further)
+            .await?;
+        self.store_all([
+            (PipelineStep::Seal, &copies.authoritative),
+            (PipelineStep::Copy, &copies.copy),
+            (PipelineStep::Certify, &certified.certificate),
+            (PipelineStep::Record, &custody_record),
+        ])
+        .await?;
         self.step = PipelineStep::Settle;
         self.settle(&PreparedVaulting {
-            source,
-            existing_signatures,
-            sealed,
-            copy,
+            fetched,
+            copies,
             certified,
             custody_record,
         })
         .await?;
         faults::pass("settled");
+        Ok(())
+    }
+
+    /// Stores files side by side.
+    async fn store_all<const N: usize>(
+        &mut self,
+        files: [(PipelineStep, &UnstoredFile); N],
+    ) -> Result<(), ServiceError> {
+        let core = self.core;
+        let stores = files.map(|(step, file)| async move {
+            let stored = core.files.store(file).await;
+            faults::pass(step.name());
+            (step, stored)
+        });
+        for (step, stored) in futures::future::join_all(stores).await {
+            self.step = step;
+            stored?;
+        }
         Ok(())
     }
 
@@ -259,60 +254,58 @@ impl<'a> VaultInPipeline<'a> {
         }
     }
 
-    /// Stores the executed document untouched. Returns it with the plugin that fetched it.
-    async fn fetch(&self) -> Result<(FetchStepResult, Vec<CalledComponent>), ServiceError> {
-        let (core, envelope) = (self.core, self.envelope);
+    /// Returns the executed document: the upload, or what the provider has.
+    async fn fetched(&mut self) -> Result<FetchStepResult, ServiceError> {
+        let envelope = self.envelope;
         if let Some(upload) = envelope.upload.as_ref().filter(|_| envelope.is_upload()) {
-            let fetched = FetchStepResult {
+            return Ok(FetchStepResult {
                 document: KeptFile(upload.clone()),
                 existing_signatures: envelope.existing_signatures.clone(),
-            };
-            return Ok((fetched, Vec::new()));
+            });
         }
+        if let Some(fetched) = self.begin(PipelineStep::Fetch).await? {
+            return Ok(fetched);
+        }
+        let (fetched, plugin) = self.fetch().await?;
+        self.done(fetched, vec![plugin]).await
+    }
+
+    /// Stores the provider's document untouched. Returns it with the plugin that fetched it.
+    async fn fetch(&self) -> Result<(FetchStepResult, CalledComponent), ServiceError> {
+        let (core, envelope) = (self.core, self.envelope);
         let (pdf, plugin) = copies::signed_document(core, envelope).await?;
         let built_in = &self.rules.embedded_documents;
         let existing_signatures = existing_signatures(core, built_in, pdf.clone()).await?;
-        let document = self
-            .store(StorageArea::Signed, pdf, "application/pdf")
-            .await?;
+        let document = self.unstored_whole(StorageArea::Signed, pdf, "application/pdf");
+        core.files.store(&document).await?;
         let fetched = FetchStepResult {
-            document,
+            document: KeptFile(document.file),
             existing_signatures,
         };
-        Ok((
-            fetched,
-            vec![CalledComponent::new(Slot::Signing, Ok(plugin))?],
-        ))
-    }
-
-    async fn copy(&self, source: &KeptFile) -> Result<KeptFile, ServiceError> {
-        let ExecutedDocument { pdf, .. } = self.executed(source).await?;
-        let (documents, reader) = (&self.rules.documents, &self.rules.placement);
-        let mark = self.mark_request(documents::CopyKind::NonAuthoritative);
-        let copy = copies::non_authoritative(documents, reader, pdf, mark).await?;
-        self.store(StorageArea::Copies, copy, "application/pdf")
-            .await
+        Ok((fetched, CalledComponent::new(Slot::Signing, Ok(plugin))?))
     }
 
     async fn certify(
         &self,
         source: &KeptFile,
-        sealed: &SealedCopy,
-        copy: &KeptFile,
-    ) -> Result<CertifyStepResult, ServiceError> {
+        copies: &MadeCopies,
+    ) -> Result<CertifiedRecord, ServiceError> {
         let rules = &self.rules.compliance;
         let participants = self.participants(rules.identity()?).await?;
-        let mut facts = self.facts_as_vaulted(&sealed.file.0, &copy.0).await?;
-        let provenance = self.provenance(source, sealed, &participants);
+        let (authoritative, copy) = (&copies.authoritative.file, &copies.copy.file);
+        let mut facts = self.facts_as_vaulted(authoritative, copy).await?;
+        let provenance = self.provenance(source, copies, &participants);
         facts.attributes.extend(provenance.attributes());
         let judgement = rules.judge_for_request(&facts).await?;
         let issued_at = self.intent.frozen_at.to_string();
         let issuer = &self.intent.issuer;
         let asked = rules.certificate_for_request(&facts, &issued_at, issuer);
         let (text, component) = asked.await?;
-        let certificate = self.store(StorageArea::Certificates, text.into(), "application/json");
-        Ok(CertifyStepResult {
-            certificate: certificate.await?,
+        let bytes = Bytes::from(text.clone());
+        let area = StorageArea::Certificates;
+        Ok(CertifiedRecord {
+            certificate: self.unstored_whole(area, bytes, "application/json"),
+            text,
             facts,
             judgement,
             component,
@@ -336,7 +329,7 @@ impl<'a> VaultInPipeline<'a> {
     /// Returns the certificate's participants and those called after it.
     async fn all_participants(
         &self,
-        certified: &CertifyStepResult,
+        certified: &CertifiedRecord,
     ) -> Result<Vec<EvidenceParticipant>, ServiceError> {
         let mut all = certified.participants.clone();
         let mut late = self.called.clone();
@@ -351,13 +344,13 @@ impl<'a> VaultInPipeline<'a> {
     fn provenance(
         &self,
         source: &KeptFile,
-        sealed: &SealedCopy,
+        copies: &MadeCopies,
         participants: &[EvidenceParticipant],
     ) -> ProvenanceAttributes {
         let mut provenance = ProvenanceAttributes::default();
         provenance.note("components", &json!(participants));
-        provenance.note("rewritten", &sealed.rewritten_from(source));
-        provenance.note("trusted_time", &sealed.time.told());
+        provenance.note("rewritten", &copies.rewritten_from(source));
+        provenance.note("trusted_time", &copies.time.told());
         provenance
     }
 
@@ -371,16 +364,16 @@ impl<'a> VaultInPipeline<'a> {
     fn further(
         &self,
         source: &KeptFile,
-        sealed: &SealedCopy,
-        certified: &CertifyStepResult,
+        copies: &MadeCopies,
+        certified: &CertifiedRecord,
     ) -> Vec<(String, String)> {
         let writer = RecordWriter::new(&self.intent.wording);
         let texts = writer.texts;
-        let seal = match &sealed.seal {
+        let seal = match &copies.seal {
             Some(sha256) => texts.with("custody-seal-certificate", [("sha256", sha256)]),
             None => texts.text("custody-unsealed"),
         };
-        let rewritten = sealed.rewritten.as_ref();
+        let rewritten = copies.rewritten.as_ref();
         let rewritten = rewritten.map(|rewritten| rewritten.line(source, writer));
         // The first three lines of a signed note: the log's name, size and root hash.
         let note = self.intent.checkpoint.as_deref();
@@ -406,7 +399,7 @@ impl<'a> VaultInPipeline<'a> {
             ("certificate-signed-document", Some(source.0.sha256.clone())),
             ("custody-rewritten", rewritten),
             ("custody-seal", Some(seal)),
-            ("custody-trusted-time", sealed.time.line(writer)),
+            ("custody-trusted-time", copies.time.line(writer)),
             ("custody-log", log),
         ];
         let told = named.into_iter();
@@ -416,39 +409,42 @@ impl<'a> VaultInPipeline<'a> {
 
     async fn record(
         &self,
-        certified: &CertifyStepResult,
-        copy: &KeptFile,
+        certified: &CertifiedRecord,
+        copy: &StoredFile,
         told: &[LedgerEntry],
         further: Vec<(String, String)>,
-    ) -> Result<KeptFile, ServiceError> {
-        let certificate = self.core.files.get(&certified.certificate.0).await?;
+    ) -> Result<UnstoredFile, ServiceError> {
         let facts = custody_facts(CustodySource {
             envelope: self.envelope,
             intent: self.intent,
             facts: &certified.facts,
             evaluation: &certified.judgement.evaluation,
             component: &certified.component,
-            copy: &copy.0,
+            copy,
             custodian: &self.custodian(),
             told,
-            certificate_json: String::from_utf8_lossy(&certificate).into_owned(),
+            certificate_json: certified.text.clone(),
             further,
         });
         let sheet = RecordWriter::new(&self.intent.wording).custody_sheet(&facts);
         let record = self.rules.documents.custody_record(facts, sheet).await??;
-        self.store(StorageArea::Certificates, record.into(), "application/pdf")
-            .await
+        Ok(self.unstored_whole(StorageArea::Certificates, record.into(), "application/pdf"))
     }
 
-    pub(super) async fn store(
+    fn unstored_whole(&self, area: StorageArea, bytes: Bytes, content_type: &str) -> UnstoredFile {
+        let sha256 = sha256(&bytes);
+        self.unstored(area, (vec![bytes], sha256), content_type)
+    }
+
+    /// Takes the pieces of a file of the envelope and the SHA-256 of all.
+    pub(super) fn unstored(
         &self,
         area: StorageArea,
-        bytes: Bytes,
+        pieces: (Vec<Bytes>, String),
         content_type: &str,
-    ) -> Result<KeptFile, ServiceError> {
+    ) -> UnstoredFile {
         let (org, owner) = (&self.envelope.org, self.envelope.id.as_str());
-        let file = self.core.files.put(area, org, owner, bytes, content_type);
-        Ok(KeptFile(file.await?))
+        UnstoredFile::new(area, org, owner, pieces, content_type)
     }
 
     fn custodian(&self) -> Custodian {
@@ -513,7 +509,13 @@ impl<'a> VaultInPipeline<'a> {
     /// Vaults the envelope in one transaction: pointers, custodian, status, ledger and events.
     async fn settle(&self, prepared: &PreparedVaulting) -> Result<(), ServiceError> {
         let now = self.core.clock.now();
-        let participants = self.all_participants(&prepared.certified).await?;
+        let PreparedVaulting {
+            fetched,
+            copies,
+            certified,
+            custody_record,
+        } = prepared;
+        let participants = self.all_participants(certified).await?;
         let mut tx = self.core.store.begin().await?;
         let envelope = envelopes::lock(&mut tx, &self.envelope.org, &self.envelope.id)
             .await?
@@ -522,15 +524,19 @@ impl<'a> VaultInPipeline<'a> {
         if envelope.status != self.envelope.status {
             return Err(StoreError::Conflict.into());
         }
+        if envelope.is_upload() {
+            let fetched = serde_json::to_value(fetched).map_err(internal)?;
+            vault::record_step(&mut tx, &envelope, self.intent, SOURCE, &fetched, now).await?;
+        }
         vault::finish_intent(&mut tx, &envelope, self.intent, SOURCE, now).await?;
-        let certified = &prepared.certified;
+        let authoritative = &copies.authoritative.file;
         let files = VaultedFiles {
-            authoritative: &prepared.sealed.file.0,
-            copy: &prepared.copy.0,
-            certificate: &certified.certificate.0,
-            custody_record: &prepared.custody_record.0,
+            authoritative,
+            copy: &copies.copy.file,
+            certificate: &certified.certificate.file,
+            custody_record: &custody_record.file,
             compliance_score: certified.judgement.evaluation.score,
-            existing_signatures: &prepared.existing_signatures,
+            existing_signatures: &fetched.existing_signatures,
         };
         envelopes::set_vaulted(&mut tx, &envelope, &files, now).await?;
         signers::assign_custodian(&mut tx, &envelope, &self.custodian(), now).await?;
@@ -544,22 +550,22 @@ impl<'a> VaultInPipeline<'a> {
         let facts = json!(certified.facts);
         let at = self.intent.frozen_at;
         vault::insert_evaluation(&mut tx, &envelope, &facts, &component, at).await?;
-        let hash = &prepared.sealed.file.0.sha256;
+        let (source, hash) = (&fetched.document, &authoritative.sha256);
         let mut stored = json!({
             "document_hash": hash,
-            "signed_document_hash": prepared.source.0.sha256,
-            "signed_document_size": prepared.source.0.size,
-            "rewritten": prepared.sealed.rewritten_from(&prepared.source),
-            "copy_hash": prepared.copy.0.sha256,
-            "certificate_hash": certified.certificate.0.sha256,
-            "custody_record_hash": prepared.custody_record.0.sha256,
-            "seal_certificate_hash": prepared.sealed.seal,
-            "trusted_time": prepared.sealed.time.told(),
+            "signed_document_hash": source.0.sha256,
+            "signed_document_size": source.0.size,
+            "rewritten": copies.rewritten_from(source),
+            "copy_hash": copies.copy.file.sha256,
+            "certificate_hash": certified.certificate.file.sha256,
+            "custody_record_hash": custody_record.file.sha256,
+            "seal_certificate_hash": copies.seal,
+            "trusted_time": copies.time.told(),
             "custodian": self.custodian().email,
             "components": participants,
         });
-        if !prepared.existing_signatures.is_empty() {
-            stored["existing_signatures"] = json!(prepared.existing_signatures);
+        if !fetched.existing_signatures.is_empty() {
+            stored["existing_signatures"] = json!(fetched.existing_signatures);
         }
         let actor = self.intent.requested_by.as_str();
         let action = EventType::VaultStored.as_str();
@@ -582,7 +588,7 @@ impl<'a> VaultInPipeline<'a> {
         let path = format!("vault:{}/authoritative", envelope.id);
         let data = json!({ "path": path, "hash": hash });
         events::emit(&mut tx, &envelope, EventType::VaultStored, data, now).await?;
-        if let TrustedTime::None { reason } = &prepared.sealed.time {
+        if let TrustedTime::None { reason } = &copies.time {
             let data = json!({ "reason": reason });
             let event_type = EventType::VaultWithoutTrustedTime;
             events::emit(&mut tx, &envelope, event_type, data, now).await?;

@@ -3,40 +3,43 @@
 //! The authoritative copy starts with the executed bytes. If a document makes that
 //! impossible, only the built-in writer may replace them, and the evidence records it.
 
+use std::ops::Range;
+
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::participants::{CalledComponent, PipelineComponents};
 use super::pipeline::{PipelineStep, VaultInPipeline};
 use super::time::TrustedTime;
-use crate::components::rules::documents;
+use crate::components::rules::{documents, vaulting};
 use crate::components::{CallFailure, ComponentError, Documents, Placement, embedded};
 use crate::domain::component::{ComponentIdentity, Slot};
 use crate::domain::envelope::{FileType, KeptFile};
 use crate::domain::hash::sha256;
-use crate::files::StorageArea;
+use crate::files::{HashedBytes, StorageArea, UnstoredFile};
 use crate::sealing::{SIGNATURE_BYTES, UnstampedSeal};
 use crate::service::ServiceError;
 use crate::service::envelopes::uploads::picture;
 use crate::service::vault::copies::{self, MarkedCopy};
 use crate::service::vault::custody_sheet::RecordWriter;
 
-/// Result of `seal`: the authoritative copy.
-#[derive(Clone, Serialize, Deserialize)]
-pub(super) struct SealedCopy {
-    pub(super) file: KeptFile,
+const PDF: &str = "application/pdf";
+
+/// Both copies, made but not stored.
+pub(super) struct MadeCopies {
+    pub(super) authoritative: UnstoredFile,
+    pub(super) copy: UnstoredFile,
     /// SHA-256 of the sealing certificate. None for a document that is certified against any
     /// change and is therefore kept unsealed.
     pub(super) seal: Option<String>,
     pub(super) time: TrustedTime,
-    /// Set when the copy does not start with the executed bytes.
-    #[serde(default)]
+    /// Set when the authoritative copy does not start with the executed bytes.
     pub(super) rewritten: Option<RewrittenDocument>,
 }
 
 /// Bytes that replace the executed ones, and why.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Serialize)]
 pub(super) struct RewrittenDocument {
     /// SHA-256 of the bytes that the copy starts with instead.
     rewritten_hash: String,
@@ -68,7 +71,7 @@ impl RewrittenDocument {
     }
 }
 
-impl SealedCopy {
+impl MadeCopies {
     /// Returns the value for ledger and certificate: null if the executed bytes were kept.
     pub(super) fn rewritten_from(&self, source: &KeptFile) -> Value {
         match &self.rewritten {
@@ -83,8 +86,8 @@ impl SealedCopy {
 }
 
 /// The executed document as a PDF.
-pub(super) struct ExecutedDocument {
-    pub(super) pdf: Bytes,
+struct ExecutedDocument {
+    pdf: HashedBytes,
     /// Component that converted a picture to a PDF, and the reason to record.
     drawn_by: Option<(ComponentIdentity, String)>,
 }
@@ -97,58 +100,190 @@ struct MarkedDocument {
     rewritten: Option<RewrittenDocument>,
 }
 
+/// Both copies before the signature.
+struct UnsealedCopies {
+    /// The executed document, or its replacement.
+    executed: HashedBytes,
+    /// What the authoritative copy appends to it.
+    update: Vec<u8>,
+    /// Empty place for the signature in the authoritative copy.
+    place: Option<Range<usize>>,
+    copy: NonAuthoritativeCopy,
+    rewritten: Option<RewrittenDocument>,
+}
+
+/// Bytes of the non-authoritative copy.
+enum NonAuthoritativeCopy {
+    /// What it appends to the executed document.
+    Update(Vec<u8>),
+    Whole(Bytes),
+}
+
 impl VaultInPipeline<'_> {
-    /// Runs the steps `time` and `seal`. The time stamp is recorded before the copy that
-    /// contains it is stored, so that a repeat produces the same copy.
-    pub(super) async fn sealed(&mut self, source: &KeptFile) -> Result<SealedCopy, ServiceError> {
-        if let Some(sealed) = self.begin(PipelineStep::Seal).await? {
-            return Ok(sealed);
+    /// Makes both copies. A repeat makes the same bytes: the signature is deterministic, and a time stamp
+    /// is recorded.
+    pub(super) async fn make_copies(
+        &mut self,
+        source: &KeptFile,
+    ) -> Result<MadeCopies, ServiceError> {
+        self.step = PipelineStep::Seal;
+        let unsealed = match self.in_one_pass(source).await? {
+            Some(unsealed) => unsealed,
+            None => self.one_by_one(source).await?,
+        };
+        let UnsealedCopies {
+            executed,
+            update,
+            place,
+            copy,
+            rewritten,
+        } = unsealed;
+        let HashedBytes {
+            bytes: executed,
+            hash,
+        } = executed;
+        let length = executed.len();
+        let whole = copies::joined(executed, &update);
+        let (whole, seal, time) = match place {
+            None => (whole, None, TrustedTime::NotAsked),
+            Some(place) => {
+                // The component chooses the place, and may not sign anything else.
+                let around = update
+                    .get(..place.start.wrapping_sub(length))
+                    .zip(whole.get(place.end..));
+                let Some((before, behind)) = around else {
+                    let why = "the place of the signature is outside its update";
+                    return Err(unusable(&self.rules.documents.identity()?, why).into());
+                };
+                let digest = hash.with(&[before, behind]);
+                let now = self.core.clock.now();
+                let sealing = &self.vault.sealing;
+                let unstamped = sealing.sign(whole.into(), place, digest, now)?;
+                let time = self.time_of(&unstamped).await?;
+                self.step = PipelineStep::Seal;
+                let sealed = unstamped.finish(time.token().as_deref())?;
+                (sealed.into(), Some(sealing.fingerprint()?), time)
+            }
+        };
+        let (executed, update) = (whole.slice(..length), whole.slice(length..));
+        let digest = hex::encode(hash.with(&[&update]));
+        let authoritative = self.unstored(StorageArea::Vault, (vec![whole], digest), PDF);
+        let copy = match copy {
+            NonAuthoritativeCopy::Update(update) => {
+                let digest = hex::encode(hash.with(&[&update]));
+                (vec![executed, update.into()], digest)
+            }
+            NonAuthoritativeCopy::Whole(whole) => {
+                let digest = sha256(&whole);
+                (vec![whole], digest)
+            }
+        };
+        let made = MadeCopies {
+            authoritative,
+            copy: self.unstored(StorageArea::Copies, copy, PDF),
+            seal,
+            time,
+            rewritten,
+        };
+        self.called.extend(self.rules.of_documents()?);
+        self.called
+            .extend(made.rewritten.as_ref().map(|rewritten| CalledComponent {
+                slot: Slot::Documents,
+                identity: rewritten.component.clone(),
+            }));
+        Ok(made)
+    }
+
+    /// Makes both copies by one call of the writer, and checks them with the reader. None if the document
+    /// needs the separate steps.
+    async fn in_one_pass(&self, source: &KeptFile) -> Result<Option<UnsealedCopies>, ServiceError> {
+        let ExecutedDocument { pdf, drawn_by } = self.executed(source).await?;
+        let HashedBytes { bytes: pdf, hash } = pdf;
+        let length = pdf.len();
+        let rewritten = drawn_by.map(|(by, reason)| RewrittenDocument::new(&pdf, reason, by));
+        let authoritative = self.mark_request(documents::CopyKind::Authoritative);
+        let request = vaulting::VaultRequest {
+            authoritative: authoritative.request,
+            seal: self.seal_request(),
+            copy: self
+                .mark_request(documents::CopyKind::NonAuthoritative)
+                .request,
+            words: authoritative.words,
+        };
+        let (writer, reader) = (&self.rules.documents, &self.rules.placement);
+        let Ok(Some(made)) = writer.prepare_copies(pdf.clone(), request).await? else {
+            return Ok(None);
+        };
+        // A writer's mistake is found here, not when a copy is opened years later. Both copies take turns
+        // in the memory of the document.
+        let mut whole = pdf;
+        for update in [&made.copy, &made.authoritative.appended] {
+            whole = copies::joined(whole, update);
+            if reader.inspect(whole.clone()).await?.is_err() {
+                return Ok(None);
+            }
+            whole = copies::cut(whole, length);
         }
-        let time: Option<TrustedTime> = self.begin(PipelineStep::Time).await?;
+        Ok(Some(UnsealedCopies {
+            executed: HashedBytes { bytes: whole, hash },
+            place: Some(place_of(&made.authoritative)),
+            update: made.authoritative.appended,
+            copy: NonAuthoritativeCopy::Update(made.copy),
+            rewritten,
+        }))
+    }
+
+    /// Marks, seals and marks again: for documents that are repaired, or kept unchanged.
+    async fn one_by_one(&mut self, source: &KeptFile) -> Result<UnsealedCopies, ServiceError> {
         let MarkedDocument {
             pdf,
             sealable,
             rewritten,
         } = self.marked(source).await?;
-        let (pdf, seal, time) = match sealable {
-            false => (pdf, None, TrustedTime::NotAsked),
+        let (writer, reader) = (&self.rules.documents, &self.rules.placement);
+        let (update, place) = match sealable {
+            false => (Vec::new(), None),
             true => {
-                let unstamped = self.sign(pdf).await?;
-                let time = self.time_of(&unstamped, time).await?;
-                let sealed = unstamped.finish(time.token().as_deref())?;
-                let seal = self.vault.sealing.fingerprint()?;
-                (sealed.into(), Some(seal), time)
+                let space = writer
+                    .prepare_seal(pdf.clone(), self.seal_request())
+                    .await??;
+                // The reader checks the document before it is signed.
+                let prepared = [&pdf[..], &space.appended].concat();
+                reader.inspect(prepared.into()).await??;
+                let place = place_of(&space);
+                (space.appended, Some(place))
             }
         };
-        self.begins_as_recorded(&pdf, source, rewritten.as_ref())?;
-        let mut called = self.rules.of_documents()?;
-        called.extend(rewritten.as_ref().map(|rewritten| CalledComponent {
-            slot: Slot::Documents,
-            identity: rewritten.component.clone(),
-        }));
+        self.step = PipelineStep::Copy;
+        let executed = self.executed(source).await?.pdf.bytes;
+        let mark = self.mark_request(documents::CopyKind::NonAuthoritative);
+        let copy = copies::non_authoritative(writer, reader, executed, mark).await?;
         self.step = PipelineStep::Seal;
-        let file = self
-            .store(StorageArea::Vault, pdf, "application/pdf")
-            .await?;
-        let sealed = SealedCopy {
-            file,
-            seal,
-            time,
+        Ok(UnsealedCopies {
+            executed: HashedBytes::of(pdf),
+            update,
+            place,
+            copy: NonAuthoritativeCopy::Whole(copy),
             rewritten,
-        };
-        self.done(sealed, called).await
+        })
+    }
+
+    fn seal_request(&self) -> documents::SealRequest {
+        documents::SealRequest {
+            name: self.intent.issuer.clone(),
+            reason: format!("Authoritative copy of {}", self.envelope.id),
+            signed_at: self.intent.frozen_at.to_string(),
+            signature_bytes: SIGNATURE_BYTES,
+        }
     }
 
     /// Returns the executed document as a PDF. The built-in writer converts pictures.
-    pub(super) async fn executed(
-        &self,
-        source: &KeptFile,
-    ) -> Result<ExecutedDocument, ServiceError> {
-        let bytes = self.core.files.get(&source.0).await?;
+    async fn executed(&self, source: &KeptFile) -> Result<ExecutedDocument, ServiceError> {
+        let read = self.core.files.get_hashed(&source.0).await?;
         let kind = FileType::parse(&source.0.content_type).unwrap_or(FileType::Pdf);
-        let Some(picture) = picture(kind, &bytes) else {
+        let Some(picture) = picture(kind, &read.bytes) else {
             return Ok(ExecutedDocument {
-                pdf: bytes,
+                pdf: read,
                 drawn_by: None,
             });
         };
@@ -158,7 +293,7 @@ impl VaultInPipeline<'_> {
         let by = embedded.identity()?;
         let reason = format!("the upload is a picture ({})", source.0.content_type);
         Ok(ExecutedDocument {
-            pdf: pdf.into(),
+            pdf: HashedBytes::of(pdf.into()),
             drawn_by: Some((by, reason)),
         })
     }
@@ -167,6 +302,7 @@ impl VaultInPipeline<'_> {
     /// or keeping it unsealed, requires the agreement of the built-in ones.
     async fn marked(&self, source: &KeptFile) -> Result<MarkedDocument, ServiceError> {
         let ExecutedDocument { pdf, drawn_by } = self.executed(source).await?;
+        let pdf = pdf.bytes;
         let drawn = drawn_by.map(|(by, reason)| RewrittenDocument::new(&pdf, reason, by));
         let (documents, reader) = (&self.rules.documents, &self.rules.placement);
         let mut marked = self.mark(documents, reader, pdf).await?;
@@ -175,7 +311,7 @@ impl VaultInPipeline<'_> {
         // A replaceable writer may only append. If it did not, the built-in writer decides: if that
         // one can append, the replaceable one is at fault.
         if active != own && !matches!(marked, MarkedCopy::Appended(_)) {
-            let ExecutedDocument { pdf, .. } = self.executed(source).await?;
+            let pdf = self.executed(source).await?.pdf.bytes;
             let PipelineComponents {
                 embedded_documents,
                 embedded_placement,
@@ -196,7 +332,7 @@ impl VaultInPipeline<'_> {
                 rewritten: drawn,
             },
             MarkedCopy::Unchanged => MarkedDocument {
-                pdf: self.executed(source).await?.pdf,
+                pdf: self.executed(source).await?.pdf.bytes,
                 sealable: false,
                 rewritten: drawn,
             },
@@ -221,51 +357,12 @@ impl VaultInPipeline<'_> {
         copies::mark(documents, reader, pdf, request).await
     }
 
-    /// Reserves space for the signature and signs a marked document.
-    async fn sign(&self, marked: Bytes) -> Result<UnstampedSeal, ServiceError> {
-        let request = documents::SealRequest {
-            name: self.intent.issuer.clone(),
-            reason: format!("Authoritative copy of {}", self.envelope.id),
-            signed_at: self.intent.frozen_at.to_string(),
-            signature_bytes: SIGNATURE_BYTES,
-        };
-        let (documents, reader) = (&self.rules.documents, &self.rules.placement);
-        let space = documents.prepare_seal(marked.clone(), request).await??;
-        let prepared = copies::joined(marked, &space.appended);
-        // The reader checks the document before it is signed.
-        reader.inspect(prepared.clone()).await??;
-        let place = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX);
-        let place = place(space.place_start)..place(space.place_end);
-        let now = self.core.clock.now();
-        Ok(self.vault.sealing.sign(prepared.into(), place, now)?)
-    }
-
-    /// Checks that the copy starts with the executed bytes or their recorded replacement. The
-    /// active component chooses where the signature goes, so its output is not trusted.
-    fn begins_as_recorded(
-        &self,
-        copy: &Bytes,
-        source: &KeptFile,
-        rewritten: Option<&RewrittenDocument>,
-    ) -> Result<(), ServiceError> {
-        let (hash, size) = match rewritten {
-            Some(rewritten) => (&rewritten.rewritten_hash, rewritten.rewritten_size),
-            None => (&source.0.sha256, source.0.size.cast_unsigned()),
-        };
-        let size = usize::try_from(size).unwrap_or(usize::MAX);
-        if copy.get(..size).is_some_and(|bytes| sha256(bytes) == *hash) {
-            return Ok(());
-        }
-        let why = "the executed document is not the beginning of the sealed one";
-        Err(unusable(&self.rules.documents.identity()?, why).into())
-    }
-
     /// Returns the recorded time stamp if it covers this signature, otherwise a new one.
-    async fn time_of(
-        &mut self,
-        unstamped: &UnstampedSeal,
-        recorded: Option<TrustedTime>,
-    ) -> Result<TrustedTime, ServiceError> {
+    async fn time_of(&mut self, unstamped: &UnstampedSeal) -> Result<TrustedTime, ServiceError> {
+        if self.vault.timestamps.is_none() {
+            return Ok(TrustedTime::NotAsked);
+        }
+        let recorded: Option<TrustedTime> = self.begin(PipelineStep::Time).await?;
         if let Some(time) = recorded.filter(|time| time.is_about(unstamped)) {
             return Ok(time);
         }
@@ -300,6 +397,11 @@ impl VaultInPipeline<'_> {
         tracing::error!(envelope = %self.envelope.id, reason, "sealing without a trusted time stamp");
         TrustedTime::None { reason }
     }
+}
+
+fn place_of(space: &documents::SealSpace) -> Range<usize> {
+    let place = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX);
+    place(space.place_start)..place(space.place_end)
 }
 
 /// Returns the built-in document writer.

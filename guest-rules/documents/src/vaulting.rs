@@ -1,0 +1,45 @@
+//! Both copies of an executed document, in one pass.
+
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::marks::{WordedRequest, paint};
+use crate::seal::CheckedSeal;
+use crate::source::SourceDocument;
+use crate::target::DocumentUpdates;
+use crate::{VaultCopies, VaultRequest};
+
+/// Marks the authoritative and the non-authoritative copy, and reserves space for the signature of the
+/// authoritative one. The document is read once; each copy is the document and one update.
+///
+/// Returns none for a document that [`crate::mark`] would rewrite, or leave unchanged because its author
+/// certified it against any change.
+///
+/// # Errors
+///
+/// Those of [`crate::worded_mark`] and [`crate::prepare_seal`].
+pub fn prepare_copies(pdf: Vec<u8>, request: &VaultRequest) -> Result<Option<VaultCopies>> {
+    let words = request.words.as_ref();
+    let authoritative = WordedRequest::new(&request.authoritative, words)?;
+    let copy = WordedRequest::new(&request.copy, words)?;
+    let seal = CheckedSeal::new(&request.seal)?;
+    let pdf = Arc::new(pdf);
+    let source = SourceDocument::open_for_update(&pdf)?;
+    if source.needs_rewrite() || source.certification_level() == Some(1) {
+        return Ok(None);
+    }
+    let SourceDocument { document, pages } = source;
+    let length = pdf.len();
+    let mut updates = DocumentUpdates::of(pdf, document);
+    let purpose = format!("{authoritative:?} {:?}", request.seal);
+    let update = updates.append(&purpose, |target| {
+        paint(target, &pages, &authoritative)?;
+        seal.add_field(target, &pages, length)
+    });
+    let authoritative = seal.space(update?, length)?;
+    let update = updates.append(&format!("{copy:?}"), |target| paint(target, &pages, &copy));
+    Ok(Some(VaultCopies {
+        authoritative,
+        copy: update?,
+    }))
+}
