@@ -134,6 +134,7 @@ fn cases<'a>(components: &'a ComponentRegistry, runtime: &'a Handle) -> Vec<Call
     let facts = records::for_component(&record);
     let rules = components.compliance(None);
     let moves = components.lifecycle(None);
+    let again = moves.clone();
     let contract = Bytes::from_static(CONTRACT);
     let reader = components.placement(None, PriorityClass::Request);
     let writer = components.documents(None, PriorityClass::Request);
@@ -152,11 +153,28 @@ fn cases<'a>(components: &'a ComponentRegistry, runtime: &'a Handle) -> Vec<Call
             calls: CALLS,
         },
         CallCase {
-            name: "rules.lifecycle envelope",
+            name: "rules.lifecycle envelope, asked before",
             component: Box::new(move || {
                 let sent = Some(EnvelopeStatus::Sent);
                 let view = lifecycle::EnvelopeTrigger::View;
                 black_box(moves.envelope(sent, view, &sent_from_template())?);
+                Ok(())
+            }),
+            native: Box::new(move || {
+                let sent = Some(native_lifecycle::types::EnvelopeStatus::Sent);
+                let view = native_lifecycle::types::EnvelopeTrigger::View;
+                let next = native_lifecycle::envelope(sent, view, &sent_from_template_natively());
+                black_box(next).map_err(|refused| wrong(&refused))?;
+                Ok(())
+            }),
+            calls: CALLS,
+        },
+        CallCase {
+            name: "rules.lifecycle envelope, anew",
+            component: Box::new(move || {
+                let sent = Some(EnvelopeStatus::Sent);
+                let view = lifecycle::EnvelopeTrigger::View;
+                black_box(again.envelope_anew(sent, view, &sent_from_template())?);
                 Ok(())
             }),
             native: Box::new(move || {
@@ -398,7 +416,7 @@ async fn uploads() -> Result<(), Failure> {
     let compiler = compiler()?;
     let mut table = ReportTable::new(&["component", "kB", "compiled ms", "cached kB", "loaded ms"]);
     for artifact in embedded() {
-        let bytes = Bytes::from(artifact.bytes.clone().into_owned());
+        let bytes = artifact.bytes();
         let began = Instant::now();
         let (inspected, native) = compiler.compile(bytes.clone()).await?;
         let compiled = began.elapsed();
@@ -416,7 +434,7 @@ async fn uploads() -> Result<(), Failure> {
         let loaded = began.elapsed();
         table.row([
             artifact.identity.name.clone(),
-            format!("{:.0}", artifact.bytes.len() as f64 / 1e3),
+            format!("{:.0}", artifact.size() as f64 / 1e3),
             format!("{:.0}", millis(compiled)),
             format!("{:.0}", size as f64 / 1e3),
             format!("{:.1}", millis(loaded)),
@@ -443,7 +461,7 @@ async fn bystanders(components: &Arc<ComponentRegistry>) -> Result<(), Failure> 
     let done = Arc::new(AtomicBool::new(false));
     let ended = done.clone();
     let compiling = async {
-        let bytes = Bytes::from(largest.bytes.clone().into_owned());
+        let bytes = largest.bytes();
         let compiled = compiler.compile(bytes).await;
         ended.store(true, Ordering::Relaxed);
         compiled

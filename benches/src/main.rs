@@ -23,6 +23,7 @@ mod compliance;
 mod components;
 mod documents;
 mod load;
+mod meter;
 mod neighbours;
 mod nodes;
 mod partner;

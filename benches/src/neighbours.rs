@@ -497,7 +497,7 @@ impl BenchTenants {
 /// Uploads the largest default component, in a different variant each time.
 fn uploads(ground: &BenchTenants, crowd: &AttackingClients) -> Result<(), Failure> {
     let documents = embedded().find(|artifact| artifact.slot == Slot::Documents);
-    let documents = documents.ok_or("no documents component")?.bytes;
+    let documents = documents.ok_or("no documents component")?.bytes();
     crowd.repeat(ground.address, 30, |number| {
         // A custom section named `n`.
         let unique = [&documents[..], &[0, 3, 1, b'n', number as u8]].concat();

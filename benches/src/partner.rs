@@ -7,19 +7,22 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use axum::extract::{Path as UrlPath, State};
+use axum::http::StatusCode;
 use axum::routing::get;
 use axum::{Json, Router};
 use holdfast::domain::clock::Clock;
 use holdfast::domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus};
-use holdfast::domain::id::{EnvelopeId, OrgId};
+use holdfast::domain::id::{CustomerId, EnvelopeId, OrgId};
 use holdfast::store::{SqlDialect, Store, customers, envelopes};
 use serde_json::{Value, json};
 use sqlx::Row as _;
 
 use crate::Failure;
 use crate::load::{self, LoadConnection};
+use crate::meter::ProcessMeter;
 use crate::report::{self, ReportTable, median};
 use crate::server::{BenchServer, ServerLog, free_address, program};
+use crate::webhooks::database;
 
 /// First argument that runs the bare server.
 pub const BARE_SERVER: &str = "bare-server";
@@ -30,11 +33,12 @@ const CONNECTIONS: usize = 8;
 const TURN: Duration = Duration::from_secs(3);
 const TURNS: usize = 5;
 const CREATE_TIME: Duration = Duration::from_secs(6);
+const FLOOR_TIME: Duration = Duration::from_secs(2);
 const UPLOADS: usize = 10;
 const UPLOAD_BYTES: usize = 50_000_000;
 const CONTRACT: &[u8] = include_bytes!("../../tests/fixtures/retail-installment-contract.pdf");
 
-/// Measures both databases, then creates and uploads on SQLite.
+/// Measures reads and creates on both databases, then uploads on SQLite.
 pub fn run() -> Result<(), Failure> {
     let server = std::env::var("TEST_POSTGRES_URL").map_err(
         |_| "no PostgreSQL: run `make bench`, or this program through tests/with-postgres",
@@ -63,7 +67,34 @@ pub fn run() -> Result<(), Failure> {
          same pool and knows no key, limit, request id, metric or log; its list is a page by key without a count.",
         TURN.as_secs()
     );
-    runtime.block_on(creates_and_uploads())
+    report::heading("Creating envelopes");
+    let mut table = ReportTable::new(&[
+        "database",
+        "create",
+        "connections",
+        "creates/s",
+        "bare insert/s",
+        "ratio",
+        "p50 ms",
+        "p99 ms",
+        "server CPU ms",
+        "database CPU ms",
+    ]);
+    for kind in ["SQLite", "PostgreSQL"] {
+        runtime.block_on(creates(&mut table, kind, &server))?;
+    }
+    table.print();
+    println!(
+        "\nEach create is on the disk when it is answered; one from a template is sent through the built-in room. CPU by the\n\
+         kernel's counters of the processes, with the work of the jobs. The bare handler commits one row of an envelope."
+    );
+    runtime.block_on(async {
+        let folder = tempfile::tempdir()?;
+        let url = format!("sqlite://{}", folder.path().join("holdfast.db").display());
+        let partner = PartnerClient::start(folder.path(), &url)?;
+        uploads(&partner).await?;
+        partner.server.stop()
+    })
 }
 
 /// A running server with one organization and a key with a practically unlimited rate.
@@ -286,6 +317,7 @@ async fn fill(store: &Store, org: &OrgId) -> Result<Vec<EnvelopeId>, Failure> {
     let now = Clock::default().now();
     let mut tx = store.begin().await?;
     let customer = customers::upsert_by_email(&mut tx, org, "jo@example.com", "Jo", now).await?;
+    let customer = customer.id;
     let mut ids = Vec::with_capacity(ENVELOPES);
     for number in 0..ENVELOPES {
         let name = format!("Contract {number}");
@@ -338,7 +370,7 @@ impl Drop for BareServer {
     }
 }
 
-/// Serves the same two reads without any surrounding layers.
+/// Serves the same reads, and an insert, without any surrounding layers.
 pub fn serve_bare(arguments: &[String]) -> Result<(), Failure> {
     let [address, database, org] = arguments else {
         return Err("the bare server needs an address, a database and an organization".into());
@@ -349,7 +381,7 @@ pub fn serve_bare(arguments: &[String]) -> Result<(), Failure> {
         let store = Store::connect(database).await?;
         let router = Router::new()
             .route("/envelopes/{id}/status", get(bare_status))
-            .route("/envelopes", get(bare_list))
+            .route("/envelopes", get(bare_list).post(bare_create))
             .with_state((store, org));
         let listener = tokio::net::TcpListener::bind(address).await?;
         println!("listening");
@@ -373,6 +405,27 @@ async fn bare_status(State((store, org)): BareState, UrlPath(id): UrlPath<String
         "compliant": envelope.record.certificate.is_some(), "signed_at": envelope.signed_at,
         "updated_at": envelope.updated_at,
     } }))
+}
+
+/// Commits one row, the least that a create costs.
+async fn bare_create(State((store, org)): BareState) -> Result<Json<Value>, StatusCode> {
+    let envelope = paper(&org, "Contract");
+    let inserted = async {
+        let mut tx = store.begin().await?;
+        envelopes::insert(&mut tx, &envelope).await?;
+        tx.commit().await
+    };
+    match inserted.await {
+        Ok(()) => Ok(Json(json!({ "data": { "envelope_id": envelope.id } }))),
+        Err(_) => Err(StatusCode::INTERNAL_SERVER_ERROR),
+    }
+}
+
+fn paper(org: &OrgId, name: &str) -> Envelope {
+    let (customer, creator) = (CustomerId::new(), "bench@example.com".to_owned());
+    let now = Clock::default().now();
+    let kind = EnvelopeKind::Paper;
+    Envelope::new(org.clone(), customer, name.to_owned(), kind, creator, now)
 }
 
 /// Returns the newest envelopes by key, without a count: the least that a page costs.
@@ -403,11 +456,56 @@ async fn bare_list(State((store, org)): BareState) -> Json<Value> {
     Json(json!({ "data": items }))
 }
 
-async fn creates_and_uploads() -> Result<(), Failure> {
+/// Kinds of creates, with the numbers of connections.
+const CREATES: [(&str, &[usize]); 2] = [("from a template", &[1, 8, 32]), ("paper", &[1, 64])];
+
+async fn creates(table: &mut ReportTable, kind: &str, server: &str) -> Result<(), Failure> {
     let folder = tempfile::tempdir()?;
-    let url = format!("sqlite://{}", folder.path().join("holdfast.db").display());
+    let url = database(kind, server, "creates", folder.path()).await?;
     let partner = PartnerClient::start(folder.path(), &url)?;
-    report::heading("Creating envelopes from a template");
+    let store = Store::connect(&url).await?;
+    let template = template(&partner).await?;
+    let json = "application/json";
+    for (name, connections) in CREATES {
+        let mut body = json!({
+            "envelope_name": "Contract", "customer_email": "jo@example.com", "customer_name": "Jo",
+        });
+        match name {
+            "paper" => body["envelope_kind"] = "paper".into(),
+            _ => body["template_id"] = template.clone(),
+        }
+        let body = body.to_string();
+        let create = [partner.request("POST", "/envelopes", json, body.as_bytes())];
+        for connections in connections {
+            let meter = ProcessMeter::start(partner.server.id(), &store).await?;
+            let address = partner.server.address;
+            let times = load::run(address, &create, *connections, CREATE_TIME, 201).await?;
+            let used = meter.stop();
+            let bare = BareServer::start(&url, &partner.org)?;
+            let insert = [load::request(bare.address, "POST", "/envelopes", &[], &[])];
+            let floor = load::run(bare.address, &insert, *connections, FLOOR_TIME, 200).await?;
+            let count = times.len() as f64;
+            let ours = count / CREATE_TIME.as_secs_f64();
+            let floor = floor.len() as f64 / FLOOR_TIME.as_secs_f64();
+            table.row([
+                kind.to_owned(),
+                name.to_owned(),
+                connections.to_string(),
+                format!("{ours:.0}"),
+                format!("{floor:.0}"),
+                format!("{:.2}", ours / floor),
+                format!("{:.1}", percentile(times.clone(), 0.5)),
+                format!("{:.1}", percentile(times, 0.99)),
+                format!("{:.2}", used.server * 1e3 / count),
+                format!("{:.2}", used.database * 1e3 / count),
+            ]);
+        }
+    }
+    store.close().await;
+    partner.server.stop()
+}
+
+async fn template(partner: &PartnerClient) -> Result<Value, Failure> {
     let fields = json!([{
         "name": "Signature", "type": "signature", "role": "Buyer", "required": true,
         "placement": { "mode": "absolute", "areas": [{ "page": 1, "x": 0.1, "y": 0.1, "w": 0.3, "h": 0.03 }] },
@@ -417,41 +515,7 @@ async fn creates_and_uploads() -> Result<(), Failure> {
         &[("name", "Contract"), ("fields_json", &fields.to_string())],
     );
     let request = partner.request("POST", "/templates", FORM, &form);
-    let template = partner.ask(&request).await?["template_id"].take();
-    let body = json!({
-        "envelope_name": "Contract", "customer_email": "jo@example.com", "customer_name": "Jo",
-        "template_id": template,
-    });
-    let create = partner.request(
-        "POST",
-        "/envelopes",
-        "application/json",
-        body.to_string().as_bytes(),
-    );
-    let mut table = ReportTable::new(&["connections", "creates/s", "p50 ms", "p99 ms"]);
-    for connections in [1, CONNECTIONS] {
-        let requests = [create.clone()];
-        let times = load::run(
-            partner.server.address,
-            &requests,
-            connections,
-            CREATE_TIME,
-            201,
-        )
-        .await?;
-        table.row([
-            connections.to_string(),
-            format!("{:.0}", times.len() as f64 / CREATE_TIME.as_secs_f64()),
-            format!("{:.1}", percentile(times.clone(), 0.5)),
-            format!("{:.1}", percentile(times, 0.99)),
-        ]);
-    }
-    table.print();
-    println!(
-        "\nSQLite; each create is sent through the built-in room and is on the disk when answered."
-    );
-    uploads(&partner).await?;
-    partner.server.stop()
+    Ok(partner.ask(&request).await?["template_id"].take())
 }
 
 pub const FORM: &str = "multipart/form-data; boundary=bench-boundary";

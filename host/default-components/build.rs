@@ -6,6 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use holdfast_guest_builder::{GuestBuilder, GuestCrate, GuestMemory, Result, watch};
+use sha2::{Digest as _, Sha256};
+
+/// Compression of the components: each is unpacked at most a few times.
+const LEVEL: i32 = 12;
 
 const GUESTS: &[GuestCrate] = &[
     GuestCrate {
@@ -92,12 +96,17 @@ fn table(builder: &GuestBuilder, out: &Path, guests: &[&GuestCrate]) -> Result<S
     let mut table = String::from("&[\n");
     for guest in guests {
         let built = builder.build(guest)?;
-        let file = out.join(format!("{}.wasm", guest.package));
-        fs::write(&file, built.component)?;
+        let file = out.join(format!("{}.wasm.zst", guest.package));
+        fs::write(&file, zstd::bulk::compress(&built.component, LEVEL)?)?;
         writeln!(
             table,
-            "    DefaultComponent {{ slot: {:?}, name: {:?}, version: {:?}, bytes: include_bytes!({:?}) }},",
-            guest.slot, guest.package, built.version, file
+            "    DefaultComponent {{ slot: {:?}, name: {:?}, version: {:?}, sha256: {:?}, size: {},
+                packed: include_bytes!({file:?}) }},",
+            guest.slot,
+            guest.package,
+            built.version,
+            hex::encode(Sha256::digest(&built.component)),
+            built.component.len(),
         )?;
     }
     table.push(']');

@@ -151,13 +151,16 @@ async fn each_address_has_one_customer(store: Store) {
     let mut tx = store.begin().await.unwrap();
     let first = customers::upsert_by_email(&mut tx, &org, "Ann@Example.com", "Ann", now)
         .await
-        .unwrap();
+        .unwrap()
+        .id;
     let again = customers::upsert_by_email(&mut tx, &org, "ann@example.com ", "Ann B.", now)
         .await
-        .unwrap();
+        .unwrap()
+        .id;
     let foreign = customers::upsert_by_email(&mut tx, &other, "ann@example.com", "Ann", now)
         .await
-        .unwrap();
+        .unwrap()
+        .id;
     assert_eq!(first, again);
     assert_ne!(first, foreign);
     let found = customers::get(&mut tx, &org, &first)
@@ -454,7 +457,8 @@ async fn a_cached_key_is_revalidated(store: Store) {
     let mut tx = store.begin().await.unwrap();
     let customer = customers::upsert_by_email(&mut tx, &key.org, "jo@example.com", "Jo", now)
         .await
-        .unwrap();
+        .unwrap()
+        .id;
     let creator = "jo@example.com".to_owned();
     let envelope = Envelope::new(
         key.org.clone(),
@@ -482,7 +486,8 @@ async fn envelopes_expire_in_order(store: Store) {
     organizations::insert(&mut tx, &org).await.unwrap();
     let customer = customers::upsert_by_email(&mut tx, &org.id, "jo@example.com", "Jo", now)
         .await
-        .unwrap();
+        .unwrap()
+        .id;
     for days in [3_u64, 1, 2, 400] {
         let creator = "jo@example.com".to_owned();
         let (name, kind) = (format!("due after {days}"), EnvelopeKind::Esign);
@@ -516,7 +521,8 @@ async fn the_number_of_envelopes_follows_every_change(store: Store) {
     organizations::insert(&mut tx, &org).await.unwrap();
     let customer = customers::upsert_by_email(&mut tx, &org.id, "jo@example.com", "Jo", now)
         .await
-        .unwrap();
+        .unwrap()
+        .id;
     tx.commit().await.unwrap();
     let mut writers = tokio::task::JoinSet::new();
     for number in 0..30 {
@@ -661,7 +667,8 @@ async fn open_envelopes_are_polled_in_turn(store: Store) {
     organizations::insert(&mut tx, &org).await.unwrap();
     let customer = customers::upsert_by_email(&mut tx, &org.id, "jo@example.com", "Jo", now)
         .await
-        .unwrap();
+        .unwrap()
+        .id;
     let mut all = Vec::new();
     for (age, status, submission) in [
         (7, EnvelopeStatus::Sent, Some("1")),

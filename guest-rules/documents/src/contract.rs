@@ -24,7 +24,7 @@ pub use bindings::exports::holdfast::documents::handwriting::{HandwritingStyle, 
 pub use bindings::exports::holdfast::documents::signatures::{
     FoundSignature, FoundSignatures, LaterChange, SignatureCoverage,
 };
-pub use bindings::exports::holdfast::documents::vaulting::{VaultCopies, VaultRequest};
+pub use bindings::exports::holdfast::documents::vaulting::{CopyWords, VaultCopies, VaultRequest};
 pub use bindings::exports::holdfast::documents::wording::{
     CustodySection, CustodySheet, MarkWords, TableColumn, TableRow,
 };

@@ -47,8 +47,8 @@ mod vaulting;
 
 pub use completion::completion_certificate;
 pub use contract::{
-    Area, CheckResult, CompletionFacts, CopyKind, CustodyFacts, CustodySection, CustodySheet,
-    DocumentError, FieldValue, FilledField, FormField, FormFieldKind, FoundSignature,
+    Area, CheckResult, CompletionFacts, CopyKind, CopyWords, CustodyFacts, CustodySection,
+    CustodySheet, DocumentError, FieldValue, FilledField, FormField, FormFieldKind, FoundSignature,
     FoundSignatures, HandwritingStyle, LaterChange, MarkRequest, MarkWords, Marked, PageImage,
     Party, Picture, PictureFormat, SealRequest, SealSpace, SignatureAppearance, SignatureCoverage,
     SignerSummary, TableColumn, TableRow, TimelineEntry, TypedSignature, VaultCopies, VaultRequest,

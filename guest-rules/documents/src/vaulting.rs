@@ -7,7 +7,7 @@ use crate::marks::{WordedRequest, paint};
 use crate::seal::CheckedSeal;
 use crate::source::SourceDocument;
 use crate::target::DocumentUpdates;
-use crate::{VaultCopies, VaultRequest};
+use crate::{MarkWords, VaultCopies, VaultRequest};
 
 /// Marks the authoritative and the non-authoritative copy, and reserves space for the signature of the
 /// authoritative one. The document is read once; each copy is the document and one update.
@@ -19,7 +19,12 @@ use crate::{VaultCopies, VaultRequest};
 ///
 /// Those of [`crate::worded_mark`] and [`crate::prepare_seal`].
 pub fn prepare_copies(pdf: Vec<u8>, request: &VaultRequest) -> Result<Option<VaultCopies>> {
-    let words = request.words.as_ref();
+    let words = request.words.clone().map(|words| MarkWords {
+        authoritative: words.authoritative,
+        non_authoritative: words.non_authoritative,
+        secured_party: words.secured_party,
+    });
+    let words = words.as_ref();
     let authoritative = WordedRequest::new(&request.authoritative, words)?;
     let copy = WordedRequest::new(&request.copy, words)?;
     let seal = CheckedSeal::new(&request.seal)?;

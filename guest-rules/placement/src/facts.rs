@@ -33,7 +33,7 @@ pub fn inspect(pdf: Vec<u8>) -> Result<DocumentFacts, ReadError> {
             width: page.width,
             height: page.height,
             rotation: page.rotation,
-            has_text: reader.page(index)?.has_text(),
+            has_text: reader.has_text(index)?,
         });
     }
     let signatures = document.signatures();

@@ -10,7 +10,7 @@ use crate::error::ReadError;
 use crate::facts::{self, SignatureFacts};
 use crate::font::FontTable;
 use crate::geometry::AffineMap;
-use crate::interpret::{ContentInterpreter, HiddenLayers};
+use crate::interpret::{ContentInterpreter, HiddenLayers, TextExtent};
 use crate::limits::{MAX_PAGES, ReadBudget, ReadLimit};
 use crate::objects::resolved;
 use crate::page_text::PageText;
@@ -151,6 +151,19 @@ impl TextReader<'_> {
     ///
     /// [`ReadError::OverLimit`]. Damaged parts of a page are skipped, as viewers do.
     pub fn page(&mut self, index: usize) -> Result<PageText, ReadError> {
+        self.read(index, TextExtent::All)
+    }
+
+    /// Returns whether a page has readable text; reads no further than to the first of it.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError::OverLimit`] for what was read.
+    pub fn has_text(&mut self, index: usize) -> Result<bool, ReadError> {
+        Ok(self.read(index, TextExtent::First)?.has_text())
+    }
+
+    fn read(&mut self, index: usize, extent: TextExtent) -> Result<PageText, ReadError> {
         let Some(page) = self.pages.get(index) else {
             return Ok(PageText::default());
         };
@@ -162,6 +175,7 @@ impl TextReader<'_> {
             &mut self.budget,
             &self.hidden_layers,
             (info.width, info.height),
+            extent,
         );
         interpreter.run_page(content, page.resources(), info.matrix)?;
         run_appearances(page, &mut interpreter, &self.hidden_layers, &info.matrix)?;

@@ -26,6 +26,14 @@ use marks::MarkedContent;
 /// Maximum `q` nesting that is restored exactly; real content stays far below.
 const MAX_SAVED_STATES: usize = 1_000;
 
+/// How much of a page's text is wanted.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum TextExtent {
+    All,
+    /// Up to the first operator that shows readable text.
+    First,
+}
+
 /// Interpreter that turns the streams of one page into a [`PageText`].
 pub(crate) struct ContentInterpreter<'r, 'a> {
     fonts: &'r mut FontTable<'a>,
@@ -37,6 +45,9 @@ pub(crate) struct ContentInterpreter<'r, 'a> {
     scopes: Vec<StreamScope>,
     /// Number of enclosing marks that hide their content.
     hidden: usize,
+    extent: TextExtent,
+    /// Everything wanted was read.
+    is_done: bool,
 }
 
 /// A form XObject, read once per page.
@@ -71,6 +82,7 @@ impl<'r, 'a> ContentInterpreter<'r, 'a> {
         budget: &'r mut ReadBudget,
         hidden_layers: &'r HiddenLayers,
         (width, height): (f64, f64),
+        extent: TextExtent,
     ) -> Self {
         Self {
             fonts,
@@ -84,6 +96,8 @@ impl<'r, 'a> ContentInterpreter<'r, 'a> {
             forms: HashMap::new(),
             scopes: Vec::new(),
             hidden: 0,
+            extent,
+            is_done: false,
         }
     }
 
@@ -125,6 +139,9 @@ impl<'r, 'a> ContentInterpreter<'r, 'a> {
         page_resources: &Resources<'a>,
         matrix: AffineMap,
     ) -> Result<(), ReadError> {
+        if self.is_done {
+            return Ok(());
+        }
         let id = stream.obj_id();
         let Some(form) = self.form(id, stream)? else {
             return Ok(());
@@ -168,7 +185,9 @@ impl<'r, 'a> ContentInterpreter<'r, 'a> {
         };
         let mut lexer = ContentLexer::new(&content);
         let mut operands = OperandStack::default();
-        while let Some(operator) = lexer.next(&mut operands) {
+        while !self.is_done
+            && let Some(operator) = lexer.next(&mut operands)
+        {
             self.budget.spend_operator()?;
             self.execute(&mut run, &operator, &operands)?;
         }

@@ -177,7 +177,13 @@ impl PageText {
 
     /// Returns whether the page has readable text.
     pub fn has_text(&self) -> bool {
-        self.glyphs.iter().any(|glyph| {
+        self.shows_text_in(0..self.glyphs.len())
+    }
+
+    /// Returns whether any of these glyphs is readable text.
+    pub(crate) fn shows_text_in(&self, glyphs: Range<usize>) -> bool {
+        let glyphs = self.glyphs.get(glyphs).unwrap_or_default();
+        glyphs.iter().any(|glyph| {
             glyph.is_on_page() && self.glyph_text(glyph).chars().any(|c| !c.is_whitespace())
         })
     }

@@ -57,7 +57,7 @@ mod ahead_of_time {
         let mut table = String::from("&[\n");
         for component in DEFAULT_COMPONENTS.iter().chain(ROOM_COMPONENT) {
             let native = match engine(component.slot) {
-                Ok(engine) => engine.precompile_component(component.bytes)?,
+                Ok(engine) => engine.precompile_component(&component.bytes())?,
                 Err(error) => {
                     println!(
                         "cargo::warning={} is compiled at the first start, not now: {error:#}",

@@ -11,8 +11,18 @@ pub struct DefaultComponent {
     pub name: &'static str,
     /// Version of the package.
     pub version: &'static str,
-    /// Bytes of the component, with its `holdfast:manifest` section.
-    pub bytes: &'static [u8],
+    /// SHA-256 of the bytes, lower-case hex.
+    pub sha256: &'static str,
+    /// Number of the bytes.
+    pub size: usize,
+    packed: &'static [u8],
+}
+
+impl DefaultComponent {
+    /// Unpacks the bytes of the component, with its `holdfast:manifest` section.
+    pub fn bytes(&self) -> Vec<u8> {
+        zstd::bulk::decompress(self.packed, self.size).unwrap_or_default()
+    }
 }
 
 /// Default component of each slot. Statics, because each use of a constant could copy the bytes.

@@ -28,7 +28,9 @@ use super::providers::{
     KbaPlugin, KbaPre, MessagingPlugin, MessagingPre, PaymentPlugin, PaymentPre, PluginRuntime,
     ProviderCalls, ProviderError, SigningPlugin, SigningPre, messaging, payment, signing,
 };
-use super::rules::{CompliancePre, LifecyclePre, compliance, documents, lifecycle, placement};
+use super::rules::{
+    CompliancePre, LifecyclePre, compliance, documents, lifecycle, placement, vaulting,
+};
 use super::slot::{self, ActiveComponent, ComponentHandle, ComponentWorld};
 use crate::config::SecretText;
 use crate::domain::clock::Clock;
@@ -741,6 +743,55 @@ fn further_documents(
     });
     let placed = space.map(|space| space.is_ok_and(|space| space.place_start < space.place_end));
     examination.reaches("prepare-seal", name, placed);
+    if active.pre.vaulting.is_some() {
+        both_copies(examination, active, request);
+    }
+}
+
+/// Checks the function that makes both copies for the vault.
+fn both_copies(
+    examination: &mut ConformanceRun,
+    active: &ActiveComponent<DocumentsPre>,
+    seal: documents::SealRequest,
+) {
+    let name = "both copies are updates of what was signed";
+    let mark = |kind| documents::MarkRequest {
+        kind,
+        envelope_id: "env_conformance".into(),
+        secured_party: None,
+        marked_at: "2026-01-02T03:04:05.000Z".into(),
+        rewrite: false,
+    };
+    let request = vaulting::VaultRequest {
+        authoritative: mark(documents::CopyKind::Authoritative),
+        seal,
+        copy: mark(documents::CopyKind::NonAuthoritative),
+        words: None,
+    };
+    let made = examination.ask(active, name, |store, pre| {
+        let vaulting = pre.vaulting.as_ref();
+        let vaulting = vaulting.ok_or_else(|| wasmtime::Error::msg("it is not exported"))?;
+        let instance = vaulting.instantiate(&mut *store)?;
+        let rules = instance.holdfast_documents_vaulting();
+        rules.call_prepare_copies(store, CONTRACT, &request)
+    });
+    // None is an answer too: the host then calls the other functions.
+    let fits = made.map(|made| match made {
+        Ok(None) => true,
+        Ok(Some(made)) => has_empty_place(&made.authoritative) && !made.copy.is_empty(),
+        Err(_) => false,
+    });
+    examination.reaches("prepare-copies", name, fits);
+}
+
+/// Returns whether an update of the contract has an empty place for a signature.
+fn has_empty_place(space: &documents::SealSpace) -> bool {
+    let at = |offset: u64| usize::try_from(offset).ok()?.checked_sub(CONTRACT.len());
+    let place = at(space.place_start).zip(at(space.place_end));
+    let place = place.and_then(|(start, end)| space.appended.get(start..end));
+    place
+        .and_then(|place| place.strip_prefix(b"<")?.strip_suffix(b">"))
+        .is_some_and(|digits| digits.iter().all(|digit| *digit == b'0'))
 }
 
 fn custody_facts() -> documents::CustodyFacts {

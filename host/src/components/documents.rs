@@ -218,17 +218,17 @@ impl Documents {
     }
 
     /// Marks both copies for the vault and reserves space for the seal, in one pass. None if the
-    /// document needs [`Documents::mark`], and for a component built for 1.0.
+    /// document needs [`Documents::mark`], and for a component without this function.
     pub async fn prepare_copies(
         &self,
         pdf: Bytes,
         request: vaulting::VaultRequest,
     ) -> Answer<Option<vaulting::VaultCopies>, documents::DocumentError> {
         self.work(move |store, pre| {
-            let Some(additions) = &pre.additions else {
+            let Some(vaulting) = &pre.vaulting else {
                 return Ok(Ok(None));
             };
-            let instance = additions.instantiate(&mut *store)?;
+            let instance = vaulting.instantiate(&mut *store)?;
             instance
                 .holdfast_documents_vaulting()
                 .call_prepare_copies(store, &pdf, &request)

@@ -328,6 +328,12 @@ impl ComponentRegistry {
         )
     }
 
+    /// Returns the identity of the installation's placement rules, which may not be loaded.
+    pub fn placement_identity(&self) -> Option<ComponentIdentity> {
+        let (identity, _) = self.at(Slot::Placement, None);
+        self.placement.identity(identity)
+    }
+
     /// Returns the active document rules of an organization, which write documents.
     pub fn documents(&self, org: Option<&OrgId>, priority: PriorityClass) -> Documents {
         let (identity, _) = self.at(Slot::Documents, org);

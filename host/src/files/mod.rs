@@ -55,8 +55,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Time that one connection to a remote store may be silent.
 const SILENCE: Duration = Duration::from_secs(20);
 
-/// Minimum throughput in bytes per second; it extends the timeout of a write in one request.
-const SLOWEST: u64 = 128 * 1024;
+/// Minimum throughput in bytes per second; it extends the timeout of a write in one request. Two large
+/// copies may share the line.
+const SLOWEST: u64 = 64 * 1024;
 
 /// Area of the object store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -191,6 +192,11 @@ impl UnstoredFile {
             file: named(area, org, owner, sha256, size as i64, content_type),
             pieces,
         }
+    }
+
+    /// Frees the bytes of a file that is stored.
+    pub fn free(&mut self) {
+        self.pieces.clear();
     }
 }
 
@@ -410,12 +416,12 @@ impl Files {
             None => self.create(&file.key, pieces.clone()).await,
             Some(cipher) => {
                 let mut encryption = cipher.encrypt().await?;
-                let mut sealed = BytesMut::new();
+                let mut sealed = Vec::new();
                 for piece in pieces {
-                    sealed.extend_from_slice(&encryption.update(piece)?);
+                    sealed.push(encryption.update(piece)?);
                 }
-                sealed.extend_from_slice(&encryption.finish()?);
-                self.create(&file.key, vec![sealed.freeze()]).await
+                sealed.push(encryption.finish()?);
+                self.create(&file.key, sealed).await
             }
         };
         // Even a failed write may have stored the bytes, so the outcome is decided by reading back.

@@ -144,8 +144,8 @@ impl SealingKey {
         Ok(())
     }
 
-    /// Signs the whole document except the empty placeholder at `place`; `digest` is the SHA-256 of what
-    /// is signed.
+    /// Signs the whole document except the empty placeholder at `place`. The caller vouches for `digest`, the
+    /// SHA-256 of what is signed.
     pub fn sign(
         &self,
         pdf: Vec<u8>,

@@ -36,6 +36,13 @@ impl CustomerRow {
     }
 }
 
+/// A customer that a request names.
+pub struct UpsertedCustomer {
+    pub id: CustomerId,
+    /// Created now.
+    pub is_new: bool,
+}
+
 /// Creates the customer with this e-mail address, or updates its name.
 pub async fn upsert_by_email(
     connection: &mut AnyConnection,
@@ -43,7 +50,8 @@ pub async fn upsert_by_email(
     email: &str,
     name: &str,
     now: Timestamp,
-) -> Result<CustomerId, StoreError> {
+) -> Result<UpsertedCustomer, StoreError> {
+    let new = CustomerId::new();
     let row = sqlx::query(
         "insert into customer (bucket, customer_id, org_id, email, name, details, created_at, updated_at)
          values ($1, $2, $3, $4, $5, '{}', $6, $6)
@@ -51,7 +59,7 @@ pub async fn upsert_by_email(
          returning customer_id",
     )
     .bind(org.bucket())
-    .bind(CustomerId::new().as_str())
+    .bind(new.as_str())
     .bind(org.as_str())
     .bind(email.trim().to_lowercase())
     .bind(name)
@@ -63,7 +71,11 @@ pub async fn upsert_by_email(
         table: "customer",
         id: "customer_id",
     };
-    columns.parsed("customer_id", CustomerId::parse)
+    let id = columns.parsed("customer_id", CustomerId::parse)?;
+    Ok(UpsertedCustomer {
+        is_new: id == new,
+        id,
+    })
 }
 
 pub async fn get(

@@ -5,7 +5,7 @@ use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 
 use super::page::PagedQuery;
 use super::row::{RowColumns, file_json, json_text};
-use super::{StoreError, WriteTransaction, counts};
+use super::{StoreError, WriteTransaction, counts, ledger};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{
     AuthoritativeCopy, Envelope, EnvelopeKind, EnvelopeStatus, ListedEnvelope, PaymentStatus,
@@ -67,6 +67,7 @@ pub async fn insert(tx: &mut WriteTransaction, envelope: &Envelope) -> Result<()
     .execute(&mut **tx)
     .await?;
     counts::added(tx, envelope);
+    ledger::begin(tx, &envelope.org, &envelope.id);
     Ok(())
 }
 

@@ -19,8 +19,8 @@ pub async fn append(
     let (bucket, owner) = owned(org);
     let chain = (bucket, owner.to_owned(), of.chain().to_owned());
     let last = match tx.outbox.tails.remove(&chain) {
-        // This transaction has appended to the ledger already.
-        Some(last) => Some(last),
+        // This transaction began the ledger, or has appended to it already.
+        Some(last) => last,
         None => last(tx, bucket, owner, of.chain()).await?,
     };
     let entry = LedgerEntry::after(last.as_ref(), new);
@@ -44,8 +44,14 @@ pub async fn append(
     // In the same transaction, so that no entry can miss the log.
     let leaf = (bucket, chain.2.clone(), entry.clone());
     tx.outbox.leaves.push(leaf);
-    tx.outbox.tails.insert(chain, entry.clone());
+    tx.outbox.tails.insert(chain, Some(entry.clone()));
     Ok(entry)
+}
+
+/// Notes that a ledger is new and has no entries.
+pub(super) fn begin(tx: &mut WriteTransaction, org: &OrgId, of: &impl LedgerChain) {
+    let chain = (org.bucket(), org.as_str().to_owned(), of.chain().to_owned());
+    tx.outbox.tails.insert(chain, None);
 }
 
 async fn last(

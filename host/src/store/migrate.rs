@@ -53,6 +53,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     35 "0035_text_messages",
     36 "0036_wording_of_a_record",
     37 "0037_envelope_counts",
+    38 "0038_page_facts",
 ];
 
 /// Version of the row that serves as the lock.

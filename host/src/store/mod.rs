@@ -51,6 +51,7 @@ pub mod log;
 pub mod objects;
 pub mod organizations;
 pub mod packages;
+pub mod page_facts;
 pub mod payments;
 pub mod provider_poll;
 pub mod rate_windows;

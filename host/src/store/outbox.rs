@@ -30,8 +30,8 @@ pub(super) struct OutboxRows {
     pub leaves: Vec<(i64, String, LedgerEntry)>,
     pub events: Vec<Event>,
     pub deliveries: Vec<Delivery>,
-    /// Last entries of ledgers, by bucket, organization and chain.
-    pub tails: HashMap<(i64, String, String), LedgerEntry>,
+    /// Last entries of ledgers by bucket, organization and chain; none for a new ledger.
+    pub tails: HashMap<(i64, String, String), Option<LedgerEntry>>,
     /// Active endpoints of an organization, with the events that they want.
     pub endpoints: Option<(OrgId, Subscriptions)>,
     /// Time of an envelope's latest event.

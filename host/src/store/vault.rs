@@ -258,6 +258,26 @@ pub async fn record_step(
         .ok_or(StoreError::Conflict)
 }
 
+/// Removes the result of a step.
+pub async fn forget_step(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    intent: &VaultIntent,
+    step: &str,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "delete from vault_step
+         where bucket = $1 and envelope_id = $2 and intent_id = $3 and step = $4",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.id.as_str())
+    .bind(intent.id.as_str())
+    .bind(step)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
 /// Returns the log head contained in an envelope's certificate, as a note.
 pub async fn checkpoint(
     connection: &mut AnyConnection,

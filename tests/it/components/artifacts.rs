@@ -52,7 +52,7 @@ fn rules_import_only_types_and_providers_only_their_world() {
         let granted = ["blobs", "settings", "secrets", "http", "log", "clock"]
             .map(|interface| format!("holdfast:host/{interface}@1.0.0"));
         let provider = artifact.slot.is_provider();
-        for import in imports(&artifact.bytes) {
+        for import in imports(&artifact.bytes()) {
             let allowed = import == types || (provider && granted.contains(&import));
             assert!(allowed, "{}: {import}", artifact.slot);
         }
@@ -64,7 +64,7 @@ fn artifacts_contain_no_build_paths() {
     let home = std::env::var("HOME").unwrap();
     for artifact in embedded() {
         let found = artifact
-            .bytes
+            .bytes()
             .windows(home.len() + 1)
             .any(|bytes| bytes.starts_with(home.as_bytes()) && bytes.ends_with(b"/"));
         assert!(!found, "{} names {home}", artifact.slot);

@@ -249,7 +249,7 @@ const EVALUATE: &str = "holdfast:compliance/compliance@1.0.0#evaluate";
 fn default_bytes(slot: Slot) -> Vec<u8> {
     let mut all = embedded();
     let default = all.find(|artifact| artifact.slot == slot).unwrap();
-    default.bytes.into_owned()
+    default.bytes().to_vec()
 }
 
 /// Lifecycle rules run inside a write transaction, so slow rules would block all writes.
@@ -327,23 +327,26 @@ async fn rules_of_an_organization_have_a_time_slice() {
     let (org, other) = (OrgId::new(), OrgId::new());
     let slow = with_work(&default_bytes(Slot::Lifecycle), ENVELOPE, 120_000);
     let components = node_of(&org, Slot::Lifecycle, slow);
-    let facts = lifecycle::EnvelopeFacts {
+    // A new question each time: answers are remembered.
+    let facts = |question: usize| lifecycle::EnvelopeFacts {
         kind: lifecycle::EnvelopeKind::Esign,
         has_template: true,
         is_upload: false,
         has_file: false,
         has_vault_file: false,
         payment: lifecycle::PaymentStatus::NotRequested,
-        attributes: Vec::new(),
+        attributes: vec![("question".into(), question.to_string())],
     };
-    let create = async |org: &OrgId| {
+    let create = async |org: &OrgId, question: usize| {
         let rules = components.lifecycle(Some(org));
         let create = lifecycle::EnvelopeTrigger::Create;
-        rules.envelope_for_change(None, create, &facts).await
+        rules
+            .envelope_for_change(None, create, &facts(question))
+            .await
     };
     let mut refused = None;
-    for _ in 0..100_000 {
-        if let Err(error) = create(&org).await {
+    for question in 0..100_000 {
+        if let Err(error) = create(&org, question).await {
             refused = Some(error);
             break;
         }
@@ -352,7 +355,7 @@ async fn rules_of_an_organization_have_a_time_slice() {
         TransitionError::Component(error) => assert!(error.is_temporary(), "{error}"),
         TransitionError::Refused(refusal) => panic!("{}", refusal.message),
     }
-    assert!(create(&other).await.is_ok());
+    assert!(create(&other, 0).await.is_ok());
 }
 
 /// The process that compiles unknown bytes is the first that the kernel kills when memory runs

@@ -372,7 +372,7 @@ async fn every_function_of_a_world_is_called_before_a_component_is_admitted() {
     let admin = app.admin();
     let signing = "holdfast:signing/signing@1.0.0";
     let moves = embedded().find(|one| one.slot == Slot::Lifecycle);
-    let moves = moves.unwrap().bytes.into_owned();
+    let moves = moves.unwrap().bytes().to_vec();
     let batch = "holdfast:lifecycle/lifecycle@1.0.0#batch".to_owned();
     for (name, bytes, function, rounds) in [
         (

@@ -12,17 +12,20 @@ use std::time::{Duration, Instant};
 use reqwest::multipart;
 use serde_json::{Value, json};
 
+use crate::support::authority::{AuthorityBehaviour, FakeTimestampAuthority};
 use crate::support::process::{ServerHome, ServerProcess, this_program};
 use crate::support::{
     CONTRACT, envelope_body, files_below, form, postgres, release_form, share_native_code,
 };
 
 /// Fault points before and after every durable write.
-const PLACES: [&str; 16] = [
+const PLACES: [&str; 18] = [
     "confirm",
     "confirm recorded",
     "fetch",
     "fetch recorded",
+    "time",
+    "time recorded",
     "seal",
     "copy",
     "certify",
@@ -58,19 +61,27 @@ pub struct CrashDrill {
     template: Value,
     pub tracked: Vec<TrackedEnvelope>,
     random: u64,
+    authority: Option<FakeTimestampAuthority>,
 }
 
 impl CrashDrill {
     async fn new(database: Option<String>) -> (Self, tempfile::TempDir) {
+        let key = ["-newkey", "rsa:2048"];
+        let authority = FakeTimestampAuthority::start(&key, AuthorityBehaviour::Right).await;
+        let time = "HOLDFAST_SEAL__TIMESTAMP_URL".to_owned();
         let folder = tempfile::tempdir().unwrap();
         let home = ServerHome {
             program: this_program(),
             data: folder.path().to_owned(),
             database,
-            settings: Vec::new(),
+            settings: vec![(time, authority.url.clone())],
         };
         let objects = folder.path().join("objects");
-        (Self::at(home, objects).await, folder)
+        let drill = Self {
+            authority: Some(authority),
+            ..Self::at(home, objects).await
+        };
+        (drill, folder)
     }
 
     /// Sets up an installation with its objects in this folder.
@@ -106,6 +117,7 @@ impl CrashDrill {
             tracked: Vec::new(),
             // Any seed works; a failed drill prints it.
             random: 0x9E37_79B9_7F4A_7C15,
+            authority: None,
         }
     }
 

@@ -59,6 +59,8 @@ pub struct FakeTimestampAuthority {
 struct AuthorityState {
     folder: PathBuf,
     manner: AuthorityBehaviour,
+    /// OpenSSL's files have fixed names.
+    one_at_a_time: tokio::sync::Mutex<()>,
 }
 
 impl FakeTimestampAuthority {
@@ -110,6 +112,7 @@ impl FakeTimestampAuthority {
         let state = Arc::new(AuthorityState {
             folder: at.to_owned(),
             manner,
+            one_at_a_time: tokio::sync::Mutex::default(),
         });
         let router = Router::new().route("/", post(answer)).with_state(state);
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -147,6 +150,7 @@ async fn answer(State(state): State<Arc<AuthorityState>>, query: Bytes) -> impl 
         | AuthorityBehaviour::Replayed
         | AuthorityBehaviour::OtherPurpose => {}
     }
+    let _turn = state.one_at_a_time.lock().await;
     let at = state.folder.as_path();
     match state.manner {
         AuthorityBehaviour::OtherBytes => {

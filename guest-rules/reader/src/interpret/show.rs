@@ -1,6 +1,6 @@
 //! Text-showing operators.
 
-use super::{ContentInterpreter, TextRun, owned_range};
+use super::{ContentInterpreter, TextExtent, TextRun, owned_range};
 use crate::content::{ContentOperand, ContentOperator, OperandStack};
 use crate::error::ReadError;
 use crate::font::FontIndex;
@@ -96,6 +96,9 @@ impl<'a> ContentInterpreter<'_, 'a> {
             em,
             vertical: is_vertical,
         });
+        if self.extent == TextExtent::First {
+            self.is_done = self.page.shows_text_in(first_glyph..self.page.glyphs.len());
+        }
         Ok(())
     }
 

@@ -5,7 +5,6 @@
 //! loading native code is safe only if this node wrote it. A
 //! defect of the cache is a miss, never an error.
 
-use std::borrow::Cow;
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
 use std::hash::{Hash, Hasher};
@@ -29,21 +28,28 @@ use holdfast_domain::component::{ComponentIdentity, Slot};
 static NATIVE_CODE: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/native-code.rs"));
 
 /// Bytes of a component, with slot and identity.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ComponentArtifact {
     pub slot: Slot,
     pub identity: ComponentIdentity,
-    pub bytes: Cow<'static, [u8]>,
+    content: ArtifactContent,
     /// Native code compiled ahead of time, for engines that can use it; compressed with zstd.
     native: Option<&'static [u8]>,
 }
 
-/// Default components. Lazy because hashing the megabytes of the document components takes time.
+/// Where an artifact's bytes are.
+#[derive(Clone)]
+enum ArtifactContent {
+    /// In the binary, compressed.
+    BuiltIn(&'static DefaultComponent),
+    Uploaded(Bytes),
+}
+
 static EMBEDDED: LazyLock<Vec<ComponentArtifact>> = LazyLock::new(|| all(DEFAULT_COMPONENTS));
 static FURTHER: LazyLock<Vec<ComponentArtifact>> = LazyLock::new(|| all(FURTHER_COMPONENTS));
 static ROOM: LazyLock<Vec<ComponentArtifact>> = LazyLock::new(|| all(ROOM_COMPONENT));
 
-fn all(components: &[DefaultComponent]) -> Vec<ComponentArtifact> {
+fn all(components: &'static [DefaultComponent]) -> Vec<ComponentArtifact> {
     components
         .iter()
         .filter_map(ComponentArtifact::of)
@@ -79,20 +85,36 @@ pub struct NativeCodeCache {
 }
 
 impl ComponentArtifact {
-    fn of(component: &DefaultComponent) -> Option<Self> {
+    fn of(component: &'static DefaultComponent) -> Option<Self> {
         Some(Self {
             slot: Slot::parse(component.slot)?,
             identity: ComponentIdentity {
                 name: component.name.into(),
                 version: component.version.into(),
-                sha256: hex::encode(Sha256::digest(component.bytes)),
+                sha256: component.sha256.into(),
             },
-            bytes: component.bytes.into(),
+            content: ArtifactContent::BuiltIn(component),
             native: NATIVE_CODE
                 .iter()
                 .find(|(name, _)| *name == component.name)
                 .map(|(_, native)| *native),
         })
+    }
+
+    /// Returns the bytes of the component.
+    pub fn bytes(&self) -> Bytes {
+        match &self.content {
+            ArtifactContent::BuiltIn(component) => component.bytes().into(),
+            ArtifactContent::Uploaded(bytes) => bytes.clone(),
+        }
+    }
+
+    /// Returns the number of bytes of the component.
+    pub fn size(&self) -> usize {
+        match &self.content {
+            ArtifactContent::BuiltIn(component) => component.size,
+            ArtifactContent::Uploaded(bytes) => bytes.len(),
+        }
     }
 
     /// Whether the binary contains native code of the component.
@@ -123,7 +145,7 @@ impl ComponentArtifact {
         Self {
             slot,
             identity,
-            bytes: Cow::Owned(bytes.into()),
+            content: ArtifactContent::Uploaded(bytes),
             native: None,
         }
     }
@@ -167,10 +189,11 @@ impl NativeCodeCache {
         {
             return Ok(component);
         }
-        let native = engine.precompile_component(&artifact.bytes)?;
+        let bytes = artifact.bytes();
+        let native = engine.precompile_component(&bytes)?;
         match self.keep(engine, &path, &native, &artifact.identity) {
             Some(component) => Ok(component),
-            None => Component::from_binary(engine, &artifact.bytes),
+            None => Component::from_binary(engine, &bytes),
         }
     }
 
@@ -345,6 +368,18 @@ mod tests {
     }
 
     #[test]
+    fn built_in_components_unpack_to_the_bytes_of_their_identity() {
+        for artifact in built_in() {
+            let bytes = artifact.bytes();
+            assert_eq!(bytes.len(), artifact.size());
+            assert_eq!(
+                hex::encode(Sha256::digest(&bytes)),
+                artifact.identity.sha256
+            );
+        }
+    }
+
+    #[test]
     fn a_modified_native_code_cache_file_is_a_miss() {
         let folder = tempfile::tempdir().unwrap();
         let engines = EngineSet::new(AllLimits::default()).unwrap();
@@ -370,7 +405,7 @@ mod tests {
         let engines = EngineSet::new(AllLimits::default()).unwrap();
         let cache = NativeCodeCache::new(folder.path().into(), [7; 32]);
         let named = |note: &[u8]| {
-            let mut bytes = compliance().bytes.into_owned();
+            let mut bytes = compliance().bytes().to_vec();
             bytes.extend([0, 3, 1, b'n', note[0]]);
             ComponentArtifact::uploaded(Slot::Compliance, "one", "1.0.0", bytes.into())
         };

@@ -23,7 +23,7 @@ pub mod placement {
     wasmtime::component::bindgen!({
         path: "../../../wit/placement",
         world: "placement-rules",
-        additional_derives: [PartialEq],
+        additional_derives: [PartialEq, serde::Serialize, serde::Deserialize],
     });
 }
 
@@ -65,10 +65,27 @@ pub mod document_additions {
                 export holdfast:documents/signatures@1.0.0;
                 export holdfast:documents/form-fields@1.0.0;
                 export holdfast:documents/wording@1.0.0;
-                export holdfast:documents/vaulting@1.0.0;
             }
         ",
         world: "holdfast:optional/document-additions",
+        with: {
+            "holdfast:documents/types@1.0.0": super::documents::holdfast::documents::types,
+        },
+        additional_derives: [PartialEq],
+    });
+}
+
+/// Interface of slot `rules.documents` that has a fallback of its own.
+pub mod document_vaulting {
+    wasmtime::component::bindgen!({
+        path: "../../../wit/documents",
+        inline: "
+            package holdfast:optional;
+            world document-vaulting {
+                export holdfast:documents/vaulting@1.0.0;
+            }
+        ",
+        world: "holdfast:optional/document-vaulting",
         with: {
             "holdfast:documents/types@1.0.0": super::documents::holdfast::documents::types,
         },

@@ -175,7 +175,8 @@ pub struct TooMuchMemory(usize);
 
 /// Creates a store for one call of a rules or documents component on the present thread. Besides
 /// fuel, the processor time of the thread is limited: fuel does not count the bytes that a
-/// component makes the host copy or fill.
+/// component makes the host copy or fill. It counts from the first epoch on, because most calls end
+/// before that, and reading it is a system call.
 pub fn fueled_store(
     engine: &Engine,
     limits: &CallLimits,
@@ -188,14 +189,16 @@ pub fn fueled_store(
             data: (),
         },
     );
-    let (began, worked) = (Instant::now(), thread_time());
+    let (began, mut worked) = (Instant::now(), None);
     let (deadline, cpu) = (limits.deadline, limits.cpu);
     store.limiter(|limited| &mut limited.limits);
     store.set_hostcall_fuel(limits.output);
     store.set_fuel(limits.fuel)?;
     store.set_epoch_deadline(1);
     store.epoch_deadline_callback(move |_| {
-        let over = began.elapsed() > deadline || thread_time().saturating_sub(worked) > cpu;
+        let now = thread_time();
+        let since = *worked.get_or_insert(now);
+        let over = began.elapsed() > deadline || now.saturating_sub(since) > cpu;
         Ok(match over {
             true => UpdateDeadline::Interrupt,
             false => UpdateDeadline::Continue(1),

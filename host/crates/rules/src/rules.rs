@@ -31,8 +31,9 @@ use holdfast_evidence::CertificateRules;
 pub use super::baseline::RulesOpinion;
 pub use bindings::compliance::holdfast::compliance::types as compliance;
 pub use bindings::document_additions::exports::holdfast::documents::{
-    completion, form_fields, handwriting, signatures as found, vaulting, wording,
+    completion, form_fields, handwriting, signatures as found, wording,
 };
+pub use bindings::document_vaulting::exports::holdfast::documents::vaulting;
 pub use bindings::documents::holdfast::documents::types as documents;
 pub use bindings::lifecycle::holdfast::lifecycle::types as lifecycle;
 pub use bindings::placement::holdfast::placement::types as placement;
@@ -58,6 +59,8 @@ type EnvelopeAnswer = Result<lifecycle::EnvelopeStatus, lifecycle::Refusal>;
 /// Answers that are remembered. The enumerations alone make about 20,000 questions, of which an
 /// installation asks some hundreds.
 const ANSWERS: usize = 4096;
+/// Longest refusal that is remembered, in bytes: an organization's component chooses its words.
+const REFUSAL: usize = 512;
 
 impl Deref for LifecyclePre {
     type Target = bindings::lifecycle::LifecycleRulesPre<LimitedEngine<()>>;
@@ -81,17 +84,32 @@ fn next_status(
         return Ok(answer.clone());
     }
     drop(known);
-    let answer = active.call(|store, pre| {
-        let instance = pre.instantiate(&mut *store)?;
-        let rules = instance.holdfast_lifecycle_lifecycle();
-        rules.call_envelope(store, current, trigger, facts)
-    })?;
+    let answer = next_status_anew(active, current, trigger, facts)?;
+    if answer
+        .as_ref()
+        .is_err_and(|refused| refused.message.len() > REFUSAL)
+    {
+        return Ok(answer);
+    }
     let mut known = answers.write().unwrap_or_else(PoisonError::into_inner);
     if known.len() >= ANSWERS {
         known.clear();
     }
     known.insert(question, answer.clone());
     Ok(answer)
+}
+
+fn next_status_anew(
+    active: &ActiveComponent<LifecyclePre>,
+    current: Option<lifecycle::EnvelopeStatus>,
+    trigger: lifecycle::EnvelopeTrigger,
+    facts: &lifecycle::EnvelopeFacts,
+) -> Result<EnvelopeAnswer, ComponentError> {
+    active.call(|store, pre| {
+        let instance = pre.instantiate(&mut *store)?;
+        let rules = instance.holdfast_lifecycle_lifecycle();
+        rules.call_envelope(store, current, trigger, facts)
+    })
 }
 
 impl ComponentWorld for CompliancePre {
@@ -145,8 +163,26 @@ pub type PlacementPre = ExtendedPre<
 >;
 
 /// Linked component of slot `rules.documents`.
-pub type DocumentsPre =
-    ExtendedPre<bindings::documents::DocumentsRulesPre<LimitedEngine<()>>, DocumentAdditionsPre>;
+#[derive(Clone)]
+pub struct DocumentsPre {
+    base: ExtendedPre<
+        bindings::documents::DocumentsRulesPre<LimitedEngine<()>>,
+        DocumentAdditionsPre,
+    >,
+    /// Both copies in one pass, which the other functions can make too.
+    pub vaulting: Option<bindings::document_vaulting::DocumentVaultingPre<LimitedEngine<()>>>,
+}
+
+impl Deref for DocumentsPre {
+    type Target = ExtendedPre<
+        bindings::documents::DocumentsRulesPre<LimitedEngine<()>>,
+        DocumentAdditionsPre,
+    >;
+
+    fn deref(&self) -> &Self::Target {
+        &self.base
+    }
+}
 
 /// Interfaces of slot `rules.documents` that were added after 1.0, linked.
 pub type DocumentAdditionsPre =
@@ -175,8 +211,11 @@ impl ComponentWorld for DocumentsPre {
     fn link(engine: &Engine, component: &Component) -> wasmtime::Result<Self> {
         let linked = Linker::new(engine).instantiate_pre(component)?;
         Ok(Self {
-            additions: DocumentAdditionsPre::new(linked.clone()).ok(),
-            pre: bindings::documents::DocumentsRulesPre::new(linked)?,
+            vaulting: bindings::document_vaulting::DocumentVaultingPre::new(linked.clone()).ok(),
+            base: ExtendedPre {
+                additions: DocumentAdditionsPre::new(linked.clone()).ok(),
+                pre: bindings::documents::DocumentsRulesPre::new(linked)?,
+            },
         })
     }
 
@@ -551,6 +590,19 @@ impl LifecycleRules {
     ) -> Result<EnvelopeStatus, TransitionError> {
         let current = current.map(to_lifecycle);
         let next = self.both(|active| next_status(active, current, trigger, facts));
+        next.map(from_lifecycle)
+    }
+
+    /// Like [`LifecycleRules::envelope`], and calls the component for a question that it has answered
+    /// already.
+    pub fn envelope_anew(
+        &self,
+        current: Option<EnvelopeStatus>,
+        trigger: lifecycle::EnvelopeTrigger,
+        facts: &lifecycle::EnvelopeFacts,
+    ) -> Result<EnvelopeStatus, TransitionError> {
+        let current = current.map(to_lifecycle);
+        let next = self.both(|active| next_status_anew(active, current, trigger, facts));
         next.map(from_lifecycle)
     }
 

@@ -174,6 +174,11 @@ impl<P: ComponentWorld> LoadedComponent<P> {
         self.default.clone()
     }
 
+    /// Returns the identity of the component for [`LoadedComponent::get`], which may not be loaded.
+    pub fn identity(&self, identity: Option<ComponentIdentity>) -> Option<ComponentIdentity> {
+        identity.or_else(|| self.identity.clone())
+    }
+
     /// Loads the built-in component now.
     pub fn force(&self) -> Result<(), ComponentError> {
         match LazyLock::force(&self.default) {

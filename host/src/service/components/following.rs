@@ -52,7 +52,7 @@ fn of_default(artifact: &ComponentArtifact, at: Timestamp) -> Component {
         org: None,
         slot: artifact.slot,
         identity: artifact.identity.clone(),
-        size: artifact.bytes.len() as i64,
+        size: artifact.size() as i64,
         imports: Vec::new(),
         conformance: ConformanceResult {
             vectors_version: "built in".into(),
@@ -79,9 +79,8 @@ pub async fn keep_defaults(core: &Core) -> Result<(), ServiceError> {
         if there.is_some() {
             continue;
         }
-        let bytes = Bytes::from(artifact.bytes.into_owned());
         core.files
-            .keep(&object_name(&component.identity.sha256), bytes)
+            .keep(&object_name(&component.identity.sha256), artifact.bytes())
             .await?;
         let mut tx = core.store.begin().await?;
         components::insert(&mut tx, &component).await?;
@@ -154,7 +153,7 @@ pub async fn artifact(
     .await
     .map_err(|error| ServiceError::Internal(error.to_string()))?;
     if !compiled {
-        let bytes = Bytes::from(artifact.bytes.clone().into_owned());
+        let bytes = artifact.bytes();
         let _turn = management.compiler.turn(component.org.as_ref()).await;
         let (_, native) = management.compiler.compile(bytes).await?;
         core.components

@@ -186,7 +186,7 @@ pub fn moved(
     trigger: lifecycle::EnvelopeTrigger,
     facts: &lifecycle::EnvelopeFacts,
 ) -> ComponentAnswer {
-    move_answer(from, trigger, &rules.envelope(from, trigger, facts))
+    move_answer(from, trigger, &rules.envelope_anew(from, trigger, facts))
 }
 
 /// Converts a lifecycle decision to an answer.

@@ -320,10 +320,9 @@ async fn save(
         parties::arrange(core, &mut tx, &envelope, &mut signers).await?;
     }
     let email = &request.customer_email;
-    // Read before the upsert, for the warning about a new customer.
-    let known = customers::by_email(&mut tx, &caller.org, email).await?;
     let name = &request.customer_name;
-    envelope.customer = customers::upsert_by_email(&mut tx, &caller.org, email, name, now).await?;
+    let customer = customers::upsert_by_email(&mut tx, &caller.org, email, name, now).await?;
+    envelope.customer = customer.id;
     envelopes::insert(&mut tx, &envelope).await?;
     if let Some(payment) = &payment {
         let own = request.payment.is_some();
@@ -345,7 +344,7 @@ async fn save(
         dispatch::announce(&mut tx, &envelope, &signers, &recipients, actor, now).await?;
         sign_url = Some(links::make(core, &mut tx, &envelope, first, links::EMBED_LIFE).await?);
     }
-    let warnings = warnings::of_envelope(request, envelope.kind, known.is_none());
+    let warnings = warnings::of_envelope(request, envelope.kind, customer.is_new);
     let created = CreatedEnvelope {
         envelope,
         sign_url,

@@ -2,6 +2,7 @@
 
 use crate::components::rules::documents;
 use crate::components::rules::lifecycle::EnvelopeTrigger;
+use crate::components::rules::placement::DocumentFacts;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeStatus, FileType, StoredFile};
 use crate::domain::id::{EnvelopeId, OrgId};
@@ -193,12 +194,18 @@ pub async fn check_readable(
 
 /// Rejects a document of a template that signers could not open, in which values could not be written
 /// after signing, such as a signed one whose author permits no changes, or that could not be vaulted.
-pub async fn check_signable(core: &Core, owner: WorkOwner, pdf: Bytes) -> Result<(), ServiceError> {
+/// Returns the facts about the document.
+pub async fn check_signable(
+    core: &Core,
+    owner: WorkOwner,
+    pdf: Bytes,
+) -> Result<DocumentFacts, ServiceError> {
     let reader = core.placement(None).for_owner(owner.clone());
     let documents = core.documents(None).for_owner(owner);
-    reader.inspect(pdf.clone()).await??;
+    let facts = reader.inspect(pdf.clone()).await??;
     documents.fill(pdf.clone(), Vec::new()).await??;
-    copies::check_vaultable(&documents, &reader, pdf, core.clock.now()).await
+    copies::check_vaultable(&documents, &reader, pdf, core.clock.now()).await?;
+    Ok(facts)
 }
 
 /// Reads a PDF into memory. The returned turn reserves the memory and must live as long.

@@ -11,14 +11,16 @@ use std::time::Duration;
 use bytes::Bytes;
 use moka::future::Cache;
 
-use crate::components::rules::placement::{PageFacts, TextLine};
+use crate::components::rules::placement::{DocumentFacts, PageFacts, TextLine};
 use crate::domain::envelope::StoredFile;
+use crate::domain::template::Template;
 use crate::fair_queue::WorkOwner;
 use crate::files::StoredObjectKey;
 use crate::room::shown::ShownDocument;
 use crate::service::envelopes::uploads::admit;
 use crate::service::templates::placement_area;
 use crate::service::{Core, ServiceError};
+use crate::store::{WriteTransaction, page_facts};
 
 /// Widths of a page's picture in pixels: for a phone held upright, and for a large or sharp screen.
 pub const WIDTHS: [u32; 2] = [800, 1_600];
@@ -87,16 +89,56 @@ pub async fn facts(
     pages: &PageCache,
     document: &StoredFile,
 ) -> Result<Arc<[PageFacts]>, ServiceError> {
-    let read = made_of(core, pages, document, async |pdf, owner| {
-        let reader = core.placement(None).for_owner(owner);
-        Ok(reader.inspect(pdf).await??.pages.into())
-    });
+    let read = async {
+        let org = StoredObjectKey::parse(&document.key).map(|key| key.org);
+        let org =
+            org.ok_or_else(|| ServiceError::Internal("a document of no organization".into()))?;
+        let component = reader(core)?;
+        let mut connection = core.store.read().await?;
+        let sha256 = &document.sha256;
+        let kept = page_facts::get(&mut connection, &org, sha256, &component).await?;
+        drop(connection);
+        if let Some(kept) = kept {
+            return Ok::<Vec<_>, ServiceError>(kept);
+        }
+        let read = made_of(core, pages, document, async |pdf, owner| {
+            let rules = core.placement(None).for_owner(owner);
+            Ok(rules.inspect(pdf).await??.pages)
+        });
+        let read: Vec<PageFacts> = read.await?;
+        let mut tx = core.store.begin().await?;
+        page_facts::keep(&mut tx, &org, sha256, &component, &read).await?;
+        tx.commit().await?;
+        Ok(read)
+    };
     let key = document.sha256.clone();
     pages
         .facts
-        .try_get_with(key, read)
+        .try_get_with(key, async { Ok(read.await?.into()) })
         .await
         .map_err(ServiceError::shared)
+}
+
+/// Returns the name, version and digest of the component that reads pages.
+fn reader(core: &Core) -> Result<String, ServiceError> {
+    let identity = core.components.placement_identity();
+    let identity = identity.map(|identity| format!("{identity} {}", identity.sha256));
+    identity.ok_or_else(|| ServiceError::Internal("there are no placement rules".into()))
+}
+
+/// Keeps the pages of a template's document with it.
+pub async fn keep(
+    core: &Core,
+    tx: &mut WriteTransaction,
+    template: &Template,
+    facts: &DocumentFacts,
+) -> Result<(), ServiceError> {
+    if let Some(document) = &template.document {
+        let component = reader(core)?;
+        let (org, sha256) = (&template.org, &document.sha256);
+        page_facts::keep(tx, org, sha256, &component, &facts.pages).await?;
+    }
+    Ok(())
 }
 
 /// Returns a page as a PNG with the entries of earlier signers: the narrowest of [`WIDTHS`] that

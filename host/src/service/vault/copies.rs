@@ -261,7 +261,11 @@ pub async fn check_vaultable(
         words: None,
     };
     let length = pdf.len();
-    let pdf = match documents.prepare_copies(pdf.clone(), request).await? {
+    let made = match documents.prepare_copies(pdf.clone(), request).await {
+        Err(error) if error.by_document => Ok(None),
+        made => made?,
+    };
+    let pdf = match made {
         Ok(Some(made)) => {
             let whole = joined(pdf, &made.authoritative.appended);
             if reader.inspect(whole.clone()).await?.is_ok() {

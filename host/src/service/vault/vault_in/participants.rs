@@ -1,8 +1,8 @@
 //! Which components produced an envelope's evidence.
 //!
-//! A run of the pipeline resolves its components once and keeps them to its end. Each step
-//! records the components it called, so that a run resumed after a crash, when others may
-//! be active, names both.
+//! A run of the pipeline resolves its components once and keeps them to its end. A recorded step names
+//! the components it called, so that a run that continues after a crash, when others may be active,
+//! names both.
 
 use std::collections::HashSet;
 

@@ -142,7 +142,7 @@ impl<'a> VaultInPipeline<'a> {
         let confirmed = self.confirmed().await?;
         let fetched = self.fetched().await?;
         let source = &fetched.document;
-        let copies = self.make_copies(source).await?;
+        let mut copies = self.make_copies(source).await?;
         self.step = PipelineStep::Certify;
         let certified = self.certify(source, &copies).await?;
         let called = CalledComponent::new(Slot::Compliance, Ok(certified.component.clone()))?;
@@ -163,6 +163,8 @@ impl<'a> VaultInPipeline<'a> {
             (PipelineStep::Record, &custody_record),
         ])
         .await?;
+        copies.authoritative.free();
+        copies.copy.free();
         self.step = PipelineStep::Settle;
         self.settle(&PreparedVaulting {
             fetched,
@@ -224,6 +226,13 @@ impl<'a> VaultInPipeline<'a> {
         tx.commit().await?;
         faults::pass(&format!("{name} recorded"));
         self.recorded(given)
+    }
+
+    /// Removes the recorded result of a step, which is out of date.
+    pub(super) async fn forget(&self, step: PipelineStep) -> Result<(), ServiceError> {
+        let mut tx = self.core.store.begin().await?;
+        vault::forget_step(&mut tx, self.envelope, self.intent, step.name()).await?;
+        Ok(tx.commit().await?)
     }
 
     /// Decodes a recorded result and notes the components it names.

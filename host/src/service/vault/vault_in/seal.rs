@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::participants::{CalledComponent, PipelineComponents};
 use super::pipeline::{PipelineStep, VaultInPipeline};
 use super::time::TrustedTime;
-use crate::components::rules::{documents, vaulting};
+use crate::components::rules::{documents, vaulting, wording};
 use crate::components::{CallFailure, ComponentError, Documents, Placement, embedded};
 use crate::domain::component::{ComponentIdentity, Slot};
 use crate::domain::envelope::{FileType, KeptFile};
@@ -208,11 +208,15 @@ impl VaultInPipeline<'_> {
             copy: self
                 .mark_request(documents::CopyKind::NonAuthoritative)
                 .request,
-            words: authoritative.words,
+            words: authoritative.words.map(copy_words),
         };
         let (writer, reader) = (&self.rules.documents, &self.rules.placement);
-        let Ok(Some(made)) = writer.prepare_copies(pdf.clone(), request).await? else {
-            return Ok(None);
+        let made = match writer.prepare_copies(pdf.clone(), request).await {
+            Ok(Ok(Some(made))) => made,
+            Ok(_) => return Ok(None),
+            // The separate steps take less memory and time each.
+            Err(error) if error.by_document => return Ok(None),
+            Err(error) => return Err(error.into()),
         };
         // A writer's mistake is found here, not when a copy is opened years later. Both copies take turns
         // in the memory of the document.
@@ -236,7 +240,7 @@ impl VaultInPipeline<'_> {
     /// Marks, seals and marks again: for documents that are repaired, or kept unchanged.
     async fn one_by_one(&mut self, source: &KeptFile) -> Result<UnsealedCopies, ServiceError> {
         let MarkedDocument {
-            pdf,
+            mut pdf,
             sealable,
             rewritten,
         } = self.marked(source).await?;
@@ -248,8 +252,10 @@ impl VaultInPipeline<'_> {
                     .prepare_seal(pdf.clone(), self.seal_request())
                     .await??;
                 // The reader checks the document before it is signed.
-                let prepared = [&pdf[..], &space.appended].concat();
-                reader.inspect(prepared.into()).await??;
+                let length = pdf.len();
+                let prepared = copies::joined(pdf, &space.appended);
+                reader.inspect(prepared.clone()).await??;
+                pdf = copies::cut(prepared, length);
                 let place = place_of(&space);
                 (space.appended, Some(place))
             }
@@ -359,12 +365,15 @@ impl VaultInPipeline<'_> {
 
     /// Returns the recorded time stamp if it covers this signature, otherwise a new one.
     async fn time_of(&mut self, unstamped: &UnstampedSeal) -> Result<TrustedTime, ServiceError> {
+        let recorded: Option<TrustedTime> = self.begin(PipelineStep::Time).await?;
+        match recorded {
+            Some(time) if time.is_about(unstamped) => return Ok(time),
+            // The document or the sealing key was replaced since.
+            Some(_) => self.forget(PipelineStep::Time).await?,
+            None => {}
+        }
         if self.vault.timestamps.is_none() {
             return Ok(TrustedTime::NotAsked);
-        }
-        let recorded: Option<TrustedTime> = self.begin(PipelineStep::Time).await?;
-        if let Some(time) = recorded.filter(|time| time.is_about(unstamped)) {
-            return Ok(time);
         }
         let answer = self.trusted_time(unstamped).await;
         // Another run may have recorded its stamp first. It counts only for this signature.
@@ -396,6 +405,14 @@ impl VaultInPipeline<'_> {
         self.core.metrics.without_trusted_time.inc();
         tracing::error!(envelope = %self.envelope.id, reason, "sealing without a trusted time stamp");
         TrustedTime::None { reason }
+    }
+}
+
+fn copy_words(words: wording::MarkWords) -> vaulting::CopyWords {
+    vaulting::CopyWords {
+        authoritative: words.authoritative,
+        non_authoritative: words.non_authoritative,
+        secured_party: words.secured_party,
     }
 }
 
