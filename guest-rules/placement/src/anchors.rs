@@ -54,12 +54,19 @@ pub(crate) fn find(
 }
 
 fn first_pass(document: &PdfDocument, hunts: &mut [AnchorSearch]) -> Result<(), ReadError> {
-    let mut reader = document.text_reader();
+    let (mut reader, mut quick) = (document.text_reader(), document.text_reader());
     for index in 0..document.page_count() {
         if hunts.iter().all(|hunt| hunt.found.is_some()) {
             break;
         }
-        if !hunts.iter().any(|hunt| hunt.looks_at(index)) {
+        let mut open = hunts.iter().filter(|hunt| hunt.looks_at(index)).peekable();
+        if open.peek().is_none() {
+            continue;
+        }
+        // Most pages have none of the texts, which shows without the places of their glyphs.
+        if let Some(text) = quick.compact(index)?
+            && !open.any(|hunt| hunt.phrase.may_occur_in(&text))
+        {
             continue;
         }
         let page_text = reader.page(index)?;

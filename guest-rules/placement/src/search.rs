@@ -27,6 +27,11 @@ impl SearchPhrase {
         self.compact.is_empty()
     }
 
+    /// Returns whether a page with this compact text can contain the phrase.
+    pub(crate) fn may_occur_in(&self, compact: &str) -> bool {
+        compact.contains(&self.compact)
+    }
+
     /// Returns the words, in lower case.
     pub(crate) fn words(&self) -> impl Iterator<Item = &str> {
         self.spaced.split(' ')
@@ -93,7 +98,10 @@ impl<'p> PageIndex<'p> {
             if spacing == PhraseSpacing::Ignored && character.character == ' ' {
                 continue;
             }
-            text.extend(character.character.to_lowercase());
+            match character.character {
+                ascii if ascii.is_ascii() => text.push(ascii.to_ascii_lowercase()),
+                other => text.extend(other.to_lowercase()),
+            }
             char_of_byte.resize(text.len(), position);
         }
         Self {

@@ -144,14 +144,14 @@ impl std::fmt::Debug for TextReader<'_> {
     }
 }
 
-impl TextReader<'_> {
+impl<'a> TextReader<'a> {
     /// Returns the text of a page by its 0-based index; empty for an index past the end.
     ///
     /// # Errors
     ///
     /// [`ReadError::OverLimit`]. Damaged parts of a page are skipped, as viewers do.
     pub fn page(&mut self, index: usize) -> Result<PageText, ReadError> {
-        self.read(index, TextExtent::All)
+        Ok(self.read(index, TextExtent::All)?.finish())
     }
 
     /// Returns whether a page has readable text; reads no further than to the first of it.
@@ -160,26 +160,40 @@ impl TextReader<'_> {
     ///
     /// [`ReadError::OverLimit`] for what was read.
     pub fn has_text(&mut self, index: usize) -> Result<bool, ReadError> {
-        Ok(self.read(index, TextExtent::First)?.has_text())
+        Ok(self.read(index, TextExtent::First)?.finish().has_text())
     }
 
-    fn read(&mut self, index: usize, extent: TextExtent) -> Result<PageText, ReadError> {
-        let Some(page) = self.pages.get(index) else {
-            return Ok(PageText::default());
-        };
+    /// Returns the visible text of a page in lower case, without white space and invisible characters. That
+    /// takes a fraction of the time of [`TextReader::page`]. None if some of the text may lie beside the page.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError::OverLimit`].
+    pub fn compact(&mut self, index: usize) -> Result<Option<String>, ReadError> {
+        Ok(self.read(index, TextExtent::Compact)?.finish_compact())
+    }
+
+    fn read(
+        &mut self,
+        index: usize,
+        extent: TextExtent,
+    ) -> Result<ContentInterpreter<'_, 'a>, ReadError> {
         self.budget.start_page();
-        let info = page_info(page);
-        let content = page_content(page, &mut self.budget)?;
-        let mut interpreter = ContentInterpreter::new(
-            &mut self.fonts,
-            &mut self.budget,
-            &self.hidden_layers,
-            (info.width, info.height),
-            extent,
-        );
-        interpreter.run_page(content, page.resources(), info.matrix)?;
-        run_appearances(page, &mut interpreter, &self.hidden_layers, &info.matrix)?;
-        Ok(interpreter.finish())
+        let page = self.pages.get(index);
+        let info = page.map(page_info);
+        let content = match page {
+            Some(page) => page_content(page, &mut self.budget)?,
+            None => Vec::new(),
+        };
+        let size = info.map_or((0.0, 0.0), |info| (info.width, info.height));
+        let (fonts, budget) = (&mut self.fonts, &mut self.budget);
+        let mut interpreter =
+            ContentInterpreter::new(fonts, budget, &self.hidden_layers, size, extent);
+        if let (Some(page), Some(info)) = (page, info) {
+            interpreter.run_page(content, page.resources(), info.matrix)?;
+            run_appearances(page, &mut interpreter, &self.hidden_layers, &info.matrix)?;
+        }
+        Ok(interpreter)
     }
 }
 

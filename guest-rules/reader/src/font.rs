@@ -13,6 +13,7 @@ use hayro_font::{
 };
 use hayro_syntax::object::{Dict, Name, ObjectIdentifier};
 
+use crate::unicode::compact_text;
 use fallback::UnicodeFallback;
 use metrics::FontMetrics;
 
@@ -23,6 +24,9 @@ pub(crate) struct FontFace<'a> {
     pub(crate) is_vertical: bool,
     pub(crate) metrics: FontMetrics,
     fallback: UnicodeFallback,
+    /// Meanings of codes of one byte, by code.
+    single: Box<[Option<CodeFacts>; 256]>,
+    /// Meanings of longer codes.
     codes: HashMap<(u32, u8), CodeFacts>,
 }
 
@@ -30,6 +34,8 @@ pub(crate) struct FontFace<'a> {
 #[derive(Debug, Clone)]
 pub(crate) struct CodeFacts {
     pub(crate) text: Box<str>,
+    /// The text for comparisons, see [`compact_text`].
+    pub(crate) compact: Box<str>,
     /// Advance along the baseline: to the right, or downwards (negative) in a vertical font.
     pub(crate) advance: f64,
     /// Offset from the pen to the origin of the glyph.
@@ -56,6 +62,7 @@ impl<'a> FontFace<'a> {
             is_composite,
             metrics: FontMetrics::of(dict),
             fallback: UnicodeFallback::of(dict, is_composite),
+            single: Box::new([const { None }; 256]),
             codes: HashMap::new(),
         }
     }
@@ -76,36 +83,53 @@ impl<'a> FontFace<'a> {
             font,
             fallback,
             is_composite,
+            single,
             codes,
             ..
         } = self;
-        codes.entry((code, code_bytes)).or_insert_with(|| {
-            let is_word_space = code == 32 && code_bytes == 1;
-            let Some(font) = font else {
-                return CodeFacts {
-                    text: fallback.simple(code),
-                    advance: 0.5,
-                    displacement: (0.0, 0.0),
-                    is_word_space,
-                };
-            };
-            let advance = font.code_advance(code);
-            let displacement = font.origin_displacement(code);
-            let along = if font.is_horizontal() {
-                advance.x
-            } else {
-                advance.y
-            };
-            CodeFacts {
-                text: unicode(font, fallback, *is_composite, code, code_bytes),
-                advance: finite(along / 1000.0),
-                displacement: (
-                    finite(displacement.x / 1000.0),
-                    finite(displacement.y / 1000.0),
-                ),
-                is_word_space,
-            }
-        })
+        let font = font.as_ref();
+        let meaning = || meaning(font, fallback, *is_composite, (code, code_bytes));
+        match single.get_mut(code as usize) {
+            Some(known) if code_bytes == 1 => known.get_or_insert_with(meaning),
+            _ => codes.entry((code, code_bytes)).or_insert_with(meaning),
+        }
+    }
+}
+
+fn meaning(
+    font: Option<&Font<'_>>,
+    fallback: &mut UnicodeFallback,
+    is_composite: bool,
+    (code, code_bytes): (u32, u8),
+) -> CodeFacts {
+    let is_word_space = code == 32 && code_bytes == 1;
+    let Some(font) = font else {
+        let text = fallback.simple(code);
+        return CodeFacts {
+            compact: compact_text(&text).into(),
+            text,
+            advance: 0.5,
+            displacement: (0.0, 0.0),
+            is_word_space,
+        };
+    };
+    let advance = font.code_advance(code);
+    let displacement = font.origin_displacement(code);
+    let along = if font.is_horizontal() {
+        advance.x
+    } else {
+        advance.y
+    };
+    let text = unicode(font, fallback, is_composite, code, code_bytes);
+    CodeFacts {
+        compact: compact_text(&text).into(),
+        text,
+        advance: finite(along / 1000.0),
+        displacement: (
+            finite(displacement.x / 1000.0),
+            finite(displacement.y / 1000.0),
+        ),
+        is_word_space,
     }
 }
 

@@ -32,6 +32,8 @@ pub(crate) enum TextExtent {
     All,
     /// Up to the first operator that shows readable text.
     First,
+    /// All, for comparisons: without places.
+    Compact,
 }
 
 /// Interpreter that turns the streams of one page into a [`PageText`].
@@ -48,6 +50,10 @@ pub(crate) struct ContentInterpreter<'r, 'a> {
     extent: TextExtent,
     /// Everything wanted was read.
     is_done: bool,
+    /// Some text may lie beside the page.
+    is_uncertain: bool,
+    /// Glyphs of the compact text so far.
+    compact_glyphs: usize,
 }
 
 /// A form XObject, read once per page.
@@ -98,11 +104,18 @@ impl<'r, 'a> ContentInterpreter<'r, 'a> {
             hidden: 0,
             extent,
             is_done: false,
+            is_uncertain: false,
+            compact_glyphs: 0,
         }
     }
 
     pub(crate) fn finish(self) -> PageText {
         self.page
+    }
+
+    /// Returns the compact text; none if some of it may lie beside the page.
+    pub(crate) fn finish_compact(self) -> Option<String> {
+        (!self.is_uncertain).then_some(self.page.text)
     }
 
     /// Runs the page's own content, which is always entry 0 of the streams.

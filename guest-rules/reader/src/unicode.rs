@@ -22,6 +22,20 @@ pub(crate) fn is_ignorable(character: char) -> bool {
     ) || (character.is_control() && !character.is_whitespace())
 }
 
+/// Returns a text for comparisons: in lower case, with ligatures expanded, without white space and
+/// invisible characters.
+pub(crate) fn compact_text(text: &str) -> String {
+    let mut compact = String::with_capacity(text.len());
+    for character in text.chars() {
+        match ligature(character) {
+            Some(letters) => compact.push_str(letters),
+            None if character.is_whitespace() || is_ignorable(character) => {}
+            None => compact.extend(character.to_lowercase()),
+        }
+    }
+    compact
+}
+
 /// Decodes a PDF text string: UTF-16 or UTF-8 with a byte order mark, otherwise PDFDocEncoding,
 /// treated as Latin-1 except for the characters below.
 pub(crate) fn text_string(bytes: &[u8]) -> String {

@@ -8,12 +8,24 @@ use holdfast_reader::{
 };
 use support::{PdfBuilder, one_page};
 
+/// Reads the first page. The other ways to read it have to agree.
 fn read(pdf: Vec<u8>) -> PageText {
-    PdfDocument::open(pdf)
-        .unwrap()
-        .text_reader()
-        .page(0)
-        .unwrap()
+    let document = PdfDocument::open(pdf).unwrap();
+    let page = document.text_reader().page(0).unwrap();
+    let mut other = document.text_reader();
+    assert_eq!(other.has_text(0).unwrap(), page.has_text());
+    if let Some(compact) = other.compact(0).unwrap() {
+        assert_eq!(compact, compact_of(&page));
+    }
+    page
+}
+
+/// Returns the visible text in lower case, without white space.
+fn compact_of(page: &PageText) -> String {
+    let layer = TextLayer::visible(page);
+    let letters = layer.chars().iter().map(|letter| letter.character);
+    let letters = letters.filter(|letter| *letter != ' ');
+    letters.flat_map(char::to_lowercase).collect()
 }
 
 fn lines(page: &PageText) -> Vec<String> {
@@ -452,4 +464,25 @@ fn actual_text_is_removed_with_its_tag() {
     );
     assert_eq!(lines(&after), ["stays"]);
     assert!(after.replaced.is_empty());
+}
+
+#[test]
+fn the_compact_text_is_known_unless_some_of_it_may_lie_beside_the_page() {
+    let compact = |content: &str| {
+        let document = PdfDocument::open(one_page(content)).unwrap();
+        document.text_reader().compact(0).unwrap()
+    };
+    let text = "BT /F1 10 Tf 20 30 Td (Hi  THERE) Tj 0 -12 Td [(kern) -900 (ed)] TJ ET";
+    assert_eq!(compact(text).as_deref(), Some("hitherekerned"));
+    let replaced = "BT /F1 10 Tf 20 30 Td /Span << /ActualText (Fine) >> BDC (x) Tj EMC ( y) Tj ET";
+    assert_eq!(compact(replaced).as_deref(), Some("finey"));
+    assert_eq!(compact("").as_deref(), Some(""));
+    for beside in [
+        "BT /F1 10 Tf 300 30 Td (away) Tj ET",
+        "BT /F1 10 Tf 190 30 Td (over the edge) Tj ET",
+        "BT /F1 10 Tf 20 30 Td [(back) 9000 (again)] TJ ET",
+        "BT /F1 10 Tf 20 30 Td 900 Ts (risen) Tj ET",
+    ] {
+        assert_eq!(compact(beside), None, "{beside}");
+    }
 }

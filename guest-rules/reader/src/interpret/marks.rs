@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use hayro_syntax::object::{Dict, FromBytes, String as PdfString};
 
-use super::{ContentInterpreter, TextRun, owned_range};
+use super::{ContentInterpreter, TextExtent, TextRun, owned_range};
 use crate::content::{ContentOperand, ContentOperator, OperandStack};
 use crate::page_text::ReplacedText;
-use crate::unicode::{is_ignorable, text_string};
+use crate::unicode::{compact_text, is_ignorable, text_string};
 
 /// Maximum nesting of marks; deeper ones have no effect.
 const MAX_MARKS: usize = 1_000;
@@ -22,6 +22,8 @@ struct ReplacementText {
     text: String,
     range: Range<usize>,
     first_glyph: usize,
+    /// Length of the text before it.
+    first_byte: usize,
     inline: bool,
 }
 
@@ -47,8 +49,13 @@ impl<'a> ContentInterpreter<'_, 'a> {
         let Some(replacement) = mark.replacement else {
             return;
         };
-        let glyphs = replacement.first_glyph..self.page.glyphs.len();
+        let glyphs = replacement.first_glyph..self.glyph_count();
         if glyphs.is_empty() {
+            return;
+        }
+        if self.extent == TextExtent::Compact {
+            self.page.text.truncate(replacement.first_byte);
+            self.page.text.push_str(&compact_text(&replacement.text));
             return;
         }
         self.replace_text(glyphs.clone(), &replacement.text);
@@ -59,6 +66,13 @@ impl<'a> ContentInterpreter<'_, 'a> {
             glyphs,
             inline: replacement.inline,
         });
+    }
+
+    fn glyph_count(&self) -> usize {
+        match self.extent {
+            TextExtent::Compact => self.compact_glyphs,
+            TextExtent::All | TextExtent::First => self.page.glyphs.len(),
+        }
     }
 
     /// Reads the mark of a `BDC`: a tag, and a dictionary or its name in the resources.
@@ -95,7 +109,8 @@ impl<'a> ContentInterpreter<'_, 'a> {
             replacement: text.map(|text| ReplacementText {
                 text,
                 range: owned_range(operator),
-                first_glyph: self.page.glyphs.len(),
+                first_glyph: self.glyph_count(),
+                first_byte: self.page.text.len(),
                 inline: matches!(properties, ContentOperand::Dict(_)),
             }),
         }

@@ -8,6 +8,9 @@ use crate::geometry::{AffineMap, PageRect};
 use crate::page_text::{PlacedGlyph, ShowKind, ShowOperator, TextElement};
 use crate::text_state::TextState;
 
+/// Fractions of the page's width and height that are certainly on it.
+const INSIDE: std::ops::Range<f64> = 0.001..0.999;
+
 /// Box outside of every page, for coordinates that are not finite.
 const NOWHERE: [f32; 4] = [-2.0, -2.0, -1.0, -1.0];
 
@@ -48,6 +51,9 @@ impl<'a> ContentInterpreter<'_, 'a> {
             descent: metrics.descent,
             is_vertical,
         };
+        if self.extent == TextExtent::Compact {
+            return self.show_compact(run, pen, operands);
+        }
         let first_glyph = self.page.glyphs.len();
         let first_element = self.page.elements.len();
         let single;
@@ -102,6 +108,81 @@ impl<'a> ContentInterpreter<'_, 'a> {
         Ok(())
     }
 
+    /// Collects the text of an operator, and notes whether all of it lies on the page.
+    fn show_compact(
+        &mut self,
+        run: &mut TextRun<'_, 'a>,
+        mut pen: TextPen,
+        operands: &OperandStack<'_>,
+    ) -> Result<(), ReadError> {
+        let single;
+        let pieces = match operands.last() {
+            Some(ContentOperand::Array(items)) => operands.items(items),
+            Some(string @ ContentOperand::String(_)) => {
+                single = [string.clone()];
+                &single
+            }
+            _ => return Ok(()),
+        };
+        let state = &run.state;
+        let (mut least, mut most) = (0.0_f64, 0.0_f64);
+        let before = self.page.text.len();
+        for piece in pieces {
+            match piece {
+                ContentOperand::String(bytes) => {
+                    let Some(face) = self.fonts.face_mut(pen.font) else {
+                        continue;
+                    };
+                    let mut bytes: &[u8] = bytes;
+                    while let Some((code, length)) = face.next_code(bytes) {
+                        self.budget.spend_glyph()?;
+                        bytes = bytes.get(length..).unwrap_or_default();
+                        let facts = face.facts(code, u8::try_from(length).unwrap_or(1));
+                        if self.hidden == 0 {
+                            self.page.text.push_str(&facts.compact);
+                            self.compact_glyphs += 1;
+                        }
+                        let own = facts.advance * state.size + state.character_spacing;
+                        let spaced = match facts.is_word_space {
+                            true => own + state.word_spacing,
+                            false => own,
+                        };
+                        if pen.is_vertical {
+                            pen.y += spaced;
+                        } else {
+                            pen.x += spaced * state.horizontal_scale;
+                        }
+                        least = least.min(pen.x);
+                        most = most.max(pen.x);
+                    }
+                }
+                ContentOperand::Number(number) => {
+                    let shift = -number / 1000.0 * state.size;
+                    if pen.is_vertical {
+                        pen.y += shift;
+                    } else {
+                        pen.x += shift * state.horizontal_scale;
+                    }
+                    least = least.min(pen.x);
+                    most = most.max(pen.x);
+                }
+                _ => {}
+            }
+        }
+        if self.page.text.len() > before {
+            let on_page = |x: f64| {
+                let (x, y) = pen.to_page.apply(x, state.rise);
+                let inside = INSIDE.contains(&(x / self.page.width));
+                inside && INSIDE.contains(&(y / self.page.height))
+            };
+            // A glyph reaches from its origin upwards and downwards, so it is where its origin is.
+            let is_usual = !pen.is_vertical && pen.ascent >= 0.0 && pen.descent <= 0.0;
+            self.is_uncertain |= !(is_usual && on_page(least) && on_page(most));
+        }
+        run.matrices.advance(pen.x, pen.y);
+        Ok(())
+    }
+
     fn show_string(
         &mut self,
         state: &TextState,
@@ -109,6 +190,13 @@ impl<'a> ContentInterpreter<'_, 'a> {
         mut bytes: &[u8],
     ) -> Result<(), ReadError> {
         let operator = u32::try_from(self.page.operators.len()).unwrap_or(u32::MAX);
+        // The advance of every glyph is measured along the same direction.
+        let (unit_x, unit_y) = if pen.is_vertical {
+            pen.to_page.apply_vector(0.0, 1.0)
+        } else {
+            pen.to_page.apply_vector(state.horizontal_scale, 0.0)
+        };
+        let unit = unit_x.hypot(unit_y);
         let Some(face) = self.fonts.face_mut(pen.font) else {
             return Ok(());
         };
@@ -131,18 +219,13 @@ impl<'a> ContentInterpreter<'_, 'a> {
             let own = facts.advance * state.size;
             let bounds = pen.bounds(state, facts.displacement, facts.advance);
             let (origin_x, origin_y) = pen.to_page.apply(pen.x, pen.y);
-            let (along_x, along_y) = if pen.is_vertical {
-                pen.to_page.apply_vector(0.0, own)
-            } else {
-                pen.to_page.apply_vector(own * state.horizontal_scale, 0.0)
-            };
             if self.hidden == 0 {
                 let text_start = self.page.text.len();
                 self.page.text.push_str(&facts.text);
                 self.page.glyphs.push(PlacedGlyph {
                     edges: fractions(&bounds, self.page.width, self.page.height),
                     origin: [origin_x as f32, origin_y as f32],
-                    advance: along_x.hypot(along_y) as f32,
+                    advance: (own.abs() * unit) as f32,
                     text_start: u32::try_from(text_start).unwrap_or(u32::MAX),
                     text_end: u32::try_from(self.page.text.len()).unwrap_or(u32::MAX),
                     operator,

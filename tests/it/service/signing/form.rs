@@ -806,3 +806,19 @@ async fn after_signing_a_page_names_who_is_missing_and_leads_back_to_the_sender(
     assert!(signed.contains("<li>Bob Seller</li>"), "{signed}");
     assert!(signed.contains("You can close this page"), "{signed}");
 }
+
+/// The pages are read when the template is made, so that its first signer does not wait for that.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_form_knows_its_pages_without_reading_the_document() {
+    let app = TestApp::start().await;
+    let envelope = app.sent_envelope().await;
+    assert_eq!(app.count("page_facts").await, 1);
+    let later = app.as_of(std::time::Duration::from_secs(60)).await;
+    for object in later.objects("") {
+        let moved = object.with_extension("away");
+        std::fs::rename(&object, moved).unwrap();
+    }
+    let page = form::open(&later, envelope["sign_url"].as_str().unwrap()).await;
+    assert_eq!(page.status, 200, "{}", page.text());
+    assert!(page.text().contains("Page 4 of 4"), "{}", page.text());
+}
