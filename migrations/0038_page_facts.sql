@@ -6,5 +6,7 @@ create table page_facts (
     sha256 text not null,
     component text not null,
     pages text not null,
+    kept_at text not null,
     primary key (bucket, org_id, sha256)
 );
+create index page_facts_kept on page_facts (kept_at);

@@ -54,7 +54,7 @@ pub(crate) fn find(
 }
 
 fn first_pass(document: &PdfDocument, hunts: &mut [AnchorSearch]) -> Result<(), ReadError> {
-    let (mut reader, mut quick) = (document.text_reader(), document.text_reader());
+    let mut reader = document.text_reader();
     for index in 0..document.page_count() {
         if hunts.iter().all(|hunt| hunt.found.is_some()) {
             break;
@@ -64,7 +64,7 @@ fn first_pass(document: &PdfDocument, hunts: &mut [AnchorSearch]) -> Result<(), 
             continue;
         }
         // Most pages have none of the texts, which shows without the places of their glyphs.
-        if let Some(text) = quick.compact(index)?
+        if let Some(text) = reader.compact(index)?
             && !open.any(|hunt| hunt.phrase.may_occur_in(&text))
         {
             continue;

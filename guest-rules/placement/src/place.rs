@@ -75,17 +75,17 @@ pub fn occurrences(pdf: Vec<u8>, text: &str, page: Option<u32>) -> Result<Vec<Ar
         Some(number) => page_index(number).into_iter().collect(),
     };
     // Pages that may have it, which shows without the places of their glyphs.
-    let mut quick = document.text_reader();
+    let mut reader = document.text_reader();
     let mut promising = Vec::new();
     for index in pages {
-        let compact = quick.compact(index)?;
+        let compact = reader.compact(index)?;
         if compact.is_none_or(|text| phrase.may_occur_in(&text)) {
             promising.push(index);
         }
     }
     // Ignoring white space can match too much, so it is only the fallback, as for anchors.
     for spacing in [PhraseSpacing::Collapsed, PhraseSpacing::Ignored] {
-        let mut reader = document.text_reader();
+        reader.start_over();
         let mut areas = Vec::new();
         for index in &promising {
             let page_text = reader.page(*index)?;

@@ -118,6 +118,7 @@ impl PdfDocument {
             pages: self.pdf.pages(),
             fonts: FontTable::new(),
             budget: ReadBudget::new(),
+            compact_budget: ReadBudget::new(),
             hidden_layers: HiddenLayers::of(self.catalog().as_ref()),
         }
     }
@@ -133,6 +134,8 @@ pub struct TextReader<'a> {
     pages: &'a [Page<'a>],
     fonts: FontTable<'a>,
     budget: ReadBudget,
+    /// Of its own, because a page may be read both ways.
+    compact_budget: ReadBudget,
     hidden_layers: HiddenLayers,
 }
 
@@ -145,6 +148,12 @@ impl std::fmt::Debug for TextReader<'_> {
 }
 
 impl<'a> TextReader<'a> {
+    /// Starts another pass: the limits apply anew.
+    pub fn start_over(&mut self) {
+        self.budget = ReadBudget::new();
+        self.compact_budget = ReadBudget::new();
+    }
+
     /// Returns the text of a page by its 0-based index; empty for an index past the end.
     ///
     /// # Errors
@@ -178,17 +187,20 @@ impl<'a> TextReader<'a> {
         index: usize,
         extent: TextExtent,
     ) -> Result<ContentInterpreter<'_, 'a>, ReadError> {
-        self.budget.start_page();
+        let budget = match extent {
+            TextExtent::All | TextExtent::First => &mut self.budget,
+            TextExtent::Compact => &mut self.compact_budget,
+        };
+        budget.start_page();
         let page = self.pages.get(index);
         let info = page.map(page_info);
         let content = match page {
-            Some(page) => page_content(page, &mut self.budget)?,
+            Some(page) => page_content(page, budget)?,
             None => Vec::new(),
         };
         let size = info.map_or((0.0, 0.0), |info| (info.width, info.height));
-        let (fonts, budget) = (&mut self.fonts, &mut self.budget);
         let mut interpreter =
-            ContentInterpreter::new(fonts, budget, &self.hidden_layers, size, extent);
+            ContentInterpreter::new(&mut self.fonts, budget, &self.hidden_layers, size, extent);
         if let (Some(page), Some(info)) = (page, info) {
             interpreter.run_page(content, page.resources(), info.matrix)?;
             run_appearances(page, &mut interpreter, &self.hidden_layers, &info.matrix)?;

@@ -25,7 +25,7 @@ pub(crate) struct FontFace<'a> {
     pub(crate) metrics: FontMetrics,
     fallback: UnicodeFallback,
     /// Meanings of codes of one byte, by code.
-    single: Box<[Option<CodeFacts>; 256]>,
+    single: Option<Box<[Option<CodeFacts>; 256]>>,
     /// Meanings of longer codes.
     codes: HashMap<(u32, u8), CodeFacts>,
 }
@@ -62,7 +62,7 @@ impl<'a> FontFace<'a> {
             is_composite,
             metrics: FontMetrics::of(dict),
             fallback: UnicodeFallback::of(dict, is_composite),
-            single: Box::new([const { None }; 256]),
+            single: None,
             codes: HashMap::new(),
         }
     }
@@ -89,10 +89,13 @@ impl<'a> FontFace<'a> {
         } = self;
         let font = font.as_ref();
         let meaning = || meaning(font, fallback, *is_composite, (code, code_bytes));
-        match single.get_mut(code as usize) {
-            Some(known) if code_bytes == 1 => known.get_or_insert_with(meaning),
-            _ => codes.entry((code, code_bytes)).or_insert_with(meaning),
+        if code_bytes == 1 {
+            let single = single.get_or_insert_with(|| Box::new([const { None }; 256]));
+            if let Some(known) = single.get_mut(code as usize) {
+                return known.get_or_insert_with(meaning);
+            }
         }
+        codes.entry((code, code_bytes)).or_insert_with(meaning)
     }
 }
 

@@ -47,6 +47,8 @@ pub(crate) struct ContentInterpreter<'r, 'a> {
     scopes: Vec<StreamScope>,
     /// Number of enclosing marks that hide their content.
     hidden: usize,
+    /// Number of enclosing marks that replace the text of their content.
+    replacing: usize,
     extent: TextExtent,
     /// Everything wanted was read.
     is_done: bool,
@@ -102,6 +104,7 @@ impl<'r, 'a> ContentInterpreter<'r, 'a> {
             forms: HashMap::new(),
             scopes: Vec::new(),
             hidden: 0,
+            replacing: 0,
             extent,
             is_done: false,
             is_uncertain: false,

@@ -479,10 +479,31 @@ fn the_compact_text_is_known_unless_some_of_it_may_lie_beside_the_page() {
     assert_eq!(compact("").as_deref(), Some(""));
     for beside in [
         "BT /F1 10 Tf 300 30 Td (away) Tj ET",
+        "BT /F1 10 Tf 500 30 Td /Span << /ActualText (note) >> BDC ( ) Tj EMC ET",
         "BT /F1 10 Tf 190 30 Td (over the edge) Tj ET",
         "BT /F1 10 Tf 20 30 Td [(back) 9000 (again)] TJ ET",
         "BT /F1 10 Tf 20 30 Td 900 Ts (risen) Tj ET",
     ] {
         assert_eq!(compact(beside), None, "{beside}");
+    }
+}
+
+#[test]
+fn a_page_has_text_if_no_mark_takes_it_away() {
+    for (content, expected) in [
+        (
+            "BT /F1 10 Tf 20 30 Td /Span << /ActualText () >> BDC (x) Tj EMC ET",
+            false,
+        ),
+        (
+            "BT /F1 10 Tf 20 30 Td /Span << /ActualText () >> BDC (x) Tj EMC ( more) Tj ET",
+            true,
+        ),
+        (
+            "BT /F1 10 Tf 20 30 Td /Span << /ActualText (note) >> BDC ( ) Tj EMC ET",
+            true,
+        ),
+    ] {
+        assert_eq!(read(one_page(content)).has_text(), expected, "{content}");
     }
 }

@@ -2,10 +2,11 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use sqlx::AnyConnection;
+use sqlx::{AnyConnection, Row as _};
 
-use super::row::{RowColumns, json_text};
+use super::row::json_text;
 use super::{StoreError, WriteTransaction};
+use crate::domain::clock::Timestamp;
 use crate::domain::id::OrgId;
 
 /// Keeps the pages of a document, instead of what another component read.
@@ -14,25 +15,28 @@ pub async fn keep(
     org: &OrgId,
     sha256: &str,
     component: &str,
-    pages: &impl Serialize,
+    pages: &[impl Serialize],
+    now: Timestamp,
 ) -> Result<(), StoreError> {
     sqlx::query(
-        "insert into page_facts (bucket, org_id, sha256, component, pages)
-         values ($1, $2, $3, $4, $5)
+        "insert into page_facts (bucket, org_id, sha256, component, pages, kept_at)
+         values ($1, $2, $3, $4, $5, $6)
          on conflict (bucket, org_id, sha256)
-         do update set component = excluded.component, pages = excluded.pages",
+         do update set component = excluded.component, pages = excluded.pages,
+             kept_at = excluded.kept_at",
     )
     .bind(org.bucket())
     .bind(org.as_str())
     .bind(sha256)
     .bind(component)
-    .bind(json_text(pages))
+    .bind(json_text(&pages))
+    .bind(now.to_string())
     .execute(&mut **tx)
     .await?;
     Ok(())
 }
 
-/// Returns the pages of a document as this component read them.
+/// Returns the pages of a document as this component read them; none if they cannot be decoded.
 pub async fn get<T: DeserializeOwned>(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -49,10 +53,16 @@ pub async fn get<T: DeserializeOwned>(
     .bind(component)
     .fetch_optional(connection)
     .await?;
-    let columns = |row| RowColumns {
-        row,
-        table: "page_facts",
-        id: "sha256",
-    };
-    row.map(|row| columns(&row).json("pages")).transpose()
+    let text: Option<String> = row.map(|row| row.try_get("pages")).transpose()?;
+    // A size that is no number, or pages of another version: they are read again.
+    Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
+}
+
+/// Deletes what was kept before `before`.
+pub async fn forget(connection: &mut AnyConnection, before: Timestamp) -> Result<(), StoreError> {
+    sqlx::query("delete from page_facts where kept_at < $1")
+        .bind(before.to_string())
+        .execute(connection)
+        .await?;
+    Ok(())
 }

@@ -19,6 +19,9 @@ use crate::store;
 /// Interval of periodic tasks, unless configured.
 const PERIOD: Duration = Duration::from_secs(10);
 
+/// Time for which the sizes of a document's pages are kept; then they are read again.
+const PAGES: Duration = Duration::from_secs(180 * 86_400);
+
 const DAY: Duration = Duration::from_secs(86_400);
 /// Interval at which the numbers of envelopes are checked.
 const COUNTING: Duration = Duration::from_secs(6 * 3600);
@@ -146,6 +149,8 @@ async fn expire(app: &App) -> Result<(), ServiceError> {
 
 async fn forget_answers(app: &App) -> Result<(), ServiceError> {
     let mut tx = app.store.begin().await?;
-    store::idempotency::forget(&mut tx, app.clock.now() - idempotency::LIFE).await?;
+    let now = app.clock.now();
+    store::idempotency::forget(&mut tx, now - idempotency::LIFE).await?;
+    store::page_facts::forget(&mut tx, now - PAGES).await?;
     Ok(tx.commit().await?)
 }

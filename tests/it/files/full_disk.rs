@@ -53,6 +53,8 @@ async fn a_signer_sees_an_error_page_when_the_server_is_unavailable() {
     store.fail(0);
     let envelope = app.sent_envelope().await;
     let url = envelope["sign_url"].as_str().unwrap();
+    // Otherwise the form opens without its document.
+    app.empty("page_facts").await;
     store.fail(i64::MAX);
     let page = form::open(&app, url).await;
     assert_eq!(page.status, 503);

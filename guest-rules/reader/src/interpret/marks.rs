@@ -40,6 +40,7 @@ impl<'a> ContentInterpreter<'_, 'a> {
     pub(super) fn begin_mark(&mut self, run: &mut TextRun<'_, 'a>, mark: MarkedContent) {
         if run.marks.len() < MAX_MARKS {
             self.hidden += usize::from(mark.is_hidden);
+            self.replacing += usize::from(mark.replacement.is_some());
             run.marks.push(mark);
         }
     }
@@ -49,6 +50,7 @@ impl<'a> ContentInterpreter<'_, 'a> {
         let Some(replacement) = mark.replacement else {
             return;
         };
+        self.replacing = self.replacing.saturating_sub(1);
         let glyphs = replacement.first_glyph..self.glyph_count();
         if glyphs.is_empty() {
             return;
@@ -66,6 +68,9 @@ impl<'a> ContentInterpreter<'_, 'a> {
             glyphs,
             inline: replacement.inline,
         });
+        if self.extent == TextExtent::First && self.replacing == 0 {
+            self.is_done = self.page.has_text();
+        }
     }
 
     fn glyph_count(&self) -> usize {

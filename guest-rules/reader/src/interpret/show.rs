@@ -102,7 +102,8 @@ impl<'a> ContentInterpreter<'_, 'a> {
             em,
             vertical: is_vertical,
         });
-        if self.extent == TextExtent::First {
+        // The text of glyphs under a mark may be replaced at its end.
+        if self.extent == TextExtent::First && self.replacing == 0 {
             self.is_done = self.page.shows_text_in(first_glyph..self.page.glyphs.len());
         }
         Ok(())
@@ -126,7 +127,7 @@ impl<'a> ContentInterpreter<'_, 'a> {
         };
         let state = &run.state;
         let (mut least, mut most) = (0.0_f64, 0.0_f64);
-        let before = self.page.text.len();
+        let before = self.compact_glyphs;
         for piece in pieces {
             match piece {
                 ContentOperand::String(bytes) => {
@@ -169,15 +170,18 @@ impl<'a> ContentInterpreter<'_, 'a> {
                 _ => {}
             }
         }
-        if self.page.text.len() > before {
+        if self.compact_glyphs > before {
             let on_page = |x: f64| {
                 let (x, y) = pen.to_page.apply(x, state.rise);
                 let inside = INSIDE.contains(&(x / self.page.width));
                 inside && INSIDE.contains(&(y / self.page.height))
             };
             // A glyph reaches from its origin upwards and downwards, so it is where its origin is.
-            let is_usual = !pen.is_vertical && pen.ascent >= 0.0 && pen.descent <= 0.0;
+            let is_usual =
+                !pen.is_vertical && pen.ascent >= 0.0 && pen.descent <= 0.0 && pen.x.is_finite();
             self.is_uncertain |= !(is_usual && on_page(least) && on_page(most));
+            // The page has to be read with the places of its glyphs anyway.
+            self.is_done |= self.is_uncertain;
         }
         run.matrices.advance(pen.x, pen.y);
         Ok(())

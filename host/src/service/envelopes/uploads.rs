@@ -1,9 +1,11 @@
 //! Uploaded documents: type checks, storage, and the memory budget for reading them.
 
+use crate::components::Placement;
 use crate::components::rules::documents;
 use crate::components::rules::lifecycle::EnvelopeTrigger;
 use crate::components::rules::placement::DocumentFacts;
 use crate::domain::clock::Timestamp;
+use crate::domain::component::ComponentIdentity;
 use crate::domain::envelope::{Envelope, EnvelopeStatus, FileType, StoredFile};
 use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::job::VaultEnvelope;
@@ -172,7 +174,9 @@ pub async fn check_readable(
     let (bytes, _room) = admitted(core, owner, upload).await?;
     match picture(kind, &bytes) {
         None => {
-            core.placement(Some(org)).inspect(bytes.clone()).await??;
+            let reader = core.placement(Some(org));
+            reader.inspect(bytes.clone()).await??;
+            keeps_limits(&reader, bytes.clone()).await?;
             // The built-in components: an upload does not wait for those of an organization.
             let (components, priority) = (&core.components, core.store.priority());
             let documents = components.embedded_documents(org, priority);
@@ -192,20 +196,29 @@ pub async fn check_readable(
     }
 }
 
+/// Rejects a document whose text exceeds the limits of the reader: searching for a text that cannot occur
+/// reads all pages.
+async fn keeps_limits(reader: &Placement, pdf: Bytes) -> Result<(), ServiceError> {
+    let nothing = "\u{10ffff}".to_owned();
+    reader.occurrences(pdf, nothing, None).await??;
+    Ok(())
+}
+
 /// Rejects a document of a template that signers could not open, in which values could not be written
 /// after signing, such as a signed one whose author permits no changes, or that could not be vaulted.
-/// Returns the facts about the document.
+/// Returns the facts about the document, with the component that read them.
 pub async fn check_signable(
     core: &Core,
     owner: WorkOwner,
     pdf: Bytes,
-) -> Result<DocumentFacts, ServiceError> {
+) -> Result<(DocumentFacts, ComponentIdentity), ServiceError> {
     let reader = core.placement(None).for_owner(owner.clone());
     let documents = core.documents(None).for_owner(owner);
     let facts = reader.inspect(pdf.clone()).await??;
+    keeps_limits(&reader, pdf.clone()).await?;
     documents.fill(pdf.clone(), Vec::new()).await??;
     copies::check_vaultable(&documents, &reader, pdf, core.clock.now()).await?;
-    Ok(facts)
+    Ok((facts, reader.identity()?))
 }
 
 /// Reads a PDF into memory. The returned turn reserves the memory and must live as long.

@@ -175,7 +175,7 @@ pub async fn create(
         },
         None => from_tags(core, &placement, (&caller.org, &instance), pdf).await?,
     };
-    let facts = check_signable(core, owner, pdf.clone()).await?;
+    let (facts, reader) = check_signable(core, owner, pdf.clone()).await?;
     answers::check(core, (&caller.org, &instance), &pdf, &fields, 0).await?;
     let placed_by = json!(placement.identity()?);
     let document = core
@@ -211,7 +211,7 @@ pub async fn create(
     signing.write(&mut tx).await?;
     templates::insert(&mut tx, &template).await?;
     decisions::note_placed(&mut tx, &caller.org, &template.id, &placed_by).await?;
-    pages::keep(core, &mut tx, &template, &facts).await?;
+    pages::keep(core, &mut tx, &template, &facts, &reader).await?;
     warnings.extend(warnings::of_roles(&template));
     let created = CreatedTemplate { template, warnings };
     answer.commit(tx, &created).await?;

@@ -12,7 +12,9 @@ use bytes::Bytes;
 use moka::future::Cache;
 
 use crate::components::rules::placement::{DocumentFacts, PageFacts, TextLine};
+use crate::domain::component::ComponentIdentity;
 use crate::domain::envelope::StoredFile;
+use crate::domain::id::OrgId;
 use crate::domain::template::Template;
 use crate::fair_queue::WorkOwner;
 use crate::files::StoredObjectKey;
@@ -20,7 +22,7 @@ use crate::room::shown::ShownDocument;
 use crate::service::envelopes::uploads::admit;
 use crate::service::templates::placement_area;
 use crate::service::{Core, ServiceError};
-use crate::store::{WriteTransaction, page_facts};
+use crate::store::{StoreError, WriteTransaction, page_facts};
 
 /// Widths of a page's picture in pixels: for a phone held upright, and for a large or sharp screen.
 pub const WIDTHS: [u32; 2] = [800, 1_600];
@@ -40,6 +42,8 @@ const DOCUMENTS: u64 = 1_000;
 /// Bytes assumed for a document of unknown size.
 const UNKNOWN_SIZE: u64 = 16 * 1024 * 1024;
 
+/// Key of a document's pages: its SHA-256, and the component that read them.
+type FactsKey = (String, Option<ComponentIdentity>);
 /// Key of a page: the document's SHA-256, and the page number from 1.
 type PageKey = (String, u32);
 /// Key of a picture: the page, and the width in pixels.
@@ -47,7 +51,7 @@ type PictureKey = (PageKey, u32);
 
 /// Caches of page sizes, pictures and texts.
 pub struct PageCache {
-    facts: Cache<String, Arc<[PageFacts]>>,
+    facts: Cache<FactsKey, Arc<[PageFacts]>>,
     pictures: Cache<PictureKey, Bytes>,
     texts: Cache<PageKey, Arc<[TextLine]>>,
     /// Documents with the entries of earlier signers, by [`ShownDocument::version`].
@@ -89,41 +93,57 @@ pub async fn facts(
     pages: &PageCache,
     document: &StoredFile,
 ) -> Result<Arc<[PageFacts]>, ServiceError> {
+    let identity = core.components.placement_identity();
     let read = async {
         let org = StoredObjectKey::parse(&document.key).map(|key| key.org);
-        let org =
-            org.ok_or_else(|| ServiceError::Internal("a document of no organization".into()))?;
-        let component = reader(core)?;
-        let mut connection = core.store.read().await?;
-        let sha256 = &document.sha256;
-        let kept = page_facts::get(&mut connection, &org, sha256, &component).await?;
-        drop(connection);
-        if let Some(kept) = kept {
+        if let (Some(org), Some(identity)) = (&org, &identity)
+            && let Some(kept) = kept(core, org, document, identity).await
+        {
             return Ok::<Vec<_>, ServiceError>(kept);
         }
+        let rules = core.placement(None);
         let read = made_of(core, pages, document, async |pdf, owner| {
-            let rules = core.placement(None).for_owner(owner);
+            let rules = rules.clone().for_owner(owner);
             Ok(rules.inspect(pdf).await??.pages)
         });
-        let read: Vec<PageFacts> = read.await?;
-        let mut tx = core.store.begin().await?;
-        page_facts::keep(&mut tx, &org, sha256, &component, &read).await?;
-        tx.commit().await?;
+        let read = read.await?;
+        // Only a later visitor needs it.
+        if let (Some(org), Ok(identity)) = (org, rules.identity()) {
+            let kept = async {
+                let mut tx = core.store.begin().await?;
+                keep_pages(core, &mut tx, (&org, &document.sha256), &identity, &read).await?;
+                tx.commit().await
+            };
+            if let Err(error) = kept.await {
+                tracing::warn!(%error, "pages of a document could not be kept");
+            }
+        }
         Ok(read)
     };
-    let key = document.sha256.clone();
-    pages
-        .facts
-        .try_get_with(key, async { Ok(read.await?.into()) })
-        .await
-        .map_err(ServiceError::shared)
+    let key = (document.sha256.clone(), identity.clone());
+    let facts = &pages.facts;
+    let found = facts.try_get_with(key, async { Ok(read.await?.into()) });
+    found.await.map_err(ServiceError::shared)
 }
 
-/// Returns the name, version and digest of the component that reads pages.
-fn reader(core: &Core) -> Result<String, ServiceError> {
-    let identity = core.components.placement_identity();
-    let identity = identity.map(|identity| format!("{identity} {}", identity.sha256));
-    identity.ok_or_else(|| ServiceError::Internal("there are no placement rules".into()))
+/// Returns the pages of a document that this component read before.
+async fn kept(
+    core: &Core,
+    org: &OrgId,
+    document: &StoredFile,
+    identity: &ComponentIdentity,
+) -> Option<Vec<PageFacts>> {
+    let found = async {
+        let mut connection = core.store.read().await?;
+        page_facts::get(&mut connection, org, &document.sha256, &reader(identity)).await
+    };
+    match found.await {
+        Ok(kept) => kept,
+        Err(error) => {
+            tracing::warn!(%error, "kept pages of a document could not be read");
+            None
+        }
+    }
 }
 
 /// Keeps the pages of a template's document with it.
@@ -132,13 +152,31 @@ pub async fn keep(
     tx: &mut WriteTransaction,
     template: &Template,
     facts: &DocumentFacts,
-) -> Result<(), ServiceError> {
-    if let Some(document) = &template.document {
-        let component = reader(core)?;
-        let (org, sha256) = (&template.org, &document.sha256);
-        page_facts::keep(tx, org, sha256, &component, &facts.pages).await?;
+    identity: &ComponentIdentity,
+) -> Result<(), StoreError> {
+    match &template.document {
+        Some(document) => {
+            let document = (&template.org, document.sha256.as_str());
+            keep_pages(core, tx, document, identity, &facts.pages).await
+        }
+        None => Ok(()),
     }
-    Ok(())
+}
+
+async fn keep_pages(
+    core: &Core,
+    tx: &mut WriteTransaction,
+    (org, sha256): (&OrgId, &str),
+    identity: &ComponentIdentity,
+    pages: &[PageFacts],
+) -> Result<(), StoreError> {
+    let now = core.clock.now();
+    page_facts::keep(tx, org, sha256, &reader(identity), pages, now).await
+}
+
+/// Names the component that read a document.
+fn reader(identity: &ComponentIdentity) -> String {
+    format!("{identity} {}", identity.sha256)
 }
 
 /// Returns a page as a PNG with the entries of earlier signers: the narrowest of [`WIDTHS`] that

@@ -875,6 +875,15 @@ function showProblem(field, why, wasSent) {
   control?.setAttribute("aria-describedby", id);
 }
 
+/** Asks again for the picture of a page that did not load: the server may be busy for a moment. */
+document.addEventListener("error", ({ target }) => {
+  if (!target.matches?.("figure[data-page] img")) return;
+  const tries = Number(target.dataset.tries ?? 0) + 1;
+  target.dataset.tries = tries;
+  if (tries === 5) say(text("builder-page-not-shown"), true);
+  else if (tries < 5) setTimeout(() => { target.srcset = target.getAttribute("srcset"); }, 1500 * tries);
+}, true);
+
 /** Shows the picture of a page when it comes near. */
 function showPictures() {
   const near = new IntersectionObserver((entries) => {
