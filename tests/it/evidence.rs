@@ -248,7 +248,7 @@ async fn bundles_under_the_rules_of_2022_are_valid() {
     );
     let files = unzipped(&zip);
     let carried = format!("components/{}.wasm", pack.identity.sha256);
-    assert_eq!(files[&carried], pack.bytes.as_ref());
+    assert_eq!(files[&carried], pack.bytes().as_ref());
     let ledger = check(&report, "component ledger")["detail"].clone();
     assert!(
         ledger.as_str().unwrap().contains("the activations of 1"),

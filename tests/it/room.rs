@@ -91,7 +91,7 @@ async fn the_rooms_component_serves_only_the_room() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_uploaded_component_cannot_access_the_rooms_records() {
     let app = TestApp::start().await;
-    let bytes = room_component().unwrap().bytes;
+    let bytes = room_component().unwrap().bytes();
     let answer = app
         .upload_component(&app.admin(), "own-room", "1.0.0", &bytes)
         .await;

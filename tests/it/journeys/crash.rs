@@ -61,7 +61,8 @@ pub struct CrashDrill {
     template: Value,
     pub tracked: Vec<TrackedEnvelope>,
     random: u64,
-    authority: Option<FakeTimestampAuthority>,
+    /// Its seals have time stamps.
+    _authority: Option<FakeTimestampAuthority>,
 }
 
 impl CrashDrill {
@@ -78,7 +79,7 @@ impl CrashDrill {
         };
         let objects = folder.path().join("objects");
         let drill = Self {
-            authority: Some(authority),
+            _authority: Some(authority),
             ..Self::at(home, objects).await
         };
         (drill, folder)
@@ -117,7 +118,7 @@ impl CrashDrill {
             tracked: Vec::new(),
             // Any seed works; a failed drill prints it.
             random: 0x9E37_79B9_7F4A_7C15,
-            authority: None,
+            _authority: None,
         }
     }
 

@@ -19,8 +19,8 @@ pub fn variant(slot: Slot, note: &str) -> Vec<u8> {
     let mut bytes = embedded()
         .find(|artifact| artifact.slot == slot)
         .unwrap()
-        .bytes
-        .into_owned();
+        .bytes()
+        .to_vec();
     let name = b"note";
     let length = 1 + name.len() + note.len();
     assert!(length < 128);
