@@ -250,6 +250,7 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
         ],
     ),
     ("organizations.rs", &["select * from organization order by"]),
+    ("page_facts.rs", &["delete from page_facts where kept_at"]),
 ];
 
 /// Returns the SQL of a source file, one line each: literals that start like a statement.

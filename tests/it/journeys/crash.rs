@@ -69,13 +69,19 @@ impl CrashDrill {
     async fn new(database: Option<String>) -> (Self, tempfile::TempDir) {
         let key = ["-newkey", "rsa:2048"];
         let authority = FakeTimestampAuthority::start(&key, AuthorityBehaviour::Right).await;
-        let time = "HOLDFAST_SEAL__TIMESTAMP_URL".to_owned();
+        let setting = |name: &str, value: String| (format!("HOLDFAST_SEAL__{name}"), value);
         let folder = tempfile::tempdir().unwrap();
         let home = ServerHome {
             program: this_program(),
             data: folder.path().to_owned(),
             database,
-            settings: vec![(time, authority.url.clone())],
+            settings: vec![
+                setting("TIMESTAMP_URL", authority.url.clone()),
+                setting(
+                    "TIMESTAMP_TRUST_FILE",
+                    authority.root().display().to_string(),
+                ),
+            ],
         };
         let objects = folder.path().join("objects");
         let drill = Self {
