@@ -13,7 +13,7 @@ use holdfast::components::providers::signing;
 use holdfast::components::providers::{ProviderError, ProviderLease};
 use holdfast::components::room::{self, Answer, RoomRecords};
 use holdfast::components::rules::{documents, lifecycle};
-use holdfast::components::{ComponentArtifact, ComponentRegistry, embedded};
+use holdfast::components::{ComponentArtifact, ComponentRegistry, WordedMark, embedded};
 use holdfast::config::{EMBEDDED, SecretText};
 use holdfast::domain::clock::Clock;
 use holdfast::domain::component::Slot;
@@ -209,6 +209,10 @@ fn cases<'a>(components: &'a ComponentRegistry, runtime: &'a Handle) -> Vec<Call
                     secured_party: Some("First Example Bank".into()),
                     marked_at: "2026-05-04T15:04:05.000Z".into(),
                     rewrite: false,
+                };
+                let request = WordedMark {
+                    request,
+                    words: None,
                 };
                 let marked = runtime.block_on(writer.mark(pdf.clone(), request))?;
                 black_box(marked).map_err(|error| wrong(&error))?;
