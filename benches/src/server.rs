@@ -152,6 +152,13 @@ impl BenchServer {
         self.child.id()
     }
 
+    /// Returns its resident memory in KiB. Unlike [`BenchServer::memory`], it does not hold up the
+    /// server's page faults.
+    pub fn resident(&self) -> Result<f64, Failure> {
+        let folder = PathBuf::from("/proc").join(self.child.id().to_string());
+        kibibytes(&folder.join("status"), "VmRSS:")
+    }
+
     /// Returns its current memory.
     pub fn memory(&self) -> Result<MemoryUse, Failure> {
         let folder = PathBuf::from("/proc").join(self.child.id().to_string());

@@ -146,7 +146,7 @@ async fn measure(size: usize) -> Result<Vec<String>, Failure> {
 async fn vaulted(partner: &PartnerClient, document: &[u8]) -> Result<(Duration, f64), Failure> {
     let request = uploaded(partner, document).await?;
     let address = partner.server.address;
-    let before = partner.server.memory()?.resident;
+    let before = partner.server.resident()?;
     let began = Instant::now();
     let task = tokio::spawn(async move {
         let mut connection = LoadConnection::open(address).await?;
@@ -155,7 +155,7 @@ async fn vaulted(partner: &PartnerClient, document: &[u8]) -> Result<(Duration, 
     });
     let mut peak = before;
     while !task.is_finished() {
-        peak = peak.max(partner.server.memory()?.resident);
+        peak = peak.max(partner.server.resident()?);
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
     let (status, body, time) = task.await??;
