@@ -58,7 +58,7 @@ pub async fn get<T: DeserializeOwned>(
     Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
 }
 
-/// Deletes what was kept before `before`.
+/// Deletes the rows that were kept before `before`.
 pub async fn forget(connection: &mut AnyConnection, before: Timestamp) -> Result<(), StoreError> {
     sqlx::query("delete from page_facts where kept_at < $1")
         .bind(before.to_string())

@@ -114,7 +114,7 @@ struct UnsealedCopies {
 
 /// Bytes of the non-authoritative copy.
 enum NonAuthoritativeCopy {
-    /// What it appends to the executed document.
+    /// The bytes behind the executed document.
     Update(Vec<u8>),
     Whole(Bytes),
 }
