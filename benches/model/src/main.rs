@@ -18,10 +18,10 @@ use std::collections::BinaryHeap;
 
 /// Measured on two cores with both programs on one disk; see docs/capacity.md for the run.
 const MEASURED: ServiceTimes = ServiceTimes {
-    node_cpu: 2.6e-3,
-    database_cpu: 1.4e-3,
-    flush: 1.0e-3,
-    log_bytes: 24e3,
+    node_cpu: 1.4e-3,
+    database_cpu: 1.8e-3,
+    flush: 0.4e-3,
+    log_bytes: 13e3,
     round_trips: 20.0,
     puts: 5.0,
 };
