@@ -147,10 +147,16 @@ fn row(rate: f64, installation: &Installation) {
 }
 
 /// A time that sorts.
-#[derive(Clone, Copy, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, PartialEq)]
 struct Moment(f64);
 
 impl Eq for Moment {}
+
+impl PartialOrd for Moment {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
 
 impl Ord for Moment {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
