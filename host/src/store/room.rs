@@ -473,9 +473,14 @@ pub async fn submission_by_external_id(
     external_id: &str,
 ) -> Result<Option<RoomSubmission>, StoreError> {
     sqlx::query(
-        "select s.* from room_submission s
-             join room_submitter m on m.bucket = s.bucket and m.submission_id = s.submission_id
-         where m.bucket = $1 and m.org_id = $2 and m.external_id = $3 and s.archived_at is null
+        // The submitter first, whatever the planner knows about the tables: without statistics,
+        // PostgreSQL joins all rows of the bucket.
+        "with found as materialized (
+             select submission_id from room_submitter
+             where bucket = $1 and org_id = $2 and external_id = $3)
+         select s.* from found
+             join room_submission s on s.bucket = $1 and s.submission_id = found.submission_id
+         where s.archived_at is null
          order by s.created_at desc limit 1",
     )
     .bind(org.bucket())
