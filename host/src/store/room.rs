@@ -473,8 +473,8 @@ pub async fn submission_by_external_id(
     external_id: &str,
 ) -> Result<Option<RoomSubmission>, StoreError> {
     sqlx::query(
-        // The submitter first, whatever the planner knows about the tables: without statistics,
-        // PostgreSQL joins all rows of the bucket.
+        // The submitter first: without statistics about the tables, PostgreSQL would join all rows of
+        // the bucket.
         "with found as materialized (
              select submission_id from room_submitter
              where bucket = $1 and org_id = $2 and external_id = $3)
