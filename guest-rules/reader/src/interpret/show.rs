@@ -51,9 +51,6 @@ impl<'a> ContentInterpreter<'_, 'a> {
             descent: metrics.descent,
             is_vertical,
         };
-        if self.extent == TextExtent::Compact {
-            return self.show_compact(run, pen, operands);
-        }
         let first_glyph = self.page.glyphs.len();
         let first_element = self.page.elements.len();
         let single;
@@ -65,6 +62,9 @@ impl<'a> ContentInterpreter<'_, 'a> {
             }
             _ => return Ok(()),
         };
+        if self.extent == TextExtent::Compact {
+            return self.show_compact(run, pen, pieces);
+        }
         for piece in pieces {
             match piece {
                 ContentOperand::String(bytes) => {
@@ -74,12 +74,7 @@ impl<'a> ContentInterpreter<'_, 'a> {
                     self.page.elements.push(TextElement::Glyphs(start..end));
                 }
                 ContentOperand::Number(number) => {
-                    let shift = -number / 1000.0 * run.state.size;
-                    if is_vertical {
-                        pen.y += shift;
-                    } else {
-                        pen.x += shift * run.state.horizontal_scale;
-                    }
+                    pen.advance(&run.state, -number / 1000.0 * run.state.size);
                     self.page.elements.push(TextElement::Adjustment(*number));
                 }
                 _ => {}
@@ -114,17 +109,8 @@ impl<'a> ContentInterpreter<'_, 'a> {
         &mut self,
         run: &mut TextRun<'_, 'a>,
         mut pen: TextPen,
-        operands: &OperandStack<'_>,
+        pieces: &[ContentOperand<'_>],
     ) -> Result<(), ReadError> {
-        let single;
-        let pieces = match operands.last() {
-            Some(ContentOperand::Array(items)) => operands.items(items),
-            Some(string @ ContentOperand::String(_)) => {
-                single = [string.clone()];
-                &single
-            }
-            _ => return Ok(()),
-        };
         let state = &run.state;
         let (mut least, mut most) = (0.0_f64, 0.0_f64);
         let before = self.compact_glyphs;
@@ -148,22 +134,13 @@ impl<'a> ContentInterpreter<'_, 'a> {
                             true => own + state.word_spacing,
                             false => own,
                         };
-                        if pen.is_vertical {
-                            pen.y += spaced;
-                        } else {
-                            pen.x += spaced * state.horizontal_scale;
-                        }
+                        pen.advance(state, spaced);
                         least = least.min(pen.x);
                         most = most.max(pen.x);
                     }
                 }
                 ContentOperand::Number(number) => {
-                    let shift = -number / 1000.0 * state.size;
-                    if pen.is_vertical {
-                        pen.y += shift;
-                    } else {
-                        pen.x += shift * state.horizontal_scale;
-                    }
+                    pen.advance(state, -number / 1000.0 * state.size);
                     least = least.min(pen.x);
                     most = most.max(pen.x);
                 }
@@ -238,17 +215,22 @@ impl<'a> ContentInterpreter<'_, 'a> {
                     adjustment: adjustment(facts.advance, spacing, state.size),
                 });
             }
-            if pen.is_vertical {
-                pen.y += own + spacing;
-            } else {
-                pen.x += (own + spacing) * state.horizontal_scale;
-            }
+            pen.advance(state, own + spacing);
         }
         Ok(())
     }
 }
 
 impl TextPen {
+    /// Moves along the baseline, by a length in unscaled text space.
+    fn advance(&mut self, state: &TextState, length: f64) {
+        if self.is_vertical {
+            self.y += length;
+        } else {
+            self.x += length * state.horizontal_scale;
+        }
+    }
+
     fn bounds(&self, state: &TextState, displacement: (f64, f64), advance: f64) -> PageRect {
         let (shift_x, shift_y) = displacement;
         let scale = state.size * state.horizontal_scale;
