@@ -1,12 +1,13 @@
 //! Numbers of envelopes by status, kept with every change of a status.
 //!
-//! A transaction collects its changes and applies them as its last statement, in the order of the
+//! A transaction collects its changes and applies them with its last statements, in the order of the
 //! keys: transactions wait for each other only while they commit, and never in a circle.
 
 use std::collections::BTreeMap;
 
 use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 
+use super::batch::StatementBatch;
 use super::outbox::placeholders;
 use super::row::RowColumns;
 use super::{SqlDialect, Store, StoreError, WriteTransaction};
@@ -17,10 +18,7 @@ use crate::domain::id::OrgId;
 const SHARDS: u8 = 16;
 
 /// Changes of numbers by bucket, organization, status and shard.
-pub(super) type CountChanges = BTreeMap<(i64, String, &'static str, i64), i64>;
-
-/// Bucket, organization, status and shard of a number.
-type CountKey<'a> = (i64, &'a str, &'a str, i64);
+pub(super) type CountChanges = BTreeMap<(i64, String, String, i64), i64>;
 
 /// Notes that an envelope with this status was added.
 pub(super) fn added(tx: &mut WriteTransaction, envelope: &Envelope) {
@@ -48,32 +46,22 @@ fn note(tx: &mut WriteTransaction, envelope: &Envelope, status: EnvelopeStatus, 
         }
     };
     let org = envelope.org.as_str().to_owned();
-    let key = (envelope.org.bucket(), org, status.as_str(), shard);
+    let key = (
+        envelope.org.bucket(),
+        org,
+        status.as_str().to_owned(),
+        shard,
+    );
     *tx.counts.entry(key).or_default() += change;
 }
 
-/// Applies the changes of a transaction.
-pub(super) async fn apply(
-    connection: &mut AnyConnection,
-    changes: &CountChanges,
-) -> Result<(), StoreError> {
+/// Adds the changes of a transaction to its last statements.
+pub(super) fn add_to(last: &mut StatementBatch, changes: &CountChanges) -> Result<(), StoreError> {
     let changes = changes.iter().filter(|(_, change)| **change != 0);
-    let changes: Vec<_> = changes
-        .map(|((bucket, org, status, shard), change)| {
-            ((*bucket, org.as_str(), *status, *shard), *change)
-        })
-        .collect();
-    match changes.is_empty() {
-        true => Ok(()),
-        false => add(connection, &changes).await,
+    let changes: Vec<_> = changes.collect();
+    if changes.is_empty() {
+        return Ok(());
     }
-}
-
-/// Adds changes to numbers, by bucket, organization, status and shard.
-async fn add(
-    connection: &mut AnyConnection,
-    changes: &[(CountKey<'_>, i64)],
-) -> Result<(), StoreError> {
     let text = format!(
         "insert into envelope_count (bucket, org_id, status, shard, envelopes) values {}
          on conflict (bucket, org_id, status, shard)
@@ -84,13 +72,12 @@ async fn add(
     for ((bucket, org, status, shard), change) in changes {
         query = query
             .bind(*bucket)
-            .bind(*org)
-            .bind(*status)
+            .bind(org.as_str())
+            .bind(status.as_str())
             .bind(*shard)
             .bind(*change);
     }
-    query.execute(connection).await?;
-    Ok(())
+    last.add(query)
 }
 
 /// Returns the number of an organization's envelopes, of one status if given.
@@ -139,8 +126,8 @@ pub async fn check(store: &Store, org: &OrgId) -> Result<Vec<CountDifference>, S
     } in &wrong
     {
         // Added, not set: other transactions may be changing the number.
-        let key = (org.bucket(), org.as_str(), status.as_str(), 0);
-        add(&mut tx, &[(key, counted - kept)]).await?;
+        let key = (org.bucket(), org.as_str().to_owned(), status.clone(), 0);
+        tx.counts.insert(key, counted - kept);
     }
     tx.commit().await?;
     Ok(wrong)

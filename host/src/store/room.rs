@@ -225,7 +225,7 @@ pub async fn put_template(
     tx: &mut WriteTransaction,
     template: &RoomTemplate,
 ) -> Result<(), StoreError> {
-    sqlx::query(
+    let query = sqlx::query(
         "insert into room_template (bucket, template_id, org_id, name, external_id, document_key,
              document_sha256, roles, fields, created_at, archived_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
@@ -243,10 +243,8 @@ pub async fn put_template(
     .bind(json_text(&template.roles))
     .bind(json_text(&template.fields))
     .bind(template.created_at.to_string())
-    .bind(template.archived_at.map(|at| at.to_string()))
-    .execute(&mut **tx)
-    .await?;
-    Ok(())
+    .bind(template.archived_at.map(|at| at.to_string()));
+    tx.add(query).await
 }
 
 pub async fn template(
@@ -305,7 +303,7 @@ pub async fn insert_submission(
     tx: &mut WriteTransaction,
     submission: &RoomSubmission,
 ) -> Result<(), StoreError> {
-    sqlx::query(
+    let query = sqlx::query(
         "insert into room_submission (bucket, submission_id, org_id, template_id, name,
              preserve_order, document_key, fields, created_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
@@ -318,10 +316,8 @@ pub async fn insert_submission(
     .bind(i64::from(submission.preserve_order))
     .bind(json_text(&submission.document))
     .bind(json_text(&submission.fields))
-    .bind(submission.created_at.to_string())
-    .execute(&mut **tx)
-    .await?;
-    Ok(())
+    .bind(submission.created_at.to_string());
+    tx.add(query).await
 }
 
 pub async fn submission(
@@ -385,7 +381,7 @@ pub async fn insert_submitter(
     tx: &mut WriteTransaction,
     submitter: &RoomSubmitter,
 ) -> Result<(), StoreError> {
-    sqlx::query(
+    let query = sqlx::query(
         "insert into room_submitter (bucket, submitter_id, org_id, submission_id, position, slug,
              name, email, role, external_id, field_values, prefilled, turn)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
@@ -402,10 +398,8 @@ pub async fn insert_submitter(
     .bind(submitter.external_id.as_deref())
     .bind(json_text(&submitter.values))
     .bind(submitter.prefilled.as_ref().map(json_text))
-    .bind(submitter.turn)
-    .execute(&mut **tx)
-    .await?;
-    Ok(())
+    .bind(submitter.turn);
+    tx.add(query).await
 }
 
 /// Writes the columns of a submitter that the sender can change: name, address and place in the

@@ -228,8 +228,8 @@ pub async fn step(
     row.map(|row| step_columns(&row).json("result")).transpose()
 }
 
-/// Records the result of a step, unless a concurrent
-/// pipeline was first; returns the recorded result.
+/// Records the result of a step, unless a concurrent pipeline was first; returns the recorded result, so
+/// that both pipelines continue with the same one.
 pub async fn record_step(
     tx: &mut WriteTransaction,
     envelope: &Envelope,
@@ -238,10 +238,12 @@ pub async fn record_step(
     result: &Value,
     now: Timestamp,
 ) -> Result<Value, StoreError> {
-    sqlx::query(
+    // An update that changes nothing, because a conflict without one returns no row.
+    let row = sqlx::query(
         "insert into vault_step (bucket, envelope_id, intent_id, step, org_id, result, recorded_at)
          values ($1, $2, $3, $4, $5, $6, $7)
-         on conflict (bucket, envelope_id, intent_id, step) do nothing",
+         on conflict (bucket, envelope_id, intent_id, step) do update set step = excluded.step
+         returning *",
     )
     .bind(envelope.org.bucket())
     .bind(envelope.id.as_str())
@@ -250,12 +252,9 @@ pub async fn record_step(
     .bind(envelope.org.as_str())
     .bind(result.to_string())
     .bind(now.to_string())
-    .execute(&mut **tx)
+    .fetch_one(&mut **tx)
     .await?;
-    // Reads back: of two concurrent pipelines both must continue with the same result.
-    step(tx, envelope, intent, name)
-        .await?
-        .ok_or(StoreError::Conflict)
+    step_columns(&row).json("result")
 }
 
 /// Removes the result of a step.

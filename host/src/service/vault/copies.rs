@@ -10,6 +10,7 @@ use moka::future::Cache;
 use sqlx::AnyConnection;
 
 use crate::components::rules::documents::{CopyKind, MarkRequest, Marked, SealRequest};
+use crate::components::rules::placement::ReadError;
 use crate::components::rules::vaulting::VaultRequest;
 use crate::components::{Documents, Placement, WordedMark};
 use crate::domain::clock::Timestamp;
@@ -260,18 +261,17 @@ pub async fn check_vaultable(
         copy: mark_as(CopyKind::NonAuthoritative),
         words: None,
     };
-    let length = pdf.len();
     let made = match documents.prepare_copies(pdf.clone(), request).await {
         Err(error) if error.by_document => Ok(None),
         made => made?,
     };
     let pdf = match made {
         Ok(Some(made)) => {
-            let whole = joined(pdf, &made.authoritative.appended);
-            if reader.inspect(whole.clone()).await?.is_ok() {
+            let (pdf, read) = read_back(reader, pdf, &made.authoritative.appended).await?;
+            if read.is_ok() {
                 return Ok(());
             }
-            cut(whole, length)
+            pdf
         }
         _ => pdf,
     };
@@ -289,12 +289,20 @@ pub async fn check_vaultable(
     Ok(())
 }
 
-/// Cuts a document off after `length` bytes. What is appended next takes the place of the rest, if the
-/// document has no other owner.
-pub fn cut(whole: Bytes, length: usize) -> Bytes {
-    let mut whole = Vec::from(whole);
-    whole.truncate(length);
-    whole.into()
+/// Checks that a reader other than its writer can read `pdf` with `update` appended, and returns `pdf`.
+/// A writer's mistake is found here, not when a copy is opened years later. Updates that are checked one
+/// after the other take turns in the memory of the document.
+pub async fn read_back(
+    reader: &Placement,
+    pdf: Bytes,
+    update: &[u8],
+) -> Result<(Bytes, Result<(), ReadError>), ServiceError> {
+    let length = pdf.len();
+    let whole = joined(pdf, update);
+    let read = reader.inspect(whole.clone()).await?;
+    let mut pdf = Vec::from(whole);
+    pdf.truncate(length);
+    Ok((pdf.into(), read.map(drop)))
 }
 
 /// Appends `tail` to `head`, without copying `head` when it has no other owner.

@@ -199,7 +199,6 @@ impl VaultInPipeline<'_> {
     async fn in_one_pass(&self, source: &KeptFile) -> Result<Option<UnsealedCopies>, ServiceError> {
         let ExecutedDocument { pdf, drawn_by } = self.executed(source).await?;
         let HashedBytes { bytes: pdf, hash } = pdf;
-        let length = pdf.len();
         let rewritten = drawn_by.map(|(by, reason)| RewrittenDocument::new(&pdf, reason, by));
         let authoritative = self.mark_request(documents::CopyKind::Authoritative);
         let request = vaulting::VaultRequest {
@@ -218,18 +217,16 @@ impl VaultInPipeline<'_> {
             Err(error) if error.by_document => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        // A writer's mistake is found here, not when a copy is opened years later. Both copies take turns
-        // in the memory of the document.
-        let mut whole = pdf;
+        let mut pdf = pdf;
         for update in [&made.copy, &made.authoritative.appended] {
-            whole = copies::joined(whole, update);
-            if reader.inspect(whole.clone()).await?.is_err() {
+            let (given_back, read) = copies::read_back(reader, pdf, update).await?;
+            if read.is_err() {
                 return Ok(None);
             }
-            whole = copies::cut(whole, length);
+            pdf = given_back;
         }
         Ok(Some(UnsealedCopies {
-            executed: HashedBytes { bytes: whole, hash },
+            executed: HashedBytes { bytes: pdf, hash },
             place: Some(place_of(&made.authoritative)),
             update: made.authoritative.appended,
             copy: NonAuthoritativeCopy::Update(made.copy),
@@ -252,10 +249,9 @@ impl VaultInPipeline<'_> {
                     .prepare_seal(pdf.clone(), self.seal_request())
                     .await??;
                 // The reader checks the document before it is signed.
-                let length = pdf.len();
-                let prepared = copies::joined(pdf, &space.appended);
-                reader.inspect(prepared.clone()).await??;
-                pdf = copies::cut(prepared, length);
+                let (given_back, read) = copies::read_back(reader, pdf, &space.appended).await?;
+                read?;
+                pdf = given_back;
                 let place = place_of(&space);
                 (space.appended, Some(place))
             }
