@@ -31,17 +31,15 @@ check: ## Format, lints, unit and SQLite tests; installs nothing
 	@cargo clippy -q $(CRATES) --all-targets -- -D warnings
 	@cargo nextest run $(CRATES) --cargo-quiet --status-level fail -E '$(ON_SQLITE)'
 
-# Builds the tests before linting: from scratch, the components then compile in parallel
-# to everything else.
 test: ## Every test: PostgreSQL, browser, mail server, kills
-	@tests/set-up test
+	@tests/set-up build
 	@cargo fmt --all --check
 	@tests/prose
-	@cargo nextest run --no-run $(CRATES)
-	@cargo clippy -q $(CRATES) --all-targets -- -D warnings
+	@tests/phase-beside "Installing what the tests need" "tests/set-up test" \
+	  "Building and linting" "tests/linted test -q --no-run --all-targets $(CRATES) && tests/linted build -q --bins $(CRATES)"
 	@tests/deny
-	@tests/with-postgres cargo nextest run $(CRATES)
-	@cargo test -q --doc $(CRATES)
+	@tests/with-postgres tests/linted nextest run $(CRATES)
+	@tests/linted test -q --doc $(CRATES)
 
 deny: ## Licences, sources and advisories of the dependencies
 	@tests/set-up test

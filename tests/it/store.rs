@@ -18,7 +18,7 @@ use holdfast::store::idempotency::RequestKey;
 use holdfast::store::jobs::LeaseRenewal;
 use holdfast::store::{
     Store, StoreError, api_keys, counts, customers, envelopes, idempotency, jobs, ledger,
-    organizations, provider_poll, rate_windows,
+    organizations, page_facts, provider_poll, rate_windows,
 };
 use serde_json::json;
 use sqlx::{Connection as _, Row as _};
@@ -68,6 +68,7 @@ on_both_databases!(
     the_number_of_envelopes_follows_every_change,
     writers_fail_and_give_up_alone,
     held_statements_wait_for_the_commit,
+    kept_pages_are_those_of_one_component_and_are_forgotten,
 );
 
 /// During a rolling upgrade, older nodes start on the newer schema.
@@ -768,4 +769,34 @@ async fn held_statements_wait_for_the_commit(store: Store) {
     let entries = ledger::list(&mut connection, Some(&org), &envelope.id);
     let entries = entries.await.unwrap();
     assert_eq!(verify_chain(&entries), Ok(()));
+}
+
+async fn kept_pages_are_those_of_one_component_and_are_forgotten(store: Store) {
+    let org = new_key(&store).await.org;
+    let then = Clock::default().now();
+    let now = then + Duration::from_secs(60);
+    let (old, new) = ("a".repeat(64), "b".repeat(64));
+    let mut tx = store.begin().await.unwrap();
+    for (document, at) in [(&old, then), (&new, now)] {
+        page_facts::keep(&mut tx, &org, document, "reader 1", &[1, 2], at)
+            .await
+            .unwrap();
+    }
+    // A later component reads the document again.
+    page_facts::keep(&mut tx, &org, &new, "reader 2", &[3], now)
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    let kept = async |document: &str, component: &str| {
+        let mut connection = store.read().await.unwrap();
+        let kept = page_facts::get::<Vec<u8>>(&mut connection, &org, document, component);
+        kept.await.unwrap()
+    };
+    assert_eq!(kept(&old, "reader 1").await, Some(vec![1, 2]));
+    assert_eq!(kept(&new, "reader 1").await, None);
+    let mut tx = store.begin().await.unwrap();
+    page_facts::forget(&mut tx, now).await.unwrap();
+    tx.commit().await.unwrap();
+    assert_eq!(kept(&old, "reader 1").await, None);
+    assert_eq!(kept(&new, "reader 2").await, Some(vec![3]));
 }

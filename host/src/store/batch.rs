@@ -1,7 +1,9 @@
 //! Statements that are sent to the database together.
 //!
-//! Every statement that is sent alone crosses to the thread of SQLite's connection and back, or to the
-//! server of PostgreSQL and back, which costs more than most statements themselves.
+//! Every statement that is sent alone crosses to the thread of SQLite's connection and back, which costs
+//! more than most statements themselves. PostgreSQL prepares one statement a message. Its way to several,
+//! `with` queries that insert, is refused by databases that distribute tables (Citus), so it gets them one
+//! by one.
 
 use sqlx::any::AnyArguments;
 use sqlx::query::Query;
@@ -9,12 +11,10 @@ use sqlx::{Any, AnyConnection, Arguments as _, AssertSqlSafe, Execute as _, SqlS
 
 use super::{SqlDialect, StoreError};
 
-/// Maximum number of parameters that are sent at once. PostgreSQL counts them with 16 bits, and plans
-/// long statements slowly.
+/// Maximum number of parameters that are sent at once.
 const PARAMETERS: usize = 2000;
 
-/// Statements whose results nobody needs, in the order in which they take effect. On PostgreSQL one must not
-/// change rows that another one adds or changes.
+/// Statements without results, in the order of their effects.
 #[derive(Default)]
 pub(super) struct StatementBatch {
     statements: Vec<(SqlStr, AnyArguments)>,
@@ -40,18 +40,17 @@ impl StatementBatch {
         dialect: SqlDialect,
     ) -> Result<(), StoreError> {
         let mut statements = self.statements.into_iter().peekable();
-        while statements.peek().is_some() {
-            let (mut texts, mut all) = (Vec::new(), AnyArguments::default());
-            while let Some((text, arguments)) = statements
-                .next_if(|(_, next)| texts.is_empty() || all.len() + next.len() <= PARAMETERS)
-            {
-                texts.push(numbered_from(text.as_str(), all.len()));
-                all.values.0.extend(arguments.values.0);
+        while let Some((text, mut arguments)) = statements.next() {
+            let mut text = text.as_str().to_owned();
+            while let Some((next, more)) = statements.next_if(|(_, next)| {
+                dialect == SqlDialect::Sqlite && arguments.len() + next.len() <= PARAMETERS
+            }) {
+                text += ";\n";
+                text += &numbered_from(next.as_str(), arguments.len());
+                arguments.values.0.extend(more.values.0);
             }
-            let text = AssertSqlSafe(joined(texts, dialect));
-            sqlx::query_with(text, all)
-                .execute(&mut *connection)
-                .await?;
+            let query = sqlx::query_with(AssertSqlSafe(text), arguments);
+            query.execute(&mut *connection).await?;
         }
         Ok(())
     }
@@ -75,24 +74,6 @@ fn numbered_from(text: &str, first: usize) -> String {
     numbered
 }
 
-/// Joins statements to one text. PostgreSQL prepares one statement a text, so that the others become its
-/// `with` queries.
-fn joined(mut texts: Vec<String>, dialect: SqlDialect) -> String {
-    match (dialect, texts.pop()) {
-        (_, None) => String::new(),
-        (_, Some(only)) if texts.is_empty() => only,
-        (SqlDialect::Sqlite, Some(last)) => {
-            texts.push(last);
-            texts.join(";\n")
-        }
-        (SqlDialect::Postgres, Some(last)) => {
-            let others = texts.iter().enumerate();
-            let others = others.map(|(number, text)| format!("with_{number} as ({text})"));
-            format!("with {} {last}", others.collect::<Vec<_>>().join(",\n"))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,14 +83,5 @@ mod tests {
         let text = "values ($1, '$', $12, $1)";
         let numbered = numbered_from(text, 30);
         assert_eq!(numbered, "values ($31, '$', $42, $31)");
-    }
-
-    #[test]
-    fn postgresql_gets_one_statement_and_sqlite_several() {
-        let texts = || vec!["a".to_owned(), "b".to_owned(), "c".to_owned()];
-        let one = joined(texts(), SqlDialect::Postgres);
-        assert_eq!(one, "with with_0 as (a),\nwith_1 as (b) c");
-        assert_eq!(joined(texts(), SqlDialect::Sqlite), "a;\nb;\nc");
-        assert_eq!(joined(vec!["a".to_owned()], SqlDialect::Postgres), "a");
     }
 }

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 
 use super::batch::StatementBatch;
@@ -80,6 +81,21 @@ pub(super) fn add_to(last: &mut StatementBatch, changes: &CountChanges) -> Resul
     last.add(query)
 }
 
+/// Number of envelopes as a column of another query. Its first parameters are bucket and organization.
+pub(super) const TOTAL: &str = "(select cast(coalesce(sum(envelopes), 0) as bigint)
+     from envelope_count of_all where of_all.bucket = $1 and of_all.org_id = $2) as total";
+
+/// Like [`TOTAL`], of the status that is the third parameter.
+pub(super) const TOTAL_OF_STATUS: &str = "(select cast(coalesce(sum(envelopes), 0) as bigint)
+     from envelope_count of_all
+     where of_all.bucket = $1 and of_all.org_id = $2 and of_all.status = $3) as total";
+
+/// Reads a total.
+pub(super) fn total(row: &AnyRow) -> Result<i64, StoreError> {
+    // Below zero only while a node of an earlier version adds envelopes.
+    Ok(row.try_get::<i64, _>("total")?.max(0))
+}
+
 /// Returns the number of an organization's envelopes, of one status if given.
 pub async fn envelopes(
     connection: &mut AnyConnection,
@@ -95,8 +111,7 @@ pub async fn envelopes(
     .bind(status.map_or("", EnvelopeStatus::as_str))
     .fetch_one(connection)
     .await?;
-    // Below zero only while a node of an earlier version adds envelopes.
-    Ok(row.try_get::<i64, _>("total")?.max(0))
+    total(&row)
 }
 
 /// Number of a status that differs from the envelopes themselves.

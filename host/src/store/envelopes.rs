@@ -167,9 +167,16 @@ pub async fn list(
     page: i64,
     limit: i64,
 ) -> Result<(Vec<ListedEnvelope>, i64), StoreError> {
+    let total = match filter.status {
+        Some(_) => counts::TOTAL_OF_STATUS,
+        None => counts::TOTAL,
+    };
+    let select = format!(
+        "select envelope_id, name, status, customer_id, external_id, created_at, updated_at, {total}
+         from envelope"
+    );
     let list = PagedQuery {
-        select: "select envelope_id, name, status, customer_id, external_id, created_at, updated_at
-             from envelope",
+        select: &select,
         table: "envelope",
         id: "envelope_id",
         bucket: org.bucket(),
@@ -187,8 +194,12 @@ pub async fn list(
         // A customer has few envelopes.
         Some(_) => list.page(connection, page, limit).await?,
         None => {
-            let total = counts::envelopes(connection, org, filter.status).await?;
-            (list.rows(connection, page, limit).await?, total)
+            let rows = list.rows(connection, page, limit).await?;
+            let total = match rows.first() {
+                Some(first) => counts::total(first)?,
+                None => counts::envelopes(connection, org, filter.status).await?,
+            };
+            (rows, total)
         }
     };
     Ok((rows.iter().map(listed).collect::<Result<_, _>>()?, total))

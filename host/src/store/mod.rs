@@ -501,15 +501,15 @@ impl WriteTransaction {
     }
 
     /// Holds back the statements added from now on, which are sent together by
-    /// [`WriteTransaction::send_held`] or the commit. Nothing else can be asked while some are held. Events are
-    /// about `org`, whose endpoints are read now.
+    /// [`WriteTransaction::end_hold`] or the commit. Nothing else can be asked while some are held. Reads the
+    /// endpoints of `org`, because events may follow.
     pub async fn hold(&mut self, org: &OrgId) -> Result<(), StoreError> {
         deliveries::know_endpoints(self, org).await?;
         self.holds = true;
         Ok(())
     }
 
-    /// Adds a statement whose result nobody needs.
+    /// Adds a statement without a result.
     async fn add(&mut self, query: Query<'_, Any, AnyArguments>) -> Result<(), StoreError> {
         match self.holds {
             true => self.held.add(query),
@@ -517,7 +517,13 @@ impl WriteTransaction {
         }
     }
 
-    /// Sends the statements that are held back, and returns the connection for what comes after them.
+    /// Sends the statements that are held back, and holds no further ones.
+    pub async fn end_hold(&mut self) -> Result<(), StoreError> {
+        self.holds = false;
+        self.send_held().await.map(drop)
+    }
+
+    /// Sends the statements that are held back, and returns the connection for further ones.
     pub async fn send_held(&mut self) -> Result<&mut AnyConnection, StoreError> {
         let held = std::mem::take(&mut self.held);
         held.send(&mut self.inner, self.dialect).await?;

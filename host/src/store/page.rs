@@ -55,26 +55,25 @@ impl PagedQuery<'_> {
         } = self;
         let (conditions, values) = self.conditions();
         let order = self.order();
-        let range = format!("limit ${} offset ${}", values.len() + 2, values.len() + 3);
-        let text = if page == 1 {
-            format!("{select} where {conditions} {order} {range}")
-        } else {
+        let (limited, skipped) = (values.len() + 2, values.len() + 3);
+        let from = match page {
+            1 => String::new(),
             // The subquery skips the rows of earlier pages in the index, without reading them.
-            format!(
-                "{select} where {table}.bucket = $1 and {table}.{id} in
-                 (select {id} from {table} where {conditions} {order} {range}) {order}"
-            )
+            _ => format!(
+                "and {table}.{id} <=
+                 (select {id} from {table} where {conditions} {order} limit 1 offset ${skipped})"
+            ),
         };
+        let text = format!("{select} where {conditions} {from} {order} limit ${limited}");
         let mut query = sqlx::query(AssertSqlSafe(text)).bind(self.bucket);
         for value in values {
             query = query.bind(value);
         }
-        let rows = query
-            .bind(limit)
-            .bind((page - 1).saturating_mul(limit))
-            .fetch_all(connection)
-            .await?;
-        Ok(rows)
+        query = query.bind(limit);
+        if page > 1 {
+            query = query.bind((page - 1).saturating_mul(limit));
+        }
+        Ok(query.fetch_all(connection).await?)
     }
 
     /// Returns the conditions, and the values of their parameters after the bucket, which is `$1`.

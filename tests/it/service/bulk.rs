@@ -1048,6 +1048,34 @@ async fn a_retry_does_not_resend_a_manually_sent_envelope() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_envelope_voided_while_it_is_sent_holds_up_no_other() {
+    let docuseal = FakeDocuseal::start().await;
+    let app = TestApp::with(|config| docuseal.configure(config), OrgSettings::default()).await;
+    let template = notice(&app).await;
+    let clients = clients(&app, 3).await;
+    let id = batch_of(&app, &template, json!({})).await;
+    set_clients(&app, &id, &clients).await;
+    let late = DocusealFault::Late(Duration::from_secs(3));
+    docuseal.fail("POST", "/submissions", late, 3);
+    submit(&app, &id).await.data(202);
+    while docuseal.requests("POST", "/submissions").len() < 3 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let seen = overview(&app, &id).await;
+    let voided = seen["items"][1]["envelope_id"].as_str().unwrap().to_owned();
+    let path = format!("/partner/envelopes/{voided}/void");
+    app.post(&path, json!({})).await.data(200);
+    let done = wait_until(&app, &id, "completed").await;
+    assert_eq!(done["counts"], counts(0, 2, 1, 0, 0));
+    assert_eq!(done["items"][1]["error"], "Envelope is voided");
+    assert_eq!(docuseal.submissions(), 3, "nothing was sent twice");
+    // The submission of the voided envelope is withdrawn.
+    while docuseal.requests("DELETE", "/submissions/").is_empty() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_master_cannot_change_identity_verification_or_prices() {
     let app = TestApp::start().await;
     let plain = notice(&app).await;

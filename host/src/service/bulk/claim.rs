@@ -215,7 +215,7 @@ async fn create(
     for signer in signers {
         signer_store::insert(tx, &envelope, signer).await?;
     }
-    tx.send_held().await?;
+    tx.end_hold().await?;
     Ok(envelope)
 }
 

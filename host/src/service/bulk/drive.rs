@@ -326,7 +326,7 @@ async fn sent(
         signer_store::insert(tx, &sent, signer).await?;
     }
     dispatch::announce(tx, &sent, &signers, &[], &actor(batch), now).await?;
-    tx.send_held().await?;
+    tx.end_hold().await?;
     Ok(ItemOutcome::Sent(now))
 }
 

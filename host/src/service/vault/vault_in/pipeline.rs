@@ -24,7 +24,7 @@ use crate::domain::job::VaultEnvelope;
 use crate::domain::ledger::LedgerEntry;
 use crate::domain::signature::ExistingSignature;
 use crate::faults;
-use crate::files::{StorageArea, UnstoredFile};
+use crate::files::{FilesError, StorageArea, UnstoredFile};
 use crate::service::envelopes::facts;
 use crate::service::events;
 use crate::service::vault::Vault;
@@ -153,16 +153,20 @@ impl<'a> VaultInPipeline<'a> {
         let signatures = fetched.existing_signatures.iter();
         further.extend(signatures.map(|signature| writer.existing_signature(signature)));
         let told = self.told_ledger(&confirmed).await?;
-        let custody_record = self
-            .record(&certified, &copies.copy.file, &told, further)
-            .await?;
-        self.store_all([
+        // The custody record is written while the other files are stored.
+        let others = [
             (PipelineStep::Seal, &copies.authoritative),
             (PipelineStep::Copy, &copies.copy),
             (PipelineStep::Certify, &certified.certificate),
-            (PipelineStep::Record, &custody_record),
-        ])
-        .await?;
+        ];
+        let (stored, custody_record) = futures::join!(
+            store_all(self.core, others),
+            self.record(&certified, &copies.copy.file, &told, further),
+        );
+        self.passed(stored)?;
+        let custody_record = custody_record?;
+        let stored = store_all(self.core, [(PipelineStep::Record, &custody_record)]).await;
+        self.passed(stored)?;
         copies.authoritative.free();
         copies.copy.free();
         self.step = PipelineStep::Settle;
@@ -177,22 +181,15 @@ impl<'a> VaultInPipeline<'a> {
         Ok(())
     }
 
-    /// Stores files side by side.
-    async fn store_all<const N: usize>(
+    /// Enters the step that failed, if one did.
+    fn passed(
         &mut self,
-        files: [(PipelineStep, &UnstoredFile); N],
+        stored: Result<(), (PipelineStep, FilesError)>,
     ) -> Result<(), ServiceError> {
-        let core = self.core;
-        let stores = files.map(|(step, file)| async move {
-            let stored = core.files.store(file).await;
-            faults::pass(step.name());
-            (step, stored)
-        });
-        for (step, stored) in futures::future::join_all(stores).await {
+        stored.map_err(|(step, error)| {
             self.step = step;
-            stored?;
-        }
-        Ok(())
+            error.into()
+        })
     }
 
     /// Enters a step. Returns its recorded result if an earlier run completed it.
@@ -615,6 +612,20 @@ impl<'a> VaultInPipeline<'a> {
         faults::pass("settle");
         Ok(tx.commit().await?)
     }
+}
+
+/// Stores files side by side.
+async fn store_all<const N: usize>(
+    core: &Core,
+    files: [(PipelineStep, &UnstoredFile); N],
+) -> Result<(), (PipelineStep, FilesError)> {
+    let stores = files.map(|(step, file)| async move {
+        let stored = core.files.store(file).await;
+        faults::pass(step.name());
+        stored.map_err(|error| (step, error))
+    });
+    let stored = futures::future::join_all(stores).await;
+    stored.into_iter().collect()
 }
 
 fn internal(error: impl std::fmt::Display) -> ServiceError {
