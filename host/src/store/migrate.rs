@@ -4,6 +4,8 @@
 //! the lock that makes nodes starting together wait for each other. An advisory lock is not used,
 //! because not every PostgreSQL-like database has one.
 
+use std::collections::HashMap;
+
 use sha2::{Digest, Sha256};
 use sqlx::{AssertSqlSafe, Row as _};
 
@@ -85,24 +87,24 @@ async fn apply(store: &Store) -> Result<(), StoreError> {
         .bind(LOCK)
         .fetch_one(&mut *tx)
         .await?;
+    let rows = sqlx::query("select version, sha256 from migration")
+        .fetch_all(&mut *tx)
+        .await?;
+    let applied = rows
+        .iter()
+        .map(|row| Ok((row.try_get("version")?, row.try_get("sha256")?)))
+        .collect::<Result<HashMap<i64, String>, StoreError>>()?;
     for (version, text) in MIGRATIONS {
         let sha256 = hex::encode(Sha256::digest(text.as_bytes()));
-        let applied = sqlx::query("select sha256 from migration where version = $1")
-            .bind(version)
-            .fetch_optional(&mut *tx)
-            .await?;
-        match applied {
-            Some(row) if row.try_get::<String, _>("sha256")? == sha256 => {}
+        match applied.get(version) {
+            Some(applied) if *applied == sha256 => {}
             // Released migrations are immutable; a changed one means a wrong or modified program.
             Some(_) => return Err(StoreError::ChangedMigration(*version)),
             None => {
+                let note = "insert into migration (version, sha256) values";
+                let all = format!("{text}\n{note} ({version}, '{sha256}')");
                 // Raw, because a migration contains several statements.
-                sqlx::raw_sql(*text).execute(&mut *tx).await?;
-                sqlx::query("insert into migration (version, sha256) values ($1, $2)")
-                    .bind(version)
-                    .bind(&sha256)
-                    .execute(&mut *tx)
-                    .await?;
+                sqlx::raw_sql(AssertSqlSafe(all)).execute(&mut *tx).await?;
                 tracing::info!(version, "migration applied");
             }
         }
