@@ -81,14 +81,20 @@ pub(super) fn add_to(last: &mut StatementBatch, changes: &CountChanges) -> Resul
     last.add(query)
 }
 
-/// Number of envelopes as a column of another query. Its first parameters are bucket and organization.
-pub(super) const TOTAL: &str = "(select cast(coalesce(sum(envelopes), 0) as bigint)
-     from envelope_count of_all where of_all.bucket = $1 and of_all.org_id = $2) as total";
-
-/// Like [`TOTAL`], of the status that is the third parameter.
-pub(super) const TOTAL_OF_STATUS: &str = "(select cast(coalesce(sum(envelopes), 0) as bigint)
-     from envelope_count of_all
-     where of_all.bucket = $1 and of_all.org_id = $2 and of_all.status = $3) as total";
+/// Returns the number of envelopes as the column `total` of a query. Its first parameters are bucket,
+/// organization, and the status if there is one.
+pub(super) fn total_column(status: Option<EnvelopeStatus>) -> &'static str {
+    match status {
+        None => {
+            "(select cast(coalesce(sum(envelopes), 0) as bigint) from envelope_count of_all
+              where of_all.bucket = $1 and of_all.org_id = $2) as total"
+        }
+        Some(_) => {
+            "(select cast(coalesce(sum(envelopes), 0) as bigint) from envelope_count of_all
+              where of_all.bucket = $1 and of_all.org_id = $2 and of_all.status = $3) as total"
+        }
+    }
+}
 
 /// Reads a total.
 pub(super) fn total(row: &AnyRow) -> Result<i64, StoreError> {
@@ -102,15 +108,14 @@ pub async fn envelopes(
     org: &OrgId,
     status: Option<EnvelopeStatus>,
 ) -> Result<i64, StoreError> {
-    let row = sqlx::query(
-        "select cast(coalesce(sum(envelopes), 0) as bigint) as total from envelope_count
-         where bucket = $1 and org_id = $2 and ($3 = '' or status = $3)",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(status.map_or("", EnvelopeStatus::as_str))
-    .fetch_one(connection)
-    .await?;
+    let text = format!("select {}", total_column(status));
+    let mut query = sqlx::query(AssertSqlSafe(text))
+        .bind(org.bucket())
+        .bind(org.as_str());
+    if let Some(status) = status {
+        query = query.bind(status.as_str());
+    }
+    let row = query.fetch_one(connection).await?;
     total(&row)
 }
 

@@ -167,10 +167,7 @@ pub async fn list(
     page: i64,
     limit: i64,
 ) -> Result<(Vec<ListedEnvelope>, i64), StoreError> {
-    let total = match filter.status {
-        Some(_) => counts::TOTAL_OF_STATUS,
-        None => counts::TOTAL,
-    };
+    let total = counts::total_column(filter.status);
     let select = format!(
         "select envelope_id, name, status, customer_id, external_id, created_at, updated_at, {total}
          from envelope"

@@ -72,6 +72,15 @@ pub async fn batch_of(app: &TestApp, template: &Value, more: Value) -> String {
     id
 }
 
+/// Makes a batch of the notice for this many new clients, ready to be submitted.
+async fn ready_batch(app: &TestApp, count: usize) -> String {
+    let template = notice(app).await;
+    let clients = clients(app, count).await;
+    let id = batch_of(app, &template, json!({})).await;
+    set_clients(app, &id, &clients).await;
+    id
+}
+
 async fn open_editor(app: &TestApp, batch: &str) -> crate::support::TestResponse {
     let body = json!({ "batch_id": batch });
     app.web(Method::POST, "/esign/builder-session", body).await
@@ -218,10 +227,7 @@ async fn every_client_gets_an_envelope_of_their_own() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_finished_batch_has_one_bulk_event() {
     let app = TestApp::start().await;
-    let template = notice(&app).await;
-    let clients = clients(&app, 12).await;
-    let id = batch_of(&app, &template, json!({})).await;
-    set_clients(&app, &id, &clients).await;
+    let id = ready_batch(&app, 12).await;
     submit(&app, &id).await.data(202);
     wait_until(&app, &id, "completed").await;
     let told = bulk_events(&app).await;
@@ -705,10 +711,7 @@ async fn batches_are_listed_with_their_counts() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_batch_cannot_be_submitted_while_bulk_send_is_off() {
     let app = TestApp::with(|config| config.bulk.concurrency = 0, OrgSettings::default()).await;
-    let template = notice(&app).await;
-    let clients = clients(&app, 1).await;
-    let id = batch_of(&app, &template, json!({})).await;
-    set_clients(&app, &id, &clients).await;
+    let id = ready_batch(&app, 1).await;
     assert_eq!(
         submit(&app, &id).await.error(503),
         "Bulk send is not configured"
@@ -720,10 +723,7 @@ async fn a_batch_cannot_be_submitted_while_bulk_send_is_off() {
 async fn a_master_that_the_provider_fails_to_return_is_a_502() {
     let docuseal = FakeDocuseal::start().await;
     let app = TestApp::with(|config| docuseal.configure(config), OrgSettings::default()).await;
-    let template = notice(&app).await;
-    let clients = clients(&app, 1).await;
-    let id = batch_of(&app, &template, json!({})).await;
-    set_clients(&app, &id, &clients).await;
+    let id = ready_batch(&app, 1).await;
     docuseal.fail(
         "POST",
         "/templates/",
@@ -740,10 +740,7 @@ async fn a_master_that_the_provider_fails_to_return_is_a_502() {
 async fn transient_provider_failures_are_retried_without_duplicate_sends() {
     let docuseal = FakeDocuseal::start().await;
     let app = TestApp::with(|config| docuseal.configure(config), OrgSettings::default()).await;
-    let template = notice(&app).await;
-    let clients = clients(&app, 4).await;
-    let id = batch_of(&app, &template, json!({})).await;
-    set_clients(&app, &id, &clients).await;
+    let id = ready_batch(&app, 4).await;
     // One lost response to a clone, one to a submission, and one temporary refusal.
     docuseal.fail("POST", "/submissions", DocusealFault::DroppedAfter, 1);
     docuseal.fail(
@@ -763,10 +760,7 @@ async fn transient_provider_failures_are_retried_without_duplicate_sends() {
 async fn a_client_refused_by_the_provider_is_recorded_and_can_be_retried() {
     let docuseal = FakeDocuseal::start().await;
     let app = TestApp::with(|config| docuseal.configure(config), OrgSettings::default()).await;
-    let template = notice(&app).await;
-    let clients = clients(&app, 3).await;
-    let id = batch_of(&app, &template, json!({})).await;
-    set_clients(&app, &id, &clients).await;
+    let id = ready_batch(&app, 3).await;
     let refusal = json!({ "error": "email is invalid in `submitters[0]`." });
     docuseal.fail(
         "POST",
@@ -805,10 +799,7 @@ async fn a_client_refused_by_the_provider_is_recorded_and_can_be_retried() {
 async fn a_batch_without_any_sent_envelope_has_failed() {
     let docuseal = FakeDocuseal::start().await;
     let app = TestApp::with(|config| docuseal.configure(config), OrgSettings::default()).await;
-    let template = notice(&app).await;
-    let clients = clients(&app, 2).await;
-    let id = batch_of(&app, &template, json!({})).await;
-    set_clients(&app, &id, &clients).await;
+    let id = ready_batch(&app, 2).await;
     docuseal.fail(
         "POST",
         "/submissions",
@@ -849,10 +840,7 @@ async fn a_lost_master_ends_the_batch() {
 async fn a_cancelled_batch_stops_sending_and_keeps_sent_envelopes() {
     let docuseal = FakeDocuseal::start().await;
     let app = TestApp::with(|config| docuseal.configure(config), OrgSettings::default()).await;
-    let template = notice(&app).await;
-    let clients = clients(&app, 120).await;
-    let id = batch_of(&app, &template, json!({})).await;
-    set_clients(&app, &id, &clients).await;
+    let id = ready_batch(&app, 120).await;
     submit(&app, &id).await.data(202);
     let deadline = Instant::now() + Duration::from_secs(120);
     while overview(&app, &id).await["counts"]["sent"] == 0 {
@@ -888,10 +876,7 @@ async fn a_cancelled_batch_stops_sending_and_keeps_sent_envelopes() {
 async fn the_envelope_of_a_cancelled_attempt_is_voided() {
     let docuseal = FakeDocuseal::start().await;
     let app = TestApp::with(|config| docuseal.configure(config), OrgSettings::default()).await;
-    let template = notice(&app).await;
-    let clients = clients(&app, 1).await;
-    let id = batch_of(&app, &template, json!({})).await;
-    set_clients(&app, &id, &clients).await;
+    let id = ready_batch(&app, 1).await;
     docuseal.fail(
         "POST",
         "/submissions",
@@ -963,10 +948,7 @@ async fn a_package_is_sent_in_bulk_as_one_document() {
 #[tokio::test(flavor = "multi_thread")]
 async fn progress_is_streamed_until_the_batch_ends() {
     let app = TestApp::start().await;
-    let template = notice(&app).await;
-    let clients = clients(&app, 40).await;
-    let id = batch_of(&app, &template, json!({})).await;
-    set_clients(&app, &id, &clients).await;
+    let id = ready_batch(&app, 40).await;
     submit(&app, &id).await.data(202);
     let path = format!("/bulk-send/{id}/events");
     let stream = app.web(Method::GET, &path, Value::Null).await;
@@ -986,10 +968,7 @@ async fn progress_is_streamed_until_the_batch_ends() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_without_bulk_send_leaves_batches_to_other_nodes() {
     let app = TestApp::start().await;
-    let template = notice(&app).await;
-    let clients = clients(&app, 3).await;
-    let id = batch_of(&app, &template, json!({})).await;
-    set_clients(&app, &id, &clients).await;
+    let id = ready_batch(&app, 3).await;
     app.stop_working();
     submit(&app, &id).await.data(202);
     let off = app.another_node(|config| config.bulk.concurrency = 0).await;
@@ -1004,10 +983,7 @@ async fn a_node_without_bulk_send_leaves_batches_to_other_nodes() {
 async fn a_retry_does_not_resend_a_manually_sent_envelope() {
     let docuseal = FakeDocuseal::start().await;
     let app = TestApp::with(|config| docuseal.configure(config), OrgSettings::default()).await;
-    let template = notice(&app).await;
-    let clients = clients(&app, 2).await;
-    let id = batch_of(&app, &template, json!({})).await;
-    set_clients(&app, &id, &clients).await;
+    let id = ready_batch(&app, 2).await;
     let refusal = json!({ "error": "no\nand no" });
     docuseal.fail(
         "POST",
@@ -1051,10 +1027,7 @@ async fn a_retry_does_not_resend_a_manually_sent_envelope() {
 async fn an_envelope_voided_while_it_is_sent_holds_up_no_other() {
     let docuseal = FakeDocuseal::start().await;
     let app = TestApp::with(|config| docuseal.configure(config), OrgSettings::default()).await;
-    let template = notice(&app).await;
-    let clients = clients(&app, 3).await;
-    let id = batch_of(&app, &template, json!({})).await;
-    set_clients(&app, &id, &clients).await;
+    let id = ready_batch(&app, 3).await;
     let late = DocusealFault::Late(Duration::from_secs(3));
     docuseal.fail("POST", "/submissions", late, 3);
     submit(&app, &id).await.data(202);
@@ -1107,10 +1080,7 @@ async fn a_master_cannot_change_identity_verification_or_prices() {
 async fn a_batch_waits_for_a_provider_that_limits_the_rate() {
     let docuseal = FakeDocuseal::start().await;
     let app = TestApp::with(|config| docuseal.configure(config), OrgSettings::default()).await;
-    let template = notice(&app).await;
-    let clients = clients(&app, 2).await;
-    let id = batch_of(&app, &template, json!({})).await;
-    set_clients(&app, &id, &clients).await;
+    let id = ready_batch(&app, 2).await;
     let (status, body) = errors::too_many_requests();
     docuseal.fail(
         "POST",
