@@ -1,7 +1,5 @@
 //! The store's contract, tested on both databases.
 
-use std::ops::DerefMut as _;
-use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use holdfast::domain::clock::{Clock, Timestamp};
@@ -21,7 +19,7 @@ use holdfast::store::{
     organizations, page_facts, provider_poll, rate_windows,
 };
 use serde_json::json;
-use sqlx::{Connection as _, Row as _};
+use sqlx::Row as _;
 
 use crate::support::postgres;
 
@@ -67,7 +65,6 @@ on_both_databases!(
     open_envelopes_are_polled_in_turn,
     the_number_of_envelopes_follows_every_change,
     writers_fail_and_give_up_alone,
-    held_statements_wait_for_the_commit,
     kept_pages_are_those_of_one_component_and_are_forgotten,
 );
 
@@ -728,47 +725,6 @@ async fn open_envelopes_are_polled_in_turn(store: Store) {
         claimed(later + minutes(60), 2)
     );
     assert_eq!([one, other].concat().len(), 4, "two nodes share them");
-}
-
-/// A row that is held back and refers to another one follows it in the same message.
-async fn held_statements_wait_for_the_commit(store: Store) {
-    let org = new_key(&store).await.org;
-    let now = Clock::default().now();
-    let mut tx = store.begin().await.unwrap();
-    let customer = customers::upsert_by_email(&mut tx, &org, "jo@example.com", "Jo", now);
-    let customer = customer.await.unwrap().id;
-    tx.hold(&org).await.unwrap();
-    let (name, kind) = ("Contract".to_owned(), EnvelopeKind::Paper);
-    let creator = "jo@example.com".to_owned();
-    let envelope = Envelope::new(org.clone(), customer, name, kind, creator, now);
-    envelopes::insert(&mut tx, &envelope).await.unwrap();
-    for action in ["first", "second"] {
-        let entry = NewEntry {
-            at: now,
-            actor: "system".into(),
-            action: action.into(),
-            details: json!({ "text": "a '$1' in a value" }),
-        };
-        ledger::append(&mut tx, Some(&org), &envelope.id, entry)
-            .await
-            .unwrap();
-    }
-    let connection = tx.send_held().await.unwrap();
-    let sent = ledger::list(connection, Some(&org), &envelope.id).await;
-    assert_eq!(sent.unwrap().len(), 2);
-    jobs::insert(&mut tx, &org, &mail(), None, now)
-        .await
-        .unwrap();
-    let asked = std::panic::catch_unwind(AssertUnwindSafe(|| drop(tx.deref_mut().ping())));
-    assert!(asked.is_err(), "an answer that ignores the held job");
-    tx.commit().await.unwrap();
-    let lease = Duration::from_secs(15);
-    let claimed = jobs::claim(&store, JobQueue::Mail, now, lease, 8).await;
-    assert_eq!(claimed.unwrap().len(), 1);
-    let mut connection = store.read().await.unwrap();
-    let entries = ledger::list(&mut connection, Some(&org), &envelope.id);
-    let entries = entries.await.unwrap();
-    assert_eq!(verify_chain(&entries), Ok(()));
 }
 
 async fn kept_pages_are_those_of_one_component_and_are_forgotten(store: Store) {

@@ -40,10 +40,9 @@ impl Room {
         submission: i64,
         places: &[SubmitterPlace<'_>],
     ) -> Result<Vec<i64>, StoreError> {
-        let submitters = rooms::submitters(tx.send_held().await?, org, submission).await?;
+        let submitters = rooms::submitters(tx, org, submission).await?;
         let mut ids = Vec::new();
         for place in places {
-            tx.send_held().await?;
             let known = submitters
                 .iter()
                 .find(|submitter| Some(submitter.id) == place.id);

@@ -75,7 +75,6 @@ impl BufferedRoomRecords {
             }
         }
         for id in pending.archived {
-            tx.send_held().await?;
             if let Some(mut row) = rooms::lock_submission(tx, &self.org, signed(id)).await? {
                 // Archiving twice keeps the first time.
                 row.archived_at.get_or_insert(self.room.clock.now());

@@ -330,12 +330,13 @@ pub async fn set_envelope(
     item: &BatchItem,
     envelope: &EnvelopeId,
 ) -> Result<(), StoreError> {
-    let query =
-        sqlx::query("update bulk_item set envelope_id = $3 where bucket = $1 and item_id = $2")
-            .bind(item.org.bucket())
-            .bind(item.id.as_str())
-            .bind(envelope.as_str());
-    tx.add(query).await
+    sqlx::query("update bulk_item set envelope_id = $3 where bucket = $1 and item_id = $2")
+        .bind(item.org.bucket())
+        .bind(item.id.as_str())
+        .bind(envelope.as_str())
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
 }
 
 /// Returns whether the caller still holds an item's lease; if so, it keeps the item until the

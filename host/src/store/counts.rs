@@ -1,6 +1,6 @@
 //! Numbers of envelopes by status, kept with every change of a status.
 //!
-//! A transaction collects its changes and applies them with its last statements, in the order of the
+//! A transaction collects its changes and applies them as its last statement, in the order of the
 //! keys: transactions wait for each other only while they commit, and never in a circle.
 
 use std::collections::BTreeMap;
@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 
-use super::batch::StatementBatch;
 use super::outbox::placeholders;
 use super::row::RowColumns;
 use super::{SqlDialect, Store, StoreError, WriteTransaction};
@@ -19,7 +18,10 @@ use crate::domain::id::OrgId;
 const SHARDS: u8 = 16;
 
 /// Changes of numbers by bucket, organization, status and shard.
-pub(super) type CountChanges = BTreeMap<(i64, String, String, i64), i64>;
+pub(super) type CountChanges = BTreeMap<(i64, String, &'static str, i64), i64>;
+
+/// Bucket, organization, status and shard of a number.
+type CountKey<'a> = (i64, &'a str, &'a str, i64);
 
 /// Notes that an envelope with this status was added.
 pub(super) fn added(tx: &mut WriteTransaction, envelope: &Envelope) {
@@ -47,22 +49,32 @@ fn note(tx: &mut WriteTransaction, envelope: &Envelope, status: EnvelopeStatus, 
         }
     };
     let org = envelope.org.as_str().to_owned();
-    let key = (
-        envelope.org.bucket(),
-        org,
-        status.as_str().to_owned(),
-        shard,
-    );
+    let key = (envelope.org.bucket(), org, status.as_str(), shard);
     *tx.counts.entry(key).or_default() += change;
 }
 
-/// Adds the changes of a transaction to its last statements.
-pub(super) fn add_to(last: &mut StatementBatch, changes: &CountChanges) -> Result<(), StoreError> {
+/// Applies the changes of a transaction.
+pub(super) async fn apply(
+    connection: &mut AnyConnection,
+    changes: &CountChanges,
+) -> Result<(), StoreError> {
     let changes = changes.iter().filter(|(_, change)| **change != 0);
-    let changes: Vec<_> = changes.collect();
-    if changes.is_empty() {
-        return Ok(());
+    let changes: Vec<_> = changes
+        .map(|((bucket, org, status, shard), change)| {
+            ((*bucket, org.as_str(), *status, *shard), *change)
+        })
+        .collect();
+    match changes.is_empty() {
+        true => Ok(()),
+        false => add(connection, &changes).await,
     }
+}
+
+/// Adds changes to numbers, by bucket, organization, status and shard.
+async fn add(
+    connection: &mut AnyConnection,
+    changes: &[(CountKey<'_>, i64)],
+) -> Result<(), StoreError> {
     let text = format!(
         "insert into envelope_count (bucket, org_id, status, shard, envelopes) values {}
          on conflict (bucket, org_id, status, shard)
@@ -73,12 +85,13 @@ pub(super) fn add_to(last: &mut StatementBatch, changes: &CountChanges) -> Resul
     for ((bucket, org, status, shard), change) in changes {
         query = query
             .bind(*bucket)
-            .bind(org.as_str())
-            .bind(status.as_str())
+            .bind(*org)
+            .bind(*status)
             .bind(*shard)
             .bind(*change);
     }
-    last.add(query)
+    query.execute(connection).await?;
+    Ok(())
 }
 
 /// Returns the number of envelopes as the column `total` of a query. Its first parameters are bucket,
@@ -146,8 +159,8 @@ pub async fn check(store: &Store, org: &OrgId) -> Result<Vec<CountDifference>, S
     } in &wrong
     {
         // Added, not set: other transactions may be changing the number.
-        let key = (org.bucket(), org.as_str().to_owned(), status.clone(), 0);
-        tx.counts.insert(key, counted - kept);
+        let key = (org.bucket(), org.as_str(), status.as_str(), 0);
+        add(&mut tx, &[(key, counted - kept)]).await?;
     }
     tx.commit().await?;
     Ok(wrong)

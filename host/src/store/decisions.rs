@@ -38,7 +38,7 @@ pub async fn insert_move(
     made: &LifecycleMove,
     at: Timestamp,
 ) -> Result<(), StoreError> {
-    let query = sqlx::query(
+    sqlx::query(
         "insert into lifecycle_decision (bucket, decision_id, org_id, envelope_id, from_status,
              trigger_name, to_status, facts, component, at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
@@ -52,8 +52,10 @@ pub async fn insert_move(
     .bind(made.to.as_str())
     .bind(json_text(&made.facts))
     .bind(json_text(&made.component))
-    .bind(at.to_string());
-    tx.add(query).await
+    .bind(at.to_string())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
 }
 
 /// Lists an organization's most recent status changes, newest first.

@@ -72,32 +72,21 @@ pub struct DeliveryFilter {
     pub event: Option<EventId>,
 }
 
-/// Reads the active endpoints of an organization, for the events of this transaction.
-pub(super) async fn know_endpoints(
-    tx: &mut WriteTransaction,
-    org: &OrgId,
-) -> Result<(), StoreError> {
-    let known = tx.outbox.endpoints.take();
-    let endpoints = match known.filter(|(of, _)| of == org) {
-        Some((_, endpoints)) => endpoints,
-        None => active_endpoints(tx.send_held().await?, org).await?,
-    };
-    tx.outbox.endpoints = Some((org.clone(), endpoints));
-    Ok(())
-}
-
 /// Adds a delivery for each active endpoint subscribed to the event, in the transaction of the
 /// change that caused it.
 pub async fn fan_out(tx: &mut WriteTransaction, event: &Event) -> Result<(), StoreError> {
-    know_endpoints(tx, &event.org_id).await?;
-    let endpoints = tx.outbox.endpoints.iter();
-    let endpoints = endpoints.flat_map(|(_, endpoints)| endpoints);
+    let known = tx.outbox.endpoints.take();
+    let endpoints = match known.filter(|(org, _)| *org == event.org_id) {
+        Some((_, endpoints)) => endpoints,
+        None => active_endpoints(tx, &event.org_id).await?,
+    };
     let wants = |selectors: &[EventSelector]| {
         let mut selectors = selectors.iter();
         selectors.any(|selector| selector.matches(event.event_type))
     };
-    let wanting = endpoints.filter(|(_, selectors)| wants(selectors));
+    let wanting = endpoints.iter().filter(|(_, selectors)| wants(selectors));
     let wanting: Vec<EndpointId> = wanting.map(|(endpoint, _)| endpoint.clone()).collect();
+    tx.outbox.endpoints = Some((event.org_id.clone(), endpoints));
     // Computed once, so that all endpoints get the event at the same time.
     let due_at = match wanting.is_empty() {
         true => return Ok(()),
@@ -150,7 +139,7 @@ async fn due_at(tx: &mut WriteTransaction, event: &Event) -> Result<Timestamp, S
         Some(latest) => Some(*latest),
         // The first event of an envelope.
         None if event.event_type == EventType::EnvelopeCreated => None,
-        None => latest_event(tx.send_held().await?, &event.org_id, envelope).await?,
+        None => latest_event(tx, &event.org_id, envelope).await?,
     };
     let due_at = latest.map_or(event.timestamp, |latest| latest.max(event.timestamp));
     tx.outbox.latest.insert(envelope.clone(), due_at);

@@ -25,7 +25,7 @@ pub struct EnvelopeFilter {
 
 pub async fn insert(tx: &mut WriteTransaction, envelope: &Envelope) -> Result<(), StoreError> {
     let terms = envelope.vault_terms.as_ref();
-    let query = sqlx::query(
+    sqlx::query(
         "insert into envelope (bucket, envelope_id, org_id, customer_id, name, kind, status,
              external_id, template_id, metadata, secured_party, is_upload, provider_instance,
              provider_submission, preserve_signing_order, created_by, created_at, updated_at,
@@ -63,8 +63,9 @@ pub async fn insert(tx: &mut WriteTransaction, envelope: &Envelope) -> Result<()
     .bind(i64::from(envelope.sending.send_email))
     .bind(envelope.sending.message.as_deref())
     .bind(envelope.sending.return_url.as_deref())
-    .bind(i64::from(envelope.sending.allow_delegation));
-    tx.add(query).await?;
+    .bind(i64::from(envelope.sending.allow_delegation))
+    .execute(&mut **tx)
+    .await?;
     counts::added(tx, envelope);
     ledger::begin(tx, &envelope.org, &envelope.id);
     Ok(())

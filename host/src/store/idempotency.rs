@@ -5,7 +5,7 @@ use sqlx::any::{Any, AnyArguments};
 use sqlx::query::Query;
 
 use super::row::RowColumns;
-use super::{SqlDialect, Store, StoreError, WriteTransaction};
+use super::{SqlDialect, Store, StoreError};
 use crate::domain::clock::Timestamp;
 use crate::domain::id::OrgId;
 
@@ -105,7 +105,7 @@ pub async fn claim(
 
 /// Stores the response, in the transaction of the change it describes.
 pub async fn settle(
-    tx: &mut WriteTransaction,
+    connection: &mut AnyConnection,
     key: &RequestKey,
     claim: &str,
     status: u16,
@@ -119,8 +119,9 @@ pub async fn settle(
     )
     .bind(claim)
     .bind(i64::from(status))
-    .bind(body);
-    let settled = settled.execute(tx.send_held().await?).await?;
+    .bind(body)
+    .execute(connection)
+    .await?;
     // No row means that the lease ran out and another request claimed the key.
     super::envelopes::one_row(settled.rows_affected())
 }

@@ -61,7 +61,7 @@ async fn add<J: JobPayload>(
          values ($1, $2, $3, $4, $5, $6, 'waiting', $7, 0, 0, $7, $8)
          on conflict (bucket, kind, dedup_key) {otherwise}"
     );
-    let query = sqlx::query(AssertSqlSafe(text))
+    sqlx::query(AssertSqlSafe(text))
         .bind(org.bucket())
         .bind(JobId::new().as_str())
         .bind(org.as_str())
@@ -69,8 +69,9 @@ async fn add<J: JobPayload>(
         .bind(dedup_key)
         .bind(json_text(job))
         .bind(run_at.to_string())
-        .bind(traces::current());
-    tx.add(query).await?;
+        .bind(traces::current())
+        .execute(&mut **tx)
+        .await?;
     // Wakes the local workers when the transaction commits.
     tx.added_jobs = true;
     Ok(())

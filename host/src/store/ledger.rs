@@ -21,10 +21,10 @@ pub async fn append(
     let last = match tx.outbox.tails.remove(&chain) {
         // This transaction began the ledger, or has appended to it already.
         Some(last) => last,
-        None => last(tx.send_held().await?, bucket, owner, of.chain()).await?,
+        None => last(tx, bucket, owner, of.chain()).await?,
     };
     let entry = LedgerEntry::after(last.as_ref(), new);
-    let query = sqlx::query(
+    sqlx::query(
         "insert into ledger_entry (bucket, envelope_id, sequence, org_id, at, actor, action,
              details, previous_hash, hash)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
@@ -38,8 +38,9 @@ pub async fn append(
     .bind(&entry.action)
     .bind(json_text(&entry.details))
     .bind(&entry.previous_hash)
-    .bind(&entry.hash);
-    tx.add(query).await?;
+    .bind(&entry.hash)
+    .execute(&mut **tx)
+    .await?;
     // In the same transaction, so that no entry can miss the log.
     let leaf = (bucket, chain.2.clone(), entry.clone());
     tx.outbox.leaves.push(leaf);

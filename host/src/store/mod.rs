@@ -12,8 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use sqlx::any::{AnyArguments, AnyConnectOptions, AnyPoolOptions};
-use sqlx::query::Query;
+use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
 use sqlx::{Any, AnyConnection, AnyPool, Connection as _, Executor as _, Transaction};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
@@ -22,7 +21,6 @@ use crate::domain::clock::Timestamp;
 use crate::domain::id::OrgId;
 use crate::domain::priority::PriorityClass;
 
-mod batch;
 mod claims;
 mod dialect;
 mod migrate;
@@ -67,7 +65,6 @@ pub mod tokens;
 pub mod vault;
 pub mod webhooks;
 
-use batch::StatementBatch;
 use counts::CountChanges;
 pub use dialect::SqlDialect;
 use outbox::OutboxRows;
@@ -383,8 +380,6 @@ impl Store {
             fresh: BTreeMap::new(),
             counts: CountChanges::new(),
             outbox: Box::default(),
-            holds: false,
-            held: StatementBatch::default(),
             _turn: turn,
             _batch: batch,
         })
@@ -442,9 +437,6 @@ pub struct WriteTransaction {
     counts: CountChanges,
     /// Rows that the commit adds.
     outbox: Box<OutboxRows>,
-    /// Whether statements wait for the commit.
-    holds: bool,
-    held: StatementBatch,
     /// Dropped after the connection, so that the next writer finds the connection free.
     _turn: Option<WriterTurn>,
     _batch: Option<OwnedSemaphorePermit>,
@@ -476,11 +468,12 @@ impl WriteTransaction {
             std::mem::take(&mut self.outbox),
             std::mem::take(&mut self.counts),
         );
-        let mut last = self.held;
-        outbox.add_to(&mut last)?;
-        counts::add_to(&mut last, &counts)?;
         // Boxed, as every larger future holds a commit.
-        Box::pin(last.send(&mut self.inner, self.dialect)).await?;
+        Box::pin(async {
+            outbox.add(&mut self).await?;
+            counts::apply(&mut self, &counts).await
+        })
+        .await?;
         if let Err(error) = self.inner.commit().await {
             // Whether the commit is durable is unknown now; the restart reads the actual state.
             abort_on_io_error(self.dialect, &error);
@@ -498,36 +491,6 @@ impl WriteTransaction {
             self.committed.add(self.fresh, true);
         }
         Ok(())
-    }
-
-    /// Holds back the statements added from now on, which are sent together by
-    /// [`WriteTransaction::end_hold`] or the commit. Nothing else can be asked while some are held. Reads the
-    /// endpoints of `org`, because events may follow.
-    pub async fn hold(&mut self, org: &OrgId) -> Result<(), StoreError> {
-        deliveries::know_endpoints(self, org).await?;
-        self.holds = true;
-        Ok(())
-    }
-
-    /// Adds a statement without a result.
-    async fn add(&mut self, query: Query<'_, Any, AnyArguments>) -> Result<(), StoreError> {
-        match self.holds {
-            true => self.held.add(query),
-            false => Ok(query.execute(&mut *self.inner).await.map(drop)?),
-        }
-    }
-
-    /// Sends the statements that are held back, and holds no further ones.
-    pub async fn end_hold(&mut self) -> Result<(), StoreError> {
-        self.holds = false;
-        self.send_held().await.map(drop)
-    }
-
-    /// Sends the statements that are held back, and returns the connection for further ones.
-    pub async fn send_held(&mut self) -> Result<&mut AnyConnection, StoreError> {
-        let held = std::mem::take(&mut self.held);
-        held.send(&mut self.inner, self.dialect).await?;
-        Ok(&mut self.inner)
     }
 
     /// Marks an endpoint as concerned: when this commits, its dispatcher is woken for a new
@@ -565,11 +528,6 @@ impl Deref for WriteTransaction {
 
 impl DerefMut for WriteTransaction {
     fn deref_mut(&mut self) -> &mut AnyConnection {
-        // It would not see their rows.
-        assert!(
-            self.held.is_empty(),
-            "asked before the held statements were sent"
-        );
         &mut self.inner
     }
 }

@@ -7,10 +7,9 @@ use std::collections::HashMap;
 
 use sqlx::any::AnyArguments;
 use sqlx::query::Query;
-use sqlx::{Any, AssertSqlSafe};
+use sqlx::{Any, AnyConnection, AssertSqlSafe};
 
 use super::StoreError;
-use super::batch::StatementBatch;
 use super::deliveries::Delivery;
 use crate::domain::clock::Timestamp;
 use crate::domain::event::Event;
@@ -40,10 +39,10 @@ pub(super) struct OutboxRows {
 }
 
 impl OutboxRows {
-    /// Adds the rows to the last statements of the transaction.
-    pub fn add_to(&self, last: &mut StatementBatch) -> Result<(), StoreError> {
+    /// Adds the rows.
+    pub async fn add(&self, connection: &mut AnyConnection) -> Result<(), StoreError> {
         insert(
-            last,
+            connection,
             "insert into ledger_pending (bucket, envelope_id, sequence, hash, at)",
             &self.leaves,
             |query, (bucket, chain, entry)| {
@@ -54,9 +53,10 @@ impl OutboxRows {
                     .bind(entry.hash.as_str())
                     .bind(entry.at.to_string())
             },
-        )?;
+        )
+        .await?;
         insert(
-            last,
+            connection,
             "insert into event (bucket, event_id, org_id, envelope_id, event_type, body, created_at)",
             &self.events,
             |query, event| {
@@ -69,9 +69,10 @@ impl OutboxRows {
                     .bind(event.body())
                     .bind(event.timestamp.to_string())
             },
-        )?;
+        )
+        .await?;
         insert(
-            last,
+            connection,
             "insert into webhook_delivery (bucket, delivery_id, org_id, endpoint_id, event_id, event_type,
                  envelope_id, status, attempts, due_at, redelivery_of, created_at, updated_at)",
             &self.deliveries,
@@ -93,12 +94,13 @@ impl OutboxRows {
                     .bind(created)
             },
         )
+        .await
     }
 }
 
 /// Inserts rows. `into` names the table and its columns; `bind` binds the columns of a row.
-fn insert<'q, R>(
-    last: &mut StatementBatch,
+async fn insert<'q, R>(
+    connection: &mut AnyConnection,
     into: &str,
     rows: &'q [R],
     bind: impl Fn(Query<'q, Any, AnyArguments>, &'q R) -> Query<'q, Any, AnyArguments>,
@@ -112,7 +114,7 @@ fn insert<'q, R>(
         for row in rows {
             query = bind(query, row);
         }
-        last.add(query)?;
+        query.execute(&mut *connection).await?;
     }
     Ok(())
 }

@@ -27,13 +27,13 @@ pub struct EnvelopePayment {
 
 /// Adds the payment required before the envelope can be vaulted.
 pub async fn insert(
-    tx: &mut WriteTransaction,
+    connection: &mut AnyConnection,
     envelope: &Envelope,
     payment: &PaymentSettings,
     own: bool,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let query = sqlx::query(
+    sqlx::query(
         "insert into payment (bucket, envelope_id, payment_id, org_id, amount_cents, currency,
              payer, connected_account, platform_fee_cents, own, created_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
@@ -48,8 +48,10 @@ pub async fn insert(
     .bind(payment.connected_account.as_deref())
     .bind(payment.platform_fee_cents.map(cents))
     .bind(i64::from(own))
-    .bind(now.to_string());
-    tx.add(query).await
+    .bind(now.to_string())
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 fn cents(amount: u64) -> i64 {

@@ -225,7 +225,7 @@ pub async fn put_template(
     tx: &mut WriteTransaction,
     template: &RoomTemplate,
 ) -> Result<(), StoreError> {
-    let query = sqlx::query(
+    sqlx::query(
         "insert into room_template (bucket, template_id, org_id, name, external_id, document_key,
              document_sha256, roles, fields, created_at, archived_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
@@ -243,8 +243,10 @@ pub async fn put_template(
     .bind(json_text(&template.roles))
     .bind(json_text(&template.fields))
     .bind(template.created_at.to_string())
-    .bind(template.archived_at.map(|at| at.to_string()));
-    tx.add(query).await
+    .bind(template.archived_at.map(|at| at.to_string()))
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
 }
 
 pub async fn template(
@@ -303,7 +305,7 @@ pub async fn insert_submission(
     tx: &mut WriteTransaction,
     submission: &RoomSubmission,
 ) -> Result<(), StoreError> {
-    let query = sqlx::query(
+    sqlx::query(
         "insert into room_submission (bucket, submission_id, org_id, template_id, name,
              preserve_order, document_key, fields, created_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
@@ -316,8 +318,10 @@ pub async fn insert_submission(
     .bind(i64::from(submission.preserve_order))
     .bind(json_text(&submission.document))
     .bind(json_text(&submission.fields))
-    .bind(submission.created_at.to_string());
-    tx.add(query).await
+    .bind(submission.created_at.to_string())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
 }
 
 pub async fn submission(
@@ -381,7 +385,7 @@ pub async fn insert_submitter(
     tx: &mut WriteTransaction,
     submitter: &RoomSubmitter,
 ) -> Result<(), StoreError> {
-    let query = sqlx::query(
+    sqlx::query(
         "insert into room_submitter (bucket, submitter_id, org_id, submission_id, position, slug,
              name, email, role, external_id, field_values, prefilled, turn)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
@@ -398,8 +402,10 @@ pub async fn insert_submitter(
     .bind(submitter.external_id.as_deref())
     .bind(json_text(&submitter.values))
     .bind(submitter.prefilled.as_ref().map(json_text))
-    .bind(submitter.turn);
-    tx.add(query).await
+    .bind(submitter.turn)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
 }
 
 /// Writes the columns of a submitter that the sender can change: name, address and place in the

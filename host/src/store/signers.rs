@@ -3,8 +3,8 @@
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 
+use super::StoreError;
 use super::row::RowColumns;
-use super::{StoreError, WriteTransaction};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{
     Custodian, CustodianStatus, Envelope, Recipient, RecipientKind, Signer, SignerAccess,
@@ -15,11 +15,11 @@ use crate::domain::locale::Locale;
 use crate::domain::token::LinkToken;
 
 pub async fn insert(
-    tx: &mut WriteTransaction,
+    connection: &mut AnyConnection,
     envelope: &Envelope,
     signer: &Signer,
 ) -> Result<(), StoreError> {
-    let query = sqlx::query(
+    sqlx::query(
         "insert into signer (bucket, envelope_id, position, org_id, name, email, role, status,
              provider_submitter, challenged, kind, turn, access, passcode, locale, phone,
              notify_by)
@@ -41,18 +41,20 @@ pub async fn insert(
     .bind(signer.passcode.as_deref())
     .bind(signer.locale.map(Locale::as_str))
     .bind(signer.phone.as_deref())
-    .bind(signer.notify_by.as_str());
-    tx.add(query).await
+    .bind(signer.notify_by.as_str())
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 /// Inserts a recipient who does not sign. They share the table and its positions with the signers, so
 /// that links and mails address them alike.
 pub async fn insert_recipient(
-    tx: &mut WriteTransaction,
+    connection: &mut AnyConnection,
     envelope: &Envelope,
     recipient: &Recipient,
 ) -> Result<(), StoreError> {
-    let query = sqlx::query(
+    sqlx::query(
         "insert into signer (bucket, envelope_id, position, org_id, name, email, role, status, kind)
          values ($1, $2, $3, $4, $5, $6, '', $7, $8)",
     )
@@ -63,8 +65,10 @@ pub async fn insert_recipient(
     .bind(&recipient.name)
     .bind(&recipient.email)
     .bind(SignerStatus::Pending.as_str())
-    .bind(recipient.kind.as_str());
-    tx.add(query).await
+    .bind(recipient.kind.as_str())
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 /// Returns the recipients of an envelope who do not sign.
@@ -245,12 +249,12 @@ pub async fn claim_renewal(
 }
 
 pub async fn insert_link(
-    tx: &mut WriteTransaction,
+    connection: &mut AnyConnection,
     token: &LinkToken,
     target: &LinkTarget,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let query = sqlx::query(
+    sqlx::query(
         "insert into signing_link (bucket, token_hash, org_id, envelope_id, position, created_at,
              expires_at)
          values ($1, $2, $3, $4, $5, $6, $7)",
@@ -261,8 +265,10 @@ pub async fn insert_link(
     .bind(target.envelope.as_str())
     .bind(target.position)
     .bind(now.to_string())
-    .bind(target.expires_at.to_string());
-    tx.add(query).await
+    .bind(target.expires_at.to_string())
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 /// Expires all links of a signer.

@@ -195,7 +195,6 @@ async fn create(
     };
     let begun = lifecycle::first_status_in_bulk(core, &envelope).await?;
     envelope.status = begun.status;
-    tx.hold(&envelope.org).await?;
     envelope_store::insert(tx, &envelope).await?;
     bulk::set_envelope(tx, item, &envelope.id).await?;
     if let Some(payment) = payment {
@@ -215,7 +214,6 @@ async fn create(
     for signer in signers {
         signer_store::insert(tx, &envelope, signer).await?;
     }
-    tx.end_hold().await?;
     Ok(envelope)
 }
 

@@ -303,6 +303,7 @@ async fn sent(
         put_aside(tx, batch, &before, submission.id, now).await?;
         return Ok(outcome);
     }
+    submission.signing.write(tx).await?;
     let decided = lifecycle::decide(core, &before, EnvelopeTrigger::Send).await?;
     let from = before.status;
     let sent = Envelope {
@@ -315,18 +316,15 @@ async fn sent(
         ..before
     };
     envelope_store::set_sent(tx, from, &sent).await?;
+    decided.record(tx, &sent, now).await?;
     // The signers are replaced because only now they have ids at the provider.
     signer_store::forget(tx, &sent).await?;
     let mut signers = parcel.signers.clone();
     kba::mark_challenged(tx, &sent, Some(&batch.created_by), &mut signers).await?;
-    tx.hold(&sent.org).await?;
-    submission.signing.write(tx).await?;
-    decided.record(tx, &sent, now).await?;
     for signer in &signers {
         signer_store::insert(tx, &sent, signer).await?;
     }
     dispatch::announce(tx, &sent, &signers, &[], &actor(batch), now).await?;
-    tx.end_hold().await?;
     Ok(ItemOutcome::Sent(now))
 }
 

@@ -315,16 +315,14 @@ async fn save(
         payment,
     } = plan;
     let mut tx = core.store.begin().await?;
-    let email = &request.customer_email;
-    let name = &request.customer_name;
-    let customer = customers::upsert_by_email(&mut tx, &caller.org, email, name, now).await?;
-    envelope.customer = customer.id;
-    kba::mark_challenged(&mut tx, &envelope, caller.email.as_deref(), &mut signers).await?;
-    tx.hold(&caller.org).await?;
     if let Some(signing) = &signing {
         signing.write(&mut tx).await?;
         parties::arrange(core, &mut tx, &envelope, &mut signers).await?;
     }
+    let email = &request.customer_email;
+    let name = &request.customer_name;
+    let customer = customers::upsert_by_email(&mut tx, &caller.org, email, name, now).await?;
+    envelope.customer = customer.id;
     envelopes::insert(&mut tx, &envelope).await?;
     if let Some(payment) = &payment {
         let own = request.payment.is_some();
@@ -334,6 +332,7 @@ async fn save(
     let data = json!({ "status": envelope.status, "envelope_kind": envelope.kind });
     let (actor, created) = (caller.actor.as_str(), EventType::EnvelopeCreated);
     events::record_and_emit(&mut tx, &envelope, actor, created, data, now).await?;
+    kba::mark_challenged(&mut tx, &envelope, caller.email.as_deref(), &mut signers).await?;
     for signer in &signers {
         signers::insert(&mut tx, &envelope, signer).await?;
     }

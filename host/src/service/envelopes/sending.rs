@@ -287,14 +287,13 @@ async fn save(
     }
     sent.status = decided.status;
     sent.updated_at = now;
+    signing.write(&mut tx).await?;
+    parties::arrange(core, &mut tx, &sent, &mut signers).await?;
     envelopes::set_sent(&mut tx, locked.status, &sent).await?;
+    decided.record(&mut tx, &sent, now).await?;
     // Replaces the signers planned on creation.
     signers::forget(&mut tx, &sent).await?;
     kba::mark_challenged(&mut tx, &sent, caller.email.as_deref(), &mut signers).await?;
-    tx.hold(&sent.org).await?;
-    signing.write(&mut tx).await?;
-    parties::arrange(core, &mut tx, &sent, &mut signers).await?;
-    decided.record(&mut tx, &sent, now).await?;
     for signer in &signers {
         signers::insert(&mut tx, &sent, signer).await?;
     }

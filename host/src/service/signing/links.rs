@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use sqlx::AnyConnection;
+
 use crate::domain::envelope::{Envelope, Recipient, Signer};
 use crate::domain::token::LinkToken;
 use crate::service::Core;
@@ -31,23 +33,23 @@ pub async fn is_current(
 /// Creates a link for one signer and returns its URL.
 pub async fn make(
     core: &Core,
-    tx: &mut WriteTransaction,
+    connection: &mut AnyConnection,
     envelope: &Envelope,
     signer: &Signer,
     life: Duration,
 ) -> Result<String, StoreError> {
-    let token = issue(core, tx, envelope, signer.position, life).await?;
+    let token = issue(core, connection, envelope, signer.position, life).await?;
     Ok(format!("{}/{}", core.config.signing_url(), token.reveal()))
 }
 
 /// Creates a link by which a recipient reads the document, and returns its URL.
 pub async fn make_view(
     core: &Core,
-    tx: &mut WriteTransaction,
+    connection: &mut AnyConnection,
     envelope: &Envelope,
     recipient: &Recipient,
 ) -> Result<String, StoreError> {
-    let token = issue(core, tx, envelope, recipient.position, MAIL_LIFE).await?;
+    let token = issue(core, connection, envelope, recipient.position, MAIL_LIFE).await?;
     Ok(format!(
         "{}/view/{}",
         core.config.signing_url(),
@@ -57,7 +59,7 @@ pub async fn make_view(
 
 async fn issue(
     core: &Core,
-    tx: &mut WriteTransaction,
+    connection: &mut AnyConnection,
     envelope: &Envelope,
     position: i64,
     life: Duration,
@@ -70,6 +72,6 @@ async fn issue(
         position,
         expires_at: now + life,
     };
-    signers::insert_link(tx, &token, &target, now).await?;
+    signers::insert_link(connection, &token, &target, now).await?;
     Ok(token)
 }
