@@ -33,6 +33,11 @@ const GUESTS: &[GuestCrate] = &[
         memory: GuestMemory::Documents,
     },
     GuestCrate {
+        package: "holdfast-control",
+        slot: "rules.control",
+        memory: GuestMemory::Rules,
+    },
+    GuestCrate {
         package: "holdfast-signing-docuseal",
         slot: "provider.signing",
         memory: GuestMemory::Plugin,
