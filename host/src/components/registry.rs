@@ -24,7 +24,10 @@ use super::providers::{
     ProviderCalls,
 };
 use super::providers::{SigningPlugin, SigningPre};
-use super::rules::{CompliancePre, ComplianceRules, LifecyclePre, LifecycleRules, OwnRules};
+use super::rules::{
+    CompliancePre, ComplianceRules, ControlPre, ControlRules, LifecyclePre, LifecycleRules,
+    OwnRules,
+};
 use super::script::{self, FarEndScript};
 use super::slot::{
     self, ComponentHandle, ComponentSource, ComponentWorld, Deferred, LoadedComponent,
@@ -58,6 +61,7 @@ pub struct ComponentRegistry {
     lifecycle: Arc<LoadedComponent<LifecyclePre>>,
     placement: Arc<LoadedComponent<PlacementPre>>,
     documents: Arc<LoadedComponent<DocumentsPre>>,
+    control: Arc<LoadedComponent<ControlPre>>,
     signing: Arc<LoadedComponent<SigningPre>>,
     /// Component of the signing instance `embedded`.
     room: Deferred<SigningPre>,
@@ -220,6 +224,7 @@ impl ComponentRegistry {
             lifecycle: Arc::new(LoadedComponent::new(&engines, &cache, loader.clone())),
             placement: Arc::new(LoadedComponent::new(&engines, &cache, loader.clone())),
             documents: Arc::new(LoadedComponent::new(&engines, &cache, loader.clone())),
+            control: Arc::new(LoadedComponent::new(&engines, &cache, loader.clone())),
             signing: Arc::new(LoadedComponent::new(&engines, &cache, loader.clone())),
             room: slot::deferred(&engines, &cache, artifact::room()),
             payment: Arc::new(LoadedComponent::new(&engines, &cache, loader.clone())),
@@ -250,6 +255,7 @@ impl ComponentRegistry {
         components.cache.sweep(&all);
         components.compliance.force()?;
         components.lifecycle.force()?;
+        components.control.force()?;
         components.signing.force()?;
         slot::active(&components.room)?;
         components.payment.force()?;
@@ -315,6 +321,16 @@ impl ComponentRegistry {
         LifecycleRules::new(
             self.lifecycle.get(identity.as_ref()),
             self.lifecycle.default(),
+            self.own_rules(own.then_some(org).flatten()),
+        )
+    }
+
+    /// Returns the active control rules of an organization: the one that controls the record.
+    pub fn control(&self, org: Option<&OrgId>) -> ControlRules {
+        let (identity, own) = self.at(Slot::Control, org);
+        ControlRules::new(
+            self.control.get(identity.as_ref()),
+            self.control.default(),
             self.own_rules(own.then_some(org).flatten()),
         )
     }
@@ -506,6 +522,7 @@ impl ComponentRegistry {
             Slot::Lifecycle => self.lifecycle.has(identity),
             Slot::Placement => self.placement.has(identity),
             Slot::Documents => self.documents.has(identity),
+            Slot::Control => self.control.has(identity),
             Slot::Signing => self.signing.has(identity),
             Slot::Payment => self.payment.has(identity),
             Slot::Kba => self.kba.has(identity),
@@ -522,6 +539,7 @@ impl ComponentRegistry {
             Slot::Lifecycle => self.lifecycle.put(slot::load(engines, cache, artifact)?),
             Slot::Placement => self.placement.put(slot::load(engines, cache, artifact)?),
             Slot::Documents => self.documents.put(slot::load(engines, cache, artifact)?),
+            Slot::Control => self.control.put(slot::load(engines, cache, artifact)?),
             Slot::Signing => self.signing.put(slot::load(engines, cache, artifact)?),
             Slot::Payment => self.payment.put(slot::load(engines, cache, artifact)?),
             Slot::Kba => self.kba.put(slot::load(engines, cache, artifact)?),
@@ -548,6 +566,7 @@ impl ComponentRegistry {
             Slot::Lifecycle => put!(self.lifecycle),
             Slot::Placement => put!(self.placement),
             Slot::Documents => put!(self.documents),
+            Slot::Control => put!(self.control),
             Slot::Signing => put!(self.signing),
             Slot::Payment => put!(self.payment),
             Slot::Kba => put!(self.kba),
@@ -655,6 +674,7 @@ impl ComponentRegistry {
         self.lifecycle.keep(wanted);
         self.placement.keep(wanted);
         self.documents.keep(wanted);
+        self.control.keep(wanted);
         self.signing.keep(wanted);
         self.payment.keep(wanted);
         self.kba.keep(wanted);
@@ -707,6 +727,16 @@ impl ComponentRegistry {
         let active = slot::load(&self.engines, &self.cache, artifact)?;
         let handle = ComponentHandle::Held(slot::ready(active));
         Ok(LifecycleRules::new(handle, self.lifecycle.default(), None))
+    }
+
+    /// Loads a particular component of slot `rules.control` to repeat earlier calls.
+    pub fn control_from(
+        &self,
+        artifact: &ComponentArtifact,
+    ) -> Result<ControlRules, ComponentError> {
+        let active = slot::load(&self.engines, &self.cache, artifact)?;
+        let handle = ComponentHandle::Held(slot::ready(active));
+        Ok(ControlRules::new(handle, self.control.default(), None))
     }
 }
 

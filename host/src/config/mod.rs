@@ -308,7 +308,11 @@ impl ProviderSettings {
             Slot::Payment => Some(&self.payment.instances),
             Slot::Kba => Some(&self.kba.instances),
             Slot::Messaging => Some(&self.messaging.instances),
-            Slot::Compliance | Slot::Lifecycle | Slot::Placement | Slot::Documents => None,
+            Slot::Compliance
+            | Slot::Lifecycle
+            | Slot::Placement
+            | Slot::Documents
+            | Slot::Control => None,
         }
     }
 

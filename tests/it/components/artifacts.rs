@@ -39,6 +39,7 @@ fn rules_import_only_types_and_providers_only_their_world() {
             "rules.lifecycle",
             "rules.placement",
             "rules.documents",
+            "rules.control",
             "provider.signing",
             "provider.payment",
             "provider.kba",
@@ -404,5 +405,5 @@ fn every_wit_package_parses_and_states_its_version() {
         );
         packages += 1;
     }
-    assert_eq!(packages, 9);
+    assert_eq!(packages, 10);
 }

@@ -25,6 +25,9 @@ pub enum Slot {
     /// Marks, field values and the custody record.
     #[serde(rename = "rules.documents")]
     Documents,
+    /// Acts of the parties that control a record.
+    #[serde(rename = "rules.control")]
+    Control,
     /// A service that collects signatures.
     #[serde(rename = "provider.signing")]
     Signing,
@@ -41,11 +44,12 @@ pub enum Slot {
 
 impl Slot {
     /// All slots, in the order of the contract.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Compliance,
         Self::Lifecycle,
         Self::Placement,
         Self::Documents,
+        Self::Control,
         Self::Signing,
         Self::Payment,
         Self::Kba,
@@ -59,6 +63,7 @@ impl Slot {
             Self::Lifecycle => "rules.lifecycle",
             Self::Placement => "rules.placement",
             Self::Documents => "rules.documents",
+            Self::Control => "rules.control",
             Self::Signing => "provider.signing",
             Self::Payment => "provider.payment",
             Self::Kba => "provider.kba",
@@ -78,6 +83,7 @@ impl Slot {
             Self::Lifecycle => "lifecycle-rules",
             Self::Placement => "placement-rules",
             Self::Documents => "documents-rules",
+            Self::Control => "control-rules",
             Self::Signing => "signing-provider",
             Self::Payment => "payment-provider",
             Self::Kba => "kba-provider",
@@ -93,6 +99,7 @@ impl Slot {
             Self::Lifecycle => "holdfast:lifecycle/lifecycle",
             Self::Placement => "holdfast:placement/placement",
             Self::Documents => "holdfast:documents/documents",
+            Self::Control => "holdfast:control/control",
             Self::Signing => "holdfast:signing/signing",
             Self::Payment => "holdfast:payment/payment",
             Self::Kba => "holdfast:kba/kba",

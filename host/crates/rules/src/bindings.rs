@@ -19,6 +19,14 @@ pub mod lifecycle {
     });
 }
 
+pub mod control {
+    wasmtime::component::bindgen!({
+        path: "../../../wit/control",
+        world: "control-rules",
+        additional_derives: [PartialEq, Eq, serde::Serialize, serde::Deserialize],
+    });
+}
+
 pub mod placement {
     wasmtime::component::bindgen!({
         path: "../../../wit/placement",

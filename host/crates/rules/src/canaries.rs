@@ -4,7 +4,7 @@
 use super::bindings;
 use super::engine::LimitedEngine;
 use super::error::{CallFailure, ComponentError};
-use super::rules::{compliance, lifecycle};
+use super::rules::{compliance, control, lifecycle};
 use super::slot::ContractProbe;
 
 /// Requires that an empty record is not compliant.
@@ -70,6 +70,38 @@ pub fn lifecycle(
     probe.expect(
         allowed == Ok(lifecycle::EnvelopeStatus::Voided) && refused.is_err(),
         "the void rule does not hold",
+    )
+}
+
+/// Requires that a controller can take the copy out, and that an outsider cannot.
+pub fn control(
+    pre: &bindings::control::ControlRulesPre<LimitedEngine<()>>,
+    probe: &ContractProbe<'_>,
+) -> Result<(), ComponentError> {
+    let release = |actor: Vec<control::Party>| {
+        let facts = control::ControlFacts {
+            stage: control::Stage::Controlled,
+            actor,
+            named: Vec::new(),
+            is_vaulted: true,
+            obstacles: Vec::new(),
+            is_expired: false,
+            release_requested: false,
+            pledges: 0,
+            consents: Vec::new(),
+            attributes: Vec::new(),
+        };
+        probe.call(|store| {
+            let instance = pre.instantiate(&mut *store)?;
+            let rules = instance.holdfast_control_control();
+            rules.call_decide(store, control::Act::Release, &facts)
+        })
+    };
+    let own = release(vec![control::Party::Controller])?;
+    let foreign = release(Vec::new())?;
+    probe.expect(
+        own == control::Decision::Allowed && foreign != control::Decision::Allowed,
+        "the rule about a release does not hold",
     )
 }
 

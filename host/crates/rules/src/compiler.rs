@@ -197,7 +197,7 @@ pub fn show_confinement() -> std::io::Result<()> {
 fn compiled(bytes: &[u8]) -> Result<(InspectedComponent, Vec<u8>), Vec<AdmissionReason>> {
     let inspected = inspection::inspect(bytes)?;
     let mut config = match inspected.slot {
-        Slot::Compliance | Slot::Lifecycle => settings::rules(),
+        Slot::Compliance | Slot::Lifecycle | Slot::Control => settings::rules(),
         Slot::Placement | Slot::Documents => settings::documents(),
         Slot::Signing | Slot::Payment | Slot::Kba | Slot::Messaging => settings::providers_for(1),
     };

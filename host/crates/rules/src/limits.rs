@@ -111,8 +111,8 @@ fn defaults(slot: Slot) -> CallLimits {
     };
     match slot {
         Slot::Compliance => rules,
-        // Lifecycle rules run inside a write transaction, for which other writers wait.
-        Slot::Lifecycle => CallLimits {
+        // These rules run inside a write transaction, for which other writers wait.
+        Slot::Lifecycle | Slot::Control => CallLimits {
             fuel: 1_000_000,
             cpu: Duration::from_millis(20),
             ..rules
@@ -146,7 +146,7 @@ fn defaults(slot: Slot) -> CallLimits {
 fn most(slot: Slot) -> CallLimits {
     let most = defaults(slot);
     match slot {
-        Slot::Compliance | Slot::Lifecycle => CallLimits {
+        Slot::Compliance | Slot::Lifecycle | Slot::Control => CallLimits {
             memory: 16 * MIB,
             instances: 120,
             ..most

@@ -30,6 +30,7 @@ use holdfast_evidence::CertificateRules;
 
 pub use super::baseline::RulesOpinion;
 pub use bindings::compliance::holdfast::compliance::types as compliance;
+pub use bindings::control::holdfast::control::types as control;
 pub use bindings::document_additions::exports::holdfast::documents::{
     completion, form_fields, handwriting, signatures as found, wording,
 };
@@ -41,6 +42,9 @@ pub use bindings::placement_additions::PlacementAdditions;
 pub use bindings::placement_additions::exports::holdfast::placement::field_rules;
 
 pub type CompliancePre = bindings::compliance::ComplianceRulesPre<LimitedEngine<()>>;
+
+/// Linked component of slot `rules.control`.
+pub type ControlPre = bindings::control::ControlRulesPre<LimitedEngine<()>>;
 
 /// Linked component of slot `rules.lifecycle`, with its answers about envelopes. It imports nothing and
 /// starts anew for each call, so that equal questions have equal answers.
@@ -137,6 +141,18 @@ impl ComponentWorld for LifecyclePre {
 
     fn canary(&self, probe: &ContractProbe<'_>) -> Result<(), ComponentError> {
         canaries::lifecycle(self, probe)
+    }
+}
+
+impl ComponentWorld for ControlPre {
+    const SLOT: Slot = Slot::Control;
+
+    fn link(engine: &Engine, component: &Component) -> wasmtime::Result<Self> {
+        Self::new(Linker::new(engine).instantiate_pre(component)?)
+    }
+
+    fn canary(&self, probe: &ContractProbe<'_>) -> Result<(), ComponentError> {
+        canaries::control(self, probe)
     }
 }
 
@@ -561,24 +577,13 @@ impl LifecycleRules {
             .await?
     }
 
-    /// Runs `work` without a long wait, because the caller may have an open transaction.
     async fn for_change<R: Send + 'static>(
         &self,
         work: impl FnOnce(&Self) -> R + Send + 'static,
     ) -> Result<R, ComponentError> {
-        let identity = self.identity()?;
-        let held = match tokio::time::timeout(PATIENCE_OF_CHANGES, self.slot.ready()).await {
-            Ok(held) => ComponentHandle::Held(held?),
-            Err(_) => return Err(ComponentError::absent(identity, "it is being loaded")),
-        };
-        let rules = Self::new(held, self.default.clone(), None);
-        let Some(own) = &self.own else {
-            return Ok(work(&rules));
-        };
-        if !own.slice.is_open() {
-            return Err(ComponentError::new(&identity, CallFailure::Busy));
-        }
-        own.run(&identity, move || work(&rules)).await
+        let default = self.default.clone();
+        let work = move |slot| work(&Self::new(slot, default, None));
+        in_transaction(&self.slot, self.own.as_ref(), work).await
     }
 
     /// Returns the status that `trigger` leads to from `current`.
@@ -647,6 +652,110 @@ impl LifecycleRules {
             reason: lifecycle::RefusalReason::Status,
             message: "The active lifecycle rules lead elsewhere than the specification".into(),
         }))
+    }
+}
+
+/// Runs `work` with the component of a slot and without a long wait, because the caller may have an
+/// open transaction. An organization's own rules run off the async threads.
+async fn in_transaction<P: Send + Sync + 'static, R: Send + 'static>(
+    slot: &ComponentHandle<P>,
+    own: Option<&OwnRules>,
+    work: impl FnOnce(ComponentHandle<P>) -> R + Send + 'static,
+) -> Result<R, ComponentError> {
+    let identity = slot.identity()?;
+    let held = match tokio::time::timeout(PATIENCE_OF_CHANGES, slot.ready()).await {
+        Ok(held) => ComponentHandle::Held(held?),
+        Err(_) => return Err(ComponentError::absent(identity, "it is being loaded")),
+    };
+    let Some(own) = own else {
+        return Ok(work(held));
+    };
+    if !own.slice.is_open() {
+        return Err(ComponentError::new(&identity, CallFailure::Busy));
+    }
+    own.run(&identity, move || work(held)).await
+}
+
+/// Component of slot `rules.control`, with the default component: an act needs the permission of
+/// both.
+#[derive(Clone)]
+pub struct ControlRules {
+    slot: ComponentHandle<ControlPre>,
+    default: Deferred<ControlPre>,
+    own: Option<OwnRules>,
+}
+
+impl ControlRules {
+    pub fn new(
+        slot: ComponentHandle<ControlPre>,
+        default: Deferred<ControlPre>,
+        own: Option<OwnRules>,
+    ) -> Self {
+        Self { slot, default, own }
+    }
+
+    /// The component that decides.
+    pub fn identity(&self) -> Result<ComponentIdentity, ComponentError> {
+        self.slot.identity()
+    }
+
+    /// Like [`ControlRules::decide`], for a change: an organization's own rules run off the async threads,
+    /// and fail as busy while their time slice is used up.
+    pub async fn decide_for_change(
+        &self,
+        act: control::Act,
+        facts: &control::ControlFacts,
+    ) -> Result<control::Decision, ComponentError> {
+        let (facts, default) = (facts.clone(), self.default.clone());
+        let work = move |slot| Self::new(slot, default, None).decide(act, &facts);
+        in_transaction(&self.slot, self.own.as_ref(), work).await?
+    }
+
+    /// Returns the stricter one of the decisions of the active and the default component.
+    pub fn decide(
+        &self,
+        act: control::Act,
+        facts: &control::ControlFacts,
+    ) -> Result<control::Decision, ComponentError> {
+        let held = self.slot.held()?;
+        let active = slot::active(&held)?;
+        let own = decide_control(active, act, facts)?;
+        let default = slot::active(&self.default)?;
+        if default.identity.sha256 == active.identity.sha256 {
+            return Ok(own);
+        }
+        Ok(stricter(own, decide_control(default, act, facts)?))
+    }
+}
+
+/// Asks a component about an act.
+pub fn decide_control(
+    active: &ActiveComponent<ControlPre>,
+    act: control::Act,
+    facts: &control::ControlFacts,
+) -> Result<control::Decision, ComponentError> {
+    active.call(|store, pre| {
+        let instance = pre.instantiate(&mut *store)?;
+        let rules = instance.holdfast_control_control();
+        rules.call_decide(store, act, facts)
+    })
+}
+
+/// A refusal is stricter than a consent, and two consents are stricter than one.
+fn stricter(left: control::Decision, right: control::Decision) -> control::Decision {
+    use control::Decision::{Allowed, ConsentNeeded, Refused};
+    match (left, right) {
+        (Refused(refusal), _) | (_, Refused(refusal)) => Refused(refusal),
+        (ConsentNeeded(mut parties), ConsentNeeded(others)) => {
+            parties.extend(others);
+            parties.sort_unstable_by_key(|party| *party as u8);
+            parties.dedup();
+            ConsentNeeded(parties)
+        }
+        (ConsentNeeded(parties), Allowed) | (Allowed, ConsentNeeded(parties)) => {
+            ConsentNeeded(parties)
+        }
+        (Allowed, Allowed) => Allowed,
     }
 }
 

@@ -85,6 +85,10 @@ pub fn sources(slot: Slot) -> Vec<(&'static str, &'static str)> {
             "documents.wit",
             include_str!("../../../../wit/documents/documents.wit"),
         ),
+        Slot::Control => (
+            "control.wit",
+            include_str!("../../../../wit/control/control.wit"),
+        ),
         Slot::Signing => (
             "signing.wit",
             include_str!("../../../../wit/signing/signing.wit"),

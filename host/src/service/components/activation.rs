@@ -61,7 +61,8 @@ fn shown(core: &Core, activation: ComponentActivation) -> ActivationView {
         | Slot::Compliance
         | Slot::Lifecycle
         | Slot::Placement
-        | Slot::Documents => None,
+        | Slot::Documents
+        | Slot::Control => None,
     };
     let callback_url = match (&activation.org, &activation.config, calls_back) {
         (Some(org), Some(_), Some(kind)) => Some(format!(
