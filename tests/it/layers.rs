@@ -179,6 +179,16 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
             "select * from component_activation where rolled_back_at is null",
         ],
     ),
+    (
+        "control.rs",
+        &[
+            // A party finds records of other organizations by its own id.
+            "select * from control_record where controller_id",
+            "select * from control_record where {conditions}",
+            "select * from control_release where release_id",
+            "select * from control_decision where controller_id",
+        ],
+    ),
     ("customers.rs", &["select * from customer"]),
     ("packages.rs", &["select * from document_package"]),
     ("page.rs", &["select count(*) as total from ("]),
@@ -218,6 +228,14 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
         ],
     ),
     ("tokens.rs", &["delete from revoked_token where expires_at"]),
+    (
+        "transfers.rs",
+        &[
+            // The buyer knows a transfer's id, and not its bucket.
+            "select * from control_transfer where transfer_id",
+            "select * from control_transfer where state in ('proposing', 'proposed',",
+        ],
+    ),
     (
         "webhooks.rs",
         &[

@@ -357,6 +357,7 @@ async fn every_tenant_table_is_keyed_by_bucket_and_indexed_by_organization(store
             "chore",
             "component_revision",
             "bucket_lease",
+            "fingerprint_lock",
         ],
         log.as_slice(),
     ]

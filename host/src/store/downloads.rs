@@ -86,6 +86,28 @@ pub async fn get(
     .transpose()
 }
 
+/// Ends the links to an authoritative copy, also those of downloads in progress: a broken one makes its
+/// link usable again.
+pub async fn expire_authoritative(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    envelope: &EnvelopeId,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "update download_link set expires_at = $4
+         where bucket = $1 and org_id = $2 and envelope_id = $3 and file = 'authoritative'
+             and expires_at > $4",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(envelope.as_str())
+    .bind(now.to_string())
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
 /// Redeems a single-use link; returns true for only one of several concurrent calls.
 pub async fn redeem(
     connection: &mut AnyConnection,

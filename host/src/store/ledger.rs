@@ -90,6 +90,28 @@ pub async fn last_sequence(
     Ok(row.try_get("last")?)
 }
 
+/// Returns the details of the last entry with this action, if there is one.
+pub async fn details(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    of: &impl LedgerChain,
+    action: &str,
+) -> Result<Option<serde_json::Value>, StoreError> {
+    let row = sqlx::query(
+        "select * from ledger_entry
+         where bucket = $1 and org_id = $2 and envelope_id = $3 and action = $4
+         order by sequence desc limit 1",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(of.chain())
+    .bind(action)
+    .fetch_optional(connection)
+    .await?;
+    let entry = row.map(|row| entry(&row)).transpose()?;
+    Ok(entry.map(|entry| entry.details))
+}
+
 /// Returns the whole chain, from the first entry on.
 pub async fn list(
     connection: &mut AnyConnection,

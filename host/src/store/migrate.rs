@@ -56,6 +56,9 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     36 "0036_wording_of_a_record",
     37 "0037_envelope_counts",
     38 "0038_page_facts",
+    39 "0039_control",
+    40 "0040_transfers",
+    41 "0041_fingerprints",
 ];
 
 /// Version of the row that serves as the lock.

@@ -15,15 +15,18 @@ pub enum SealedColumn {
     Instance,
     /// Passcodes that signers enter before a document opens.
     Passcode,
+    /// Key of the fingerprints of records.
+    Fingerprints,
 }
 
 impl SealedColumn {
     /// All columns.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::Webhook,
         Self::PreviousWebhook,
         Self::Instance,
         Self::Passcode,
+        Self::Fingerprints,
     ];
 
     /// Returns the table, its id column, the sealed column, and the expression for the instance.
@@ -38,6 +41,7 @@ impl SealedColumn {
                 "instance",
             ),
             Self::Passcode => ("signer", "envelope_id", "passcode", "''"),
+            Self::Fingerprints => ("fingerprint_key", "key_id", "sealed", "''"),
         }
     }
 }

@@ -36,9 +36,60 @@ words! {
         PaymentSucceeded = "payment.succeeded",
         KbaVerified = "kba.verified",
         BulkCompleted = "bulk.completed",
+        // Additions: control of records, for all parties of a record.
+        ControlDesignated = "control.designated",
+        ControlAccepted = "control.accepted",
+        ControlDeclined = "control.declined",
+        ControlReleaseRequested = "control.release.requested",
+        ControlReleaseConsented = "control.release.consented",
+        ControlReleaseRefused = "control.release.refused",
+        ControlReleased = "control.released",
+        ControlConflict = "control.conflict",
+        ControlTransferProposed = "control.transfer.proposed",
+        ControlTransferAccepted = "control.transfer.accepted",
+        ControlTransferConfirmed = "control.transfer.confirmed",
+        ControlTransferCancelled = "control.transfer.cancelled",
+        ControlTransferExpired = "control.transfer.expired",
+        ControlTransferFailed = "control.transfer.failed",
         WebhookTest = "webhook.test",
     }
 }
+
+/// Members of events about the control of a record.
+const CONTROL: &[&str] = &[
+    "originator",
+    "controller",
+    "designee",
+    "buyer",
+    "stage",
+    "epoch",
+];
+/// Members of events about a release that needs a consent.
+const RELEASE: &[&str] = &[
+    "originator",
+    "controller",
+    "designee",
+    "buyer",
+    "stage",
+    "epoch",
+    "release",
+];
+
+/// Members of events about a transfer.
+const TRANSFER: &[&str] = &[
+    "transfer_id",
+    "state",
+    "seller",
+    "buyer",
+    "atomic",
+    "terms",
+    "price_reference",
+    "expires_at",
+    "created_at",
+    "changed_at",
+    "counts",
+    "receipt",
+];
 
 impl EventType {
     /// Returns a description, and the members that `data` has besides `envelope_id`,
@@ -100,6 +151,68 @@ impl EventType {
                 &["signer", "status"],
             ),
             Self::BulkCompleted => ("A bulk send has ended", &["batch_id", "status", "counts"]),
+            Self::ControlDesignated => (
+                "The originator has offered control of a record to another party",
+                CONTROL,
+            ),
+            Self::ControlAccepted => ("A party has taken control of a record", CONTROL),
+            Self::ControlDeclined => (
+                "A designated party has declined, or the originator has withdrawn the designation",
+                &[
+                    "originator",
+                    "controller",
+                    "designee",
+                    "buyer",
+                    "stage",
+                    "epoch",
+                    "reason",
+                ],
+            ),
+            Self::ControlReleaseRequested => (
+                "A release of the authoritative copy waits for its controller",
+                RELEASE,
+            ),
+            Self::ControlReleaseConsented => {
+                ("The controller has agreed to a requested release", RELEASE)
+            }
+            Self::ControlReleaseRefused => {
+                ("The controller has refused a requested release", RELEASE)
+            }
+            Self::ControlReleased => (
+                "A controlled record was released from the vault",
+                &[
+                    "originator",
+                    "controller",
+                    "designee",
+                    "buyer",
+                    "stage",
+                    "epoch",
+                    "release_id",
+                ],
+            ),
+            Self::ControlConflict => (
+                "An act was refused, because two records have the same document or collateral",
+                &[
+                    "originator",
+                    "controller",
+                    "designee",
+                    "buyer",
+                    "stage",
+                    "epoch",
+                    "reference",
+                    "kind",
+                    "since",
+                ],
+            ),
+            Self::ControlTransferProposed => ("A seller has offered records to a buyer", TRANSFER),
+            Self::ControlTransferAccepted => ("The buyer has accepted a transfer", TRANSFER),
+            Self::ControlTransferConfirmed => (
+                "The seller has confirmed a transfer; the buyer has control",
+                TRANSFER,
+            ),
+            Self::ControlTransferCancelled => ("A party has ended a transfer", TRANSFER),
+            Self::ControlTransferExpired => ("The time of a transfer is over", TRANSFER),
+            Self::ControlTransferFailed => ("No record of a transfer can move", TRANSFER),
             Self::WebhookTest => ("An administrator tests an endpoint", &["message"]),
         }
     }
@@ -131,6 +244,24 @@ impl Event {
             envelope_id: None,
             timestamp: at,
             data,
+        }
+    }
+
+    /// Creates an event about another organization's envelope. `data` must be an object.
+    pub fn for_party(
+        org: OrgId,
+        envelope: &Envelope,
+        event_type: EventType,
+        at: Timestamp,
+        data: Value,
+    ) -> Self {
+        let mut members = json!({ "envelope_id": envelope.id });
+        if let (Value::Object(members), Value::Object(data)) = (&mut members, data) {
+            members.extend(data);
+        }
+        Self {
+            envelope_id: Some(envelope.id.clone()),
+            ..Self::of_organization(org, event_type, at, members)
         }
     }
 

@@ -181,8 +181,20 @@ prefixed_id!(
     ShadowId, "shd_"
 );
 prefixed_id!(
-    /// A decision of the rules about a status transition.
+    /// A decision of the rules about a status transition or an act of control.
     DecisionId, "dec_"
+);
+prefixed_id!(
+    /// A conflict between two records with the same fingerprint.
+    DisputeId, "dsp_"
+);
+prefixed_id!(
+    /// A transfer of control.
+    TransferId, "trf_"
+);
+prefixed_id!(
+    /// A requested release of a record that another party controls.
+    ReleaseId, "rel_"
 );
 
 impl ComponentId {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::clock::Timestamp;
 use super::envelope::KeptFile;
-use super::id::{BatchId, EndpointId, EnvelopeId, IntentId, TemplateId};
+use super::id::{BatchId, EndpointId, EnvelopeId, IntentId, ReleaseId, TemplateId, TransferId};
 
 /// Queue with its own number of slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,6 +116,45 @@ pub struct DeleteObject {
 impl JobPayload for DeleteObject {
     const NAME: &'static str = "object.delete";
     const RETRIES: RetryPolicy = RetryPolicy::Endless;
+}
+
+/// Makes a release that the record's controller has agreed to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ReleaseRecord {
+    /// The requested release.
+    pub release: ReleaseId,
+}
+
+impl JobPayload for ReleaseRecord {
+    const NAME: &'static str = "control.release";
+    const RETRIES: RetryPolicy = RetryPolicy::Endless;
+}
+
+/// Makes the step of a transfer that is in progress, for each of its records.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct AdvanceTransfer {
+    /// Its id.
+    pub transfer: TransferId,
+}
+
+impl JobPayload for AdvanceTransfer {
+    const NAME: &'static str = "control.transfer";
+    const QUEUE: JobQueue = JobQueue::Bulk;
+    const RETRIES: RetryPolicy = RetryPolicy::EvenRefused;
+}
+
+/// Asks the controller of a record to agree to a release, or to refuse it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct MailReleaseRequest {
+    /// The requested release.
+    pub release: ReleaseId,
+    /// E-mail address of a person of the controller.
+    pub to: String,
+}
+
+impl JobPayload for MailReleaseRequest {
+    const NAME: &'static str = "mail.release_request";
+    const QUEUE: JobQueue = JobQueue::Mail;
 }
 
 /// Sends items of a bulk batch for a while, then runs again.
@@ -346,6 +385,9 @@ pub const KINDS: &[JobKind] = &[
     JobKind::of::<WithdrawSubmission>(),
     JobKind::of::<ArchiveTemplate>(),
     JobKind::of::<DeleteObject>(),
+    JobKind::of::<ReleaseRecord>(),
+    JobKind::of::<AdvanceTransfer>(),
+    JobKind::of::<MailReleaseRequest>(),
     JobKind::of::<SendBatch>(),
     JobKind::of::<VoidBatch>(),
     JobKind::of::<MailInvitation>(),

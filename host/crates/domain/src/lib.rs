@@ -77,6 +77,20 @@
 //! | re-evaluation | repeating a decision with the component that made it |
 //! | integrity sweep | regular check of all stored documents and ledgers |
 //!
+//! **Control**
+//!
+//! | Term | Meaning |
+//! |---|---|
+//! | record | vaulted envelope with its authoritative copy |
+//! | originator | organization that created the record |
+//! | controller | party that alone decides about the authoritative copy |
+//! | designee, buyer | party that was offered control and has not taken it yet |
+//! | act | what a party does with a record: designate, accept, release … |
+//! | transfer | offer, acceptance and confirmation by which control passes from a seller to a buyer |
+//! | release request | release by the originator that waits for the controller's consent |
+//! | fingerprint | keyed hash of a record's document or collateral, to find it registered twice |
+//! | epoch | number of changes of a record's control; a fencing token for acts |
+//!
 //! **Components**
 //!
 //! | Term | Meaning |
@@ -136,7 +150,9 @@ pub mod bulk;
 pub mod change;
 pub mod checkpoint;
 pub mod clock;
+pub mod collateral;
 pub mod component;
+pub mod control;
 pub mod dates;
 pub mod envelope;
 pub mod event;
@@ -156,5 +172,6 @@ pub mod signature;
 pub mod succession;
 pub mod template;
 pub mod token;
+pub mod transfer;
 pub mod warning;
 pub mod webhook;

@@ -206,6 +206,10 @@ words! {
         ComplianceRead = "compliance:read",
         CustomersRead = "customers:read",
         EsignWrite = "esign:write",
+        // Additions: control of records.
+        ControlRead = "control:read",
+        ControlWrite = "control:write",
+        ControlConsent = "control:consent",
     }
 }
 

@@ -1,0 +1,212 @@
+//! Control of authoritative copies: which party decides about a record (UCC §9-105).
+
+use super::clock::Timestamp;
+use super::envelope::{Envelope, words};
+use super::id::{EnvelopeId, OrgId, ReleaseId, TransferId};
+
+words! {
+    /// Stage of a record between its parties.
+    ControlStage {
+        // The originator has control, and offered it to nobody.
+        Originated = "originated",
+        // A designee was named and has not answered.
+        Designated = "designated",
+        // Another party than the originator has control.
+        Controlled = "controlled",
+        // The record is offered to a buyer.
+        Proposed = "proposed",
+        // The buyer accepted; the controller has not confirmed.
+        Accepted = "accepted",
+        // The authoritative copy left the vault.
+        Released = "released",
+    }
+}
+
+words! {
+    /// State of a requested release.
+    ReleaseState {
+        Requested = "requested",
+        Consented = "consented",
+        Refused = "refused",
+        Released = "released",
+    }
+}
+
+/// Who controls a record. There is exactly one controller at any time.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ControlRecord {
+    /// Originator: the organization of the envelope.
+    pub org: OrgId,
+    pub envelope: EnvelopeId,
+    pub controller: OrgId,
+    /// Designee or buyer that has not taken control yet.
+    pub named: Option<OrgId>,
+    pub stage: ControlStage,
+    /// Number of acts that changed it.
+    pub epoch: i64,
+    /// The release that waits for an answer, or was agreed to.
+    pub release: Option<ReleaseId>,
+    /// The transfer that locks the record.
+    pub transfer: Option<TransferId>,
+    /// Time of the last act.
+    pub changed_at: Timestamp,
+    /// Since when the controller has control.
+    pub controlled_since: Timestamp,
+}
+
+impl ControlRecord {
+    /// Returns the state of a record that has seen no act yet: its originator has control.
+    pub fn originated(envelope: &Envelope) -> Self {
+        Self {
+            org: envelope.org.clone(),
+            envelope: envelope.id.clone(),
+            controller: envelope.org.clone(),
+            named: None,
+            stage: ControlStage::Originated,
+            epoch: 0,
+            release: None,
+            transfer: None,
+            changed_at: envelope.created_at,
+            controlled_since: envelope.created_at,
+        }
+    }
+
+    /// Returns the parties, each once: originator, controller, and the designee or buyer.
+    pub fn parties(&self) -> Vec<&OrgId> {
+        let mut parties = vec![&self.org];
+        for party in [Some(&self.controller), self.named.as_ref()]
+            .into_iter()
+            .flatten()
+        {
+            if !parties.contains(&party) {
+                parties.push(party);
+            }
+        }
+        parties
+    }
+
+    /// Names the party that shall get control.
+    pub fn designated(self, to: OrgId) -> Self {
+        Self {
+            named: Some(to),
+            stage: ControlStage::Designated,
+            ..self
+        }
+    }
+
+    /// Offers the record to a buyer, which locks it.
+    pub fn proposed(self, to: OrgId, transfer: TransferId) -> Self {
+        Self {
+            named: Some(to),
+            stage: ControlStage::Proposed,
+            transfer: Some(transfer),
+            ..self
+        }
+    }
+
+    /// Notes that the buyer accepted the offer.
+    pub fn accepted(self) -> Self {
+        Self {
+            stage: ControlStage::Accepted,
+            ..self
+        }
+    }
+
+    /// Ends a designation or an offer; control stays with the controller.
+    pub fn kept(self) -> Self {
+        let stage = match self.controller == self.org {
+            true => ControlStage::Originated,
+            false => ControlStage::Controlled,
+        };
+        Self {
+            named: None,
+            stage,
+            transfer: None,
+            ..self
+        }
+    }
+
+    /// Gives control to the designee or buyer. Without one, nothing changes.
+    pub fn passed_on(self) -> Self {
+        let Some(to) = self.named else {
+            return self;
+        };
+        Self {
+            controller: to,
+            named: None,
+            ..self
+        }
+        .kept()
+    }
+}
+
+/// Requested release of a record that another party controls.
+#[derive(Clone, Debug)]
+pub struct ReleaseRequest {
+    pub id: ReleaseId,
+    /// Originator.
+    pub org: OrgId,
+    pub envelope: EnvelopeId,
+    /// The party that was asked.
+    pub controller: OrgId,
+    pub state: ReleaseState,
+    /// The release form. A consent covers this form only.
+    pub form: serde_json::Value,
+    pub requested_by: String,
+    pub requested_at: Timestamp,
+    pub answer: Option<ReleaseAnswer>,
+}
+
+/// Answer of the controller.
+#[derive(Clone, Debug)]
+pub struct ReleaseAnswer {
+    pub by: String,
+    pub at: Timestamp,
+    pub reason: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> ControlRecord {
+        let org = OrgId::new();
+        ControlRecord {
+            controller: org.clone(),
+            org,
+            envelope: EnvelopeId::new(),
+            named: None,
+            stage: ControlStage::Originated,
+            epoch: 0,
+            release: None,
+            transfer: None,
+            changed_at: Timestamp::from_millis(0),
+            controlled_since: Timestamp::from_millis(0),
+        }
+    }
+
+    #[test]
+    fn control_moves_only_by_acceptance() {
+        let (record, lender) = (record(), OrgId::new());
+        let designated = record.clone().designated(lender.clone());
+        assert_eq!(designated.controller, record.org);
+        assert_eq!(designated.parties(), [&record.org, &lender]);
+        assert_eq!(designated.clone().kept(), record);
+        let controlled = designated.passed_on();
+        assert_eq!(controlled.controller, lender);
+        assert_eq!(controlled.stage, ControlStage::Controlled);
+        assert_eq!(controlled.clone().passed_on(), controlled);
+
+        let (funder, transfer) = (OrgId::new(), TransferId::new());
+        let offered = controlled.clone().proposed(funder.clone(), transfer);
+        assert_eq!(offered.controller, lender);
+        assert_eq!(offered.clone().accepted().kept(), controlled);
+        let sold = offered.accepted().passed_on();
+        assert_eq!(
+            (sold.controller.clone(), sold.transfer.clone()),
+            (funder, None)
+        );
+        let back = sold.proposed(record.org.clone(), TransferId::new());
+        assert_eq!(back.accepted().passed_on(), record);
+    }
+}

@@ -1,0 +1,265 @@
+//! Transfers of control and their records. A row is in the bucket of the seller; the buyer finds a
+//! transfer by its id, or by its own, over all buckets.
+
+use std::collections::BTreeMap;
+
+use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+
+use super::envelopes::one_row;
+use super::row::{RowColumns, json_text};
+use super::{StoreError, WriteTransaction};
+use crate::domain::clock::Timestamp;
+use crate::domain::id::{EnvelopeId, OrgId, TransferId};
+use crate::domain::transfer::{RecordState, Transfer, TransferRecord, TransferState};
+
+/// Rows of one insert.
+const ROWS: usize = 500;
+
+pub async fn insert(
+    tx: &mut WriteTransaction,
+    transfer: &Transfer,
+    records: &[EnvelopeId],
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into control_transfer (bucket, transfer_id, org_id, buyer_id, state, atomic, terms,
+             price_reference, expires_at, created_at, changed_at, acting_id, actor)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $11, $12)",
+    )
+    .bind(transfer.seller.bucket())
+    .bind(transfer.id.as_str())
+    .bind(transfer.seller.as_str())
+    .bind(transfer.buyer.as_str())
+    .bind(transfer.state.as_str())
+    .bind(i64::from(transfer.atomic))
+    .bind(transfer.terms.as_deref())
+    .bind(transfer.price_reference.as_deref())
+    .bind(transfer.expires_at.to_string())
+    .bind(transfer.created_at.to_string())
+    .bind(transfer.acting.as_ref().map(OrgId::as_str))
+    .bind(&transfer.actor)
+    .execute(&mut **tx)
+    .await?;
+    for records in records.chunks(ROWS) {
+        let row = |index: usize| format!("($1, $2, ${}, $3, 'pending')", index + 4);
+        let rows: Vec<String> = (0..records.len()).map(row).collect();
+        let text = format!(
+            "insert into control_transfer_record (bucket, transfer_id, envelope_id, org_id, state)
+             values {}",
+            rows.join(", ")
+        );
+        let mut query = sqlx::query(AssertSqlSafe(text))
+            .bind(transfer.seller.bucket())
+            .bind(transfer.id.as_str())
+            .bind(transfer.seller.as_str());
+        for record in records {
+            query = query.bind(record.as_str());
+        }
+        query.execute(&mut **tx).await?;
+    }
+    Ok(())
+}
+
+pub async fn get(
+    connection: &mut AnyConnection,
+    id: &TransferId,
+) -> Result<Option<Transfer>, StoreError> {
+    let row = sqlx::query("select * from control_transfer where transfer_id = $1")
+        .bind(id.as_str())
+        .fetch_optional(connection)
+        .await?;
+    row.map(|row| transfer(&row)).transpose()
+}
+
+/// Returns a transfer with its row locked until the transaction ends.
+pub async fn lock(
+    tx: &mut WriteTransaction,
+    id: &TransferId,
+) -> Result<Option<Transfer>, StoreError> {
+    let text = format!(
+        "select * from control_transfer where transfer_id = $1 {}",
+        tx.dialect.for_update()
+    );
+    let row = sqlx::query(AssertSqlSafe(text))
+        .bind(id.as_str())
+        .fetch_optional(&mut **tx)
+        .await?;
+    row.map(|row| transfer(&row)).transpose()
+}
+
+/// Lists transfers in which an organization is seller or buyer, newest first.
+pub async fn list(
+    connection: &mut AnyConnection,
+    party: &OrgId,
+    after: Option<&TransferId>,
+    limit: i64,
+) -> Result<Vec<Transfer>, StoreError> {
+    // Each half ends by itself, so that both use their index.
+    let rows = sqlx::query(
+        "select * from (select * from control_transfer
+             where bucket = $1 and org_id = $2 and transfer_id < $3
+             order by transfer_id desc limit $4) as sold
+         union
+         select * from (select * from control_transfer
+             where buyer_id = $2 and transfer_id < $3 and state <> 'proposing'
+                 and not (state in ('failing', 'failed') and receipt is null and acting_id = org_id)
+             order by transfer_id desc limit $4) as bought
+         order by transfer_id desc limit $4",
+    )
+    .bind(party.bucket())
+    .bind(party.as_str())
+    // Behind every id.
+    .bind(after.map_or("u", TransferId::as_str))
+    .bind(limit)
+    .fetch_all(connection)
+    .await?;
+    rows.iter().map(transfer).collect()
+}
+
+/// Returns transfers whose time is over before they are confirmed.
+pub async fn overdue(
+    connection: &mut AnyConnection,
+    now: Timestamp,
+    limit: i64,
+) -> Result<Vec<Transfer>, StoreError> {
+    let rows = sqlx::query(
+        "select * from control_transfer where state in ('proposing', 'proposed', 'accepting', 'accepted')
+             and expires_at <= $1 order by expires_at limit $2",
+    )
+    .bind(now.to_string())
+    .bind(limit)
+    .fetch_all(connection)
+    .await?;
+    rows.iter().map(transfer).collect()
+}
+
+/// Moves a transfer to another state.
+///
+/// # Errors
+/// [`StoreError::Conflict`] if it is not in the state of `transfer` any more.
+pub async fn set_state(
+    tx: &mut WriteTransaction,
+    transfer: &Transfer,
+    next: &Transfer,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let changed = sqlx::query(
+        "update control_transfer set state = $4, changed_at = $5, acting_id = $6, actor = $7,
+             receipt = $8
+         where bucket = $1 and transfer_id = $2 and state = $3",
+    )
+    .bind(transfer.seller.bucket())
+    .bind(transfer.id.as_str())
+    .bind(transfer.state.as_str())
+    .bind(next.state.as_str())
+    .bind(now.to_string())
+    .bind(next.acting.as_ref().map(OrgId::as_str))
+    .bind(&next.actor)
+    .bind(next.receipt.as_ref().map(json_text))
+    .execute(&mut **tx)
+    .await?;
+    one_row(changed.rows_affected())
+}
+
+/// Returns records in one of these states, in the order of their ids.
+pub async fn records(
+    connection: &mut AnyConnection,
+    transfer: &Transfer,
+    states: &[RecordState],
+    after: Option<&EnvelopeId>,
+    limit: i64,
+) -> Result<Vec<TransferRecord>, StoreError> {
+    let states: Vec<String> = states.iter().map(|state| format!("'{state}'")).collect();
+    let text = format!(
+        "select * from control_transfer_record
+         where bucket = $1 and transfer_id = $2 and envelope_id > $3 and state in ({})
+         order by envelope_id limit $4",
+        states.join(", ")
+    );
+    let rows = sqlx::query(AssertSqlSafe(text))
+        .bind(transfer.seller.bucket())
+        .bind(transfer.id.as_str())
+        .bind(after.map_or("", EnvelopeId::as_str))
+        .bind(limit)
+        .fetch_all(connection)
+        .await?;
+    rows.iter()
+        .map(|row| {
+            let columns = RowColumns {
+                row,
+                table: "control_transfer_record",
+                id: "envelope_id",
+            };
+            Ok(TransferRecord {
+                envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
+                state: columns.parsed("state", RecordState::parse)?,
+                document_hash: columns.optional_text("document_hash")?,
+                code: columns.optional_text("code")?,
+                reason: columns.optional_text("reason")?,
+            })
+        })
+        .collect()
+}
+
+/// Sets the state of a transfer's record.
+pub async fn set_record(
+    tx: &mut WriteTransaction,
+    transfer: &Transfer,
+    record: &TransferRecord,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "update control_transfer_record set state = $4, code = $5, reason = $6, document_hash = $7
+         where bucket = $1 and transfer_id = $2 and envelope_id = $3",
+    )
+    .bind(transfer.seller.bucket())
+    .bind(transfer.id.as_str())
+    .bind(record.envelope.as_str())
+    .bind(record.state.as_str())
+    .bind(record.code.as_deref())
+    .bind(record.reason.as_deref())
+    .bind(record.document_hash.as_deref())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Counts a transfer's records by state.
+pub async fn counts(
+    connection: &mut AnyConnection,
+    transfer: &Transfer,
+) -> Result<BTreeMap<String, i64>, StoreError> {
+    let rows = sqlx::query(
+        "select state, count(*) as records from control_transfer_record
+         where bucket = $1 and transfer_id = $2 group by state",
+    )
+    .bind(transfer.seller.bucket())
+    .bind(transfer.id.as_str())
+    .fetch_all(connection)
+    .await?;
+    rows.iter()
+        .map(|row| Ok((row.try_get("state")?, row.try_get("records")?)))
+        .collect()
+}
+
+fn transfer(row: &AnyRow) -> Result<Transfer, StoreError> {
+    let columns = RowColumns {
+        row,
+        table: "control_transfer",
+        id: "transfer_id",
+    };
+    Ok(Transfer {
+        id: columns.parsed("transfer_id", TransferId::parse)?,
+        seller: columns.parsed("org_id", OrgId::parse)?,
+        buyer: columns.parsed("buyer_id", OrgId::parse)?,
+        state: columns.parsed("state", TransferState::parse)?,
+        atomic: columns.flag("atomic")?,
+        terms: columns.optional_text("terms")?,
+        price_reference: columns.optional_text("price_reference")?,
+        expires_at: columns.time("expires_at")?,
+        created_at: columns.time("created_at")?,
+        changed_at: columns.time("changed_at")?,
+        acting: columns.optional_parsed("acting_id", OrgId::parse)?,
+        actor: columns.text("actor")?,
+        receipt: columns.optional_json("receipt")?,
+    })
+}
