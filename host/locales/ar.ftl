@@ -368,6 +368,9 @@ mail-endpoint-disabled-subject = عُطّلت إشعارات Webhook الموج�
 mail-endpoint-gone = عُطّلت نقطة نهاية Webhook في { $host }. كان ردّها 410 (gone).
 mail-endpoint-failed = عُطّلت نقطة نهاية Webhook في { $host }. فشلت جميع المحاولات لمدة خمسة أيام.
 mail-endpoint-disabled = لن تُحفظ الأحداث لها من الآن فصاعدًا. يرجى تفعيلها من جديد عند عودة جهة الاستقبال؛ ويمكن إعادة تسليم ما فات من سجلها.
+mail-release-subject = تطلب { $originator } الإفراج عن { $document }
+mail-release = تريد { $originator } تسليم النسخة المعتمدة من { $document } إلى { $recipient }. الغرض: { $purpose }
+mail-release-answer = مؤسستك هي المتحكمة في هذا السجل. من دون موافقتك تبقى النسخة في الخزنة. أجب باستخدام المرجع أدناه.
 
 ## Kinds of signers
 

@@ -362,6 +362,9 @@ mail-endpoint-disabled-subject = Webhooks an { $host } sind abgeschaltet
 mail-endpoint-gone = Der Webhook-Endpunkt bei { $host } wurde abgeschaltet. Er hat mit 410 (gone) geantwortet.
 mail-endpoint-failed = Der Webhook-Endpunkt bei { $host } wurde abgeschaltet. Fünf Tage lang ist jeder Versuch gescheitert.
 mail-endpoint-disabled = Ab jetzt werden keine Ereignisse mehr für ihn aufbewahrt. Schalten Sie ihn wieder ein, sobald sein Empfänger wieder erreichbar ist; was verpasst wurde, kann aus seinem Protokoll erneut zugestellt werden.
+mail-release-subject = { $originator } bittet um die Herausgabe von { $document }
+mail-release = { $originator } möchte das maßgebliche Exemplar von { $document } an { $recipient } herausgeben. Zweck: { $purpose }
+mail-release-answer = Ihre Organisation hat die Kontrolle über diesen Datensatz. Ohne Ihre Zustimmung bleibt das Exemplar im Tresor. Antworten Sie mit der Referenz unten.
 
 ## Kinds of signers
 

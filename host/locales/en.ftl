@@ -363,6 +363,9 @@ mail-endpoint-disabled-subject = Webhooks to { $host } are disabled
 mail-endpoint-gone = The webhook endpoint at { $host } was disabled. It answered 410 (gone).
 mail-endpoint-failed = The webhook endpoint at { $host } was disabled. Every attempt failed for five days.
 mail-endpoint-disabled = Events are not kept for it from now on. Enable it again once its receiver is back; what was missed can be delivered again from its log.
+mail-release-subject = { $originator } asks to release { $document }
+mail-release = { $originator } wants to release the authoritative copy of { $document } to { $recipient }. Purpose: { $purpose }
+mail-release-answer = Your organization controls this record. Without your consent the copy stays in the vault. Answer with the reference below.
 
 ## Kinds of signers
 

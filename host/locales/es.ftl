@@ -362,6 +362,9 @@ mail-endpoint-disabled-subject = Los webhooks a { $host } están desactivados
 mail-endpoint-gone = El endpoint de webhooks en { $host } se ha desactivado. Respondió 410 (gone).
 mail-endpoint-failed = El endpoint de webhooks en { $host } se ha desactivado. Todos los intentos fallaron durante cinco días.
 mail-endpoint-disabled = A partir de ahora no se conservan eventos para él. Actívelo de nuevo cuando su receptor vuelva a funcionar; lo que se perdió se puede volver a entregar desde su registro.
+mail-release-subject = { $originator } pide liberar { $document }
+mail-release = { $originator } quiere entregar la copia autoritativa de { $document } a { $recipient }. Finalidad: { $purpose }
+mail-release-answer = Su organización controla este registro. Sin su consentimiento la copia permanece en la bóveda. Responda con la referencia de abajo.
 
 ## Kinds of signers
 

@@ -362,6 +362,9 @@ mail-endpoint-disabled-subject = Les webhooks vers { $host } sont désactivés
 mail-endpoint-gone = Le point de terminaison de webhooks { $host } a été désactivé. Il a répondu 410 (gone).
 mail-endpoint-failed = Le point de terminaison de webhooks { $host } a été désactivé. Toutes les tentatives ont échoué pendant cinq jours.
 mail-endpoint-disabled = Désormais, les événements ne sont plus conservés pour lui. Réactivez-le quand son récepteur fonctionne de nouveau ; ce qui a été manqué peut être remis à partir de son journal.
+mail-release-subject = { $originator } demande la remise de { $document }
+mail-release = { $originator } souhaite remettre la copie faisant foi de { $document } à { $recipient }. Motif : { $purpose }
+mail-release-answer = Votre organisation contrôle ce dossier. Sans votre accord, la copie reste dans le coffre. Répondez avec la référence ci-dessous.
 
 ## Kinds of signers
 

@@ -362,6 +362,9 @@ mail-endpoint-disabled-subject = Os webhooks para { $host } estão desativados
 mail-endpoint-gone = O endpoint de webhooks em { $host } foi desativado. Ele respondeu 410 (gone).
 mail-endpoint-failed = O endpoint de webhooks em { $host } foi desativado. Todas as tentativas falharam durante cinco dias.
 mail-endpoint-disabled = A partir de agora, os eventos não são mais guardados para ele. Ative-o novamente quando o seu receptor voltar; o que foi perdido pode ser entregue de novo a partir do registro.
+mail-release-subject = { $originator } pede a liberação de { $document }
+mail-release = { $originator } quer entregar a cópia autoritativa de { $document } a { $recipient }. Finalidade: { $purpose }
+mail-release-answer = A sua organização controla este registro. Sem o seu consentimento, a cópia permanece no cofre. Responda com a referência abaixo.
 
 ## Kinds of signers
 

@@ -357,6 +357,9 @@ mail-endpoint-disabled-subject = 发往 { $host } 的 Webhook 已停用
 mail-endpoint-gone = 位于 { $host } 的 Webhook 端点已停用。它返回了 410 (gone)。
 mail-endpoint-failed = 位于 { $host } 的 Webhook 端点已停用。五天内的所有尝试均告失败。
 mail-endpoint-disabled = 从现在起不再为其保留事件。接收端恢复后请重新启用；错过的事件可从其日志中重新投递。
+mail-release-subject = { $originator } 请求放行 { $document }
+mail-release = { $originator } 希望将 { $document } 的权威副本交给 { $recipient }。用途：{ $purpose }
+mail-release-answer = 贵组织控制此记录。未经贵方同意，副本将保留在保管库中。请使用下面的编号答复。
 
 ## Kinds of signers
 

@@ -25,6 +25,7 @@ use crate::service::access::rate_limit::RateLimits;
 use crate::service::access::windows::LocalWindows;
 use crate::service::access::{AccessState, KeyUsage, KnownKeys};
 use crate::service::components::{ActivationFollower, ComponentManager, load_on_demand, refresh};
+use crate::service::control::guard as fingerprints;
 use crate::service::envelopes::uploads;
 use crate::service::vault::copies::CopyCache;
 use crate::service::vault::log::LogSequencer;
@@ -178,6 +179,12 @@ pub async fn start_with_lookup(
     components.limit_native_code(config.components.native_code_bytes);
     let components = Arc::new(components);
     let cipher = Arc::new(keys.cipher().ok_or(StartError::Sealer)?);
+    let fingerprint_key = fingerprints::load_key(&store, &cipher).await?;
+    if fingerprint_key.is_none() {
+        tracing::error!(
+            "no master key opens the key of the fingerprints: records cannot change hands"
+        );
+    }
     let sealing = match config.seal.key()? {
         SealingKeyFiles::Own => {
             SealingKey::open_or_make(&config.data_dir.join("keys/seal"), clock.now())?
@@ -225,6 +232,7 @@ pub async fn start_with_lookup(
         components,
         shadows: Arc::default(),
         cipher,
+        fingerprint_key,
         document_memory: FairQueue::new(uploads::IN_MEMORY),
         signature_roots,
         http,

@@ -48,12 +48,12 @@ async fn data_of_the_previous_master_key_stays_readable_after_a_rotation() {
 
     let early = refusal(data, &["keys", "rotate"]);
     assert!(
-        early.contains("1 secrets are sealed with the previous"),
+        early.contains("2 secrets are sealed with the previous"),
         "{early}"
     );
     assert_eq!(
         operator(data, &["keys", "reseal"]),
-        json!({ "resealed": 1 })
+        json!({ "resealed": 2 })
     );
     assert_eq!(
         operator(data, &["keys", "reseal"]),

@@ -6,7 +6,9 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use crate::components::providers::ProviderError;
+use crate::components::rules::control;
 use crate::components::rules::lifecycle::RefusalReason;
+use crate::service::control::refusal_code;
 use crate::service::{ServiceError, kind_of};
 use crate::store::StoreError;
 
@@ -156,6 +158,24 @@ impl From<ServiceError> for HttpError {
                 };
                 Self::new(status, refusal.message)
             }
+            ServiceError::ControlRefused(refusal) => {
+                let status = match refusal.reason {
+                    control::RefusalReason::ToOneself => StatusCode::UNPROCESSABLE_ENTITY,
+                    _ => StatusCode::CONFLICT,
+                };
+                let source = Some(&refusal.source).filter(|source| !source.is_empty());
+                let error = Self::new(status, &refusal.message).with_code(refusal_code(&refusal));
+                match source {
+                    Some(source) => error.with_details(json!({ "source": source })),
+                    None => error,
+                }
+            }
+            ServiceError::AlreadyControlled(conflict) => Self::new(StatusCode::CONFLICT, text)
+                .with_code("already_controlled")
+                .with_details(json!({ "since": conflict.since, "reference": conflict.reference })),
+            ServiceError::ConsentRequired(release) => Self::new(StatusCode::CONFLICT, text)
+                .with_code("control_consent_required")
+                .with_details(json!({ "release_id": release })),
             ServiceError::Semantic(_) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, text),
             ServiceError::NotAdmitted(reasons) => {
                 Self::new(StatusCode::UNPROCESSABLE_ENTITY, text).with_details(json!(reasons))
@@ -219,6 +239,7 @@ impl From<ServiceError> for HttpError {
             | ServiceError::Store(_)
             | ServiceError::Files(_)
             | ServiceError::Seal(_)
+            | ServiceError::DoublePledge(_)
             | ServiceError::Internal(_) => Self::internal(text),
         }
     }

@@ -166,6 +166,66 @@ impl<T: JsonSchema> OperationOutput for PageReply<T> {
     }
 }
 
+/// 200 with `{ data: [T], meta: { limit, has_more } }`: a list without a total, whose next page begins
+/// behind the last item.
+pub struct CursorReply<T> {
+    response: Response,
+    shown: PhantomData<fn() -> T>,
+}
+
+impl<T: Serialize> CursorReply<T> {
+    /// Builds one page of up to `limit` items; `found` has one more if the list goes on.
+    pub fn new(mut found: Vec<T>, limit: i64) -> Self {
+        let limit = usize::try_from(limit).unwrap_or_default();
+        let has_more = found.len() > limit;
+        found.truncate(limit);
+        let body = json!({ "data": found, "meta": { "limit": limit, "has_more": has_more } });
+        Self {
+            response: Json(body).into_response(),
+            shown: PhantomData,
+        }
+    }
+}
+
+impl<T> IntoResponse for CursorReply<T> {
+    fn into_response(self) -> Response {
+        self.response
+    }
+}
+
+impl<T: JsonSchema> OperationOutput for CursorReply<T> {
+    type Inner = T;
+
+    fn operation_response(context: &mut GenContext, _: &mut Operation) -> Option<Documented> {
+        let (item, example) = schema_and_example::<T>(context);
+        let schema = json_schema!({
+            "type": "object",
+            "required": ["data", "meta"],
+            "properties": {
+                "data": { "type": "array", "items": item },
+                "meta": {
+                    "type": "object",
+                    "required": ["limit", "has_more"],
+                    "properties": {
+                        "limit": { "type": "integer", "minimum": 1 },
+                        "has_more": { "type": "boolean" },
+                    },
+                },
+            },
+        });
+        let example = example
+            .map(|item| json!({ "data": [item], "meta": { "limit": 20, "has_more": false } }));
+        Some(documented(schema, example))
+    }
+
+    fn inferred_responses(
+        context: &mut GenContext,
+        operation: &mut Operation,
+    ) -> Vec<(Option<Status>, Documented)> {
+        with_status(200, Self::operation_response(context, operation))
+    }
+}
+
 /// Returns the schema of `T` and its first example.
 pub fn schema_and_example<T: JsonSchema>(context: &mut GenContext) -> (Schema, Option<Value>) {
     let schema = context.schema.subschema_for::<T>();

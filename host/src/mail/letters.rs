@@ -303,6 +303,41 @@ pub(crate) fn endpoint_failing(
     }
 }
 
+/// Requested release that a controller is asked about.
+pub(crate) struct ReleaseFacts<'a> {
+    pub texts: Texts,
+    /// Name of the organization that asks.
+    pub originator: &'a str,
+    pub document: &'a str,
+    /// Organization that would get the copy.
+    pub recipient: &'a str,
+    pub purpose: &'a str,
+    /// Id of the requested release.
+    pub reference: &'a str,
+}
+
+/// Builds the mail that asks a controller to agree to a release.
+pub(crate) fn release_request(facts: &ReleaseFacts<'_>) -> MailContent {
+    let texts = facts.texts;
+    let values = [
+        ("originator", one_line(facts.originator)),
+        ("document", one_line(facts.document)),
+        ("recipient", one_line(facts.recipient)),
+        ("purpose", one_line(facts.purpose)),
+    ];
+    MailContent {
+        texts,
+        subject: texts.with("mail-release-subject", values.clone()),
+        to: None,
+        paragraphs: vec![
+            texts.with("mail-release", values),
+            texts.text("mail-release-answer"),
+        ],
+        button: None,
+        notes: vec![reference(texts, facts.reference)],
+    }
+}
+
 /// Builds the notification that a webhook endpoint was disabled.
 pub(crate) fn endpoint_disabled(texts: Texts, endpoint: &Endpoint) -> MailContent {
     let host = host(texts, endpoint);

@@ -29,6 +29,7 @@ use crate::service::access::AccessState;
 use crate::service::bulk::BulkState;
 use crate::service::components::ComponentManager;
 use crate::service::components::live_shadow::LiveShadows;
+use crate::service::control::guard::FingerprintKey;
 use crate::service::gauges::ProbeCache;
 use crate::service::signing::callbacks::CallbackLimits;
 use crate::service::signing::provider_instance::InstanceConfig;
@@ -55,6 +56,8 @@ pub struct Core {
     pub(crate) shadows: Arc<LiveShadows>,
     /// Encrypts secrets, identity sessions and stored responses at rest.
     pub(crate) cipher: Arc<AtRestCipher>,
+    /// Key of the fingerprints of records; `None` if no master key of this node opens it.
+    pub(crate) fingerprint_key: Option<FingerprintKey>,
     /// Budget for documents held in memory, shared fairly between organizations.
     pub(crate) document_memory: FairQueue,
     /// Roots of the certificates of signatures in uploads.

@@ -9,12 +9,15 @@ use serde_json::Value;
 use crate::components::inspection::AdmissionReason;
 use crate::components::providers::ProviderError;
 use crate::components::rules::TransitionError;
+use crate::components::rules::control;
 use crate::components::rules::lifecycle::Refusal;
 use crate::components::{CallFailure, ComponentError};
 use crate::domain::component::Slot;
+use crate::domain::id::ReleaseId;
 use crate::files::FilesError;
 use crate::room::form::FormError;
 use crate::sealing::SealError;
+use crate::service::control::guard::{ControlConflict, FoundConflict};
 use crate::store::StoreError;
 
 const KBA_REQUIRED: &str =
@@ -83,6 +86,18 @@ pub enum ServiceError {
     /// The lifecycle rules refused the transition.
     #[error("{}", .0.message)]
     Refused(Refusal),
+    /// The control rules refused the act.
+    #[error("{}", .0.message)]
+    ControlRefused(control::Refusal),
+    /// Another party controls a record with the same fingerprint. Reported before it is answered.
+    #[error("another record with this document or collateral is controlled already")]
+    DoublePledge(Box<FoundConflict>),
+    /// As [`ServiceError::DoublePledge`], recorded in the ledgers of both records.
+    #[error("Another party has controlled a record of this document or collateral since {}", .0.since)]
+    AlreadyControlled(ControlConflict),
+    /// The record's controller must agree first. Carries the release that waits for it, if one does.
+    #[error("The controller of this record must consent first")]
+    ConsentRequired(Option<ReleaseId>),
     /// The request is well-formed and was refused for the given reason.
     #[error("{0}")]
     Semantic(String),

@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::Envelope;
 use crate::domain::event::{Event, EventType};
+use crate::domain::id::OrgId;
 use crate::domain::ledger::{LedgerEntry, NewEntry};
 use crate::store::{StoreError, WriteTransaction, deliveries, events, ledger};
 
@@ -35,6 +36,21 @@ pub async fn emit(
     at: Timestamp,
 ) -> Result<(), StoreError> {
     let event = Event::about(envelope, event_type, at, data);
+    events::insert(tx, &event);
+    deliveries::fan_out(tx, &event).await
+}
+
+/// Writes an event about a record to the outbox of another party than its originator. It has none of
+/// the originator's own references.
+pub async fn emit_to_party(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    party: &OrgId,
+    event_type: EventType,
+    data: &Value,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    let event = Event::for_party(party.clone(), envelope, event_type, at, data.clone());
     events::insert(tx, &event);
     deliveries::fan_out(tx, &event).await
 }

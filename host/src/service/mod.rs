@@ -12,6 +12,7 @@
 //! | `payments` | requesting payments and reconciling their status |
 //! | `bulk` | one document for many clients |
 //! | `vault` | vaulting and releasing, ledgers, the log, integrity checks of stored bytes |
+//! | `control` | who decides about a vaulted record: designation, consents |
 //! | `webhooks` | endpoints and deliveries |
 //! | `components` | rules and plugins that are replaced at run time, and their shadows |
 
@@ -19,6 +20,7 @@ pub mod access;
 mod app;
 pub mod bulk;
 pub mod components;
+pub mod control;
 pub mod customers;
 pub mod envelopes;
 pub mod error;

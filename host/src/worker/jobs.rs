@@ -15,17 +15,18 @@ use super::text_messages;
 use crate::config::EMBEDDED;
 use crate::domain::envelope::KeptFile;
 use crate::domain::job::{
-    ArchiveSubmission, ArchiveTemplate, DeleteObject, ExecuteSubmission, FollowSubmission, JobKind,
-    JobPayload, JobQueue, MailAccessCode, MailCompletion, MailDecline, MailEndpointDisabled,
-    MailEndpointFailing, MailInvitation, MailReminder, MailWithdrawal, NextStep, PaidInSandbox,
-    RetryPolicy, SendBatch, TextAccessCode, TextInvitation, TextReminder, VaultEnvelope, VoidBatch,
-    WithdrawSubmission,
+    AdvanceTransfer, ArchiveSubmission, ArchiveTemplate, DeleteObject, ExecuteSubmission,
+    FollowSubmission, JobKind, JobPayload, JobQueue, MailAccessCode, MailCompletion, MailDecline,
+    MailEndpointDisabled, MailEndpointFailing, MailInvitation, MailReleaseRequest, MailReminder,
+    MailWithdrawal, NextStep, PaidInSandbox, ReleaseRecord, RetryPolicy, SendBatch, TextAccessCode,
+    TextInvitation, TextReminder, VaultEnvelope, VoidBatch, WithdrawSubmission,
 };
 use crate::domain::priority::PriorityClass;
 use crate::faults;
 use crate::files::FilesError;
 use crate::metrics::JobLabels;
 use crate::room;
+use crate::service::control::{releases, transfers};
 use crate::service::envelopes::{dispatch, expiry, lifecycle};
 use crate::service::messaging::TextMessageKind;
 use crate::service::vault::orphans;
@@ -217,7 +218,11 @@ impl JobError {
         match self {
             Self::Payload(_) => true,
             Self::Service(ServiceError::Refused(refusal)) => lifecycle::is_final(refusal),
-            Self::Service(ServiceError::NotFound(_)) => true,
+            Self::Service(
+                ServiceError::NotFound(_)
+                | ServiceError::ControlRefused(_)
+                | ServiceError::ConsentRequired(_),
+            ) => true,
             Self::Mail(error) => error.is_final(),
             _ => false,
         }
@@ -303,6 +308,27 @@ impl RunnableJob for DeleteObject {
         }
         app.files.delete(&self.key).await?;
         faults::pass("deleted");
+        Ok(NextStep::Done)
+    }
+}
+
+impl RunnableJob for ReleaseRecord {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
+        releases::make(app, &job.org, &self.release).await?;
+        Ok(NextStep::Done)
+    }
+}
+
+impl RunnableJob for AdvanceTransfer {
+    async fn run(self, app: &App, _: &ClaimedJob) -> Result<NextStep, JobError> {
+        transfers::advance(app, &self.transfer).await?;
+        Ok(NextStep::Done)
+    }
+}
+
+impl RunnableJob for MailReleaseRequest {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
+        mails::about_release(app, job, &self).await?;
         Ok(NextStep::Done)
     }
 }
@@ -402,7 +428,7 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
     }
     by_name! {
         VaultEnvelope ArchiveSubmission WithdrawSubmission ArchiveTemplate DeleteObject
-        SendBatch VoidBatch
+        SendBatch VoidBatch ReleaseRecord MailReleaseRequest AdvanceTransfer
         MailInvitation MailReminder MailAccessCode MailCompletion MailDecline MailWithdrawal
         TextInvitation TextReminder TextAccessCode
         MailEndpointFailing MailEndpointDisabled

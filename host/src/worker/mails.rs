@@ -1,20 +1,23 @@
 //! Mails of due jobs: reads the records, writes the letter and sends it.
 
 use crate::components::providers::ProviderError;
+use crate::domain::control::ReleaseState;
 use crate::domain::dates::DateSettings;
 use crate::domain::envelope::{Envelope, Recipient, RecipientKind, Signer, SignerStatus};
 use crate::domain::id::{EndpointId, OrgId};
-use crate::domain::job::MailAddressee;
+use crate::domain::job::{MailAddressee, MailReleaseRequest};
 use crate::domain::locale::Locale;
 use crate::mail::MailError;
 use crate::mail::layout::MailBranding;
-use crate::mail::letters::{self, DeclineRecipient, LinkFacts, MailContent, OutcomeNotice};
+use crate::mail::letters::{
+    self, DeclineRecipient, LinkFacts, MailContent, OutcomeNotice, ReleaseFacts,
+};
 use crate::mail::message::{MessageDraft, PdfAttachment};
 use crate::service::signing::{access_codes, links};
 use crate::service::vault::{completion, copies};
 use crate::service::{App, ServiceError};
 use crate::store::jobs::ClaimedJob;
-use crate::store::{StoreError, envelopes, organizations, signers, webhooks};
+use crate::store::{StoreError, control, envelopes, organizations, signers, webhooks};
 use crate::texts::Texts;
 
 /// Size limit of an attached copy in bytes. Many servers take mails of 10 MB, and base64 adds a
@@ -167,6 +170,48 @@ pub(super) async fn about_endpoint(
         reply_to: None,
         letter: &letter,
         look: &MailBranding::of(&organization),
+        attachments: Vec::new(),
+        at: app.clock.now(),
+    };
+    Ok(mailer.send(&job.id, &draft.message()?).await?)
+}
+
+/// Asks a person of the controller about a requested release, unless it was answered already.
+pub(super) async fn about_release(
+    app: &App,
+    job: &ClaimedJob,
+    MailReleaseRequest { release, to }: &MailReleaseRequest,
+) -> Result<(), DeliveryError> {
+    let mut connection = app.store.read().await?;
+    let request = control::release(&mut connection, release).await?;
+    let Some(request) = request.filter(|request| request.state == ReleaseState::Requested) else {
+        return Ok(());
+    };
+    let originator = organizations::get(&mut connection, &request.org).await?;
+    let controller = organizations::get(&mut connection, &request.controller).await?;
+    let envelope = envelopes::get(&mut connection, &request.org, &request.envelope).await?;
+    drop(connection);
+    let (Some(originator), Some(controller), Some(envelope)) = (originator, controller, envelope)
+    else {
+        return Ok(());
+    };
+    let form = |member: &str| request.form[member].as_str().unwrap_or_default();
+    let letter = letters::release_request(&ReleaseFacts {
+        texts: Texts::of(controller.settings.language),
+        originator: &originator.name,
+        document: &envelope.name,
+        recipient: form("recipient_organization"),
+        purpose: form("purpose_of_release"),
+        reference: release.as_str(),
+    });
+    let mailer = &app.mailer;
+    let draft = MessageDraft {
+        id: &job.id,
+        from: mailer.from(),
+        to,
+        reply_to: None,
+        letter: &letter,
+        look: &MailBranding::of(&controller),
         attachments: Vec::new(),
         at: app.clock.now(),
     };

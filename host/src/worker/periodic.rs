@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::organization::Organization;
 use crate::domain::priority::PriorityClass;
+use crate::service::control::transfers;
 use crate::service::envelopes::expiry;
 use crate::service::signing::provider_poll;
 use crate::service::vault::{integrity, orphans};
@@ -42,6 +43,7 @@ pub(super) async fn run(app: App, stop: CancellationToken) {
             ("revoked tokens", access::forget_revoked(&app).await),
             ("sealing key", check_seal(&app).await),
             ("identity questions", kba::forget(&app).await),
+            ("transfers", transfers::expire(&app).await),
         ] {
             if let Err(error) = result {
                 tracing::error!(what, %error, "periodic work failed");

@@ -3,6 +3,7 @@
 mod access;
 mod bulk;
 pub mod components;
+mod control;
 mod customers;
 mod envelopes;
 mod idempotency;

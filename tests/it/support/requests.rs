@@ -67,9 +67,14 @@ impl TestApp {
         }
     }
 
+    /// Sends a request and returns the response without reading its body. Dropping it hangs up.
+    pub async fn begin(&self, request: Request<Body>) -> axum::response::Response {
+        self.router().oneshot(request).await.unwrap()
+    }
+
     /// Sends a request and hangs up before reading the response's body.
     pub async fn hang_up(&self, request: Request<Body>) -> StatusCode {
-        self.router().oneshot(request).await.unwrap().status()
+        self.begin(request).await.status()
     }
 
     pub async fn get(&self, path: &str) -> TestResponse {

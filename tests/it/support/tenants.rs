@@ -18,6 +18,13 @@ impl TestApp {
             .1
     }
 
+    /// Creates an organization that can be a party of records: its id, and a key with all scopes.
+    pub async fn party(&self) -> (OrgId, String) {
+        let (org, _) = new_organization(&self.store, OrgSettings::default(), &[]).await;
+        let key = new_key(&self.store, &org, Scope::ALL, 100_000).await;
+        (org, key)
+    }
+
     /// Like [`TestApp::other_organization`], with a limit of `rpm` requests a minute.
     pub async fn other_organization_with_limit(&self, rpm: i64) -> String {
         let (org, _) = new_organization(&self.store, OrgSettings::default(), Scope::ALL).await;

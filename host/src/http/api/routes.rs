@@ -5,7 +5,7 @@ use aide::axum::routing::{
     delete_with as delete, get_with as get, patch_with as patch, post_with as post,
 };
 
-use super::partner::{customers, envelopes, templates, vault};
+use super::partner::{control, customers, envelopes, templates, vault};
 use super::web::{bulk, packages};
 use super::{callbacks, components, downloads, embed, kba, ledger, payments, web, webhooks};
 use crate::http::openapi::describe;
@@ -95,6 +95,38 @@ areas! {
             "Release the authoritative copy permanently";
         get "/partner/envelopes/{id}/bundle", vault::bundle => getEvidenceBundle [409]
             "The evidence bundle of a released envelope";
+    }
+
+    partner_control {
+        get "/partner/control/records", control::list => listControlRecords []
+            "List records that you control, were offered or originated, newest first";
+        get "/partner/control/records/{id}", control::read => getControlRecord [409]
+            "Read who controls a record";
+        post "/partner/control/records/{id}/designate", control::designate => designateController [409]
+            "Offer control of a record to another organization";
+        post "/partner/control/records/{id}/accept", control::accept => acceptControl [409]
+            "Take control of a record that was offered to you";
+        post "/partner/control/records/{id}/decline", control::decline => declineControl [409]
+            "Decline control that was offered to you, or withdraw the offer";
+        post "/partner/control/records/{id}/release", control::release => releaseControlledRecord [409]
+            "Release a record that you control";
+        get "/partner/control/transfers", control::transfers => listTransfers []
+            "List transfers that you sell or buy in, newest first";
+        post "/partner/control/transfers", control::propose => proposeTransfer [422]
+            "Offer records that you control to a buyer";
+        get "/partner/control/transfers/{id}", control::transfer => getTransfer []
+            "Read a transfer with its records";
+        post "/partner/control/transfers/{id}/accept", control::accept_transfer => acceptTransfer [409]
+            "Accept an offer as its buyer";
+        post "/partner/control/transfers/{id}/confirm", control::confirm_transfer
+            => confirmTransfer [409]
+            "Confirm an accepted transfer as its seller; control passes to the buyer";
+        post "/partner/control/transfers/{id}/cancel", control::cancel_transfer => cancelTransfer [409]
+            "End a transfer before it is confirmed";
+        post "/partner/control/releases/{id}/consent", control::consent => consentToRelease [409]
+            "Agree to a requested release; it is made in the background";
+        post "/partner/control/releases/{id}/refuse", control::refuse => refuseRelease [409]
+            "Refuse a requested release";
     }
 
     partner_templates {

@@ -52,7 +52,10 @@ scopes!(
     VaultRelease,
     ComplianceRead,
     CustomersRead,
-    EsignWrite
+    EsignWrite,
+    ControlRead,
+    ControlWrite,
+    ControlConsent
 );
 
 /// Caller with a valid API key that has the scope and is within its rate limit.

@@ -12,7 +12,9 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use crate::components::Placement;
-use crate::components::rules::{ComplianceRules, LifecycleRules, compliance, lifecycle, placement};
+use crate::components::rules::{
+    ComplianceRules, ControlRules, LifecycleRules, compliance, control, lifecycle, placement,
+};
 use crate::domain::clock::{Clock, Timestamp};
 use crate::domain::component::Slot;
 use crate::domain::envelope::{EnvelopeStatus, StoredFile};
@@ -20,8 +22,8 @@ use crate::domain::id::{OrgId, ShadowId};
 use crate::files::Files;
 use crate::metrics::Metrics;
 use crate::service::components::shadow::{
-    ComponentAnswer, DecisionDifference, asked_to_place, differences, evaluated, gave_no_answer,
-    moved,
+    ComponentAnswer, DecisionDifference, asked_to_place, decided, differences, evaluated,
+    gave_no_answer, moved,
 };
 use crate::service::components::{
     ComponentManager, ComponentOwner, ComponentView, artifact, by_digest, get, record,
@@ -48,6 +50,10 @@ enum ShadowQuestion {
         trigger: lifecycle::EnvelopeTrigger,
         facts: lifecycle::EnvelopeFacts,
     },
+    Act {
+        act: control::Act,
+        facts: Box<control::ControlFacts>,
+    },
     /// Field placement on a stored document, which is read only when its turn comes.
     Placement {
         document: StoredFile,
@@ -68,6 +74,7 @@ enum CandidateRules {
     Compliance(ComplianceRules),
     Lifecycle(LifecycleRules),
     Placement(Placement),
+    Control(ControlRules),
 }
 
 /// Handle of a running candidate.
@@ -115,6 +122,25 @@ impl LiveShadows {
                 from,
                 trigger,
                 facts: facts.clone(),
+            },
+            before: answer(),
+        });
+    }
+
+    /// Offers a decision about an act of control to the candidate.
+    pub fn decided(
+        &self,
+        org: &OrgId,
+        record: &str,
+        act: control::Act,
+        facts: &control::ControlFacts,
+        answer: impl FnOnce() -> ComponentAnswer,
+    ) {
+        self.offer(Slot::Control, org, || QueuedQuestion {
+            record: record.into(),
+            question: ShadowQuestion::Act {
+                act,
+                facts: Box::new(facts.clone()),
             },
             before: answer(),
         });
@@ -238,6 +264,7 @@ async fn candidate(
             Slot::Placement => {
                 CandidateRules::Placement(core.components.placement_from(&artifact)?)
             }
+            Slot::Control => CandidateRules::Control(core.components.control_from(&artifact)?),
             other => return Err(not_live(other)),
         })
     };
@@ -336,6 +363,9 @@ fn compare(
                     facts,
                 },
             ) => moved(rules, *from, *trigger, facts),
+            (CandidateRules::Control(rules), ShadowQuestion::Act { act, facts }) => {
+                decided(rules, *act, facts)
+            }
             _ => continue,
         };
         note(&mut counts, &mut all, &one, &after);
@@ -417,7 +447,13 @@ pub async fn start(
     slot: Slot,
     request: &StartShadow,
 ) -> Result<LiveShadow, ServiceError> {
-    if !matches!(slot, Slot::Compliance | Slot::Lifecycle | Slot::Placement) {
+    let live = [
+        Slot::Compliance,
+        Slot::Lifecycle,
+        Slot::Placement,
+        Slot::Control,
+    ];
+    if !live.contains(&slot) {
         return Err(not_live(slot));
     }
     let component = get(core, owner, &request.component_id).await?;

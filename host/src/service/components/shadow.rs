@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use crate::components::rules::{
-    ComplianceRules, LifecycleRules, TransitionError, compliance, documents, lifecycle, placement,
+    ComplianceRules, ControlRules, LifecycleRules, TransitionError, compliance,
+    control as rules_control, documents, lifecycle, placement,
 };
 use crate::components::{ComponentError, Documents, Placement, WordedMark};
 use crate::domain::component::{ComponentIdentity, Slot};
@@ -22,6 +23,7 @@ use crate::domain::id::{ComponentId, EnvelopeId, OrgId};
 use crate::service::components::{ComponentManager, ComponentOwner, artifact, get, that_decided};
 use crate::service::templates::resolved;
 use crate::service::{Caller, Core, ServiceError};
+use crate::store::control::{self, ControlDecision};
 use crate::store::decisions::{self, LifecycleMove, StoredEvaluation};
 use crate::store::{envelopes, ledger, templates};
 
@@ -248,6 +250,16 @@ pub async fn replay(
             in_batches(&mut comparison, all, &progress, compare).await?;
             identity
         }
+        Slot::Control => {
+            let all = control::last_decisions(&mut connection, org, records).await?;
+            drop(connection);
+            let active = core.components.control(Some(org));
+            let candidate = core.components.control_from(&candidate)?;
+            let identity = active.identity()?;
+            let compare = move |record: &ControlDecision| compared_act(&active, &candidate, record);
+            in_batches(&mut comparison, all, &progress, compare).await?;
+            identity
+        }
         Slot::Placement => {
             let records = records.min(DOCUMENTS);
             let all = templates::last_documents(&mut connection, org, records).await?;
@@ -382,6 +394,51 @@ fn compared_move(
     ))
 }
 
+fn compared_act(
+    active: &ControlRules,
+    candidate: &ControlRules,
+    record: &ControlDecision,
+) -> Result<ComparedRecord, ServiceError> {
+    let name = record.envelope.as_str();
+    let (act, facts) = recorded_act(record)?;
+    Ok(compared(
+        name,
+        || decided(active, act, &facts),
+        || decided(candidate, act, &facts),
+    ))
+}
+
+/// Returns an act and its facts as the rules take them.
+fn recorded_act(
+    record: &ControlDecision,
+) -> Result<(rules_control::Act, rules_control::ControlFacts), ServiceError> {
+    let name = record.envelope.as_str();
+    Ok((
+        stored(name, &json!(record.act))?,
+        stored(name, &record.facts)?,
+    ))
+}
+
+/// Asks control rules about an act.
+pub fn decided(
+    rules: &ControlRules,
+    act: rules_control::Act,
+    facts: &rules_control::ControlFacts,
+) -> ComponentAnswer {
+    decision_answer(act, &rules.decide(act, facts))
+}
+
+/// Converts a decision about an act to an answer.
+pub fn decision_answer(
+    act: rules_control::Act,
+    decision: &Result<rules_control::Decision, ComponentError>,
+) -> ComponentAnswer {
+    match decision {
+        Ok(decision) => vec![(format!("{act:?}"), json!(decision))],
+        Err(error) => failure(error),
+    }
+}
+
 fn compared(
     record: &str,
     active: impl FnOnce() -> ComponentAnswer,
@@ -494,6 +551,7 @@ pub async fn replay_envelope(
     let mut connection = core.store.read().await?;
     let moves = decisions::moves_of(&mut connection, org, id).await?;
     let evaluation = decisions::evaluation_of(&mut connection, org, id).await?;
+    let acts = control::decisions_of(&mut connection, org, id).await?;
     drop(connection);
     let mut replayed = Vec::new();
     for record in moves {
@@ -511,6 +569,22 @@ pub async fn replay_envelope(
             detail: match same {
                 true => format!("leads to {} again", record.to.as_str()),
                 false => format!("led to {}, and now {to}", record.to.as_str()),
+            },
+        });
+    }
+    for record in acts {
+        let rules = that_decided(core, management, &identity(&record.component)?).await?;
+        let rules = core.components.control_from(&rules)?;
+        let (act, facts) = recorded_act(&record)?;
+        // Only permitted acts are recorded.
+        let same = rules.decide(act, &facts)? == rules_control::Decision::Allowed;
+        replayed.push(ReplayedDecision {
+            decision: record.act,
+            component: record.component,
+            same,
+            detail: match same {
+                true => "is allowed again".into(),
+                false => "was allowed, and now is not".into(),
             },
         });
     }

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::domain::clock::Timestamp;
+use crate::domain::collateral::Collateral;
 use crate::domain::envelope::{
     Envelope, EnvelopeKind, PaymentStatus, Recipient, SecuredParty, SentDocument, Signer,
 };
@@ -15,6 +16,7 @@ use crate::domain::id::CustomerId;
 use crate::domain::organization::{FIRST_PAYER, Organization, PaymentSettings, known_currency};
 use crate::domain::template::Template;
 use crate::domain::warning::Warning;
+use crate::service::control::guard;
 use crate::service::envelopes::dispatch::{self, SendingOptions};
 use crate::service::envelopes::lifecycle::{self, LifecycleDecision};
 use crate::service::envelopes::parties::{self, RequestedRecipient, RequestedSigner};
@@ -24,6 +26,7 @@ use crate::service::idempotency::ResponseRecorder;
 use crate::service::signing::links;
 use crate::service::signing::provider::{SigningProvider, provider};
 use crate::service::{Caller, Core, ServiceError, ValidationIssue, kba, messaging};
+use crate::store::fingerprints::Fingerprint;
 use crate::store::{customers, envelopes, payments, signers};
 
 /// Body of `POST /partner/envelopes`.
@@ -75,6 +78,10 @@ pub struct CreateEnvelope {
     /// organization's `return_origins`.
     #[schemars(url, length(max = 2000))]
     pub return_url: Option<String>,
+    /// What secures the contract. Only keyed hashes of it are stored; they refuse a second pledge of the
+    /// same collateral to another party.
+    #[schemars(length(max = 20))]
+    pub collateral: Option<Vec<Collateral>>,
 }
 
 /// Payment requested for one envelope.
@@ -136,6 +143,8 @@ pub async fn create(
         now,
     );
     let payment = payment(&request, &organization)?;
+    let collateral = request.collateral.as_deref().unwrap_or_default();
+    let collateral = guard::of_collateral(core, &caller.org, collateral)?;
     check_return_url(request.return_url.as_deref(), &organization)?;
     envelope.payment = payment.as_ref().map(|_| PaymentStatus::RequiresPayment);
     let begun = lifecycle::first_status(core, &envelope).await?;
@@ -176,6 +185,7 @@ pub async fn create(
         recipients,
         signing,
         payment,
+        collateral,
     };
     let saved = save(core, caller, plan, &request, now, answer).await;
     // The submission exists at the provider, but no envelope names it: withdraw it.
@@ -196,6 +206,7 @@ struct CreationPlan {
     /// Holds the signing room's records, which the same transaction writes.
     signing: Option<SigningProvider>,
     payment: Option<PaymentSettings>,
+    collateral: Vec<Fingerprint>,
 }
 
 /// Checks that people may be sent to `url` afterwards.
@@ -313,6 +324,7 @@ async fn save(
         recipients,
         signing,
         payment,
+        collateral,
     } = plan;
     let mut tx = core.store.begin().await?;
     if let Some(signing) = &signing {
@@ -328,6 +340,7 @@ async fn save(
         let own = request.payment.is_some();
         payments::insert(&mut tx, &envelope, payment, own, now).await?;
     }
+    guard::declare(&mut tx, &envelope, &collateral).await?;
     begun.record(&mut tx, &envelope, now).await?;
     let data = json!({ "status": envelope.status, "envelope_kind": envelope.kind });
     let (actor, created) = (caller.actor.as_str(), EventType::EnvelopeCreated);

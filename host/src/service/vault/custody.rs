@@ -18,6 +18,7 @@ use crate::evidence::formats::{
 };
 use crate::files::{FilesError, SpooledFile};
 use crate::service::components::{self, ComponentOwner};
+use crate::service::control::releases;
 use crate::service::vault::Vault;
 use crate::service::vault::log;
 use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
@@ -88,6 +89,7 @@ pub async fn bundle(
             "Envelope has not been released".into(),
         ));
     }
+    releases::permit_archive(&mut *core.store.read().await?, caller, &envelope).await?;
     let folder = core.config.spool_folder();
     let mut sources: Vec<(String, Box<dyn io::Read + Send>)> = Vec::new();
     for (name, content) in files(core, vault, caller, &envelope).await? {

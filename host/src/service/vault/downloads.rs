@@ -12,6 +12,7 @@ use crate::domain::event::EventType;
 use crate::domain::token::LinkToken;
 use crate::evidence::formats;
 use crate::files::{FilesError, Pieces};
+use crate::service::control::releases;
 use crate::service::envelopes::lifecycle;
 use crate::service::events;
 use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
@@ -56,7 +57,8 @@ pub async fn copy(core: &Core, caller: &Caller, id: &str) -> Result<IssuedLink, 
     .await
 }
 
-/// Checks with the lifecycle rules, issues the link and records it in the ledger.
+/// Checks with the lifecycle rules, and for the authoritative copy with its controller's; issues the
+/// link and records it in the ledger.
 async fn issue_for(
     core: &Core,
     caller: &Caller,
@@ -65,9 +67,13 @@ async fn issue_for(
     file: LinkedFile,
 ) -> Result<IssuedLink, ServiceError> {
     let envelope = envelope_service::get(core, caller, id).await?;
-    lifecycle::next_status(core, &envelope, trigger).await?;
-    let now = core.clock.now();
     let mut tx = core.store.begin().await?;
+    let (envelope, _) =
+        lifecycle::lock_for(core, &mut tx, &envelope.org, &envelope.id, trigger).await?;
+    if file == LinkedFile::Authoritative {
+        releases::permit_retrieval(core, &mut tx, caller, &envelope).await?;
+    }
+    let now = core.clock.now();
     let link = issue(core, &mut tx, &envelope, file).await?;
     let details = json!({ "file": file });
     events::record(

@@ -5,11 +5,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::components::rules::lifecycle::EnvelopeTrigger;
-use crate::domain::envelope::{EnvelopeStatus, KeptFile};
+use crate::domain::envelope::{Envelope, EnvelopeStatus, KeptFile};
 use crate::domain::event::EventType;
 use crate::domain::job::DeleteObject;
 use crate::faults;
 use crate::files::StorageArea;
+use crate::service::control::releases;
 use crate::service::envelopes::lifecycle;
 use crate::service::events;
 use crate::service::vault::downloads::{IssuedLink, issue, untouched};
@@ -63,9 +64,21 @@ pub async fn vault_out(
 ) -> Result<ReleaseLinks, ServiceError> {
     check(&form)?;
     let envelope = envelope_service::get(core, caller, id).await?;
+    release(core, caller, envelope, form).await
+}
+
+/// Like [`vault_out`], for an envelope that may belong to another organization than the caller's. The
+/// form was checked.
+pub async fn release(
+    core: &Core,
+    caller: &Caller,
+    envelope: Envelope,
+    form: ReleaseForm,
+) -> Result<ReleaseLinks, ServiceError> {
     let release = EnvelopeTrigger::VaultOut;
     // Refuse early, before bytes are copied. Decided again under the lock below.
     lifecycle::next_status(core, &envelope, release).await?;
+    releases::require(core, caller, &envelope, &form).await?;
     let archive = match envelope.record.authoritative.live() {
         Some(live) => {
             let bytes = untouched(core, &envelope, core.files.get(live).await).await?;
@@ -85,7 +98,8 @@ pub async fn vault_out(
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     let (envelope, decided) =
-        lifecycle::lock_for(core, &mut tx, &caller.org, &envelope.id, release).await?;
+        lifecycle::lock_for(core, &mut tx, &envelope.org, &envelope.id, release).await?;
+    let permit = releases::permit_release(core, &mut tx, caller, &envelope, &form).await?;
     // On a repeat the status stays the same, and only links are issued.
     if decided.status != envelope.status {
         let (Some(archive), Some(live)) = (archive, envelope.record.authoritative.live()) else {
@@ -98,13 +112,16 @@ pub async fn vault_out(
         vault::insert_release(&mut tx, &envelope, &json!(form), now).await?;
         let mut details = json!({ "form": form, "document_hash": archive.sha256 });
         // The release names the rules in force, because later evaluations of it use them.
-        if let Ok(rules) = core.components.compliance(Some(&caller.org)).identity() {
+        if let Ok(rules) = core.components.compliance(Some(&envelope.org)).identity() {
             details["rules_component"] = json!(rules);
         }
         let action = EventType::VaultReleased.as_str();
         events::record(&mut tx, &envelope, &caller.actor, action, details, now).await?;
         let data = json!({ "recipient_organization": form.recipient_organization });
         events::emit(&mut tx, &envelope, EventType::VaultReleased, data, now).await?;
+        if let Some(permit) = permit {
+            releases::released(core, &mut tx, caller, permit).await?;
+        }
         // Deleted by a job after the commit, so that a crash leaves at least one of the two.
         let job = DeleteObject {
             key: live.key.clone(),
@@ -136,7 +153,7 @@ pub async fn vault_out(
 }
 
 /// Requires both acknowledgements to be `true`.
-fn check(form: &ReleaseForm) -> Result<(), ServiceError> {
+pub fn check(form: &ReleaseForm) -> Result<(), ServiceError> {
     let issues: Vec<ValidationIssue> = [
         (
             "acknowledge_authoritative_copy",

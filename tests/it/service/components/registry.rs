@@ -256,7 +256,7 @@ async fn only_compliance_officers_manage_rules_and_only_admins_manage_providers(
         .await;
     assert_eq!(unknown.error(404), "Component slot not found");
     let worlds = app.get("/component-worlds").await.data(200);
-    assert_eq!(worlds.as_array().unwrap().len(), 8);
+    assert_eq!(worlds.as_array().unwrap().len(), 9);
     assert!(
         worlds[0]["wit"][0]
             .as_str()

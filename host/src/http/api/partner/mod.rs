@@ -1,5 +1,6 @@
 //! The partner surface: `/partner/*`, authenticated by API key.
 
+pub mod control;
 pub mod customers;
 pub mod envelopes;
 pub mod templates;

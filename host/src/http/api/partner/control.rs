@@ -1,0 +1,250 @@
+//! Partner API: control of records.
+
+use axum::extract::State;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::vault::ReleaseView;
+use crate::domain::clock::Timestamp;
+use crate::domain::control::ControlStage;
+use crate::domain::id::{EnvelopeId, OrgId, TransferId};
+use crate::domain::transfer::RecordState;
+use crate::http::error::HttpError;
+use crate::http::middleware::caller::{
+    ControlConsent, ControlRead, ControlWrite, PartnerCaller, VaultRelease,
+};
+use crate::http::middleware::extract::{ResourceId, ValidJson, ValidQuery, page_and_limit};
+use crate::http::middleware::once::IdempotencyKeyHeader;
+use crate::http::reply::{Accepted, CursorReply, DataReply, Found};
+use crate::service::App;
+use crate::service::control::transfers::{ProposeForm, RecordsPage, TransferDetails, TransferView};
+use crate::service::control::{
+    self, DesignateForm, ReasonForm, RecordView, ReleaseRequestView, releases,
+    transfers as transfer_service,
+};
+use crate::service::vault::vault_out::{ReleaseForm, ReleaseLinks};
+use crate::store::control::{ListedPart, RecordFilter};
+
+#[derive(Deserialize, JsonSchema)]
+pub struct RecordsQuery {
+    /// 1 to 100; 20 when absent.
+    #[schemars(range(min = 1, max = 100))]
+    limit: Option<i64>,
+    /// Returns the records behind this envelope id: the last one of the page before.
+    starting_after: Option<EnvelopeId>,
+    /// Your part in the records: `controller` when absent; `named` were offered to you.
+    part: Option<ListedPart>,
+    /// Returns only records at this stage.
+    stage: Option<ControlStage>,
+    /// Returns only records of this organization.
+    originator: Option<OrgId>,
+    /// Returns only records whose control changed at this time or later.
+    changed_from: Option<Timestamp>,
+    /// Returns only records whose control changed before this time.
+    changed_before: Option<Timestamp>,
+}
+
+/// Lists records. There is no total: pages follow each other by `starting_after`.
+pub async fn list(
+    State(app): State<App>,
+    partner: PartnerCaller<ControlRead>,
+    ValidQuery(query): ValidQuery<RecordsQuery>,
+) -> Result<CursorReply<RecordView>, HttpError> {
+    let (_, limit) = page_and_limit(None, query.limit, 20, 100)?;
+    let filter = RecordFilter {
+        part: query.part.unwrap_or(ListedPart::Controller),
+        stage: query.stage,
+        originator: query.originator,
+        changed_from: query.changed_from,
+        changed_before: query.changed_before,
+        is_free: false,
+        after: query.starting_after,
+    };
+    // One more, to know whether there is another page.
+    let found = control::list(&app, &partner.caller, &filter, limit + 1).await?;
+    Ok(CursorReply::new(found, limit))
+}
+
+pub async fn read(
+    State(app): State<App>,
+    partner: PartnerCaller<ControlRead>,
+    ResourceId(id): ResourceId,
+) -> Result<Found<RecordView>, HttpError> {
+    let record = control::get(&app, &partner.caller, &id).await?;
+    Ok(DataReply::new(&record))
+}
+
+/// Has no effect until the named organization accepts.
+pub async fn designate(
+    State(app): State<App>,
+    partner: PartnerCaller<ControlWrite>,
+    ResourceId(id): ResourceId,
+    once: IdempotencyKeyHeader,
+    ValidJson(form): ValidJson<DesignateForm>,
+) -> Result<Found<RecordView>, HttpError> {
+    once.run(&app, &partner.caller, |app, caller, answer| async move {
+        control::designate(&app, &caller, &id, &form, &answer).await
+    })
+    .await
+}
+
+pub async fn accept(
+    State(app): State<App>,
+    partner: PartnerCaller<ControlWrite>,
+    ResourceId(id): ResourceId,
+    once: IdempotencyKeyHeader,
+) -> Result<Found<RecordView>, HttpError> {
+    once.run(&app, &partner.caller, |app, caller, answer| async move {
+        control::accept(&app, &caller, &id, &answer).await
+    })
+    .await
+}
+
+pub async fn decline(
+    State(app): State<App>,
+    partner: PartnerCaller<ControlWrite>,
+    ResourceId(id): ResourceId,
+    once: IdempotencyKeyHeader,
+    ValidJson(form): ValidJson<ReasonForm>,
+) -> Result<Found<RecordView>, HttpError> {
+    once.run(&app, &partner.caller, |app, caller, answer| async move {
+        control::decline(&app, &caller, &id, form, &answer).await
+    })
+    .await
+}
+
+/// Releases a record as its controller. A repeat returns fresh links to the same archive.
+pub async fn release(
+    State(app): State<App>,
+    partner: PartnerCaller<VaultRelease>,
+    ResourceId(id): ResourceId,
+    once: IdempotencyKeyHeader,
+    ValidJson(form): ValidJson<ReleaseForm>,
+) -> Result<Found<ReleaseView>, HttpError> {
+    let show = |release: &ReleaseLinks| ReleaseView::from(release);
+    once.answer(&app, &partner.caller, show, |app, caller, _| async move {
+        releases::release(&app, &caller, &id, form).await
+    })
+    .await
+}
+
+pub async fn consent(
+    State(app): State<App>,
+    partner: PartnerCaller<ControlConsent>,
+    ResourceId(id): ResourceId,
+    once: IdempotencyKeyHeader,
+) -> Result<Found<ReleaseRequestView>, HttpError> {
+    once.run(&app, &partner.caller, |app, caller, answer| async move {
+        releases::consent(&app, &caller, &id, &answer).await
+    })
+    .await
+}
+
+pub async fn refuse(
+    State(app): State<App>,
+    partner: PartnerCaller<ControlConsent>,
+    ResourceId(id): ResourceId,
+    once: IdempotencyKeyHeader,
+    ValidJson(form): ValidJson<ReasonForm>,
+) -> Result<Found<ReleaseRequestView>, HttpError> {
+    once.run(&app, &partner.caller, |app, caller, answer| async move {
+        releases::refuse(&app, &caller, &id, form, &answer).await
+    })
+    .await
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub struct TransfersQuery {
+    /// 1 to 100; 20 when absent.
+    #[schemars(range(min = 1, max = 100))]
+    limit: Option<i64>,
+    /// Returns the transfers behind this one: the last one of the page before.
+    starting_after: Option<TransferId>,
+}
+
+pub async fn transfers(
+    State(app): State<App>,
+    partner: PartnerCaller<ControlRead>,
+    ValidQuery(query): ValidQuery<TransfersQuery>,
+) -> Result<CursorReply<TransferView>, HttpError> {
+    let (_, limit) = page_and_limit(None, query.limit, 20, 100)?;
+    let after = query.starting_after.as_ref();
+    let found = transfer_service::list(&app, &partner.caller, after, limit + 1).await?;
+    Ok(CursorReply::new(found, limit))
+}
+
+/// The records are offered in the background; `counts` and `state` of the transfer show the progress.
+pub async fn propose(
+    State(app): State<App>,
+    partner: PartnerCaller<ControlWrite>,
+    once: IdempotencyKeyHeader,
+    ValidJson(form): ValidJson<ProposeForm>,
+) -> Result<Accepted<TransferView>, HttpError> {
+    once.run(&app, &partner.caller, |app, caller, answer| async move {
+        transfer_service::propose(&app, &caller, form, &answer).await
+    })
+    .await
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub struct TransferQuery {
+    /// 1 to 1,000 records; 100 when absent.
+    #[schemars(range(min = 1, max = 1000))]
+    limit: Option<i64>,
+    /// Returns the records behind this envelope id.
+    starting_after: Option<EnvelopeId>,
+    /// Returns only records in this state.
+    state: Option<RecordState>,
+}
+
+pub async fn transfer(
+    State(app): State<App>,
+    partner: PartnerCaller<ControlRead>,
+    ResourceId(id): ResourceId,
+    ValidQuery(query): ValidQuery<TransferQuery>,
+) -> Result<Found<TransferDetails>, HttpError> {
+    let (_, limit) = page_and_limit(None, query.limit, 100, 1000)?;
+    let page = RecordsPage {
+        state: query.state,
+        after: query.starting_after,
+        limit,
+    };
+    let transfer = transfer_service::get(&app, &partner.caller, &id, page).await?;
+    Ok(DataReply::new(&transfer))
+}
+
+pub async fn accept_transfer(
+    State(app): State<App>,
+    partner: PartnerCaller<ControlWrite>,
+    ResourceId(id): ResourceId,
+    once: IdempotencyKeyHeader,
+) -> Result<Accepted<TransferView>, HttpError> {
+    once.run(&app, &partner.caller, |app, caller, answer| async move {
+        transfer_service::accept(&app, &caller, &id, &answer).await
+    })
+    .await
+}
+
+pub async fn confirm_transfer(
+    State(app): State<App>,
+    partner: PartnerCaller<ControlWrite>,
+    ResourceId(id): ResourceId,
+    once: IdempotencyKeyHeader,
+) -> Result<Accepted<TransferView>, HttpError> {
+    once.run(&app, &partner.caller, |app, caller, answer| async move {
+        transfer_service::confirm(&app, &caller, &id, &answer).await
+    })
+    .await
+}
+
+pub async fn cancel_transfer(
+    State(app): State<App>,
+    partner: PartnerCaller<ControlWrite>,
+    ResourceId(id): ResourceId,
+    once: IdempotencyKeyHeader,
+) -> Result<Accepted<TransferView>, HttpError> {
+    once.run(&app, &partner.caller, |app, caller, answer| async move {
+        transfer_service::cancel(&app, &caller, &id, &answer).await
+    })
+    .await
+}

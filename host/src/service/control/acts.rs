@@ -1,0 +1,136 @@
+//! Designation of a controller, and the designee's answer.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{
+    ActDone, PartyNames, ReasonForm, RecordView, Request, envelope_of, guard, lock, permit,
+    record_view, settle,
+};
+use crate::components::rules::control::Act;
+use crate::domain::control::ControlRecord;
+use crate::domain::event::EventType;
+use crate::domain::id::{EnvelopeId, OrgId};
+use crate::service::idempotency::ResponseRecorder;
+use crate::service::{Caller, Core, ServiceError, ValidationIssue};
+use crate::store::organizations;
+
+/// Body of `POST /partner/control/records/{id}/designate`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "controller": "org_01jdk7m3e8f4x9s2w5v6b0c1db" }]))]
+pub struct DesignateForm {
+    /// Organization that shall get control.
+    pub controller: String,
+}
+
+/// Names the organization that shall control a record. It has no effect until that organization
+/// accepts.
+pub async fn designate(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+    form: &DesignateForm,
+    answer: &ResponseRecorder<RecordView>,
+) -> Result<RecordView, ServiceError> {
+    // An unknown record is answered before an unknown party.
+    let envelope = EnvelopeId::parse(id).ok_or(ServiceError::NotFound("Record"))?;
+    envelope_of(core, caller, &envelope).await?;
+    let to = known_party(core, "controller", &form.controller).await?;
+    let ask = Request {
+        named: Some(&to),
+        ..Request::of(Act::Designate, caller)
+    };
+    let next = |control: ControlRecord| control.designated(to.clone());
+    let done = ActDone::new(caller, EventType::ControlDesignated, json!({}));
+    perform(core, id, ask, next, done, answer).await
+}
+
+/// Parses the organization that a member of a request names.
+pub(super) async fn known_party(
+    core: &Core,
+    member: &str,
+    given: &str,
+) -> Result<OrgId, ServiceError> {
+    let mut connection = core.store.read().await?;
+    if let Some(org) = OrgId::parse(given)
+        && organizations::get(&mut connection, &org).await?.is_some()
+    {
+        return Ok(org);
+    }
+    Err(unknown_party(member, given))
+}
+
+fn unknown_party(member: &str, given: &str) -> ServiceError {
+    ServiceError::Invalid(vec![ValidationIssue::new(
+        "unknown_party",
+        &[member],
+        "an organization of this installation",
+        given,
+        "No such organization; ask the party for the id of its organization",
+    )])
+}
+
+/// Takes control that the originator has offered.
+pub async fn accept(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+    answer: &ResponseRecorder<RecordView>,
+) -> Result<RecordView, ServiceError> {
+    let ask = Request::of(Act::Accept, caller);
+    let done = ActDone::new(caller, EventType::ControlAccepted, json!({}));
+    perform(core, id, ask, ControlRecord::passed_on, done, answer).await
+}
+
+/// Refuses the offered control, or withdraws the designation as the originator.
+pub async fn decline(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+    form: ReasonForm,
+    answer: &ResponseRecorder<RecordView>,
+) -> Result<RecordView, ServiceError> {
+    let ask = Request::of(Act::Decline, caller);
+    let done = ActDone::new(
+        caller,
+        EventType::ControlDeclined,
+        json!({ "reason": form.reason }),
+    );
+    perform(core, id, ask, ControlRecord::kept, done, answer).await
+}
+
+/// Asks for an act and makes its change.
+async fn perform(
+    core: &Core,
+    id: &str,
+    ask: Request<'_>,
+    next: impl FnOnce(ControlRecord) -> ControlRecord,
+    done: ActDone<'_>,
+    answer: &ResponseRecorder<RecordView>,
+) -> Result<RecordView, ServiceError> {
+    let mut tx = core.store.begin().await?;
+    let record = lock(&mut tx, done.caller, id).await?;
+    let permitted = permit(core, &mut tx, &record.envelope, &record.control, ask).await?;
+    let next = next(record.control.clone());
+    let mut names = PartyNames::default();
+    let settled = settle(
+        core,
+        &mut tx,
+        &mut names,
+        &record,
+        next,
+        Some(&permitted),
+        done,
+    );
+    let next = match settled.await {
+        Ok(next) => next,
+        Err(error) => {
+            drop(tx);
+            return Err(guard::reported(core, error).await);
+        }
+    };
+    let view = record_view(&mut tx, &mut names, &record.envelope, &next).await?;
+    answer.commit(tx, &view).await?;
+    Ok(view)
+}

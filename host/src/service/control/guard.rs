@@ -1,0 +1,253 @@
+//! The guard against double pledging: a record that is registered twice gets one controller.
+//!
+//! Fingerprints are compared over all organizations of the installation. They are keyed hashes, so that
+//! the database does not tell whose collateral is whose, and a refusal says no more than since when
+//! there is another record, and a reference for both sides.
+
+use serde_json::json;
+
+use super::{LockedRecord, PartyNames};
+use crate::domain::at_rest::AtRestCipher;
+use crate::domain::clock::Timestamp;
+use crate::domain::collateral::Collateral;
+use crate::domain::control::ControlRecord;
+use crate::domain::envelope::Envelope;
+use crate::domain::event::EventType;
+use crate::domain::hash::hmac_sha256;
+use crate::domain::id::{DisputeId, OrgId};
+use crate::domain::token::random;
+use crate::service::events;
+use crate::service::{Core, ServiceError, ValidationIssue};
+use crate::store::fingerprints::{self as rows, DOCUMENT, Fingerprint, OtherRecord, SIGNED_HERE};
+use crate::store::row::OwnedEnvelope;
+use crate::store::{Store, StoreError, WriteTransaction, control, envelopes, ledger};
+
+/// Context that the key is sealed with.
+pub const KEY_CONTEXT: &str = "fingerprints";
+
+/// Key of the fingerprints.
+pub type FingerprintKey = [u8; 32];
+
+/// An act that was refused because there is another record.
+#[derive(Debug)]
+pub struct FoundConflict {
+    record: OwnedEnvelope,
+    other: OtherRecord,
+}
+
+/// What the caller of a refused act is told.
+#[derive(Clone, Debug)]
+pub struct ControlConflict {
+    /// Since when another party controls such a record.
+    pub since: Timestamp,
+    /// Reference that both sides can take to a dispute.
+    pub reference: DisputeId,
+}
+
+/// Returns the key of the fingerprints, which stays the same when the master key is replaced. Generates
+/// it at the first start. `None` if no master key of this node opens it.
+pub async fn load_key(
+    store: &Store,
+    cipher: &AtRestCipher,
+) -> Result<Option<FingerprintKey>, StoreError> {
+    let mut connection = store.read().await?;
+    let stored = rows::key(&mut connection).await?;
+    drop(connection);
+    let sealed = match stored {
+        Some(sealed) => Some(sealed),
+        None => {
+            let new = cipher.encrypt(&hex::encode(random::<32>()), KEY_CONTEXT);
+            let mut tx = store.begin().await?;
+            rows::insert_key(&mut tx, &new).await?;
+            // Another node may have been first.
+            let sealed = rows::key(&mut tx).await?;
+            tx.commit().await?;
+            sealed
+        }
+    };
+    let opened = sealed.and_then(|sealed| cipher.open(&sealed, KEY_CONTEXT));
+    let bytes = opened.and_then(|text| hex::decode(text).ok());
+    Ok(bytes.and_then(|bytes| bytes.try_into().ok()))
+}
+
+fn key(core: &Core) -> Result<&FingerprintKey, ServiceError> {
+    let key = core.fingerprint_key.as_ref();
+    key.ok_or_else(|| ServiceError::Internal("the key of the fingerprints is unreadable".into()))
+}
+
+fn fingerprint(key: &FingerprintKey, kind: &str, of: &str) -> Fingerprint {
+    Fingerprint {
+        value: hex::encode(hmac_sha256(key, &[of.as_bytes()])),
+        kind: kind.into(),
+    }
+}
+
+/// Returns the fingerprints of declared collateral, for [`declare`].
+///
+/// # Errors
+/// The identifiers that are not valid.
+pub fn of_collateral(
+    core: &Core,
+    originator: &OrgId,
+    collateral: &[Collateral],
+) -> Result<Vec<Fingerprint>, ServiceError> {
+    if collateral.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (mut texts, mut issues) = (Vec::new(), Vec::new());
+    for (index, one) in collateral.iter().enumerate() {
+        match one.normalized(originator) {
+            Ok(text) => texts.push((one.kind, text)),
+            Err(message) => issues.push(ValidationIssue::new(
+                "invalid_identifier",
+                &["collateral", &index.to_string(), "value"],
+                one.kind.as_str(),
+                // Not repeated: it may be a typing error of somebody's number.
+                "",
+                message,
+            )),
+        }
+    }
+    if !issues.is_empty() {
+        return Err(ServiceError::Invalid(issues));
+    }
+    let key = key(core)?;
+    let all = texts.iter();
+    Ok(all
+        .map(|(kind, text)| fingerprint(key, kind.as_str(), text))
+        .collect())
+}
+
+/// Stores the fingerprints of a record's declared collateral, in the transaction that creates it.
+pub async fn declare(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    collateral: &[Fingerprint],
+) -> Result<(), StoreError> {
+    rows::insert(tx, &envelope.org, &envelope.id, collateral).await
+}
+
+/// Stores the fingerprints of a vaulted record's document, unless it has them: of the executed document,
+/// and of both copies that this system made of it.
+async fn register(
+    core: &Core,
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+) -> Result<(), ServiceError> {
+    if rows::has_document(tx, envelope).await? {
+        return Ok(());
+    }
+    let stored = ledger::details(tx, &envelope.org, &envelope.id, "vault.stored").await?;
+    let executed = stored
+        .as_ref()
+        .and_then(|details| details["signed_document_hash"].as_str());
+    let record = &envelope.record;
+    let copies = [record.authoritative.file(), record.copy.as_ref()];
+    let copies = copies
+        .into_iter()
+        .flatten()
+        .map(|file| file.sha256.as_str());
+    // Two people may sign the same words here, each in a ceremony of their own.
+    let kind = match envelope.is_upload() {
+        true => DOCUMENT,
+        false => SIGNED_HERE,
+    };
+    let key = key(core)?;
+    let executed = executed.map(|hash| fingerprint(key, kind, hash));
+    let copies = copies.map(|hash| fingerprint(key, DOCUMENT, hash));
+    let all: Vec<Fingerprint> = executed.into_iter().chain(copies).collect();
+    Ok(rows::insert(tx, &envelope.org, &envelope.id, &all).await?)
+}
+
+/// Refuses a change after which a party would have control, or an offer of it, while another party
+/// controls a record with the same fingerprint. Passing control on waits for other such acts until the
+/// transaction ends.
+pub async fn check(
+    core: &Core,
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    before: &ControlRecord,
+    next: &ControlRecord,
+) -> Result<(), ServiceError> {
+    let passes = next.controller != before.controller;
+    let gains = next.named.as_ref().or(passes.then_some(&next.controller));
+    // A record that returns to its originator is pledged to nobody.
+    let Some(party) = gains.filter(|party| **party != next.org) else {
+        return Ok(());
+    };
+    register(core, tx, envelope).await?;
+    if passes {
+        rows::lock(tx, next).await?;
+    }
+    let Some(other) = rows::other_record(tx, before, next, party).await? else {
+        return Ok(());
+    };
+    let record = OwnedEnvelope {
+        org: next.org.clone(),
+        envelope: next.envelope.clone(),
+    };
+    let found = FoundConflict { record, other };
+    Err(ServiceError::DoublePledge(Box::new(found)))
+}
+
+/// Records a refused act in the ledgers of both records and tells their parties, after the transaction
+/// of the act. The owner of the other record learns of the first attempt only.
+pub async fn report(core: &Core, found: FoundConflict) -> Result<ControlConflict, ServiceError> {
+    let FoundConflict { record, other } = found;
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
+    // In a fixed order, so that two reports of the same pair do not wait for each other forever.
+    let mut pair = [record.clone(), other.record.clone()];
+    pair.sort_by(|left, right| left.envelope.as_str().cmp(right.envelope.as_str()));
+    let mut locked = Vec::new();
+    for one in &pair {
+        locked.extend(envelopes::lock(&mut tx, &one.org, &one.envelope).await?);
+    }
+    let counted = rows::count_conflict(&mut tx, &record, &other.record.envelope, now).await?;
+    let (reference, attempts) = counted;
+    let mut names = PartyNames::default();
+    for envelope in locked {
+        let own = envelope.id == record.envelope;
+        if !own && attempts > 1 {
+            continue;
+        }
+        let control = control::of_envelope(&mut tx, &envelope).await?;
+        let told = LockedRecord { envelope, control };
+        let mut data = json!(names.control(&mut tx, &told.control).await?);
+        data["reference"] = json!(reference);
+        data["kind"] = json!(other.kind);
+        data["since"] = json!(other.since);
+        let (envelope, event) = (&told.envelope, EventType::ControlConflict);
+        events::record(
+            &mut tx,
+            envelope,
+            "system",
+            event.as_str(),
+            data.clone(),
+            now,
+        )
+        .await?;
+        events::emit(&mut tx, envelope, event, data.clone(), now).await?;
+        for party in told.control.parties() {
+            if *party != envelope.org {
+                events::emit_to_party(&mut tx, envelope, party, event, &data, now).await?;
+            }
+        }
+    }
+    tx.commit().await?;
+    Ok(ControlConflict {
+        since: other.since,
+        reference,
+    })
+}
+
+/// Reports the refusal of a double pledge, and returns what its caller is told; other errors stay.
+pub async fn reported(core: &Core, error: ServiceError) -> ServiceError {
+    let ServiceError::DoublePledge(found) = error else {
+        return error;
+    };
+    match report(core, *found).await {
+        Ok(conflict) => ServiceError::AlreadyControlled(conflict),
+        Err(error) => error,
+    }
+}

@@ -1,0 +1,516 @@
+//! Control of records: which party decides about an authoritative copy (UCC §9-105).
+//!
+//! The rules of slot `rules.control` decide about every act. What no component may break is here: a
+//! record has one controller at any time, every act is an entry of the custody ledger, and an act
+//! applies only to the state that it was decided on.
+
+mod acts;
+pub mod guard;
+pub mod releases;
+pub mod transfers;
+
+use std::collections::HashMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sqlx::AnyConnection;
+
+use crate::components::rules::control::{
+    Act, ControlFacts, Decision, Obstacle, Party, Refusal, RefusalReason, Stage,
+};
+use crate::domain::clock::Timestamp;
+use crate::domain::control::{ControlRecord, ControlStage, ReleaseRequest, ReleaseState};
+use crate::domain::envelope::{Envelope, EnvelopeStatus, PaymentStatus, SignerStatus};
+use crate::domain::event::EventType;
+use crate::domain::id::{EnvelopeId, OrgId, ReleaseId, TransferId};
+use crate::service::components::shadow;
+use crate::service::events;
+use crate::service::{Caller, Core, ServiceError};
+use crate::store::control::{self as rows, ControlDecision, RecordFilter};
+use crate::store::row::OwnedEnvelope;
+use crate::store::{
+    StoreError, WriteTransaction, downloads, envelopes, integrity, organizations, signers,
+};
+
+pub use acts::{DesignateForm, accept, decline, designate};
+
+/// Organization that takes part in a record.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct PartyView {
+    pub organization_id: OrgId,
+    pub name: String,
+}
+
+/// Who controls a record, as in answers and events.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ControlView {
+    /// Created the record.
+    pub originator: PartyView,
+    /// Decides about the authoritative copy.
+    pub controller: PartyView,
+    /// Was offered control by the originator and has not answered.
+    pub designee: Option<PartyView>,
+    /// Was offered control by the controller in a transfer.
+    pub buyer: Option<PartyView>,
+    pub stage: ControlStage,
+    /// Number of acts so far.
+    pub epoch: i64,
+}
+
+/// A release that waits for the controller's consent, or was agreed to.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "release_id": "rel_01jdk7m3e8f4x9s2w5v6b0c1dc", "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc",
+    "state": "requested", "recipient_name": "Robin Park",
+    "recipient_organization": "First Example Bank", "purpose_of_release": "Payoff",
+    "requested_at": "2026-11-21T09:45:00.000Z", "answered_at": null, "reason": null,
+}]))]
+pub struct ReleaseRequestView {
+    pub release_id: ReleaseId,
+    pub envelope_id: EnvelopeId,
+    pub state: ReleaseState,
+    pub recipient_name: String,
+    pub recipient_organization: String,
+    pub purpose_of_release: String,
+    pub requested_at: Timestamp,
+    pub answered_at: Option<Timestamp>,
+    /// Why the controller refused.
+    pub reason: Option<String>,
+}
+
+impl From<&ReleaseRequest> for ReleaseRequestView {
+    fn from(request: &ReleaseRequest) -> Self {
+        let text = |name: &str| request.form[name].as_str().unwrap_or_default().to_owned();
+        Self {
+            release_id: request.id.clone(),
+            envelope_id: request.envelope.clone(),
+            state: request.state,
+            recipient_name: text("recipient_name"),
+            recipient_organization: text("recipient_organization"),
+            purpose_of_release: text("purpose_of_release"),
+            requested_at: request.requested_at,
+            answered_at: request.answer.as_ref().map(|answer| answer.at),
+            reason: request
+                .answer
+                .as_ref()
+                .and_then(|answer| answer.reason.clone()),
+        }
+    }
+}
+
+/// A record as its parties see it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "name": "Retail instalment contract 2041",
+    "status": "vaulted", "document_hash": "9f86d081884c7d65…", "compliance_score": 100,
+    "originator": { "organization_id": "org_01jdk7m3e8f4x9s2w5v6b0c1da", "name": "Maple Motors" },
+    "controller": { "organization_id": "org_01jdk7m3e8f4x9s2w5v6b0c1db", "name": "First Example Bank" },
+    "designee": null, "buyer": null, "stage": "controlled", "epoch": 2,
+    "changed_at": "2026-11-21T09:45:00.000Z", "controlled_since": "2026-11-21T09:45:00.000Z",
+    "release": null, "transfer_id": null,
+}]))]
+pub struct RecordView {
+    pub envelope_id: EnvelopeId,
+    pub name: String,
+    pub status: EnvelopeStatus,
+    /// SHA-256 of the authoritative copy, lower-case hex.
+    pub document_hash: Option<String>,
+    /// Score of the compliance certificate, 0 to 100.
+    pub compliance_score: Option<i64>,
+    #[serde(flatten)]
+    pub control: ControlView,
+    /// Time of the last act.
+    pub changed_at: Timestamp,
+    /// Since when the controller has control.
+    pub controlled_since: Timestamp,
+    /// The release that waits for the controller, or was agreed to.
+    pub release: Option<ReleaseRequestView>,
+    /// The transfer in which the record is offered.
+    pub transfer_id: Option<TransferId>,
+}
+
+/// Reason that a party gives for its act.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "reason": "The amount differs from the application" }]))]
+pub struct ReasonForm {
+    #[schemars(length(max = 2000))]
+    pub reason: Option<String>,
+}
+
+/// A record with the row of its envelope locked.
+struct LockedRecord {
+    envelope: Envelope,
+    control: ControlRecord,
+}
+
+/// Permission for an act, with what it was decided on.
+struct PermittedAct(ControlDecision);
+
+/// Who asks for an act, and with what.
+struct Request<'a> {
+    act: Act,
+    /// The acting party; `None` is this system itself.
+    actor: Option<&'a OrgId>,
+    /// The party that the act names.
+    named: Option<&'a OrgId>,
+    /// Parties that consented to this act.
+    consents: Vec<Party>,
+    /// Whether the release that the act answers waits for an answer. `None` for other acts, for which a
+    /// release in progress counts.
+    answers_release: Option<bool>,
+    /// Whether the time of the offer is over.
+    is_expired: bool,
+}
+
+impl<'a> Request<'a> {
+    fn of(act: Act, caller: &'a Caller) -> Self {
+        Self {
+            act,
+            actor: Some(&caller.org),
+            named: None,
+            consents: Vec::new(),
+            answers_release: None,
+            is_expired: false,
+        }
+    }
+}
+
+/// Names of organizations that were read already.
+#[derive(Default)]
+struct PartyNames(HashMap<OrgId, String>);
+
+impl PartyNames {
+    async fn party(
+        &mut self,
+        connection: &mut AnyConnection,
+        org: &OrgId,
+    ) -> Result<PartyView, StoreError> {
+        let name = match self.0.get(org) {
+            Some(name) => name.clone(),
+            None => {
+                let found = organizations::get(connection, org).await?;
+                let name = found.map(|found| found.name).unwrap_or_default();
+                self.0.insert(org.clone(), name.clone());
+                name
+            }
+        };
+        Ok(PartyView {
+            organization_id: org.clone(),
+            name,
+        })
+    }
+
+    async fn control(
+        &mut self,
+        connection: &mut AnyConnection,
+        control: &ControlRecord,
+    ) -> Result<ControlView, StoreError> {
+        let named = match &control.named {
+            Some(named) => Some(self.party(connection, named).await?),
+            None => None,
+        };
+        let (designee, buyer) = match control.transfer {
+            None => (named, None),
+            Some(_) => (None, named),
+        };
+        Ok(ControlView {
+            originator: self.party(connection, &control.org).await?,
+            controller: self.party(connection, &control.controller).await?,
+            designee,
+            buyer,
+            stage: control.stage,
+            epoch: control.epoch,
+        })
+    }
+}
+
+/// Lists records in which the caller's organization has a part, newest first.
+pub async fn list(
+    core: &Core,
+    caller: &Caller,
+    filter: &RecordFilter,
+    limit: i64,
+) -> Result<Vec<RecordView>, ServiceError> {
+    let mut connection = core.store.read().await?;
+    let records = rows::list(&mut connection, &caller.org, filter, limit).await?;
+    let (mut views, mut names) = (Vec::new(), PartyNames::default());
+    for record in records {
+        let envelope = envelopes::get(&mut connection, &record.org, &record.envelope).await?;
+        let envelope = envelope.ok_or(ServiceError::NotFound("Record"))?;
+        views.push(record_view(&mut connection, &mut names, &envelope, &record).await?);
+    }
+    Ok(views)
+}
+
+/// Returns a record in which the caller's organization has a part.
+pub async fn get(core: &Core, caller: &Caller, id: &str) -> Result<RecordView, ServiceError> {
+    let id = EnvelopeId::parse(id).ok_or(ServiceError::NotFound("Record"))?;
+    let mut connection = core.store.read().await?;
+    let org = originator(&mut connection, caller, &id).await?;
+    let envelope = envelopes::get(&mut connection, &org, &id).await?;
+    let envelope = envelope.ok_or(ServiceError::NotFound("Record"))?;
+    let control = rows::of_envelope(&mut connection, &envelope).await?;
+    record_view(
+        &mut connection,
+        &mut PartyNames::default(),
+        &envelope,
+        &control,
+    )
+    .await
+}
+
+/// Returns the organization whose envelope this is, if the caller's organization has a part in its
+/// record; otherwise the caller's own, where the envelope may be.
+async fn originator(
+    connection: &mut AnyConnection,
+    caller: &Caller,
+    id: &EnvelopeId,
+) -> Result<OrgId, StoreError> {
+    let record = rows::of_party(connection, &caller.org, id).await?;
+    Ok(record.map_or_else(|| caller.org.clone(), |record| record.org))
+}
+
+/// Returns the envelope of a record in which the caller's organization has a part.
+async fn envelope_of(
+    core: &Core,
+    caller: &Caller,
+    id: &EnvelopeId,
+) -> Result<Envelope, ServiceError> {
+    let mut connection = core.store.read().await?;
+    let org = originator(&mut connection, caller, id).await?;
+    let envelope = envelopes::get(&mut connection, &org, id).await?;
+    envelope.ok_or(ServiceError::NotFound("Record"))
+}
+
+/// Locks a record in which the caller's organization has a part.
+async fn lock(
+    tx: &mut WriteTransaction,
+    caller: &Caller,
+    id: &str,
+) -> Result<LockedRecord, ServiceError> {
+    let unknown = || ServiceError::NotFound("Record");
+    let id = EnvelopeId::parse(id).ok_or_else(unknown)?;
+    let org = originator(tx, caller, &id).await?;
+    let envelope = envelopes::lock(tx, &org, &id).await?.ok_or_else(unknown)?;
+    // Only under the lock: the caller may have lost its part in the meantime.
+    let control = rows::of_envelope(tx, &envelope).await?;
+    match control.parties().contains(&&caller.org) {
+        true => Ok(LockedRecord { envelope, control }),
+        false => Err(unknown()),
+    }
+}
+
+/// Asks the rules whether an act is allowed now. Those of the controller's organization decide, and the
+/// built-in ones: an originator's own rules must not bind the party that bought its record.
+async fn permit(
+    core: &Core,
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    control: &ControlRecord,
+    request: Request<'_>,
+) -> Result<PermittedAct, ServiceError> {
+    let parts = |party: &OrgId| parts(control, party);
+    let facts = ControlFacts {
+        stage: stage(control.stage),
+        actor: request.actor.map_or_else(|| vec![Party::Host], parts),
+        named: request.named.map(parts).unwrap_or_default(),
+        is_vaulted: envelope.record.authoritative.live().is_some(),
+        obstacles: obstacles(connection, envelope).await?,
+        is_expired: request.is_expired,
+        release_requested: request.answers_release.unwrap_or(control.release.is_some()),
+        pledges: 0,
+        consents: request.consents,
+        attributes: Vec::new(),
+    };
+    let rules = core.components.control(Some(&control.controller));
+    let decided = rules.decide_for_change(request.act, &facts).await;
+    let (org, record) = (&control.controller, envelope.id.as_str());
+    core.shadows.decided(org, record, request.act, &facts, || {
+        shadow::decision_answer(request.act, &decided)
+    });
+    match decided? {
+        Decision::Allowed => Ok(PermittedAct(ControlDecision {
+            envelope: envelope.id.clone(),
+            controller: control.controller.clone(),
+            act: match json!(request.act) {
+                Value::String(name) => name,
+                other => other.to_string(),
+            },
+            facts: json!(facts),
+            component: json!(rules.identity()?),
+        })),
+        Decision::ConsentNeeded(_) => Err(ServiceError::ConsentRequired(control.release.clone())),
+        Decision::Refused(refusal) => Err(ServiceError::ControlRefused(refusal)),
+    }
+}
+
+fn stage(stage: ControlStage) -> Stage {
+    match stage {
+        ControlStage::Originated => Stage::Originated,
+        ControlStage::Designated => Stage::Designated,
+        ControlStage::Controlled => Stage::Controlled,
+        ControlStage::Proposed => Stage::Proposed,
+        ControlStage::Accepted => Stage::Accepted,
+        ControlStage::Released => Stage::Released,
+    }
+}
+
+/// Returns the parts that a party has in a record.
+fn parts(control: &ControlRecord, party: &OrgId) -> Vec<Party> {
+    let mut parts = Vec::new();
+    if control.org == *party {
+        parts.push(Party::Originator);
+    }
+    if control.controller == *party {
+        parts.push(Party::Controller);
+    }
+    if control.named.as_ref() == Some(party) {
+        parts.push(match control.stage {
+            ControlStage::Proposed | ControlStage::Accepted => Party::Buyer,
+            _ => Party::Designee,
+        });
+    }
+    parts
+}
+
+/// Returns what keeps a record from changing hands.
+async fn obstacles(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+) -> Result<Vec<Obstacle>, StoreError> {
+    let mut obstacles = Vec::new();
+    if envelope.payment == Some(PaymentStatus::RequiresPayment) {
+        obstacles.push(Obstacle::Unpaid);
+    }
+    if envelope.status.is_unfinished() {
+        let signers = signers::list(connection, &envelope.org, &envelope.id).await?;
+        let open = |status| status != SignerStatus::Completed;
+        if signers
+            .iter()
+            .any(|signer| signer.challenged && open(signer.status))
+        {
+            obstacles.push(Obstacle::IdentityOpen);
+        }
+    }
+    let checked = OwnedEnvelope {
+        org: envelope.org.clone(),
+        envelope: envelope.id.clone(),
+    };
+    if integrity::problems(connection, &checked).await?.is_some() {
+        obstacles.push(Obstacle::Held);
+    }
+    Ok(obstacles)
+}
+
+/// An act that was permitted, as it is recorded.
+struct ActDone<'a> {
+    caller: &'a Caller,
+    event: EventType,
+    /// Members of the ledger entry and the events, beside those of [`ControlView`].
+    details: Value,
+    /// Whether the parties get an event of this record; those of a transfer get one of all its records.
+    emits: bool,
+}
+
+impl<'a> ActDone<'a> {
+    fn new(caller: &'a Caller, event: EventType, details: Value) -> Self {
+        Self {
+            caller,
+            event,
+            details,
+            emits: true,
+        }
+    }
+}
+
+/// Stores the next state of a record with its decision, ledger entry and events.
+async fn settle(
+    core: &Core,
+    tx: &mut WriteTransaction,
+    names: &mut PartyNames,
+    record: &LockedRecord,
+    next: ControlRecord,
+    permitted: Option<&PermittedAct>,
+    done: ActDone<'_>,
+) -> Result<ControlRecord, ServiceError> {
+    let LockedRecord { envelope, control } = record;
+    let now = core.clock.now();
+    // Before the first change: a transfer goes on with its other records.
+    guard::check(core, tx, envelope, control, &next).await?;
+    let passes = next.controller != control.controller;
+    let next = ControlRecord {
+        controlled_since: if passes { now } else { next.controlled_since },
+        ..next
+    };
+    let next = rows::put(tx, &next, now).await?;
+    if passes {
+        // Links to the authoritative copy were issued on the word of the previous controller.
+        downloads::expire_authoritative(tx, &envelope.org, &envelope.id, now).await?;
+    }
+    let view = names.control(tx, &next).await?;
+    let mut data = json!(view);
+    if let (Value::Object(data), Value::Object(details)) = (&mut data, done.details) {
+        data.extend(details);
+    }
+    let mut entry = data.clone();
+    entry["party"] = json!(names.party(tx, &done.caller.org).await?);
+    if let Some(PermittedAct(decision)) = permitted {
+        entry["rules_component"] = decision.component.clone();
+        rows::insert_decision(tx, &envelope.org, decision, now).await?;
+    }
+    let action = done.event.as_str();
+    events::record(tx, envelope, &done.caller.actor, action, entry, now).await?;
+    if !done.emits {
+        return Ok(next);
+    }
+    events::emit(tx, envelope, done.event, data.clone(), now).await?;
+    // Of the parties before the act: one that left the record learns of it, too.
+    let mut others = control.parties();
+    others.extend(next.parties());
+    others.sort_unstable();
+    others.dedup();
+    for party in others.into_iter().filter(|party| **party != envelope.org) {
+        events::emit_to_party(tx, envelope, party, done.event, &data, now).await?;
+    }
+    Ok(next)
+}
+
+async fn record_view(
+    connection: &mut AnyConnection,
+    names: &mut PartyNames,
+    envelope: &Envelope,
+    control: &ControlRecord,
+) -> Result<RecordView, ServiceError> {
+    let release = match &control.release {
+        Some(release) => rows::release(connection, release).await?,
+        None => None,
+    };
+    let file = envelope.record.authoritative.file();
+    Ok(RecordView {
+        envelope_id: envelope.id.clone(),
+        name: envelope.name.clone(),
+        status: envelope.status,
+        document_hash: file.map(|file| file.sha256.clone()),
+        compliance_score: envelope.record.compliance_score,
+        control: names.control(connection, control).await?,
+        changed_at: control.changed_at,
+        controlled_since: control.controlled_since,
+        release: release.as_ref().map(ReleaseRequestView::from),
+        transfer_id: control.transfer.clone(),
+    })
+}
+
+/// Returns the code of a refusal, as in errors of the API.
+pub fn refusal_code(refusal: &Refusal) -> &'static str {
+    match refusal.reason {
+        RefusalReason::OutOfOrder => "control_out_of_order",
+        RefusalReason::WrongParty => "control_wrong_party",
+        RefusalReason::ToOneself => "control_to_oneself",
+        RefusalReason::NotVaulted => "record_not_vaulted",
+        RefusalReason::Unpaid => "record_unpaid",
+        RefusalReason::IdentityOpen => "record_identity_open",
+        RefusalReason::Held => "record_held",
+        RefusalReason::Expired => "transfer_expired",
+    }
+}

@@ -1,0 +1,451 @@
+//! Releases of records that another party controls: they need its consent (UCC §9-105(b)(4)).
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+use sqlx::AnyConnection;
+
+use super::{
+    ActDone, LockedRecord, PartyNames, PermittedAct, ReasonForm, ReleaseRequestView, Request,
+    envelope_of, permit, settle,
+};
+use crate::components::rules::control::{Act, Party};
+use crate::domain::control::{
+    ControlRecord, ControlStage, ReleaseAnswer, ReleaseRequest, ReleaseState,
+};
+use crate::domain::envelope::Envelope;
+use crate::domain::event::EventType;
+use crate::domain::id::{EnvelopeId, OrgId, ReleaseId};
+use crate::domain::job::{MailReleaseRequest, ReleaseRecord};
+use crate::domain::organization::{ApiKeyRecord, Scope};
+use crate::faults;
+use crate::service::idempotency::ResponseRecorder;
+use crate::service::vault::vault_out::{self, ReleaseForm, ReleaseLinks};
+use crate::service::{Caller, Core, ServiceError};
+use crate::store::control as rows;
+use crate::store::{StoreError, WriteTransaction, api_keys, envelopes, jobs};
+
+/// Permission to release a record that has parties.
+pub struct ReleasePermit {
+    record: LockedRecord,
+    permitted: PermittedAct,
+    /// The release that waits or was agreed to.
+    open: Option<ReleaseRequest>,
+    /// Whether it was agreed to, with this form.
+    consented: bool,
+}
+
+/// Refuses a release that lacks the controller's consent, before any byte of the record is read. The
+/// refused release is recorded, and the controller is asked.
+pub async fn require(
+    core: &Core,
+    caller: &Caller,
+    envelope: &Envelope,
+    form: &ReleaseForm,
+) -> Result<(), ServiceError> {
+    let mut connection = core.store.read().await?;
+    // A record without an act is the originator's own.
+    if rows::of_envelope(&mut connection, envelope).await?.epoch == 0 {
+        return Ok(());
+    }
+    drop(connection);
+    let mut tx = core.store.begin().await?;
+    let locked = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await?;
+    let envelope = locked.ok_or(ServiceError::NotFound("Envelope"))?;
+    match permit_release(core, &mut tx, caller, &envelope, form).await {
+        Err(ServiceError::ConsentRequired(None)) => {
+            let control = rows::of_envelope(&mut tx, &envelope).await?;
+            if control.stage == ControlStage::Released {
+                return Err(ServiceError::ConsentRequired(None));
+            }
+            let record = LockedRecord { envelope, control };
+            let id = request(core, &mut tx, caller, &record, form).await?;
+            tx.commit().await?;
+            faults::pass("release requested");
+            Err(ServiceError::ConsentRequired(Some(id)))
+        }
+        permitted => permitted.map(|_| ()),
+    }
+}
+
+/// Permits a release in the transaction that makes it, with the envelope's row locked. `None` for a
+/// record without an act.
+pub async fn permit_release(
+    core: &Core,
+    tx: &mut WriteTransaction,
+    caller: &Caller,
+    envelope: &Envelope,
+    form: &ReleaseForm,
+) -> Result<Option<ReleasePermit>, ServiceError> {
+    let control = rows::of_envelope(tx, envelope).await?;
+    if control.epoch == 0 {
+        return Ok(None);
+    }
+    let open = match &control.release {
+        Some(release) => rows::release(tx, release).await?,
+        None => None,
+    };
+    // A consent covers the form that the controller has seen, and no other recipient.
+    let in_state = |state| {
+        open.as_ref().is_some_and(|open| {
+            open.state == state && open.controller == control.controller && open.form == json!(form)
+        })
+    };
+    let consented = in_state(ReleaseState::Consented);
+    // A repeat gets the archive for the same form, if the controller agreed to it.
+    if control.stage == ControlStage::Released
+        && control.controller != caller.org
+        && !in_state(ReleaseState::Released)
+    {
+        return Err(ServiceError::ConsentRequired(None));
+    }
+    let ask = Request {
+        consents: consented.then_some(Party::Controller).into_iter().collect(),
+        ..Request::of(Act::Release, caller)
+    };
+    let permitted = permit(core, tx, envelope, &control, ask).await?;
+    Ok(Some(ReleasePermit {
+        record: LockedRecord {
+            envelope: envelope.clone(),
+            control,
+        },
+        permitted,
+        open,
+        consented,
+    }))
+}
+
+/// Records that the record was released, in the transaction of the release.
+pub async fn released(
+    core: &Core,
+    tx: &mut WriteTransaction,
+    caller: &Caller,
+    permit: ReleasePermit,
+) -> Result<(), ServiceError> {
+    let ReleasePermit {
+        record,
+        permitted,
+        open,
+        consented,
+    } = permit;
+    if let Some(open) = &open {
+        let (state, answer) = match consented {
+            true => (ReleaseState::Released, None),
+            // The controller has released the record itself, to another recipient.
+            false => {
+                let answer = ReleaseAnswer {
+                    by: caller.actor.clone(),
+                    at: core.clock.now(),
+                    reason: Some("The record was released otherwise".into()),
+                };
+                (ReleaseState::Refused, Some(answer))
+            }
+        };
+        rows::settle_release(tx, open, state, answer.as_ref()).await?;
+    }
+    let released_as = open.filter(|_| consented).map(|open| open.id);
+    let next = ControlRecord {
+        stage: ControlStage::Released,
+        release: released_as.clone(),
+        ..record.control.clone()
+    };
+    let done = ActDone::new(
+        caller,
+        EventType::ControlReleased,
+        json!({ "release_id": released_as }),
+    );
+    settle(
+        core,
+        tx,
+        &mut PartyNames::default(),
+        &record,
+        next,
+        Some(&permitted),
+        done,
+    )
+    .await?;
+    Ok(())
+}
+
+/// Permits a download of the authoritative copy in the transaction that issues its link, with the
+/// envelope's row locked.
+pub async fn permit_retrieval(
+    core: &Core,
+    connection: &mut AnyConnection,
+    caller: &Caller,
+    envelope: &Envelope,
+) -> Result<(), ServiceError> {
+    let control = rows::of_envelope(connection, envelope).await?;
+    if control.epoch == 0 {
+        return Ok(());
+    }
+    let ask = Request::of(Act::Retrieve, caller);
+    permit(core, connection, envelope, &control, ask).await?;
+    Ok(())
+}
+
+/// Permits reading the archive of a released record: to its controller, and after a release that the
+/// controller agreed to.
+pub async fn permit_archive(
+    connection: &mut AnyConnection,
+    caller: &Caller,
+    envelope: &Envelope,
+) -> Result<(), ServiceError> {
+    let control = rows::of_envelope(connection, envelope).await?;
+    match control.controller == caller.org || control.release.is_some() {
+        true => Ok(()),
+        false => Err(ServiceError::ConsentRequired(None)),
+    }
+}
+
+/// Records a release that waits for the controller, and tells the parties.
+async fn request(
+    core: &Core,
+    tx: &mut WriteTransaction,
+    caller: &Caller,
+    record: &LockedRecord,
+    form: &ReleaseForm,
+) -> Result<ReleaseId, ServiceError> {
+    let now = core.clock.now();
+    let asked = ReleaseRequest {
+        id: ReleaseId::new(),
+        org: record.envelope.org.clone(),
+        envelope: record.envelope.id.clone(),
+        controller: record.control.controller.clone(),
+        state: ReleaseState::Requested,
+        form: json!(form),
+        requested_by: caller.actor.clone(),
+        requested_at: now,
+        answer: None,
+    };
+    rows::insert_release(tx, &asked).await?;
+    let next = ControlRecord {
+        release: Some(asked.id.clone()),
+        ..record.control.clone()
+    };
+    let done = ActDone::new(
+        caller,
+        EventType::ControlReleaseRequested,
+        json!({ "release": ReleaseRequestView::from(&asked) }),
+    );
+    settle(
+        core,
+        tx,
+        &mut PartyNames::default(),
+        record,
+        next,
+        None,
+        done,
+    )
+    .await?;
+    for to in people_who_consent(tx, &asked.controller).await? {
+        let key = format!("{}:{to}", asked.id);
+        let release = asked.id.clone();
+        let mail = MailReleaseRequest { release, to };
+        jobs::insert(tx, &asked.controller, &mail, Some(&key), now).await?;
+    }
+    Ok(asked.id)
+}
+
+/// Returns the addresses of the owners of keys that may consent, each once.
+async fn people_who_consent(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+) -> Result<BTreeSet<String>, StoreError> {
+    let keys = api_keys::list(connection, org).await?;
+    let may = |key: &ApiKeyRecord| key.active && key.scopes.contains(&Scope::ControlConsent);
+    let keys = keys.into_iter().filter(may);
+    Ok(keys.filter_map(|key| key.owner_email).collect())
+}
+
+/// Agrees to a requested release as the controller. A job then makes the release.
+pub async fn consent(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+    answer: &ResponseRecorder<ReleaseRequestView>,
+) -> Result<ReleaseRequestView, ServiceError> {
+    let (mut tx, record, request, permitted) =
+        asked(core, caller, id, Act::ConsentToRelease).await?;
+    let given = ReleaseAnswer {
+        by: caller.actor.clone(),
+        at: core.clock.now(),
+        reason: None,
+    };
+    let (state, event) = (ReleaseState::Consented, EventType::ControlReleaseConsented);
+    let next = record.control.clone();
+    let job = ReleaseRecord {
+        release: request.id.clone(),
+    };
+    jobs::insert(
+        &mut tx,
+        &request.org,
+        &job,
+        Some(request.id.as_str()),
+        given.at,
+    )
+    .await?;
+    let answered = Answered {
+        given,
+        state,
+        event,
+        next,
+    };
+    settled(
+        core,
+        tx,
+        caller,
+        (record, request, permitted),
+        answered,
+        answer,
+    )
+    .await
+}
+
+/// Refuses a requested release as the controller.
+pub async fn refuse(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+    form: ReasonForm,
+    answer: &ResponseRecorder<ReleaseRequestView>,
+) -> Result<ReleaseRequestView, ServiceError> {
+    let (tx, record, request, permitted) = asked(core, caller, id, Act::RefuseRelease).await?;
+    let given = ReleaseAnswer {
+        by: caller.actor.clone(),
+        at: core.clock.now(),
+        reason: form.reason,
+    };
+    let (state, event) = (ReleaseState::Refused, EventType::ControlReleaseRefused);
+    // The originator may ask again.
+    let next = ControlRecord {
+        release: None,
+        ..record.control.clone()
+    };
+    let answered = Answered {
+        given,
+        state,
+        event,
+        next,
+    };
+    settled(
+        core,
+        tx,
+        caller,
+        (record, request, permitted),
+        answered,
+        answer,
+    )
+    .await
+}
+
+/// Locks the record of a requested release, and asks the rules about the controller's answer.
+async fn asked(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+    act: Act,
+) -> Result<(WriteTransaction, LockedRecord, ReleaseRequest, PermittedAct), ServiceError> {
+    let unknown = || ServiceError::NotFound("Release request");
+    let id = ReleaseId::parse(id).ok_or_else(unknown)?;
+    let mut tx = core.store.begin().await?;
+    let request = rows::release(&mut tx, &id).await?.ok_or_else(unknown)?;
+    let envelope = envelopes::lock(&mut tx, &request.org, &request.envelope).await?;
+    let envelope = envelope.ok_or_else(unknown)?;
+    // Again, under the lock.
+    let request = rows::release(&mut tx, &id).await?.ok_or_else(unknown)?;
+    let control = rows::of_envelope(&mut tx, &envelope).await?;
+    if request.controller != caller.org && request.org != caller.org {
+        return Err(unknown());
+    }
+    let ask = Request {
+        // A consent can be withdrawn until the release is made.
+        answers_release: Some(
+            control.release.as_ref() == Some(&request.id)
+                && match act {
+                    Act::ConsentToRelease => request.state == ReleaseState::Requested,
+                    _ => request.state != ReleaseState::Released,
+                },
+        ),
+        ..Request::of(act, caller)
+    };
+    let permitted = permit(core, &mut tx, &envelope, &control, ask).await?;
+    Ok((tx, LockedRecord { envelope, control }, request, permitted))
+}
+
+/// The controller's answer, and what follows from it.
+struct Answered {
+    given: ReleaseAnswer,
+    state: ReleaseState,
+    event: EventType,
+    next: ControlRecord,
+}
+
+async fn settled(
+    core: &Core,
+    mut tx: WriteTransaction,
+    caller: &Caller,
+    (record, request, permitted): (LockedRecord, ReleaseRequest, PermittedAct),
+    answered: Answered,
+    answer: &ResponseRecorder<ReleaseRequestView>,
+) -> Result<ReleaseRequestView, ServiceError> {
+    let Answered {
+        given,
+        state,
+        event,
+        next,
+    } = answered;
+    rows::settle_release(&mut tx, &request, state, Some(&given)).await?;
+    let request = ReleaseRequest {
+        state,
+        answer: Some(given),
+        ..request
+    };
+    let view = ReleaseRequestView::from(&request);
+    let done = ActDone::new(caller, event, json!({ "release": view }));
+    settle(
+        core,
+        &mut tx,
+        &mut PartyNames::default(),
+        &record,
+        next,
+        Some(&permitted),
+        done,
+    )
+    .await?;
+    answer.commit(tx, &view).await?;
+    faults::pass("answered");
+    Ok(view)
+}
+
+/// Releases a record as its controller, whose own consent is enough.
+pub async fn release(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+    form: ReleaseForm,
+) -> Result<ReleaseLinks, ServiceError> {
+    vault_out::check(&form)?;
+    let id = EnvelopeId::parse(id).ok_or(ServiceError::NotFound("Record"))?;
+    let envelope = envelope_of(core, caller, &id).await?;
+    vault_out::release(core, caller, envelope, form).await
+}
+
+/// Makes a release that the controller has agreed to. May run twice.
+pub async fn make(core: &Core, org: &OrgId, id: &ReleaseId) -> Result<(), ServiceError> {
+    let mut connection = core.store.read().await?;
+    let request = rows::release(&mut connection, id).await?;
+    drop(connection);
+    let Some(request) = request.filter(|request| request.state == ReleaseState::Consented) else {
+        return Ok(());
+    };
+    let form: ReleaseForm = serde_json::from_value(request.form)
+        .map_err(|error| ServiceError::Internal(format!("the form of {id}: {error}")))?;
+    let caller = Caller {
+        org: org.clone(),
+        actor: request.requested_by,
+        email: None,
+    };
+    vault_out::vault_out(core, &caller, request.envelope.as_str(), form).await?;
+    Ok(())
+}
