@@ -8,6 +8,7 @@
 mod ber;
 mod bundle;
 mod components;
+mod control;
 pub mod existing;
 pub mod formats;
 mod log;
@@ -105,7 +106,13 @@ pub fn verify(
         bundle, &ledger, &certified, checkpoint, trusted,
     ));
     findings.push(re_evaluation(&ledger.entries, certificate, rules));
-    Ok(VerificationReport::new(envelope_id, log.anchor, findings))
+    let control = control::replay(&ledger.entries);
+    let (control, controlled_by) = control.unzip();
+    findings.extend(control);
+    Ok(VerificationReport {
+        controlled_by: controlled_by.flatten(),
+        ..VerificationReport::new(envelope_id, log.anchor, findings)
+    })
 }
 
 fn chain(entries: &[LedgerEntry]) -> ReportFinding {

@@ -119,6 +119,9 @@ pub struct VerificationReport {
     pub anchor: Option<VerdictAnchor>,
     /// Id of the envelope.
     pub envelope_id: String,
+    /// Name of the party that controls the record, or that did at its release. Null if that is its
+    /// originator, without an act of another party.
+    pub controlled_by: Option<String>,
     /// Result of each check.
     pub checks: Vec<ReportFinding>,
 }
@@ -144,6 +147,7 @@ impl VerificationReport {
             anchored: anchor.is_some(),
             anchor,
             envelope_id,
+            controlled_by: None,
             checks,
         }
     }

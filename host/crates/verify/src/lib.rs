@@ -10,7 +10,8 @@ use holdfast_domain::component::{ComponentIdentity, Slot};
 use holdfast_domain::hash::sha256;
 use holdfast_domain::token::random;
 use holdfast_evidence::{
-    Bundle, ReportFinding, Rules, TrustRoots, TrustedLogs, VerificationReport, verify,
+    Bundle, EvidenceVerdict, ReportFinding, Rules, TrustRoots, TrustedLogs, VerificationReport,
+    verify,
 };
 use holdfast_rules::compiler::ComponentCompiler;
 use holdfast_rules::rules::ComplianceRules;
@@ -168,6 +169,12 @@ pub fn text(report: &VerificationReport) -> String {
     };
     let line = |check: &ReportFinding| format!("{} {}: {}", mark(check), check.check, check.detail);
     let mut lines: Vec<String> = report.checks.iter().map(line).collect();
-    lines.push(format!("{}: {}", report.verdict, report.envelope_id));
+    let control = report.controlled_by.as_ref();
+    let control = control.filter(|_| report.verdict != EvidenceVerdict::NotValid);
+    let control = control.map_or_else(String::new, |name| format!(", controlled by {name}"));
+    lines.push(format!(
+        "{}: {}{control}",
+        report.verdict, report.envelope_id
+    ));
     lines.join("\n")
 }
