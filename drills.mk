@@ -56,11 +56,11 @@ fuzz-pdf: ## 5,000 damaged documents through the API
 	  --profile drill --no-capture -E 'test(damaged_documents_never_make_the_service_fail)'
 
 # 300 kills on SQLite and 100 on PostgreSQL, at every step of vault-in and vault-out and at
-# random; 20 each during 30,000 webhook events and a bulk batch of 1,000 on both; failing disks.
+# random; 100 each while records change hands; 20 each during 30,000 webhook events and a bulk batch of 1,000 on both; failing disks.
 crash: ## Kill servers at every step of their work; 20 minutes
 	@tests/set-up test
 	@HOLDFAST_KILLS=$${HOLDFAST_KILLS:-300} tests/with-postgres cargo nextest run $(CRATES) \
-	  --profile drill --no-capture -E 'test(crash::) or test(webhook_drills::crash) or test(bulk_drills::) or test(nodes::)'
+	  --profile drill --no-capture -E 'test(crash::) or test(webhook_drills::crash) or test(bulk_drills::) or test(control_drills::) or test(nodes::)'
 
 test-image: ## Container image and Kubernetes manifest on podman
 	@tests/set-up test

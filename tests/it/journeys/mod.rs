@@ -2,6 +2,7 @@
 
 mod browser;
 mod bulk_drills;
+mod control_drills;
 pub mod crash;
 mod examples;
 pub mod main_job;

@@ -1,0 +1,378 @@
+//! Servers are killed while records change hands: after each kill every record has one controller, the
+//! one that its ledger names, and no receipt is lost.
+//!
+//! `HOLDFAST_KILLS` sets the number of kills for `make crash`; `make test` has a few.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use holdfast::domain::control::ControlStage;
+use holdfast::domain::id::{EnvelopeId, OrgId};
+use holdfast::store::{Store, ledger};
+use serde_json::{Value, json};
+use sqlx::Row as _;
+
+use super::crash::kills;
+use crate::support::process::{ServerHome, ServerProcess, this_program};
+use crate::support::{pdf, postgres, release_form, share_native_code};
+
+/// Fault points of transfers, consents and releases. The empty one stands for a kill from outside.
+const PLACES: [&str; 7] = [
+    "transferring",
+    "transferred",
+    "release requested",
+    "answered",
+    "archived",
+    "released",
+    "",
+];
+const RECORDS: usize = 8;
+
+/// An organization, with one key for each server: a killed one takes its share of a rate limit along.
+struct DrillParty {
+    org: String,
+    keys: Vec<String>,
+}
+
+struct ControlDrill {
+    home: ServerHome,
+    http: reqwest::Client,
+    /// Originator, lender and funder.
+    parties: Vec<DrillParty>,
+    records: Vec<String>,
+    random: u64,
+    life: usize,
+}
+
+impl ControlDrill {
+    async fn new(database: Option<String>) -> (Self, tempfile::TempDir) {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let folder = tempfile::tempdir().unwrap();
+        share_native_code(folder.path());
+        let home = ServerHome {
+            program: this_program(),
+            data: folder.path().to_owned(),
+            database,
+            settings: Vec::new(),
+        };
+        let parties = ["Maple Motors", "First Example Bank", "Example Funding"].map(|name| {
+            let (_, org) = home.operator("0s", &["org", "create", "--name", name]);
+            let org = org["org_id"].as_str().unwrap().to_owned();
+            let scopes = "envelopes:read,envelopes:write,compliance:read,vault:read,vault:write,\
+                          vault:release,control:read,control:write,control:consent";
+            let create = [
+                "key", "create", "--org", &org, "--scopes", scopes, "--rpm", "1000000",
+            ];
+            let key = |_| {
+                home.operator("0s", &create).1["api_key"]
+                    .as_str()
+                    .unwrap()
+                    .to_owned()
+            };
+            let keys = (0..4).map(key).collect();
+            DrillParty { org, keys }
+        });
+        let mut drill = Self {
+            home,
+            http: reqwest::Client::builder()
+                .timeout(Duration::from_secs(20))
+                .build()
+                .unwrap(),
+            parties: parties.into(),
+            records: Vec::new(),
+            random: 0x9E37_79B9_7F4A_7C15,
+            life: 0,
+        };
+        let server = ServerProcess::start(&drill.home, &[], &[]).unwrap();
+        for _ in 0..RECORDS {
+            let record = drill.record(&server.url).await;
+            drill.records.push(record);
+        }
+        server.kill();
+        (drill, folder)
+    }
+
+    fn random(&mut self, below: usize) -> usize {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (self.random % below as u64) as usize
+    }
+
+    /// Sends a request of a party. Returns status and body, or none if the server is gone.
+    async fn ask(&self, party: usize, request: reqwest::RequestBuilder) -> Option<(u16, Value)> {
+        let keys = &self.parties[party].keys;
+        let request = request.header("x-api-key", &keys[self.life % keys.len()]);
+        let answer = request.send().await.ok()?;
+        let status = answer.status().as_u16();
+        let body = answer.bytes().await.ok()?;
+        Some((status, serde_json::from_slice(&body).unwrap()))
+    }
+
+    async fn post(&self, url: &str, party: usize, path: &str, body: Value) -> Option<(u16, Value)> {
+        let request = self.http.post(format!("{url}/api/v2/partner{path}"));
+        let request = request.header("content-type", "application/json");
+        self.ask(party, request.body(body.to_string())).await
+    }
+
+    async fn get(&self, url: &str, party: usize, path: &str) -> Option<Value> {
+        let request = self.http.get(format!("{url}/api/v2/partner{path}"));
+        let (status, mut body) = self.ask(party, request).await?;
+        assert_eq!(status, 200, "{body}");
+        Some(body["data"].take())
+    }
+
+    /// Vaults an uploaded document, of which the lender takes control.
+    async fn record(&self, url: &str) -> String {
+        let body = json!({
+            "envelope_name": "Lease", "envelope_kind": "paper",
+            "customer_email": "jordan.lee@example.com", "customer_name": "Jordan Lee",
+        });
+        let (status, made) = self.post(url, 0, "/envelopes", body).await.unwrap();
+        assert_eq!(status, 201, "{made}");
+        let id = made["data"]["envelope_id"].as_str().unwrap().to_owned();
+        let text = format!("Lease {}", self.records.len());
+        let file = reqwest::multipart::Part::bytes(pdf::with_lines(&[&text]));
+        let file = file.mime_str("application/pdf");
+        let form = reqwest::multipart::Form::new().part("file", file.unwrap());
+        let upload = format!("{url}/api/v2/partner/envelopes/{id}/upload");
+        let uploaded = self.ask(0, self.http.post(upload).multipart(form)).await;
+        assert_eq!(uploaded.unwrap().0, 201);
+        let lender = json!({ "controller": self.parties[1].org });
+        for (party, path, body) in [
+            (0, format!("/envelopes/{id}/vault-in-upload"), json!({})),
+            (0, format!("/control/records/{id}/designate"), lender),
+            (1, format!("/control/records/{id}/accept"), json!({})),
+        ] {
+            let (status, answer) = self.post(url, party, &path, body).await.unwrap();
+            assert_eq!(status, 200, "{path}: {answer}");
+        }
+        id
+    }
+
+    /// Lets the parties act until the server is gone. Any answer may be lost, and be a refusal.
+    async fn work(&mut self, server: &mut ServerProcess, until: Instant) {
+        self.life += 1;
+        let url = server.url.clone();
+        while !server.is_dead() && Instant::now() < until {
+            // Lender and funder sell to each other.
+            let seller = 1 + self.random(2);
+            let buyer = 3 - seller;
+            let records = self.random(RECORDS - 1) + 1;
+            let offer = json!({
+                "buyer": self.parties[buyer].org, "records": self.records[..records],
+                "atomic": self.random(2) == 0,
+            });
+            self.post(&url, seller, "/control/transfers", offer).await;
+            let index = self.random(RECORDS);
+            let id = self.records[index].clone();
+            // The originator asks for a release, and the controller refuses it, or agrees at times.
+            let out = format!("/envelopes/{id}/vault-out");
+            let asked = self.post(&url, 0, &out, release_form()).await;
+            let release = asked.map(|(_, answer)| answer["details"]["release_id"].clone());
+            if let Some(release) = release.as_ref().and_then(Value::as_str) {
+                let answer = ["refuse", "refuse", "refuse", "consent"][self.random(4)];
+                let path = format!("/control/releases/{release}/{answer}");
+                for party in [1, 2] {
+                    self.post(&url, party, &path, json!({})).await;
+                }
+            }
+            for party in [1, 2] {
+                let Some(open) = self.get(&url, party, "/control/transfers?limit=5").await else {
+                    break;
+                };
+                for transfer in open.as_array().unwrap() {
+                    let next = ["accept", "confirm", "cancel"][self.random(3)];
+                    let id = transfer["transfer_id"].as_str().unwrap();
+                    let path = format!("/control/transfers/{id}/{next}");
+                    self.post(&url, party, &path, json!({})).await;
+                }
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// Asserts that the database is consistent while no server runs.
+    async fn assert_consistent(&self) {
+        let store = self.home.store().await;
+        for id in &self.records {
+            self.assert_ledger_agrees(&store, id).await;
+        }
+        let mut connection = store.read().await.unwrap();
+        let records = "select r.transfer_id, r.envelope_id, r.state, c.transfer_id as held, c.stage
+             from control_transfer_record r
+             join control_record c on c.envelope_id = r.envelope_id";
+        let records = sqlx::query(records)
+            .fetch_all(&mut *connection)
+            .await
+            .unwrap();
+        let mut holders: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for row in records {
+            let text = |column: &str| row.get::<Option<String>, _>(column).unwrap_or_default();
+            let holds = ["proposed", "accepted"].contains(&text("state").as_str());
+            // A record is in a transfer exactly if both say so, at the same stage.
+            assert_eq!(
+                holds,
+                text("held") == text("transfer_id"),
+                "{}",
+                text("envelope_id")
+            );
+            if holds {
+                assert_eq!(text("stage"), text("state"));
+                holders
+                    .entry(text("envelope_id"))
+                    .or_default()
+                    .push(text("transfer_id"));
+            }
+        }
+        for (record, transfers) in holders {
+            assert_eq!(
+                transfers.len(),
+                1,
+                "{record} is offered twice: {transfers:?}"
+            );
+        }
+        // An accepted transfer has its receipt.
+        let lost = "select count(*) from control_transfer where receipt is null
+             and state in ('accepted', 'confirming', 'confirmed')";
+        let lost: i64 = sqlx::query_scalar(lost)
+            .fetch_one(&mut *connection)
+            .await
+            .unwrap();
+        assert_eq!(lost, 0, "receipts");
+        drop(connection);
+        store.close().await;
+    }
+
+    /// Asserts that the ledger of a record tells its control without gaps, up to the present state.
+    async fn assert_ledger_agrees(&self, store: &Store, id: &str) {
+        let (org, id) = (&self.parties[0].org, EnvelopeId::parse(id).unwrap());
+        let org = OrgId::parse(org).unwrap();
+        let mut connection = store.read().await.unwrap();
+        let entries = ledger::list(&mut connection, Some(&org), &id)
+            .await
+            .unwrap();
+        let row = "select controller_id, stage, epoch from control_record where envelope_id = $1";
+        let row = sqlx::query(row).bind(id.as_str());
+        let row = row.fetch_one(&mut *connection).await.unwrap();
+        let told = entries
+            .iter()
+            .filter(|entry| entry.action.starts_with("control."));
+        let told: Vec<&Value> = told.map(|entry| &entry.details).collect();
+        for (details, epoch) in told.iter().zip(1..) {
+            assert_eq!(details["epoch"], epoch, "{id}: {told:#?}");
+        }
+        let last = told.last().unwrap();
+        assert_eq!(last["epoch"], row.get::<i64, _>("epoch"));
+        assert_eq!(last["stage"], row.get::<String, _>("stage"));
+        let controller = row.get::<String, _>("controller_id");
+        assert_eq!(last["controller"]["organization_id"], controller);
+        let released = entries
+            .iter()
+            .filter(|entry| entry.action == "vault.released");
+        let stage = ControlStage::parse(&row.get::<String, _>("stage")).unwrap();
+        let expected = usize::from(stage == ControlStage::Released);
+        assert_eq!(released.count(), expected, "{id} is {stage}");
+    }
+
+    async fn run(&mut self, kills: u32) {
+        let mut died_at: BTreeMap<&str, u32> = BTreeMap::new();
+        for kill in 0..kills {
+            let place = PLACES[kill as usize % PLACES.len()];
+            let death = format!("{place}:{}", 1 + self.random(3));
+            let ahead = self.ahead(kill);
+            let variables = [
+                ("HOLDFAST_CLOCK_OFFSET", ahead.as_str()),
+                ("HOLDFAST_FAULTS", death.as_str()),
+            ];
+            let variables = &variables[..if place.is_empty() { 1 } else { 2 }];
+            let life = match place {
+                "" => Duration::from_millis(100 + self.random(1000) as u64),
+                // A server that does not reach its fault point is killed from outside.
+                _ => Duration::from_secs(3),
+            };
+            match ServerProcess::start(&self.home, &[], variables) {
+                None => *died_at.entry(place).or_default() += 1,
+                Some(mut server) => {
+                    self.work(&mut server, Instant::now() + life).await;
+                    let by_itself = server.is_dead();
+                    *died_at
+                        .entry(if by_itself { place } else { "" })
+                        .or_default() += 1;
+                    server.kill();
+                }
+            }
+            self.assert_consistent().await;
+        }
+        println!("{kills} kills; died at {died_at:?}");
+        self.finish(&self.ahead(kills)).await;
+    }
+
+    /// On PostgreSQL the clock of each server runs ahead, so that the leases of the previous one have
+    /// expired.
+    fn ahead(&self, life: u32) -> String {
+        match self.home.database {
+            None => "0s".into(),
+            Some(_) => format!("{}s", 20 * life),
+        }
+    }
+
+    /// Lets the last server finish what is in progress; open offers end with their time.
+    async fn finish(&self, ahead: &str) {
+        let seconds: u64 = ahead.trim_end_matches('s').parse().unwrap();
+        let ahead = format!("{}s", seconds + 40 * 86_400);
+        let variables = [("HOLDFAST_CLOCK_OFFSET", ahead.as_str())];
+        let server = ServerProcess::start(&self.home, &[], &variables).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(120);
+        let store = self.home.store().await;
+        let open = "select count(*) from control_transfer where state not in
+             ('confirmed', 'cancelled', 'expired', 'failed')";
+        let agreed = "select count(*) from control_release where state = 'consented'";
+        loop {
+            let mut connection = store.read().await.unwrap();
+            let transfers: i64 = sqlx::query_scalar(open)
+                .fetch_one(&mut *connection)
+                .await
+                .unwrap();
+            let releases: i64 = sqlx::query_scalar(agreed)
+                .fetch_one(&mut *connection)
+                .await
+                .unwrap();
+            drop(connection);
+            if transfers + releases == 0 {
+                break;
+            }
+            assert!(
+                Instant::now() < deadline,
+                "{transfers} transfers, {releases} releases"
+            );
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        store.close().await;
+        server.kill();
+        self.assert_consistent().await;
+        for id in &self.records {
+            let (valid, report) = self.home.operator(&ahead, &["verify", id]);
+            assert!(valid, "{report:#}");
+            let checks = report["checks"].as_array().unwrap();
+            let control = checks
+                .iter()
+                .find(|check| check["check"] == "control")
+                .unwrap();
+            assert_eq!(control["ok"], true, "{control}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn kills_leave_each_record_with_one_controller_on_sqlite() {
+    let (mut drill, _folder): (_, tempfile::TempDir) = ControlDrill::new(None).await;
+    drill.run(kills(3 * PLACES.len() as u32).div_ceil(3)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn kills_leave_each_record_with_one_controller_on_postgresql() {
+    let database = postgres::new_database().await;
+    let (mut drill, _folder) = ControlDrill::new(Some(database)).await;
+    drill.run(kills(3 * PLACES.len() as u32).div_ceil(3)).await;
+}
