@@ -9,7 +9,7 @@ TARGET = $${CARGO_TARGET_DIR:-target}
 ON_SQLITE = kind(lib) | kind(bin) | (binary(it) & test(/^(config|evidence|http|keys|layers|room|service|store)::/) \
   & not test(/(on_postgresql|on_both_databases|in_a_browser|a_burst_at_one_node_does_not_take_the_other_nodes_share|concurrent_vault_ins_on_two_nodes_make_one_authoritative_copy|every_node_follows_an_activation|nodes_share_a_rate_limit_window|two_nodes_share_deliveries_without_duplicates)/))
 
-.PHONY: help demo serve check test lint deny deb verify
+.PHONY: help demo demo-sale serve check test lint deny deb verify
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{ printf "  make %-13s %s\n", $$1, $$2 }'
@@ -18,6 +18,11 @@ demo: ## Build, then walk one contract from template to verified release
 	@tests/set-up build
 	@tests/phase "Building holdfast" cargo build $(CRATES) --bin holdfast --bin demo
 	@"$(TARGET)/debug/demo" $(if $(PDF),"$(PDF)")
+
+demo-sale: ## The demo, with a sale: originator, lender, funder
+	@tests/set-up build
+	@tests/phase "Building holdfast" cargo build $(CRATES) --bin holdfast --bin demo
+	@"$(TARGET)/debug/demo" --sale $(if $(PDF),"$(PDF)")
 
 serve: ## The demo, and its server left running
 	@tests/set-up build

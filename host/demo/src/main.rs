@@ -1,8 +1,11 @@
 //! `make demo`: one document, from template to verified release, over the
 //! public API of a server started for the purpose.
 //!
-//! `demo [--serve] [PDF]`: without a PDF, the retail installment contract of the
-//! test fixtures; with `--serve` the server keeps running at the end.
+//! `demo [--serve] [--sale] [PDF]`: without a PDF, the retail installment contract of the
+//! test fixtures; with `--sale` it is sold before its release; with `--serve` the server keeps
+//! running at the end.
+
+mod sale;
 
 use std::error::Error;
 use std::io::{BufRead, BufReader};
@@ -26,7 +29,8 @@ async fn main() -> Result<()> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
     let keep = arguments.iter().any(|argument| argument == "--serve");
-    arguments.retain(|argument| argument != "--serve" && !argument.is_empty());
+    let sale = arguments.iter().any(|argument| argument == "--sale");
+    arguments.retain(|argument| !argument.starts_with("--") && !argument.is_empty());
     let pdf = PathBuf::from(arguments.first().map_or(FIXTURE, String::as_str));
     let own = !arguments.is_empty();
 
@@ -34,7 +38,11 @@ async fn main() -> Result<()> {
     let mut server = DemoServer::start(data.path())?;
     let mut steps = StepPrinter { number: 0 };
     let demo = DemoPartner::set_up(&server, &mut steps)?;
-    demo.walk(&mut steps, &pdf, own, data.path()).await?;
+    let id = demo.walk(&mut steps, &pdf, own).await?;
+    if sale {
+        demo.sell(&server, &mut steps, &id, &release_form()).await?;
+    }
+    demo.end(&mut steps, &id, data.path()).await?;
 
     println!();
     println!("Where to look next");
@@ -162,20 +170,16 @@ impl DemoPartner {
         steps.step("Create an organization and an API key");
         let org = server.operator(&["org", "create", "--name", "Pinecrest Auto Center"])?;
         let org_id = text(&org, "org_id")?;
-        let scopes =
-            "envelopes:read,envelopes:write,vault:read,vault:write,vault:release,compliance:read";
-        let key = server.operator(&[
-            "key",
-            "create",
-            "--org",
-            &org_id,
-            "--scopes",
-            scopes,
-            "--owner-email",
-            "vault@pinecrest.example",
-        ])?;
+        let scopes = "envelopes:read,envelopes:write,vault:read,vault:write,vault:release,\
+                      compliance:read,control:write";
         steps.fact("organization", &org_id);
-        steps.fact("key", text(&key, "key_id")?);
+        Self::with_key(server, &org_id, scopes, "vault@pinecrest.example")
+    }
+
+    /// Creates a key of an organization.
+    fn with_key(server: &DemoServer, org: &str, scopes: &str, owner: &str) -> Result<Self> {
+        let create = ["key", "create", "--org", org, "--scopes", scopes];
+        let key = server.operator(&[&create[..], &["--owner-email", owner]].concat())?;
         Ok(Self {
             http: reqwest::Client::builder().no_proxy().build()?,
             api: format!("{}/api/v2", server.url),
@@ -183,13 +187,8 @@ impl DemoPartner {
         })
     }
 
-    async fn walk(
-        &self,
-        steps: &mut StepPrinter,
-        pdf: &Path,
-        own: bool,
-        work: &Path,
-    ) -> Result<()> {
+    /// Takes a document from template to vault. Returns the id of its envelope.
+    async fn walk(&self, steps: &mut StepPrinter, pdf: &Path, own: bool) -> Result<String> {
         let document = std::fs::read(pdf)?;
         steps.step(&format!("Make a template from {}", pdf.display()));
         let fields = fields(own);
@@ -271,10 +270,14 @@ impl DemoPartner {
         if second.status() != 410 {
             return Err("a single-use link worked twice".into());
         }
+        Ok(id)
+    }
 
+    /// Releases the record and verifies it.
+    async fn end(&self, steps: &mut StepPrinter, id: &str, work: &Path) -> Result<()> {
         steps.step("Release it: the authoritative copy leaves the vault for good");
         let bundle = work.join("bundle");
-        self.release(&id, &bundle).await?;
+        self.release(id, &bundle).await?;
         let status = self.get(&format!("/partner/envelopes/{id}/status")).await?;
         steps.fact("status", text(&status, "status")?);
         for file in std::fs::read_dir(&bundle)? {
@@ -388,15 +391,7 @@ impl DemoPartner {
         let release = self
             .post(
                 &format!("/partner/envelopes/{id}/vault-out"),
-                &json!({
-                    "recipient_name": "Robin Park",
-                    "recipient_organization": "Crescent Auto Finance, LLC",
-                    "recipient_email": "robin.park@crescent.example",
-                    "purpose_of_release": "Assignment of the contract",
-                    "acknowledge_authoritative_copy": true,
-                    "acknowledge_chain_of_custody": true,
-                    "authorized_signature": "Casey Pine",
-                }),
+                &release_form(),
             )
             .await?;
         std::fs::create_dir_all(folder)?;
@@ -443,6 +438,17 @@ impl DemoPartner {
         .await
     }
 
+    /// Returns status and body of the answer to a request that may be refused.
+    async fn answer_to(&self, path: &str, body: &Value) -> Result<(u16, Value)> {
+        let request = self.http.post(format!("{}{path}", self.api));
+        let request = request
+            .header("content-type", "application/json")
+            .header("x-api-key", &self.key);
+        let answer = request.body(body.to_string()).send().await?;
+        let status = answer.status().as_u16();
+        Ok((status, serde_json::from_str(&answer.text().await?)?))
+    }
+
     async fn send(&self, request: reqwest::RequestBuilder) -> Result<Value> {
         let answer = request.header("x-api-key", &self.key).send().await?;
         let status = answer.status();
@@ -453,6 +459,18 @@ impl DemoPartner {
         let mut body: Value = serde_json::from_str(&body)?;
         Ok(body["data"].take())
     }
+}
+
+fn release_form() -> Value {
+    json!({
+        "recipient_name": "Robin Park",
+        "recipient_organization": "Crescent Auto Finance, LLC",
+        "recipient_email": "robin.park@crescent.example",
+        "purpose_of_release": "Assignment of the contract",
+        "acknowledge_authoritative_copy": true,
+        "acknowledge_chain_of_custody": true,
+        "authorized_signature": "Casey Pine",
+    })
 }
 
 /// Fields of the buyer: on the fixture one by an anchor and one by coordinates, on any other
