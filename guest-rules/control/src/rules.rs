@@ -307,7 +307,7 @@ fn with_consents(facts: &ControlFacts) -> Rule {
     }
 }
 
-/// A party consents to what it does itself.
+/// A party needs no consent of its own.
 fn needs(facts: &ControlFacts, parties: &[Party]) -> Rule {
     let given = |party: &Party| facts.actor.contains(party) || facts.consents.contains(party);
     let missing: Vec<Party> = parties

@@ -166,7 +166,7 @@ impl<T: JsonSchema> OperationOutput for PageReply<T> {
     }
 }
 
-/// 200 with `{ data: [T], meta: { limit, has_more } }`: a list without a total, whose next page begins
+/// 200 with `{ data: [T], meta: { limit, has_more } }`, for a list without a total. The next page begins
 /// behind the last item.
 pub struct CursorReply<T> {
     response: Response,
@@ -174,7 +174,7 @@ pub struct CursorReply<T> {
 }
 
 impl<T: Serialize> CursorReply<T> {
-    /// Builds one page of up to `limit` items; `found` has one more if the list goes on.
+    /// Builds one page of up to `limit` items. `found` has one item more if there is another page.
     pub fn new(mut found: Vec<T>, limit: i64) -> Self {
         let limit = usize::try_from(limit).unwrap_or_default();
         let has_more = found.len() > limit;

@@ -32,9 +32,9 @@ pub struct RecordFilter {
     pub part: ListedPart,
     pub stage: Option<ControlStage>,
     pub originator: Option<OrgId>,
-    /// Only records that changed at this time or later.
+    /// Only records with their last act at this time or later.
     pub changed_from: Option<Timestamp>,
-    /// Only records that changed before this time.
+    /// Only records with their last act before this time.
     pub changed_before: Option<Timestamp>,
     /// Only records that are neither offered nor released, and without an open release.
     pub is_free: bool,

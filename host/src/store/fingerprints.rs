@@ -1,5 +1,5 @@
 //! Fingerprints of records, and refused acts with records that are registered twice. Comparisons span
-//! all organizations: an answer never says more than that there is another record.
+//! all organizations.
 
 use sqlx::{AnyConnection, Row as _};
 

@@ -116,7 +116,7 @@ pub async fn list(
     rows.iter().map(transfer).collect()
 }
 
-/// Returns transfers whose time is over before they are confirmed.
+/// Returns expired transfers that are not confirmed.
 pub async fn overdue(
     connection: &mut AnyConnection,
     now: Timestamp,

@@ -244,7 +244,7 @@ impl ControlDrill {
         store.close().await;
     }
 
-    /// Asserts that the ledger of a record tells its control without gaps, up to the present state.
+    /// Asserts that the ledger of a record has every act, and ends with the present state.
     async fn assert_ledger_agrees(&self, store: &Store, id: &str) {
         let (org, id) = (&self.parties[0].org, EnvelopeId::parse(id).unwrap());
         let org = OrgId::parse(org).unwrap();
@@ -317,7 +317,7 @@ impl ControlDrill {
         }
     }
 
-    /// Lets the last server finish what is in progress; open offers end with their time.
+    /// Lets the last server finish the work in progress. Open offers expire.
     async fn finish(&self, ahead: &str) {
         let seconds: u64 = ahead.trim_end_matches('s').parse().unwrap();
         let ahead = format!("{}s", seconds + 40 * 86_400);

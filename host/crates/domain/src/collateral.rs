@@ -26,14 +26,14 @@ words! {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Collateral {
     pub kind: CollateralKind,
-    /// Spaces, dots, slashes and dashes do not count, nor does case.
+    /// Case, spaces, dots, slashes and dashes are ignored.
     #[schemars(length(min = 1, max = 100))]
     pub value: String,
 }
 
 impl Collateral {
-    /// Returns the text that is equal for equal collateral. A contract number is one of its
-    /// originator's; the others are the same for everybody.
+    /// Returns a text that is equal for equal collateral. It contains the originator for a contract number,
+    /// which another originator may use as well.
     ///
     /// # Errors
     /// A message about the identifier.

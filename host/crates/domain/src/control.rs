@@ -7,7 +7,7 @@ use super::id::{EnvelopeId, OrgId, ReleaseId, TransferId};
 words! {
     /// Stage of a record between its parties.
     ControlStage {
-        // The originator has control, and offered it to nobody.
+        // The originator has control; there is no designee or buyer.
         Originated = "originated",
         // A designee was named and has not answered.
         Designated = "designated",

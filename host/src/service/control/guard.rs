@@ -1,8 +1,7 @@
 //! The guard against double pledging: a record that is registered twice gets one controller.
 //!
 //! Fingerprints are compared over all organizations of the installation. They are keyed hashes, so that
-//! the database does not tell whose collateral is whose, and a refusal says no more than since when
-//! there is another record, and a reference for both sides.
+//! the database reveals no collateral. A refusal contains a date and a reference for both sides.
 
 use serde_json::json;
 
@@ -35,7 +34,7 @@ pub struct FoundConflict {
     other: OtherRecord,
 }
 
-/// What the caller of a refused act is told.
+/// Answer to a refused act.
 #[derive(Clone, Debug)]
 pub struct ControlConflict {
     /// Since when another party controls such a record.
@@ -102,7 +101,7 @@ pub fn of_collateral(
                 "invalid_identifier",
                 &["collateral", &index.to_string(), "value"],
                 one.kind.as_str(),
-                // Not repeated: it may be a typing error of somebody's number.
+                // Not repeated: it may be a mistyped number of another vehicle.
                 "",
                 message,
             )),
@@ -171,7 +170,7 @@ pub async fn check(
 ) -> Result<(), ServiceError> {
     let passes = next.controller != before.controller;
     let gains = next.named.as_ref().or(passes.then_some(&next.controller));
-    // A record that returns to its originator is pledged to nobody.
+    // A record that returns to its originator is no longer pledged.
     let Some(party) = gains.filter(|party| **party != next.org) else {
         return Ok(());
     };
@@ -190,8 +189,8 @@ pub async fn check(
     Err(ServiceError::DoublePledge(Box::new(found)))
 }
 
-/// Records a refused act in the ledgers of both records and tells their parties, after the transaction
-/// of the act. The owner of the other record learns of the first attempt only.
+/// Records a refused act in the ledgers of both records and emits events to their parties, after the
+/// transaction of the act. The owner of the other record learns of the first attempt only.
 pub async fn report(core: &Core, found: FoundConflict) -> Result<ControlConflict, ServiceError> {
     let FoundConflict { record, other } = found;
     let now = core.clock.now();
@@ -241,7 +240,7 @@ pub async fn report(core: &Core, found: FoundConflict) -> Result<ControlConflict
     })
 }
 
-/// Reports the refusal of a double pledge, and returns what its caller is told; other errors stay.
+/// Reports the refusal of a double pledge, and returns the error for its caller. Returns other errors as they are.
 pub async fn reported(core: &Core, error: ServiceError) -> ServiceError {
     let ServiceError::DoublePledge(found) = error else {
         return error;

@@ -144,7 +144,7 @@ struct LockedRecord {
     control: ControlRecord,
 }
 
-/// Permission for an act, with what it was decided on.
+/// Permission for an act, with its facts.
 struct PermittedAct(ControlDecision);
 
 /// Who asks for an act, and with what.
@@ -260,8 +260,8 @@ pub async fn get(core: &Core, caller: &Caller, id: &str) -> Result<RecordView, S
     .await
 }
 
-/// Returns the organization whose envelope this is, if the caller's organization has a part in its
-/// record; otherwise the caller's own, where the envelope may be.
+/// Returns the originator of a record, if the caller's organization is another party of it; otherwise the
+/// caller's own organization, which may have the envelope.
 async fn originator(
     connection: &mut AnyConnection,
     caller: &Caller,
@@ -436,7 +436,7 @@ async fn settle(
 ) -> Result<ControlRecord, ServiceError> {
     let LockedRecord { envelope, control } = record;
     let now = core.clock.now();
-    // Before the first change: a transfer goes on with its other records.
+    // Before the first change, because a transfer continues with its other records in this transaction.
     guard::check(core, tx, envelope, control, &next).await?;
     let passes = next.controller != control.controller;
     let next = ControlRecord {

@@ -198,7 +198,7 @@ pub async fn permit_archive(
     }
 }
 
-/// Records a release that waits for the controller, and tells the parties.
+/// Records a release that waits for the controller, and notifies the parties.
 async fn request(
     core: &Core,
     tx: &mut WriteTransaction,
@@ -373,7 +373,7 @@ async fn asked(
     Ok((tx, LockedRecord { envelope, control }, request, permitted))
 }
 
-/// The controller's answer, and what follows from it.
+/// The controller's answer, with the next states.
 struct Answered {
     given: ReleaseAnswer,
     state: ReleaseState,
@@ -418,7 +418,7 @@ async fn settled(
     Ok(view)
 }
 
-/// Releases a record as its controller, whose own consent is enough.
+/// Releases a record as its controller. No other consent is needed.
 pub async fn release(
     core: &Core,
     caller: &Caller,

@@ -71,9 +71,9 @@ pub struct ProposeForm {
 pub struct TransferFilter {
     /// Only records of this organization.
     pub originator: Option<OrgId>,
-    /// Only records whose control changed at this time or later.
+    /// Only records with their last act at this time or later.
     pub changed_from: Option<Timestamp>,
-    /// Only records whose control changed before this time.
+    /// Only records with their last act before this time.
     pub changed_before: Option<Timestamp>,
 }
 
@@ -448,7 +448,7 @@ async fn queue(
     jobs::insert(tx, &transfer.seller, &job, Some(&key), now).await
 }
 
-/// Ends offers whose time is over.
+/// Ends expired offers.
 pub async fn expire(core: &Core) -> Result<(), ServiceError> {
     let now = core.clock.now();
     let mut connection = core.store.read().await?;
@@ -729,7 +729,7 @@ async fn fail(
     Ok(tx.commit().await?)
 }
 
-/// Ends a step that all records have made, and tells the parties.
+/// Ends a step that all records have made, and notifies the parties.
 async fn end(
     core: &Core,
     tx: &mut WriteTransaction,

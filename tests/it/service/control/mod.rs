@@ -418,7 +418,7 @@ async fn a_refused_release_can_be_asked_for_again() {
     assert_eq!(code(&late, 409), "control_out_of_order");
     let second = asked(&vault_out(&app, &id, release_form()).await);
     assert_ne!(first, second);
-    // Not the originator's to answer, and nobody else's to see.
+    // The originator cannot answer it, and others cannot see it.
     let own = app
         .post(
             &format!("/partner/control/releases/{second}/consent"),

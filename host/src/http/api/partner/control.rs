@@ -38,9 +38,9 @@ pub struct RecordsQuery {
     stage: Option<ControlStage>,
     /// Returns only records of this organization.
     originator: Option<OrgId>,
-    /// Returns only records whose control changed at this time or later.
+    /// Returns only records with their last act at this time or later.
     changed_from: Option<Timestamp>,
-    /// Returns only records whose control changed before this time.
+    /// Returns only records with their last act before this time.
     changed_before: Option<Timestamp>,
 }
 
