@@ -204,9 +204,10 @@ async fn a_wrong_identifier_is_refused_and_not_repeated() {
     assert_eq!(app.count("envelope").await, 0);
 }
 
-/// Two dealers pledge the same vehicle to two lenders at the same moment.
+/// Two dealers pledge the same vehicle to two lenders at the same moment, on two nodes.
 async fn of_two_pledges_at_once_one_is_refused(change: impl FnOnce(&mut Config)) {
     let app = TestApp::with(change, OrgSettings::default()).await;
+    let other = app.another_node(|_| {}).await;
     let [maple, oak, bank, fund] = parties(&app).await;
     for number in 0..6 {
         let serial = || json!([{ "kind": "serial", "value": format!("Deere {number}") }]);
@@ -218,7 +219,7 @@ async fn of_two_pledges_at_once_one_is_refused(change: impl FnOnce(&mut Config))
         oak.designate(&app, &second, &fund).await.data(200);
         let (one, two) = tokio::join!(
             bank.act(&app, &first, "accept", json!({})),
-            fund.act(&app, &second, "accept", json!({})),
+            fund.act(&other, &second, "accept", json!({})),
         );
         let mut answers = [one, two];
         answers.sort_by_key(|answer| answer.status);
