@@ -86,10 +86,15 @@ impl ControlDrill {
         let server = ServerProcess::start(&drill.home, &[], &[]).unwrap();
         for _ in 0..RECORDS {
             let record = drill.record(&server.url).await;
-            drill.records.push(record);
+            drill.records.push(record.unwrap());
         }
         server.kill();
         (drill, folder)
+    }
+
+    /// Returns the records with which the parties act.
+    fn recent(&self) -> &[String] {
+        &self.records[self.records.len() - RECORDS..]
     }
 
     fn random(&mut self, below: usize) -> usize {
@@ -122,13 +127,13 @@ impl ControlDrill {
         Some(body["data"].take())
     }
 
-    /// Vaults an uploaded document, of which the lender takes control.
-    async fn record(&self, url: &str) -> String {
+    /// Vaults an uploaded document, of which the lender takes control. `None` if the server is gone.
+    async fn record(&self, url: &str) -> Option<String> {
         let body = json!({
             "envelope_name": "Lease", "envelope_kind": "paper",
             "customer_email": "jordan.lee@example.com", "customer_name": "Jordan Lee",
         });
-        let (status, made) = self.post(url, 0, "/envelopes", body).await.unwrap();
+        let (status, made) = self.post(url, 0, "/envelopes", body).await?;
         assert_eq!(status, 201, "{made}");
         let id = made["data"]["envelope_id"].as_str().unwrap().to_owned();
         let text = format!("Lease {}", self.records.len());
@@ -137,35 +142,40 @@ impl ControlDrill {
         let form = reqwest::multipart::Form::new().part("file", file.unwrap());
         let upload = format!("{url}/api/v2/partner/envelopes/{id}/upload");
         let uploaded = self.ask(0, self.http.post(upload).multipart(form)).await;
-        assert_eq!(uploaded.unwrap().0, 201);
+        assert_eq!(uploaded?.0, 201);
         let lender = json!({ "controller": self.parties[1].org });
         for (party, path, body) in [
             (0, format!("/envelopes/{id}/vault-in-upload"), json!({})),
             (0, format!("/control/records/{id}/designate"), lender),
             (1, format!("/control/records/{id}/accept"), json!({})),
         ] {
-            let (status, answer) = self.post(url, party, &path, body).await.unwrap();
+            let (status, answer) = self.post(url, party, &path, body).await?;
             assert_eq!(status, 200, "{path}: {answer}");
         }
-        id
+        Some(id)
     }
 
     /// Lets the parties act until the server is gone. Any answer may be lost, and be a refusal.
     async fn work(&mut self, server: &mut ServerProcess, until: Instant) {
         self.life += 1;
         let url = server.url.clone();
+        // Released records are replaced by new ones.
+        if self.random(2) == 0 {
+            let record = self.record(&url).await;
+            self.records.extend(record);
+        }
         while !server.is_dead() && Instant::now() < until {
             // Lender and funder sell to each other.
             let seller = 1 + self.random(2);
             let buyer = 3 - seller;
             let records = self.random(RECORDS - 1) + 1;
             let offer = json!({
-                "buyer": self.parties[buyer].org, "records": self.records[..records],
+                "buyer": self.parties[buyer].org, "records": self.recent()[..records],
                 "atomic": self.random(2) == 0,
             });
             self.post(&url, seller, "/control/transfers", offer).await;
             let index = self.random(RECORDS);
-            let id = self.records[index].clone();
+            let id = self.recent()[index].clone();
             // The originator asks for a release, and the controller refuses it, or agrees at times.
             let out = format!("/envelopes/{id}/vault-out");
             let asked = self.post(&url, 0, &out, release_form()).await;

@@ -973,3 +973,14 @@ async fn total_attempts_of_a_signer_are_limited() {
     );
     assert!(open(&app, &url).await.text().contains("No more attempts"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_with_open_questions_gets_no_controller() {
+    let app = TestApp::start().await;
+    let (id, _) = sent_to(&app, "kim@birch.example").await;
+    let (lender, _) = app.party().await;
+    let path = format!("/partner/control/records/{id}/designate");
+    let refused = app.post(&path, json!({ "controller": lender })).await;
+    assert_eq!(refused.status, 409, "{}", refused.text());
+    assert_eq!(refused.json()["code"], "record_identity_open");
+}
