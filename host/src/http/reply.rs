@@ -139,23 +139,15 @@ impl<T: JsonSchema> OperationOutput for PageReply<T> {
     type Inner = T;
 
     fn operation_response(context: &mut GenContext, _: &mut Operation) -> Option<Documented> {
-        let (item, example) = schema_and_example::<T>(context);
         let count = json!({ "type": "integer", "minimum": 0 });
-        let schema = json_schema!({
-            "type": "object",
-            "required": ["data", "meta"],
-            "properties": {
-                "data": { "type": "array", "items": item },
-                "meta": {
-                    "type": "object",
-                    "required": ["page", "limit", "total"],
-                    "properties": { "page": count, "limit": count, "total": count },
-                },
-            },
-        });
-        let example = example
-            .map(|item| json!({ "data": [item], "meta": { "page": 1, "limit": 20, "total": 1 } }));
-        Some(documented(schema, example))
+        let meta = json!({ "page": count, "limit": count, "total": count });
+        let example = json!({ "page": 1, "limit": 20, "total": 1 });
+        Some(documented_list::<T>(
+            context,
+            &["page", "limit", "total"],
+            meta,
+            example,
+        ))
     }
 
     fn inferred_responses(
@@ -197,25 +189,15 @@ impl<T: JsonSchema> OperationOutput for CursorReply<T> {
     type Inner = T;
 
     fn operation_response(context: &mut GenContext, _: &mut Operation) -> Option<Documented> {
-        let (item, example) = schema_and_example::<T>(context);
-        let schema = json_schema!({
-            "type": "object",
-            "required": ["data", "meta"],
-            "properties": {
-                "data": { "type": "array", "items": item },
-                "meta": {
-                    "type": "object",
-                    "required": ["limit", "has_more"],
-                    "properties": {
-                        "limit": { "type": "integer", "minimum": 1 },
-                        "has_more": { "type": "boolean" },
-                    },
-                },
-            },
-        });
-        let example = example
-            .map(|item| json!({ "data": [item], "meta": { "limit": 20, "has_more": false } }));
-        Some(documented(schema, example))
+        let limit = json!({ "type": "integer", "minimum": 1 });
+        let meta = json!({ "limit": limit, "has_more": { "type": "boolean" } });
+        let example = json!({ "limit": 20, "has_more": false });
+        Some(documented_list::<T>(
+            context,
+            &["limit", "has_more"],
+            meta,
+            example,
+        ))
     }
 
     fn inferred_responses(
@@ -235,6 +217,28 @@ pub fn schema_and_example<T: JsonSchema>(context: &mut GenContext) -> (Schema, O
         .and_then(|examples| examples.get(0))
         .cloned();
     (schema, example)
+}
+
+/// Documents `{ data: [T], meta }`.
+fn documented_list<T: JsonSchema>(
+    context: &mut GenContext,
+    required: &[&str],
+    meta: Value,
+    meta_example: Value,
+) -> Documented {
+    let (item, example) = schema_and_example::<T>(context);
+    let schema = json_schema!({
+        "type": "object",
+        "required": ["data", "meta"],
+        "properties": {
+            "data": { "type": "array", "items": item },
+            "meta": { "type": "object", "required": required, "properties": meta },
+        },
+    });
+    documented(
+        schema,
+        example.map(|item| json!({ "data": [item], "meta": meta_example })),
+    )
 }
 
 fn documented(schema: Schema, example: Option<Value>) -> Documented {

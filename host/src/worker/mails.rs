@@ -7,6 +7,7 @@ use crate::domain::envelope::{Envelope, Recipient, RecipientKind, Signer, Signer
 use crate::domain::id::{EndpointId, OrgId};
 use crate::domain::job::{MailAddressee, MailReleaseRequest};
 use crate::domain::locale::Locale;
+use crate::domain::organization::Organization;
 use crate::mail::MailError;
 use crate::mail::layout::MailBranding;
 use crate::mail::letters::{
@@ -162,14 +163,25 @@ pub(super) async fn about_endpoint(
     if !endpoint.created_by.contains('@') {
         return Ok(());
     }
+    notify(app, job, &organization, &endpoint.created_by, &letter).await
+}
+
+/// Sends a mail to a person of an organization, who does not sign anything.
+async fn notify(
+    app: &App,
+    job: &ClaimedJob,
+    organization: &Organization,
+    to: &str,
+    letter: &MailContent,
+) -> Result<(), DeliveryError> {
     let mailer = &app.mailer;
     let draft = MessageDraft {
         id: &job.id,
         from: mailer.from(),
-        to: &endpoint.created_by,
+        to,
         reply_to: None,
-        letter: &letter,
-        look: &MailBranding::of(&organization),
+        letter,
+        look: &MailBranding::of(organization),
         attachments: Vec::new(),
         at: app.clock.now(),
     };
@@ -204,18 +216,7 @@ pub(super) async fn about_release(
         purpose: form("purpose_of_release"),
         reference: release.as_str(),
     });
-    let mailer = &app.mailer;
-    let draft = MessageDraft {
-        id: &job.id,
-        from: mailer.from(),
-        to,
-        reply_to: None,
-        letter: &letter,
-        look: &MailBranding::of(&controller),
-        attachments: Vec::new(),
-        at: app.clock.now(),
-    };
-    Ok(mailer.send(&job.id, &draft.message()?).await?)
+    notify(app, job, &controller, to, &letter).await
 }
 
 impl MailSubject {
