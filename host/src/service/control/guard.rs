@@ -5,7 +5,7 @@
 
 use serde_json::json;
 
-use super::{LockedRecord, PartyNames};
+use super::PartyNames;
 use crate::domain::at_rest::AtRestCipher;
 use crate::domain::clock::Timestamp;
 use crate::domain::collateral::Collateral;
@@ -81,7 +81,7 @@ fn fingerprint(key: &FingerprintKey, kind: &str, of: &str) -> Fingerprint {
     }
 }
 
-/// Returns the fingerprints of declared collateral, for [`declare`].
+/// Returns the fingerprints of declared collateral.
 ///
 /// # Errors
 /// The identifiers that are not valid.
@@ -115,15 +115,6 @@ pub fn of_collateral(
     Ok(all
         .map(|(kind, text)| fingerprint(key, kind.as_str(), text))
         .collect())
-}
-
-/// Stores the fingerprints of a record's declared collateral, in the transaction that creates it.
-pub async fn declare(
-    tx: &mut WriteTransaction,
-    envelope: &Envelope,
-    collateral: &[Fingerprint],
-) -> Result<(), StoreError> {
-    rows::insert(tx, &envelope.org, &envelope.id, collateral).await
 }
 
 /// Stores the fingerprints of a vaulted record's document, unless it has them: of the executed document,
@@ -211,25 +202,16 @@ pub async fn report(core: &Core, found: FoundConflict) -> Result<ControlConflict
             continue;
         }
         let control = control::of_envelope(&mut tx, &envelope).await?;
-        let told = LockedRecord { envelope, control };
-        let mut data = json!(names.control(&mut tx, &told.control).await?);
+        let mut data = json!(names.control(&mut tx, &control).await?);
         data["reference"] = json!(reference);
         data["kind"] = json!(other.kind);
         data["since"] = json!(other.since);
-        let (envelope, event) = (&told.envelope, EventType::ControlConflict);
-        events::record(
-            &mut tx,
-            envelope,
-            "system",
-            event.as_str(),
-            data.clone(),
-            now,
-        )
-        .await?;
-        events::emit(&mut tx, envelope, event, data.clone(), now).await?;
-        for party in told.control.parties() {
+        let (event, told) = (EventType::ControlConflict, data.clone());
+        events::record(&mut tx, &envelope, "system", event.as_str(), told, now).await?;
+        events::emit(&mut tx, &envelope, event, data.clone(), now).await?;
+        for party in control.parties() {
             if *party != envelope.org {
-                events::emit_to_party(&mut tx, envelope, party, event, &data, now).await?;
+                events::emit_to_party(&mut tx, &envelope, party, event, &data, now).await?;
             }
         }
     }
@@ -240,7 +222,8 @@ pub async fn report(core: &Core, found: FoundConflict) -> Result<ControlConflict
     })
 }
 
-/// Reports the refusal of a double pledge, and returns the error for its caller. Returns other errors as they are.
+/// Reports the refusal of a double pledge, and returns the error for its caller. Returns other errors
+/// as they are.
 pub async fn reported(core: &Core, error: ServiceError) -> ServiceError {
     let ServiceError::DoublePledge(found) = error else {
         return error;

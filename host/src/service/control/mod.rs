@@ -246,18 +246,11 @@ pub async fn list(
 /// Returns a record in which the caller's organization has a part.
 pub async fn get(core: &Core, caller: &Caller, id: &str) -> Result<RecordView, ServiceError> {
     let id = EnvelopeId::parse(id).ok_or(ServiceError::NotFound("Record"))?;
+    let envelope = envelope_of(core, caller, &id).await?;
     let mut connection = core.store.read().await?;
-    let org = originator(&mut connection, caller, &id).await?;
-    let envelope = envelopes::get(&mut connection, &org, &id).await?;
-    let envelope = envelope.ok_or(ServiceError::NotFound("Record"))?;
     let control = rows::of_envelope(&mut connection, &envelope).await?;
-    record_view(
-        &mut connection,
-        &mut PartyNames::default(),
-        &envelope,
-        &control,
-    )
-    .await
+    let mut names = PartyNames::default();
+    record_view(&mut connection, &mut names, &envelope, &control).await
 }
 
 /// Returns the originator of a record, if the caller's organization is another party of it; otherwise the

@@ -265,38 +265,15 @@ pub async fn consent(
     id: &str,
     answer: &ResponseRecorder<ReleaseRequestView>,
 ) -> Result<ReleaseRequestView, ServiceError> {
-    let (mut tx, record, request, permitted) =
-        asked(core, caller, id, Act::ConsentToRelease).await?;
-    let given = ReleaseAnswer {
-        by: caller.actor.clone(),
-        at: core.clock.now(),
-        reason: None,
-    };
-    let (state, event) = (ReleaseState::Consented, EventType::ControlReleaseConsented);
-    let next = record.control.clone();
-    let job = ReleaseRecord {
-        release: request.id.clone(),
-    };
-    jobs::insert(
-        &mut tx,
-        &request.org,
-        &job,
-        Some(request.id.as_str()),
-        given.at,
-    )
-    .await?;
-    let answered = Answered {
-        given,
-        state,
-        event,
-        next,
-    };
+    let asked = asked(core, caller, id, Act::ConsentToRelease).await?;
+    let next = asked.record.control.clone();
     settled(
         core,
-        tx,
         caller,
-        (record, request, permitted),
-        answered,
+        asked,
+        ReleaseState::Consented,
+        None,
+        next,
         answer,
     )
     .await
@@ -310,33 +287,30 @@ pub async fn refuse(
     form: ReasonForm,
     answer: &ResponseRecorder<ReleaseRequestView>,
 ) -> Result<ReleaseRequestView, ServiceError> {
-    let (tx, record, request, permitted) = asked(core, caller, id, Act::RefuseRelease).await?;
-    let given = ReleaseAnswer {
-        by: caller.actor.clone(),
-        at: core.clock.now(),
-        reason: form.reason,
-    };
-    let (state, event) = (ReleaseState::Refused, EventType::ControlReleaseRefused);
+    let asked = asked(core, caller, id, Act::RefuseRelease).await?;
     // The originator may ask again.
     let next = ControlRecord {
         release: None,
-        ..record.control.clone()
-    };
-    let answered = Answered {
-        given,
-        state,
-        event,
-        next,
+        ..asked.record.control.clone()
     };
     settled(
         core,
-        tx,
         caller,
-        (record, request, permitted),
-        answered,
+        asked,
+        ReleaseState::Refused,
+        form.reason,
+        next,
         answer,
     )
     .await
+}
+
+/// A requested release with its record locked, and the permission to answer it.
+struct AskedRelease {
+    tx: WriteTransaction,
+    record: LockedRecord,
+    request: ReleaseRequest,
+    permitted: PermittedAct,
 }
 
 /// Locks the record of a requested release, and asks the rules about the controller's answer.
@@ -345,7 +319,7 @@ async fn asked(
     caller: &Caller,
     id: &str,
     act: Act,
-) -> Result<(WriteTransaction, LockedRecord, ReleaseRequest, PermittedAct), ServiceError> {
+) -> Result<AskedRelease, ServiceError> {
     let unknown = || ServiceError::NotFound("Release request");
     let id = ReleaseId::parse(id).ok_or_else(unknown)?;
     let mut tx = core.store.begin().await?;
@@ -370,31 +344,48 @@ async fn asked(
         ..Request::of(act, caller)
     };
     let permitted = permit(core, &mut tx, &envelope, &control, ask).await?;
-    Ok((tx, LockedRecord { envelope, control }, request, permitted))
+    Ok(AskedRelease {
+        tx,
+        record: LockedRecord { envelope, control },
+        request,
+        permitted,
+    })
 }
 
-/// The controller's answer, with the next states.
-struct Answered {
-    given: ReleaseAnswer,
-    state: ReleaseState,
-    event: EventType,
-    next: ControlRecord,
-}
-
+/// Stores the controller's answer and the next state of the record.
 async fn settled(
     core: &Core,
-    mut tx: WriteTransaction,
     caller: &Caller,
-    (record, request, permitted): (LockedRecord, ReleaseRequest, PermittedAct),
-    answered: Answered,
+    asked: AskedRelease,
+    state: ReleaseState,
+    reason: Option<String>,
+    next: ControlRecord,
     answer: &ResponseRecorder<ReleaseRequestView>,
 ) -> Result<ReleaseRequestView, ServiceError> {
-    let Answered {
-        given,
-        state,
-        event,
-        next,
-    } = answered;
+    let AskedRelease {
+        mut tx,
+        record,
+        request,
+        permitted,
+    } = asked;
+    let given = ReleaseAnswer {
+        by: caller.actor.clone(),
+        at: core.clock.now(),
+        reason,
+    };
+    let event = match state {
+        ReleaseState::Consented => EventType::ControlReleaseConsented,
+        _ => EventType::ControlReleaseRefused,
+    };
+    if state == ReleaseState::Consented {
+        let (job, key) = (
+            ReleaseRecord {
+                release: request.id.clone(),
+            },
+            request.id.as_str(),
+        );
+        jobs::insert(&mut tx, &request.org, &job, Some(key), given.at).await?;
+    }
     rows::settle_release(&mut tx, &request, state, Some(&given)).await?;
     let request = ReleaseRequest {
         state,

@@ -26,7 +26,7 @@ use crate::service::idempotency::ResponseRecorder;
 use crate::service::signing::links;
 use crate::service::signing::provider::{SigningProvider, provider};
 use crate::service::{Caller, Core, ServiceError, ValidationIssue, kba, messaging};
-use crate::store::fingerprints::Fingerprint;
+use crate::store::fingerprints::{self, Fingerprint};
 use crate::store::{customers, envelopes, payments, signers};
 
 /// Body of `POST /partner/envelopes`.
@@ -340,7 +340,7 @@ async fn save(
         let own = request.payment.is_some();
         payments::insert(&mut tx, &envelope, payment, own, now).await?;
     }
-    guard::declare(&mut tx, &envelope, &collateral).await?;
+    fingerprints::insert(&mut tx, &envelope.org, &envelope.id, &collateral).await?;
     begun.record(&mut tx, &envelope, now).await?;
     let data = json!({ "status": envelope.status, "envelope_kind": envelope.kind });
     let (actor, created) = (caller.actor.as_str(), EventType::EnvelopeCreated);

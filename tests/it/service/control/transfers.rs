@@ -227,6 +227,22 @@ async fn an_offer_ends_with_its_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_late_acceptance_is_refused_before_the_offer_is_ended() {
+    let (app, id, lender) = controlled().await;
+    let funder = Party::new(&app).await;
+    let ends = jiff::Timestamp::now() + Duration::from_secs(3);
+    let body = json!({ "records": [id], "expires_at": ends.to_string() });
+    let transfer = propose(&app, &lender, &funder, body).await;
+    wait(&app, &lender, &transfer, "proposed").await;
+    app.stop_working();
+    while jiff::Timestamp::now() <= ends {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let late = step(&app, &funder, &transfer, "accept").await;
+    assert_eq!(code(&late, 409), "transfer_expired");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_record_that_cannot_move_is_named_and_left_out() {
     let (app, id, lender) = controlled().await;
     let funder = Party::new(&app).await;
