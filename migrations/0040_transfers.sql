@@ -16,6 +16,8 @@ create table control_transfer (
     -- The party and the credential that asked for the step in progress. No party: the time was over.
     acting_id text,
     actor text not null,
+    -- Null until the buyer has got the offer.
+    offered_at text,
     -- What the buyer accepted.
     receipt text,
     primary key (bucket, transfer_id)

@@ -101,8 +101,7 @@ pub async fn list(
              order by transfer_id desc limit $4) as sold
          union
          select * from (select * from control_transfer
-             where buyer_id = $2 and transfer_id < $3 and state <> 'proposing'
-                 and not (state in ('failing', 'failed') and receipt is null and acting_id = org_id)
+             where buyer_id = $2 and transfer_id < $3 and offered_at is not null
              order by transfer_id desc limit $4) as bought
          order by transfer_id desc limit $4",
     )
@@ -145,7 +144,7 @@ pub async fn set_state(
 ) -> Result<(), StoreError> {
     let changed = sqlx::query(
         "update control_transfer set state = $4, changed_at = $5, acting_id = $6, actor = $7,
-             receipt = $8
+             receipt = $8, offered_at = $9
          where bucket = $1 and transfer_id = $2 and state = $3",
     )
     .bind(transfer.seller.bucket())
@@ -156,6 +155,7 @@ pub async fn set_state(
     .bind(next.acting.as_ref().map(OrgId::as_str))
     .bind(&next.actor)
     .bind(next.receipt.as_ref().map(json_text))
+    .bind(next.offered_at.map(|at| at.to_string()))
     .execute(&mut **tx)
     .await?;
     one_row(changed.rows_affected())
@@ -260,6 +260,7 @@ fn transfer(row: &AnyRow) -> Result<Transfer, StoreError> {
         changed_at: columns.time("changed_at")?,
         acting: columns.optional_parsed("acting_id", OrgId::parse)?,
         actor: columns.text("actor")?,
+        offered_at: columns.optional_time("offered_at")?,
         receipt: columns.optional_json("receipt")?,
     })
 }

@@ -93,20 +93,9 @@ pub struct Transfer {
     pub acting: Option<OrgId>,
     /// Its credential, for the ledger.
     pub actor: String,
+    /// Time at which the buyer got the offer; `None` for one that ended before.
+    pub offered_at: Option<Timestamp>,
     pub receipt: Option<TransferReceipt>,
-}
-
-impl Transfer {
-    /// Whether the buyer got an offer. An atomic transfer can fail before.
-    pub fn is_offered(&self) -> bool {
-        match self.state {
-            TransferState::Proposing => false,
-            TransferState::Failing | TransferState::Failed => {
-                self.receipt.is_some() || self.acting.as_ref() != Some(&self.seller)
-            }
-            _ => true,
-        }
-    }
 }
 
 /// What the buyer accepted.

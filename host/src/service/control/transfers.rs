@@ -199,6 +199,7 @@ pub async fn propose(
         changed_at: now,
         acting: Some(caller.org.clone()),
         actor: caller.actor.clone(),
+        offered_at: None,
         receipt: None,
     };
     let mut tx = core.store.begin().await?;
@@ -330,7 +331,7 @@ fn unknown() -> ServiceError {
 }
 
 fn is_party(transfer: &Transfer, org: &OrgId) -> bool {
-    transfer.seller == *org || transfer.buyer == *org && transfer.is_offered()
+    transfer.seller == *org || transfer.buyer == *org && transfer.offered_at.is_some()
 }
 
 /// Accepts an offer as its buyer.
@@ -751,6 +752,10 @@ async fn end(
     let next = Transfer {
         state,
         receipt,
+        offered_at: match state {
+            TransferState::Proposed => Some(now),
+            _ => transfer.offered_at,
+        },
         changed_at: now,
         ..transfer.clone()
     };
@@ -766,7 +771,7 @@ async fn end(
     let data = json!(named_view(tx, names, &next).await?);
     for party in [&next.seller, &next.buyer] {
         // A buyer learns of an offer when there is one.
-        if *party == next.buyer && !next.is_offered() {
+        if *party == next.buyer && next.offered_at.is_none() {
             continue;
         }
         let event = Event::of_organization(party.clone(), event, now, data.clone());
