@@ -184,8 +184,10 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
         &[
             // A party finds records of other organizations by its own id.
             "select * from control_record where controller_id",
+            "select * from control_record where envelope_id",
             "select * from control_record where {conditions}",
             "select * from control_release where release_id",
+            "select * from control_pledge where pledge_id",
             "select * from control_decision where controller_id",
         ],
     ),

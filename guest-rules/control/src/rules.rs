@@ -54,7 +54,12 @@ fn designate(facts: &ControlFacts) -> Rule {
         ASSIGNED,
     )?;
     to_another(facts)?;
-    movable(facts)
+    movable(facts)?;
+    // What was pledged stays with its pledgor.
+    match facts.pledges {
+        0 => Ok(()),
+        _ => needs(facts, &[Pledgee]),
+    }
 }
 
 fn accept(facts: &ControlFacts) -> Rule {

@@ -8,8 +8,8 @@
 use holdfast_control::decide;
 use holdfast_control::types::{Act, ControlFacts, Decision, Party, Stage};
 use holdfast_domain::clock::Timestamp;
-use holdfast_domain::control::{ControlRecord, ControlStage, ReleaseState};
-use holdfast_domain::id::{EnvelopeId, OrgId, TransferId};
+use holdfast_domain::control::{ControlRecord, ControlStage, LivePledge, ReleaseState};
+use holdfast_domain::id::{EnvelopeId, OrgId, PledgeId, TransferId};
 use holdfast_domain::transfer::{RecordState, TransferState};
 use stateright::{Checker as _, Model, Property};
 
@@ -35,6 +35,8 @@ struct World {
     release: Option<ReleaseState>,
     /// The controller that agreed to the release, or released by itself.
     agreed: Option<OrgId>,
+    /// The controller that gave the live pledge.
+    pledgor: Option<OrgId>,
     /// Whether the time of all offers is over.
     late: bool,
 }
@@ -62,12 +64,19 @@ enum Step {
     Release {
         by: OrgId,
     },
+    Pledge {
+        by: OrgId,
+    },
+    ReleasePledge {
+        by: OrgId,
+    },
 }
 
 struct Trade {
     originator: OrgId,
     sellers: [OrgId; 2],
     buyers: [OrgId; 2],
+    pledge: LivePledge,
     /// Ids are given in advance, so that equal states are equal.
     transfers: Vec<TransferId>,
     envelope: EnvelopeId,
@@ -79,6 +88,10 @@ impl Trade {
             originator: OrgId::new(),
             sellers: [OrgId::new(), OrgId::new()],
             buyers: [OrgId::new(), OrgId::new()],
+            pledge: LivePledge {
+                id: PledgeId::new(),
+                pledgee: OrgId::new(),
+            },
             transfers: (0..SALES).map(|_| TransferId::new()).collect(),
             envelope: EnvelopeId::new(),
         }
@@ -86,7 +99,7 @@ impl Trade {
 
     fn everybody(&self) -> impl Iterator<Item = &OrgId> {
         let sides = self.sellers.iter().chain(&self.buyers);
-        sides.chain([&self.originator])
+        sides.chain([&self.originator, &self.pledge.pledgee])
     }
 }
 
@@ -103,6 +116,9 @@ fn allowed(world: &World, act: Act, actor: Option<&OrgId>, named: Option<&OrgId>
         }
         if record.named.as_ref() == Some(party) {
             parts.push(Party::Buyer);
+        }
+        if record.pledgee() == Some(party) {
+            parts.push(Party::Pledgee);
         }
         parts
     };
@@ -126,7 +142,7 @@ fn allowed(world: &World, act: Act, actor: Option<&OrgId>, named: Option<&OrgId>
             true => world.release == Some(ReleaseState::Requested),
             false => world.release.is_some(),
         },
-        pledges: 0,
+        pledges: u32::from(record.pledge.is_some()),
         consents: if consents {
             vec![Party::Controller]
         } else {
@@ -194,6 +210,7 @@ impl Model for Trade {
                 stage: ControlStage::Controlled,
                 // Not counted: states that differ in it alone are equal.
                 epoch: 0,
+                pledge: None,
                 release: None,
                 transfer: None,
                 changed_at: Timestamp::from_millis(0),
@@ -202,6 +219,7 @@ impl Model for Trade {
             sales: Vec::new(),
             release: None,
             agreed: None,
+            pledgor: None,
             late: false,
         }]
     }
@@ -234,6 +252,8 @@ impl Model for Trade {
         actions.push(Step::AskForRelease);
         for by in self.everybody() {
             actions.push(Step::Release { by: by.clone() });
+            actions.push(Step::Pledge { by: by.clone() });
+            actions.push(Step::ReleasePledge { by: by.clone() });
             for consents in [true, false] {
                 let by = by.clone();
                 actions.push(Step::Answer { by, consents });
@@ -273,6 +293,20 @@ impl Model for Trade {
                 }
                 one.state = to;
                 one.acting = by;
+            }
+            Step::Pledge { by } => {
+                let pledgee = &self.pledge.pledgee;
+                if !allowed(world, Act::Pledge, Some(&by), Some(pledgee)) {
+                    return None;
+                }
+                next.record.pledge = Some(self.pledge.clone());
+                next.pledgor = Some(by);
+            }
+            Step::ReleasePledge { by } => {
+                if !allowed(world, Act::ReleasePledge, Some(&by), None) {
+                    return None;
+                }
+                (next.record.pledge, next.pledgor) = (None, None);
             }
             Step::Job { sale } => return job(world, sale),
             Step::TimePasses => {
@@ -349,6 +383,19 @@ impl Model for Trade {
                     world.record.stage != ControlStage::Released || world.record.transfer.is_none()
                 },
             ),
+            Property::always(
+                "a pledged record stays with its pledgor, in the vault",
+                |_: &Trade, world: &World| match &world.record.pledge {
+                    None => true,
+                    Some(_) => {
+                        world.pledgor.as_ref() == Some(&world.record.controller)
+                            && world.record.stage != ControlStage::Released
+                    }
+                },
+            ),
+            Property::sometimes("a record is pledged", |_: &Trade, world: &World| {
+                world.record.pledge.is_some()
+            }),
             Property::eventually("an offer ends", |_: &Trade, world: &World| {
                 world.late && !world.sales.iter().any(is_open)
             }),

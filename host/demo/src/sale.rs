@@ -66,7 +66,7 @@ impl DemoPartner {
             party.partner.post(&act, &json!({})).await?;
         }
         let sold = wait(&funder.partner, &transfer, "confirmed").await?;
-        steps.fact("receipt", text(&sold["receipt"], "sha256")?);
+        steps.fact("receipt", text(&sold["receipt"], "root")?);
         let controlled = funder.partner.get(&record).await?;
         steps.fact("controller", text(&controlled["controller"], "name")?);
 

@@ -10,12 +10,14 @@ use super::{Failure, org_id};
 use crate::config::Config;
 use crate::domain::brand::{BrandColor, BrandLogo, OrganizationBrand};
 use crate::domain::clock::Clock;
+use crate::domain::control::PartyKey;
 use crate::domain::id::OrgId;
 use crate::domain::ledger::LedgerEntry;
 use crate::domain::organization::{OrgSettings, Organization, PaymentSettings};
 use crate::service::access::credentials;
+use crate::service::control::{self, keys::PartyKeyView};
 use crate::start;
-use crate::store::{Store, organizations};
+use crate::store::{Store, organizations, party_keys};
 
 #[derive(Subcommand)]
 pub enum OrganizationCommand {
@@ -36,7 +38,14 @@ pub enum OrganizationCommand {
     },
     /// Change the branding that signers see.
     Brand(ChangeBrand),
-    /// List the changes of API keys and web-app tokens by operators.
+    /// Revoke a key that the organization signs its acts of control with, for a party that has lost it.
+    RevokePartyKey {
+        #[arg(value_parser = org_id)]
+        org: OrgId,
+        /// Id or thumbprint of the key.
+        key: String,
+    },
+    /// List the changes of API keys, web-app tokens and keys for acts of control.
     Audit {
         #[arg(value_parser = org_id)]
         org: OrgId,
@@ -113,6 +122,21 @@ pub async fn run(
                 |entry: &LedgerEntry| format!("{}  {}  {}", entry.at, entry.action, entry.details);
             let lines: Vec<String> = entries.iter().map(line).collect();
             output.one(&serde_json::to_value(&entries)?, &lines.join("\n"));
+        }
+        OrganizationCommand::RevokePartyKey { org, key } => {
+            existing(&store, &org).await?;
+            let mut tx = store.begin().await?;
+            let keys = party_keys::list(&mut tx, &org).await?;
+            let named =
+                |held: &PartyKey| held.id.as_str() == key || held.public_key.thumbprint() == key;
+            let valid = keys
+                .into_iter()
+                .find(|held| named(held) && held.revoked_at.is_none());
+            let valid = valid.ok_or_else(|| format!("{org} has no valid key {key}"))?;
+            let now = Clock::default().now();
+            let revoked = control::keys::revoke_by_operator(&mut tx, valid, now).await?;
+            tx.commit().await?;
+            output.one(&json!(PartyKeyView::from(&revoked)), "revoked");
         }
         OrganizationCommand::Brand(change) => {
             let mut organization = existing(&store, &change.org).await?;

@@ -9,6 +9,7 @@ use crate::components::providers::ProviderError;
 use crate::components::rules::control;
 use crate::components::rules::lifecycle::RefusalReason;
 use crate::service::control::refusal_code;
+use crate::service::control::statements::StatementProblem;
 use crate::service::{ServiceError, kind_of};
 use crate::store::StoreError;
 
@@ -176,6 +177,22 @@ impl From<ServiceError> for HttpError {
             ServiceError::ConsentRequired(release) => Self::new(StatusCode::CONFLICT, text)
                 .with_code("control_consent_required")
                 .with_details(json!({ "release_id": release })),
+            ServiceError::Pledged => {
+                Self::new(StatusCode::CONFLICT, text).with_code("record_pledged")
+            }
+            ServiceError::Statement(problem) => {
+                let status = match problem.is_semantic() {
+                    true => StatusCode::UNPROCESSABLE_ENTITY,
+                    false => StatusCode::CONFLICT,
+                };
+                let error = Self::new(status, text).with_code(problem.code());
+                match problem {
+                    StatementProblem::Missing { draft, member } => {
+                        error.with_details(json!({ "member": member, "statement": draft }))
+                    }
+                    _ => error,
+                }
+            }
             ServiceError::Semantic(_) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, text),
             ServiceError::NotAdmitted(reasons) => {
                 Self::new(StatusCode::UNPROCESSABLE_ENTITY, text).with_details(json!(reasons))

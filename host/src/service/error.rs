@@ -18,6 +18,7 @@ use crate::files::FilesError;
 use crate::room::form::FormError;
 use crate::sealing::SealError;
 use crate::service::control::guard::{ControlConflict, FoundConflict};
+use crate::service::control::statements::StatementProblem;
 use crate::store::StoreError;
 
 const KBA_REQUIRED: &str =
@@ -98,6 +99,12 @@ pub enum ServiceError {
     /// The record's controller must agree first. Carries the release that waits for it, if one does.
     #[error("The controller of this record must consent first")]
     ConsentRequired(Option<ReleaseId>),
+    /// A pledgee would have to agree.
+    #[error("The record is pledged; its pledgee must release the pledge first")]
+    Pledged,
+    /// The act needs another signed statement of its party.
+    #[error(transparent)]
+    Statement(#[from] StatementProblem),
     /// The request is well-formed and was refused for the given reason.
     #[error("{0}")]
     Semantic(String),

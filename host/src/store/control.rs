@@ -11,10 +11,10 @@ use super::row::{RowColumns, json_text};
 use super::{StoreError, WriteTransaction};
 use crate::domain::clock::Timestamp;
 use crate::domain::control::{
-    ControlRecord, ControlStage, ReleaseAnswer, ReleaseRequest, ReleaseState,
+    ControlRecord, ControlStage, LivePledge, Pledge, ReleaseAnswer, ReleaseRequest, ReleaseState,
 };
 use crate::domain::envelope::{Envelope, words};
-use crate::domain::id::{DecisionId, EnvelopeId, OrgId, ReleaseId, TransferId};
+use crate::domain::id::{DecisionId, EnvelopeId, OrgId, PledgeId, ReleaseId, TransferId};
 
 words! {
     /// Part of the caller in the records of a list.
@@ -22,6 +22,7 @@ words! {
         Controller = "controller",
         // Designee or buyer.
         Named = "named",
+        Pledgee = "pledgee",
         Originator = "originator",
     }
 }
@@ -71,7 +72,7 @@ pub async fn of_envelope(
 }
 
 /// Returns the record of an envelope that another organization originated, for its controller,
-/// designee or buyer.
+/// designee, buyer or pledgee.
 pub async fn of_party(
     connection: &mut AnyConnection,
     party: &OrgId,
@@ -79,12 +80,25 @@ pub async fn of_party(
 ) -> Result<Option<ControlRecord>, StoreError> {
     let found = sqlx::query(
         "select * from control_record where controller_id = $1 and envelope_id = $2
-         union select * from control_record where named_id = $1 and envelope_id = $2",
+         union select * from control_record where named_id = $1 and envelope_id = $2
+         union select * from control_record where pledgee_id = $1 and envelope_id = $2",
     )
     .bind(party.as_str())
     .bind(envelope.as_str())
     .fetch_optional(connection)
     .await?;
+    found.map(|row| record(&row)).transpose()
+}
+
+/// Returns the record of an envelope of any organization.
+pub async fn of_record(
+    connection: &mut AnyConnection,
+    envelope: &EnvelopeId,
+) -> Result<Option<ControlRecord>, StoreError> {
+    let found = sqlx::query("select * from control_record where envelope_id = $1")
+        .bind(envelope.as_str())
+        .fetch_optional(connection)
+        .await?;
     found.map(|row| record(&row)).transpose()
 }
 
@@ -98,6 +112,7 @@ pub async fn list(
     let (mut conditions, mut values) = match filter.part {
         ListedPart::Controller => ("controller_id = $1".to_owned(), vec![party.to_string()]),
         ListedPart::Named => ("named_id = $1".to_owned(), vec![party.to_string()]),
+        ListedPart::Pledgee => ("pledgee_id = $1".to_owned(), vec![party.to_string()]),
         ListedPart::Originator => ("org_id = $1".to_owned(), vec![party.to_string()]),
     };
     let mut also = |condition: &str, value: Option<String>| {
@@ -159,13 +174,14 @@ pub async fn put(
     };
     let written = sqlx::query(
         "insert into control_record (bucket, envelope_id, org_id, controller_id, named_id, stage,
-             epoch, release_id, changed_at, transfer_id, controlled_since)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $11, $12)
+             epoch, release_id, changed_at, transfer_id, controlled_since, pledge_id, pledgee_id)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $11, $12, $13, $14)
          on conflict (bucket, envelope_id) do update set
              controller_id = excluded.controller_id, named_id = excluded.named_id,
              stage = excluded.stage, epoch = excluded.epoch, release_id = excluded.release_id,
              changed_at = excluded.changed_at, transfer_id = excluded.transfer_id,
-             controlled_since = excluded.controlled_since
+             controlled_since = excluded.controlled_since, pledge_id = excluded.pledge_id,
+             pledgee_id = excluded.pledgee_id
          where control_record.epoch = $10",
     )
     .bind(next.org.bucket())
@@ -180,6 +196,8 @@ pub async fn put(
     .bind(record.epoch)
     .bind(next.transfer.as_ref().map(TransferId::as_str))
     .bind(next.controlled_since.to_string())
+    .bind(next.pledge.as_ref().map(|pledge| pledge.id.as_str()))
+    .bind(next.pledgee().map(OrgId::as_str))
     .execute(&mut **tx)
     .await?;
     one_row(written.rows_affected())?;
@@ -192,7 +210,12 @@ fn record(row: &AnyRow) -> Result<ControlRecord, StoreError> {
         table: "control_record",
         id: "envelope_id",
     };
+    let pledge = columns.optional_parsed("pledge_id", PledgeId::parse)?;
+    let pledgee = columns.optional_parsed("pledgee_id", OrgId::parse)?;
     Ok(ControlRecord {
+        pledge: pledge
+            .zip(pledgee)
+            .map(|(id, pledgee)| LivePledge { id, pledgee }),
         org: columns.parsed("org_id", OrgId::parse)?,
         envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
         controller: columns.parsed("controller_id", OrgId::parse)?,
@@ -204,6 +227,74 @@ fn record(row: &AnyRow) -> Result<ControlRecord, StoreError> {
         changed_at: columns.time("changed_at")?,
         controlled_since: columns.time("controlled_since")?,
     })
+}
+
+/// Records a pledge.
+pub async fn insert_pledge(tx: &mut WriteTransaction, pledge: &Pledge) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into control_pledge (bucket, pledge_id, envelope_id, org_id, pledgor_id, pledgee_id,
+             terms, created_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8)",
+    )
+    .bind(pledge.org.bucket())
+    .bind(pledge.id.as_str())
+    .bind(pledge.envelope.as_str())
+    .bind(pledge.org.as_str())
+    .bind(pledge.pledgor.as_str())
+    .bind(pledge.pledgee.as_str())
+    .bind(pledge.terms.as_deref())
+    .bind(pledge.created_at.to_string())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Returns a pledge; its pledgee does not know the bucket.
+pub async fn pledge(
+    connection: &mut AnyConnection,
+    id: &PledgeId,
+) -> Result<Option<Pledge>, StoreError> {
+    let row = sqlx::query("select * from control_pledge where pledge_id = $1")
+        .bind(id.as_str())
+        .fetch_optional(connection)
+        .await?;
+    row.map(|row| {
+        let columns = RowColumns {
+            row: &row,
+            table: "control_pledge",
+            id: "pledge_id",
+        };
+        Ok(Pledge {
+            id: columns.parsed("pledge_id", PledgeId::parse)?,
+            org: columns.parsed("org_id", OrgId::parse)?,
+            envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
+            pledgor: columns.parsed("pledgor_id", OrgId::parse)?,
+            pledgee: columns.parsed("pledgee_id", OrgId::parse)?,
+            terms: columns.optional_text("terms")?,
+            created_at: columns.time("created_at")?,
+            released_at: columns.optional_time("released_at")?,
+        })
+    })
+    .transpose()
+}
+
+/// # Errors
+/// [`StoreError::Conflict`] if it was released already.
+pub async fn end_pledge(
+    tx: &mut WriteTransaction,
+    pledge: &Pledge,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    let ended = sqlx::query(
+        "update control_pledge set released_at = $3
+         where bucket = $1 and pledge_id = $2 and released_at is null",
+    )
+    .bind(pledge.org.bucket())
+    .bind(pledge.id.as_str())
+    .bind(at.to_string())
+    .execute(&mut **tx)
+    .await?;
+    one_row(ended.rows_affected())
 }
 
 /// Records a requested release.

@@ -109,7 +109,7 @@ pub async fn lock(tx: &mut WriteTransaction, record: &ControlRecord) -> Result<(
 }
 
 /// Returns a record with a fingerprint of this one that a party other than its originator and
-/// `controller` controls, if there is one. Two documents that were signed here are two contracts, also
+/// `controller` controls, or that is pledged to a party other than `controller`, if there is one. Two documents that were signed here are two contracts, also
 /// if they are equal; and records that one transfer passes on stay in one hand.
 pub async fn other_record(
     connection: &mut AnyConnection,
@@ -118,17 +118,20 @@ pub async fn other_record(
     controller: &OrgId,
 ) -> Result<Option<OtherRecord>, StoreError> {
     let row = sqlx::query(
-        "select other.org_id, other.envelope_id, own.kind, c.controlled_since
+        "select other.org_id, other.envelope_id, own.kind,
+             coalesce(p.created_at, c.controlled_since) as since
          from record_fingerprint own
          join record_fingerprint other on other.fingerprint = own.fingerprint
          join control_record c on c.bucket = other.bucket and c.envelope_id = other.envelope_id
+         left join control_pledge p on p.bucket = c.bucket and p.pledge_id = c.pledge_id
          where own.bucket = $1 and own.envelope_id = $2 and other.envelope_id <> $2
              and not (own.kind = 'signed_here' and other.kind = 'signed_here')
-             and c.controller_id <> $3 and c.controller_id <> c.org_id and c.stage <> 'released'
+             and (c.controller_id <> $3 and c.controller_id <> c.org_id or c.pledgee_id <> $3)
+             and c.stage <> 'released'
              and not exists (select 1 from control_transfer_record t
                  where t.bucket = $4 and t.transfer_id = $5 and t.envelope_id = other.envelope_id
                      and c.controller_id = $6 and t.state in ('pending', 'proposed', 'accepted'))
-         order by c.controlled_since limit 1",
+         order by since limit 1",
     )
     .bind(record.org.bucket())
     .bind(record.envelope.as_str())
@@ -153,7 +156,7 @@ pub async fn other_record(
         Ok(OtherRecord {
             record: columns.envelope()?,
             kind: columns.text("kind")?,
-            since: columns.time("controlled_since")?,
+            since: columns.time("since")?,
         })
     })
     .transpose()

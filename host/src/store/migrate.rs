@@ -59,6 +59,8 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     39 "0039_control",
     40 "0040_transfers",
     41 "0041_fingerprints",
+    42 "0042_party_keys",
+    43 "0043_pledges",
 ];
 
 /// Version of the row that serves as the lock.

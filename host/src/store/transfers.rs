@@ -23,8 +23,8 @@ pub async fn insert(
 ) -> Result<(), StoreError> {
     sqlx::query(
         "insert into control_transfer (bucket, transfer_id, org_id, buyer_id, state, atomic, terms,
-             price_reference, expires_at, created_at, changed_at, acting_id, actor)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $11, $12)",
+             price_reference, expires_at, created_at, changed_at, acting_id, actor, signed)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $11, $12, $13)",
     )
     .bind(transfer.seller.bucket())
     .bind(transfer.id.as_str())
@@ -38,6 +38,7 @@ pub async fn insert(
     .bind(transfer.created_at.to_string())
     .bind(transfer.acting.as_ref().map(OrgId::as_str))
     .bind(&transfer.actor)
+    .bind(transfer.signed.as_ref().map(json_text))
     .execute(&mut **tx)
     .await?;
     for records in records.chunks(ROWS) {
@@ -144,7 +145,7 @@ pub async fn set_state(
 ) -> Result<(), StoreError> {
     let changed = sqlx::query(
         "update control_transfer set state = $4, changed_at = $5, acting_id = $6, actor = $7,
-             receipt = $8, offered_at = $9
+             receipt = $8, offered_at = $9, offered = $10, signed = $11
          where bucket = $1 and transfer_id = $2 and state = $3",
     )
     .bind(transfer.seller.bucket())
@@ -156,6 +157,8 @@ pub async fn set_state(
     .bind(&next.actor)
     .bind(next.receipt.as_ref().map(json_text))
     .bind(next.offered_at.map(|at| at.to_string()))
+    .bind(next.offered.as_ref().map(json_text))
+    .bind(next.signed.as_ref().map(json_text))
     .execute(&mut **tx)
     .await?;
     one_row(changed.rows_affected())
@@ -194,6 +197,7 @@ pub async fn records(
                 envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
                 state: columns.parsed("state", RecordState::parse)?,
                 document_hash: columns.optional_text("document_hash")?,
+                accepted: columns.flag("accepted")?,
                 code: columns.optional_text("code")?,
                 reason: columns.optional_text("reason")?,
             })
@@ -208,7 +212,8 @@ pub async fn set_record(
     record: &TransferRecord,
 ) -> Result<(), StoreError> {
     sqlx::query(
-        "update control_transfer_record set state = $4, code = $5, reason = $6, document_hash = $7
+        "update control_transfer_record set state = $4, code = $5, reason = $6, document_hash = $7,
+             accepted = $8
          where bucket = $1 and transfer_id = $2 and envelope_id = $3",
     )
     .bind(transfer.seller.bucket())
@@ -218,6 +223,7 @@ pub async fn set_record(
     .bind(record.code.as_deref())
     .bind(record.reason.as_deref())
     .bind(record.document_hash.as_deref())
+    .bind(i64::from(record.accepted))
     .execute(&mut **tx)
     .await?;
     Ok(())
@@ -261,6 +267,8 @@ fn transfer(row: &AnyRow) -> Result<Transfer, StoreError> {
         acting: columns.optional_parsed("acting_id", OrgId::parse)?,
         actor: columns.text("actor")?,
         offered_at: columns.optional_time("offered_at")?,
+        offered: columns.optional_json("offered")?,
         receipt: columns.optional_json("receipt")?,
+        signed: columns.optional_json("signed")?,
     })
 }

@@ -221,7 +221,8 @@ impl JobError {
             Self::Service(
                 ServiceError::NotFound(_)
                 | ServiceError::ControlRefused(_)
-                | ServiceError::ConsentRequired(_),
+                | ServiceError::ConsentRequired(_)
+                | ServiceError::Pledged,
             ) => true,
             Self::Mail(error) => error.is_final(),
             _ => false,

@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 use holdfast::domain::component::Slot;
 
 use crate::service::components::registry::variant;
+use crate::service::control::signatures as signed_acts;
 use crate::support::browser::{EmulatedScreen, TestBrowser};
 use crate::support::{
     CONTRACT, TestApp, TestResponse, envelope_body, org_of, postgres, receiver, release_form,
@@ -200,6 +201,7 @@ async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
     let batch = app.web(Method::POST, "/bulk-send", batch).await.data(201);
     let batch_id = batch["batch_id"].as_str().unwrap().to_owned();
     let (release_id, transfer_id) = release_and_transfer(app).await;
+    let (pledge_id, key_id) = pledge_and_key(app).await;
     vec![
         (
             "/control/records/",
@@ -211,6 +213,17 @@ async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
             release_id,
             "rel_01h455vb4pex5vsknk084sn02q",
         ),
+        (
+            "/control/pools/",
+            transfer_id.clone(),
+            "trf_01h455vb4pex5vsknk084sn02q",
+        ),
+        (
+            "/control/pledges/",
+            pledge_id,
+            "plg_01h455vb4pex5vsknk084sn02q",
+        ),
+        ("/control/keys/", key_id, "pky_01h455vb4pex5vsknk084sn02q"),
         (
             "/control/transfers/",
             transfer_id,
@@ -249,6 +262,16 @@ async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
             "cust_01h455vb4pex5vsknk084sn02q",
         ),
     ]
+}
+
+/// Makes a pledge, and then a key.
+async fn pledge_and_key(app: &TestApp) -> (String, String) {
+    let (id, (lender, _)) = (app.vaulted_envelope().await, app.party().await);
+    let body = json!({ "envelope_id": id, "pledgee": lender });
+    let pledge = app.post("/partner/control/pledges", body).await.data(201);
+    let key = signed_acts::register(app, &app.key).await;
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    (text(&pledge["pledge_id"]), text(&key["key_id"]))
 }
 
 /// Makes a release of a record that waits for its controller, and a transfer.

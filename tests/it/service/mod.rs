@@ -3,7 +3,7 @@
 mod access;
 mod bulk;
 pub mod components;
-mod control;
+pub mod control;
 mod customers;
 mod envelopes;
 mod idempotency;

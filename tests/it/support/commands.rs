@@ -40,9 +40,18 @@ pub fn operator_output(data: &Path, arguments: &[&str]) -> std::process::Output 
 
 /// Runs `holdfast-verify` on a bundle.
 pub fn verifier_output(bundle: &str, more: &[&str]) -> std::process::Output {
+    run_verifier(&["--json", bundle], more)
+}
+
+/// Runs `holdfast-verify` on the proofs of a pool.
+pub fn pool_output(file: &str, more: &[&str]) -> std::process::Output {
+    run_verifier(&["--json", "--pool", file], more)
+}
+
+fn run_verifier(arguments: &[&str], more: &[&str]) -> std::process::Output {
     let program = Path::new(env!("CARGO_BIN_EXE_holdfast")).with_file_name("holdfast-verify");
     let mut command = std::process::Command::new(&program);
-    command.args(["--json", bundle]).args(more).env_clear();
+    command.args(arguments).args(more).env_clear();
     let output = command.output();
     output.unwrap_or_else(|error| panic!("cargo build -p holdfast-verify: {program:?} {error}"))
 }

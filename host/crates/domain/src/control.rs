@@ -2,7 +2,8 @@
 
 use super::clock::Timestamp;
 use super::envelope::{Envelope, words};
-use super::id::{EnvelopeId, OrgId, ReleaseId, TransferId};
+use super::id::{EnvelopeId, OrgId, PartyKeyId, PledgeId, ReleaseId, TransferId};
+use super::statement::{PartyPublicKey, SignedStatement};
 
 words! {
     /// Stage of a record between its parties.
@@ -32,6 +33,13 @@ words! {
     }
 }
 
+/// Pledge that was not released.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct LivePledge {
+    pub id: PledgeId,
+    pub pledgee: OrgId,
+}
+
 /// Who controls a record. There is exactly one controller at any time.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ControlRecord {
@@ -44,6 +52,8 @@ pub struct ControlRecord {
     pub stage: ControlStage,
     /// Number of acts that changed it.
     pub epoch: i64,
+    /// The pledge that keeps the record from changing hands.
+    pub pledge: Option<LivePledge>,
     /// The release that waits for an answer, or was agreed to.
     pub release: Option<ReleaseId>,
     /// The transfer that locks the record.
@@ -64,6 +74,7 @@ impl ControlRecord {
             named: None,
             stage: ControlStage::Originated,
             epoch: 0,
+            pledge: None,
             release: None,
             transfer: None,
             changed_at: envelope.created_at,
@@ -71,13 +82,16 @@ impl ControlRecord {
         }
     }
 
-    /// Returns the parties, each once: originator, controller, and the designee or buyer.
+    /// Returns the pledgee of a live pledge.
+    pub fn pledgee(&self) -> Option<&OrgId> {
+        self.pledge.as_ref().map(|pledge| &pledge.pledgee)
+    }
+
+    /// Returns the parties, each once: originator, controller, the designee or buyer, and the pledgee.
     pub fn parties(&self) -> Vec<&OrgId> {
         let mut parties = vec![&self.org];
-        for party in [Some(&self.controller), self.named.as_ref()]
-            .into_iter()
-            .flatten()
-        {
+        let others = [Some(&self.controller), self.named.as_ref(), self.pledgee()];
+        for party in others.into_iter().flatten() {
             if !parties.contains(&party) {
                 parties.push(party);
             }
@@ -140,6 +154,36 @@ impl ControlRecord {
     }
 }
 
+/// Pledge of a record to a party that lends on it.
+#[derive(Clone, Debug)]
+pub struct Pledge {
+    pub id: PledgeId,
+    /// Originator.
+    pub org: OrgId,
+    pub envelope: EnvelopeId,
+    /// The controller that pledged it.
+    pub pledgor: OrgId,
+    pub pledgee: OrgId,
+    pub terms: Option<String>,
+    pub created_at: Timestamp,
+    pub released_at: Option<Timestamp>,
+}
+
+/// Key that a party signs its acts with.
+#[derive(Clone, Debug)]
+pub struct PartyKey {
+    pub id: PartyKeyId,
+    pub org: OrgId,
+    pub name: Option<String>,
+    pub public_key: PartyPublicKey,
+    pub created_at: Timestamp,
+    /// Credential that registered it.
+    pub created_by: String,
+    /// The statement by which it was registered, signed with the key itself.
+    pub registration: SignedStatement,
+    pub revoked_at: Option<Timestamp>,
+}
+
 /// Requested release of a record that another party controls.
 #[derive(Clone, Debug)]
 pub struct ReleaseRequest {
@@ -178,6 +222,7 @@ mod tests {
             named: None,
             stage: ControlStage::Originated,
             epoch: 0,
+            pledge: None,
             release: None,
             transfer: None,
             changed_at: Timestamp::from_millis(0),

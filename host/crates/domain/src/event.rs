@@ -51,6 +51,11 @@ words! {
         ControlTransferCancelled = "control.transfer.cancelled",
         ControlTransferExpired = "control.transfer.expired",
         ControlTransferFailed = "control.transfer.failed",
+        ControlPledged = "control.pledged",
+        ControlPledgeReleased = "control.pledge.released",
+        // Additions: keys that a party signs its acts with, for that party only.
+        ControlKeyRegistered = "control.key.registered",
+        ControlKeyRevoked = "control.key.revoked",
         WebhookTest = "webhook.test",
     }
 }
@@ -61,6 +66,7 @@ const CONTROL: &[&str] = &[
     "controller",
     "designee",
     "buyer",
+    "pledgee",
     "stage",
     "epoch",
 ];
@@ -70,6 +76,7 @@ const RELEASE: &[&str] = &[
     "controller",
     "designee",
     "buyer",
+    "pledgee",
     "stage",
     "epoch",
     "release",
@@ -88,7 +95,29 @@ const TRANSFER: &[&str] = &[
     "created_at",
     "changed_at",
     "counts",
+    "offer",
     "receipt",
+];
+/// Members of events about a pledge.
+const PLEDGE: &[&str] = &[
+    "originator",
+    "controller",
+    "designee",
+    "buyer",
+    "pledgee",
+    "stage",
+    "epoch",
+    "pledge",
+];
+/// Members of events about the key of a party.
+const KEY: &[&str] = &[
+    "key_id",
+    "name",
+    "public_key",
+    "thumbprint",
+    "created_at",
+    "revoked_at",
+    "by",
 ];
 
 impl EventType {
@@ -163,6 +192,7 @@ impl EventType {
                     "controller",
                     "designee",
                     "buyer",
+                    "pledgee",
                     "stage",
                     "epoch",
                     "reason",
@@ -185,6 +215,7 @@ impl EventType {
                     "controller",
                     "designee",
                     "buyer",
+                    "pledgee",
                     "stage",
                     "epoch",
                     "release_id",
@@ -197,6 +228,7 @@ impl EventType {
                     "controller",
                     "designee",
                     "buyer",
+                    "pledgee",
                     "stage",
                     "epoch",
                     "reference",
@@ -213,6 +245,13 @@ impl EventType {
             Self::ControlTransferCancelled => ("A party has ended a transfer", TRANSFER),
             Self::ControlTransferExpired => ("The time of a transfer is over", TRANSFER),
             Self::ControlTransferFailed => ("No record of a transfer can move", TRANSFER),
+            Self::ControlPledged => ("The controller has pledged a record", PLEDGE),
+            Self::ControlPledgeReleased => ("A pledgee has released its pledge", PLEDGE),
+            Self::ControlKeyRegistered => (
+                "Your organization registered a key that it signs its acts of control with",
+                KEY,
+            ),
+            Self::ControlKeyRevoked => ("A key of your organization was revoked", KEY),
             Self::WebhookTest => ("An administrator tests an endpoint", &["message"]),
         }
     }

@@ -193,6 +193,14 @@ prefixed_id!(
     TransferId, "trf_"
 );
 prefixed_id!(
+    /// A pledge of a record.
+    PledgeId, "plg_"
+);
+prefixed_id!(
+    /// A key that a party signs its acts of control with.
+    PartyKeyId, "pky_"
+);
+prefixed_id!(
     /// A requested release of a record that another party controls.
     ReleaseId, "rel_"
 );

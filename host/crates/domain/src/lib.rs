@@ -87,6 +87,9 @@
 //! | designee, buyer | party that was offered control and has not taken it yet |
 //! | act | what a party does with a record: designate, accept, release … |
 //! | transfer | offer, acceptance and confirmation by which control passes from a seller to a buyer |
+//! | pledge, pledgee | record as security for a loan, which keeps it from changing hands; the party that lends |
+//! | statement | what a party says with an act, and signs with a key of its own |
+//! | pool | records of one transfer |
 //! | release request | release by the originator that waits for the controller's consent |
 //! | fingerprint | keyed hash of a record's document or collateral, to find it registered twice |
 //! | epoch | number of changes of a record's control; a fencing token for acts |
@@ -169,6 +172,7 @@ pub mod package;
 pub mod prefill;
 pub mod priority;
 pub mod signature;
+pub mod statement;
 pub mod succession;
 pub mod template;
 pub mod token;

@@ -1,10 +1,12 @@
 //! Transfers of control from a seller to a buyer: offer, acceptance, confirmation.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::clock::Timestamp;
 use super::envelope::words;
 use super::id::{EnvelopeId, OrgId, TransferId};
+use super::merkle::{self, MissingTile, TileReader};
 
 words! {
     /// State of a transfer. In states that end in `-ing` a job works through its records.
@@ -95,18 +97,113 @@ pub struct Transfer {
     pub actor: String,
     /// Time at which the buyer got the offer; `None` for one that ended before.
     pub offered_at: Option<Timestamp>,
+    /// What the buyer is offered.
+    pub offered: Option<RecordsRoot>,
     pub receipt: Option<TransferReceipt>,
+    /// The signed statement of the party that asked for the step in progress, for the ledger.
+    pub signed: Option<serde_json::Value>,
+}
+
+/// Records of a transfer in one hash: the root of their Merkle tree (RFC 6962). Its leaves are the lines
+/// `envelope_id document_hash` in the order of the ids; before they are offered, only the ids.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RecordsRoot {
+    /// Number of records.
+    pub records: u64,
+    /// Lower-case hex.
+    pub root: String,
+}
+
+/// Proof that a record is among others (RFC 6962, section 2.1.1).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordInclusion {
+    #[serde(flatten)]
+    pub among: RecordsRoot,
+    pub index: u64,
+    /// Hashes in lower-case hex.
+    pub path: Vec<String>,
+}
+
+/// Merkle tree over records.
+pub struct RecordTree {
+    tiles: TileReader,
+    lines: Vec<String>,
+}
+
+impl RecordTree {
+    /// Builds the tree over records in the order of their ids.
+    ///
+    /// # Errors
+    /// Never for a complete tree.
+    pub fn new<'a>(
+        records: impl IntoIterator<Item = (&'a EnvelopeId, Option<&'a str>)>,
+    ) -> Result<Self, MissingTile> {
+        let (mut tiles, mut lines) = (TileReader::default(), Vec::new());
+        for (envelope, hash) in records {
+            let line = record_line(envelope.as_str(), hash);
+            tiles.append(lines.len() as u64, merkle::leaf_hash(line.as_bytes()))?;
+            lines.push(line);
+        }
+        Ok(Self { tiles, lines })
+    }
+
+    /// # Errors
+    /// Never for a complete tree.
+    pub fn root(&self) -> Result<RecordsRoot, MissingTile> {
+        let records = self.lines.len() as u64;
+        Ok(RecordsRoot {
+            records,
+            root: hex::encode(self.tiles.root(records)?),
+        })
+    }
+
+    /// Proves that a record is in the tree; `None` if it is not.
+    ///
+    /// # Errors
+    /// Never for a complete tree.
+    pub fn inclusion(&self, envelope: &EnvelopeId) -> Result<Option<RecordInclusion>, MissingTile> {
+        // An id is the first word of its line, and the lines are in the order of their ids.
+        let id = |line: &String| line.split(' ').next().unwrap_or_default().to_owned();
+        let found = self.lines.binary_search_by_key(&envelope.to_string(), id);
+        let Ok(index) = found else {
+            return Ok(None);
+        };
+        let (among, index) = (self.root()?, index as u64);
+        let path = self.tiles.inclusion(index, among.records)?;
+        Ok(Some(RecordInclusion {
+            path: path.iter().map(hex::encode).collect(),
+            among,
+            index,
+        }))
+    }
+}
+
+/// Leaf of a record in its tree.
+fn record_line(envelope: &str, hash: Option<&str>) -> String {
+    match hash {
+        Some(hash) => format!("{envelope} {hash}"),
+        None => envelope.to_owned(),
+    }
+}
+
+impl RecordInclusion {
+    /// Whether a record is among the others.
+    pub fn holds(&self, envelope: &str, hash: Option<&str>) -> bool {
+        let leaf = merkle::leaf_hash(record_line(envelope, hash).as_bytes());
+        let path: Option<Vec<_>> = self.path.iter().map(|hash| merkle::parse(hash)).collect();
+        let (Some(path), Some(root)) = (path, merkle::parse(&self.among.root)) else {
+            return false;
+        };
+        merkle::includes(leaf, self.index, &path, self.among.records, &root)
+    }
 }
 
 /// What the buyer accepted.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TransferReceipt {
     pub accepted_at: Timestamp,
-    /// Number of records.
-    pub records: u64,
-    /// SHA-256 over the lines `envelope_id document_hash` of all records, in the order of their ids,
-    /// each with a line feed; lower-case hex.
-    pub sha256: String,
+    #[serde(flatten)]
+    pub accepted: RecordsRoot,
 }
 
 /// A record in a transfer.
@@ -116,7 +213,32 @@ pub struct TransferRecord {
     pub state: RecordState,
     /// SHA-256 of the authoritative copy when it was offered.
     pub document_hash: Option<String>,
+    /// Whether it is part of the buyer's receipt.
+    pub accepted: bool,
     /// Code of the API and sentence, for a record that does not move.
     pub code: Option<String>,
     pub reason: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_record_of_a_tree_is_proved_and_no_other() {
+        let mut ids: Vec<EnvelopeId> = (0..700).map(|_| EnvelopeId::new()).collect();
+        ids.sort_unstable();
+        let tree = RecordTree::new(ids.iter().map(|id| (id, Some("ab")))).unwrap();
+        for id in &ids {
+            let inclusion = tree.inclusion(id).unwrap().unwrap();
+            assert_eq!(inclusion.among, tree.root().unwrap());
+            assert!(inclusion.holds(id.as_str(), Some("ab")));
+            assert!(!inclusion.holds(id.as_str(), Some("ac")));
+            assert!(!inclusion.holds(id.as_str(), None));
+            assert!(!inclusion.holds(EnvelopeId::new().as_str(), Some("ab")));
+        }
+        assert_eq!(tree.inclusion(&EnvelopeId::new()).unwrap(), None);
+        let fewer = RecordTree::new(ids[1..].iter().map(|id| (id, Some("ab")))).unwrap();
+        assert_ne!(fewer.root().unwrap().root, tree.root().unwrap().root);
+    }
 }

@@ -1,39 +1,74 @@
 //! Replays the acts of control in a ledger (UCC §9-105): every change of the controller was offered by
-//! the one before, and accepted.
+//! the one before, and accepted. Parties that registered a key have signed their acts.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::report::ReportFinding;
+use super::report::{ControlReport, ReportFinding, SignerReport};
 use holdfast_domain::ledger::LedgerEntry;
+use holdfast_domain::statement::{PartyPublicKey, SignedStatement, Statement};
+use holdfast_domain::transfer::RecordInclusion;
 
 const CHECK: &str = "control";
 
+/// Record that the acts are about.
+struct Record<'a> {
+    envelope: &'a str,
+    /// SHA-256 of the authoritative copy.
+    document_hash: Option<&'a str>,
+    /// Form of its release.
+    release_form: &'a Value,
+}
+
 /// State of control while its acts are replayed.
 struct ControlState<'a> {
+    record: &'a Record<'a>,
     originator: &'a str,
     controller: &'a str,
     /// Designee or buyer.
     offered: Option<&'a str>,
     /// Whether the buyer has accepted.
     accepted: bool,
+    /// Pledgee of a live pledge.
+    pledgee: Option<&'a str>,
     /// Whether the controller has agreed to a release.
     consented: bool,
+    /// Form of the release that it signed its consent to.
+    consented_form: Option<&'a Value>,
     epoch: u64,
+    /// Thumbprints of the keys that each party signed with.
+    signers: BTreeMap<&'a str, BTreeSet<String>>,
 }
 
-/// Checks the acts of control, and returns the name of the controller. `None` for a record without acts,
-/// which its originator controls.
-pub(crate) fn replay(entries: &[LedgerEntry]) -> Option<(ReportFinding, Option<String>)> {
+/// Checks the acts of control, and returns the controller. `None` for a record without acts, which its
+/// originator controls.
+pub(crate) fn replay(
+    envelope: &str,
+    entries: &[LedgerEntry],
+) -> Option<(ReportFinding, Option<ControlReport>)> {
     let acts = || entries.iter().filter(|entry| is_act(entry));
     let first = acts().next()?;
     let originator = party(&first.details, "originator");
+    let details = |action: &str| entries.iter().find(|entry| entry.action == action);
+    let stored = details("vault.stored").map(|entry| &entry.details["document_hash"]);
+    let record = Record {
+        envelope,
+        document_hash: stored.and_then(Value::as_str),
+        release_form: details("vault.released")
+            .map_or(&Value::Null, |entry| &entry.details["form"]),
+    };
     let mut state = ControlState {
+        record: &record,
         originator,
         controller: originator,
         offered: None,
         accepted: false,
+        pledgee: None,
         consented: false,
+        consented_form: None,
         epoch: 0,
+        signers: BTreeMap::new(),
     };
     for entry in acts() {
         if let Err(why) = state.apply(entry) {
@@ -51,11 +86,27 @@ pub(crate) fn replay(entries: &[LedgerEntry]) -> Option<(ReportFinding, Option<S
     let name = last.details["controller"]["name"]
         .as_str()
         .unwrap_or_default();
-    let detail = format!(
+    let signers: Vec<SignerReport> = state
+        .signers
+        .iter()
+        .map(|(party, keys)| SignerReport {
+            organization_id: (*party).to_owned(),
+            thumbprints: keys.iter().cloned().collect(),
+        })
+        .collect();
+    let mut detail = format!(
         "controlled by {name} ({}) after {} acts, each by the party that may do it",
         state.controller, state.epoch
     );
-    Some((ReportFinding::holds(CHECK, detail), Some(name.to_owned())))
+    for signer in &signers {
+        let keys = signer.thumbprints.join(", ");
+        detail += &format!("; {} signs with {keys}", signer.organization_id);
+    }
+    let report = ControlReport {
+        controller: name.to_owned(),
+        signers,
+    };
+    Some((ReportFinding::holds(CHECK, detail), Some(report)))
 }
 
 /// Refused second pledges change nothing.
@@ -72,13 +123,22 @@ impl<'a> ControlState<'a> {
     fn apply(&mut self, entry: &'a LedgerEntry) -> Result<(), String> {
         let details = &entry.details;
         let (by, controller) = (party(details, "party"), party(details, "controller"));
+        let thumbprint = self.signature(entry)?;
         if details["epoch"].as_u64() != Some(self.epoch + 1) {
             return Err(format!("its epoch is not {}", self.epoch + 1));
         }
         self.epoch += 1;
         let offered = Some(party(details, "designee")).filter(|id| !id.is_empty());
         let buyer = Some(party(details, "buyer")).filter(|id| !id.is_empty());
+        if is_locked_by_pledge(&entry.action) && self.pledgee.is_some_and(|pledgee| pledgee != by) {
+            return Err("the record is pledged".into());
+        }
         let (may, next) = match entry.action.as_str() {
+            "control.pledged" => {
+                self.pledgee = Some(party(details, "pledgee"));
+                (by == self.controller, self.controller)
+            }
+            "control.pledge.released" => (self.pledgee.take() == Some(by), self.controller),
             "control.designated" => {
                 self.offered = offered;
                 (by == self.originator && by == self.controller, by)
@@ -110,11 +170,15 @@ impl<'a> ControlState<'a> {
             }
             "control.release.consented" => {
                 self.consented = true;
+                let form = &details["signed"]["statement"]["content"]["form"];
+                self.consented_form = Some(form).filter(|form| !form.is_null());
                 (by == self.controller, self.controller)
             }
             "control.release.refused" => (by == self.controller, self.controller),
             "control.released" => {
-                let agreed = by == self.originator && self.consented;
+                let form = self.consented_form;
+                let fits = form.is_none_or(|form| form == self.record.release_form);
+                let agreed = by == self.originator && self.consented && fits;
                 (by == self.controller || agreed, self.controller)
             }
             // Asks for something, or is an act of a later release.
@@ -130,10 +194,114 @@ impl<'a> ControlState<'a> {
         }
         if next != self.controller {
             // A consent was the one of the controller before.
-            self.consented = false;
+            (self.consented, self.consented_form) = (false, None);
+        }
+        if let Some(thumbprint) = thumbprint {
+            self.signers.entry(by).or_default().insert(thumbprint);
+        } else if self.signers.contains_key(by) && !is_unsigned(&entry.action, by, self.controller)
+        {
+            return Err(format!("{by} signed its acts before, and not this one"));
         }
         self.controller = next;
         Ok(())
+    }
+
+    /// Verifies the signed statement of an act, and returns the thumbprint of the key. `None` for an
+    /// act of a party without a key.
+    fn signature(&self, entry: &LedgerEntry) -> Result<Option<String>, String> {
+        let details = &entry.details;
+        let inclusion = self.inclusion(details)?;
+        if details["signed"].is_null() {
+            return Ok(None);
+        }
+        let unreadable = |error: serde_json::Error| error.to_string();
+        let signed = details["signed"].clone();
+        let key: PartyPublicKey =
+            serde_json::from_value(signed["public_key"].clone()).map_err(unreadable)?;
+        let signed: SignedStatement = serde_json::from_value(signed).map_err(unreadable)?;
+        signed.verify(&key).map_err(|error| error.to_string())?;
+        let statement: Statement = serde_json::from_value(signed.statement).map_err(unreadable)?;
+        let (by, content) = (party(details, "party"), &statement.content);
+        let transfer = details["transfer_id"].as_str();
+        let (subject, epoch) = match (entry.action.as_str(), transfer) {
+            // The transfer gets its id afterwards.
+            ("control.transfer.proposed", _) => (by, None),
+            (_, Some(transfer)) => (transfer, None),
+            (_, None) => (self.record.envelope, Some(self.epoch)),
+        };
+        let names = |member: &str, part: &str| content[member] == details[part]["organization_id"];
+        let same = match entry.action.as_str() {
+            "control.designated" => names("controller", "designee"),
+            "control.transfer.proposed" => names("buyer", "buyer"),
+            "control.release.consented" | "control.release.refused" => {
+                content["release_id"] == details["release"]["release_id"]
+            }
+            "control.released" => content["form"] == *self.record.release_form,
+            "control.pledged" => {
+                names("pledgee", "pledgee") && content["terms"] == details["pledge"]["terms"]
+            }
+            "control.pledge.released" => content["pledge_id"] == details["pledge"]["pledge_id"],
+            "control.declined" => content["reason"] == details["reason"],
+            _ => true,
+        };
+        let document = content["document_hash"].as_str();
+        let about = inclusion.is_none_or(|inclusion| {
+            serde_json::to_value(inclusion.among).ok().as_ref() == Some(&content["records"])
+        });
+        let fits = statement.act == entry.action
+            && statement.party.as_str() == by
+            && statement.subject == subject
+            && statement.epoch.and_then(|epoch| u64::try_from(epoch).ok()) == epoch
+            && document.is_none_or(|hash| Some(hash) == self.record.document_hash)
+            && same
+            && about
+            // A step of a transfer may come later.
+            && (epoch.is_none() || entry.at <= statement.expires_at);
+        match fits {
+            true => Ok(Some(key.thumbprint())),
+            false => Err("the signed statement says something else".into()),
+        }
+    }
+
+    /// Checks that the record is among those of the transfer.
+    fn inclusion(&self, details: &Value) -> Result<Option<RecordInclusion>, String> {
+        if details["inclusion"].is_null() {
+            return Ok(None);
+        }
+        let read = serde_json::from_value(details["inclusion"].clone());
+        let inclusion: RecordInclusion = read.map_err(|error| error.to_string())?;
+        let hash = details["document_hash"].as_str();
+        if hash.is_some() && hash != self.record.document_hash {
+            return Err("the document is another one".into());
+        }
+        match inclusion.holds(self.record.envelope, hash) {
+            true => Ok(Some(inclusion)),
+            false => Err("the record is not among those of the transfer".into()),
+        }
+    }
+}
+
+/// Whether an act takes a record from its pledgee.
+fn is_locked_by_pledge(action: &str) -> bool {
+    matches!(
+        action,
+        "control.designated"
+            | "control.transfer.proposed"
+            | "control.transfer.confirmed"
+            | "control.pledged"
+            | "control.released"
+    )
+}
+
+/// Whether an act needs no signature of its own: it asks for something, ends a transfer that failed or
+/// is over, or makes a release that the controller agreed to.
+fn is_unsigned(action: &str, by: &str, controller: &str) -> bool {
+    match action {
+        "control.release.requested" | "control.transfer.cancelled" | "control.transfer.expired" => {
+            true
+        }
+        "control.released" => by != controller,
+        _ => false,
     }
 }
 
@@ -197,15 +365,15 @@ mod tests {
     }
 
     fn holds(entries: &[LedgerEntry]) -> Option<bool> {
-        replay(entries).and_then(|(finding, _)| finding.ok)
+        replay("env", entries).and_then(|(finding, _)| finding.ok)
     }
 
     #[test]
     fn a_chain_of_acts_names_its_controller() {
-        let (finding, name) = replay(&sale()).unwrap();
+        let (finding, report) = replay("env", &sale()).unwrap();
         assert_eq!(finding.ok, Some(true), "{}", finding.detail);
-        assert_eq!(name.as_deref(), Some("Name of fund"));
-        assert!(replay(&[act("vault.stored", "dealer", "dealer", "")]).is_none());
+        assert_eq!(report.unwrap().controller, "Name of fund");
+        assert!(replay("env", &[act("vault.stored", "dealer", "dealer", "")]).is_none());
         let mut with_conflict = sale();
         with_conflict.insert(5, act("control.conflict", "", "bank", "fund"));
         assert_eq!(holds(&with_conflict), Some(true));

@@ -12,6 +12,7 @@ mod control;
 pub mod existing;
 pub mod formats;
 mod log;
+pub mod pool;
 mod report;
 pub mod seal;
 pub mod signed;
@@ -27,7 +28,10 @@ use holdfast_domain::ledger::{LedgerEntry, verify_chain};
 
 pub use bundle::{Bundle, BundleError};
 pub use log::TrustedLogs;
-pub use report::{AnchorKind, EvidenceVerdict, ReportFinding, VerdictAnchor, VerificationReport};
+pub use pool::{PoolReport, verify_pool};
+pub use report::{
+    AnchorKind, EvidenceVerdict, ReportFinding, SignerReport, VerdictAnchor, VerificationReport,
+};
 pub use trust::{TrustError, TrustRoots};
 
 /// Rules that can write a compliance certificate again.
@@ -106,11 +110,16 @@ pub fn verify(
         bundle, &ledger, &certified, checkpoint, trusted,
     ));
     findings.push(re_evaluation(&ledger.entries, certificate, rules));
-    let control = control::replay(&ledger.entries);
-    let (control, controlled_by) = control.unzip();
+    let control = control::replay(&envelope_id, &ledger.entries);
+    let (control, report) = control.unzip();
     findings.extend(control);
+    let (controlled_by, signers) = report
+        .flatten()
+        .map(|report| (report.controller, report.signers))
+        .unzip();
     Ok(VerificationReport {
-        controlled_by: controlled_by.flatten(),
+        controlled_by,
+        signers: signers.unwrap_or_default(),
         ..VerificationReport::new(envelope_id, log.anchor, findings)
     })
 }

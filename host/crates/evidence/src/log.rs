@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::formats::{CustodyLedger, LogEvidence, LogHead};
+use super::formats::{CustodyLedger, LogEvidence, LogHead, LogInclusion};
 use super::report::{AnchorKind, ReportFinding, VerdictAnchor};
 use super::trust::TrustRoots;
 use holdfast_domain::checkpoint::{Checkpoint, VerifierKey, entry_leaf};
@@ -115,55 +115,98 @@ pub(super) fn check(
         let why = "the bundle holds no proof that its ledger is in the log";
         return CheckedLog::failed(ReportFinding::fails(LOG, why));
     };
-    let (key, known, checkpoint) = match believed(trusted, evidence) {
-        Ok(believed) => believed,
+    let head = match believed_head(trusted, evidence) {
+        Ok(head) => head,
         Err(why) => return CheckedLog::failed(ReportFinding::fails(LOG, why)),
     };
+    let included = included(ledger, &evidence.inclusion, &head.checkpoint);
+    let certified = certificate["ledger_checkpoint"].as_str();
+    head.checked(evidence, trusted, included, certified)
+}
+
+/// Checks the signature of the log's head, without a ledger.
+pub(super) fn opened(evidence: &LogEvidence, trusted: &TrustedLogs) -> CheckedLog {
+    match believed_head(trusted, evidence) {
+        Ok(head) => head.checked(evidence, trusted, Ok(()), None),
+        Err(why) => CheckedLog::failed(ReportFinding::fails(LOG, why)),
+    }
+}
+
+/// Head of the log whose signature holds.
+struct BelievedHead {
+    key: VerifierKey,
+    /// Reason for trusting the key; `None` if only the bundle names it.
+    known: Option<AnchorKind>,
+    checkpoint: Checkpoint,
+}
+
+fn believed_head(trusted: &TrustedLogs, evidence: &LogEvidence) -> Result<BelievedHead, String> {
+    let (key, known, checkpoint) = believed(trusted, evidence)?;
     if verifier(&evidence.public_key).ok().as_ref() != Some(&key) {
-        let why = format!(
+        return Err(format!(
             "the bundle names the key {}, not {key}",
             evidence.public_key
-        );
-        return CheckedLog::failed(ReportFinding::fails(LOG, why));
+        ));
     }
-    let mut findings = vec![match included(ledger, evidence, &checkpoint) {
-        Ok(()) => ReportFinding::holds(
-            LOG,
-            format!(
-                "every entry is among the {} of the log {}, signed with {key}{}",
-                checkpoint.size,
-                checkpoint.origin,
-                match known {
-                    Some(_) => "",
-                    None => " (by its own word: give --key, --head or --trust to anchor it)",
-                },
-            ),
-        ),
-        Err(why) => ReportFinding::fails(LOG, why),
-    }];
-    if let Some(head) = &trusted.head {
-        findings.push(
-            match head.leads_to(&key, &checkpoint, &evidence.successions) {
-                Ok(size) => ReportFinding::holds(
-                    HEAD,
-                    format!("the given head of {size} entries goes on from the bundle's"),
+    Ok(BelievedHead {
+        key,
+        known,
+        checkpoint,
+    })
+}
+
+impl BelievedHead {
+    fn checked(
+        self,
+        evidence: &LogEvidence,
+        trusted: &TrustedLogs,
+        included: Result<(), String>,
+        certificate: Option<&str>,
+    ) -> CheckedLog {
+        let Self {
+            key,
+            known,
+            checkpoint,
+        } = self;
+        let mut findings = vec![match included {
+            Ok(()) => ReportFinding::holds(
+                LOG,
+                format!(
+                    "every entry is among the {} of the log {}, signed with {key}{}",
+                    checkpoint.size,
+                    checkpoint.origin,
+                    match known {
+                        Some(_) => "",
+                        None => " (by its own word: give --key, --head or --trust to anchor it)",
+                    },
                 ),
-                Err(why) => ReportFinding::fails(HEAD, why),
-            },
-        );
-    }
-    if let Some(note) = certificate["ledger_checkpoint"].as_str() {
-        findings.push(certified(note, &key, &checkpoint, evidence));
-    }
-    let holds = findings.iter().all(|finding| finding.ok == Some(true));
-    CheckedLog {
-        anchor: known.filter(|_| holds).map(|kind| VerdictAnchor {
-            kind,
-            log: checkpoint.origin.clone(),
-            public_key: key.to_string(),
-        }),
-        findings,
-        checkpoint: Some(checkpoint),
+            ),
+            Err(why) => ReportFinding::fails(LOG, why),
+        }];
+        if let Some(head) = &trusted.head {
+            findings.push(
+                match head.leads_to(&key, &checkpoint, &evidence.successions) {
+                    Ok(size) => ReportFinding::holds(
+                        HEAD,
+                        format!("the given head of {size} entries goes on from the bundle's"),
+                    ),
+                    Err(why) => ReportFinding::fails(HEAD, why),
+                },
+            );
+        }
+        if let Some(note) = certificate {
+            findings.push(certified(note, &key, &checkpoint, evidence));
+        }
+        let holds = findings.iter().all(|finding| finding.ok == Some(true));
+        CheckedLog {
+            anchor: known.filter(|_| holds).map(|kind| VerdictAnchor {
+                kind,
+                log: checkpoint.origin.clone(),
+                public_key: key.to_string(),
+            }),
+            findings,
+            checkpoint: Some(checkpoint),
+        }
     }
 }
 
@@ -207,15 +250,14 @@ fn believed(
     opened(&own, head.map(|_| AnchorKind::Head))
 }
 
-fn included(
+pub(super) fn included(
     ledger: &CustodyLedger,
-    evidence: &LogEvidence,
+    inclusion: &[LogInclusion],
     checkpoint: &Checkpoint,
 ) -> Result<(), String> {
     for entry in &ledger.entries {
         let sequence = entry.sequence;
-        let place = evidence
-            .inclusion
+        let place = inclusion
             .iter()
             .find(|place| place.sequence == sequence)
             .ok_or_else(|| format!("there is no proof for entry {sequence}"))?;
@@ -232,7 +274,7 @@ fn included(
         }
     }
     // More proofs than entries: entries were removed from the end of the ledger.
-    match evidence.inclusion.len() > ledger.entries.len() {
+    match inclusion.len() > ledger.entries.len() {
         true => Err("the log holds entries that the ledger lacks".into()),
         false => Ok(()),
     }

@@ -106,6 +106,22 @@ pub struct VerdictAnchor {
     pub public_key: String,
 }
 
+/// Party that signed its acts of control.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SignerReport {
+    /// Id of the organization.
+    pub organization_id: String,
+    /// Thumbprints of its keys (RFC 7638).
+    pub thumbprints: Vec<String>,
+}
+
+/// Control of a record, as its acts show it.
+pub(super) struct ControlReport {
+    /// Name of the controller.
+    pub(super) controller: String,
+    pub(super) signers: Vec<SignerReport>,
+}
+
 /// Result of a verification.
 #[derive(Clone, Debug, Serialize)]
 pub struct VerificationReport {
@@ -122,6 +138,8 @@ pub struct VerificationReport {
     /// Name of the party that controls the record, or that did at its release. Null if that is its
     /// originator, without an act of another party.
     pub controlled_by: Option<String>,
+    /// Parties that signed their acts of control. Compare the keys with those that the parties publish.
+    pub signers: Vec<SignerReport>,
     /// Result of each check.
     pub checks: Vec<ReportFinding>,
 }
@@ -148,6 +166,7 @@ impl VerificationReport {
             anchor,
             envelope_id,
             controlled_by: None,
+            signers: Vec::new(),
             checks,
         }
     }

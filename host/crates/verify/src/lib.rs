@@ -10,8 +10,8 @@ use holdfast_domain::component::{ComponentIdentity, Slot};
 use holdfast_domain::hash::sha256;
 use holdfast_domain::token::random;
 use holdfast_evidence::{
-    Bundle, EvidenceVerdict, ReportFinding, Rules, TrustRoots, TrustedLogs, VerificationReport,
-    verify,
+    Bundle, EvidenceVerdict, PoolReport, ReportFinding, Rules, TrustRoots, TrustedLogs,
+    VerificationReport, verify,
 };
 use holdfast_rules::compiler::ComponentCompiler;
 use holdfast_rules::rules::ComplianceRules;
@@ -175,6 +175,27 @@ pub fn text(report: &VerificationReport) -> String {
     lines.push(format!(
         "{}: {}{control}",
         report.verdict, report.envelope_id
+    ));
+    lines.join("\n")
+}
+
+/// Formats the report on a pool for people: a line for each problem, the verdict last.
+pub fn pool_text(report: &PoolReport) -> String {
+    let mut lines = Vec::new();
+    for problem in &report.problems {
+        let about = problem.envelope_id.as_deref().unwrap_or("pool");
+        lines.push(format!("FAIL {about}: {}", problem.detail));
+    }
+    for signer in &report.signers {
+        let keys = signer.thumbprints.join(", ");
+        lines.push(format!("     {} signs with {keys}", signer.organization_id));
+    }
+    for (name, records) in &report.controlled_by {
+        lines.push(format!("     {records} records are controlled by {name}"));
+    }
+    lines.push(format!(
+        "{}: {}, {} records",
+        report.verdict, report.transfer_id, report.records
     ));
     lines.join("\n")
 }

@@ -1,13 +1,16 @@
 //! `holdfast-verify`: checks a bundle without a server, a database or a network.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
-use holdfast_evidence::{Bundle, TrustedLogs, VerificationReport};
+use holdfast_evidence::{
+    Bundle, EvidenceVerdict, PoolReport, TrustedLogs, VerificationReport, verify_pool,
+};
 use holdfast_rules::compiler::{self, ComponentCompiler};
-use holdfast_verify::{Failure, USAGE, VerifyArguments, text};
+use holdfast_verify::{Failure, USAGE, VerifyArguments, pool_text, text};
+use serde::Serialize;
 
 /// Time limit for compiling the rules of a bundle.
 const COMPILE_LIMIT: Duration = Duration::from_secs(120);
@@ -22,7 +25,11 @@ const COMPILE_LIMIT: Duration = Duration::from_secs(120);
 )]
 struct VerifyCommand {
     /// Folder or zip with the evidence.
-    bundle: PathBuf,
+    #[arg(required_unless_present = "pool")]
+    bundle: Option<PathBuf>,
+    /// Zip with the proofs of a pool, instead of a bundle.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["bundle", "component"])]
+    pool: Option<PathBuf>,
     #[command(flatten)]
     arguments: VerifyArguments,
     /// Root certificates of time stamping authorities, in PEM.
@@ -45,27 +52,46 @@ fn main() -> ExitCode {
         };
     }
     let command = VerifyCommand::parse();
-    let (trusted, bundle) = match given(&command) {
-        Ok(given) => given,
+    let trusted = match command
+        .arguments
+        .trusted(command.timestamp_trust.as_deref())
+    {
+        Ok(trusted) => trusted,
         Err(error) => return failed(&error, USAGE),
     };
+    if let Some(file) = &command.pool {
+        return match pool(file, &trusted) {
+            Ok(report) => printed(command.json, &report, pool_text, report.verdict),
+            Err(error) => failed(&error, USAGE),
+        };
+    }
+    let bundle = match Bundle::read(command.bundle.as_deref().unwrap_or(Path::new(""))) {
+        Ok(bundle) => bundle,
+        Err(error) => return failed(&error.into(), USAGE),
+    };
     match checked(&command, &bundle, &trusted) {
-        Ok(report) => {
-            match (command.json, serde_json::to_string_pretty(&report)) {
-                (true, Ok(json)) => println!("{json}"),
-                _ => println!("{}", text(&report)),
-            }
-            ExitCode::from(report.verdict.exit_code())
-        }
+        Ok(report) => printed(command.json, &report, text, report.verdict),
         Err(error) => failed(&error, 1),
     }
 }
 
-fn given(command: &VerifyCommand) -> Result<(TrustedLogs, Bundle), Failure> {
-    let trusted = command
-        .arguments
-        .trusted(command.timestamp_trust.as_deref())?;
-    Ok((trusted, Bundle::read(&command.bundle)?))
+fn printed<T: Serialize>(
+    json: bool,
+    report: &T,
+    text: impl Fn(&T) -> String,
+    verdict: EvidenceVerdict,
+) -> ExitCode {
+    match (json, serde_json::to_string_pretty(report)) {
+        (true, Ok(json)) => println!("{json}"),
+        _ => println!("{}", text(report)),
+    }
+    ExitCode::from(verdict.exit_code())
+}
+
+fn pool(file: &Path, trusted: &TrustedLogs) -> Result<PoolReport, Failure> {
+    let opened = std::fs::File::open(file);
+    let opened = opened.map_err(|error| format!("{}: {error}", file.display()))?;
+    Ok(verify_pool(std::io::BufReader::new(opened), trusted)?)
 }
 
 fn checked(

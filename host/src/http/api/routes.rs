@@ -127,6 +127,18 @@ areas! {
             "Agree to a requested release; it is made in the background";
         post "/partner/control/releases/{id}/refuse", control::refuse => refuseRelease [409]
             "Refuse a requested release";
+        get "/partner/control/pools/{id}/proofs", control::proofs => getPoolProofs [409]
+            "The proofs of a transfer's records in one zip";
+        post "/partner/control/pledges", control::pledge => pledgeRecord [409, 422]
+            "Pledge a record that you control";
+        post "/partner/control/pledges/{id}/release", control::release_pledge => releasePledge [409]
+            "Release a pledge as its pledgee";
+        get "/partner/control/keys", control::list_keys => listPartyKeys []
+            "List the keys that your organization signs its acts of control with";
+        post "/partner/control/keys", control::register_key => registerPartyKey [409, 422]
+            "Register a key; your organization then signs all its acts of control";
+        post "/partner/control/keys/{id}/revoke", control::revoke_key => revokePartyKey [409]
+            "Revoke a key of your organization";
     }
 
     partner_templates {

@@ -35,9 +35,21 @@ pub async fn record(
     details: Value,
     at: Timestamp,
 ) -> Result<(), StoreError> {
+    record_by(tx, org, "operator", action, details, at).await
+}
+
+/// Records an action of `actor`, in the transaction of the action itself.
+pub async fn record_by(
+    tx: &mut WriteTransaction,
+    org: Option<&OrgId>,
+    actor: &str,
+    action: &str,
+    details: Value,
+    at: Timestamp,
+) -> Result<(), StoreError> {
     let entry = NewEntry {
         at,
-        actor: "operator".into(),
+        actor: actor.into(),
         action: action.into(),
         details,
     };

@@ -2,16 +2,18 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::statements::{self, SignedForm};
 use super::{
     ActDone, PartyNames, ReasonForm, RecordView, Request, envelope_of, guard, lock, permit,
-    record_view, settle,
+    record_view, settle, statement,
 };
 use crate::components::rules::control::Act;
 use crate::domain::control::ControlRecord;
 use crate::domain::event::EventType;
 use crate::domain::id::{EnvelopeId, OrgId};
+use crate::domain::statement::SignedStatement;
 use crate::service::idempotency::ResponseRecorder;
 use crate::service::{Caller, Core, ServiceError, ValidationIssue};
 use crate::store::organizations;
@@ -22,6 +24,8 @@ use crate::store::organizations;
 pub struct DesignateForm {
     /// Organization that shall get control.
     pub controller: String,
+    /// Your statement about this act, if your organization has registered a key.
+    pub signed: Option<SignedStatement>,
 }
 
 /// Names the organization that shall control a record. It has no effect until that organization
@@ -43,7 +47,11 @@ pub async fn designate(
     };
     let next = |control: ControlRecord| control.designated(to.clone());
     let done = ActDone::new(caller, EventType::ControlDesignated, json!({}));
-    perform(core, id, ask, next, done, answer).await
+    let says = Says {
+        content: json!({ "controller": to }),
+        signed: form.signed.as_ref(),
+    };
+    perform(core, id, ask, next, done, says, answer).await
 }
 
 /// Parses the organization that a member of a request names.
@@ -76,11 +84,16 @@ pub async fn accept(
     core: &Core,
     caller: &Caller,
     id: &str,
+    form: SignedForm,
     answer: &ResponseRecorder<RecordView>,
 ) -> Result<RecordView, ServiceError> {
     let ask = Request::of(Act::Accept, caller);
     let done = ActDone::new(caller, EventType::ControlAccepted, json!({}));
-    perform(core, id, ask, ControlRecord::passed_on, done, answer).await
+    let says = Says {
+        content: json!({}),
+        signed: form.signed.as_ref(),
+    };
+    perform(core, id, ask, ControlRecord::passed_on, done, says, answer).await
 }
 
 /// Refuses the offered control, or withdraws the designation as the originator.
@@ -97,7 +110,17 @@ pub async fn decline(
         EventType::ControlDeclined,
         json!({ "reason": form.reason }),
     );
-    perform(core, id, ask, ControlRecord::kept, done, answer).await
+    let says = Says {
+        content: json!({ "reason": form.reason }),
+        signed: form.signed.as_ref(),
+    };
+    perform(core, id, ask, ControlRecord::kept, done, says, answer).await
+}
+
+/// What the party says with its act, and its signature.
+struct Says<'a> {
+    content: Value,
+    signed: Option<&'a SignedStatement>,
 }
 
 /// Asks for an act and makes its change.
@@ -107,11 +130,20 @@ async fn perform(
     ask: Request<'_>,
     next: impl FnOnce(ControlRecord) -> ControlRecord,
     done: ActDone<'_>,
+    says: Says<'_>,
     answer: &ResponseRecorder<RecordView>,
 ) -> Result<RecordView, ServiceError> {
     let mut tx = core.store.begin().await?;
     let record = lock(&mut tx, done.caller, id).await?;
     let permitted = permit(core, &mut tx, &record.envelope, &record.control, ask).await?;
+    let mut content = says.content;
+    let file = record.envelope.record.authoritative.file();
+    content["document_hash"] = json!(file.map(|file| &file.sha256));
+    let expected = statement(&record, done.caller, done.event, content);
+    let done = ActDone {
+        signed: statements::require(core, &mut tx, &expected, says.signed).await?,
+        ..done
+    };
     let next = next(record.control.clone());
     let mut names = PartyNames::default();
     let settled = settle(

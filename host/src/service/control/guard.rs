@@ -149,8 +149,8 @@ async fn register(
     Ok(rows::insert(tx, &envelope.org, &envelope.id, &all).await?)
 }
 
-/// Refuses a change after which a party would have control, or an offer of it, while another party
-/// controls a record with the same fingerprint. Passing control on waits for other such acts until the
+/// Refuses a change after which a party would have control, an offer of it or a pledge, while another
+/// party has control or a pledge of a record with the same fingerprint. Passing control on waits for other such acts until the
 /// transaction ends.
 pub async fn check(
     core: &Core,
@@ -160,13 +160,18 @@ pub async fn check(
     next: &ControlRecord,
 ) -> Result<(), ServiceError> {
     let passes = next.controller != before.controller;
-    let gains = next.named.as_ref().or(passes.then_some(&next.controller));
+    let pledges = next.pledge.is_some() && next.pledge != before.pledge;
+    let gains = next
+        .named
+        .as_ref()
+        .or(passes.then_some(&next.controller))
+        .or(next.pledgee().filter(|_| pledges));
     // A record that returns to its originator is no longer pledged.
     let Some(party) = gains.filter(|party| **party != next.org) else {
         return Ok(());
     };
     register(core, tx, envelope).await?;
-    if passes {
+    if passes || pledges {
         rows::lock(tx, next).await?;
     }
     let Some(other) = rows::other_record(tx, before, next, party).await? else {

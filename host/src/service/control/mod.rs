@@ -6,7 +6,11 @@
 
 mod acts;
 pub mod guard;
+pub mod keys;
+pub mod pledges;
+pub mod pools;
 pub mod releases;
+pub mod statements;
 pub mod transfers;
 
 use std::collections::HashMap;
@@ -23,7 +27,8 @@ use crate::domain::clock::Timestamp;
 use crate::domain::control::{ControlRecord, ControlStage, ReleaseRequest, ReleaseState};
 use crate::domain::envelope::{Envelope, EnvelopeStatus, PaymentStatus, SignerStatus};
 use crate::domain::event::EventType;
-use crate::domain::id::{EnvelopeId, OrgId, ReleaseId, TransferId};
+use crate::domain::id::{EnvelopeId, OrgId, PledgeId, ReleaseId, TransferId};
+use crate::domain::statement::SignedStatement;
 use crate::service::components::shadow;
 use crate::service::events;
 use crate::service::{Caller, Core, ServiceError};
@@ -34,6 +39,7 @@ use crate::store::{
 };
 
 pub use acts::{DesignateForm, accept, decline, designate};
+use statements::ExpectedStatement;
 
 /// Organization that takes part in a record.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -53,6 +59,8 @@ pub struct ControlView {
     pub designee: Option<PartyView>,
     /// Was offered control by the controller in a transfer.
     pub buyer: Option<PartyView>,
+    /// Has a pledge of the record, which does not change hands until the pledgee releases it.
+    pub pledgee: Option<PartyView>,
     pub stage: ControlStage,
     /// Number of acts so far.
     pub epoch: i64,
@@ -106,9 +114,9 @@ impl From<&ReleaseRequest> for ReleaseRequestView {
     "status": "vaulted", "document_hash": "9f86d081884c7d65…", "compliance_score": 100,
     "originator": { "organization_id": "org_01jdk7m3e8f4x9s2w5v6b0c1da", "name": "Maple Motors" },
     "controller": { "organization_id": "org_01jdk7m3e8f4x9s2w5v6b0c1db", "name": "First Example Bank" },
-    "designee": null, "buyer": null, "stage": "controlled", "epoch": 2,
+    "designee": null, "buyer": null, "pledgee": null, "stage": "controlled", "epoch": 2,
     "changed_at": "2026-11-21T09:45:00.000Z", "controlled_since": "2026-11-21T09:45:00.000Z",
-    "release": null, "transfer_id": null,
+    "release": null, "transfer_id": null, "pledge_id": null,
 }]))]
 pub struct RecordView {
     pub envelope_id: EnvelopeId,
@@ -128,6 +136,8 @@ pub struct RecordView {
     pub release: Option<ReleaseRequestView>,
     /// The transfer in which the record is offered.
     pub transfer_id: Option<TransferId>,
+    /// The live pledge of the record.
+    pub pledge_id: Option<PledgeId>,
 }
 
 /// Reason that a party gives for its act.
@@ -136,6 +146,8 @@ pub struct RecordView {
 pub struct ReasonForm {
     #[schemars(length(max = 2000))]
     pub reason: Option<String>,
+    /// Your statement about this act, if your organization has registered a key.
+    pub signed: Option<SignedStatement>,
 }
 
 /// A record with the row of its envelope locked.
@@ -214,7 +226,12 @@ impl PartyNames {
             None => (named, None),
             Some(_) => (None, named),
         };
+        let pledgee = match control.pledgee() {
+            Some(pledgee) => Some(self.party(connection, pledgee).await?),
+            None => None,
+        };
         Ok(ControlView {
+            pledgee,
             originator: self.party(connection, &control.org).await?,
             controller: self.party(connection, &control.controller).await?,
             designee,
@@ -312,7 +329,7 @@ async fn permit(
         obstacles: obstacles(connection, envelope).await?,
         is_expired: request.is_expired,
         release_requested: request.answers_release.unwrap_or(control.release.is_some()),
-        pledges: 0,
+        pledges: u32::from(control.pledge.is_some()),
         consents: request.consents,
         attributes: Vec::new(),
     };
@@ -333,6 +350,9 @@ async fn permit(
             facts: json!(facts),
             component: json!(rules.identity()?),
         })),
+        Decision::ConsentNeeded(parties) if parties == [Party::Pledgee] => {
+            Err(ServiceError::Pledged)
+        }
         Decision::ConsentNeeded(_) => Err(ServiceError::ConsentRequired(control.release.clone())),
         Decision::Refused(refusal) => Err(ServiceError::ControlRefused(refusal)),
     }
@@ -363,6 +383,9 @@ fn parts(control: &ControlRecord, party: &OrgId) -> Vec<Party> {
             ControlStage::Proposed | ControlStage::Accepted => Party::Buyer,
             _ => Party::Designee,
         });
+    }
+    if control.pledgee() == Some(party) {
+        parts.push(Party::Pledgee);
     }
     parts
 }
@@ -402,6 +425,8 @@ struct ActDone<'a> {
     event: EventType,
     /// Members of the ledger entry and the events, beside those of [`ControlView`].
     details: Value,
+    /// The party's signed statement.
+    signed: Option<Value>,
     /// Whether the parties get an event of this record; those of a transfer get one of all its records.
     emits: bool,
 }
@@ -412,6 +437,7 @@ impl<'a> ActDone<'a> {
             caller,
             event,
             details,
+            signed: None,
             emits: true,
         }
     }
@@ -448,6 +474,9 @@ async fn settle(
     }
     let mut entry = data.clone();
     entry["party"] = json!(names.party(tx, &done.caller.org).await?);
+    if let Some(signed) = done.signed {
+        entry["signed"] = signed;
+    }
     if let Some(PermittedAct(decision)) = permitted {
         entry["rules_component"] = decision.component.clone();
         rows::insert_decision(tx, &envelope.org, decision, now).await?;
@@ -467,6 +496,22 @@ async fn settle(
         events::emit_to_party(tx, envelope, party, done.event, &data, now).await?;
     }
     Ok(next)
+}
+
+/// What a party that signs says about an act with a record.
+fn statement<'a>(
+    record: &'a LockedRecord,
+    caller: &'a Caller,
+    act: EventType,
+    content: Value,
+) -> ExpectedStatement<'a> {
+    ExpectedStatement {
+        act,
+        party: &caller.org,
+        subject: record.envelope.id.as_str(),
+        epoch: Some(record.control.epoch),
+        content,
+    }
 }
 
 async fn record_view(
@@ -491,6 +536,16 @@ async fn record_view(
         controlled_since: control.controlled_since,
         release: release.as_ref().map(ReleaseRequestView::from),
         transfer_id: control.transfer.clone(),
+        pledge_id: control.pledge.as_ref().map(|pledge| pledge.id.clone()),
+    })
+}
+
+/// Refuses an act that does not fit the state of what it is about.
+fn out_of_order(message: &str) -> ServiceError {
+    ServiceError::ControlRefused(Refusal {
+        reason: RefusalReason::OutOfOrder,
+        message: message.into(),
+        source: String::new(),
     })
 }
 

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
 use sqlx::AnyConnection;
 
+use super::statements::{self, SignedForm};
 use super::{
     ActDone, LockedRecord, PartyNames, PermittedAct, ReasonForm, ReleaseRequestView, Request,
-    envelope_of, permit, settle,
+    envelope_of, permit, settle, statement,
 };
 use crate::components::rules::control::{Act, Party};
 use crate::domain::control::{
@@ -18,6 +21,7 @@ use crate::domain::event::EventType;
 use crate::domain::id::{EnvelopeId, OrgId, ReleaseId};
 use crate::domain::job::{MailReleaseRequest, ReleaseRecord};
 use crate::domain::organization::{ApiKeyRecord, Scope};
+use crate::domain::statement::SignedStatement;
 use crate::faults;
 use crate::service::idempotency::ResponseRecorder;
 use crate::service::vault::vault_out::{self, ReleaseForm, ReleaseLinks};
@@ -33,6 +37,17 @@ pub struct ReleasePermit {
     open: Option<ReleaseRequest>,
     /// Whether it was agreed to, with this form.
     consented: bool,
+    /// The controller's signed statement, if it releases the record itself.
+    signed: Option<Value>,
+}
+
+/// Body of `POST /partner/control/records/{id}/release`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub struct ControllerReleaseForm {
+    #[serde(flatten)]
+    pub form: ReleaseForm,
+    /// Your statement about this act, if your organization has registered a key.
+    pub signed: Option<SignedStatement>,
 }
 
 /// Refuses a release that lacks the controller's consent, before any byte of the record is read. The
@@ -42,6 +57,7 @@ pub async fn require(
     caller: &Caller,
     envelope: &Envelope,
     form: &ReleaseForm,
+    signed: Option<&SignedStatement>,
 ) -> Result<(), ServiceError> {
     let mut connection = core.store.read().await?;
     // A record without an act is the originator's own.
@@ -52,7 +68,7 @@ pub async fn require(
     let mut tx = core.store.begin().await?;
     let locked = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await?;
     let envelope = locked.ok_or(ServiceError::NotFound("Envelope"))?;
-    match permit_release(core, &mut tx, caller, &envelope, form).await {
+    match permit_release(core, &mut tx, caller, &envelope, form, signed).await {
         Err(ServiceError::ConsentRequired(None)) => {
             let control = rows::of_envelope(&mut tx, &envelope).await?;
             if control.stage == ControlStage::Released {
@@ -76,6 +92,7 @@ pub async fn permit_release(
     caller: &Caller,
     envelope: &Envelope,
     form: &ReleaseForm,
+    signed: Option<&SignedStatement>,
 ) -> Result<Option<ReleasePermit>, ServiceError> {
     let control = rows::of_envelope(tx, envelope).await?;
     if control.epoch == 0 {
@@ -104,14 +121,26 @@ pub async fn permit_release(
         ..Request::of(Act::Release, caller)
     };
     let permitted = permit(core, tx, envelope, &control, ask).await?;
+    let record = LockedRecord {
+        envelope: envelope.clone(),
+        control,
+    };
+    // For the originator, the controller has signed its consent.
+    let by_itself = record.control.controller == caller.org;
+    let signed = match by_itself && record.control.stage != ControlStage::Released {
+        true => {
+            let event = EventType::ControlReleased;
+            let expected = statement(&record, caller, event, json!({ "form": form }));
+            statements::require(core, tx, &expected, signed).await?
+        }
+        false => None,
+    };
     Ok(Some(ReleasePermit {
-        record: LockedRecord {
-            envelope: envelope.clone(),
-            control,
-        },
+        record,
         permitted,
         open,
         consented,
+        signed,
     }))
 }
 
@@ -127,6 +156,7 @@ pub async fn released(
         permitted,
         open,
         consented,
+        signed,
     } = permit;
     if let Some(open) = &open {
         let (state, answer) = match consented {
@@ -149,11 +179,11 @@ pub async fn released(
         release: released_as.clone(),
         ..record.control.clone()
     };
-    let done = ActDone::new(
-        caller,
-        EventType::ControlReleased,
-        json!({ "release_id": released_as }),
-    );
+    let details = json!({ "release_id": released_as });
+    let done = ActDone {
+        signed,
+        ..ActDone::new(caller, EventType::ControlReleased, details)
+    };
     settle(
         core,
         tx,
@@ -263,16 +293,21 @@ pub async fn consent(
     core: &Core,
     caller: &Caller,
     id: &str,
+    form: SignedForm,
     answer: &ResponseRecorder<ReleaseRequestView>,
 ) -> Result<ReleaseRequestView, ServiceError> {
     let asked = asked(core, caller, id, Act::ConsentToRelease).await?;
     let next = asked.record.control.clone();
+    let given = ReasonForm {
+        reason: None,
+        signed: form.signed,
+    };
     settled(
         core,
         caller,
         asked,
         ReleaseState::Consented,
-        None,
+        given,
         next,
         answer,
     )
@@ -298,7 +333,7 @@ pub async fn refuse(
         caller,
         asked,
         ReleaseState::Refused,
-        form.reason,
+        form,
         next,
         answer,
     )
@@ -358,7 +393,7 @@ async fn settled(
     caller: &Caller,
     asked: AskedRelease,
     state: ReleaseState,
-    reason: Option<String>,
+    form: ReasonForm,
     next: ControlRecord,
     answer: &ResponseRecorder<ReleaseRequestView>,
 ) -> Result<ReleaseRequestView, ServiceError> {
@@ -368,14 +403,23 @@ async fn settled(
         request,
         permitted,
     } = asked;
+    let (event, content) = match state {
+        // A consent is one to this form.
+        ReleaseState::Consented => (
+            EventType::ControlReleaseConsented,
+            json!({ "release_id": request.id, "form": request.form }),
+        ),
+        _ => (
+            EventType::ControlReleaseRefused,
+            json!({ "release_id": request.id, "reason": form.reason }),
+        ),
+    };
+    let expected = statement(&record, caller, event, content);
+    let signed = statements::require(core, &mut tx, &expected, form.signed.as_ref()).await?;
     let given = ReleaseAnswer {
         by: caller.actor.clone(),
         at: core.clock.now(),
-        reason,
-    };
-    let event = match state {
-        ReleaseState::Consented => EventType::ControlReleaseConsented,
-        _ => EventType::ControlReleaseRefused,
+        reason: form.reason,
     };
     if state == ReleaseState::Consented {
         let (job, key) = (
@@ -393,7 +437,10 @@ async fn settled(
         ..request
     };
     let view = ReleaseRequestView::from(&request);
-    let done = ActDone::new(caller, event, json!({ "release": view }));
+    let done = ActDone {
+        signed,
+        ..ActDone::new(caller, event, json!({ "release": view }))
+    };
     settle(
         core,
         &mut tx,
@@ -414,12 +461,13 @@ pub async fn release(
     core: &Core,
     caller: &Caller,
     id: &str,
-    form: ReleaseForm,
+    form: ControllerReleaseForm,
 ) -> Result<ReleaseLinks, ServiceError> {
+    let ControllerReleaseForm { form, signed } = form;
     vault_out::check(&form)?;
     let id = EnvelopeId::parse(id).ok_or(ServiceError::NotFound("Record"))?;
     let envelope = envelope_of(core, caller, &id).await?;
-    vault_out::release(core, caller, envelope, form).await
+    vault_out::release(core, caller, envelope, form, signed.as_ref()).await
 }
 
 /// Makes a release that the controller has agreed to. May run twice.

@@ -8,20 +8,23 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
-use sha2::{Digest as _, Sha256};
+use serde_json::{Value, json};
 use sqlx::AnyConnection;
 
 use super::acts::known_party;
 use super::guard::FoundConflict;
+use super::statements::{self, ExpectedStatement, SignedForm};
 use super::{ActDone, PartyNames, PartyView, Request, guard, lock, permit, refusal_code, settle};
 use crate::components::rules::control::{Act, Refusal, RefusalReason};
 use crate::domain::clock::Timestamp;
 use crate::domain::event::{Event, EventType};
 use crate::domain::id::{EnvelopeId, OrgId, TransferId};
 use crate::domain::job::AdvanceTransfer;
+use crate::domain::merkle::MissingTile;
+use crate::domain::statement::SignedStatement;
 use crate::domain::transfer::{
-    RecordState, Transfer, TransferReceipt, TransferRecord, TransferState, TransferStep,
+    RecordInclusion, RecordState, RecordTree, RecordsRoot, Transfer, TransferReceipt,
+    TransferRecord, TransferState, TransferStep,
 };
 use crate::faults;
 use crate::service::idempotency::ResponseRecorder;
@@ -64,6 +67,8 @@ pub struct ProposeForm {
     pub price_reference: Option<String>,
     /// End of the offer; 30 days from now when absent, a year at most.
     pub expires_at: Option<Timestamp>,
+    /// Your statement about this act, if your organization has registered a key.
+    pub signed: Option<SignedStatement>,
 }
 
 /// Selection of records, of which at most 10,000 match.
@@ -85,7 +90,7 @@ pub struct TransferFilter {
     "buyer": { "organization_id": "org_01jdk7m3e8f4x9s2w5v6b0c1db", "name": "Example Funding" },
     "atomic": true, "terms": null, "price_reference": "Pool 2026-11",
     "expires_at": "2026-12-01T00:00:00.000Z", "created_at": "2026-11-21T09:45:00.000Z",
-    "changed_at": "2026-11-21T09:45:01.000Z", "counts": { "proposed": 1 }, "receipt": null,
+    "changed_at": "2026-11-21T09:45:01.000Z", "counts": { "proposed": 1 }, "offer": { "records": 1, "root": "7c2f…" }, "receipt": null,
 }]))]
 pub struct TransferView {
     pub transfer_id: TransferId,
@@ -100,6 +105,8 @@ pub struct TransferView {
     pub changed_at: Timestamp,
     /// Number of records by state.
     pub counts: BTreeMap<String, i64>,
+    /// What the buyer is offered, from `proposed` on.
+    pub offer: Option<RecordsRoot>,
     /// What the buyer accepted.
     pub receipt: Option<ReceiptView>,
 }
@@ -108,11 +115,8 @@ pub struct TransferView {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ReceiptView {
     pub accepted_at: Timestamp,
-    /// Number of records.
-    pub records: u64,
-    /// SHA-256 over the lines `envelope_id document_hash` of all accepted records, in the order of their
-    /// ids, each with a line feed; lower-case hex.
-    pub sha256: String,
+    #[serde(flatten)]
+    pub accepted: RecordsRoot,
 }
 
 /// A record in a transfer.
@@ -135,7 +139,7 @@ pub struct TransferRecordView {
     "buyer": { "organization_id": "org_01jdk7m3e8f4x9s2w5v6b0c1db", "name": "Example Funding" },
     "atomic": true, "terms": null, "price_reference": "Pool 2026-11",
     "expires_at": "2026-12-01T00:00:00.000Z", "created_at": "2026-11-21T09:45:00.000Z",
-    "changed_at": "2026-11-21T09:45:01.000Z", "counts": { "proposed": 1 }, "receipt": null,
+    "changed_at": "2026-11-21T09:45:01.000Z", "counts": { "proposed": 1 }, "offer": { "records": 1, "root": "7c2f…" }, "receipt": null,
     "records": [{
         "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "state": "proposed",
         "document_hash": "9f86d081884c7d65…", "code": null, "reason": null,
@@ -186,6 +190,20 @@ pub async fn propose(
         }));
     }
     let records = selected(core, caller, &form).await?;
+    let called = RecordTree::new(records.iter().map(|record| (record, None)));
+    let expected = ExpectedStatement {
+        act: EventType::ControlTransferProposed,
+        party: &caller.org,
+        subject: caller.org.as_str(),
+        epoch: None,
+        content: json!({
+            "buyer": buyer, "records": called.and_then(|tree| tree.root()).map_err(incomplete)?,
+            "atomic": form.atomic, "terms": form.terms, "price_reference": form.price_reference,
+            "expires_at": form.expires_at,
+        }),
+    };
+    let mut tx = core.store.begin().await?;
+    let signed = statements::require(core, &mut tx, &expected, form.signed.as_ref()).await?;
     let transfer = Transfer {
         id: TransferId::new(),
         seller: caller.org.clone(),
@@ -200,9 +218,10 @@ pub async fn propose(
         acting: Some(caller.org.clone()),
         actor: caller.actor.clone(),
         offered_at: None,
+        offered: None,
         receipt: None,
+        signed,
     };
-    let mut tx = core.store.begin().await?;
     transfers::insert(&mut tx, &transfer, &records).await?;
     queue(&mut tx, &transfer, now).await?;
     let view = view(&mut tx, &transfer).await?;
@@ -326,11 +345,11 @@ pub async fn get(
     })
 }
 
-fn unknown() -> ServiceError {
+pub(super) fn unknown() -> ServiceError {
     ServiceError::NotFound("Transfer")
 }
 
-fn is_party(transfer: &Transfer, org: &OrgId) -> bool {
+pub(super) fn is_party(transfer: &Transfer, org: &OrgId) -> bool {
     transfer.seller == *org || transfer.buyer == *org && transfer.offered_at.is_some()
 }
 
@@ -339,11 +358,15 @@ pub async fn accept(
     core: &Core,
     caller: &Caller,
     id: &str,
+    form: SignedForm,
     answer: &ResponseRecorder<TransferView>,
 ) -> Result<TransferView, ServiceError> {
-    let by = |transfer: &Transfer| transfer.buyer == caller.org;
-    let from = &[TransferState::Proposed];
-    begin(core, caller, id, by, from, TransferState::Accepting, answer).await
+    let step = Beginning {
+        by: TransferParty::Buyer,
+        from: &[TransferState::Proposed],
+        state: TransferState::Accepting,
+    };
+    begin(core, caller, id, step, form, answer).await
 }
 
 /// Confirms a transfer that the buyer accepted, as its seller. Control passes to the buyer.
@@ -351,20 +374,15 @@ pub async fn confirm(
     core: &Core,
     caller: &Caller,
     id: &str,
+    form: SignedForm,
     answer: &ResponseRecorder<TransferView>,
 ) -> Result<TransferView, ServiceError> {
-    let by = |transfer: &Transfer| transfer.seller == caller.org;
-    let from = &[TransferState::Accepted];
-    begin(
-        core,
-        caller,
-        id,
-        by,
-        from,
-        TransferState::Confirming,
-        answer,
-    )
-    .await
+    let step = Beginning {
+        by: TransferParty::Seller,
+        from: &[TransferState::Accepted],
+        state: TransferState::Confirming,
+    };
+    begin(core, caller, id, step, form, answer).await
 }
 
 /// Ends an offer before it is confirmed, as its seller or buyer.
@@ -372,18 +390,37 @@ pub async fn cancel(
     core: &Core,
     caller: &Caller,
     id: &str,
+    form: SignedForm,
     answer: &ResponseRecorder<TransferView>,
 ) -> Result<TransferView, ServiceError> {
-    // Also while a step is in progress that cannot end, for example because of an organization's rules.
-    let from = &[
-        TransferState::Proposing,
-        TransferState::Proposed,
-        TransferState::Accepting,
-        TransferState::Accepted,
-        TransferState::Confirming,
-    ];
-    let state = TransferState::Cancelling;
-    begin(core, caller, id, |_| true, from, state, answer).await
+    let step = Beginning {
+        by: TransferParty::Either,
+        // Also while a step is in progress that cannot end, for example because of an organization's
+        // rules.
+        from: &[
+            TransferState::Proposing,
+            TransferState::Proposed,
+            TransferState::Accepting,
+            TransferState::Accepted,
+            TransferState::Confirming,
+        ],
+        state: TransferState::Cancelling,
+    };
+    begin(core, caller, id, step, form, answer).await
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TransferParty {
+    Seller,
+    Buyer,
+    Either,
+}
+
+/// How a party begins a step of a transfer.
+struct Beginning {
+    by: TransferParty,
+    from: &'static [TransferState],
+    state: TransferState,
 }
 
 /// Begins a step of a transfer that waits for a party.
@@ -391,9 +428,8 @@ async fn begin(
     core: &Core,
     caller: &Caller,
     id: &str,
-    may: impl Fn(&Transfer) -> bool,
-    from: &[TransferState],
-    state: TransferState,
+    Beginning { by, from, state }: Beginning,
+    form: SignedForm,
     answer: &ResponseRecorder<TransferView>,
 ) -> Result<TransferView, ServiceError> {
     let id = TransferId::parse(id).ok_or_else(unknown)?;
@@ -413,7 +449,12 @@ async fn begin(
         let message = format!("The transfer is {}", transfer.state);
         return Err(refused(RefusalReason::OutOfOrder, message));
     }
-    if !may(&transfer) {
+    let may = match by {
+        TransferParty::Seller => transfer.seller == caller.org,
+        TransferParty::Buyer => transfer.buyer == caller.org,
+        TransferParty::Either => true,
+    };
+    if !may {
         let message = "The other party of the transfer does this".into();
         return Err(refused(RefusalReason::WrongParty, message));
     }
@@ -421,7 +462,27 @@ async fn begin(
         let message = "The time of the offer is over".into();
         return Err(refused(RefusalReason::Expired, message));
     }
+    let (act, records) = match state {
+        TransferState::Accepting => (
+            EventType::ControlTransferAccepted,
+            transfer.offered.as_ref(),
+        ),
+        TransferState::Confirming => {
+            let receipt = transfer.receipt.as_ref();
+            let accepted = receipt.map(|receipt| &receipt.accepted);
+            (EventType::ControlTransferConfirmed, accepted)
+        }
+        _ => (EventType::ControlTransferCancelled, None),
+    };
+    let expected = ExpectedStatement {
+        act,
+        party: &caller.org,
+        subject: transfer.id.as_str(),
+        epoch: None,
+        content: json!({ "records": records }),
+    };
     let next = Transfer {
+        signed: statements::require(core, &mut tx, &expected, form.signed.as_ref()).await?,
         state,
         acting: Some(caller.org.clone()),
         actor: caller.actor.clone(),
@@ -458,6 +519,7 @@ pub async fn expire(core: &Core) -> Result<(), ServiceError> {
     for transfer in overdue {
         let next = Transfer {
             state: TransferState::Expiring,
+            signed: None,
             acting: None,
             actor: "system".into(),
             ..transfer.clone()
@@ -476,14 +538,54 @@ pub async fn expire(core: &Core) -> Result<(), ServiceError> {
 
 /// Makes the step in progress for all records of a transfer. May run twice, also at the same time.
 pub async fn advance(core: &Core, id: &TransferId) -> Result<(), ServiceError> {
-    while advance_batch(core, id).await? {
+    let mut step = None;
+    while advance_batch(core, id, &mut step).await? {
         faults::pass("transferred");
     }
     Ok(())
 }
 
+/// Records that a step is about, with the state of the transfer in which they were read.
+type StepRecords = Option<(TransferState, RecordTree)>;
+
+/// Returns the records that the acting party has called, accepted or confirmed: the same ones however
+/// often the step is repeated.
+async fn records_of_step(
+    connection: &mut AnyConnection,
+    transfer: &Transfer,
+) -> Result<StepRecords, ServiceError> {
+    if is_ending(transfer.state) {
+        return Ok(None);
+    }
+    let (all, last) = (RecordState::ALL, i64::MAX);
+    let records = transfers::records(connection, transfer, all, None, last).await?;
+    let state = transfer.state;
+    let about = records.iter().filter(|record| match state {
+        TransferState::Proposing => true,
+        TransferState::Confirming => record.accepted,
+        _ => record.document_hash.is_some(),
+    });
+    let lines = about.map(|record| {
+        let hash = record.document_hash.as_deref();
+        (
+            &record.envelope,
+            hash.filter(|_| state != TransferState::Proposing),
+        )
+    });
+    let tree = RecordTree::new(lines).map_err(incomplete)?;
+    Ok(Some((state, tree)))
+}
+
+fn incomplete(error: MissingTile) -> ServiceError {
+    ServiceError::Internal(error.to_string())
+}
+
 /// Makes the step for some records, or ends it. Returns whether there is more to do.
-async fn advance_batch(core: &Core, id: &TransferId) -> Result<bool, ServiceError> {
+async fn advance_batch(
+    core: &Core,
+    id: &TransferId,
+    about: &mut StepRecords,
+) -> Result<bool, ServiceError> {
     let mut tx = core.store.begin().await?;
     let Some(transfer) = transfers::lock(&mut tx, id).await? else {
         return Ok(false);
@@ -491,6 +593,13 @@ async fn advance_batch(core: &Core, id: &TransferId) -> Result<bool, ServiceErro
     let Some(step) = transfer.state.step() else {
         return Ok(false);
     };
+    if about
+        .as_ref()
+        .is_none_or(|(state, _)| *state != transfer.state)
+    {
+        *about = records_of_step(&mut tx, &transfer).await?;
+    }
+    let tree = about.as_ref().map(|(_, tree)| tree);
     let together = transfer.atomic && !is_ending(transfer.state);
     let limit = match together {
         true => i64::MAX,
@@ -500,9 +609,11 @@ async fn advance_batch(core: &Core, id: &TransferId) -> Result<bool, ServiceErro
     let (mut names, mut refused) = (PartyNames::default(), Vec::new());
     let mut conflicts = Vec::new();
     for record in &records {
-        let record = match step_of(core, &mut tx, &mut names, &transfer, step, record).await {
+        let made = step_of(core, &mut tx, &mut names, &transfer, step, record, tree).await;
+        let record = match made {
             Ok(hash) => TransferRecord {
                 state: step.to,
+                accepted: record.accepted || step.to == RecordState::Accepted,
                 document_hash: hash.or_else(|| record.document_hash.clone()),
                 ..record.clone()
             },
@@ -561,6 +672,7 @@ fn refusal(
         ServiceError::DoublePledge(_) => "already_controlled",
         ServiceError::ControlRefused(refusal) => refusal_code(refusal),
         ServiceError::ConsentRequired(_) => "control_consent_required",
+        ServiceError::Pledged => "record_pledged",
         ServiceError::NotFound(_) => "record_not_found",
         _ => return Err(error),
     };
@@ -585,6 +697,7 @@ async fn step_of(
     transfer: &Transfer,
     step: TransferStep,
     record: &TransferRecord,
+    about: Option<&RecordTree>,
 ) -> Result<Option<String>, ServiceError> {
     if is_ending(transfer.state) {
         if record.state != RecordState::Pending {
@@ -624,16 +737,28 @@ async fn step_of(
         RecordState::Accepted => control.accepted(),
         _ => control.passed_on(),
     };
-    let receipt = transfer.receipt.as_ref().map(|receipt| &receipt.sha256);
-    let details = json!({ "transfer_id": transfer.id, "receipt_sha256": receipt });
+    let inclusion = about.map(|tree| tree.inclusion(&record.envelope));
+    let inclusion = inclusion.transpose().map_err(incomplete)?.flatten();
     let done = ActDone {
         emits: false,
-        ..ActDone::new(&caller, event, details)
+        signed: transfer.signed.clone(),
+        ..ActDone::new(&caller, event, step_details(transfer, record, inclusion))
     };
     settle(core, tx, names, &locked, next, Some(&permitted), done).await?;
     let file = locked.envelope.record.authoritative.file();
     let offered = file.filter(|_| step.to == RecordState::Proposed);
     Ok(offered.map(|file| file.sha256.clone()))
+}
+
+/// Members of the ledger entry of a record's step.
+fn step_details(
+    transfer: &Transfer,
+    record: &TransferRecord,
+    inclusion: Option<RecordInclusion>,
+) -> Value {
+    json!({
+        "transfer_id": transfer.id, "document_hash": record.document_hash, "inclusion": inclusion,
+    })
 }
 
 /// Returns the party that asked for the step in progress.
@@ -686,6 +811,7 @@ async fn unlock(
         Err(
             error @ (ServiceError::ControlRefused(_)
             | ServiceError::ConsentRequired(_)
+            | ServiceError::Pledged
             | ServiceError::Component(_)),
         ) => {
             tracing::warn!(transfer = %transfer.id, %error, "a transfer ends against the control rules");
@@ -694,8 +820,11 @@ async fn unlock(
         Err(error) => return Err(error),
     };
     let next = locked.control.clone().kept();
+    // A statement of another step does not say that the party takes the record out.
+    let cancels = transfer.state == TransferState::Cancelling;
     let done = ActDone {
         emits: false,
+        signed: transfer.signed.clone().filter(|_| cancels),
         ..ActDone::new(&caller, event, json!({ "transfer_id": transfer.id }))
     };
     settle(core, tx, names, &locked, next, permitted.as_ref(), done).await?;
@@ -746,12 +875,21 @@ async fn end(
         _ => step.done,
     };
     let receipt = match state {
-        TransferState::Accepted => Some(receipt(&moved, now)),
+        TransferState::Accepted => Some(TransferReceipt {
+            accepted_at: now,
+            accepted: root(&moved)?,
+        }),
         _ => transfer.receipt.clone(),
+    };
+    let offered = match state {
+        TransferState::Proposed => Some(root(&moved)?),
+        _ => transfer.offered.clone(),
     };
     let next = Transfer {
         state,
         receipt,
+        offered,
+        signed: None,
         offered_at: match state {
             TransferState::Proposed => Some(now),
             _ => transfer.offered_at,
@@ -781,18 +919,13 @@ async fn end(
     Ok(())
 }
 
-/// Makes the buyer's receipt for the accepted records.
-fn receipt(records: &[TransferRecord], now: Timestamp) -> TransferReceipt {
-    let mut hash = Sha256::new();
-    for record in records {
-        let document = record.document_hash.as_deref().unwrap_or_default();
-        hash.update(format!("{} {document}\n", record.envelope));
-    }
-    TransferReceipt {
-        accepted_at: now,
-        records: records.len() as u64,
-        sha256: hex::encode(hash.finalize()),
-    }
+/// Returns the root over records with their documents.
+fn root(records: &[TransferRecord]) -> Result<RecordsRoot, ServiceError> {
+    let lines = records
+        .iter()
+        .map(|record| (&record.envelope, record.document_hash.as_deref()));
+    let root = RecordTree::new(lines).and_then(|tree| tree.root());
+    root.map_err(incomplete)
 }
 
 async fn view(
@@ -819,10 +952,10 @@ async fn named_view(
         created_at: transfer.created_at,
         changed_at: transfer.changed_at,
         counts: transfers::counts(connection, transfer).await?,
+        offer: transfer.offered.clone(),
         receipt: transfer.receipt.as_ref().map(|receipt| ReceiptView {
             accepted_at: receipt.accepted_at,
-            records: receipt.records,
-            sha256: receipt.sha256.clone(),
+            accepted: receipt.accepted.clone(),
         }),
     })
 }

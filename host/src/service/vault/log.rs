@@ -11,7 +11,9 @@ use sqlx::AnyConnection;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::checkpoint::{Checkpoint, CheckpointSigner, VerifierKey, entry_leaf};
+use crate::domain::control::ControlRecord;
 use crate::domain::id::{EnvelopeId, OrgId, RequestId};
+use crate::domain::ledger::LedgerEntry;
 use crate::domain::merkle::{self, MissingTile, TILE, TileId};
 use crate::domain::succession::KeySuccession;
 use crate::evidence::formats::{LogConsistency, LogEvidence, LogHead, LogInclusion};
@@ -349,6 +351,38 @@ pub async fn evidence(
     }))
 }
 
+/// Returns the signed head, without proofs.
+///
+/// # Errors
+/// Nothing was signed yet.
+pub async fn signed_head(core: &Core) -> Result<LogEvidence, ServiceError> {
+    let head = head(core, None).await?;
+    Ok(LogEvidence {
+        checkpoint: head.checkpoint,
+        public_key: head.public_key,
+        successions: head.successions,
+        certified: None,
+        inclusion: Vec::new(),
+    })
+}
+
+/// Returns a proof for the last of these entries of a record that is in the tree of `size`.
+pub async fn last_inclusion(
+    connection: &mut AnyConnection,
+    record: &ControlRecord,
+    entries: &[LedgerEntry],
+    size: u64,
+) -> Result<Option<LogInclusion>, ServiceError> {
+    let places = log::places(connection, Some(&record.org), &record.envelope).await?;
+    let end = entries.last().map_or(0, |entry| entry.sequence);
+    let mut placed = places.iter().rev();
+    let last = placed.find(|(sequence, index)| *sequence <= end && *index < size);
+    let Some(last) = last else {
+        return Ok(None);
+    };
+    Ok(proofs(connection, &[*last], size).await?.pop())
+}
+
 /// Returns proofs that the entries of a component ledger (an organization's or the
 /// installation's) are in the tree of `checkpoint`, a note of this log.
 pub async fn inclusions(
@@ -397,7 +431,7 @@ pub async fn verifier(core: &Core, vault: &Vault) -> Result<Option<VerifierKey>,
 }
 
 /// Parses the tree size from a signed note: its second line.
-fn size_of(note: &str) -> Option<u64> {
+pub fn size_of(note: &str) -> Option<u64> {
     note.lines().nth(1)?.parse().ok()
 }
 

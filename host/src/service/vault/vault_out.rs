@@ -8,6 +8,7 @@ use crate::components::rules::lifecycle::EnvelopeTrigger;
 use crate::domain::envelope::{Envelope, EnvelopeStatus, KeptFile};
 use crate::domain::event::EventType;
 use crate::domain::job::DeleteObject;
+use crate::domain::statement::SignedStatement;
 use crate::faults;
 use crate::files::StorageArea;
 use crate::service::control::releases;
@@ -64,21 +65,22 @@ pub async fn vault_out(
 ) -> Result<ReleaseLinks, ServiceError> {
     check(&form)?;
     let envelope = envelope_service::get(core, caller, id).await?;
-    release(core, caller, envelope, form).await
+    release(core, caller, envelope, form, None).await
 }
 
 /// Like [`vault_out`], for an envelope that may belong to another organization than the caller's. The
-/// form was checked.
+/// form was checked. `signed` is the controller's statement, if it releases the record itself.
 pub async fn release(
     core: &Core,
     caller: &Caller,
     envelope: Envelope,
     form: ReleaseForm,
+    signed: Option<&SignedStatement>,
 ) -> Result<ReleaseLinks, ServiceError> {
     let release = EnvelopeTrigger::VaultOut;
     // Refuse early, before bytes are copied. Decided again under the lock below.
     lifecycle::next_status(core, &envelope, release).await?;
-    releases::require(core, caller, &envelope, &form).await?;
+    releases::require(core, caller, &envelope, &form, signed).await?;
     let archive = match envelope.record.authoritative.live() {
         Some(live) => {
             let bytes = untouched(core, &envelope, core.files.get(live).await).await?;
@@ -99,7 +101,7 @@ pub async fn release(
     let mut tx = core.store.begin().await?;
     let (envelope, decided) =
         lifecycle::lock_for(core, &mut tx, &envelope.org, &envelope.id, release).await?;
-    let permit = releases::permit_release(core, &mut tx, caller, &envelope, &form).await?;
+    let permit = releases::permit_release(core, &mut tx, caller, &envelope, &form, signed).await?;
     // On a repeat the status stays the same, and only links are issued.
     if decided.status != envelope.status {
         let (Some(archive), Some(live)) = (archive, envelope.record.authoritative.live()) else {

@@ -13,7 +13,7 @@ const VIN: &str = "1M8GDM9AXKP042788";
 
 impl Party {
     /// Vaults a document that was signed elsewhere, as an originator.
-    async fn vaulted(&self, app: &TestApp, document: &[u8], collateral: Value) -> String {
+    pub async fn vaulted(&self, app: &TestApp, document: &[u8], collateral: Value) -> String {
         let created = self.create(app, collateral).await.data(201);
         let id = created["envelope_id"].as_str().unwrap().to_owned();
         let path = format!("/partner/envelopes/{id}");

@@ -1,6 +1,9 @@
 //! Control of records: designation, acceptance, and releases that need the controller's consent.
 
 mod guard;
+mod pledges;
+mod pools;
+pub mod signatures;
 mod transfers;
 
 use std::time::{Duration, Instant};

@@ -2,16 +2,17 @@
 
 use std::time::{Duration, Instant};
 
+use ct_merkle::mem_backed_tree::MemoryBackedTree;
 use holdfast::config::Config;
 use holdfast::domain::organization::OrgSettings;
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
+use sha2_next::Sha256;
 
 use super::{Party, asked, code, controlled, designate, vault_out};
 use crate::support::{TestApp, TestResponse, postgres, release_form};
 
 /// Offers records and waits for the offer.
-async fn offered(app: &TestApp, seller: &Party, buyer: &Party, records: &[String]) -> String {
+pub async fn offered(app: &TestApp, seller: &Party, buyer: &Party, records: &[String]) -> String {
     let transfer = propose(app, seller, buyer, json!({ "records": records })).await;
     wait(app, seller, &transfer, "proposed").await;
     transfer
@@ -51,8 +52,17 @@ pub async fn wait(app: &TestApp, party: &Party, transfer: &str, state: &str) -> 
     }
 }
 
+/// Root of an independent implementation of RFC 6962.
+fn root(lines: &[String]) -> String {
+    let mut tree = MemoryBackedTree::<Sha256, Vec<u8>>::new();
+    for line in lines {
+        tree.push(line.clone().into_bytes());
+    }
+    hex::encode(tree.root().as_bytes())
+}
+
 /// Makes further records that the lender controls.
-async fn more(app: &TestApp, lender: &Party, count: usize) -> Vec<String> {
+pub async fn more(app: &TestApp, lender: &Party, count: usize) -> Vec<String> {
     let mut records = Vec::new();
     for _ in 0..count {
         let id = app.vaulted_envelope().await;
@@ -107,16 +117,15 @@ async fn a_sale_in_three_steps_passes_control(change: impl FnOnce(&mut Config)) 
     );
     step(&app, &funder, &transfer, "accept").await.data(202);
     let accepted = wait(&app, &lender, &transfer, "accepted").await;
-    let mut lines = Sha256::new();
-    for record in accepted["records"].as_array().unwrap() {
-        let text = |member: &str| record[member].as_str().unwrap().to_owned();
-        lines.update(format!(
-            "{} {}\n",
-            text("envelope_id"),
-            text("document_hash")
-        ));
-    }
-    assert_eq!(accepted["receipt"]["sha256"], hex::encode(lines.finalize()));
+    let lines = accepted["records"].as_array().unwrap().iter();
+    let lines: Vec<String> = lines
+        .map(|record| {
+            let text = |member: &str| record[member].as_str().unwrap();
+            format!("{} {}", text("envelope_id"), text("document_hash"))
+        })
+        .collect();
+    assert_eq!(accepted["receipt"]["root"], root(&lines));
+    assert_eq!(accepted["offer"]["root"], root(&lines));
     assert_eq!(accepted["receipt"]["records"], 3);
     assert_eq!(
         code(&step(&app, &funder, &transfer, "confirm").await, 409),
@@ -129,7 +138,7 @@ async fn a_sale_in_three_steps_passes_control(change: impl FnOnce(&mut Config)) 
         assert_eq!(controller(&app, id).await, funder.org.as_str());
         lender.record(&app, id).await.error(404);
         let entry = app.entry(id, "control.transfer.confirmed").await;
-        assert_eq!(entry["receipt_sha256"], accepted["receipt"]["sha256"]);
+        assert_eq!(entry["inclusion"]["root"], accepted["receipt"]["root"]);
         assert_eq!(entry["party"]["organization_id"], lender.org.as_str());
     }
     assert_eq!(

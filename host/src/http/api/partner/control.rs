@@ -15,14 +15,19 @@ use crate::http::middleware::caller::{
 };
 use crate::http::middleware::extract::{ResourceId, ValidJson, ValidQuery, page_and_limit};
 use crate::http::middleware::once::IdempotencyKeyHeader;
-use crate::http::reply::{Accepted, CursorReply, DataReply, Found};
+use crate::http::reply::{Accepted, Created, CursorReply, DataReply, FileReply, Found, Zip};
 use crate::service::App;
+use crate::service::control::keys::{self, PartyKeyView, RegisterKeyForm};
+use crate::service::control::pledges::{self, PledgeForm, PledgeView};
+use crate::service::control::pools;
+use crate::service::control::releases::ControllerReleaseForm;
+use crate::service::control::statements::SignedForm;
 use crate::service::control::transfers::{ProposeForm, RecordsPage, TransferDetails, TransferView};
 use crate::service::control::{
     self, DesignateForm, ReasonForm, RecordView, ReleaseRequestView, releases,
     transfers as transfer_service,
 };
-use crate::service::vault::vault_out::{ReleaseForm, ReleaseLinks};
+use crate::service::vault::vault_out::ReleaseLinks;
 use crate::store::control::{ListedPart, RecordFilter};
 
 #[derive(Deserialize, JsonSchema)]
@@ -93,9 +98,10 @@ pub async fn accept(
     partner: PartnerCaller<ControlWrite>,
     ResourceId(id): ResourceId,
     once: IdempotencyKeyHeader,
+    ValidJson(form): ValidJson<SignedForm>,
 ) -> Result<Found<RecordView>, HttpError> {
     once.run(&app, &partner.caller, |app, caller, answer| async move {
-        control::accept(&app, &caller, &id, &answer).await
+        control::accept(&app, &caller, &id, form, &answer).await
     })
     .await
 }
@@ -119,7 +125,7 @@ pub async fn release(
     partner: PartnerCaller<VaultRelease>,
     ResourceId(id): ResourceId,
     once: IdempotencyKeyHeader,
-    ValidJson(form): ValidJson<ReleaseForm>,
+    ValidJson(form): ValidJson<ControllerReleaseForm>,
 ) -> Result<Found<ReleaseView>, HttpError> {
     let show = |release: &ReleaseLinks| ReleaseView::from(release);
     once.answer(&app, &partner.caller, show, |app, caller, _| async move {
@@ -133,9 +139,10 @@ pub async fn consent(
     partner: PartnerCaller<ControlConsent>,
     ResourceId(id): ResourceId,
     once: IdempotencyKeyHeader,
+    ValidJson(form): ValidJson<SignedForm>,
 ) -> Result<Found<ReleaseRequestView>, HttpError> {
     once.run(&app, &partner.caller, |app, caller, answer| async move {
-        releases::consent(&app, &caller, &id, &answer).await
+        releases::consent(&app, &caller, &id, form, &answer).await
     })
     .await
 }
@@ -218,9 +225,10 @@ pub async fn accept_transfer(
     partner: PartnerCaller<ControlWrite>,
     ResourceId(id): ResourceId,
     once: IdempotencyKeyHeader,
+    ValidJson(form): ValidJson<SignedForm>,
 ) -> Result<Accepted<TransferView>, HttpError> {
     once.run(&app, &partner.caller, |app, caller, answer| async move {
-        transfer_service::accept(&app, &caller, &id, &answer).await
+        transfer_service::accept(&app, &caller, &id, form, &answer).await
     })
     .await
 }
@@ -230,9 +238,10 @@ pub async fn confirm_transfer(
     partner: PartnerCaller<ControlWrite>,
     ResourceId(id): ResourceId,
     once: IdempotencyKeyHeader,
+    ValidJson(form): ValidJson<SignedForm>,
 ) -> Result<Accepted<TransferView>, HttpError> {
     once.run(&app, &partner.caller, |app, caller, answer| async move {
-        transfer_service::confirm(&app, &caller, &id, &answer).await
+        transfer_service::confirm(&app, &caller, &id, form, &answer).await
     })
     .await
 }
@@ -242,9 +251,83 @@ pub async fn cancel_transfer(
     partner: PartnerCaller<ControlWrite>,
     ResourceId(id): ResourceId,
     once: IdempotencyKeyHeader,
+    ValidJson(form): ValidJson<SignedForm>,
 ) -> Result<Accepted<TransferView>, HttpError> {
     once.run(&app, &partner.caller, |app, caller, answer| async move {
-        transfer_service::cancel(&app, &caller, &id, &answer).await
+        transfer_service::cancel(&app, &caller, &id, form, &answer).await
+    })
+    .await
+}
+
+/// `id` is that of a transfer. `holdfast-verify --pool` checks the file without this service.
+pub async fn proofs(
+    State(app): State<App>,
+    partner: PartnerCaller<ControlRead>,
+    ResourceId(id): ResourceId,
+) -> Result<FileReply<Zip>, HttpError> {
+    let zip = pools::proofs(&app, &app.vault, &partner.caller, &id).await?;
+    Ok(FileReply::named(&format!("{id}-proofs.zip"), zip))
+}
+
+/// The record stays under your control and does not change hands until the pledgee releases the pledge.
+pub async fn pledge(
+    State(app): State<App>,
+    partner: PartnerCaller<ControlWrite>,
+    once: IdempotencyKeyHeader,
+    ValidJson(form): ValidJson<PledgeForm>,
+) -> Result<Created<PledgeView>, HttpError> {
+    once.run(&app, &partner.caller, |app, caller, answer| async move {
+        pledges::pledge(&app, &caller, form, &answer).await
+    })
+    .await
+}
+
+pub async fn release_pledge(
+    State(app): State<App>,
+    partner: PartnerCaller<ControlConsent>,
+    ResourceId(id): ResourceId,
+    once: IdempotencyKeyHeader,
+    ValidJson(form): ValidJson<SignedForm>,
+) -> Result<Found<PledgeView>, HttpError> {
+    once.run(&app, &partner.caller, |app, caller, answer| async move {
+        pledges::release(&app, &caller, &id, form, &answer).await
+    })
+    .await
+}
+
+/// Also lists revoked keys.
+pub async fn list_keys(
+    State(app): State<App>,
+    partner: PartnerCaller<ControlRead>,
+) -> Result<Found<Vec<PartyKeyView>>, HttpError> {
+    let keys = keys::list(&app, &partner.caller).await?;
+    Ok(DataReply::new(&keys))
+}
+
+/// Without `proof`, the answer is a draft of the statement to sign. From the registration on, every act of
+/// your organization needs a signed statement.
+pub async fn register_key(
+    State(app): State<App>,
+    partner: PartnerCaller<ControlConsent>,
+    once: IdempotencyKeyHeader,
+    ValidJson(form): ValidJson<RegisterKeyForm>,
+) -> Result<Created<PartyKeyView>, HttpError> {
+    once.run(&app, &partner.caller, |app, caller, answer| async move {
+        keys::register(&app, &caller, form, &answer).await
+    })
+    .await
+}
+
+/// Signed with a key that is still valid, which can be the same one.
+pub async fn revoke_key(
+    State(app): State<App>,
+    partner: PartnerCaller<ControlConsent>,
+    ResourceId(id): ResourceId,
+    once: IdempotencyKeyHeader,
+    ValidJson(form): ValidJson<SignedForm>,
+) -> Result<Found<PartyKeyView>, HttpError> {
+    once.run(&app, &partner.caller, |app, caller, answer| async move {
+        keys::revoke(&app, &caller, &id, form, &answer).await
     })
     .await
 }

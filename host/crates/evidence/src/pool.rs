@@ -1,0 +1,314 @@
+//! Proofs of a pool: the records of one transfer, each with its ledger, under one signed head of the log.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Read, Seek};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::bundle::BundleError;
+use super::formats::{CustodyLedger, LogEvidence, LogInclusion};
+use super::log::{TrustedLogs, opened};
+use super::report::{EvidenceVerdict, ReportFinding, SignerReport, VerdictAnchor};
+use super::{chain, control};
+use holdfast_domain::checkpoint::Checkpoint;
+use holdfast_domain::id::{EnvelopeId, OrgId, TransferId};
+use holdfast_domain::ledger::LedgerEntry;
+use holdfast_domain::transfer::{RecordInclusion, RecordState, RecordTree, RecordsRoot};
+
+/// File with the [`PoolList`].
+pub const POOL: &str = "pool.json";
+/// Folder of the records, each as `<envelope_id>.json`.
+pub const RECORDS: &str = "records";
+
+/// Maximum size in bytes of a record's file, and of the list.
+const FILE_LIMIT: u64 = 64 * 1024 * 1024;
+/// Maximum number of records, that of a transfer.
+const RECORD_LIMIT: usize = 10_000;
+
+/// What a pool consists of: `pool.json`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PoolList {
+    /// The transfer.
+    pub transfer_id: TransferId,
+    /// State of the transfer.
+    pub state: String,
+    /// Id and name of the seller.
+    pub seller: Value,
+    /// Id and name of the buyer.
+    pub buyer: Value,
+    /// What the buyer was offered.
+    pub offer: Option<RecordsRoot>,
+    /// What the buyer accepted.
+    pub receipt: Option<RecordsRoot>,
+    /// Head of the log. It has no proofs: those are beside the records.
+    pub log: LogEvidence,
+    /// The offered records, in the order of their ids.
+    pub records: Vec<PooledRecord>,
+}
+
+/// A record of a pool.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PooledRecord {
+    /// The record.
+    pub envelope_id: EnvelopeId,
+    /// SHA-256 of its authoritative copy.
+    pub document_hash: String,
+    /// Its state in the transfer.
+    pub state: String,
+    /// Whether it is part of the receipt.
+    pub accepted: bool,
+}
+
+/// Evidence of one record: `records/<envelope_id>.json`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PoolRecordFile {
+    /// The record.
+    pub envelope_id: EnvelopeId,
+    /// Its originator.
+    pub org_id: OrgId,
+    /// Its ledger, to the end of the reader's part in the record.
+    pub entries: Vec<LedgerEntry>,
+    /// Proof that the last entry is in the log. Each entry contains the hash of the one before.
+    pub inclusion: LogInclusion,
+}
+
+/// Result of verifying a pool.
+#[derive(Clone, Debug, Serialize)]
+pub struct PoolReport {
+    /// Conclusion.
+    pub verdict: EvidenceVerdict,
+    /// True for the verdict `VALID` only.
+    pub valid: bool,
+    /// Known log that anchors the evidence.
+    pub anchor: Option<VerdictAnchor>,
+    /// The transfer.
+    pub transfer_id: String,
+    /// Number of records that were checked.
+    pub records: usize,
+    /// Number of records by the name of their controller.
+    pub controlled_by: BTreeMap<String, usize>,
+    /// Parties that signed their acts. Compare the keys with those that the parties publish.
+    pub signers: Vec<SignerReport>,
+    /// Everything that does not hold.
+    pub problems: Vec<PoolProblem>,
+}
+
+/// Something that does not hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PoolProblem {
+    /// The record; null for the pool as a whole.
+    pub envelope_id: Option<String>,
+    /// Explanation in plain words.
+    pub detail: String,
+}
+
+/// Checks the proofs of a pool: the log's head, and for every record its ledger, its acts of control and
+/// its place in the transfer.
+///
+/// # Errors
+/// The file is no zip with a pool.
+pub fn verify_pool(
+    file: impl Read + Seek,
+    trusted: &TrustedLogs,
+) -> Result<PoolReport, BundleError> {
+    let unreadable = |error: zip::result::ZipError| BundleError::Read(error.to_string());
+    let mut zip = zip::ZipArchive::new(file).map_err(unreadable)?;
+    let list = read(&mut zip, POOL).ok_or(BundleError::Missing(POOL))?;
+    let list: PoolList =
+        serde_json::from_slice(&list).map_err(|error| BundleError::Read(error.to_string()))?;
+    let mut check = PoolCheck::default();
+    let log = opened(&list.log, trusted);
+    let checkpoint = match &log.findings.iter().find(|finding| finding.ok != Some(true)) {
+        Some(finding) => {
+            check.problem(None, &finding.detail);
+            None
+        }
+        None => log.checkpoint.as_ref(),
+    };
+    check.list(&list);
+    for record in list.records.iter().take(RECORD_LIMIT) {
+        let id = record.envelope_id.as_str();
+        // A record that was refused did not stay in the transfer.
+        if record.state == RecordState::Refused.as_str() {
+            continue;
+        }
+        let file = read(&mut zip, &record_file(id));
+        let Some(file) = file else {
+            check.problem(Some(id), "the file of the record is missing");
+            continue;
+        };
+        match serde_json::from_slice(&file) {
+            Ok(file) => check.record(&list, record, file, checkpoint),
+            Err(error) => check.problem(Some(id), &error.to_string()),
+        }
+    }
+    check.others(&list, zip.file_names());
+    let verdict = match (check.problems.is_empty(), &log.anchor) {
+        (false, _) => EvidenceVerdict::NotValid,
+        (true, None) => EvidenceVerdict::NotAnchored,
+        (true, Some(_)) => EvidenceVerdict::Valid,
+    };
+    let signers = check.signers.into_iter();
+    Ok(PoolReport {
+        verdict,
+        valid: verdict == EvidenceVerdict::Valid,
+        anchor: log.anchor,
+        transfer_id: list.transfer_id.to_string(),
+        records: check.records,
+        controlled_by: check.controlled_by,
+        signers: signers
+            .map(|(organization_id, keys)| SignerReport {
+                organization_id,
+                thumbprints: keys.into_iter().collect(),
+            })
+            .collect(),
+        problems: check.problems,
+    })
+}
+
+/// Returns the name of a record's file.
+pub fn record_file(envelope: &str) -> String {
+    format!("{RECORDS}/{envelope}.json")
+}
+
+fn read(zip: &mut zip::ZipArchive<impl Read + Seek>, name: &str) -> Option<Vec<u8>> {
+    let file = zip.by_name(name).ok()?;
+    let mut bytes = Vec::new();
+    file.take(FILE_LIMIT).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+#[derive(Default)]
+struct PoolCheck {
+    records: usize,
+    controlled_by: BTreeMap<String, usize>,
+    signers: BTreeMap<String, BTreeSet<String>>,
+    problems: Vec<PoolProblem>,
+}
+
+impl PoolCheck {
+    fn problem(&mut self, envelope: Option<&str>, detail: &str) {
+        self.problems.push(PoolProblem {
+            envelope_id: envelope.map(str::to_owned),
+            detail: detail.to_owned(),
+        });
+    }
+
+    /// Checks that the list has exactly the records of the offer and the receipt.
+    fn list(&mut self, list: &PoolList) {
+        let root = |accepted: bool| {
+            let chosen = list.records.iter();
+            let chosen = chosen.filter(|record| !accepted || record.accepted);
+            let lines =
+                chosen.map(|record| (&record.envelope_id, Some(record.document_hash.as_str())));
+            RecordTree::new(lines).and_then(|tree| tree.root()).ok()
+        };
+        if list.offer.is_none() || root(false) != list.offer {
+            self.problem(None, "the list of records is not the one that was offered");
+        }
+        if list.receipt.is_some() && root(true) != list.receipt {
+            self.problem(None, "the list of records is not the one of the receipt");
+        }
+    }
+
+    /// Checks one record.
+    fn record(
+        &mut self,
+        list: &PoolList,
+        record: &PooledRecord,
+        file: PoolRecordFile,
+        checkpoint: Option<&Checkpoint>,
+    ) {
+        self.records += 1;
+        let id = record.envelope_id.as_str();
+        if file.envelope_id != record.envelope_id {
+            let detail = format!("the file is about {}", file.envelope_id);
+            return self.problem(Some(id), &detail);
+        }
+        let finding = chain(&file.entries);
+        if finding.ok != Some(true) {
+            return self.problem(Some(id), &finding.detail);
+        }
+        let logged = checkpoint.is_none_or(|head| in_log(&file, head));
+        if !logged {
+            self.problem(Some(id), "its last entry is not the one that the log holds");
+        }
+        let (finding, report) = match control::replay(id, &file.entries) {
+            Some((ReportFinding { ok: Some(true), .. }, Some(report))) => (None, Some(report)),
+            Some((finding, _)) => (Some(finding.detail), None),
+            None => (Some("it has no acts of control".into()), None),
+        };
+        if let Some(detail) = finding {
+            return self.problem(Some(id), &detail);
+        }
+        if let Err(detail) = in_transfer(list, record, &file.entries) {
+            return self.problem(Some(id), detail);
+        }
+        if let Some(report) = report {
+            *self.controlled_by.entry(report.controller).or_default() += 1;
+            for signer in report.signers {
+                let keys = self.signers.entry(signer.organization_id).or_default();
+                keys.extend(signer.thumbprints);
+            }
+        }
+    }
+
+    /// Reports files that belong to no record of the pool.
+    fn others<'a>(&mut self, list: &PoolList, names: impl Iterator<Item = &'a str>) {
+        let records = list.records.iter();
+        let known: BTreeSet<String> = records
+            .map(|record| record_file(record.envelope_id.as_str()))
+            .collect();
+        for name in names.filter(|name| *name != POOL && !known.contains(*name)) {
+            self.problem(None, &format!("{name} belongs to no record of the pool"));
+        }
+    }
+}
+
+/// Whether the last entry is in the log; with the chain, all entries are.
+fn in_log(file: &PoolRecordFile, head: &Checkpoint) -> bool {
+    let Some(last) = file.entries.last() else {
+        return false;
+    };
+    let ledger = CustodyLedger {
+        envelope_id: file.envelope_id.clone(),
+        org_id: file.org_id.clone(),
+        entries: vec![last.clone()],
+        log: None,
+    };
+    super::log::included(&ledger, std::slice::from_ref(&file.inclusion), head).is_ok()
+}
+
+/// Checks that the ledger has the record's step of this transfer, among exactly the records of the pool.
+fn in_transfer(
+    list: &PoolList,
+    record: &PooledRecord,
+    entries: &[LedgerEntry],
+) -> Result<(), &'static str> {
+    let (action, among) = match record.state.as_str() {
+        "confirmed" => ("control.transfer.confirmed", &list.receipt),
+        "accepted" => ("control.transfer.accepted", &list.offer),
+        _ => ("control.transfer.proposed", &None),
+    };
+    let step = entries.iter().find(|entry| {
+        entry.action == action
+            && entry.details["transfer_id"].as_str() == Some(list.transfer_id.as_str())
+    });
+    let step = step.ok_or("its ledger does not have this step of the transfer")?;
+    let inclusion: Option<RecordInclusion> =
+        serde_json::from_value(step.details["inclusion"].clone()).ok();
+    let inclusion = inclusion.ok_or("its step does not name the other records")?;
+    if among
+        .as_ref()
+        .is_some_and(|among| inclusion.among != *among)
+    {
+        return Err("its step names other records");
+    }
+    let stored = entries.iter().find(|entry| entry.action == "vault.stored");
+    let stored = stored.and_then(|entry| entry.details["document_hash"].as_str());
+    match stored == Some(record.document_hash.as_str()) {
+        true => Ok(()),
+        false => Err("its document is another one than the list names"),
+    }
+}

@@ -1,0 +1,209 @@
+//! Keys that a party signs its acts with.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::statements::{self, ExpectedStatement, SignedForm, StatementProblem};
+use crate::domain::clock::Timestamp;
+use crate::domain::control::PartyKey;
+use crate::domain::event::{Event, EventType};
+use crate::domain::id::{OrgId, PartyKeyId};
+use crate::domain::statement::{PartyPublicKey, SignedStatement};
+use crate::service::access::credentials;
+use crate::service::idempotency::ResponseRecorder;
+use crate::service::{Caller, Core, ServiceError, ValidationIssue};
+use crate::store::{StoreError, WriteTransaction, deliveries, events, party_keys};
+
+/// Body of `POST /partner/control/keys`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "name": "Document desk, HSM 2",
+    "public_key": { "kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" },
+}]))]
+pub struct RegisterKeyForm {
+    #[schemars(length(min = 1, max = 200))]
+    pub name: Option<String>,
+    pub public_key: PartyPublicKey,
+    /// The statement about the registration, signed with the new key.
+    pub proof: Option<SignedStatement>,
+    /// The statement, signed with a key of your organization that is registered already. Needed unless
+    /// there is none.
+    pub signed: Option<SignedStatement>,
+}
+
+/// A party's key, as in answers and events.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "key_id": "pky_01jdk7m3e8f4x9s2w5v6b0c1dc", "name": "Document desk, HSM 2",
+    "public_key": { "kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" },
+    "thumbprint": "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k",
+    "created_at": "2026-11-21T09:45:00.000Z", "revoked_at": null,
+}]))]
+pub struct PartyKeyView {
+    pub key_id: PartyKeyId,
+    pub name: Option<String>,
+    pub public_key: PartyPublicKey,
+    /// RFC 7638, the `kid` of signatures.
+    pub thumbprint: String,
+    pub created_at: Timestamp,
+    pub revoked_at: Option<Timestamp>,
+}
+
+impl From<&PartyKey> for PartyKeyView {
+    fn from(key: &PartyKey) -> Self {
+        Self {
+            key_id: key.id.clone(),
+            name: key.name.clone(),
+            public_key: key.public_key.clone(),
+            thumbprint: key.public_key.thumbprint(),
+            created_at: key.created_at,
+            revoked_at: key.revoked_at,
+        }
+    }
+}
+
+/// Lists the keys of the caller's organization, oldest first.
+pub async fn list(core: &Core, caller: &Caller) -> Result<Vec<PartyKeyView>, ServiceError> {
+    let mut connection = core.store.read().await?;
+    let keys = party_keys::list(&mut connection, &caller.org).await?;
+    Ok(keys.iter().map(PartyKeyView::from).collect())
+}
+
+/// Registers a key. From then on, the organization signs all its acts of control.
+pub async fn register(
+    core: &Core,
+    caller: &Caller,
+    form: RegisterKeyForm,
+    answer: &ResponseRecorder<PartyKeyView>,
+) -> Result<PartyKeyView, ServiceError> {
+    let now = core.clock.now();
+    let expected = ExpectedStatement {
+        act: EventType::ControlKeyRegistered,
+        party: &caller.org,
+        subject: caller.org.as_str(),
+        epoch: None,
+        content: json!({ "public_key": form.public_key }),
+    };
+    let Some(proof) = form.proof else {
+        return Err(statements::missing(core, &expected, "proof"));
+    };
+    let mut tx = core.store.begin().await?;
+    let keys = party_keys::list(&mut tx, &caller.org).await?;
+    let signed = match keys.iter().any(|key| key.revoked_at.is_none()) {
+        true => statements::require(core, &mut tx, &expected, form.signed.as_ref()).await?,
+        false => None,
+    };
+    statements::verify(core, &mut tx, &expected, &proof, &form.public_key).await?;
+    let key = PartyKey {
+        id: PartyKeyId::new(),
+        org: caller.org.clone(),
+        name: form.name,
+        public_key: form.public_key,
+        created_at: now,
+        created_by: caller.actor.clone(),
+        registration: proof,
+        revoked_at: None,
+    };
+    match party_keys::insert(&mut tx, &key).await {
+        Err(StoreError::Conflict) => {
+            let (path, key) = (["public_key"], key.public_key.thumbprint());
+            let message = "Your organization has registered this key before";
+            let issue = ValidationIssue::new("duplicate_key", &path, "a new key", key, message);
+            return Err(ServiceError::Invalid(vec![issue]));
+        }
+        inserted => inserted?,
+    }
+    let view = PartyKeyView::from(&key);
+    let details = json!({
+        "key_id": key.id, "thumbprint": view.thumbprint,
+        "proof": statements::evidence(&key.registration, &key.public_key), "signed": signed,
+    });
+    note(
+        &mut tx,
+        &key,
+        EventType::ControlKeyRegistered,
+        &caller.actor,
+        details,
+        now,
+    )
+    .await?;
+    answer.commit(tx, &view).await?;
+    Ok(view)
+}
+
+/// Revokes a key. Its organization signs this with a key that is still valid, which can be the same one.
+pub async fn revoke(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+    form: SignedForm,
+    answer: &ResponseRecorder<PartyKeyView>,
+) -> Result<PartyKeyView, ServiceError> {
+    let mut tx = core.store.begin().await?;
+    let keys = party_keys::list(&mut tx, &caller.org).await?;
+    let key = keys.into_iter().find(|key| key.id.as_str() == id);
+    let key = key.ok_or(ServiceError::NotFound("Key"))?;
+    let expected = ExpectedStatement {
+        act: EventType::ControlKeyRevoked,
+        party: &caller.org,
+        subject: key.id.as_str(),
+        epoch: None,
+        content: json!({}),
+    };
+    if key.revoked_at.is_some() {
+        return Err(StatementProblem::Revoked.into());
+    }
+    let signed = statements::require(core, &mut tx, &expected, form.signed.as_ref()).await?;
+    let now = core.clock.now();
+    let details = json!({ "signed": signed });
+    let key = revoke_by(&mut tx, key, &caller.actor, details, now).await?;
+    let view = PartyKeyView::from(&key);
+    answer.commit(tx, &view).await?;
+    Ok(view)
+}
+
+/// Revokes a key for the operator, after its party has lost all its keys. It can then register another.
+pub async fn revoke_by_operator(
+    tx: &mut WriteTransaction,
+    key: PartyKey,
+    now: Timestamp,
+) -> Result<PartyKey, StoreError> {
+    revoke_by(tx, key, "operator", json!({}), now).await
+}
+
+async fn revoke_by(
+    tx: &mut WriteTransaction,
+    key: PartyKey,
+    actor: &str,
+    mut details: serde_json::Value,
+    now: Timestamp,
+) -> Result<PartyKey, StoreError> {
+    party_keys::revoke(tx, &key.org, &key.id, now).await?;
+    let key = PartyKey {
+        revoked_at: Some(now),
+        ..key
+    };
+    details["key_id"] = json!(key.id);
+    details["thumbprint"] = json!(key.public_key.thumbprint());
+    note(tx, &key, EventType::ControlKeyRevoked, actor, details, now).await?;
+    Ok(key)
+}
+
+/// Records a change of a key in the credential ledger of its organization, and notifies it.
+async fn note(
+    tx: &mut WriteTransaction,
+    key: &PartyKey,
+    event: EventType,
+    actor: &str,
+    details: serde_json::Value,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let org: &OrgId = &key.org;
+    credentials::record_by(tx, Some(org), actor, event.as_str(), details, now).await?;
+    let mut data = json!(PartyKeyView::from(key));
+    data["by"] = json!(actor);
+    let event = Event::of_organization(org.clone(), event, now, data);
+    events::insert(tx, &event);
+    deliveries::fan_out(tx, &event).await
+}

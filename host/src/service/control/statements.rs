@@ -1,0 +1,188 @@
+//! Signed acts: a party that has registered a key signs all its acts from then on.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::domain::clock::Timestamp;
+use crate::domain::control::PartyKey;
+use crate::domain::event::EventType;
+use crate::domain::id::OrgId;
+use crate::domain::statement::{PartyPublicKey, SignedStatement, Statement};
+use crate::domain::token::random;
+use crate::service::{Core, ServiceError};
+use crate::store::{StoreError, WriteTransaction, party_keys};
+
+/// Time that a draft gives the party to sign.
+const DRAFT_LIFE: Duration = Duration::from_secs(3600);
+/// Longest time between `issued_at` and `expires_at`.
+const LONGEST_LIFE: Duration = Duration::from_secs(24 * 3600);
+/// How far a party's clock may be ahead.
+const AHEAD: Duration = Duration::from_secs(300);
+
+/// Body of an act without particulars.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{}]))]
+pub struct SignedForm {
+    /// Your statement about this act, if your organization has registered a key.
+    pub signed: Option<SignedStatement>,
+}
+
+/// What a statement has to say about an act.
+pub struct ExpectedStatement<'a> {
+    pub act: EventType,
+    pub party: &'a OrgId,
+    pub subject: &'a str,
+    pub epoch: Option<i64>,
+    pub content: Value,
+}
+
+/// Reason why an act is not accepted without another statement.
+#[derive(Clone, Debug, Serialize, thiserror::Error)]
+pub enum StatementProblem {
+    /// A signature is needed. Carries the statement to sign, and the member to send it in.
+    #[error("Sign this statement and repeat the request with it in `{member}`")]
+    Missing {
+        draft: Box<Statement>,
+        member: &'static str,
+    },
+    #[error("{0}")]
+    Invalid(String),
+    #[error("This key was revoked")]
+    Revoked,
+    /// Carries the member that differs.
+    #[error("`{0}` of the statement does not fit this act")]
+    Mismatch(&'static str),
+    #[error("Another act with the record came first; sign a statement with its present epoch")]
+    Outdated,
+    #[error("The statement is not valid at this time")]
+    Expired,
+    #[error("The nonce of the statement was used before")]
+    Replayed,
+}
+
+impl StatementProblem {
+    /// Returns the code of the problem, as in errors of the API.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Missing { .. } => "control_signature_required",
+            Self::Invalid(_) => "invalid_signature",
+            Self::Revoked => "signing_key_revoked",
+            Self::Mismatch(_) => "statement_mismatch",
+            Self::Outdated => "statement_outdated",
+            Self::Expired => "statement_expired",
+            Self::Replayed => "statement_replayed",
+        }
+    }
+
+    /// Whether the statement itself is at fault, in whatever state the record is.
+    pub fn is_semantic(&self) -> bool {
+        matches!(self, Self::Invalid(_) | Self::Mismatch(_))
+    }
+}
+
+/// Requires a signed statement of a party that has registered a key, and verifies it. Returns it as the
+/// ledger keeps it; `None` for a party without keys. Uses up the nonce in the transaction of the act.
+pub async fn require(
+    core: &Core,
+    tx: &mut WriteTransaction,
+    expected: &ExpectedStatement<'_>,
+    signed: Option<&SignedStatement>,
+) -> Result<Option<Value>, ServiceError> {
+    let keys = party_keys::list(tx, expected.party).await?;
+    let Some(signed) = signed else {
+        return match keys.is_empty() {
+            true => Ok(None),
+            false => Err(missing(core, expected, "signed")),
+        };
+    };
+    let key = key_of(&keys, signed)?;
+    if key.revoked_at.is_some() {
+        return Err(StatementProblem::Revoked.into());
+    }
+    verify(core, tx, expected, signed, &key.public_key).await?;
+    Ok(Some(evidence(signed, &key.public_key)))
+}
+
+/// Returns the key that a signature names.
+fn key_of<'a>(
+    keys: &'a [PartyKey],
+    signed: &SignedStatement,
+) -> Result<&'a PartyKey, StatementProblem> {
+    let invalid = |error: String| StatementProblem::Invalid(error);
+    let thumbprint = signed.key().map_err(|error| invalid(error.to_string()))?;
+    let found = keys
+        .iter()
+        .find(|key| key.public_key.thumbprint() == thumbprint);
+    found.ok_or_else(|| invalid("your organization has no key with this kid".into()))
+}
+
+/// Verifies that `key` signed the expected statement, and uses up its nonce.
+pub async fn verify(
+    core: &Core,
+    tx: &mut WriteTransaction,
+    expected: &ExpectedStatement<'_>,
+    signed: &SignedStatement,
+    key: &PartyPublicKey,
+) -> Result<(), ServiceError> {
+    let verified = signed.verify(key);
+    verified.map_err(|error| StatementProblem::Invalid(error.to_string()))?;
+    let read = serde_json::from_value(signed.statement.clone());
+    let statement: Statement =
+        read.map_err(|error| StatementProblem::Invalid(error.to_string()))?;
+    let differs = [
+        ("act", statement.act != expected.act.as_str()),
+        ("party", statement.party != *expected.party),
+        ("subject", statement.subject != expected.subject),
+        ("content", statement.content != expected.content),
+    ];
+    if let Some((member, _)) = differs.iter().find(|(_, differs)| *differs) {
+        return Err(StatementProblem::Mismatch(member).into());
+    }
+    if statement.epoch != expected.epoch {
+        return Err(StatementProblem::Outdated.into());
+    }
+    let (now, until) = (core.clock.now(), statement.expires_at);
+    let issued = statement.issued_at;
+    if until <= now || issued > now + AHEAD || until > issued + LONGEST_LIFE {
+        return Err(StatementProblem::Expired.into());
+    }
+    if !(16..=64).contains(&statement.nonce.len()) {
+        let why = "the nonce has 16 to 64 characters".into();
+        return Err(StatementProblem::Invalid(why).into());
+    }
+    match party_keys::use_nonce(tx, expected.party, &statement.nonce, until, now).await {
+        Err(StoreError::Conflict) => Err(StatementProblem::Replayed.into()),
+        used => Ok(used?),
+    }
+}
+
+/// Returns a signed statement as the ledger keeps it.
+pub fn evidence(signed: &SignedStatement, key: &PartyPublicKey) -> Value {
+    json!({
+        "statement": signed.statement, "signature": signed.signature, "public_key": key,
+    })
+}
+
+/// Asks the party to sign.
+pub fn missing(
+    core: &Core,
+    expected: &ExpectedStatement<'_>,
+    member: &'static str,
+) -> ServiceError {
+    let now: Timestamp = core.clock.now();
+    let draft = Statement {
+        act: expected.act.to_string(),
+        party: expected.party.clone(),
+        subject: expected.subject.into(),
+        epoch: expected.epoch,
+        content: expected.content.clone(),
+        nonce: hex::encode(random::<16>()),
+        issued_at: now,
+        expires_at: now + DRAFT_LIFE,
+    };
+    let draft = Box::new(draft);
+    StatementProblem::Missing { draft, member }.into()
+}

@@ -1,0 +1,119 @@
+//! Keys of parties, and the nonces of the statements that they signed.
+
+use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
+
+use super::envelopes::one_row;
+use super::row::{RowColumns, json_text};
+use super::{StoreError, WriteTransaction};
+use crate::domain::clock::Timestamp;
+use crate::domain::control::PartyKey;
+use crate::domain::id::{OrgId, PartyKeyId};
+
+/// # Errors
+/// [`StoreError::Conflict`] if the organization has registered this key already.
+pub async fn insert(tx: &mut WriteTransaction, key: &PartyKey) -> Result<(), StoreError> {
+    let inserted = sqlx::query(
+        "insert into party_key (bucket, key_id, org_id, name, public_key, thumbprint, created_at,
+             created_by, registration)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+         on conflict (bucket, org_id, thumbprint) do nothing",
+    )
+    .bind(key.org.bucket())
+    .bind(key.id.as_str())
+    .bind(key.org.as_str())
+    .bind(key.name.as_deref())
+    .bind(json_text(&key.public_key))
+    .bind(key.public_key.thumbprint())
+    .bind(key.created_at.to_string())
+    .bind(&key.created_by)
+    .bind(json_text(&key.registration))
+    .execute(&mut **tx)
+    .await?;
+    one_row(inserted.rows_affected())
+}
+
+/// Lists all keys of an organization, revoked ones too, oldest first.
+pub async fn list(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+) -> Result<Vec<PartyKey>, StoreError> {
+    let rows =
+        sqlx::query("select * from party_key where bucket = $1 and org_id = $2 order by key_id")
+            .bind(org.bucket())
+            .bind(org.as_str())
+            .fetch_all(connection)
+            .await?;
+    rows.iter().map(key).collect()
+}
+
+/// # Errors
+/// [`StoreError::Conflict`] if the key was revoked already.
+pub async fn revoke(
+    tx: &mut WriteTransaction,
+    org: &OrgId,
+    id: &PartyKeyId,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    let revoked = sqlx::query(
+        "update party_key set revoked_at = $4
+         where bucket = $1 and key_id = $2 and org_id = $3 and revoked_at is null",
+    )
+    .bind(org.bucket())
+    .bind(id.as_str())
+    .bind(org.as_str())
+    .bind(at.to_string())
+    .execute(&mut **tx)
+    .await?;
+    one_row(revoked.rows_affected())
+}
+
+/// Uses a nonce of an organization until `expires_at`. Forgets those that have expired.
+///
+/// # Errors
+/// [`StoreError::Conflict`] if it was used before.
+pub async fn use_nonce(
+    tx: &mut WriteTransaction,
+    org: &OrgId,
+    nonce: &str,
+    expires_at: Timestamp,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "delete from statement_nonce where bucket = $1 and org_id = $2 and expires_at < $3",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(now.to_string())
+    .execute(&mut **tx)
+    .await?;
+    let used = sqlx::query(
+        "insert into statement_nonce (bucket, org_id, nonce, expires_at) values ($1, $2, $3, $4)
+         on conflict (bucket, org_id, nonce) do nothing",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(nonce)
+    .bind(expires_at.to_string())
+    .execute(&mut **tx)
+    .await?;
+    one_row(used.rows_affected())
+}
+
+fn key(row: &AnyRow) -> Result<PartyKey, StoreError> {
+    let columns = RowColumns {
+        row,
+        table: "party_key",
+        id: "key_id",
+    };
+    Ok(PartyKey {
+        id: columns.parsed("key_id", PartyKeyId::parse)?,
+        org: columns.parsed("org_id", OrgId::parse)?,
+        name: columns.optional_text("name")?,
+        public_key: columns.json("public_key")?,
+        created_at: columns.time("created_at")?,
+        created_by: columns.text("created_by")?,
+        registration: columns.json("registration")?,
+        revoked_at: columns.optional_time("revoked_at")?,
+    })
+}

@@ -1,0 +1,237 @@
+//! Proofs of a pool, checked by `holdfast-verify` alone.
+
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::transfers::{more, offered, step, wait};
+use super::{Party, code};
+use crate::support::{TestApp, TestResponse, pool_output, release_form};
+
+/// Files of a zip, by name.
+type PoolFiles = Vec<(String, Value)>;
+
+async fn proofs(app: &TestApp, party: &Party, transfer: &str) -> TestResponse {
+    let path = format!("/partner/control/pools/{transfer}/proofs");
+    app.get_as(&party.key, &path).await
+}
+
+async fn files(app: &TestApp, party: &Party, transfer: &str) -> PoolFiles {
+    let answer = proofs(app, party, transfer).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let mut zip = zip::ZipArchive::new(std::io::Cursor::new(answer.bytes)).unwrap();
+    let names: Vec<String> = zip.file_names().map(str::to_owned).collect();
+    let mut file = |name: String| {
+        let mut text = String::new();
+        zip.by_name(&name)
+            .unwrap()
+            .read_to_string(&mut text)
+            .unwrap();
+        (name, serde_json::from_str(&text).unwrap())
+    };
+    names.into_iter().map(&mut file).collect()
+}
+
+fn write(path: &Path, files: &PoolFiles) {
+    let mut zip = zip::ZipWriter::new(std::fs::File::create(path).unwrap());
+    for (name, content) in files {
+        zip.start_file(name, zip::write::SimpleFileOptions::default())
+            .unwrap();
+        zip.write_all(content.to_string().as_bytes()).unwrap();
+    }
+    zip.finish().unwrap();
+}
+
+/// Verifies a pool with the key of the log, and returns the exit code and the report.
+fn verify(files: &PoolFiles, key: Option<&str>) -> (i32, Value) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pool.zip");
+    write(&path, files);
+    let more = key.map_or_else(Vec::new, |key| vec!["--key", key]);
+    let output = pool_output(path.to_str().unwrap(), &more);
+    let report = serde_json::from_slice(&output.stdout).unwrap();
+    (output.status.code().unwrap(), report)
+}
+
+/// Sells three records.
+async fn sold() -> (TestApp, [Party; 2], Vec<String>, String) {
+    let app = TestApp::start().await;
+    let (lender, funder) = (Party::new(&app).await, Party::new(&app).await);
+    let mut records = more(&app, &lender, 3).await;
+    records.sort();
+    let transfer = offered(&app, &lender, &funder, &records).await;
+    step(&app, &funder, &transfer, "accept").await.data(202);
+    wait(&app, &funder, &transfer, "accepted").await;
+    step(&app, &lender, &transfer, "confirm").await.data(202);
+    wait(&app, &funder, &transfer, "confirmed").await;
+    (app, [lender, funder], records, transfer)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn both_sides_of_a_sale_prove_it_offline() {
+    let (app, [lender, funder], records, transfer) = sold().await;
+    let key = app.ledger_key().await;
+    // What the buyer does afterwards is not the seller's business.
+    funder
+        .act(&app, &records[0], "release", release_form())
+        .await
+        .data(200);
+    for (party, entries_after) in [(&lender, 0), (&funder, 1)] {
+        let files = files(&app, party, &transfer).await;
+        assert_eq!(files.len(), 4);
+        let (status, report) = verify(&files, Some(&key));
+        assert_eq!(
+            (status, &report["verdict"]),
+            (0, &json!("VALID")),
+            "{report:#}"
+        );
+        assert_eq!(report["records"], 3);
+        assert_eq!(report["anchor"]["public_key"], key.as_str());
+        let controllers: i64 = report["controlled_by"]
+            .as_object()
+            .unwrap()
+            .values()
+            .map(|count| count.as_i64().unwrap())
+            .sum();
+        assert_eq!(controllers, 3);
+        assert_eq!(verify(&files, None).0, 3);
+        let name = format!("records/{}.json", records[0]);
+        let first = &files.iter().find(|(file, _)| *file == name).unwrap().1;
+        let released = first["entries"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|entry| entry["action"] == "control.released")
+            .count();
+        assert_eq!(released, entries_after);
+    }
+    let stranger = Party::new(&app).await;
+    proofs(&app, &stranger, &transfer).await.error(404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_receipt_that_is_changed_left_out_or_swapped_is_named() {
+    let (app, [_, funder], records, transfer) = sold().await;
+    let key = app.ledger_key().await;
+    let files = files(&app, &funder, &transfer).await;
+    let index = |id: &str| {
+        let name = format!("records/{id}.json");
+        files.iter().position(|(file, _)| *file == name).unwrap()
+    };
+    let list = files
+        .iter()
+        .position(|(file, _)| file == "pool.json")
+        .unwrap();
+    let (first, second) = (index(&records[0]), index(&records[1]));
+    let last_entry =
+        |pool: &PoolFiles, file: usize| pool[file].1["entries"].as_array().unwrap().len() - 1;
+    type Tampering<'a> = (&'a str, Box<dyn Fn(&mut PoolFiles) + 'a>, Option<&'a str>);
+    let tamperings: Vec<Tampering<'_>> = vec![
+        (
+            "an entry is changed",
+            Box::new(|pool| pool[first].1["entries"][2]["details"]["x"] = json!(1)),
+            Some(&records[0]),
+        ),
+        (
+            "the receipt is changed",
+            Box::new(|pool| {
+                let last = last_entry(pool, first);
+                pool[first].1["entries"][last]["details"]["inclusion"]["index"] = json!(1);
+            }),
+            Some(&records[0]),
+        ),
+        (
+            "the last entry is left out",
+            Box::new(|pool| {
+                pool[first].1["entries"].as_array_mut().unwrap().pop();
+            }),
+            Some(&records[0]),
+        ),
+        (
+            "the record is left out",
+            Box::new(|pool| {
+                pool.remove(first);
+            }),
+            Some(&records[0]),
+        ),
+        (
+            "two records are swapped",
+            Box::new(|pool| {
+                let content = pool[first].1.clone();
+                pool[first].1 = pool[second].1.clone();
+                pool[second].1 = content;
+            }),
+            Some(&records[0]),
+        ),
+        (
+            "a record stands for another",
+            Box::new(|pool| {
+                let mut content = pool[second].1.clone();
+                content["envelope_id"] = json!(records[0]);
+                pool[first].1 = content;
+            }),
+            Some(&records[0]),
+        ),
+        (
+            "a document is exchanged in the list",
+            Box::new(|pool| pool[list].1["records"][0]["document_hash"] = json!("00")),
+            Some(&records[0]),
+        ),
+        (
+            "a record is missing in the list",
+            Box::new(|pool| {
+                pool[list].1["records"].as_array_mut().unwrap().remove(0);
+            }),
+            None,
+        ),
+        (
+            "the receipt is another one",
+            Box::new(|pool| pool[list].1["receipt"]["records"] = json!(2)),
+            Some(&records[2]),
+        ),
+        (
+            "the head is unsigned",
+            Box::new(|pool| {
+                let note = pool[list].1["log"]["checkpoint"].as_str().unwrap();
+                let note = note
+                    .replacen("\n4", "\n5", 1)
+                    .replacen("ledger\n", "ledgers\n", 1);
+                pool[list].1["log"]["checkpoint"] = json!(note);
+            }),
+            None,
+        ),
+    ];
+    for (name, tamper, record) in tamperings {
+        let mut pool = files.clone();
+        tamper(&mut pool);
+        let (status, report) = verify(&pool, Some(&key));
+        assert_eq!(
+            (status, &report["verdict"]),
+            (1, &json!("NOT VALID")),
+            "{name}"
+        );
+        let problems = report["problems"].as_array().unwrap();
+        let named = problems
+            .iter()
+            .any(|problem| problem["envelope_id"] == json!(record));
+        assert!(named, "{name}: {report:#}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_buyer_checks_a_pool_before_it_accepts() {
+    let app = TestApp::start().await;
+    let (lender, funder) = (Party::new(&app).await, Party::new(&app).await);
+    let records = more(&app, &lender, 2).await;
+    let transfer = offered(&app, &lender, &funder, &records).await;
+    let (status, report) = verify(
+        &files(&app, &funder, &transfer).await,
+        Some(&app.ledger_key().await),
+    );
+    assert_eq!((status, &report["records"]), (0, &json!(2)), "{report:#}");
+    step(&app, &lender, &transfer, "cancel").await.data(202);
+    wait(&app, &lender, &transfer, "cancelled").await;
+    let late = proofs(&app, &funder, &transfer).await;
+    assert_eq!(code(&late, 409), "control_out_of_order");
+}
