@@ -1,5 +1,5 @@
-//! Statements: acts of control that a party signs with a key of its own. Nobody without the key can make
-//! them, not even the operator of the installation.
+//! Statements: acts of control that a party signs with a key of its own. The operator of the
+//! installation cannot make them without the key.
 //!
 //! A statement is JSON, signed in its canonical form (RFC 8785). The signature is a compact JWS with
 //! detached content (RFC 7515, appendix F). Its header names the key by its thumbprint (RFC 7638).
@@ -32,7 +32,7 @@ pub struct PartyPublicKey {
     pub y: Option<String>,
 }
 
-/// What a party says with an act.
+/// Statement of a party about its act.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "act": "control.accepted", "party": "org_01jdk7m3e8f4x9s2w5v6b0c1db",

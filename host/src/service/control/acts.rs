@@ -117,7 +117,7 @@ pub async fn decline(
     perform(core, id, ask, ControlRecord::kept, done, says, answer).await
 }
 
-/// What the party says with its act, and its signature.
+/// Particulars of an act, and the signed statement of its party.
 struct Says<'a> {
     content: Value,
     signed: Option<&'a SignedStatement>,

@@ -498,7 +498,7 @@ async fn settle(
     Ok(next)
 }
 
-/// What a party that signs says about an act with a record.
+/// Returns the statement about an act with a record, for a party that signs.
 fn statement<'a>(
     record: &'a LockedRecord,
     caller: &'a Caller,
@@ -540,7 +540,7 @@ async fn record_view(
     })
 }
 
-/// Refuses an act that does not fit the state of what it is about.
+/// Refuses an act that comes too early or too late.
 fn out_of_order(message: &str) -> ServiceError {
     ServiceError::ControlRefused(Refusal {
         reason: RefusalReason::OutOfOrder,

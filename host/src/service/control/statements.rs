@@ -30,7 +30,7 @@ pub struct SignedForm {
     pub signed: Option<SignedStatement>,
 }
 
-/// What a statement has to say about an act.
+/// Content that the statement about an act must have.
 pub struct ExpectedStatement<'a> {
     pub act: EventType,
     pub party: &'a OrgId,
@@ -77,7 +77,7 @@ impl StatementProblem {
         }
     }
 
-    /// Whether the statement itself is at fault, in whatever state the record is.
+    /// Whether the statement itself is at fault, and not the state of the record.
     pub fn is_semantic(&self) -> bool {
         matches!(self, Self::Invalid(_) | Self::Mismatch(_))
     }
