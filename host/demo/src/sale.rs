@@ -3,6 +3,11 @@
 
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64URL;
+use ring::digest::{SHA256, digest};
+use ring::rand::SystemRandom;
+use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use serde_json::{Value, json};
 
 use super::{DemoPartner, DemoServer, Result, StepPrinter, text};
@@ -10,10 +15,11 @@ use super::{DemoPartner, DemoServer, Result, StepPrinter, text};
 const LENDER: &str = "Crescent Auto Finance, LLC";
 const FUNDER: &str = "Harbor Funding Trust";
 
-/// A party that is an organization of the installation, with its own key.
+/// A party that is an organization of the installation, and signs its acts with a key of its own.
 struct SaleParty {
     org: String,
     partner: DemoPartner,
+    pair: Ed25519KeyPair,
 }
 
 impl SaleParty {
@@ -22,7 +28,50 @@ impl SaleParty {
         let org = text(&org, "org_id")?;
         let scopes = "control:read,control:write,control:consent";
         let partner = DemoPartner::with_key(server, &org, scopes, "desk@example.com")?;
-        Ok(Self { org, partner })
+        let pair = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new());
+        let pair = pair.map_err(|_| "no random numbers")?;
+        let pair = Ed25519KeyPair::from_pkcs8(pair.as_ref()).map_err(|_| "no key pair")?;
+        Ok(Self { org, partner, pair })
+    }
+
+    fn public_key(&self) -> Value {
+        let x = BASE64URL.encode(self.pair.public_key());
+        json!({ "kty": "OKP", "crv": "Ed25519", "x": x })
+    }
+
+    /// RFC 7638.
+    fn thumbprint(&self) -> Result<String> {
+        let key = serde_json_canonicalizer::to_vec(&self.public_key())?;
+        Ok(BASE64URL.encode(digest(&SHA256, &key)))
+    }
+
+    /// Registers the public key.
+    async fn register(&self) -> Result<()> {
+        let key = json!({ "public_key": self.public_key() });
+        self.act("/partner/control/keys", &key).await?;
+        Ok(())
+    }
+
+    /// Sends a request, signs the statement that it asks for, and sends it again.
+    async fn act(&self, path: &str, body: &Value) -> Result<Value> {
+        let (status, asked) = self.partner.answer_to(path, body).await?;
+        if status != 409 || asked["code"] != "control_signature_required" {
+            return Err(format!("{path} does not ask for a signature: {asked}").into());
+        }
+        let asked = &asked["details"];
+        let mut body = body.clone();
+        body[text(asked, "member")?] = self.signed(&asked["statement"])?;
+        self.partner.post(path, &body).await
+    }
+
+    /// Signs the canonical form of a statement (RFC 8785) as a JWS with detached content.
+    fn signed(&self, statement: &Value) -> Result<Value> {
+        let header = json!({ "alg": "EdDSA", "kid": self.thumbprint()? });
+        let header = BASE64URL.encode(header.to_string());
+        let content = BASE64URL.encode(serde_json_canonicalizer::to_vec(statement)?);
+        let signature = self.pair.sign(format!("{header}.{content}").as_bytes());
+        let signature = format!("{header}..{}", BASE64URL.encode(signature));
+        Ok(json!({ "statement": statement, "signature": signature }))
     }
 }
 
@@ -41,13 +90,18 @@ impl DemoPartner {
             SaleParty::new(server, FUNDER)?,
         );
         let record = format!("/partner/control/records/{id}");
+        steps.step("Lender and funder register keys: from now on they sign their acts");
+        for party in [&lender, &funder] {
+            party.register().await?;
+            steps.fact("key", party.thumbprint()?);
+        }
 
         steps.step("Assign it: the originator designates the lender, which takes control");
         let designate = json!({ "controller": lender.org });
         self.post(&format!("{record}/designate"), &designate)
             .await?;
         let accept = format!("{record}/accept");
-        let controlled = lender.partner.post(&accept, &json!({})).await?;
+        let controlled = lender.act(&accept, &json!({})).await?;
         steps.fact("controller", text(&controlled["controller"], "name")?);
 
         steps.step("Sell it: the lender offers, the funder accepts, the lender confirms");
@@ -55,7 +109,7 @@ impl DemoPartner {
             "buyer": funder.org, "records": [id], "atomic": true, "price_reference": "Pool 2026-11",
         });
         let transfers = "/partner/control/transfers";
-        let transfer = lender.partner.post(transfers, &offer).await?;
+        let transfer = lender.act(transfers, &offer).await?;
         let transfer = format!("{transfers}/{}", text(&transfer, "transfer_id")?);
         for (party, act, state) in [
             (&funder, "accept", "proposed"),
@@ -63,7 +117,7 @@ impl DemoPartner {
         ] {
             wait(&lender.partner, &transfer, state).await?;
             let act = format!("{transfer}/{act}");
-            party.partner.post(&act, &json!({})).await?;
+            party.act(&act, &json!({})).await?;
         }
         let sold = wait(&funder.partner, &transfer, "confirmed").await?;
         steps.fact("receipt", text(&sold["receipt"], "root")?);
@@ -82,7 +136,7 @@ impl DemoPartner {
         }
         let asked = text(&refused["details"], "release_id")?;
         let consent = format!("/partner/control/releases/{asked}/consent");
-        let agreed = funder.partner.post(&consent, &json!({})).await?;
+        let agreed = funder.act(&consent, &json!({})).await?;
         steps.fact("release", text(&agreed, "state")?);
         self.wait_until(id, "vaulted_out").await?;
         Ok(())

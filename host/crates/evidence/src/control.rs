@@ -307,6 +307,9 @@ fn is_unsigned(action: &str, by: &str, controller: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64URL;
+    use ring::signature::{Ed25519KeyPair, KeyPair as _};
     use serde_json::json;
 
     use holdfast_domain::clock::Timestamp;
@@ -399,5 +402,73 @@ mod tests {
         let mut swapped = sale();
         swapped.swap(5, 6);
         assert_eq!(holds(&numbered(swapped)), Some(false));
+    }
+
+    /// Signs the act of a party, as it says itself.
+    fn sign(pair: &Ed25519KeyPair, entry: &mut LedgerEntry, epoch: u64, content: &Value) {
+        let x = BASE64URL.encode(pair.public_key());
+        let key = json!({ "kty": "OKP", "crv": "Ed25519", "x": x });
+        let thumbprint = serde_json::from_value::<PartyPublicKey>(key.clone()).unwrap();
+        let statement = json!({
+            "act": entry.action, "party": entry.details["party"]["organization_id"],
+            "subject": "env_1", "epoch": epoch, "content": content, "nonce": "0123456789abcdef",
+            "issued_at": Timestamp::from_millis(0), "expires_at": Timestamp::from_millis(1000),
+        });
+        let header = json!({ "alg": "EdDSA", "kid": thumbprint.thumbprint() });
+        let header = BASE64URL.encode(header.to_string());
+        let mut sorted = BTreeMap::new();
+        sorted.extend(statement.as_object().unwrap());
+        let text = serde_json::to_string(&sorted).unwrap();
+        let signature = pair.sign(format!("{header}.{}", BASE64URL.encode(text)).as_bytes());
+        entry.details["signed"] = json!({
+            "statement": statement, "public_key": key,
+            "signature": format!("{header}..{}", BASE64URL.encode(signature)),
+        });
+    }
+
+    #[test]
+    fn a_signed_act_says_what_the_entry_says() {
+        let pair = Ed25519KeyPair::from_seed_unchecked(&[7; 32]).unwrap();
+        let signed = |to: &str, epoch: u64| {
+            let mut entries = sale();
+            entries[0].details["designee"] =
+                json!({ "organization_id": "org_01h455vb4pex5vsknk084sn02q" });
+            for entry in &mut entries {
+                let text = entry.details.to_string();
+                let text = text.replace("\"dealer\"", "\"org_01h455vb4pex5vsknk084sn02r\"");
+                let text = text.replace("\"bank\"", "\"org_01h455vb4pex5vsknk084sn02q\"");
+                entry.details = serde_json::from_str(&text).unwrap();
+            }
+            sign(&pair, &mut entries[0], epoch, &json!({ "controller": to }));
+            entries
+        };
+        let good = signed("org_01h455vb4pex5vsknk084sn02q", 0);
+        let holds = |entries: &[LedgerEntry]| {
+            let (finding, report) = replay("env_1", entries).unwrap();
+            (finding.ok, finding.detail, report)
+        };
+        let (ok, detail, report) = holds(&good);
+        assert_eq!(ok, Some(true), "{detail}");
+        let signers = report.unwrap().signers;
+        assert_eq!(signers[0].organization_id, "org_01h455vb4pex5vsknk084sn02r");
+        assert_eq!(signers[0].thumbprints.len(), 1);
+        // About another party, another state of the record, another record, or with other words.
+        assert_eq!(holds(&signed("org_thief", 0)).0, Some(false));
+        assert_eq!(
+            holds(&signed("org_01h455vb4pex5vsknk084sn02q", 3)).0,
+            Some(false)
+        );
+        assert_eq!(replay("env_2", &good).unwrap().0.ok, Some(false));
+        let mut changed = good.clone();
+        changed[0].details["signed"]["statement"]["nonce"] = json!("another nonce than that");
+        assert_eq!(holds(&changed).0, Some(false));
+        // A party that has signed signs its later acts, too.
+        let mut later = good.clone();
+        later[1].action = "control.declined".into();
+        later[1].details["party"] = later[0].details["party"].clone();
+        later[1].details["controller"] = later[0].details["controller"].clone();
+        assert_eq!(holds(&later[..2]).0, Some(false));
+        later[0].details["signed"] = Value::Null;
+        assert_eq!(holds(&later[..2]).0, Some(true));
     }
 }
