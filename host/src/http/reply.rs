@@ -208,14 +208,16 @@ impl<T: JsonSchema> OperationOutput for CursorReply<T> {
     }
 }
 
-/// Returns the schema of `T` and its first example.
+/// Returns the schema of `T` and its first example; that of a list is one of its items.
 pub fn schema_and_example<T: JsonSchema>(context: &mut GenContext) -> (Schema, Option<Value>) {
     let schema = context.schema.subschema_for::<T>();
-    let example = context
-        .resolve_schema(&schema)
-        .get("examples")
-        .and_then(|examples| examples.get(0))
-        .cloned();
+    let first = |schema: &Schema| schema.get("examples").and_then(|all| all.get(0)).cloned();
+    let resolved = context.resolve_schema(&schema);
+    let of_item = || {
+        let item = Schema::try_from(resolved.get("items")?.clone()).ok()?;
+        Some(json!([first(context.resolve_schema(&item))?]))
+    };
+    let example = first(resolved).or_else(of_item);
     (schema, example)
 }
 

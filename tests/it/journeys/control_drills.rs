@@ -17,11 +17,12 @@ use crate::support::process::{ServerHome, ServerProcess, this_program};
 use crate::support::{pdf, postgres, release_form, share_native_code};
 
 /// Fault points of transfers, consents and releases. The empty one stands for a kill from outside.
-const PLACES: [&str; 7] = [
+const PLACES: [&str; 8] = [
     "transferring",
     "transferred",
     "release requested",
     "answered",
+    "pledged",
     "archived",
     "released",
     "",
@@ -176,6 +177,23 @@ impl ControlDrill {
             self.post(&url, seller, "/control/transfers", offer).await;
             let index = self.random(RECORDS);
             let id = self.recent()[index].clone();
+            // The lender or the funder pledges it to the other one, and gives up what it got.
+            if self.random(4) == 0 {
+                let (pledgor, pledgee) = (seller, &self.parties[buyer].org);
+                let body = json!({ "envelope_id": id, "pledgee": pledgee });
+                self.post(&url, pledgor, "/control/pledges", body).await;
+            }
+            for party in [1, 2] {
+                let Some(pledged) = self.get(&url, party, "/control/records?part=pledgee").await
+                else {
+                    break;
+                };
+                for record in pledged.as_array().unwrap() {
+                    let pledge = record["pledge_id"].as_str().unwrap();
+                    let path = format!("/control/pledges/{pledge}/release");
+                    self.post(&url, party, &path, json!({})).await;
+                }
+            }
             // The originator asks for a release, and the controller refuses it, or agrees at times.
             let out = format!("/envelopes/{id}/vault-out");
             let asked = self.post(&url, 0, &out, release_form()).await;
@@ -242,6 +260,15 @@ impl ControlDrill {
                 "{record} is offered twice: {transfers:?}"
             );
         }
+        // A pledge is live exactly if its record names it.
+        let pledges = "select count(*) from control_pledge p
+             left join control_record c on c.pledge_id = p.pledge_id
+             where (p.released_at is null) <> (c.pledge_id is not null)";
+        let pledges: i64 = sqlx::query_scalar(pledges)
+            .fetch_one(&mut *connection)
+            .await
+            .unwrap();
+        assert_eq!(pledges, 0, "pledges");
         // An accepted transfer has its receipt.
         let lost = "select count(*) from control_transfer where receipt is null
              and state in ('accepted', 'confirming', 'confirmed')";

@@ -13,6 +13,7 @@ use crate::domain::control::{ControlRecord, LivePledge, Pledge};
 use crate::domain::event::EventType;
 use crate::domain::id::{EnvelopeId, PledgeId};
 use crate::domain::statement::SignedStatement;
+use crate::faults;
 use crate::service::idempotency::ResponseRecorder;
 use crate::service::{Caller, Core, ServiceError};
 use crate::store::{StoreError, WriteTransaction, control as rows};
@@ -110,6 +111,7 @@ pub async fn pledge(
         return Err(guard::reported(core, error).await);
     }
     answer.commit(tx, &view).await?;
+    faults::pass("pledged");
     Ok(view)
 }
 
@@ -163,6 +165,7 @@ pub async fn release(
     )
     .await?;
     answer.commit(tx, &view).await?;
+    faults::pass("pledged");
     Ok(view)
 }
 
