@@ -127,48 +127,47 @@ pub struct RecordInclusion {
 /// Merkle tree over records.
 pub struct RecordTree {
     tiles: TileReader,
-    lines: Vec<String>,
+    ids: Vec<EnvelopeId>,
+    root: RecordsRoot,
 }
 
 impl RecordTree {
     /// Builds the tree over records in the order of their ids.
     ///
     /// # Errors
-    /// Never for a complete tree.
+    /// Never: the tree has all its tiles.
     pub fn new<'a>(
         records: impl IntoIterator<Item = (&'a EnvelopeId, Option<&'a str>)>,
     ) -> Result<Self, MissingTile> {
-        let (mut tiles, mut lines) = (TileReader::default(), Vec::new());
+        let (mut tiles, mut ids) = (TileReader::default(), Vec::new());
         for (envelope, hash) in records {
             let line = record_line(envelope.as_str(), hash);
-            tiles.append(lines.len() as u64, merkle::leaf_hash(line.as_bytes()))?;
-            lines.push(line);
+            tiles.append(ids.len() as u64, merkle::leaf_hash(line.as_bytes()))?;
+            ids.push(envelope.clone());
         }
-        Ok(Self { tiles, lines })
+        let records = ids.len() as u64;
+        let root = hex::encode(tiles.root(records)?);
+        Ok(Self {
+            tiles,
+            ids,
+            root: RecordsRoot { records, root },
+        })
     }
 
-    /// # Errors
-    /// Never for a complete tree.
-    pub fn root(&self) -> Result<RecordsRoot, MissingTile> {
-        let records = self.lines.len() as u64;
-        Ok(RecordsRoot {
-            records,
-            root: hex::encode(self.tiles.root(records)?),
-        })
+    /// Returns the root, with the number of records.
+    pub fn root(&self) -> &RecordsRoot {
+        &self.root
     }
 
     /// Proves that a record is in the tree; `None` if it is not.
     ///
     /// # Errors
-    /// Never for a complete tree.
+    /// Never: the tree has all its tiles.
     pub fn inclusion(&self, envelope: &EnvelopeId) -> Result<Option<RecordInclusion>, MissingTile> {
-        // An id is the first word of its line, and the lines are in the order of their ids.
-        let id = |line: &String| line.split(' ').next().unwrap_or_default().to_owned();
-        let found = self.lines.binary_search_by_key(&envelope.to_string(), id);
-        let Ok(index) = found else {
+        let Ok(index) = self.ids.binary_search(envelope) else {
             return Ok(None);
         };
-        let (among, index) = (self.root()?, index as u64);
+        let (among, index) = (self.root.clone(), index as u64);
         let path = self.tiles.inclusion(index, among.records)?;
         Ok(Some(RecordInclusion {
             path: path.iter().map(hex::encode).collect(),
@@ -231,7 +230,7 @@ mod tests {
         let tree = RecordTree::new(ids.iter().map(|id| (id, Some("ab")))).unwrap();
         for id in &ids {
             let inclusion = tree.inclusion(id).unwrap().unwrap();
-            assert_eq!(inclusion.among, tree.root().unwrap());
+            assert_eq!(inclusion.among, *tree.root());
             assert!(inclusion.holds(id.as_str(), Some("ab")));
             assert!(!inclusion.holds(id.as_str(), Some("ac")));
             assert!(!inclusion.holds(id.as_str(), None));
@@ -239,6 +238,6 @@ mod tests {
         }
         assert_eq!(tree.inclusion(&EnvelopeId::new()).unwrap(), None);
         let fewer = RecordTree::new(ids[1..].iter().map(|id| (id, Some("ab")))).unwrap();
-        assert_ne!(fewer.root().unwrap().root, tree.root().unwrap().root);
+        assert_ne!(fewer.root().root, tree.root().root);
     }
 }

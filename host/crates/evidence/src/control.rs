@@ -174,7 +174,11 @@ impl<'a> ControlState<'a> {
                 self.consented_form = Some(form).filter(|form| !form.is_null());
                 (by == self.controller, self.controller)
             }
-            "control.release.refused" => (by == self.controller, self.controller),
+            "control.release.refused" => {
+                // A consent can be withdrawn.
+                (self.consented, self.consented_form) = (false, None);
+                (by == self.controller, self.controller)
+            }
             "control.released" => {
                 let form = self.consented_form;
                 let fits = form.is_none_or(|form| form == self.record.release_form);
@@ -383,6 +387,14 @@ mod tests {
     }
 
     #[test]
+    fn a_withdrawn_consent_covers_no_release() {
+        let mut withdrawn = sale();
+        let refused = act("control.release.refused", "fund", "fund", "");
+        withdrawn.insert(9, refused);
+        assert_eq!(holds(&numbered(withdrawn)), Some(false));
+    }
+
+    #[test]
     fn an_act_that_is_left_out_or_done_by_another_is_named() {
         // All acts but the requests, which change nothing, and the refusal.
         for index in [0, 1, 4, 5, 6, 8, 10] {
@@ -404,7 +416,7 @@ mod tests {
         assert_eq!(holds(&numbered(swapped)), Some(false));
     }
 
-    /// Signs the act of a party, as it says itself.
+    /// Signs an act with a statement that has this content.
     fn sign(pair: &Ed25519KeyPair, entry: &mut LedgerEntry, epoch: u64, content: &Value) {
         let x = BASE64URL.encode(pair.public_key());
         let key = json!({ "kty": "OKP", "crv": "Ed25519", "x": x });

@@ -132,7 +132,7 @@ pub(super) fn opened(evidence: &LogEvidence, trusted: &TrustedLogs) -> CheckedLo
     }
 }
 
-/// Head of the log whose signature holds.
+/// Head of the log with a valid signature.
 struct BelievedHead {
     key: VerifierKey,
     /// Reason for trusting the key; `None` if only the bundle names it.

@@ -14,7 +14,7 @@ use super::{chain, control};
 use holdfast_domain::checkpoint::Checkpoint;
 use holdfast_domain::id::{EnvelopeId, OrgId, TransferId};
 use holdfast_domain::ledger::LedgerEntry;
-use holdfast_domain::transfer::{RecordInclusion, RecordState, RecordTree, RecordsRoot};
+use holdfast_domain::transfer::{RecordInclusion, RecordTree, RecordsRoot};
 
 /// File with the [`PoolList`].
 pub const POOL: &str = "pool.json";
@@ -119,20 +119,14 @@ pub fn verify_pool(
         serde_json::from_slice(&list).map_err(|error| BundleError::Read(error.to_string()))?;
     let mut check = PoolCheck::default();
     let log = opened(&list.log, trusted);
-    let checkpoint = match &log.findings.iter().find(|finding| finding.ok != Some(true)) {
-        Some(finding) => {
-            check.problem(None, &finding.detail);
-            None
-        }
-        None => log.checkpoint.as_ref(),
-    };
+    let failed = log.findings.iter().find(|finding| finding.ok != Some(true));
+    if let Some(finding) = failed {
+        check.problem(None, &finding.detail);
+    }
+    let checkpoint = log.checkpoint.as_ref();
     check.list(&list);
     for record in list.records.iter().take(RECORD_LIMIT) {
         let id = record.envelope_id.as_str();
-        // A record that was refused did not stay in the transfer.
-        if record.state == RecordState::Refused.as_str() {
-            continue;
-        }
         let file = read(&mut zip, &record_file(id));
         let Some(file) = file else {
             check.problem(Some(id), "the file of the record is missing");
@@ -202,7 +196,7 @@ impl PoolCheck {
             let chosen = chosen.filter(|record| !accepted || record.accepted);
             let lines =
                 chosen.map(|record| (&record.envelope_id, Some(record.document_hash.as_str())));
-            RecordTree::new(lines).and_then(|tree| tree.root()).ok()
+            RecordTree::new(lines).ok().map(|tree| tree.root().clone())
         };
         if list.offer.is_none() || root(false) != list.offer {
             self.problem(None, "the list of records is not the one that was offered");
@@ -286,23 +280,24 @@ fn in_transfer(
     record: &PooledRecord,
     entries: &[LedgerEntry],
 ) -> Result<(), &'static str> {
-    let (action, among) = match record.state.as_str() {
-        "confirmed" => ("control.transfer.confirmed", &list.receipt),
-        "accepted" => ("control.transfer.accepted", &list.offer),
-        _ => ("control.transfer.proposed", &None),
+    let (action, among) = match (list.state.as_str(), record.state.as_str()) {
+        // It left the transfer.
+        (_, "refused") => ("control.transfer.cancelled", None),
+        ("confirmed", "confirmed") => ("control.transfer.confirmed", Some(&list.receipt)),
+        ("accepted", "accepted") => ("control.transfer.accepted", Some(&list.offer)),
+        // Its step names the records that the seller asked for, of which some may not be offered.
+        ("proposed", "proposed") => ("control.transfer.proposed", None),
+        _ => return Err("its state does not fit that of the transfer"),
     };
-    let step = entries.iter().find(|entry| {
-        entry.action == action
-            && entry.details["transfer_id"].as_str() == Some(list.transfer_id.as_str())
-    });
+    let transfer = Some(list.transfer_id.as_str());
+    let step = entries
+        .iter()
+        .find(|entry| entry.action == action && entry.details["transfer_id"].as_str() == transfer);
     let step = step.ok_or("its ledger does not have this step of the transfer")?;
     let inclusion: Option<RecordInclusion> =
         serde_json::from_value(step.details["inclusion"].clone()).ok();
-    let inclusion = inclusion.ok_or("its step does not name the other records")?;
-    if among
-        .as_ref()
-        .is_some_and(|among| inclusion.among != *among)
-    {
+    let named = inclusion.map(|inclusion| inclusion.among);
+    if among.is_some_and(|among| named != *among) {
         return Err("its step names other records");
     }
     let stored = entries.iter().find(|entry| entry.action == "vault.stored");

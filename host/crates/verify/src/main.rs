@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use holdfast_evidence::{
-    Bundle, EvidenceVerdict, PoolReport, TrustedLogs, VerificationReport, verify_pool,
+    Bundle, BundleError, EvidenceVerdict, PoolReport, TrustedLogs, VerificationReport, verify_pool,
 };
 use holdfast_rules::compiler::{self, ComponentCompiler};
 use holdfast_verify::{Failure, USAGE, VerifyArguments, pool_text, text};
@@ -65,7 +65,9 @@ fn main() -> ExitCode {
             Err(error) => failed(&error, USAGE),
         };
     }
-    let bundle = match Bundle::read(command.bundle.as_deref().unwrap_or(Path::new(""))) {
+    let bundle = command.bundle.as_deref();
+    let bundle = bundle.ok_or_else(|| BundleError::Read("none is given".into()));
+    let bundle = match bundle.and_then(Bundle::read) {
         Ok(bundle) => bundle,
         Err(error) => return failed(&error.into(), USAGE),
     };

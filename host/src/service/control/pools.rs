@@ -76,11 +76,10 @@ pub async fn proofs(
             if !goes_on {
                 break;
             }
-            if let Some(file) = record_of(core, caller, &transfer, record, size).await? {
-                let name = record_file(file.envelope_id.as_str());
-                let text = serde_json::to_vec(&file).map_err(unwritable)?;
-                goes_on = sender.send((name, text.into())).await.is_ok();
-            }
+            let file = record_of(core, caller, &transfer, record, size).await?;
+            let name = record_file(file.envelope_id.as_str());
+            let text = serde_json::to_vec(&file).map_err(unwritable)?;
+            goes_on = sender.send((name, text.into())).await.is_ok();
         }
         Ok::<(), ServiceError>(())
     };
@@ -121,19 +120,15 @@ async fn list(
     })
 }
 
-/// Returns the evidence of one record. `None` for a record that was refused, and is the seller's own.
+/// Returns the evidence of one record.
 async fn record_of(
     core: &Core,
     caller: &Caller,
     transfer: &Transfer,
     record: &TransferRecord,
     size: u64,
-) -> Result<Option<PoolRecordFile>, ServiceError> {
-    if record.state == RecordState::Refused {
-        return Ok(None);
-    }
+) -> Result<PoolRecordFile, ServiceError> {
     let mut connection = core.store.read().await?;
-    // The seller may have sold it on; its row is found by the transfer's buyer or by its present party.
     let found = rows::of_record(&mut connection, &record.envelope).await?;
     let control = found.ok_or_else(|| {
         ServiceError::Internal(format!(
@@ -145,21 +140,20 @@ async fn record_of(
     if let Some(end) = end_of_part(caller, transfer, &control, &entries) {
         entries.truncate(end);
     }
-    let placed = log::last_inclusion(&mut connection, &control, &entries, size).await?;
-    let Some(inclusion) = placed else {
-        return Err(ServiceError::Busy);
-    };
+    let (org, id) = (&control.org, &record.envelope);
+    let placed = log::last_inclusion(&mut connection, org, id, &entries, size).await?;
+    let inclusion = placed.ok_or(ServiceError::Busy)?;
     entries.retain(|entry| entry.sequence <= inclusion.sequence);
-    Ok(Some(PoolRecordFile {
+    Ok(PoolRecordFile {
         envelope_id: record.envelope.clone(),
         org_id: control.org,
         entries,
         inclusion,
-    }))
+    })
 }
 
-/// Returns the number of entries that a party sees that has sold the record; `None` for one that has a
-/// part in it.
+/// Returns the number of entries that belong to a party that has left the record: up to its last sale, or to
+/// the end of this transfer. `None` for one that still has a part in it.
 fn end_of_part(
     caller: &Caller,
     transfer: &Transfer,
@@ -170,14 +164,14 @@ fn end_of_part(
         return None;
     }
     let confirmed = EventType::ControlTransferConfirmed.as_str();
+    let cancelled = EventType::ControlTransferCancelled.as_str();
     let own = entries.iter().rposition(|entry| {
-        let party = |part: &str| entry.details[part]["organization_id"].as_str();
-        // The last sale by the caller.
-        entry.action == confirmed && party("party") == Some(caller.org.as_str())
+        let party = entry.details["party"]["organization_id"].as_str();
+        entry.action == confirmed && party == Some(caller.org.as_str())
     });
     let this = || {
         entries.iter().position(|entry| {
-            entry.action == confirmed
+            [confirmed, cancelled].contains(&entry.action.as_str())
                 && entry.details["transfer_id"].as_str() == Some(transfer.id.as_str())
         })
     };

@@ -11,7 +11,6 @@ use sqlx::AnyConnection;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::checkpoint::{Checkpoint, CheckpointSigner, VerifierKey, entry_leaf};
-use crate::domain::control::ControlRecord;
 use crate::domain::id::{EnvelopeId, OrgId, RequestId};
 use crate::domain::ledger::LedgerEntry;
 use crate::domain::merkle::{self, MissingTile, TILE, TileId};
@@ -366,14 +365,15 @@ pub async fn signed_head(core: &Core) -> Result<LogEvidence, ServiceError> {
     })
 }
 
-/// Returns a proof for the last of these entries of a record that is in the tree of `size`.
+/// Returns a proof for the last of these entries of an envelope that is in the tree of `size`.
 pub async fn last_inclusion(
     connection: &mut AnyConnection,
-    record: &ControlRecord,
+    org: &OrgId,
+    envelope: &EnvelopeId,
     entries: &[LedgerEntry],
     size: u64,
 ) -> Result<Option<LogInclusion>, ServiceError> {
-    let places = log::places(connection, Some(&record.org), &record.envelope).await?;
+    let places = log::places(connection, Some(org), envelope).await?;
     let end = entries.last().map_or(0, |entry| entry.sequence);
     let mut placed = places.iter().rev();
     let last = placed.find(|(sequence, index)| *sequence <= end && *index < size);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::transfers::{more, offered, step, wait};
 use super::{Party, code};
-use crate::support::{TestApp, TestResponse, pool_output, release_form};
+use crate::support::{TestApp, TestResponse, operator_output, pool_output, release_form};
 
 /// Files of a zip, by name.
 type PoolFiles = Vec<(String, Value)>;
@@ -156,6 +156,19 @@ async fn a_receipt_that_is_changed_left_out_or_swapped_is_named() {
             Some(&records[0]),
         ),
         (
+            "the record is left out as one that was refused",
+            Box::new(|pool| {
+                pool[list].1["records"][0]["state"] = json!("refused");
+                pool.remove(first);
+            }),
+            Some(&records[0]),
+        ),
+        (
+            "the record counts as one that was only accepted",
+            Box::new(|pool| pool[list].1["records"][0]["state"] = json!("accepted")),
+            Some(&records[0]),
+        ),
+        (
             "two records are swapped",
             Box::new(|pool| {
                 let content = pool[first].1.clone();
@@ -234,4 +247,35 @@ async fn a_buyer_checks_a_pool_before_it_accepts() {
     wait(&app, &lender, &transfer, "cancelled").await;
     let late = proofs(&app, &funder, &transfer).await;
     assert_eq!(code(&late, 409), "control_out_of_order");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_that_left_the_sale_is_proved_to_have_left_it() {
+    let app = TestApp::start().await;
+    let (lender, funder) = (Party::new(&app).await, Party::new(&app).await);
+    let records = more(&app, &lender, 2).await;
+    let transfer = offered(&app, &lender, &funder, &records).await;
+    // A damaged record cannot be accepted.
+    let mut copies = app.objects("copies").into_iter();
+    let of_first = copies.find(|copy| copy.to_str().unwrap().contains(&records[0]));
+    let copy = of_first.unwrap();
+    let bytes = std::fs::read(&copy).unwrap();
+    std::fs::write(&copy, &bytes[1..]).unwrap();
+    operator_output(app.data.path(), &["vault", "sweep"]);
+    step(&app, &funder, &transfer, "accept").await.data(202);
+    let accepted = wait(&app, &funder, &transfer, "accepted").await;
+    assert_eq!(accepted["counts"], json!({ "accepted": 1, "refused": 1 }));
+    step(&app, &lender, &transfer, "confirm").await.data(202);
+    wait(&app, &funder, &transfer, "confirmed").await;
+    let key = app.ledger_key().await;
+    for party in [&lender, &funder] {
+        let pool = files(&app, party, &transfer).await;
+        let (status, report) = verify(&pool, Some(&key));
+        assert_eq!((status, &report["records"]), (0, &json!(2)), "{report:#}");
+    }
+    let pool = files(&app, &funder, &transfer).await;
+    let name = format!("records/{}.json", records[0]);
+    let left = &pool.iter().find(|(file, _)| *file == name).unwrap().1;
+    let last = left["entries"].as_array().unwrap().last().unwrap();
+    assert_eq!(last["action"], "control.transfer.cancelled");
 }
