@@ -55,7 +55,7 @@ fn designate(facts: &ControlFacts) -> Rule {
     )?;
     to_another(facts)?;
     movable(facts)?;
-    // What was pledged stays with its pledgor.
+    // A pledged record stays with its pledgor.
     match facts.pledges {
         0 => Ok(()),
         _ => needs(facts, &[Pledgee]),

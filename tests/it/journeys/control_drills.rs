@@ -177,7 +177,7 @@ impl ControlDrill {
             self.post(&url, seller, "/control/transfers", offer).await;
             let index = self.random(RECORDS);
             let id = self.recent()[index].clone();
-            // The lender or the funder pledges it to the other one, and gives up what it got.
+            // The lender or the funder pledges it to the other one, and releases its own pledges.
             if self.random(4) == 0 {
                 let (pledgor, pledgee) = (seller, &self.parties[buyer].org);
                 let body = json!({ "envelope_id": id, "pledgee": pledgee });

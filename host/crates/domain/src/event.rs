@@ -60,27 +60,14 @@ words! {
     }
 }
 
-/// Members of events about the control of a record.
-const CONTROL: &[&str] = &[
-    "originator",
-    "controller",
-    "designee",
-    "buyer",
-    "pledgee",
-    "stage",
-    "epoch",
-];
-/// Members of events about a release that needs a consent.
-const RELEASE: &[&str] = &[
-    "originator",
-    "controller",
-    "designee",
-    "buyer",
-    "pledgee",
-    "stage",
-    "epoch",
-    "release",
-];
+/// Members of events about the control of a record, and further ones.
+macro_rules! control {
+    ($($more:literal),*) => {
+        &[
+            "originator", "controller", "designee", "buyer", "pledgee", "stage", "epoch", $($more),*
+        ]
+    };
+}
 
 /// Members of events about a transfer.
 const TRANSFER: &[&str] = &[
@@ -97,17 +84,6 @@ const TRANSFER: &[&str] = &[
     "counts",
     "offer",
     "receipt",
-];
-/// Members of events about a pledge.
-const PLEDGE: &[&str] = &[
-    "originator",
-    "controller",
-    "designee",
-    "buyer",
-    "pledgee",
-    "stage",
-    "epoch",
-    "pledge",
 ];
 /// Members of events about the key of a party.
 const KEY: &[&str] = &[
@@ -182,59 +158,32 @@ impl EventType {
             Self::BulkCompleted => ("A bulk send has ended", &["batch_id", "status", "counts"]),
             Self::ControlDesignated => (
                 "The originator has offered control of a record to another party",
-                CONTROL,
+                control!(),
             ),
-            Self::ControlAccepted => ("A party has taken control of a record", CONTROL),
+            Self::ControlAccepted => ("A party has taken control of a record", control!()),
             Self::ControlDeclined => (
                 "A designated party has declined, or the originator has withdrawn the designation",
-                &[
-                    "originator",
-                    "controller",
-                    "designee",
-                    "buyer",
-                    "pledgee",
-                    "stage",
-                    "epoch",
-                    "reason",
-                ],
+                control!("reason"),
             ),
             Self::ControlReleaseRequested => (
                 "A release of the authoritative copy waits for its controller",
-                RELEASE,
+                control!("release"),
             ),
-            Self::ControlReleaseConsented => {
-                ("The controller has agreed to a requested release", RELEASE)
-            }
-            Self::ControlReleaseRefused => {
-                ("The controller has refused a requested release", RELEASE)
-            }
+            Self::ControlReleaseConsented => (
+                "The controller has agreed to a requested release",
+                control!("release"),
+            ),
+            Self::ControlReleaseRefused => (
+                "The controller has refused a requested release",
+                control!("release"),
+            ),
             Self::ControlReleased => (
                 "A controlled record was released from the vault",
-                &[
-                    "originator",
-                    "controller",
-                    "designee",
-                    "buyer",
-                    "pledgee",
-                    "stage",
-                    "epoch",
-                    "release_id",
-                ],
+                control!("release_id"),
             ),
             Self::ControlConflict => (
                 "An act was refused, because two records have the same document or collateral",
-                &[
-                    "originator",
-                    "controller",
-                    "designee",
-                    "buyer",
-                    "pledgee",
-                    "stage",
-                    "epoch",
-                    "reference",
-                    "kind",
-                    "since",
-                ],
+                control!("reference", "kind", "since"),
             ),
             Self::ControlTransferProposed => ("A seller has offered records to a buyer", TRANSFER),
             Self::ControlTransferAccepted => ("The buyer has accepted a transfer", TRANSFER),
@@ -245,8 +194,10 @@ impl EventType {
             Self::ControlTransferCancelled => ("A party has ended a transfer", TRANSFER),
             Self::ControlTransferExpired => ("The time of a transfer is over", TRANSFER),
             Self::ControlTransferFailed => ("No record of a transfer can move", TRANSFER),
-            Self::ControlPledged => ("The controller has pledged a record", PLEDGE),
-            Self::ControlPledgeReleased => ("A pledgee has released its pledge", PLEDGE),
+            Self::ControlPledged => ("The controller has pledged a record", control!("pledge")),
+            Self::ControlPledgeReleased => {
+                ("A pledgee has released its pledge", control!("pledge"))
+            }
             Self::ControlKeyRegistered => (
                 "Your organization registered a key that it signs its acts of control with",
                 KEY,

@@ -88,7 +88,7 @@
 //! | act | what a party does with a record: designate, accept, release … |
 //! | transfer | offer, acceptance and confirmation by which control passes from a seller to a buyer |
 //! | pledge, pledgee | record as security for a loan, which keeps it from changing hands; the party that lends |
-//! | statement | what a party says with an act, and signs with a key of its own |
+//! | statement | description of an act that its party signs with a key of its own |
 //! | pool | records of one transfer |
 //! | release request | release by the originator that waits for the controller's consent |
 //! | fingerprint | keyed hash of a record's document or collateral, to find it registered twice |

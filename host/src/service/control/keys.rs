@@ -2,13 +2,13 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::statements::{self, ExpectedStatement, SignedForm, StatementProblem};
 use crate::domain::clock::Timestamp;
 use crate::domain::control::PartyKey;
 use crate::domain::event::{Event, EventType};
-use crate::domain::id::{OrgId, PartyKeyId};
+use crate::domain::id::PartyKeyId;
 use crate::domain::statement::{PartyPublicKey, SignedStatement};
 use crate::service::access::credentials;
 use crate::service::idempotency::ResponseRecorder;
@@ -176,7 +176,7 @@ async fn revoke_by(
     tx: &mut WriteTransaction,
     key: PartyKey,
     actor: &str,
-    mut details: serde_json::Value,
+    mut details: Value,
     now: Timestamp,
 ) -> Result<PartyKey, StoreError> {
     party_keys::revoke(tx, &key.org, &key.id, now).await?;
@@ -196,10 +196,10 @@ async fn note(
     key: &PartyKey,
     event: EventType,
     actor: &str,
-    details: serde_json::Value,
+    details: Value,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let org: &OrgId = &key.org;
+    let org = &key.org;
     credentials::record_by(tx, Some(org), actor, event.as_str(), details, now).await?;
     let mut data = json!(PartyKeyView::from(key));
     data["by"] = json!(actor);

@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::domain::clock::Timestamp;
 use crate::domain::control::PartyKey;
 use crate::domain::event::EventType;
 use crate::domain::id::OrgId;
@@ -40,7 +39,7 @@ pub struct ExpectedStatement<'a> {
 }
 
 /// Reason why an act is not accepted without another statement.
-#[derive(Clone, Debug, Serialize, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum StatementProblem {
     /// A signature is needed. Carries the statement to sign, and the member to send it in.
     #[error("Sign this statement and repeat the request with it in `{member}`")]
@@ -111,7 +110,7 @@ fn key_of<'a>(
     keys: &'a [PartyKey],
     signed: &SignedStatement,
 ) -> Result<&'a PartyKey, StatementProblem> {
-    let invalid = |error: String| StatementProblem::Invalid(error);
+    let invalid = StatementProblem::Invalid;
     let thumbprint = signed.key().map_err(|error| invalid(error.to_string()))?;
     let found = keys
         .iter()
@@ -127,11 +126,11 @@ pub async fn verify(
     signed: &SignedStatement,
     key: &PartyPublicKey,
 ) -> Result<(), ServiceError> {
+    let invalid = StatementProblem::Invalid;
     let verified = signed.verify(key);
-    verified.map_err(|error| StatementProblem::Invalid(error.to_string()))?;
+    verified.map_err(|error| invalid(error.to_string()))?;
     let read = serde_json::from_value(signed.statement.clone());
-    let statement: Statement =
-        read.map_err(|error| StatementProblem::Invalid(error.to_string()))?;
+    let statement: Statement = read.map_err(|error| invalid(error.to_string()))?;
     let differs = [
         ("act", statement.act != expected.act.as_str()),
         ("party", statement.party != *expected.party),
@@ -150,8 +149,7 @@ pub async fn verify(
         return Err(StatementProblem::Expired.into());
     }
     if !(16..=64).contains(&statement.nonce.len()) {
-        let why = "the nonce has 16 to 64 characters".into();
-        return Err(StatementProblem::Invalid(why).into());
+        return Err(invalid("the nonce has 16 to 64 characters".into()).into());
     }
     match party_keys::use_nonce(tx, expected.party, &statement.nonce, until, now).await {
         Err(StoreError::Conflict) => Err(StatementProblem::Replayed.into()),
@@ -172,7 +170,7 @@ pub fn missing(
     expected: &ExpectedStatement<'_>,
     member: &'static str,
 ) -> ServiceError {
-    let now: Timestamp = core.clock.now();
+    let now = core.clock.now();
     let draft = Statement {
         act: expected.act.to_string(),
         party: expected.party.clone(),

@@ -1,48 +1,40 @@
 //! Transfers of control: the seller offers records, the buyer accepts, the seller confirms.
 //!
-//! A call only moves the transfer to its next step; a job makes the step for each record. It may run
-//! twice and be killed anywhere: a record's step and its state in the transfer commit together.
+//! A call only moves the transfer to its next step; a job makes the step for each record (`steps`).
+
+mod steps;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use sqlx::AnyConnection;
 
 use super::acts::known_party;
-use super::guard::FoundConflict;
 use super::statements::{self, ExpectedStatement, SignedForm};
-use super::{ActDone, PartyNames, PartyView, Request, guard, lock, permit, refusal_code, settle};
-use crate::components::rules::control::{Act, Refusal, RefusalReason};
+use super::{PartyNames, PartyView};
+use crate::components::rules::control::{Refusal, RefusalReason};
 use crate::domain::clock::Timestamp;
-use crate::domain::event::{Event, EventType};
+use crate::domain::event::EventType;
 use crate::domain::id::{EnvelopeId, OrgId, TransferId};
 use crate::domain::job::AdvanceTransfer;
 use crate::domain::merkle::MissingTile;
 use crate::domain::statement::SignedStatement;
-use crate::domain::transfer::{
-    RecordInclusion, RecordState, RecordTree, RecordsRoot, Transfer, TransferReceipt,
-    TransferRecord, TransferState, TransferStep,
-};
-use crate::faults;
+use crate::domain::transfer::{RecordState, RecordTree, RecordsRoot, Transfer, TransferState};
 use crate::service::idempotency::ResponseRecorder;
 use crate::service::{Caller, Core, ServiceError, ValidationIssue};
 use crate::store::control::{ListedPart, RecordFilter};
-use crate::store::{
-    StoreError, WriteTransaction, control as rows, deliveries, events, jobs, transfers,
-};
+use crate::store::{StoreError, WriteTransaction, control as rows, jobs, transfers};
+
+pub use steps::{advance, expire};
 
 /// Maximum number of records in a transfer.
 const RECORDS: usize = 10_000;
-/// Records of one transaction, unless all move together.
-const BATCH: i64 = 50;
 /// Time that an offer has if the seller names none, and at most.
 const TIME: Duration = Duration::from_secs(30 * 86_400);
 const MOST_TIME: Duration = Duration::from_secs(366 * 86_400);
-/// Transfers that one round ends because their time is over.
-const OVERDUE: i64 = 100;
 
 /// Body of `POST /partner/control/transfers`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -190,14 +182,15 @@ pub async fn propose(
         }));
     }
     let records = selected(core, caller, &form).await?;
-    let called = RecordTree::new(records.iter().map(|record| (record, None)));
+    let called =
+        RecordTree::new(records.iter().map(|record| (record, None))).map_err(incomplete)?;
     let expected = ExpectedStatement {
         act: EventType::ControlTransferProposed,
         party: &caller.org,
         subject: caller.org.as_str(),
         epoch: None,
         content: json!({
-            "buyer": buyer, "records": called.and_then(|tree| tree.root()).map_err(incomplete)?,
+            "buyer": buyer, "records": called.root(),
             "atomic": form.atomic, "terms": form.terms, "price_reference": form.price_reference,
             "expires_at": form.expires_at,
         }),
@@ -361,12 +354,7 @@ pub async fn accept(
     form: SignedForm,
     answer: &ResponseRecorder<TransferView>,
 ) -> Result<TransferView, ServiceError> {
-    let step = Beginning {
-        by: TransferParty::Buyer,
-        from: &[TransferState::Proposed],
-        state: TransferState::Accepting,
-    };
-    begin(core, caller, id, step, form, answer).await
+    begin(core, caller, id, TransferState::Accepting, form, answer).await
 }
 
 /// Confirms a transfer that the buyer accepted, as its seller. Control passes to the buyer.
@@ -377,12 +365,7 @@ pub async fn confirm(
     form: SignedForm,
     answer: &ResponseRecorder<TransferView>,
 ) -> Result<TransferView, ServiceError> {
-    let step = Beginning {
-        by: TransferParty::Seller,
-        from: &[TransferState::Accepted],
-        state: TransferState::Confirming,
-    };
-    begin(core, caller, id, step, form, answer).await
+    begin(core, caller, id, TransferState::Confirming, form, answer).await
 }
 
 /// Ends an offer before it is confirmed, as its seller or buyer.
@@ -393,42 +376,25 @@ pub async fn cancel(
     form: SignedForm,
     answer: &ResponseRecorder<TransferView>,
 ) -> Result<TransferView, ServiceError> {
-    let step = Beginning {
-        by: TransferParty::Either,
-        // Also while a step is in progress that cannot end, for example because of an organization's
-        // rules.
-        from: &[
-            TransferState::Proposing,
-            TransferState::Proposed,
-            TransferState::Accepting,
-            TransferState::Accepted,
-            TransferState::Confirming,
-        ],
-        state: TransferState::Cancelling,
-    };
-    begin(core, caller, id, step, form, answer).await
+    begin(core, caller, id, TransferState::Cancelling, form, answer).await
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum TransferParty {
-    Seller,
-    Buyer,
-    Either,
-}
-
-/// How a party begins a step of a transfer.
-struct Beginning {
-    by: TransferParty,
-    from: &'static [TransferState],
-    state: TransferState,
-}
+/// States in which a party can end a transfer: also while a step is in progress that cannot end, for example
+/// because of an organization's rules.
+const OPEN: &[TransferState] = &[
+    TransferState::Proposing,
+    TransferState::Proposed,
+    TransferState::Accepting,
+    TransferState::Accepted,
+    TransferState::Confirming,
+];
 
 /// Begins a step of a transfer that waits for a party.
 async fn begin(
     core: &Core,
     caller: &Caller,
     id: &str,
-    Beginning { by, from, state }: Beginning,
+    state: TransferState,
     form: SignedForm,
     answer: &ResponseRecorder<TransferView>,
 ) -> Result<TransferView, ServiceError> {
@@ -445,16 +411,29 @@ async fn begin(
             source: String::new(),
         })
     };
+    let receipt = transfer.receipt.as_ref();
+    // Event, states before the step, the party that makes it, and the records that it is about.
+    let (act, from, by, records) = match state {
+        TransferState::Accepting => (
+            EventType::ControlTransferAccepted,
+            &[TransferState::Proposed][..],
+            &transfer.buyer,
+            transfer.offered.as_ref(),
+        ),
+        TransferState::Confirming => (
+            EventType::ControlTransferConfirmed,
+            &[TransferState::Accepted][..],
+            &transfer.seller,
+            receipt.map(|receipt| &receipt.accepted),
+        ),
+        // Either party.
+        _ => (EventType::ControlTransferCancelled, OPEN, &caller.org, None),
+    };
     if !from.contains(&transfer.state) {
         let message = format!("The transfer is {}", transfer.state);
         return Err(refused(RefusalReason::OutOfOrder, message));
     }
-    let may = match by {
-        TransferParty::Seller => transfer.seller == caller.org,
-        TransferParty::Buyer => transfer.buyer == caller.org,
-        TransferParty::Either => true,
-    };
-    if !may {
+    if *by != caller.org {
         let message = "The other party of the transfer does this".into();
         return Err(refused(RefusalReason::WrongParty, message));
     }
@@ -462,18 +441,6 @@ async fn begin(
         let message = "The time of the offer is over".into();
         return Err(refused(RefusalReason::Expired, message));
     }
-    let (act, records) = match state {
-        TransferState::Accepting => (
-            EventType::ControlTransferAccepted,
-            transfer.offered.as_ref(),
-        ),
-        TransferState::Confirming => {
-            let receipt = transfer.receipt.as_ref();
-            let accepted = receipt.map(|receipt| &receipt.accepted);
-            (EventType::ControlTransferConfirmed, accepted)
-        }
-        _ => (EventType::ControlTransferCancelled, None),
-    };
     let expected = ExpectedStatement {
         act,
         party: &caller.org,
@@ -510,422 +477,8 @@ async fn queue(
     jobs::insert(tx, &transfer.seller, &job, Some(&key), now).await
 }
 
-/// Ends expired offers.
-pub async fn expire(core: &Core) -> Result<(), ServiceError> {
-    let now = core.clock.now();
-    let mut connection = core.store.read().await?;
-    let overdue = transfers::overdue(&mut connection, now, OVERDUE).await?;
-    drop(connection);
-    for transfer in overdue {
-        let next = Transfer {
-            state: TransferState::Expiring,
-            signed: None,
-            acting: None,
-            actor: "system".into(),
-            ..transfer.clone()
-        };
-        let mut tx = core.store.begin().await?;
-        match transfers::set_state(&mut tx, &transfer, &next, now).await {
-            // A party or another node was first.
-            Err(StoreError::Conflict) => continue,
-            changed => changed?,
-        }
-        queue(&mut tx, &next, now).await?;
-        tx.commit().await?;
-    }
-    Ok(())
-}
-
-/// Makes the step in progress for all records of a transfer. May run twice, also at the same time.
-pub async fn advance(core: &Core, id: &TransferId) -> Result<(), ServiceError> {
-    let mut step = None;
-    while advance_batch(core, id, &mut step).await? {
-        faults::pass("transferred");
-    }
-    Ok(())
-}
-
-/// Records that a step is about, with the state of the transfer in which they were read.
-type StepRecords = Option<(TransferState, RecordTree)>;
-
-/// Returns the records that the acting party has called, accepted or confirmed: the same ones however
-/// often the step is repeated.
-async fn records_of_step(
-    connection: &mut AnyConnection,
-    transfer: &Transfer,
-) -> Result<StepRecords, ServiceError> {
-    if is_ending(transfer.state) {
-        return Ok(None);
-    }
-    let (all, last) = (RecordState::ALL, i64::MAX);
-    let records = transfers::records(connection, transfer, all, None, last).await?;
-    let state = transfer.state;
-    let about = records.iter().filter(|record| match state {
-        TransferState::Proposing => true,
-        TransferState::Confirming => record.accepted,
-        _ => record.document_hash.is_some(),
-    });
-    let lines = about.map(|record| {
-        let hash = record.document_hash.as_deref();
-        (
-            &record.envelope,
-            hash.filter(|_| state != TransferState::Proposing),
-        )
-    });
-    let tree = RecordTree::new(lines).map_err(incomplete)?;
-    Ok(Some((state, tree)))
-}
-
 fn incomplete(error: MissingTile) -> ServiceError {
     ServiceError::Internal(error.to_string())
-}
-
-/// Makes the step for some records, or ends it. Returns whether there is more to do.
-async fn advance_batch(
-    core: &Core,
-    id: &TransferId,
-    about: &mut StepRecords,
-) -> Result<bool, ServiceError> {
-    let mut tx = core.store.begin().await?;
-    let Some(transfer) = transfers::lock(&mut tx, id).await? else {
-        return Ok(false);
-    };
-    let Some(step) = transfer.state.step() else {
-        return Ok(false);
-    };
-    if about
-        .as_ref()
-        .is_none_or(|(state, _)| *state != transfer.state)
-    {
-        *about = records_of_step(&mut tx, &transfer).await?;
-    }
-    let tree = about.as_ref().map(|(_, tree)| tree);
-    let together = transfer.atomic && !is_ending(transfer.state);
-    let limit = match together {
-        true => i64::MAX,
-        false => BATCH,
-    };
-    let records = transfers::records(&mut tx, &transfer, step.from, None, limit).await?;
-    let (mut names, mut refused) = (PartyNames::default(), Vec::new());
-    let mut conflicts = Vec::new();
-    for record in &records {
-        let made = step_of(core, &mut tx, &mut names, &transfer, step, record, tree).await;
-        let record = match made {
-            Ok(hash) => TransferRecord {
-                state: step.to,
-                accepted: record.accepted || step.to == RecordState::Accepted,
-                document_hash: hash.or_else(|| record.document_hash.clone()),
-                ..record.clone()
-            },
-            Err(error) => {
-                let (record, conflict) = refusal(record, error)?;
-                conflicts.extend(conflict);
-                refused.push(record.clone());
-                record
-            }
-        };
-        transfers::set_record(&mut tx, &transfer, &record).await?;
-        faults::pass("transferring");
-    }
-    if together && !refused.is_empty() {
-        // Nothing of this transaction stays. The offer ends, with the reasons.
-        drop(tx);
-        fail(core, id, &transfer, &refused).await?;
-        report(core, conflicts).await?;
-        return Ok(true);
-    }
-    for record in &refused {
-        unlock(core, &mut tx, &mut names, &transfer, &record.envelope).await?;
-    }
-    let is_over = records.is_empty() || together;
-    if is_over {
-        end(core, &mut tx, &mut names, &transfer, step).await?;
-    }
-    tx.commit().await?;
-    report(core, conflicts).await?;
-    Ok(!is_over)
-}
-
-/// Reports refused double pledges.
-async fn report(core: &Core, conflicts: Vec<FoundConflict>) -> Result<(), ServiceError> {
-    for conflict in conflicts {
-        guard::report(core, conflict).await?;
-    }
-    Ok(())
-}
-
-/// Whether a step takes records out of a transfer.
-fn is_ending(state: TransferState) -> bool {
-    matches!(
-        state,
-        TransferState::Cancelling | TransferState::Expiring | TransferState::Failing
-    )
-}
-
-/// Returns a record that does not move, with the reason, and the double pledge that is the reason.
-fn refusal(
-    record: &TransferRecord,
-    error: ServiceError,
-) -> Result<(TransferRecord, Option<FoundConflict>), ServiceError> {
-    let reason = error.to_string();
-    let code = match &error {
-        ServiceError::DoublePledge(_) => "already_controlled",
-        ServiceError::ControlRefused(refusal) => refusal_code(refusal),
-        ServiceError::ConsentRequired(_) => "control_consent_required",
-        ServiceError::Pledged => "record_pledged",
-        ServiceError::NotFound(_) => "record_not_found",
-        _ => return Err(error),
-    };
-    let record = TransferRecord {
-        state: RecordState::Refused,
-        code: Some(code.into()),
-        reason: Some(reason),
-        ..record.clone()
-    };
-    let conflict = match error {
-        ServiceError::DoublePledge(found) => Some(*found),
-        _ => None,
-    };
-    Ok((record, conflict))
-}
-
-/// Makes the step of one record. Returns the hash of its authoritative copy when it is offered.
-async fn step_of(
-    core: &Core,
-    tx: &mut WriteTransaction,
-    names: &mut PartyNames,
-    transfer: &Transfer,
-    step: TransferStep,
-    record: &TransferRecord,
-    about: Option<&RecordTree>,
-) -> Result<Option<String>, ServiceError> {
-    if is_ending(transfer.state) {
-        if record.state != RecordState::Pending {
-            unlock(core, tx, names, transfer, &record.envelope).await?;
-        }
-        return Ok(None);
-    }
-    let caller = acting(transfer);
-    let locked = lock(tx, &caller, record.envelope.as_str()).await?;
-    let (act, event, named) = match step.to {
-        RecordState::Proposed => {
-            let event = EventType::ControlTransferProposed;
-            (Act::ProposeTransfer, event, Some(&transfer.buyer))
-        }
-        RecordState::Accepted => (
-            Act::AcceptTransfer,
-            EventType::ControlTransferAccepted,
-            None,
-        ),
-        _ => (
-            Act::ConfirmTransfer,
-            EventType::ControlTransferConfirmed,
-            None,
-        ),
-    };
-    if step.to != RecordState::Proposed && locked.control.transfer.as_ref() != Some(&transfer.id) {
-        return Err(ServiceError::NotFound("Record"));
-    }
-    let ask = Request {
-        named,
-        ..Request::of(act, &caller)
-    };
-    let permitted = permit(core, tx, &locked.envelope, &locked.control, ask).await?;
-    let control = locked.control.clone();
-    let next = match step.to {
-        RecordState::Proposed => control.proposed(transfer.buyer.clone(), transfer.id.clone()),
-        RecordState::Accepted => control.accepted(),
-        _ => control.passed_on(),
-    };
-    let inclusion = about.map(|tree| tree.inclusion(&record.envelope));
-    let inclusion = inclusion.transpose().map_err(incomplete)?.flatten();
-    let done = ActDone {
-        emits: false,
-        signed: transfer.signed.clone(),
-        ..ActDone::new(&caller, event, step_details(transfer, record, inclusion))
-    };
-    settle(core, tx, names, &locked, next, Some(&permitted), done).await?;
-    let file = locked.envelope.record.authoritative.file();
-    let offered = file.filter(|_| step.to == RecordState::Proposed);
-    Ok(offered.map(|file| file.sha256.clone()))
-}
-
-/// Members of the ledger entry of a record's step.
-fn step_details(
-    transfer: &Transfer,
-    record: &TransferRecord,
-    inclusion: Option<RecordInclusion>,
-) -> Value {
-    json!({
-        "transfer_id": transfer.id, "document_hash": record.document_hash, "inclusion": inclusion,
-    })
-}
-
-/// Returns the party that asked for the step in progress.
-fn acting(transfer: &Transfer) -> Caller {
-    Caller {
-        org: transfer
-            .acting
-            .clone()
-            .unwrap_or_else(|| transfer.seller.clone()),
-        actor: transfer.actor.clone(),
-        email: None,
-    }
-}
-
-/// Takes a record out of a transfer, if it is in it. The rules are asked and recorded; a refusal of an
-/// organization's own rules does not keep a record locked for good.
-async fn unlock(
-    core: &Core,
-    tx: &mut WriteTransaction,
-    names: &mut PartyNames,
-    transfer: &Transfer,
-    envelope: &EnvelopeId,
-) -> Result<(), ServiceError> {
-    let seller = Caller {
-        org: transfer.seller.clone(),
-        ..acting(transfer)
-    };
-    let locked = match lock(tx, &seller, envelope.as_str()).await {
-        Err(ServiceError::NotFound(_)) => return Ok(()),
-        locked => locked?,
-    };
-    if locked.control.transfer.as_ref() != Some(&transfer.id) {
-        return Ok(());
-    }
-    let caller = acting(transfer);
-    let (act, event) = match transfer.state {
-        TransferState::Expiring => (Act::ExpireTransfer, EventType::ControlTransferExpired),
-        _ => (Act::CancelTransfer, EventType::ControlTransferCancelled),
-    };
-    let ask = Request {
-        actor: transfer
-            .acting
-            .as_ref()
-            .filter(|_| act == Act::CancelTransfer),
-        is_expired: act == Act::ExpireTransfer,
-        ..Request::of(act, &caller)
-    };
-    let permitted = match permit(core, tx, &locked.envelope, &locked.control, ask).await {
-        Ok(permitted) => Some(permitted),
-        Err(
-            error @ (ServiceError::ControlRefused(_)
-            | ServiceError::ConsentRequired(_)
-            | ServiceError::Pledged
-            | ServiceError::Component(_)),
-        ) => {
-            tracing::warn!(transfer = %transfer.id, %error, "a transfer ends against the control rules");
-            None
-        }
-        Err(error) => return Err(error),
-    };
-    let next = locked.control.clone().kept();
-    // A statement of another step does not say that the party takes the record out.
-    let cancels = transfer.state == TransferState::Cancelling;
-    let done = ActDone {
-        emits: false,
-        signed: transfer.signed.clone().filter(|_| cancels),
-        ..ActDone::new(&caller, event, json!({ "transfer_id": transfer.id }))
-    };
-    settle(core, tx, names, &locked, next, permitted.as_ref(), done).await?;
-    Ok(())
-}
-
-/// Ends an atomic transfer of which a record cannot move.
-async fn fail(
-    core: &Core,
-    id: &TransferId,
-    seen: &Transfer,
-    refused: &[TransferRecord],
-) -> Result<(), ServiceError> {
-    let now = core.clock.now();
-    let mut tx = core.store.begin().await?;
-    let Some(transfer) = transfers::lock(&mut tx, id).await? else {
-        return Ok(());
-    };
-    if transfer.state != seen.state {
-        return Ok(());
-    }
-    let mut names = PartyNames::default();
-    for record in refused {
-        unlock(core, &mut tx, &mut names, &transfer, &record.envelope).await?;
-        transfers::set_record(&mut tx, &transfer, record).await?;
-    }
-    let next = Transfer {
-        state: TransferState::Failing,
-        ..transfer.clone()
-    };
-    transfers::set_state(&mut tx, &transfer, &next, now).await?;
-    Ok(tx.commit().await?)
-}
-
-/// Ends a step that all records have made, and notifies the parties.
-async fn end(
-    core: &Core,
-    tx: &mut WriteTransaction,
-    names: &mut PartyNames,
-    transfer: &Transfer,
-    step: TransferStep,
-) -> Result<(), ServiceError> {
-    let now = core.clock.now();
-    let moved = transfers::records(tx, transfer, &[step.to], None, i64::MAX).await?;
-    let state = match (moved.is_empty(), is_ending(transfer.state)) {
-        // No record can move.
-        (true, false) => TransferState::Failed,
-        _ => step.done,
-    };
-    let receipt = match state {
-        TransferState::Accepted => Some(TransferReceipt {
-            accepted_at: now,
-            accepted: root(&moved)?,
-        }),
-        _ => transfer.receipt.clone(),
-    };
-    let offered = match state {
-        TransferState::Proposed => Some(root(&moved)?),
-        _ => transfer.offered.clone(),
-    };
-    let next = Transfer {
-        state,
-        receipt,
-        offered,
-        signed: None,
-        offered_at: match state {
-            TransferState::Proposed => Some(now),
-            _ => transfer.offered_at,
-        },
-        changed_at: now,
-        ..transfer.clone()
-    };
-    transfers::set_state(tx, transfer, &next, now).await?;
-    let event = match state {
-        TransferState::Proposed => EventType::ControlTransferProposed,
-        TransferState::Accepted => EventType::ControlTransferAccepted,
-        TransferState::Confirmed => EventType::ControlTransferConfirmed,
-        TransferState::Cancelled => EventType::ControlTransferCancelled,
-        TransferState::Expired => EventType::ControlTransferExpired,
-        _ => EventType::ControlTransferFailed,
-    };
-    let data = json!(named_view(tx, names, &next).await?);
-    for party in [&next.seller, &next.buyer] {
-        // A buyer learns of an offer when there is one.
-        if *party == next.buyer && next.offered_at.is_none() {
-            continue;
-        }
-        let event = Event::of_organization(party.clone(), event, now, data.clone());
-        events::insert(tx, &event);
-        deliveries::fan_out(tx, &event).await?;
-    }
-    Ok(())
-}
-
-/// Returns the root over records with their documents.
-fn root(records: &[TransferRecord]) -> Result<RecordsRoot, ServiceError> {
-    let lines = records
-        .iter()
-        .map(|record| (&record.envelope, record.document_hash.as_deref()));
-    let root = RecordTree::new(lines).and_then(|tree| tree.root());
-    root.map_err(incomplete)
 }
 
 async fn view(
