@@ -7,12 +7,12 @@
 
 use crate::contract::bindings;
 use crate::contract::bindings::exports::holdfast::documents::{
-    completion, documents, form_fields, handwriting, signatures, vaulting, wording,
+    completion, documents, form_fields, handwriting, signatures, vaulting, watermarks, wording,
 };
 use crate::{
     CompletionFacts, CustodyFacts, CustodySheet, DocumentError, FilledField, FormField,
     FoundSignatures, MarkRequest, MarkWords, Marked, PageImage, Picture, SealRequest, SealSpace,
-    VaultCopies, VaultRequest, WrittenField,
+    VaultCopies, VaultRequest, WatermarkRequest, WrittenField,
 };
 
 struct DocumentsComponent;
@@ -95,6 +95,12 @@ impl vaulting::Guest for DocumentsComponent {
         request: VaultRequest,
     ) -> Result<Option<VaultCopies>, DocumentError> {
         crate::prepare_copies(pdf, &request)
+    }
+}
+
+impl watermarks::Guest for DocumentsComponent {
+    fn watermark(pdf: Vec<u8>, request: WatermarkRequest) -> Result<Vec<u8>, DocumentError> {
+        crate::watermark(pdf, &request)
     }
 }
 

@@ -25,6 +25,7 @@ pub use bindings::exports::holdfast::documents::signatures::{
     FoundSignature, FoundSignatures, LaterChange, SignatureCoverage,
 };
 pub use bindings::exports::holdfast::documents::vaulting::{CopyWords, VaultCopies, VaultRequest};
+pub use bindings::exports::holdfast::documents::watermarks::WatermarkRequest;
 pub use bindings::exports::holdfast::documents::wording::{
     CustodySection, CustodySheet, MarkWords, TableColumn, TableRow,
 };

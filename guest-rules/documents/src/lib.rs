@@ -1,7 +1,7 @@
 //! Slot `rules.documents`: writing and rendering PDFs.
 //!
 //! Values and pictures on pages ([`fill`]), the marks of authoritative and other copies ([`mark`]),
-//! both copies for the vault ([`prepare_copies`]),
+//! both copies for the vault ([`prepare_copies`]), marks that name the holder of a copy ([`watermark`]),
 //! pictures as documents ([`picture_to_pdf`]), page images ([`page_image`]), joined documents
 //! ([`merge`]), earlier signatures
 //! ([`signatures`]), form fields ([`form_fields`]), removed tags ([`strip_tags`]), the custody record ([`custody_record`])
@@ -44,6 +44,7 @@ mod target;
 mod text;
 pub mod typeset;
 mod vaulting;
+mod watermarks;
 
 pub use completion::completion_certificate;
 pub use contract::{
@@ -52,7 +53,7 @@ pub use contract::{
     FoundSignatures, HandwritingStyle, LaterChange, MarkRequest, MarkWords, Marked, PageImage,
     Party, Picture, PictureFormat, SealRequest, SealSpace, SignatureAppearance, SignatureCoverage,
     SignerSummary, TableColumn, TableRow, TimelineEntry, TypedSignature, VaultCopies, VaultRequest,
-    WrittenField,
+    WatermarkRequest, WrittenField,
 };
 pub use custody::{custody_record, worded_custody_record};
 pub use fill::{fill, fill_written};
@@ -65,3 +66,4 @@ pub use seal::prepare_seal;
 pub use signatures::signatures;
 pub use strip::strip_tags;
 pub use vaulting::prepare_copies;
+pub use watermarks::watermark;

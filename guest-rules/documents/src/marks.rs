@@ -168,15 +168,31 @@ pub(crate) fn paint(
     pages: &[SourcePage],
     request: &WordedRequest<'_>,
 ) -> Result<()> {
-    // Pages of one size share one mark.
     let fonts = FontSet::load()?;
+    paint_each(target, pages, |surface, size| {
+        draw(&fonts, surface, size, request);
+    })?;
+    describe(target, request.status(), request.request)
+}
+
+/// Draws the same on every page, as far as its size allows.
+pub(crate) fn paint_each(
+    target: &mut OverlayTarget,
+    pages: &[SourcePage],
+    draw: impl Fn(&mut Surface<'_>, (f32, f32)),
+) -> Result<()> {
+    // Pages of one size share one mark.
     let mut overlay = OverlayDocument::new();
     let mut sizes = BTreeMap::new();
     for page in pages {
         let size = (page.geometry.width, page.geometry.height);
         let key = (size.0.to_bits(), size.1.to_bits());
         if let Entry::Vacant(vacant) = sizes.entry(key) {
-            vacant.insert(overlay.page(size, |surface| draw(&fonts, surface, size, request))?);
+            let drawn = overlay.page(size, |surface| {
+                draw(surface, size);
+                Ok(())
+            });
+            vacant.insert(drawn?);
         }
     }
     let forms = overlay.import_into(target)?;
@@ -194,15 +210,10 @@ pub(crate) fn paint(
         };
         target.paint(page.id, &[placement])?;
     }
-    describe(target, request.status(), request.request)
+    Ok(())
 }
 
-fn draw(
-    fonts: &FontSet,
-    surface: &mut Surface<'_>,
-    size: (f32, f32),
-    request: &WordedRequest<'_>,
-) -> Result<()> {
+fn draw(fonts: &FontSet, surface: &mut Surface<'_>, size: (f32, f32), request: &WordedRequest<'_>) {
     match request.request.kind {
         CopyKind::Authoritative => draw_authoritative(fonts, surface, size, request),
         CopyKind::NonAuthoritative => {
@@ -210,7 +221,6 @@ fn draw(
             draw_banner(fonts, surface, size, request);
         }
     }
-    Ok(())
 }
 
 /// Draws one discreet line, which grows upwards where a narrow page wraps it.
@@ -227,8 +237,18 @@ fn draw_authoritative(
         let label = words.unwrap_or(SECURED_PARTY);
         text.push_str(&format!(" · {label} {party}"));
     }
+    draw_foot(fonts, surface, (width, height), &text);
+}
+
+/// Draws a small grey line at the foot of the page.
+pub(crate) fn draw_foot(
+    fonts: &FontSet,
+    surface: &mut Surface<'_>,
+    (width, height): (f32, f32),
+    text: &str,
+) {
     let size = (width.min(height) * 0.02).clamp(2.0, 6.5);
-    let lines = fonts.wrap(&text, TextStyle::Regular, size, width * 0.92);
+    let lines = fonts.wrap(text, TextStyle::Regular, size, width * 0.92);
     surface.set_fill(Some(solid(GREY)));
     for (above, line) in lines.iter().rev().enumerate() {
         let baseline = height - size * (1.1 + LEADING * above as f32);
@@ -298,6 +318,19 @@ fn draw_banner(
 
 /// Repeats the facts of the mark in the metadata.
 fn describe(target: &mut OverlayTarget, status: &'static str, request: &MarkRequest) -> Result<()> {
+    let dictionary = information(target)?;
+    dictionary.set("CopyStatus", text_string(status));
+    dictionary.set("EnvelopeId", text_string(&request.envelope_id));
+    dictionary.set("MarkedAt", text_string(&request.marked_at));
+    match &request.secured_party {
+        Some(party) => dictionary.set("SecuredParty", text_string(party)),
+        None => drop(dictionary.remove(b"SecuredParty")),
+    }
+    Ok(())
+}
+
+/// Returns the information dictionary, to be changed.
+pub(crate) fn information(target: &mut OverlayTarget) -> Result<&mut Dictionary> {
     let information = target.document().trailer.get(b"Info").ok().cloned();
     let existing = information
         .as_ref()
@@ -308,17 +341,9 @@ fn describe(target: &mut OverlayTarget, status: &'static str, request: &MarkRequ
         Some(id) if target.dictionary(id).is_some() => id,
         _ => target.add(existing)?,
     };
-    let dictionary = target.edit(id)?;
-    dictionary.set("CopyStatus", text_string(status));
-    dictionary.set("EnvelopeId", text_string(&request.envelope_id));
-    dictionary.set("MarkedAt", text_string(&request.marked_at));
-    match &request.secured_party {
-        Some(party) => dictionary.set("SecuredParty", text_string(party)),
-        None => drop(dictionary.remove(b"SecuredParty")),
-    }
     target
         .document_mut()
         .trailer
         .set("Info", Object::Reference(id));
-    Ok(())
+    target.edit(id)
 }

@@ -11,7 +11,8 @@ use super::engine::LimitedEngine;
 use super::error::{CallFailure, ComponentError};
 use super::rules::handwriting::WrittenField;
 use super::rules::{
-    completion, documents, field_rules, form_fields, found, placement, vaulting, wording,
+    completion, documents, field_rules, form_fields, found, placement, vaulting, watermarks,
+    wording,
 };
 use super::slot::{ComponentHandle, ComponentWorld, active};
 use crate::domain::component::ComponentIdentity;
@@ -257,6 +258,20 @@ impl Documents {
         .await
     }
 
+    /// Writes a sheet in the form of a custody record as PDF/A-3b. Fails for a component built for 1.0.
+    pub async fn sheet(
+        &self,
+        sheet: wording::CustodySheet,
+    ) -> Answer<Vec<u8>, documents::DocumentError> {
+        self.work(move |store, pre| {
+            let instance = additions(pre)?.instantiate(&mut *store)?;
+            instance
+                .holdfast_documents_wording()
+                .call_custody_record(store, &sheet)
+        })
+        .await
+    }
+
     /// Writes the certificate of completion. Fails for a component built for 1.0.
     pub async fn completion_certificate(
         &self,
@@ -295,6 +310,27 @@ impl Documents {
             instance
                 .holdfast_documents_form_fields()
                 .call_form_fields(store, &pdf)
+        })
+        .await
+    }
+}
+
+impl Documents {
+    /// Marks a copy for its holder, and returns the bytes to append. Fails for a component without this
+    /// function.
+    pub async fn watermark(
+        &self,
+        pdf: Bytes,
+        request: watermarks::WatermarkRequest,
+    ) -> Answer<Vec<u8>, documents::DocumentError> {
+        self.work(move |store, pre| {
+            let watermarks = pre.watermarks.as_ref();
+            let watermarks =
+                watermarks.ok_or_else(|| wasmtime::Error::msg("it has no watermarks"))?;
+            let instance = watermarks.instantiate(&mut *store)?;
+            instance
+                .holdfast_documents_watermarks()
+                .call_watermark(store, &pdf, &request)
         })
         .await
     }

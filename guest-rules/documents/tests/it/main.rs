@@ -24,3 +24,4 @@ mod seals;
 mod signatures;
 mod stripping;
 mod support;
+mod watermarks;

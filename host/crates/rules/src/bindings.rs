@@ -83,6 +83,24 @@ pub mod document_additions {
     });
 }
 
+/// Interface of slot `rules.documents` that only the default component is asked for.
+pub mod document_watermarks {
+    wasmtime::component::bindgen!({
+        path: "../../../wit/documents",
+        inline: "
+            package holdfast:optional;
+            world document-watermarks {
+                export holdfast:documents/watermarks@1.0.0;
+            }
+        ",
+        world: "holdfast:optional/document-watermarks",
+        with: {
+            "holdfast:documents/types@1.0.0": super::documents::holdfast::documents::types,
+        },
+        additional_derives: [PartialEq],
+    });
+}
+
 /// Interface of slot `rules.documents` that has a fallback of its own.
 pub mod document_vaulting {
     wasmtime::component::bindgen!({

@@ -35,6 +35,7 @@ pub use bindings::document_additions::exports::holdfast::documents::{
     completion, form_fields, handwriting, signatures as found, wording,
 };
 pub use bindings::document_vaulting::exports::holdfast::documents::vaulting;
+pub use bindings::document_watermarks::exports::holdfast::documents::watermarks;
 pub use bindings::documents::holdfast::documents::types as documents;
 pub use bindings::lifecycle::holdfast::lifecycle::types as lifecycle;
 pub use bindings::placement::holdfast::placement::types as placement;
@@ -187,6 +188,7 @@ pub struct DocumentsPre {
     >,
     /// Both copies in one pass, which the other functions can make too.
     pub vaulting: Option<bindings::document_vaulting::DocumentVaultingPre<LimitedEngine<()>>>,
+    pub watermarks: Option<bindings::document_watermarks::DocumentWatermarksPre<LimitedEngine<()>>>,
 }
 
 impl Deref for DocumentsPre {
@@ -228,6 +230,8 @@ impl ComponentWorld for DocumentsPre {
         let linked = Linker::new(engine).instantiate_pre(component)?;
         Ok(Self {
             vaulting: bindings::document_vaulting::DocumentVaultingPre::new(linked.clone()).ok(),
+            watermarks: bindings::document_watermarks::DocumentWatermarksPre::new(linked.clone())
+                .ok(),
             base: ExtendedPre {
                 additions: DocumentAdditionsPre::new(linked.clone()).ok(),
                 pre: bindings::documents::DocumentsRulesPre::new(linked)?,
