@@ -93,8 +93,23 @@ pub(crate) fn answers(facts: &EnvelopeFacts) -> [Answer; RULES.len()] {
     ]
 }
 
-// (a): the certificate, which is written from the custody ledger, names the assignee.
+// (a): the acts in the custody ledger name the party that took control; without such acts the
+// certificate, which is written from the ledger, names the assignee.
 fn assignee_established(facts: &EnvelopeFacts) -> Answer {
+    if let Some(controller) = Controller::of(facts) {
+        let since = controller.since;
+        return (
+            true,
+            [
+                "Acts in the custody ledger establish ",
+                controller.name,
+                " as the person to which the record was assigned, since ",
+                since,
+                ".",
+            ]
+            .concat(),
+        );
+    }
     match is_set(facts.vault_out_certificate_path.as_deref()) {
         true => (
             true,
@@ -137,6 +152,14 @@ fn copy_identifies_assignee(facts: &EnvelopeFacts) -> Answer {
 // (b)(3): "communicated to and maintained by the purchaser or its designated
 // custodian".
 fn maintained_by_custodian(facts: &EnvelopeFacts) -> Answer {
+    if let Some(controller) = Controller::of(facts) {
+        let detail = [
+            "The authoritative copy is maintained here for ",
+            controller.name,
+            ", which has control.",
+        ];
+        return (true, detail.concat());
+    }
     match active_custodian(facts) {
         Some(custodian) => (
             true,
@@ -191,6 +214,14 @@ fn copies_identifiable(facts: &EnvelopeFacts) -> Answer {
 // number". An identifying number is included when there is one; the name is required, because
 // (b)(2) needs it.
 fn assignee_identifies_itself(facts: &EnvelopeFacts) -> Answer {
+    if let Some(controller) = Controller::of(facts) {
+        let mut detail = ["The assignee identifies itself as ", controller.name].concat();
+        if let Some(key) = controller.signs_with {
+            detail += ", and by the key with the thumbprint ";
+            detail += key;
+        }
+        return (true, detail + ".");
+    }
     let number = facts
         .secured_party
         .as_ref()
@@ -222,15 +253,30 @@ fn assignee_identifies_itself(facts: &EnvelopeFacts) -> Answer {
 
 // (c)(3)(A) and (B), and (b)(4): the exclusive power to prevent others from changing the assignee,
 // and to transfer control. Under (d)(2) a shared power is still exclusive unless, (e), the other
-// party can exercise it alone. No custodian here can act alone against the assignee, so several
-// custodians are no defect. A released copy, or the copy of a contract that never came about, is
-// not under anyone's power here.
+// party can exercise it alone. The host enforces the power of a party that took control. Without one, the
+// custodian holds the copy; several custodians are no defect. A released copy, or the copy of a contract
+// that never came about, is not under anyone's power here.
 fn exclusive_power(facts: &EnvelopeFacts) -> Answer {
     let status = status_text(facts.status);
     let held = matches!(
         facts.status,
         EnvelopeStatus::Completed | EnvelopeStatus::Vaulted
     );
+    if let (true, Some(controller)) = (held, Controller::of(facts)) {
+        let mut detail = [
+            "The authoritative copy does not leave the vault, and control does not pass, without the consent of ",
+            controller.name,
+        ]
+        .concat();
+        if controller.signs_with.is_some() {
+            detail += ", which it signs with its own key";
+        }
+        if let Some(pledgee) = controller.pledgee {
+            detail += ", and of its pledgee ";
+            detail += pledgee;
+        }
+        return (true, detail + ".");
+    }
     match (held, active_custodian(facts)) {
         (false, _) => (
             false,
@@ -240,9 +286,8 @@ fn exclusive_power(facts: &EnvelopeFacts) -> Answer {
         (true, Some(custodian)) => (
             true,
             [
-                "Nobody can add or change an assignee, or transfer control, without the consent of ",
                 &custodian.email,
-                ".",
+                " holds the power over the copy; no other party was given control.",
             ]
             .concat(),
         ),
@@ -273,6 +318,33 @@ fn signed_by_every_debtor(facts: &EnvelopeFacts) -> Answer {
             false,
             ["Not yet signed by: ", &missing.join(", "), "."].concat(),
         ),
+    }
+}
+
+/// The party that took control, as the host enforces it.
+struct Controller<'a> {
+    name: &'a str,
+    /// RFC 3339.
+    since: &'a str,
+    pledgee: Option<&'a str>,
+    /// Thumbprint of the key that it signs its acts with.
+    signs_with: Option<&'a str>,
+}
+
+impl<'a> Controller<'a> {
+    /// None while the originator has control.
+    fn of(facts: &'a EnvelopeFacts) -> Option<Self> {
+        let attribute = |name: &str| {
+            let mut attributes = facts.attributes.iter();
+            let (_, value) = attributes.find(|(known, _)| known == name)?;
+            (!value.trim().is_empty()).then_some(value.as_str())
+        };
+        Some(Self {
+            name: attribute("control.controller")?,
+            since: attribute("control.since")?,
+            pledgee: attribute("control.pledgee"),
+            signs_with: attribute("control.signs_with"),
+        })
     }
 }
 

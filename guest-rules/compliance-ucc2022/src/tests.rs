@@ -100,6 +100,64 @@ fn missing_facts_fail_exactly_the_checks_that_require_them() {
     );
 }
 
+/// What the host enforces for a party that took control stands in the texts, and nothing else.
+#[test]
+fn a_party_that_took_control_answers_the_checks_on_control() {
+    let mut facts = complete();
+    facts.custodians.clear();
+    facts.attributes = [
+        ("control.controller", "Harbor Funding Trust"),
+        ("control.since", "2026-11-21T09:45:00.000Z"),
+        (
+            "control.signs_with",
+            "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs",
+        ),
+        ("control.pledgee", "Second Example Bank"),
+        ("chattel_paper_jurisdiction", "US-DE"),
+        ("control_chain", "[{\"name\":\"Harbor Funding Trust\"}]"),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .to_vec();
+    let evaluation = evaluate(&facts);
+    assert!(
+        evaluation.compliant,
+        "{:?}",
+        evaluation.missing_requirements
+    );
+    let detail = |index: usize| evaluation.checks[index].detail.as_str();
+    assert_eq!(
+        detail(0),
+        "Acts in the custody ledger establish Harbor Funding Trust as the person to which the record was assigned, since 2026-11-21T09:45:00.000Z."
+    );
+    assert_eq!(
+        detail(3),
+        "The authoritative copy is maintained here for Harbor Funding Trust, which has control."
+    );
+    assert_eq!(
+        detail(6),
+        "The assignee identifies itself as Harbor Funding Trust, and by the key with the thumbprint NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs."
+    );
+    assert_eq!(
+        detail(7),
+        "The authoritative copy does not leave the vault, and control does not pass, without the consent of Harbor Funding Trust, which it signs with its own key, and of its pledgee Second Example Bank."
+    );
+    let component = ComponentIdentity {
+        name: "holdfast-compliance-ucc2022".into(),
+        version: "0.1.0".into(),
+        sha256: "0".repeat(64),
+    };
+    let text = certificate(&facts, "2026-11-21T12:00:00.000Z", "Example", &component);
+    let certificate: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(certificate["chattel_paper_jurisdiction"], "US-DE");
+    assert_eq!(
+        certificate["control_chain"][0]["name"],
+        "Harbor Funding Trust"
+    );
+    // After a release, no power over the copy is left here.
+    facts.status = EnvelopeStatus::VaultedOut;
+    assert_eq!(evaluate(&facts).missing_requirements.len(), 1);
+}
+
 /// (c)(2): the number is stated together with the name.
 #[test]
 fn an_assignee_can_be_identified_by_a_number() {

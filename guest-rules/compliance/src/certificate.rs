@@ -18,7 +18,8 @@ const PROVENANCE: &str = "provenance.";
 /// challenged, and affects neither checks nor score. `ledger_checkpoint` is the signed head of the
 /// log of all custody ledgers, taken from the attribute of that name. `provenance` repeats the
 /// attributes `provenance.<member>`: they record how the evidence was produced, for readers to
-/// weigh, and affect no check either.
+/// weigh, and affect no check either. `chattel_paper_jurisdiction` and `control_chain` are those
+/// attributes: the jurisdiction of UCC 9-306A(b)(1), and the parties that had control, oldest first.
 pub fn certificate(
     facts: &EnvelopeFacts,
     issued_at: &str,
@@ -76,6 +77,9 @@ pub fn certificate(
         },
         ledger_checkpoint: attribute(facts, "ledger_checkpoint"),
         provenance: provenance(facts),
+        chattel_paper_jurisdiction: attribute(facts, "chattel_paper_jurisdiction"),
+        control_chain: attribute(facts, "control_chain")
+            .and_then(|chain| serde_json::from_str(chain).ok()),
     };
     // A struct of strings, numbers and lists always serializes.
     let mut text = serde_json::to_string_pretty(&certificate).unwrap_or_default();
@@ -168,6 +172,10 @@ struct Certificate<'a> {
     ledger_checkpoint: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     provenance: Option<Map<String, Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chattel_paper_jurisdiction: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    control_chain: Option<Vec<Value>>,
 }
 
 #[derive(Serialize)]
