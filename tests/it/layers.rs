@@ -191,6 +191,18 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
             "select * from control_decision where controller_id",
         ],
     ),
+    (
+        "control_statements.rs",
+        &["select * from control_statement where statement_id"],
+    ),
+    (
+        "views.rs",
+        &[
+            // Those who have a link or a copy know only its id.
+            "select * from control_view where view_id",
+            "select * from control_copy where copy_id",
+        ],
+    ),
     ("customers.rs", &["select * from customer"]),
     ("packages.rs", &["select * from document_package"]),
     ("page.rs", &["select count(*) as total from ("]),

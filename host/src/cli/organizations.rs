@@ -28,7 +28,7 @@ pub enum OrganizationCommand {
     },
     /// List organizations.
     List,
-    /// Change settings: auto_vault=true, envelope_ttl_days=30, payment={…}, components={…}, brand={…}, embed_origins=[…], return_origins=[…], dates={…}, language=es, consent={…}.
+    /// Change settings: auto_vault=true, envelope_ttl_days=30, payment={…}, components={…}, brand={…}, embed_origins=[…], return_origins=[…], dates={…}, language=es, consent={…}, chattel_paper_jurisdiction=US-DE.
     Set {
         #[arg(value_parser = org_id)]
         org: OrgId,
@@ -262,6 +262,11 @@ mod tests {
         assert!(wrong.contains("EST5 is no time zone"), "{wrong}");
         assert!(refused(r#"{"amount_cents":0,"currency":"USD"}"#).contains("from 1 to"));
         assert_eq!(set("language=es-MX").unwrap().language, Locale::Es);
+        let state = set("chattel_paper_jurisdiction=US-DE").unwrap();
+        let state = state.chattel_paper_jurisdiction.unwrap();
+        assert_eq!(state.as_str(), "US-DE");
+        let wrong = set("chattel_paper_jurisdiction=Delaware").unwrap_err();
+        assert!(wrong.contains("write a state as US-DE"), "{wrong}");
         let wrong = set("language=tlh").unwrap_err();
         assert!(wrong.contains("en, es, fr, de, pt, zh-Hans, ar"), "{wrong}");
         let consent =
@@ -277,7 +282,7 @@ mod tests {
         let error = set("auto_vualt=true").unwrap_err();
         assert!(
             error.contains(
-                "auto_vault, payment, envelope_ttl_days, components, brand, embed_origins, dates, return_origins, language, consent"
+                "auto_vault, payment, envelope_ttl_days, components, brand, embed_origins, dates, return_origins, language, consent, chattel_paper_jurisdiction"
             ),
             "{error}"
         );

@@ -38,7 +38,10 @@ use api::{ledger, routes};
 use error::HttpError;
 use middleware::notes::SharedNotes;
 use middleware::{bodies, limits, unknown};
-use pages::{assets, brand, builder, docs, embed, payments, people, signing, verification};
+use pages::{
+    assets, brand, builder, control, docs, embed, inspection, payments, people, signing,
+    verification,
+};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const RATE_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
@@ -68,6 +71,8 @@ pub fn router(app: App) -> Router {
         .merge(embed::routes(&app.config.embed_path()))
         .merge(builder::routes())
         .merge(verification::routes())
+        .merge(inspection::routes())
+        .merge(control::routes())
         .merge(assets::routes())
         .merge(brand::routes())
         .layer(CompressionLayer::new().compress_when(is_compressible));
@@ -249,7 +254,14 @@ async fn metrics(State(app): State<App>) -> Response {
 
 /// Returns the path without the credential that a link carries, for the log.
 fn logged_path(path: &str, signing_path: &str) -> String {
-    for before in ["/api/v2/downloads", verification::PATH, signing_path] {
+    let carrying = [
+        "/api/v2/downloads",
+        verification::PATH,
+        inspection::PATH,
+        control::PATH,
+        signing_path,
+    ];
+    for before in carrying {
         // Also cuts text that is not a valid token: it may be a mistyped one.
         let below = |rest: &str| rest.starts_with('/') && rest.len() > 1;
         if !before.is_empty() && path.strip_prefix(before).is_some_and(below) {
@@ -309,6 +321,10 @@ mod tests {
         assert_eq!(
             logged_path("/verify/org_1/env_1/0123456789abcdef", "/sign"),
             "/verify/…"
+        );
+        assert_eq!(
+            logged_path("/inspect/viw_1/c2VjcmV0/pages/1.png", "/sign"),
+            "/inspect/…"
         );
         assert_eq!(logged_path("/healthz", ""), "/healthz");
         assert_eq!(logged_path(&format!("/sign/{token}."), "/sign"), "/sign/…");

@@ -293,6 +293,13 @@ impl FileKind for PdfOrJson {
     const TYPES: &'static [&'static str] = &["application/pdf", "application/json"];
 }
 
+/// A table, as CSV or JSON Lines.
+pub struct CsvOrJsonLines;
+
+impl FileKind for CsvOrJsonLines {
+    const TYPES: &'static [&'static str] = &["text/csv", "application/jsonl"];
+}
+
 /// 200 with a file.
 pub struct FileReply<K: FileKind>(Response, PhantomData<K>);
 
@@ -303,7 +310,12 @@ impl<K: FileKind> FileReply<K> {
 
     /// Sends a file to be saved under `name`.
     pub fn named(name: &str, file: SpooledFile) -> Self {
-        Self::new(attachment(K::TYPES[0], name, file))
+        Self::named_as(K::TYPES[0], name, file)
+    }
+
+    /// Sends a file with one of the media types.
+    pub fn named_as(content_type: &str, name: &str, file: SpooledFile) -> Self {
+        Self::new(attachment(content_type, name, file))
     }
 
     /// Sends bytes to be saved under `name`. They wait on disk, so a slow client holds no memory.

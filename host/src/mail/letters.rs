@@ -338,6 +338,44 @@ pub(crate) fn release_request(facts: &ReleaseFacts<'_>) -> MailContent {
     }
 }
 
+/// Facts of the mail to a person who may look at a record.
+pub(crate) struct ViewFacts<'a> {
+    pub texts: Texts,
+    /// Name of the record's controller.
+    pub sender: &'a str,
+    pub document: &'a str,
+    pub to: &'a str,
+    /// End of the view.
+    pub until: &'a str,
+    pub url: String,
+    /// Id of the view.
+    pub reference: &'a str,
+}
+
+/// Builds the mail with the link to a record.
+pub(crate) fn view(facts: &ViewFacts<'_>) -> MailContent {
+    let texts = facts.texts;
+    let values = [
+        ("sender", one_line(facts.sender)),
+        ("document", one_line(facts.document)),
+        ("moment", facts.until.to_owned()),
+    ];
+    MailContent {
+        texts,
+        subject: texts.with("mail-viewing-subject", values.clone()),
+        to: Some(one_line(facts.to)),
+        paragraphs: vec![texts.with("mail-view", values)],
+        button: Some(MailButton {
+            label: texts.text("mail-read"),
+            url: facts.url.clone(),
+        }),
+        notes: vec![
+            texts.text("mail-view-note"),
+            reference(texts, facts.reference),
+        ],
+    }
+}
+
 /// Builds the notification that a webhook endpoint was disabled.
 pub(crate) fn endpoint_disabled(texts: Texts, endpoint: &Endpoint) -> MailContent {
     let host = host(texts, endpoint);

@@ -61,6 +61,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     41 "0041_fingerprints",
     42 "0042_party_keys",
     43 "0043_pledges",
+    44 "0044_views",
 ];
 
 /// Version of the row that serves as the lock.

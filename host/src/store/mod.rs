@@ -36,6 +36,7 @@ pub mod bulk;
 pub mod chores;
 pub mod components;
 pub mod control;
+pub mod control_statements;
 pub mod counts;
 pub mod customers;
 pub mod decisions;
@@ -67,6 +68,7 @@ pub mod templates;
 pub mod tokens;
 pub mod transfers;
 pub mod vault;
+pub mod views;
 pub mod webhooks;
 
 use counts::CountChanges;

@@ -18,8 +18,8 @@ use crate::domain::job::{
     AdvanceTransfer, ArchiveSubmission, ArchiveTemplate, DeleteObject, ExecuteSubmission,
     FollowSubmission, JobKind, JobPayload, JobQueue, MailAccessCode, MailCompletion, MailDecline,
     MailEndpointDisabled, MailEndpointFailing, MailInvitation, MailReleaseRequest, MailReminder,
-    MailWithdrawal, NextStep, PaidInSandbox, ReleaseRecord, RetryPolicy, SendBatch, TextAccessCode,
-    TextInvitation, TextReminder, VaultEnvelope, VoidBatch, WithdrawSubmission,
+    MailView, MailWithdrawal, NextStep, PaidInSandbox, ReleaseRecord, RetryPolicy, SendBatch,
+    TextAccessCode, TextInvitation, TextReminder, VaultEnvelope, VoidBatch, WithdrawSubmission,
 };
 use crate::domain::priority::PriorityClass;
 use crate::faults;
@@ -334,6 +334,13 @@ impl RunnableJob for MailReleaseRequest {
     }
 }
 
+impl RunnableJob for MailView {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
+        mails::about_view(app, job, &self.view).await?;
+        Ok(NextStep::Done)
+    }
+}
+
 impl RunnableJob for SendBatch {
     async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
         Ok(bulk::drive::drive(app, &app.bulk, &job.org, &self.batch).await?)
@@ -429,7 +436,7 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
     }
     by_name! {
         VaultEnvelope ArchiveSubmission WithdrawSubmission ArchiveTemplate DeleteObject
-        SendBatch VoidBatch ReleaseRecord MailReleaseRequest AdvanceTransfer
+        SendBatch VoidBatch ReleaseRecord MailReleaseRequest MailView AdvanceTransfer
         MailInvitation MailReminder MailAccessCode MailCompletion MailDecline MailWithdrawal
         TextInvitation TextReminder TextAccessCode
         MailEndpointFailing MailEndpointDisabled

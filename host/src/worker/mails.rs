@@ -4,21 +4,22 @@ use crate::components::providers::ProviderError;
 use crate::domain::control::ReleaseState;
 use crate::domain::dates::DateSettings;
 use crate::domain::envelope::{Envelope, Recipient, RecipientKind, Signer, SignerStatus};
-use crate::domain::id::{EndpointId, OrgId};
+use crate::domain::id::{EndpointId, OrgId, ViewId};
 use crate::domain::job::{MailAddressee, MailReleaseRequest};
 use crate::domain::locale::Locale;
 use crate::domain::organization::Organization;
 use crate::mail::MailError;
 use crate::mail::layout::MailBranding;
 use crate::mail::letters::{
-    self, DeclineRecipient, LinkFacts, MailContent, OutcomeNotice, ReleaseFacts,
+    self, DeclineRecipient, LinkFacts, MailContent, OutcomeNotice, ReleaseFacts, ViewFacts,
 };
 use crate::mail::message::{MessageDraft, PdfAttachment};
+use crate::service::control::views as inspected;
 use crate::service::signing::{access_codes, links};
 use crate::service::vault::{completion, copies};
 use crate::service::{App, ServiceError};
 use crate::store::jobs::ClaimedJob;
-use crate::store::{StoreError, control, envelopes, organizations, signers, webhooks};
+use crate::store::{StoreError, control, envelopes, organizations, signers, views, webhooks};
 use crate::texts::Texts;
 
 /// Size limit of an attached copy in bytes. Many servers take mails of 10 MB, and base64 adds a
@@ -217,6 +218,38 @@ pub(super) async fn about_release(
         reference: release.as_str(),
     });
     notify(app, job, &controller, to, &letter).await
+}
+
+/// Sends a person the link to a record, unless their view is over.
+pub(super) async fn about_view(
+    app: &App,
+    job: &ClaimedJob,
+    id: &ViewId,
+) -> Result<(), DeliveryError> {
+    let mut connection = app.store.read().await?;
+    let Some(view) = views::get(&mut connection, id).await? else {
+        return Ok(());
+    };
+    let controller = organizations::get(&mut connection, &view.controller).await?;
+    let envelope = envelopes::get(&mut connection, &view.org, &view.envelope).await?;
+    drop(connection);
+    let (Some(controller), Some(envelope)) = (controller, envelope) else {
+        return Ok(());
+    };
+    if view.revoked_at.is_some() || view.expires_at <= app.clock.now() {
+        return Ok(());
+    }
+    let texts = Texts::of(controller.settings.language);
+    let letter = letters::view(&ViewFacts {
+        texts,
+        sender: controller.display_name(),
+        document: &envelope.name,
+        to: &view.name,
+        until: &texts.moment(&controller.settings.dates, view.expires_at),
+        url: inspected::url(app, id)?,
+        reference: id.as_str(),
+    });
+    notify(app, job, &controller, &view.email, &letter).await
 }
 
 impl MailSubject {

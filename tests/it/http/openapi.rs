@@ -136,7 +136,9 @@ fn every_operation_documents_its_credential_errors_and_an_example() {
             .unwrap_or_else(|| panic!("{name} never succeeds"));
         let answer = &done["content"]["application/json"];
         let is_file = |kind: &str| done["content"][kind].is_object();
-        let is_file = is_file("application/zip") || is_file("application/pdf");
+        let is_file = ["application/zip", "application/pdf", "text/csv"]
+            .into_iter()
+            .any(is_file);
         if partner && !is_file {
             assert!(
                 answer["example"].is_object(),
@@ -201,6 +203,7 @@ async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
     let batch = app.web(Method::POST, "/bulk-send", batch).await.data(201);
     let batch_id = batch["batch_id"].as_str().unwrap().to_owned();
     let (release_id, transfer_id) = release_and_transfer(app).await;
+    let (view_id, copy_id) = view_and_copy(app).await;
     let (pledge_id, key_id) = pledge_and_key(app).await;
     vec![
         (
@@ -222,6 +225,12 @@ async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
             "/control/pledges/",
             pledge_id,
             "plg_01h455vb4pex5vsknk084sn02q",
+        ),
+        ("/control/views/", view_id, "viw_01h455vb4pex5vsknk084sn02q"),
+        (
+            "/control/copies/",
+            copy_id,
+            "cpy_01h455vb4pex5vsknk084sn02q",
         ),
         ("/control/keys/", key_id, "pky_01h455vb4pex5vsknk084sn02q"),
         (
@@ -262,6 +271,19 @@ async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
             "cust_01h455vb4pex5vsknk084sn02q",
         ),
     ]
+}
+
+/// Makes a view and a watermarked copy.
+async fn view_and_copy(app: &TestApp) -> (String, String) {
+    let id = app.vaulted_envelope().await;
+    let body = json!({ "envelope_id": id, "name": "Robin Park", "email": "robin@example.com" });
+    let view = app.post("/partner/control/views", body).await.data(201);
+    let record = format!("/partner/control/records/{id}");
+    let copy = app.get(&format!("{record}/copy?purpose=Audit")).await;
+    assert_eq!(copy.status, 200, "{}", copy.text());
+    let looked = app.entry(&id, "control.viewed").await;
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    (text(&view["view_id"]), text(&looked["copy_id"]))
 }
 
 /// Makes a pledge, and then a key.

@@ -48,6 +48,11 @@ pub fn pool_output(file: &str, more: &[&str]) -> std::process::Output {
     run_verifier(&["--json", "--pool", file], more)
 }
 
+/// Runs `holdfast-verify` on the JSON of a statement of control.
+pub fn statement_output(file: &str, more: &[&str]) -> std::process::Output {
+    run_verifier(&["--json", "--statement", file], more)
+}
+
 fn run_verifier(arguments: &[&str], more: &[&str]) -> std::process::Output {
     let program = Path::new(env!("CARGO_BIN_EXE_holdfast")).with_file_name("holdfast-verify");
     let mut command = std::process::Command::new(&program);

@@ -2,7 +2,7 @@
 
 use super::clock::Timestamp;
 use super::envelope::{Envelope, words};
-use super::id::{EnvelopeId, OrgId, PartyKeyId, PledgeId, ReleaseId, TransferId};
+use super::id::{CopyId, EnvelopeId, OrgId, PartyKeyId, PledgeId, ReleaseId, TransferId, ViewId};
 use super::statement::{PartyPublicKey, SignedStatement};
 
 words! {
@@ -31,6 +31,63 @@ words! {
         Refused = "refused",
         Released = "released",
     }
+}
+
+words! {
+    /// What a person with a view may do.
+    ViewAccess {
+        View = "view",
+        // Also gets watermarked copies.
+        Download = "download",
+    }
+}
+
+words! {
+    /// Subject of a look.
+    Look {
+        // The record's facts, its ledger and certificate.
+        Record = "record",
+        // The same with the pages of the document, by a person with a view.
+        Document = "document",
+        // A watermarked copy.
+        Copy = "copy",
+    }
+}
+
+/// A person's permission to look at a record.
+#[derive(Clone, Debug)]
+pub struct View {
+    pub id: ViewId,
+    /// Originator of the record.
+    pub org: OrgId,
+    pub envelope: EnvelopeId,
+    /// The controller that granted it. The view ends when control passes.
+    pub controller: OrgId,
+    pub name: String,
+    pub email: String,
+    pub access: ViewAccess,
+    pub purpose: Option<String>,
+    pub created_at: Timestamp,
+    pub expires_at: Timestamp,
+    pub revoked_at: Option<Timestamp>,
+    /// Time of the last recorded look at the pages.
+    pub opened_at: Option<Timestamp>,
+}
+
+/// A watermarked copy of a record.
+#[derive(Clone, Debug)]
+pub struct HandedCopy {
+    pub id: CopyId,
+    /// Originator of the record.
+    pub org: OrgId,
+    pub envelope: EnvelopeId,
+    /// The party that got it, or that granted the view.
+    pub party: OrgId,
+    /// Who got it: a credential of the party, or the person.
+    pub holder: String,
+    pub view: Option<ViewId>,
+    pub purpose: String,
+    pub made_at: Timestamp,
 }
 
 /// Pledge that was not released.

@@ -289,7 +289,7 @@ pub struct Envelope {
     pub external_id: Option<String>,
     /// Template that the envelope was made from.
     pub template: Option<TemplateId>,
-    /// Metadata, of which partners see a subset.
+    /// Metadata, of which partners see those of [`PUBLIC_METADATA`] and [`OWN_METADATA`].
     pub metadata: Map<String, Value>,
     /// Party that the contract is assigned to.
     pub secured_party: Option<SecuredParty>,
@@ -443,7 +443,24 @@ pub struct ListedEnvelope {
     pub updated_at: Timestamp,
 }
 
+/// Members of an envelope's metadata that partners may see.
+pub const PUBLIC_METADATA: [&str; 3] = ["document_source", "source_template_id", "bulk_send"];
+/// Member with the partner's own metadata.
+pub const OWN_METADATA: &str = "own";
+/// Member with the jurisdiction of the chattel paper.
+pub const JURISDICTION: &str = "chattel_paper_jurisdiction";
+
 impl Envelope {
+    /// Returns the partner's own metadata.
+    pub fn own_metadata(&self) -> Option<&Map<String, Value>> {
+        self.metadata.get(OWN_METADATA)?.as_object()
+    }
+
+    /// Returns the jurisdiction of the chattel paper, if one is stated (UCC §9-306A(b)(1)).
+    pub fn jurisdiction(&self) -> Option<&str> {
+        self.metadata.get(JURISDICTION)?.as_str()
+    }
+
     /// Creates the record of a pending envelope with default options.
     pub fn new(
         org: OrgId,

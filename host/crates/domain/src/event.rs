@@ -53,6 +53,10 @@ words! {
         ControlTransferFailed = "control.transfer.failed",
         ControlPledged = "control.pledged",
         ControlPledgeReleased = "control.pledge.released",
+        ControlViewGranted = "control.view.granted",
+        ControlViewRevoked = "control.view.revoked",
+        ControlViewed = "control.viewed",
+        ControlStated = "control.statement.issued",
         // Additions: keys that a party signs its acts with, for that party only.
         ControlKeyRegistered = "control.key.registered",
         ControlKeyRevoked = "control.key.revoked",
@@ -198,6 +202,24 @@ impl EventType {
             Self::ControlPledgeReleased => {
                 ("A pledgee has released its pledge", control!("pledge"))
             }
+            Self::ControlViewGranted => (
+                "The controller lets a person look at a record",
+                control!("view"),
+            ),
+            Self::ControlViewRevoked => (
+                "The controller has ended a person's view of a record",
+                control!("view"),
+            ),
+            Self::ControlViewed => (
+                "A party, or a person with a view, has looked at a record",
+                control!(
+                    "party", "look", "purpose", "view_id", "name", "email", "copy_id"
+                ),
+            ),
+            Self::ControlStated => (
+                "The controller has issued a statement of control for the obligor",
+                control!("party", "statement_id", "sha256", "requested_by"),
+            ),
             Self::ControlKeyRegistered => (
                 "Your organization registered a key that it signs its acts of control with",
                 KEY,

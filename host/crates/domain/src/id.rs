@@ -46,7 +46,7 @@ macro_rules! prefixed_id {
 
         impl $name {
             #[allow(dead_code)]
-            const PREFIX: &str = $prefix;
+            pub const PREFIX: &str = $prefix;
 
             /// Generates a new id. Ids sort by the time of their generation.
             #[allow(clippy::new_without_default)]
@@ -195,6 +195,18 @@ prefixed_id!(
 prefixed_id!(
     /// A pledge of a record.
     PledgeId, "plg_"
+);
+prefixed_id!(
+    /// A person's permission to look at a record.
+    ViewId, "viw_"
+);
+prefixed_id!(
+    /// A statement of control.
+    ControlStatementId, "cst_"
+);
+prefixed_id!(
+    /// A watermarked copy of a record.
+    CopyId, "cpy_"
 );
 prefixed_id!(
     /// A key that a party signs its acts of control with.

@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::clock::Timestamp;
 use super::envelope::KeptFile;
-use super::id::{BatchId, EndpointId, EnvelopeId, IntentId, ReleaseId, TemplateId, TransferId};
+use super::id::{
+    BatchId, EndpointId, EnvelopeId, IntentId, ReleaseId, TemplateId, TransferId, ViewId,
+};
 
 /// Queue with its own number of slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,6 +156,18 @@ pub struct MailReleaseRequest {
 
 impl JobPayload for MailReleaseRequest {
     const NAME: &'static str = "mail.release_request";
+    const QUEUE: JobQueue = JobQueue::Mail;
+}
+
+/// Sends a person the link to a record.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct MailView {
+    /// Their view.
+    pub view: ViewId,
+}
+
+impl JobPayload for MailView {
+    const NAME: &'static str = "mail.view";
     const QUEUE: JobQueue = JobQueue::Mail;
 }
 
@@ -388,6 +402,7 @@ pub const KINDS: &[JobKind] = &[
     JobKind::of::<ReleaseRecord>(),
     JobKind::of::<AdvanceTransfer>(),
     JobKind::of::<MailReleaseRequest>(),
+    JobKind::of::<MailView>(),
     JobKind::of::<SendBatch>(),
     JobKind::of::<VoidBatch>(),
     JobKind::of::<MailInvitation>(),

@@ -164,6 +164,7 @@ pub mod hash;
 pub mod id;
 pub mod identity;
 pub mod job;
+pub mod jurisdiction;
 pub mod ledger;
 pub mod locale;
 pub mod merkle;

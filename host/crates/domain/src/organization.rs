@@ -10,6 +10,7 @@ use super::clock::Timestamp;
 use super::dates::DateSettings;
 use super::envelope::words;
 use super::id::{KeyId, OrgId};
+use super::jurisdiction::Jurisdiction;
 use super::locale::{ConsentText, Locale};
 
 /// A tenant.
@@ -54,6 +55,8 @@ pub struct OrgSettings {
     pub language: Locale,
     /// Consent to signing electronically in the organization's own words, by language.
     pub consent: BTreeMap<Locale, ConsentText>,
+    /// Jurisdiction of chattel paper, for envelopes that state none.
+    pub chattel_paper_jurisdiction: Option<Jurisdiction>,
 }
 
 impl OrgSettings {
@@ -94,6 +97,7 @@ impl Default for OrgSettings {
             return_origins: Vec::new(),
             language: Locale::default(),
             consent: BTreeMap::new(),
+            chattel_paper_jurisdiction: None,
         }
     }
 }

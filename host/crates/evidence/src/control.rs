@@ -109,9 +109,15 @@ pub(crate) fn replay(
     Some((ReportFinding::holds(CHECK, detail), Some(report)))
 }
 
-/// Refused second pledges change nothing.
+/// Refused second pledges, looks and statements change nothing.
 fn is_act(entry: &LedgerEntry) -> bool {
-    entry.action.starts_with("control.") && entry.action != "control.conflict"
+    let action = entry.action.as_str();
+    let others = [
+        "control.conflict",
+        "control.viewed",
+        "control.statement.issued",
+    ];
+    action.starts_with("control.") && !others.contains(&action)
 }
 
 fn party<'a>(details: &'a Value, part: &str) -> &'a str {
@@ -185,6 +191,9 @@ impl<'a> ControlState<'a> {
                 let agreed = by == self.originator && self.consented && fits;
                 (by == self.controller || agreed, self.controller)
             }
+            "control.view.granted" | "control.view.revoked" => {
+                (by == self.controller, self.controller)
+            }
             // Asks for something, or is an act of a later release.
             _ => (true, self.controller),
         };
@@ -244,6 +253,10 @@ impl<'a> ControlState<'a> {
             "control.pledged" => {
                 names("pledgee", "pledgee") && content["terms"] == details["pledge"]["terms"]
             }
+            "control.view.granted" => ["name", "email", "access", "purpose"]
+                .iter()
+                .all(|member| content[member] == details["view"][member]),
+            "control.view.revoked" => content["view_id"] == details["view"]["view_id"],
             "control.pledge.released" => content["pledge_id"] == details["pledge"]["pledge_id"],
             "control.declined" => content["reason"] == details["reason"],
             _ => true,
@@ -384,6 +397,18 @@ mod tests {
         let mut with_conflict = sale();
         with_conflict.insert(5, act("control.conflict", "", "bank", "fund"));
         assert_eq!(holds(&with_conflict), Some(true));
+    }
+
+    #[test]
+    fn the_controller_decides_who_looks_at_a_record() {
+        let with_view = |by: &str| {
+            let mut entries = sale();
+            entries.insert(2, act("control.viewed", "dealer", "bank", ""));
+            entries.insert(3, act("control.view.granted", by, "bank", ""));
+            numbered(entries)
+        };
+        assert_eq!(holds(&with_view("bank")), Some(true));
+        assert_eq!(holds(&with_view("dealer")), Some(false));
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod report;
 pub mod seal;
 pub mod signed;
 pub mod stamp;
+pub mod statement;
 mod trust;
 
 use serde_json::Value;
@@ -32,6 +33,7 @@ pub use pool::{PoolReport, verify_pool};
 pub use report::{
     AnchorKind, EvidenceVerdict, ReportFinding, SignerReport, VerdictAnchor, VerificationReport,
 };
+pub use statement::{ControlStatement, StatementReport, verify_statement};
 pub use trust::{TrustError, TrustRoots};
 
 /// Rules that can write a compliance certificate again.

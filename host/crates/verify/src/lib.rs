@@ -10,8 +10,8 @@ use holdfast_domain::component::{ComponentIdentity, Slot};
 use holdfast_domain::hash::sha256;
 use holdfast_domain::token::random;
 use holdfast_evidence::{
-    Bundle, EvidenceVerdict, PoolReport, ReportFinding, Rules, TrustRoots, TrustedLogs,
-    VerificationReport, verify,
+    Bundle, EvidenceVerdict, PoolReport, ReportFinding, Rules, StatementReport, TrustRoots,
+    TrustedLogs, VerificationReport, verify,
 };
 use holdfast_rules::compiler::ComponentCompiler;
 use holdfast_rules::rules::ComplianceRules;
@@ -175,6 +175,18 @@ pub fn text(report: &VerificationReport) -> String {
     lines.push(format!(
         "{}: {}{control}",
         report.verdict, report.envelope_id
+    ));
+    lines.join("\n")
+}
+
+/// Formats the report on a statement of control for people: a line for each problem, the verdict last.
+pub fn statement_text(report: &StatementReport) -> String {
+    let problems = report.problems.iter();
+    let mut lines: Vec<String> = problems.map(|problem| format!("FAIL {problem}")).collect();
+    lines.push(format!("     document {} (SHA-256)", report.document_hash));
+    lines.push(format!(
+        "{}: {}, controlled by {} at {}",
+        report.verdict, report.statement_id, report.controller, report.issued_at
     ));
     lines.join("\n")
 }

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use clap::Parser;
 use holdfast_evidence::{
-    Bundle, BundleError, EvidenceVerdict, PoolReport, TrustedLogs, VerificationReport, verify_pool,
+    Bundle, BundleError, ControlStatement, EvidenceVerdict, PoolReport, StatementReport,
+    TrustedLogs, VerificationReport, verify_pool, verify_statement,
 };
 use holdfast_rules::compiler::{self, ComponentCompiler};
-use holdfast_verify::{Failure, USAGE, VerifyArguments, pool_text, text};
+use holdfast_verify::{Failure, USAGE, VerifyArguments, pool_text, statement_text, text};
 use serde::Serialize;
 
 /// Time limit for compiling the rules of a bundle.
@@ -25,11 +26,14 @@ const COMPILE_LIMIT: Duration = Duration::from_secs(120);
 )]
 struct VerifyCommand {
     /// Folder or zip with the evidence.
-    #[arg(required_unless_present = "pool")]
+    #[arg(required_unless_present_any = ["pool", "statement"])]
     bundle: Option<PathBuf>,
     /// Zip with the proofs of a pool, instead of a bundle.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["bundle", "component"])]
     pool: Option<PathBuf>,
+    /// JSON of a statement of control, instead of a bundle.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["bundle", "component", "pool"])]
+    statement: Option<PathBuf>,
     #[command(flatten)]
     arguments: VerifyArguments,
     /// Root certificates of time stamping authorities, in PEM.
@@ -65,6 +69,12 @@ fn main() -> ExitCode {
             Err(error) => failed(&error, USAGE),
         };
     }
+    if let Some(file) = &command.statement {
+        return match statement(file, &trusted) {
+            Ok(report) => printed(command.json, &report, statement_text, report.verdict),
+            Err(error) => failed(&error, USAGE),
+        };
+    }
     let bundle = command.bundle.as_deref();
     let bundle = bundle.ok_or_else(|| BundleError::Read("none is given".into()));
     let bundle = match bundle.and_then(Bundle::read) {
@@ -94,6 +104,13 @@ fn pool(file: &Path, trusted: &TrustedLogs) -> Result<PoolReport, Failure> {
     let opened = std::fs::File::open(file);
     let opened = opened.map_err(|error| format!("{}: {error}", file.display()))?;
     Ok(verify_pool(std::io::BufReader::new(opened), trusted)?)
+}
+
+fn statement(file: &Path, trusted: &TrustedLogs) -> Result<StatementReport, Failure> {
+    let read = std::fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let statement: ControlStatement = serde_json::from_slice(&read)
+        .map_err(|error| format!("{} is no statement of control: {error}", file.display()))?;
+    Ok(verify_statement(&statement, trusted))
 }
 
 fn checked(

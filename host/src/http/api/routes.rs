@@ -129,10 +129,26 @@ areas! {
             "Refuse a requested release";
         get "/partner/control/pools/{id}/proofs", control::proofs => getPoolProofs [409]
             "The proofs of a transfer's records in one zip";
+        get "/partner/control/pools/{id}/tape", control::tape => getPoolTape []
+            "Get a row for each record of a transfer";
         post "/partner/control/pledges", control::pledge => pledgeRecord [409, 422]
             "Pledge a record that you control";
         post "/partner/control/pledges/{id}/release", control::release_pledge => releasePledge [409]
             "Release a pledge as its pledgee";
+        post "/partner/envelopes/{id}/control-statement", control::state_control => issueControlStatement [409, 422]
+            "Prove to the obligor of a record that you have control";
+        get "/partner/control/records/{id}/inspection", control::inspection => inspectRecord [409]
+            "Inspect a record; the look is recorded";
+        get "/partner/control/records/{id}/copy", control::copy => getWatermarkedCopy [409]
+            "Get a watermarked copy of a record; it is recorded with its holder";
+        get "/partner/control/copies/{id}", control::handed_copy => getCopyHolder []
+            "Read who has a watermarked copy";
+        post "/partner/control/copies/trace", control::trace => traceCopy []
+            "Find out whose watermarked copy a file is";
+        post "/partner/control/views", control::grant_view => grantView [409, 422]
+            "Let a person look at a record that you control";
+        post "/partner/control/views/{id}/revoke", control::revoke_view => revokeView [409]
+            "End a person's view of a record";
         get "/partner/control/keys", control::list_keys => listPartyKeys []
             "List the keys that your organization signs its acts of control with";
         post "/partner/control/keys", control::register_key => registerPartyKey [409, 422]

@@ -14,17 +14,15 @@ use serde::Deserialize;
 
 use super::assets;
 use super::look::{EmbedMessage, FramePolicy, PageLook, script_texts, texts_for};
-use crate::domain::clock::Timestamp;
-use crate::domain::envelope::{Envelope, EnvelopeStatus};
+use super::record::{details, entry, record_parts, time_of};
+use crate::domain::envelope::EnvelopeStatus;
 use crate::domain::event::EventType;
 use crate::domain::locale::Locale;
 use crate::domain::organization::Organization;
-use crate::evidence::formats::CustodyLedger;
 use crate::http::error::HttpError;
-use crate::service::envelopes::compliance::ComplianceView;
-use crate::service::signing::embed::{self, OpenedEmbedToken, VaultRecord, Widget};
+use crate::service::signing::embed::{self, OpenedEmbedToken, Widget};
 use crate::service::vault::downloads;
-use crate::service::vault::history::history;
+use crate::service::vault::overview::{self, RecordOverview};
 use crate::service::{App, ServiceError};
 use crate::texts::Texts;
 
@@ -129,7 +127,7 @@ async fn vault(
         let Some(opened) = embed::open(&app, &app.access, &form.token, Widget::Vault).await? else {
             return Ok(expired(&app, &headers, &form.token).await);
         };
-        let record = embed::record(&app, &app.management, &app.vault, &opened).await?;
+        let record = overview::record(&app, &app.management, &app.vault, &opened.envelope).await?;
         let texts = texts_for(&headers, record.organization.settings.language);
         Ok(vault_page(&app, &opened, record, &form.token, texts))
     };
@@ -140,7 +138,7 @@ async fn vault(
 fn vault_page(
     app: &App,
     opened: &OpenedEmbedToken,
-    record: VaultRecord,
+    record: RecordOverview,
     token: &str,
     texts: Texts,
 ) -> Response {
@@ -180,30 +178,7 @@ fn vault_page(
                     }
                 }
             }
-            section.card {
-                h2 { (texts.text("vault-who-signed")) }
-                ul.people {
-                    @for signer in &record.signers {
-                        li {
-                            strong { (signer.name) } " " span.soft { (signer.role) }
-                            span.detail {
-                                @match signer.completed_at {
-                                    Some(at) => (texts.with("vault-signed-at", [("moment", texts.moment(&dates, at))])),
-                                    None => (texts.text("vault-unsigned")),
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-            section.card {
-                h2 { (texts.text("vault-what-happened")) }
-                ol.ledger {
-                    @for line in history(texts, &record.ledger.entries) {
-                        li { time { (texts.moment(&dates, line.at)) } span.detail { (line.text) } }
-                    }
-                }
-            }
+            (record_parts(texts, &dates, &record.signers, &record.ledger))
             (details(texts, envelope, &record.compliance))
         }
     };
@@ -218,45 +193,6 @@ fn standing(texts: Texts, status: EnvelopeStatus, keeper: &str) -> Markup {
         _ => ("vault-not-yet-title", "vault-not-yet"),
     };
     html! { h2 { (texts.text(title)) } p { (texts.with(text, [("keeper", keeper)])) } }
-}
-
-/// Shows what experts compare: the hash of the original, and the checks of the law.
-fn details(texts: Texts, envelope: &Envelope, compliance: &ComplianceView) -> Markup {
-    let checks = &compliance.checks;
-    let passed = checks.iter().filter(|check| check.satisfied).count();
-    html! {
-        details.card {
-            summary { (texts.text("vault-experts")) }
-            dl {
-                (entry(&texts.text("vault-record-number"), html! { (envelope.id) }))
-                @if let Some(hash) = &envelope.record.document_hash {
-                    (entry(&texts.text("vault-hash"), html! { code { (hash) } }))
-                }
-            }
-            h3 { (texts.with("vault-checks", [("passed", passed), ("total", checks.len())])) }
-            ul.checks {
-                @for check in checks {
-                    li.satisfied[check.satisfied] {
-                        span.sign aria-hidden="true" { (if check.satisfied { "✓" } else { "✗" }) }
-                        span {
-                            strong { (check.requirement) } " (" (check.ucc_reference) ")"
-                            span.detail { (texts.text(if check.satisfied { "vault-satisfied" } else { "vault-not-satisfied" })) " " (check.detail) }
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn time_of(ledger: &CustodyLedger, kind: EventType) -> Option<Timestamp> {
-    let mut entries = ledger.entries.iter().rev();
-    let entry = entries.find(|entry| entry.action == kind.as_str())?;
-    Some(entry.at)
-}
-
-fn entry(name: &str, value: Markup) -> Markup {
-    html! { dt { (name) } dd { (value) } }
 }
 
 /// Redirects to the non-authoritative copy with a fresh link.

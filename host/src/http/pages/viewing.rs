@@ -159,9 +159,6 @@ fn closed(visit: &ReaderVisit) -> Response {
 
 fn body(visit: &ReaderVisit, document: &ShownDocument, pages: &[PageFacts]) -> Markup {
     let version = version_of(document);
-    let count = pages.len();
-    let address =
-        |number: u32, kind: &str| format!("{}/pages/{number}.{kind}?v={version}", visit.path);
     let texts = visit.texts;
     html! {
         header.top {
@@ -180,21 +177,30 @@ fn body(visit: &ReaderVisit, document: &ShownDocument, pages: &[PageFacts]) -> M
                     p { a.button href={ (visit.path) "/copy.pdf" } download { (texts.text("signed-download")) } }
                 }
             }
-            section.document aria-label=(texts.text("signing-document")) {
-                @for (number, facts) in (1..).zip(pages) {
-                    @let name = texts.with("signing-page", [("number", number as usize), ("count", count)]);
-                    figure id={ "page-" (number) } {
-                        div.sheet {
-                            img src=(address(number, "png")) alt=(name)
-                                width=(facts.width.round()) height=(facts.height.round())
-                                loading=[(number > 1).then_some("lazy")];
-                            // Gives the sheet the shape of the page, as on the signing form.
-                            svg viewBox={ "0 0 " (facts.width) " " (facts.height) } aria-hidden="true" {}
-                        }
-                        figcaption {
-                            (name) " · "
-                            a href=(address(number, "txt")) { (texts.with("signing-page-text", [("number", number)])) }
-                        }
+            (sheets(texts, &visit.path, &version, pages))
+        }
+    }
+}
+
+/// Shows the pages of a document. Their pictures and texts are below `path`.
+pub fn sheets(texts: Texts, path: &str, version: &str, pages: &[PageFacts]) -> Markup {
+    let count = pages.len();
+    let address = |number: u32, kind: &str| format!("{path}/pages/{number}.{kind}?v={version}");
+    html! {
+        section.document aria-label=(texts.text("signing-document")) {
+            @for (number, facts) in (1..).zip(pages) {
+                @let name = texts.with("signing-page", [("number", number as usize), ("count", count)]);
+                figure id={ "page-" (number) } {
+                    div.sheet {
+                        img src=(address(number, "png")) alt=(name)
+                            width=(facts.width.round()) height=(facts.height.round())
+                            loading=[(number > 1).then_some("lazy")];
+                        // Gives the sheet the shape of the page, as on the signing form.
+                        svg viewBox={ "0 0 " (facts.width) " " (facts.height) } aria-hidden="true" {}
+                    }
+                    figcaption {
+                        (name) " · "
+                        a href=(address(number, "txt")) { (texts.with("signing-page-text", [("number", number)])) }
                     }
                 }
             }

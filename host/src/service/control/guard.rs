@@ -69,7 +69,7 @@ pub async fn load_key(
     Ok(bytes.and_then(|bytes| bytes.try_into().ok()))
 }
 
-fn key(core: &Core) -> Result<&FingerprintKey, ServiceError> {
+pub(super) fn key(core: &Core) -> Result<&FingerprintKey, ServiceError> {
     let key = core.fingerprint_key.as_ref();
     key.ok_or_else(|| ServiceError::Internal("the key of the fingerprints is unreadable".into()))
 }
@@ -159,6 +159,9 @@ pub async fn check(
     before: &ControlRecord,
     next: &ControlRecord,
 ) -> Result<(), ServiceError> {
+    if next == before {
+        return Ok(());
+    }
     let passes = next.controller != before.controller;
     let pledges = next.pledge.is_some() && next.pledge != before.pledge;
     let gains = next

@@ -5,19 +5,24 @@
 //! applies only to the state that it was decided on.
 
 mod acts;
+pub mod chain;
 pub mod guard;
+pub mod inspection;
 pub mod keys;
+pub mod obligor;
 pub mod pledges;
 pub mod pools;
 pub mod releases;
 pub mod statements;
+pub mod tape;
 pub mod transfers;
+pub mod views;
 
 use std::collections::HashMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use sqlx::AnyConnection;
 
 use crate::components::rules::control::{
@@ -112,6 +117,7 @@ impl From<&ReleaseRequest> for ReleaseRequestView {
 #[schemars(extend("examples" = [{
     "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "name": "Retail instalment contract 2041",
     "status": "vaulted", "document_hash": "9f86d081884c7d65…", "compliance_score": 100,
+    "chattel_paper_jurisdiction": "US-DE", "metadata": { "amount": 18400 },
     "originator": { "organization_id": "org_01jdk7m3e8f4x9s2w5v6b0c1da", "name": "Maple Motors" },
     "controller": { "organization_id": "org_01jdk7m3e8f4x9s2w5v6b0c1db", "name": "First Example Bank" },
     "designee": null, "buyer": null, "pledgee": null, "stage": "controlled", "epoch": 2,
@@ -126,6 +132,10 @@ pub struct RecordView {
     pub document_hash: Option<String>,
     /// Score of the compliance certificate, 0 to 100.
     pub compliance_score: Option<i64>,
+    /// Jurisdiction of the chattel paper, if one is stated.
+    pub chattel_paper_jurisdiction: Option<String>,
+    /// Facts about the contract that the originator gave when it created it.
+    pub metadata: Map<String, Value>,
     #[serde(flatten)]
     pub control: ControlView,
     /// Time of the last act.
@@ -159,11 +169,19 @@ struct LockedRecord {
 /// Permission for an act, with its facts.
 struct PermittedAct(ControlDecision);
 
+/// Who acts.
+enum Actor<'a> {
+    Party(&'a OrgId),
+    /// A person with a view.
+    Viewer,
+    /// This system itself.
+    Host,
+}
+
 /// Who asks for an act, and with what.
 struct Request<'a> {
     act: Act,
-    /// The acting party; `None` is this system itself.
-    actor: Option<&'a OrgId>,
+    actor: Actor<'a>,
     /// The party that the act names.
     named: Option<&'a OrgId>,
     /// Parties that consented to this act.
@@ -177,9 +195,13 @@ struct Request<'a> {
 
 impl<'a> Request<'a> {
     fn of(act: Act, caller: &'a Caller) -> Self {
+        Self::by(act, Actor::Party(&caller.org))
+    }
+
+    fn by(act: Act, actor: Actor<'a>) -> Self {
         Self {
             act,
-            actor: Some(&caller.org),
+            actor,
             named: None,
             consents: Vec::new(),
             answers_release: None,
@@ -323,7 +345,11 @@ async fn permit(
     let parts = |party: &OrgId| parts(control, party);
     let facts = ControlFacts {
         stage: stage(control.stage),
-        actor: request.actor.map_or_else(|| vec![Party::Host], parts),
+        actor: match request.actor {
+            Actor::Party(party) => parts(party),
+            Actor::Viewer => vec![Party::Viewer],
+            Actor::Host => vec![Party::Host],
+        },
         named: request.named.map(parts).unwrap_or_default(),
         is_vaulted: envelope.record.authoritative.live().is_some(),
         obstacles: obstacles(connection, envelope).await?,
@@ -486,16 +512,29 @@ async fn settle(
     if !done.emits {
         return Ok(next);
     }
-    events::emit(tx, envelope, done.event, data.clone(), now).await?;
-    // Of the parties before the act: one that left the record learns of it, too.
-    let mut others = control.parties();
-    others.extend(next.parties());
-    others.sort_unstable();
-    others.dedup();
-    for party in others.into_iter().filter(|party| **party != envelope.org) {
-        events::emit_to_party(tx, envelope, party, done.event, &data, now).await?;
-    }
+    // One that left the record learns of it, too.
+    let mut parties = control.parties();
+    parties.extend(next.parties());
+    emit_to_all(tx, envelope, parties, done.event, &data, now).await?;
     Ok(next)
+}
+
+/// Writes an event about a record to the outboxes of its parties.
+async fn emit_to_all(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    mut parties: Vec<&OrgId>,
+    event: EventType,
+    data: &Value,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    events::emit(tx, envelope, event, data.clone(), now).await?;
+    parties.sort_unstable();
+    parties.dedup();
+    for party in parties.into_iter().filter(|party| **party != envelope.org) {
+        events::emit_to_party(tx, envelope, party, event, data, now).await?;
+    }
+    Ok(())
 }
 
 /// Returns the statement about an act with a record, for a party that signs.
@@ -531,12 +570,23 @@ async fn record_view(
         status: envelope.status,
         document_hash: file.map(|file| file.sha256.clone()),
         compliance_score: envelope.record.compliance_score,
+        chattel_paper_jurisdiction: envelope.jurisdiction().map(str::to_owned),
+        metadata: envelope.own_metadata().cloned().unwrap_or_default(),
         control: names.control(connection, control).await?,
         changed_at: control.changed_at,
         controlled_since: control.controlled_since,
         release: release.as_ref().map(ReleaseRequestView::from),
         transfer_id: control.transfer.clone(),
         pledge_id: control.pledge.as_ref().map(|pledge| pledge.id.clone()),
+    })
+}
+
+/// Refuses to show a record that is not in the vault yet.
+fn not_vaulted() -> ServiceError {
+    ServiceError::ControlRefused(Refusal {
+        reason: RefusalReason::NotVaulted,
+        message: "No copy of the record is in the vault".into(),
+        source: String::new(),
     })
 }
 

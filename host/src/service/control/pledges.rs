@@ -169,7 +169,7 @@ pub async fn release(
     Ok(view)
 }
 
-async fn view(
+pub(super) async fn view(
     tx: &mut WriteTransaction,
     names: &mut PartyNames,
     pledge: &Pledge,

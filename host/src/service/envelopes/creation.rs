@@ -9,10 +9,12 @@ use serde_json::{Map, Value, json};
 use crate::domain::clock::Timestamp;
 use crate::domain::collateral::Collateral;
 use crate::domain::envelope::{
-    Envelope, EnvelopeKind, PaymentStatus, Recipient, SecuredParty, SentDocument, Signer,
+    Envelope, EnvelopeKind, JURISDICTION, OWN_METADATA, PUBLIC_METADATA, PaymentStatus, Recipient,
+    SecuredParty, SentDocument, Signer,
 };
 use crate::domain::event::EventType;
 use crate::domain::id::CustomerId;
+use crate::domain::jurisdiction::Jurisdiction;
 use crate::domain::organization::{FIRST_PAYER, Organization, PaymentSettings, known_currency};
 use crate::domain::template::Template;
 use crate::domain::warning::Warning;
@@ -28,6 +30,10 @@ use crate::service::signing::provider::{SigningProvider, provider};
 use crate::service::{Caller, Core, ServiceError, ValidationIssue, kba, messaging};
 use crate::store::fingerprints::{self, Fingerprint};
 use crate::store::{customers, envelopes, payments, signers};
+
+/// Limits of a partner's own metadata.
+const METADATA_MEMBERS: usize = 50;
+const METADATA_TEXT: usize = 500;
 
 /// Body of `POST /partner/envelopes`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -82,6 +88,12 @@ pub struct CreateEnvelope {
     /// same collateral to another party.
     #[schemars(length(max = 20))]
     pub collateral: Option<Vec<Collateral>>,
+    /// Jurisdiction of the chattel paper (UCC §9-306A(b)(1)); the organization's when absent. The certificate
+    /// states it; write it into the contract, too.
+    pub chattel_paper_jurisdiction: Option<Jurisdiction>,
+    /// Facts about the contract, such as amounts: up to 50 texts, numbers or booleans, each of at most 500
+    /// characters. Every party of the record sees them.
+    pub metadata: Option<Map<String, Value>>,
 }
 
 /// Payment requested for one envelope.
@@ -146,6 +158,7 @@ pub async fn create(
     let collateral = request.collateral.as_deref().unwrap_or_default();
     let collateral = guard::of_collateral(core, &caller.org, collateral)?;
     check_return_url(request.return_url.as_deref(), &organization)?;
+    check_metadata(request.metadata.as_ref())?;
     envelope.payment = payment.as_ref().map(|_| PaymentStatus::RequiresPayment);
     let begun = lifecycle::first_status(core, &envelope).await?;
     envelope.status = begun.status;
@@ -226,6 +239,46 @@ pub fn check_return_url(
     }
 }
 
+/// Checks the partner's own facts about the contract.
+fn check_metadata(metadata: Option<&Map<String, Value>>) -> Result<(), ServiceError> {
+    let Some(metadata) = metadata else {
+        return Ok(());
+    };
+    let issue = |path: &[&str], expected: &str, received: String| {
+        let message = "metadata holds facts about the contract";
+        ValidationIssue::new("invalid_metadata", path, expected, received, message)
+    };
+    let mut issues = Vec::new();
+    if metadata.len() > METADATA_MEMBERS {
+        let expected = format!("at most {METADATA_MEMBERS} members");
+        issues.push(issue(&["metadata"], &expected, metadata.len().to_string()));
+    }
+    for (name, value) in metadata {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
+        if !(1..=40).contains(&name.len()) || !name.bytes().all(plain) {
+            let expected = "a name of 1 to 40 letters, digits, dots, dashes and underscores";
+            issues.push(issue(&["metadata"], expected, name.clone()));
+        } else if PUBLIC_METADATA.contains(&name.as_str()) {
+            let expected = "another name: this one is taken";
+            issues.push(issue(&["metadata", name], expected, name.clone()));
+        }
+        let fits = match value {
+            Value::String(text) => text.chars().count() <= METADATA_TEXT,
+            Value::Number(_) | Value::Bool(_) => true,
+            Value::Null | Value::Array(_) | Value::Object(_) => false,
+        };
+        if !fits {
+            let expected =
+                format!("a text of at most {METADATA_TEXT} characters, a number or a boolean");
+            issues.push(issue(&["metadata", name], &expected, String::new()));
+        }
+    }
+    match issues.is_empty() {
+        true => Ok(()),
+        false => Err(ServiceError::Invalid(issues)),
+    }
+}
+
 /// Returns the payment required before vault-in: the request's, or else the organization's
 /// default.
 fn payment(
@@ -279,6 +332,13 @@ fn draft(
     } else if let Some(values) = &request.prefilled_data {
         // Used when the envelope is sent. Partners do not see it.
         metadata.insert("prefilled_data".into(), Value::Object(values.clone()));
+    }
+    let own = organization.settings.chattel_paper_jurisdiction.as_ref();
+    if let Some(jurisdiction) = request.chattel_paper_jurisdiction.as_ref().or(own) {
+        metadata.insert(JURISDICTION.into(), jurisdiction.as_str().into());
+    }
+    if let Some(own) = &request.metadata {
+        metadata.insert(OWN_METADATA.into(), Value::Object(own.clone()));
     }
     let customer = CustomerId::new();
     let name = request.envelope_name.clone();

@@ -5,8 +5,11 @@ use sqlx::AnyConnection;
 
 use crate::components::rules::{compliance, to_compliance};
 use crate::config::EMBEDDED;
-use crate::domain::envelope::{CustodianStatus, Envelope, PaymentStatus, SecuredParty, Signer};
+use crate::domain::envelope::{
+    CustodianStatus, Envelope, JURISDICTION, PaymentStatus, SecuredParty, Signer,
+};
 use crate::domain::identity::{KbaSession, KbaStatus};
+use crate::service::control::chain;
 use crate::store::{StoreError, kba, payments, signers};
 
 /// Attribute: a payment or identity check was done by a sandbox.
@@ -28,7 +31,10 @@ pub async fn compliance_facts(
             // The signer may have been replaced since by another person, who did not pass.
             && signers.iter().any(|signer| session.is_of(signer))
     });
-    let attributes = provenance(connection, envelope, &passed).await?;
+    let mut attributes = provenance(connection, envelope, &passed).await?;
+    attributes.extend(chain::attributes(connection, envelope).await?);
+    let jurisdiction = envelope.jurisdiction();
+    attributes.extend(jurisdiction.map(|text| (JURISDICTION.to_owned(), text.to_owned())));
     let identity_verifications = passed
         .into_iter()
         .filter_map(identity_verification)

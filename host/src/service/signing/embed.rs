@@ -1,7 +1,6 @@
 //! Embed tokens: short-lived JWTs with which a partner's page shows the sign or vault widget
 //! of one envelope (specification, "Embed tokens").
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -10,20 +9,15 @@ use serde_json::json;
 
 use crate::components::rules::lifecycle::EnvelopeTrigger;
 use crate::domain::clock::Timestamp;
-use crate::domain::envelope::{CustodianStatus, Envelope, Signer, SignerStatus, words};
+use crate::domain::envelope::{Envelope, Signer, SignerStatus, words};
 use crate::domain::id::{EnvelopeId, OrgId, RequestId};
 use crate::domain::organization::{Organization, Scope};
-use crate::evidence::formats::CustodyLedger;
 use crate::service::access::AccessState;
 use crate::service::access::jwt::{self, ExpiringClaims};
-use crate::service::components::ComponentManager;
-use crate::service::envelopes::compliance::{self, ComplianceView};
 use crate::service::envelopes::{invited_now, lifecycle};
 use crate::service::events;
 use crate::service::idempotency::ResponseRecorder;
 use crate::service::signing::links;
-use crate::service::vault::Vault;
-use crate::service::vault::custody;
 use crate::service::{Caller, Core, ServiceError, ValidationIssue};
 use crate::store::{envelopes, organizations, signers};
 
@@ -250,45 +244,6 @@ pub async fn issuer(
     };
     let mut connection = core.store.read().await?;
     Ok(organizations::get(&mut connection, &claims.org_id).await?)
-}
-
-/// Content of the vault widget.
-pub struct VaultRecord {
-    pub organization: Organization,
-    /// E-mail address of the custodian.
-    pub custodian: Option<String>,
-    pub signers: Vec<Signer>,
-    pub compliance: ComplianceView,
-    pub ledger: CustodyLedger,
-}
-
-/// Collects the content of the vault widget for a vault token.
-pub async fn record(
-    core: &Core,
-    management: &Arc<ComponentManager>,
-    vault: &Vault,
-    opened: &OpenedEmbedToken,
-) -> Result<VaultRecord, ServiceError> {
-    let (org, id) = (&opened.envelope.org, &opened.envelope.id);
-    let mut connection = core.store.read().await?;
-    let organization = organizations::get(&mut connection, org)
-        .await?
-        .ok_or(ServiceError::NotFound("Envelope"))?;
-    let custodians = signers::custodians(&mut connection, org, id).await?;
-    let signers = signers::list(&mut connection, org, id).await?;
-    drop(connection);
-    let accepted = custodians
-        .into_iter()
-        .find(|custodian| custodian.status == CustodianStatus::Accepted);
-    let (_, compliance) =
-        compliance::evaluate(core, management, &opened.caller(), id.as_str(), None).await?;
-    Ok(VaultRecord {
-        organization,
-        custodian: accepted.map(|custodian| custodian.email),
-        signers,
-        compliance,
-        ledger: custody::ledger(core, vault, &opened.caller(), id.as_str()).await?,
-    })
 }
 
 /// Issues a fresh signing link for the token's user, and records it. None if the user is no

@@ -9,6 +9,7 @@ use crate::domain::signature::{
     ExistingSignature, LaterChange, SignatureKind, SignatureStatus, SignatureTimeSource,
     SignatureTrust, SignedPart,
 };
+use crate::evidence::statement::ControlStatement;
 use crate::service::vault::history::in_words;
 use crate::texts::Texts;
 
@@ -24,6 +25,15 @@ pub fn mark_words(wording: &RecordWording) -> Option<rules::MarkWords> {
         secured_party: texts.text("mark-secured-party"),
     };
     (wording.language != Locale::En).then(words)
+}
+
+/// Returns the key of the words for an act by which control came to a party.
+pub fn step_key(act: &str) -> &'static str {
+    match act {
+        "control.accepted" => "statement-act-accepted",
+        "control.transfer.confirmed" => "statement-act-transfer",
+        _ => "statement-act-stored",
+    }
 }
 
 /// Writes the text of a record's files.
@@ -134,10 +144,7 @@ impl<'a> RecordWriter<'a> {
             envelope_id: facts.envelope_id.clone(),
             document_hash: facts.document_hash.clone(),
             recorded_at: facts.recorded_at.clone(),
-            language: match self.wording.language {
-                Locale::En | Locale::Accented => "en-US".into(),
-                other => other.as_str().into(),
-            },
+            language: self.language(),
             issuer: facts.issuer.clone(),
             title: texts.text("custody-title"),
             file_title: texts.with("custody-file-title", [("id", &facts.envelope_id)]),
@@ -156,6 +163,95 @@ impl<'a> RecordWriter<'a> {
             foot: texts.with("custody-recorded", [("moment", &recorded)]),
             certificate_json: facts.certificate_json.clone(),
             certificate_about: texts.text("custody-certificate"),
+        }
+    }
+
+    /// Writes a statement of control for the obligor of a record. `body` is its JSON.
+    pub fn statement_sheet(self, statement: &ControlStatement, body: &str) -> rules::CustodySheet {
+        let texts = self.texts;
+        let record = &statement.record;
+        let issued = self.moment(&statement.issued_at.to_string());
+        let values = [("issuer", statement.issuer.as_str()), ("moment", &issued)];
+        let controller = &statement.controller;
+        let mut control = vec![
+            self.fact("inspect-controller", &controller.name),
+            self.fact("inspect-since", &self.moment(&controller.since.to_string())),
+        ];
+        let person = statement.requested_by.iter();
+        control.extend(person.map(|name| self.fact("statement-requested-by", name)));
+        control.push(self.fact("inspect-originator", &statement.originator.name));
+        let more = [
+            ("statement-jurisdiction", &record.chattel_paper_jurisdiction),
+            ("statement-key", &controller.signs_with),
+        ];
+        for (label, value) in more {
+            control.extend(value.iter().map(|value| self.fact(label, value)));
+        }
+        let columns = [
+            ("inspect-since", 0.33),
+            ("custody-party", 0.34),
+            ("custody-event", 0.33),
+        ];
+        let steps = statement.control_chain.iter().map(|step| {
+            let since = self.moment(&step.since.to_string());
+            let act = texts.text(step_key(&step.act));
+            (None, [since, step.name.clone(), act])
+        });
+        let chain = self.table("statement-chain", columns, steps);
+        let columns = [
+            ("custody-party", 0.4),
+            ("custody-role", 0.2),
+            ("certificate-signed", 0.4),
+        ];
+        let signers = statement.signers.iter().map(|signer| {
+            let unsigned = || texts.text("custody-unsigned");
+            let signed = signer.signed_at.map(|at| self.moment(&at.to_string()));
+            let signed = signed.unwrap_or_else(unsigned);
+            (None, [signer.name.clone(), signer.role.clone(), signed])
+        });
+        let documents = vec![
+            self.fact("custody-envelope", record.envelope_id.as_str()),
+            self.fact("custody-algorithm", &record.hash_algorithm),
+            self.fact("certificate-authoritative", &record.document_hash),
+        ];
+        let head = statement.log.checkpoint.lines().take(3);
+        let proof = vec![
+            self.fact("custody-log", &head.collect::<Vec<_>>().join(" ")),
+            self.fact("statement-check", &statement.verification_url),
+        ];
+        rules::CustodySheet {
+            envelope_id: record.envelope_id.to_string(),
+            document_hash: record.document_hash.clone(),
+            recorded_at: statement.issued_at.to_string(),
+            language: self.language(),
+            issuer: statement.issuer.clone(),
+            title: texts.text("statement-title"),
+            file_title: texts.text("statement-title"),
+            file_subject: texts.with("statement-controlled", [("controller", &controller.name)]),
+            document_name: record.name.clone(),
+            byline: texts.with("custody-issued", values),
+            verdict: None,
+            sections: vec![
+                self.section("inspect-control", control),
+                chain,
+                self.table("vault-who-signed", columns, signers),
+                self.section("custody-documents", documents),
+                rules::CustodySection {
+                    note: texts.text("statement-note"),
+                    ..self.section("statement-proof", proof)
+                },
+            ],
+            foot: texts.with("custody-recorded", [("moment", &issued)]),
+            certificate_json: body.to_owned(),
+            certificate_about: texts.text("statement-json"),
+        }
+    }
+
+    /// Returns the language of a file, as PDF states it.
+    fn language(self) -> String {
+        match self.wording.language {
+            Locale::En | Locale::Accented => "en-US".into(),
+            other => other.as_str().into(),
         }
     }
 

@@ -53,6 +53,10 @@ pub fn in_words(texts: Texts, entry: &LedgerEntry) -> Option<String> {
             let recipient = recipient.map_or_else(other, str::to_owned);
             return Some(texts.with("history-released", [("recipient", recipient)]));
         }
+        EventType::ControlAccepted | EventType::ControlTransferConfirmed => {
+            let party = details["controller"]["name"].as_str().unwrap_or_default();
+            return Some(texts.with("history-control", [("party", party)]));
+        }
         EventType::VaultTamperDetected => "history-tampered",
         _ => return None,
     };

@@ -1,10 +1,13 @@
 //! Control of records: designation, acceptance, and releases that need the controller's consent.
 
 mod guard;
+mod obligor;
 mod pledges;
 mod pools;
 pub mod signatures;
+mod tape;
 mod transfers;
+mod views;
 
 use std::time::{Duration, Instant};
 

@@ -173,6 +173,15 @@ async fn a_sale_is_signed_by_both_parties(change: impl FnOnce(&mut Config)) {
         record["document_hash"]
     );
 
+    let person = json!({
+        "envelope_id": pool[0], "name": "Robin Park", "email": "robin@example.com",
+    });
+    let views = "/partner/control/views";
+    let view = lender.signed(&app, &lenders, views, person).await.data(201);
+    let end = format!("{views}/{}/revoke", view["view_id"].as_str().unwrap());
+    let ended = lender.signed(&app, &lenders, &end, json!({})).await;
+    ended.data(200);
+
     let offer = json!({ "buyer": funder.org, "records": pool, "price_reference": "Pool 7" });
     let offered = lender.signed(&app, &lenders, TRANSFERS, offer).await;
     let transfer = offered.data(202)["transfer_id"]

@@ -13,16 +13,24 @@ use crate::http::error::HttpError;
 use crate::http::middleware::caller::{
     ControlConsent, ControlRead, ControlWrite, PartnerCaller, VaultRelease,
 };
-use crate::http::middleware::extract::{ResourceId, ValidJson, ValidQuery, page_and_limit};
+use crate::http::middleware::extract::{
+    FileForm, MultipartForm, ResourceId, ValidJson, ValidQuery, page_and_limit,
+};
 use crate::http::middleware::once::IdempotencyKeyHeader;
-use crate::http::reply::{Accepted, Created, CursorReply, DataReply, FileReply, Found, Zip};
+use crate::http::reply::{
+    Accepted, Created, CsvOrJsonLines, CursorReply, DataReply, FileReply, Found, Pdf, Zip,
+};
 use crate::service::App;
+use crate::service::control::inspection::{self, CopyView, InspectionView};
 use crate::service::control::keys::{self, PartyKeyView, RegisterKeyForm};
+use crate::service::control::obligor::{self, StatementForm, StatementView};
 use crate::service::control::pledges::{self, PledgeForm, PledgeView};
 use crate::service::control::pools;
 use crate::service::control::releases::ControllerReleaseForm;
 use crate::service::control::statements::SignedForm;
+use crate::service::control::tape::{self, TapeFormat, TapeOptions};
 use crate::service::control::transfers::{ProposeForm, RecordsPage, TransferDetails, TransferView};
+use crate::service::control::views::{self, ViewForm, ViewView};
 use crate::service::control::{
     self, DesignateForm, ReasonForm, RecordView, ReleaseRequestView, releases,
     transfers as transfer_service,
@@ -269,6 +277,43 @@ pub async fn proofs(
     Ok(FileReply::named(&format!("{id}-proofs.zip"), zip))
 }
 
+#[derive(Deserialize, JsonSchema)]
+pub struct TapeQuery {
+    /// `csv` when absent, with the names of the columns in the first line.
+    format: Option<TapeFormat>,
+    /// Columns from the metadata of the records, separated by commas: `name:member`, or `member` alone.
+    columns: Option<String>,
+    /// Returns a random sample of this size. It needs a `seed`.
+    #[schemars(range(min = 1, max = 10000))]
+    sample: Option<u32>,
+    /// The sample has the records with the smallest SHA-256 of seed, colon and envelope id: the same for both
+    /// sides.
+    #[schemars(length(min = 1, max = 200))]
+    seed: Option<String>,
+    /// True: returns only records that need attention.
+    exceptions: Option<bool>,
+}
+
+/// `id` is that of a transfer. `exceptions` of a row has codes of problems.
+pub async fn tape(
+    State(app): State<App>,
+    partner: PartnerCaller<ControlRead>,
+    ResourceId(id): ResourceId,
+    ValidQuery(query): ValidQuery<TapeQuery>,
+) -> Result<FileReply<CsvOrJsonLines>, HttpError> {
+    let format = query.format.unwrap_or(TapeFormat::Csv);
+    let options = TapeOptions {
+        format,
+        columns: query.columns,
+        sample: query.sample,
+        seed: query.seed,
+        exceptions: query.exceptions.unwrap_or(false),
+    };
+    let file = tape::tape(&app, &partner.caller, &id, options).await?;
+    let name = format!("{id}.{format}");
+    Ok(FileReply::named_as(format.content_type(), &name, file))
+}
+
 /// The record stays under your control and does not change hands until the pledgee releases the pledge.
 pub async fn pledge(
     State(app): State<App>,
@@ -291,6 +336,109 @@ pub async fn release_pledge(
 ) -> Result<Found<PledgeView>, HttpError> {
     once.run(&app, &partner.caller, |app, caller, answer| async move {
         pledges::release(&app, &caller, &id, form, &answer).await
+    })
+    .await
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub struct InspectionQuery {
+    /// Why you look at the record: 1 to 200 characters, for its ledger.
+    #[schemars(length(min = 1, max = 200))]
+    purpose: Option<String>,
+}
+
+/// Each request is an entry `control.viewed` of the record's ledger.
+pub async fn inspection(
+    State(app): State<App>,
+    partner: PartnerCaller<ControlRead>,
+    ResourceId(id): ResourceId,
+    ValidQuery(query): ValidQuery<InspectionQuery>,
+) -> Result<Found<InspectionView>, HttpError> {
+    let (caller, purpose) = (&partner.caller, query.purpose.as_deref());
+    let (management, vault) = (&app.management, &app.vault);
+    let look = inspection::inspect(&app, management, vault, caller, &id, purpose);
+    Ok(DataReply::new(&look.await?))
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub struct CopyQuery {
+    /// Why you need the copy: 1 to 200 characters, for its pages and the ledger.
+    #[schemars(required, length(min = 1, max = 200))]
+    purpose: Option<String>,
+}
+
+/// A non-authoritative copy. Every page names you, the time and the purpose, visibly and by a hidden
+/// text.
+pub async fn copy(
+    State(app): State<App>,
+    partner: PartnerCaller<ControlRead>,
+    ResourceId(id): ResourceId,
+    ValidQuery(query): ValidQuery<CopyQuery>,
+) -> Result<FileReply<Pdf>, HttpError> {
+    // An unknown record is answered before a missing purpose.
+    let purpose = query.purpose.unwrap_or_default();
+    let pdf = inspection::copy(&app, &app.vault, &partner.caller, &id, &purpose).await?;
+    FileReply::of_bytes(&app, &format!("{id}-copy.pdf"), &pdf).await
+}
+
+/// `id` stands at the foot of every page of the copy.
+pub async fn handed_copy(
+    State(app): State<App>,
+    partner: PartnerCaller<ControlRead>,
+    ResourceId(id): ResourceId,
+) -> Result<Found<CopyView>, HttpError> {
+    let copy = inspection::handed_copy(&app, &partner.caller, &id).await?;
+    Ok(DataReply::new(&copy))
+}
+
+/// Reads the hidden text of the pages. A file without one is a 422 with the issue `no_watermark`.
+pub async fn trace(
+    State(app): State<App>,
+    partner: PartnerCaller<ControlRead>,
+    mut form: MultipartForm<FileForm>,
+) -> Result<Found<CopyView>, HttpError> {
+    let copy = inspection::trace(&app, &partner.caller, &form.file()?).await?;
+    Ok(DataReply::new(&copy))
+}
+
+/// The person gets a mail with a link. The view ends at its time, when you revoke it, and when control
+/// passes.
+pub async fn grant_view(
+    State(app): State<App>,
+    partner: PartnerCaller<ControlWrite>,
+    once: IdempotencyKeyHeader,
+    ValidJson(form): ValidJson<ViewForm>,
+) -> Result<Created<ViewView>, HttpError> {
+    once.run(&app, &partner.caller, |app, caller, answer| async move {
+        views::grant(&app, &caller, form, &answer).await
+    })
+    .await
+}
+
+pub async fn revoke_view(
+    State(app): State<App>,
+    partner: PartnerCaller<ControlWrite>,
+    ResourceId(id): ResourceId,
+    once: IdempotencyKeyHeader,
+    ValidJson(form): ValidJson<SignedForm>,
+) -> Result<Found<ViewView>, HttpError> {
+    once.run(&app, &partner.caller, |app, caller, answer| async move {
+        views::revoke(&app, &caller, &id, form, &answer).await
+    })
+    .await
+}
+
+/// The answer has the JSON, and a link for the person who demands it (UETA §16(f), 15 U.S.C. §7021(f)). The
+/// page behind the link needs no account and has the statement as a PDF, too.
+pub async fn state_control(
+    State(app): State<App>,
+    partner: PartnerCaller<ControlWrite>,
+    ResourceId(id): ResourceId,
+    once: IdempotencyKeyHeader,
+    ValidJson(form): ValidJson<StatementForm>,
+) -> Result<Created<StatementView>, HttpError> {
+    once.run(&app, &partner.caller, |app, caller, answer| async move {
+        obligor::issue(&app, &app.vault, &caller, &id, form, &answer).await
     })
     .await
 }

@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{
-    Envelope, EnvelopeKind, EnvelopeStatus, ListedEnvelope, Recipient, RecipientKind, Signer,
-    SignerAccess, SignerChannel, SignerKind, SignerStatus,
+    Envelope, EnvelopeKind, EnvelopeStatus, ListedEnvelope, PUBLIC_METADATA, Recipient,
+    RecipientKind, Signer, SignerAccess, SignerChannel, SignerKind, SignerStatus,
 };
 use crate::domain::id::{CustomerId, EnvelopeId, TemplateId};
 use crate::domain::signature::ExistingSignature;
@@ -15,9 +15,6 @@ use crate::room::attachments::{AttachedFile, SignersFile};
 use crate::service::envelopes::SignerLink;
 use crate::service::envelopes::creation::CreatedEnvelope;
 use crate::service::envelopes::uploads::StoredUpload;
-
-/// Members of `metadata` that partners may see.
-const PUBLIC_METADATA: [&str; 3] = ["document_source", "source_template_id", "bulk_send"];
 
 /// An envelope.
 #[derive(Serialize, JsonSchema)]
@@ -49,8 +46,11 @@ pub struct EnvelopeView {
     /// The score in the certificate: only 100 is compliant. Null before there is a certificate, and
     /// for records vaulted by a release that did not record the score.
     compliance_score: Option<i64>,
-    /// `document_source`, `source_template_id` and `bulk_send`, where known.
+    /// `document_source`, `source_template_id` and `bulk_send`, where known, and your own members.
     metadata: Map<String, Value>,
+    /// Jurisdiction of the chattel paper. Present only if one is stated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chattel_paper_jurisdiction: Option<String>,
     /// Signatures that the document had before it was sealed. Present only if it had any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     existing_signatures: Vec<ExistingSignature>,
@@ -62,10 +62,11 @@ pub struct EnvelopeView {
 
 impl From<&Envelope> for EnvelopeView {
     fn from(envelope: &Envelope) -> Self {
-        let metadata = PUBLIC_METADATA
+        let mut metadata: Map<String, Value> = PUBLIC_METADATA
             .iter()
             .filter_map(|key| Some(((*key).to_owned(), envelope.metadata.get(*key)?.clone())))
             .collect();
+        metadata.extend(envelope.own_metadata().cloned().unwrap_or_default());
         Self {
             envelope_id: envelope.id.clone(),
             envelope_name: envelope.name.clone(),
@@ -81,6 +82,7 @@ impl From<&Envelope> for EnvelopeView {
             certificate_issued: envelope.record.certificate.is_some(),
             compliance_score: envelope.record.compliance_score,
             metadata,
+            chattel_paper_jurisdiction: envelope.jurisdiction().map(str::to_owned),
             existing_signatures: envelope.existing_signatures.clone(),
             sign_url: None,
         }

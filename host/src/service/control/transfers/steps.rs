@@ -15,7 +15,7 @@ use crate::domain::transfer::{
 use crate::faults;
 use crate::service::control::guard::FoundConflict;
 use crate::service::control::{
-    ActDone, PartyNames, Request, guard, lock, permit, refusal_code, settle,
+    ActDone, Actor, PartyNames, Request, guard, lock, permit, refusal_code, settle,
 };
 use crate::service::{Caller, Core, ServiceError};
 use crate::store::{StoreError, WriteTransaction, deliveries, events, transfers};
@@ -302,10 +302,10 @@ async fn unlock(
         _ => (Act::CancelTransfer, EventType::ControlTransferCancelled),
     };
     let ask = Request {
-        actor: transfer
-            .acting
-            .as_ref()
-            .filter(|_| act == Act::CancelTransfer),
+        actor: match (act, &transfer.acting) {
+            (Act::CancelTransfer, Some(party)) => Actor::Party(party),
+            _ => Actor::Host,
+        },
         is_expired: act == Act::ExpireTransfer,
         ..Request::of(act, &caller)
     };

@@ -198,7 +198,7 @@ pub async fn failure(
 }
 
 /// Returns this installation's name for documents.
-pub(super) fn issuer(core: &Core) -> String {
+pub fn issuer(core: &Core) -> String {
     format!("holdfast at {}", core.config.public_url())
 }
 

@@ -1,0 +1,312 @@
+//! Statements of control: what the obligor of a record gets on demand (UETA §16(f), 15 U.S.C. §7021(f)), with
+//! the entries of the ledger behind it and their proofs.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::formats::{CustodyLedger, LogEvidence};
+use super::log::{TrustedLogs, included, opened};
+use super::report::{EvidenceVerdict, VerdictAnchor};
+use holdfast_domain::clock::Timestamp;
+use holdfast_domain::id::{ControlStatementId, EnvelopeId, OrgId};
+use holdfast_domain::ledger::LedgerEntry;
+use holdfast_domain::statement::PartyPublicKey;
+
+/// Value of `statement_type`.
+pub const STATEMENT_TYPE: &str = "holdfast_control_statement";
+/// Acts by which a party takes control, the one that stores the record first.
+const STEPS: [&str; 3] = [
+    "vault.stored",
+    "control.accepted",
+    "control.transfer.confirmed",
+];
+/// Act by which the buyer of a transfer agrees, before control passes.
+const BUYER: &str = "control.transfer.accepted";
+
+/// A party that has or had control.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ControlStep {
+    /// The party.
+    pub organization_id: OrgId,
+    /// Its name at that time.
+    pub name: String,
+    /// Since when it had control.
+    pub since: Timestamp,
+    /// Entry of the ledger by which control came to it: `vault.stored`, `control.accepted` or
+    /// `control.transfer.confirmed`.
+    pub act: String,
+    /// Sequence number of that entry.
+    pub entry: i64,
+    /// Thumbprint (RFC 7638) of the key that it signed its acceptance with.
+    pub signs_with: Option<String>,
+}
+
+/// The party that created a record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StatedParty {
+    /// The party.
+    pub organization_id: OrgId,
+    /// Its name.
+    pub name: String,
+}
+
+/// The record of a statement.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct StatedRecord {
+    /// The record.
+    pub envelope_id: EnvelopeId,
+    /// Name of the document.
+    pub name: String,
+    /// Always `SHA-256`.
+    pub hash_algorithm: String,
+    /// Hash of the authoritative copy, lower-case hex.
+    pub document_hash: String,
+    /// Jurisdiction of the chattel paper, if one is stated (UCC §9-306A(b)(1)).
+    pub chattel_paper_jurisdiction: Option<String>,
+}
+
+/// A signer of the record.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct StatedSigner {
+    /// Name of the person.
+    pub name: String,
+    /// Role, such as `Buyer`.
+    pub role: String,
+    /// When they signed.
+    pub signed_at: Option<Timestamp>,
+}
+
+/// A statement of control.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ControlStatement {
+    /// `holdfast_control_statement`.
+    pub statement_type: String,
+    /// `1.0`.
+    pub statement_version: String,
+    /// Its id.
+    pub statement_id: ControlStatementId,
+    /// The moment that the statement is about.
+    pub issued_at: Timestamp,
+    /// Public name of the installation.
+    pub issuer: String,
+    /// The person who demanded it.
+    pub requested_by: Option<String>,
+    /// The record.
+    pub record: StatedRecord,
+    /// The party that created it.
+    pub originator: StatedParty,
+    /// The party that has control.
+    pub controller: ControlStep,
+    /// All parties that had control, oldest first.
+    pub control_chain: Vec<ControlStep>,
+    /// Who signed the record.
+    pub signers: Vec<StatedSigner>,
+    /// The compliance certificate as the originator's rules write it at this moment.
+    pub certificate: Value,
+    /// The entries of the ledger that the chain rests on.
+    pub entries: Vec<LedgerEntry>,
+    /// Proof that these entries are in the log, whose head is signed.
+    pub log: LogEvidence,
+    /// Page that checks the statement, without an account.
+    pub verification_url: String,
+}
+
+/// Returns the entries of a ledger that a chain of control rests on.
+pub fn entries_of_chain(entries: &[LedgerEntry]) -> Vec<LedgerEntry> {
+    let counts = |action: &str| STEPS.contains(&action) || action == BUYER;
+    let chosen = entries.iter().filter(|entry| counts(&entry.action));
+    chosen.cloned().collect()
+}
+
+/// Returns the parties that had control, oldest first: the originator since the record is in the vault, then
+/// those that took control. Empty before the record is in the vault.
+pub fn chain(originator: &StatedParty, entries: &[LedgerEntry]) -> Vec<ControlStep> {
+    let steps = entries.iter().filter_map(|entry| {
+        let party = match entry.action.as_str() {
+            "vault.stored" => originator.clone(),
+            action if STEPS.contains(&action) => party(entry, "controller")?,
+            _ => return None,
+        };
+        Some(ControlStep {
+            signs_with: signs_with(entries, entry, &party.organization_id),
+            organization_id: party.organization_id,
+            name: party.name,
+            since: entry.at,
+            act: entry.action.clone(),
+            entry: entry.sequence,
+        })
+    });
+    steps.collect()
+}
+
+/// Returns a party that an act of control names.
+fn party(entry: &LedgerEntry, part: &str) -> Option<StatedParty> {
+    serde_json::from_value(entry.details[part].clone()).ok()
+}
+
+/// Returns the thumbprint of the key that a party signed with when it took control by `step`.
+fn signs_with(entries: &[LedgerEntry], step: &LedgerEntry, org: &OrgId) -> Option<String> {
+    let before = entries.iter().rev().filter(|entry| {
+        let by = entry.details["party"]["organization_id"].as_str();
+        entry.sequence <= step.sequence
+            && by == Some(org.as_str())
+            && (entry.action == step.action || entry.action == BUYER)
+    });
+    let mut keys = before.filter_map(|entry| {
+        let key = entry.details["signed"]["public_key"].clone();
+        let key: PartyPublicKey = serde_json::from_value(key).ok()?;
+        Some(key.thumbprint())
+    });
+    keys.next()
+}
+
+/// Result of verifying a statement.
+#[derive(Clone, Debug, Serialize)]
+pub struct StatementReport {
+    /// Conclusion.
+    pub verdict: EvidenceVerdict,
+    /// True for the verdict `VALID` only.
+    pub valid: bool,
+    /// Known log that anchors the evidence.
+    pub anchor: Option<VerdictAnchor>,
+    /// The statement.
+    pub statement_id: String,
+    /// Name of the party that had control when the statement was issued.
+    pub controller: String,
+    /// That moment. Later acts are not part of the statement.
+    pub issued_at: Timestamp,
+    /// SHA-256 of the authoritative copy.
+    pub document_hash: String,
+    /// Everything that does not hold.
+    pub problems: Vec<String>,
+}
+
+/// Checks a statement: its entries are in the log, and it says what they say.
+pub fn verify_statement(statement: &ControlStatement, trusted: &TrustedLogs) -> StatementReport {
+    let mut problems = Vec::new();
+    let log = opened(&statement.log, trusted);
+    let failed = log
+        .findings
+        .iter()
+        .filter(|finding| finding.ok != Some(true));
+    problems.extend(failed.map(|finding| finding.detail.clone()));
+    for entry in &statement.entries {
+        if entry.hash != entry.computed_hash() {
+            problems.push(format!("entry {} was changed", entry.sequence));
+        }
+    }
+    let ledger = CustodyLedger {
+        envelope_id: statement.record.envelope_id.clone(),
+        org_id: statement.controller.organization_id.clone(),
+        entries: statement.entries.clone(),
+        log: None,
+    };
+    if let Some(head) = &log.checkpoint
+        && let Err(why) = included(&ledger, &statement.log.inclusion, head)
+    {
+        problems.push(why);
+    }
+    let steps = chain(&statement.originator, &statement.entries);
+    let mut acts = statement.entries.iter();
+    let foreign = acts.any(|entry| {
+        let originator = party(entry, "originator");
+        let expected = &statement.originator.organization_id;
+        originator.is_some_and(|party| party.organization_id != *expected)
+    });
+    if foreign {
+        problems.push("the originator is not the one of the entries".into());
+    }
+    if steps != statement.control_chain || steps.last() != Some(&statement.controller) {
+        problems.push("the parties are not those of the entries".into());
+    }
+    let stored = statement.entries.iter();
+    let mut stored = stored.filter(|entry| entry.action == "vault.stored");
+    let hash = stored.next().map(|entry| &entry.details["document_hash"]);
+    if hash.and_then(Value::as_str) != Some(statement.record.document_hash.as_str()) {
+        problems.push("the document is not the one that was stored".into());
+    }
+    let verdict = match (problems.is_empty(), &log.anchor) {
+        (false, _) => EvidenceVerdict::NotValid,
+        (true, None) => EvidenceVerdict::NotAnchored,
+        (true, Some(_)) => EvidenceVerdict::Valid,
+    };
+    StatementReport {
+        verdict,
+        valid: verdict == EvidenceVerdict::Valid,
+        anchor: log.anchor,
+        statement_id: statement.statement_id.to_string(),
+        controller: statement.controller.name.clone(),
+        issued_at: statement.issued_at,
+        document_hash: statement.record.document_hash.clone(),
+        problems,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_chain_begins_with_the_originator_and_has_a_step_for_each_change() {
+        let (dealer, bank, fund) = (OrgId::new(), OrgId::new(), OrgId::new());
+        let entry = |sequence: i64, action: &str, details: Value| LedgerEntry {
+            sequence,
+            at: Timestamp::from_millis(sequence * 1000),
+            actor: "key:key_1".into(),
+            action: action.into(),
+            details,
+            previous_hash: String::new(),
+            hash: String::new(),
+        };
+        let named = |org: &OrgId, name: &str| json!({ "organization_id": org, "name": name });
+        let act = |sequence, action: &str, by: &OrgId, controller: &OrgId, name: &str| {
+            let details = json!({
+                "originator": named(&dealer, "Dealer"), "controller": named(controller, name),
+                "party": named(by, "-"),
+            });
+            entry(sequence, action, details)
+        };
+        let originator = StatedParty {
+            organization_id: dealer.clone(),
+            name: "Dealer".into(),
+        };
+        assert!(chain(&originator, &[]).is_empty());
+        let key = json!({ "kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" });
+        let mut agreed = act(5, BUYER, &fund, &bank, "Bank");
+        agreed.details["signed"] = json!({ "public_key": key });
+        let entries = [
+            entry(1, "envelope.created", json!({})),
+            entry(2, "vault.stored", json!({})),
+            act(3, "control.designated", &dealer, &dealer, "Dealer"),
+            act(4, "control.accepted", &bank, &bank, "Bank"),
+            agreed,
+            act(6, "control.viewed", &fund, &bank, "Bank"),
+            act(7, "control.transfer.confirmed", &bank, &fund, "Fund"),
+        ];
+        let steps = chain(&originator, &entries);
+        let parts: Vec<(&str, &str, i64)> = steps
+            .iter()
+            .map(|step| (step.name.as_str(), step.act.as_str(), step.entry))
+            .collect();
+        assert_eq!(
+            parts,
+            [
+                ("Dealer", "vault.stored", 2),
+                ("Bank", "control.accepted", 4),
+                ("Fund", "control.transfer.confirmed", 7),
+            ]
+        );
+        assert_eq!(steps[2].organization_id, fund);
+        // RFC 8037, appendix A.3.
+        let thumbprint = "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k";
+        assert_eq!(steps[2].signs_with.as_deref(), Some(thumbprint));
+        assert_eq!(steps[1].signs_with, None);
+        // The chosen entries alone give the same chain.
+        let chosen = entries_of_chain(&entries);
+        assert_eq!(chosen.len(), 4);
+        assert_eq!(chain(&originator, &chosen), steps);
+    }
+}

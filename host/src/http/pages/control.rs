@@ -1,0 +1,171 @@
+//! Public page of a statement of control, for the obligor of a record. It needs no account.
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::FromRequestParts;
+use axum::extract::State;
+use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use maud::html;
+
+use super::look::{PageLook, texts_for};
+use super::record::entry;
+use super::signing_files::{attachment, saved};
+use super::visit::unknown_link;
+use crate::domain::locale::Locale;
+use crate::http::error::HttpError;
+use crate::http::middleware::limits;
+use crate::service::App;
+use crate::service::access::windows::LimitedCredential;
+use crate::service::control::obligor::{self, ShownStatement};
+use crate::service::vault::custody_sheet::step_key;
+use crate::texts::Texts;
+
+/// Path below which the pages are.
+pub const PATH: &str = "/control";
+
+pub fn routes() -> Router<App> {
+    let below = |name: &str| format!("{PATH}/{{statement}}/{{code}}{name}");
+    Router::new()
+        .route(&below(""), get(show))
+        .route(&below("/statement.pdf"), get(pdf))
+        .route(&below("/statement.json"), get(json))
+}
+
+/// Request by the link of a statement.
+struct StatementVisit {
+    shown: ShownStatement,
+    texts: Texts,
+    path: String,
+}
+
+impl FromRequestParts<App> for StatementVisit {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Response> {
+        let plain = texts_for(&parts.headers, Locale::default());
+        let path = parts.uri.path().to_owned();
+        let mut segments = path.split('/').skip(2);
+        let (Some(id), Some(code)) = (segments.next(), segments.next()) else {
+            return Err(unknown_link(plain));
+        };
+        let found = obligor::find(app, id, code).await;
+        let found = found.map_err(|error| HttpError::from(error).into_response())?;
+        // Only real links are counted: guesses would fill the table of the counts.
+        let shown = found.ok_or_else(|| unknown_link(plain))?;
+        limits::admit(app, LimitedCredential::SigningLink, code, parts)
+            .map_err(IntoResponse::into_response)?;
+        let language = shown.organization.settings.language;
+        Ok(Self {
+            texts: texts_for(&parts.headers, language),
+            path: format!("{PATH}/{id}/{code}"),
+            shown,
+        })
+    }
+}
+
+async fn show(visit: StatementVisit) -> Response {
+    let StatementVisit { shown, texts, path } = visit;
+    let ShownStatement {
+        organization,
+        statement,
+        still,
+        ..
+    } = shown;
+    let dates = organization.settings.dates.clone();
+    let look = PageLook::of(organization, texts);
+    let controller = statement.controller.name.as_str();
+    let fact = |name: &'static str, value: &str| entry(&texts.text(name), html! { (value) });
+    let moment = |at| texts.exact_moment(&dates, at);
+    let record = &statement.record;
+    let body = html! {
+        header.top {
+            (look.masthead())
+            h1 { (texts.text("statement-title")) }
+            p { bdi { (record.name) } }
+        }
+        main.vault.record {
+            section.card {
+                h2 { (texts.with("statement-controlled", [("controller", controller)])) }
+                p {
+                    @match still {
+                        true => (texts.text("statement-still")),
+                        false => (texts.text("statement-over")),
+                    }
+                }
+                dl {
+                    (fact("statement-issued", &moment(statement.issued_at)))
+                    @if let Some(person) = &statement.requested_by {
+                        (fact("statement-requested-by", person))
+                    }
+                    (fact("inspect-originator", &statement.originator.name))
+                    @if let Some(jurisdiction) = &record.chattel_paper_jurisdiction {
+                        (fact("statement-jurisdiction", jurisdiction))
+                    }
+                }
+                p { a.button href={ (path) "/statement.pdf" } download { (texts.text("statement-pdf")) } }
+                p { a href={ (path) "/statement.json" } download { (texts.text("statement-json")) } }
+            }
+            section.card {
+                h2 { (texts.text("statement-chain")) }
+                ol.ledger {
+                    @for step in &statement.control_chain {
+                        li {
+                            time { (moment(step.since)) }
+                            span.detail { (step.name) ", " (texts.text(step_key(&step.act))) }
+                        }
+                    }
+                }
+            }
+            section.card {
+                h2 { (texts.text("vault-who-signed")) }
+                ul.people {
+                    @for signer in &statement.signers {
+                        li {
+                            strong { (signer.name) } " " span.soft { (signer.role) }
+                            @if let Some(at) = signer.signed_at {
+                                span.detail { (texts.with("vault-signed-at", [("moment", moment(at))])) }
+                            }
+                        }
+                    }
+                }
+            }
+            details.card {
+                summary { (texts.text("vault-experts")) }
+                dl {
+                    (entry(&texts.text("vault-record-number"), html! { (record.envelope_id) }))
+                    (entry(&texts.text("vault-hash"), html! { code { (record.document_hash) } }))
+                    @if let Some(key) = &statement.controller.signs_with {
+                        (entry(&texts.text("statement-key"), html! { code { (key) } }))
+                    }
+                    (entry(&texts.text("custody-log"), html! { code { (statement.log.public_key) } }))
+                }
+                p { (texts.text("statement-note")) }
+            }
+        }
+    };
+    let title = texts.text("statement-title");
+    look.page(StatusCode::OK, &title, None, "signing", body)
+}
+
+async fn pdf(State(app): State<App>, visit: StatementVisit) -> Response {
+    match obligor::pdf(&app, &visit.shown).await {
+        Ok(pdf) => {
+            let name = visit.texts.text("statement-title");
+            saved(&name, pdf.len() as u64, Body::from(pdf))
+        }
+        Err(error) => HttpError::from(error).into_response(),
+    }
+}
+
+async fn json(visit: StatementVisit) -> Response {
+    let name = format!("{}.json", visit.shown.statement.statement_id);
+    let headers = [
+        (header::CONTENT_TYPE, "application/json".to_owned()),
+        (header::CONTENT_DISPOSITION, attachment(&name, &name)),
+        (header::CACHE_CONTROL, "no-store".to_owned()),
+    ];
+    (headers, visit.shown.body).into_response()
+}

@@ -1,0 +1,190 @@
+//! Page of a record for a person whom its controller lets look at it.
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{FromRequestParts, Path, Query, Request, State};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use maud::{Markup, html};
+
+use super::look::{PageLook, texts_for};
+use super::record::{details, entry, record_parts};
+use super::signing_files::{PageQuery, saved, version_of};
+use super::viewing::sheets;
+use super::visit::unknown_link;
+use crate::components::rules::placement::PageFacts;
+use crate::domain::control::{View, ViewAccess};
+use crate::domain::locale::Locale;
+use crate::domain::organization::Organization;
+use crate::http::error::HttpError;
+use crate::http::middleware::limits;
+use crate::room::shown::ShownDocument;
+use crate::service::access::windows::LimitedCredential;
+use crate::service::control::inspection;
+use crate::service::control::views::{self, ShownRecord};
+use crate::service::templates::pages;
+use crate::service::{App, ServiceError};
+use crate::texts::Texts;
+
+/// Path below which the pages are.
+pub const PATH: &str = "/inspect";
+
+pub fn routes() -> Router<App> {
+    let below = |name: &str| format!("{PATH}/{{view}}/{{code}}{name}");
+    Router::new()
+        .route(&below(""), get(show))
+        .route(&below("/pages/{page}"), get(page))
+        .route(&below("/copy.pdf"), get(copy))
+}
+
+/// Request by the link of a view.
+struct Visit {
+    view: View,
+    organization: Organization,
+    texts: Texts,
+    path: String,
+    code: String,
+}
+
+impl FromRequestParts<App> for Visit {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Response> {
+        let plain = texts_for(&parts.headers, Locale::default());
+        let path = parts.uri.path().to_owned();
+        let mut segments = path.split('/').skip(2);
+        let (id, code) = (segments.next(), segments.next());
+        let (Some(id), Some(code)) = (id, code) else {
+            return Err(unknown_link(plain));
+        };
+        let failed = |error: ServiceError| HttpError::from(error).into_response();
+        let view = views::find(app, id, code).await.map_err(failed)?;
+        // Only real links are counted: guesses would fill the table of the counts.
+        let view = view.ok_or_else(|| unknown_link(plain))?;
+        limits::admit(app, LimitedCredential::SigningLink, code, parts)
+            .map_err(IntoResponse::into_response)?;
+        let organization = views::granted_by(app, &view).await.map_err(failed)?;
+        Ok(Self {
+            texts: texts_for(&parts.headers, organization.settings.language),
+            path: format!("{PATH}/{id}/{code}"),
+            code: code.to_owned(),
+            view,
+            organization,
+        })
+    }
+}
+
+async fn show(State(app): State<App>, visit: Visit) -> Response {
+    let read = async {
+        let opened = views::open(&app, &app.management, &app.vault, &visit.view).await?;
+        let Some(record) = opened else {
+            return Ok(None);
+        };
+        let Some(document) = record.envelope.record.copy.clone() else {
+            return Ok(None);
+        };
+        let document = ShownDocument::from(document);
+        let pages = pages::facts(&app, &app.pages, &document.file).await?;
+        Ok::<_, ServiceError>(Some((record, document, pages)))
+    };
+    match read.await {
+        Ok(Some((record, document, pages))) => shown(visit, &record, &document, &pages),
+        Ok(None) => over(visit),
+        Err(error) => HttpError::from(error).into_response(),
+    }
+}
+
+/// Page of a view that is over.
+fn over(visit: Visit) -> Response {
+    let texts = visit.texts;
+    let text = html! { p { (texts.text("inspect-over")) } };
+    let title = texts.text("inspect-over-title");
+    PageLook::of(visit.organization, texts).notice(StatusCode::GONE, &title, None, text)
+}
+
+fn shown(
+    visit: Visit,
+    record: &ShownRecord,
+    document: &ShownDocument,
+    pages: &[PageFacts],
+) -> Response {
+    let Visit {
+        view,
+        organization,
+        texts,
+        path,
+        ..
+    } = visit;
+    let dates = organization.settings.dates.clone();
+    let sender = organization.display_name().to_owned();
+    let look = PageLook::of(organization, texts);
+    let until = texts.moment(&dates, view.expires_at);
+    let ShownRecord {
+        envelope,
+        control,
+        controlled_since,
+        seen,
+    } = record;
+    let fact = |name: &'static str, value: &str| entry(&texts.text(name), html! { (value) });
+    let body: Markup = html! {
+        header.top {
+            (look.masthead())
+            h1 { bdi { (envelope.name) } }
+            p { (texts.with("inspect-hint", [("sender", sender.as_str()), ("moment", &until)])) }
+        }
+        main.vault.record {
+            section.card {
+                h2 { (texts.text("inspect-control")) }
+                dl {
+                    (fact("inspect-controller", &control.controller.name))
+                    (fact("inspect-since", &texts.moment(&dates, *controlled_since)))
+                    (fact("inspect-originator", &control.originator.name))
+                    @if let Some(pledgee) = &control.pledgee {
+                        (fact("inspect-pledgee", &pledgee.name))
+                    }
+                }
+                @if view.access == ViewAccess::Download {
+                    p { a.button href={ (path) "/copy.pdf" } download { (texts.text("inspect-download")) } }
+                }
+            }
+            (record_parts(texts, &dates, &seen.signers, &seen.ledger))
+            (details(texts, envelope, &seen.compliance))
+            div.reader { (sheets(texts, &path, &version_of(document), pages)) }
+        }
+    };
+    look.page(StatusCode::OK, &envelope.name, None, "signing", body)
+}
+
+async fn page(
+    State(app): State<App>,
+    visit: Visit,
+    Path((_, _, name)): Path<(String, String, String)>,
+    Query(query): Query<PageQuery>,
+) -> Response {
+    let read = async {
+        let envelope = views::opened(&app, &visit.view).await?;
+        let copy = envelope.and_then(|envelope| envelope.record.copy);
+        match copy {
+            Some(copy) => query.read(&app, visit.texts, &copy.into(), &name).await,
+            None => Ok(unknown_link(visit.texts)),
+        }
+    };
+    let answer = read.await;
+    answer.unwrap_or_else(|error| HttpError::from(error).into_response())
+}
+
+/// Hands a watermarked copy over.
+async fn copy(State(app): State<App>, visit: Visit, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    let copies = LimitedCredential::Copies;
+    if let Err(refused) = limits::admit(&app, copies, &visit.code, &parts) {
+        return refused.into_response();
+    }
+    match inspection::copy_for(&app, &app.vault, &visit.view).await {
+        Ok((name, pdf)) => saved(&name, pdf.len() as u64, Body::from(pdf)),
+        Err(ServiceError::NotFound(_)) => over(visit),
+        Err(error) => HttpError::from(error).into_response(),
+    }
+}

@@ -1,0 +1,88 @@
+//! Parts of the pages that show a record in the vault.
+
+use maud::{Markup, html};
+
+use crate::domain::clock::Timestamp;
+use crate::domain::dates::DateSettings;
+use crate::domain::envelope::{Envelope, Signer};
+use crate::domain::event::EventType;
+use crate::evidence::formats::CustodyLedger;
+use crate::service::envelopes::compliance::ComplianceView;
+use crate::service::vault::history::history;
+use crate::texts::Texts;
+
+/// Shows who signed, and what happened.
+pub fn record_parts(
+    texts: Texts,
+    dates: &DateSettings,
+    signers: &[Signer],
+    ledger: &CustodyLedger,
+) -> Markup {
+    html! {
+        section.card {
+            h2 { (texts.text("vault-who-signed")) }
+            ul.people {
+                @for signer in signers {
+                    li {
+                        strong { (signer.name) } " " span.soft { (signer.role) }
+                        span.detail {
+                            @match signer.completed_at {
+                                Some(at) => (texts.with("vault-signed-at", [("moment", texts.moment(dates, at))])),
+                                None => (texts.text("vault-unsigned")),
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        section.card {
+            h2 { (texts.text("vault-what-happened")) }
+            ol.ledger {
+                @for line in history(texts, &ledger.entries) {
+                    li { time { (texts.moment(dates, line.at)) } span.detail { (line.text) } }
+                }
+            }
+        }
+    }
+}
+
+/// Shows what experts compare: the hash of the original, and the checks of the law.
+pub fn details(texts: Texts, envelope: &Envelope, compliance: &ComplianceView) -> Markup {
+    let checks = &compliance.checks;
+    let passed = checks.iter().filter(|check| check.satisfied).count();
+    html! {
+        details.card {
+            summary { (texts.text("vault-experts")) }
+            dl {
+                (entry(&texts.text("vault-record-number"), html! { (envelope.id) }))
+                @if let Some(hash) = &envelope.record.document_hash {
+                    (entry(&texts.text("vault-hash"), html! { code { (hash) } }))
+                }
+            }
+            h3 { (texts.with("vault-checks", [("passed", passed), ("total", checks.len())])) }
+            ul.checks {
+                @for check in checks {
+                    li.satisfied[check.satisfied] {
+                        span.sign aria-hidden="true" { (if check.satisfied { "✓" } else { "✗" }) }
+                        span {
+                            strong { (check.requirement) } " (" (check.ucc_reference) ")"
+                            span.detail { (texts.text(if check.satisfied { "vault-satisfied" } else { "vault-not-satisfied" })) " " (check.detail) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Returns the time of the last entry of a kind.
+pub fn time_of(ledger: &CustodyLedger, kind: EventType) -> Option<Timestamp> {
+    let mut entries = ledger.entries.iter().rev();
+    let entry = entries.find(|entry| entry.action == kind.as_str())?;
+    Some(entry.at)
+}
+
+/// Renders a fact and its name.
+pub fn entry(name: &str, value: Markup) -> Markup {
+    html! { dt { (name) } dd { (value) } }
+}

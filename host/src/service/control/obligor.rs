@@ -1,0 +1,299 @@
+//! Statements of control: a person against whom a record is enforced gets reasonable proof of who has
+//! control (UETA §16(f), 15 U.S.C. §7021(f)).
+
+use bytes::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::statements;
+use super::{
+    LockedRecord, PartyNames, emit_to_all, envelope_of, lock, not_vaulted, statement, views,
+};
+use crate::components::rules::control::{Refusal, RefusalReason};
+use crate::domain::control::ControlStage;
+use crate::domain::envelope::Envelope;
+use crate::domain::event::EventType;
+use crate::domain::id::{ControlStatementId, EnvelopeId};
+use crate::domain::organization::Organization;
+use crate::domain::statement::SignedStatement;
+use crate::evidence::formats::LogEvidence;
+use crate::evidence::statement::{
+    ControlStatement, STATEMENT_TYPE, StatedParty, StatedRecord, StatedSigner, chain,
+    entries_of_chain,
+};
+use crate::fair_queue::WorkOwner;
+use crate::service::envelopes::facts;
+use crate::service::idempotency::ResponseRecorder;
+use crate::service::vault::custody_sheet::RecordWriter;
+use crate::service::vault::{Vault, copies, custody, vault_in};
+use crate::service::{Caller, Core, ServiceError, ValidationIssue, events};
+use crate::store::control_statements::{self as rows, StoredStatement};
+use crate::store::{control, envelopes, organizations, signers};
+
+/// Body of `POST /partner/envelopes/{id}/control-statement`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "requested_by": "Jordan Lee" }]))]
+pub struct StatementForm {
+    /// The person who demands it.
+    #[schemars(length(min = 1, max = 200))]
+    pub requested_by: Option<String>,
+    /// Your statement about this act, if your organization has registered a key.
+    pub signed: Option<SignedStatement>,
+}
+
+/// A statement of control, with the link for the person who demands it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "statement_id": "cst_01jdk7m3e8f4x9s2w5v6b0c1dc", "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc",
+    "verification_url": "https://holdfast.example/control/cst_01jdk7m3e8f4x9s2w5v6b0c1dc/Xk2…",
+    "sha256": "1f8c…", "statement": { "statement_type": "holdfast_control_statement", "statement_version": "1.0" },
+}]))]
+pub struct StatementView {
+    pub statement_id: ControlStatementId,
+    pub envelope_id: EnvelopeId,
+    /// Page that shows and checks the statement, without an account. It also has the PDF.
+    pub verification_url: String,
+    /// SHA-256 of the statement's JSON as it is downloaded, lower-case hex. The ledger has it.
+    pub sha256: String,
+    /// See `ControlStatement` in docs/control.md.
+    pub statement: Value,
+}
+
+/// Issues a statement of control as the record's controller.
+pub async fn issue(
+    core: &Core,
+    vault: &Vault,
+    caller: &Caller,
+    id: &str,
+    form: StatementForm,
+    answer: &ResponseRecorder<StatementView>,
+) -> Result<StatementView, ServiceError> {
+    let id = EnvelopeId::parse(id).ok_or(ServiceError::NotFound("Record"))?;
+    let envelope = envelope_of(core, caller, &id).await?;
+    check(&form)?;
+    let made = statement_of(core, vault, caller, &envelope, &form).await?;
+    let body =
+        serde_json::to_string(&made).map_err(|error| ServiceError::Internal(error.to_string()))?;
+    let mut tx = core.store.begin().await?;
+    let record = lock(&mut tx, caller, id.as_str()).await?;
+    // Under the lock: control may have passed while the statement was written.
+    permitted(caller, &record)?;
+    let (event, statement_id) = (EventType::ControlStated, &made.statement_id);
+    let content = json!({ "requested_by": form.requested_by });
+    let expected = statement(&record, caller, event, content);
+    let signed = statements::require(core, &mut tx, &expected, form.signed.as_ref()).await?;
+    let LockedRecord { envelope, control } = &record;
+    let sha256 = hex::encode(Sha256::digest(&body));
+    let stored = StoredStatement {
+        id: statement_id.clone(),
+        org: envelope.org.clone(),
+        envelope: envelope.id.clone(),
+        party: caller.org.clone(),
+        body,
+    };
+    rows::insert(&mut tx, &stored).await?;
+    let mut names = PartyNames::default();
+    let mut data = json!(names.control(&mut tx, control).await?);
+    data["party"] = json!(names.party(&mut tx, &caller.org).await?);
+    data["statement_id"] = json!(statement_id);
+    data["sha256"] = json!(sha256);
+    data["requested_by"] = json!(form.requested_by);
+    let mut entry = data.clone();
+    if let Some(signed) = signed {
+        entry["signed"] = signed;
+    }
+    let now = core.clock.now();
+    events::record(&mut tx, envelope, &caller.actor, event.as_str(), entry, now).await?;
+    emit_to_all(&mut tx, envelope, control.parties(), event, &data, now).await?;
+    let view = StatementView {
+        statement_id: statement_id.clone(),
+        envelope_id: envelope.id.clone(),
+        verification_url: made.verification_url.clone(),
+        sha256,
+        statement: json!(made),
+    };
+    answer.commit(tx, &view).await?;
+    Ok(view)
+}
+
+fn check(form: &StatementForm) -> Result<(), ServiceError> {
+    match form.requested_by.as_deref().map(str::trim) {
+        Some("") => Err(ServiceError::Invalid(vec![ValidationIssue::new(
+            "out_of_range",
+            &["requested_by"],
+            "the name of a person",
+            "",
+            "Name the person who demands the statement",
+        )])),
+        _ => Ok(()),
+    }
+}
+
+/// Only the controller of a record in the vault states that it has control.
+fn permitted(caller: &Caller, record: &LockedRecord) -> Result<(), ServiceError> {
+    let LockedRecord { envelope, control } = record;
+    if control.controller != caller.org {
+        return Err(ServiceError::ControlRefused(Refusal {
+            reason: RefusalReason::WrongParty,
+            message: "Only the controller states that it has control".into(),
+            source: "UETA §16(f)".into(),
+        }));
+    }
+    let held = envelope.record.authoritative.live().is_some();
+    match held && control.stage != ControlStage::Released {
+        true => Ok(()),
+        false => Err(not_vaulted()),
+    }
+}
+
+async fn statement_of(
+    core: &Core,
+    vault: &Vault,
+    caller: &Caller,
+    envelope: &Envelope,
+    form: &StatementForm,
+) -> Result<ControlStatement, ServiceError> {
+    let org = &envelope.org;
+    let mut connection = core.store.read().await?;
+    let control = control::of_envelope(&mut connection, envelope).await?;
+    let record = LockedRecord {
+        envelope: envelope.clone(),
+        control,
+    };
+    permitted(caller, &record)?;
+    let mut names = PartyNames::default();
+    let originator = names.party(&mut connection, org).await?;
+    let originator = StatedParty {
+        organization_id: originator.organization_id,
+        name: originator.name,
+    };
+    let signers = signers::list(&mut connection, org, &envelope.id).await?;
+    let facts = facts::compliance_facts(&mut connection, envelope).await?;
+    drop(connection);
+    let (issued_at, issuer) = (core.clock.now(), vault_in::issuer(core));
+    let rules = core.components.compliance(Some(org));
+    let at = issued_at.to_string();
+    let asked = rules.certificate_for_request(&facts, &at, &issuer);
+    let (certificate, _) = asked.await?;
+    let certificate: Value = serde_json::from_str(&certificate)
+        .map_err(|error| ServiceError::Internal(format!("the certificate: {error}")))?;
+    // The entries with their proofs.
+    let own = Caller::system(org.clone());
+    let ledger = custody::ledger(core, vault, &own, envelope.id.as_str()).await?;
+    let entries = entries_of_chain(&ledger.entries);
+    let log = ledger.log.ok_or(ServiceError::Busy)?;
+    let chosen = |sequence| entries.iter().any(|entry| entry.sequence == sequence);
+    let mut inclusion = log.inclusion;
+    inclusion.retain(|proof| chosen(proof.sequence));
+    if inclusion.len() < entries.len() {
+        // The newest entry is placed within a second.
+        return Err(ServiceError::Busy);
+    }
+    let chain = chain(&originator, &entries);
+    let controller = chain
+        .last()
+        .filter(|last| last.organization_id == caller.org);
+    let controller = controller.cloned().ok_or(ServiceError::Busy)?;
+    let id = ControlStatementId::new();
+    Ok(ControlStatement {
+        statement_type: STATEMENT_TYPE.into(),
+        statement_version: "1.0".into(),
+        verification_url: url(core, &id)?,
+        statement_id: id,
+        issued_at,
+        issuer,
+        requested_by: form.requested_by.clone(),
+        record: StatedRecord {
+            envelope_id: envelope.id.clone(),
+            name: envelope.name.clone(),
+            hash_algorithm: "SHA-256".into(),
+            document_hash: envelope.record.document_hash.clone().unwrap_or_default(),
+            chattel_paper_jurisdiction: envelope.jurisdiction().map(str::to_owned),
+        },
+        originator,
+        controller,
+        control_chain: chain,
+        signers: signers
+            .into_iter()
+            .map(|signer| StatedSigner {
+                name: signer.name,
+                role: signer.role,
+                signed_at: signer.completed_at,
+            })
+            .collect(),
+        certificate,
+        entries,
+        // How the log grew since the vault-in belongs to the bundle.
+        log: LogEvidence {
+            inclusion,
+            certified: None,
+            ..log
+        },
+    })
+}
+
+/// Returns the link of a statement.
+fn url(core: &Core, id: &ControlStatementId) -> Result<String, ServiceError> {
+    let code = views::link_code(core, "statement", id.as_str())?;
+    Ok(format!("{}/control/{id}/{code}", core.config.public_url()))
+}
+
+/// A statement as its page shows it.
+pub struct ShownStatement {
+    /// The controller that issued it.
+    pub organization: Organization,
+    pub statement: ControlStatement,
+    /// The JSON, byte for byte as its hash is in the ledger.
+    pub body: String,
+    /// Whether that party still has control of the record, and it is in the vault.
+    pub still: bool,
+}
+
+/// Returns the statement behind a link, or none for an unknown link.
+pub async fn find(
+    core: &Core,
+    id: &str,
+    given: &str,
+) -> Result<Option<ShownStatement>, ServiceError> {
+    let Some(id) = ControlStatementId::parse(id) else {
+        return Ok(None);
+    };
+    // Compared by hashes: the time that it takes must not tell how much of a guess is right.
+    let right = views::link_code(core, "statement", id.as_str())?;
+    if Sha256::digest(right) != Sha256::digest(given) {
+        return Ok(None);
+    }
+    let mut connection = core.store.read().await?;
+    let Some(stored) = rows::get(&mut connection, &id).await? else {
+        return Ok(None);
+    };
+    let organization = organizations::get(&mut connection, &stored.party).await?;
+    let envelope = envelopes::get(&mut connection, &stored.org, &stored.envelope).await?;
+    let (Some(organization), Some(envelope)) = (organization, envelope) else {
+        return Ok(None);
+    };
+    let control = control::of_envelope(&mut connection, &envelope).await?;
+    let statement = serde_json::from_str(&stored.body)
+        .map_err(|error| ServiceError::Internal(format!("the statement {id}: {error}")))?;
+    Ok(Some(ShownStatement {
+        still: control.controller == stored.party && envelope.record.authoritative.live().is_some(),
+        organization,
+        statement,
+        body: stored.body,
+    }))
+}
+
+/// Writes a statement as a PDF for people, in the language of the controller. Equal statements give equal
+/// bytes.
+pub async fn pdf(core: &Core, shown: &ShownStatement) -> Result<Bytes, ServiceError> {
+    let (statement, org) = (&shown.statement, &shown.organization.id);
+    let wording = copies::wording(&mut *core.store.read().await?, org).await?;
+    let sheet = RecordWriter::new(&wording).statement_sheet(statement, &shown.body);
+    let documents = core
+        .components
+        .embedded_documents(org, core.store.priority())
+        .for_owner(WorkOwner::new(org, statement.record.envelope_id.as_str()));
+    Ok(documents.sheet(sheet).await??.into())
+}

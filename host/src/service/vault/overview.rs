@@ -1,0 +1,52 @@
+//! What people see of a record: who signed, what happened, and what the rules say.
+
+use std::sync::Arc;
+
+use crate::domain::envelope::{CustodianStatus, Envelope, Signer};
+use crate::domain::organization::Organization;
+use crate::evidence::formats::CustodyLedger;
+use crate::service::components::ComponentManager;
+use crate::service::envelopes::compliance::{self, ComplianceView};
+use crate::service::vault::{Vault, custody};
+use crate::service::{Caller, Core, ServiceError};
+use crate::store::{organizations, signers};
+
+/// A record with its history and its checks.
+pub struct RecordOverview {
+    pub organization: Organization,
+    /// E-mail address of the custodian.
+    pub custodian: Option<String>,
+    pub signers: Vec<Signer>,
+    pub compliance: ComplianceView,
+    pub ledger: CustodyLedger,
+}
+
+/// Collects what there is about a record. The caller checks access first.
+pub async fn record(
+    core: &Core,
+    management: &Arc<ComponentManager>,
+    vault: &Vault,
+    envelope: &Envelope,
+) -> Result<RecordOverview, ServiceError> {
+    let (org, id) = (&envelope.org, &envelope.id);
+    let mut connection = core.store.read().await?;
+    let organization = organizations::get(&mut connection, org)
+        .await?
+        .ok_or(ServiceError::NotFound("Envelope"))?;
+    let custodians = signers::custodians(&mut connection, org, id).await?;
+    let signers = signers::list(&mut connection, org, id).await?;
+    drop(connection);
+    let accepted = custodians
+        .into_iter()
+        .find(|custodian| custodian.status == CustodianStatus::Accepted);
+    let originator = Caller::system(org.clone());
+    let (_, compliance) =
+        compliance::evaluate(core, management, &originator, id.as_str(), None).await?;
+    Ok(RecordOverview {
+        organization,
+        custodian: accepted.map(|custodian| custodian.email),
+        signers,
+        compliance,
+        ledger: custody::ledger(core, vault, &originator, id.as_str()).await?,
+    })
+}

@@ -1,0 +1,106 @@
+//! Tapes of pools: a row for each record of a transfer.
+
+use serde_json::{Value, json};
+
+use super::{Party, transfers};
+use crate::support::{TestApp, TestResponse, envelope_body, form};
+
+async fn tape(app: &TestApp, by: &Party, transfer: &str, query: &str) -> TestResponse {
+    let path = format!("/partner/control/pools/{transfer}/tape?{query}");
+    app.get_as(&by.key, &path).await
+}
+
+/// Returns the rows of a CSV file by the names of their columns.
+fn rows(answer: &TestResponse) -> Vec<Value> {
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert_eq!(answer.headers["content-type"], "text/csv");
+    let mut reader = csv::Reader::from_reader(answer.bytes.as_slice());
+    let rows = reader.deserialize::<std::collections::BTreeMap<String, String>>();
+    rows.map(|row| json!(row.unwrap())).collect()
+}
+
+/// Makes a vaulted record with metadata.
+async fn vaulted(app: &TestApp, name: &str, metadata: Value) -> String {
+    let template = app.contract_template().await;
+    let mut body = envelope_body(&template["template_id"]);
+    body["envelope_name"] = json!(name);
+    body["metadata"] = metadata;
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    form::sign(app, envelope["sign_url"].as_str().unwrap()).await;
+    let id = envelope["envelope_id"].as_str().unwrap().to_owned();
+    app.wait_for(&id, "vaulted").await;
+    id
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn both_sides_of_a_transfer_get_a_row_for_each_record() {
+    let app = TestApp::start().await;
+    let seller = Party {
+        org: app.org.clone(),
+        key: app.key.clone(),
+    };
+    let (buyer, stranger) = (Party::new(&app).await, Party::new(&app).await);
+    let first = vaulted(&app, "=2+2", json!({ "amount": 18400, "segment": "prime" })).await;
+    let second = vaulted(&app, "Contract, \"second\"", json!({ "amount": 9900.5 })).await;
+    // A record of another organization is refused, and nothing of it is shown.
+    let foreign = holdfast::domain::id::EnvelopeId::new().to_string();
+    let offer = json!({ "buyer": buyer.org, "records": [first, second, foreign] });
+    let offer = app
+        .post("/partner/control/transfers", offer)
+        .await
+        .data(202);
+    let transfer = offer["transfer_id"].as_str().unwrap();
+    transfers::wait(&app, &seller, transfer, "proposed").await;
+
+    let query = "columns=balance:amount,segment";
+    let found = rows(&tape(&app, &buyer, transfer, query).await);
+    assert_eq!(found.len(), 3);
+    let of = |id: &str| found.iter().find(|row| row["envelope_id"] == id).unwrap();
+    assert_eq!(of(&first)["name"], "'=2+2", "a text is no formula");
+    assert_eq!(of(&first)["balance"], "18400");
+    assert_eq!(of(&first)["segment"], "prime");
+    assert_eq!(of(&first)["compliance_score"], "100");
+    assert_eq!(of(&first)["exceptions"], "");
+    assert_eq!(of(&second)["name"], "Contract, \"second\"");
+    assert_eq!(of(&second)["exceptions"], "missing:segment");
+    assert_eq!(of(&foreign)["exceptions"], "record_not_found");
+    assert_eq!(of(&foreign)["name"], "");
+    let own = rows(&tape(&app, &seller, transfer, query).await);
+    assert_eq!(own, found);
+
+    let exceptions = rows(&tape(&app, &buyer, transfer, &format!("{query}&exceptions=true")).await);
+    assert_eq!(exceptions.len(), 2);
+    let lines = tape(&app, &buyer, transfer, "format=jsonl&columns=amount").await;
+    assert_eq!(lines.headers["content-type"], "application/jsonl");
+    let lines: Vec<Value> = lines
+        .text()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let line = lines
+        .iter()
+        .find(|line| line["envelope_id"] == second.as_str());
+    assert_eq!(line.unwrap()["metadata"], json!({ "amount": 9900.5 }));
+    assert_eq!(line.unwrap()["stage"], "proposed");
+
+    // A sample is the same for both sides, and another one for another seed.
+    let sampled = |by| tape(&app, by, transfer, "sample=2&seed=closing%202026");
+    let sample = rows(&sampled(&buyer).await);
+    assert_eq!(sample.len(), 2);
+    assert_eq!(rows(&sampled(&seller).await), sample);
+
+    tape(&app, &stranger, transfer, "").await.error(404);
+    for wrong in [
+        "sample=2",
+        "seed=closing",
+        "sample=0&seed=closing",
+        "columns=name:amount",
+    ] {
+        let refused = tape(&app, &buyer, transfer, wrong).await;
+        assert_eq!(refused.status, 422, "{wrong}: {}", refused.text());
+    }
+    assert_eq!(
+        tape(&app, &buyer, transfer, "format=xlsx").await.status,
+        400
+    );
+}
