@@ -4,6 +4,7 @@
 
 use crate::bindings::exports::holdfast::placement::field_rules::Guest as FieldRules;
 use crate::bindings::exports::holdfast::placement::placement::Guest;
+use crate::bindings::exports::holdfast::placement::similarity::Guest as Similarity;
 use crate::{
     Area, DocumentFacts, FieldEntry, FieldRequest, FieldState, Issue, PlaceError, ReadError,
     ResolvedField, RuledField, TextLine,
@@ -30,6 +31,12 @@ impl Guest for PlacementComponent {
 
     fn tags(pdf: Vec<u8>) -> Result<Vec<ResolvedField>, PlaceError> {
         crate::tags(pdf)
+    }
+}
+
+impl Similarity for PlacementComponent {
+    fn signature(pdf: Vec<u8>) -> Result<Option<Vec<u32>>, ReadError> {
+        crate::signature(pdf)
     }
 }
 

@@ -8,6 +8,7 @@
 //! * [`place`] resolves fields given by coordinates or by anchor text.
 //! * [`occurrences`] lists every place an anchor text could mean.
 //! * [`tags`] reads the fields a document carries as `{{name;attribute=value}}`.
+//! * [`signature`] makes documents comparable.
 //! * [`check`] and [`apply`] are the rules about the answers of signers.
 //!
 //! Pages are 1-based here and 0-based in the reader; [`Area`] converts between them.
@@ -23,6 +24,7 @@ mod issues;
 mod misses;
 mod place;
 mod search;
+mod similarity;
 mod tag_fields;
 mod tag_grammar;
 mod validate;
@@ -37,4 +39,5 @@ pub use bindings::holdfast::placement::types::{
 pub use facts::{inspect, text};
 pub use field_rules::{apply, check};
 pub use place::{occurrences, place};
+pub use similarity::signature;
 pub use tag_fields::tags;

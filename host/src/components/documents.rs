@@ -147,6 +147,22 @@ impl Placement {
     }
 }
 
+impl Placement {
+    /// Returns the MinHash values of a document's words. Fails for a component without this function.
+    pub async fn signature(&self, pdf: Bytes) -> Answer<Option<Vec<u32>>, placement::ReadError> {
+        self.work(move |store, pre| {
+            let similarity = pre.similarity.as_ref();
+            let similarity =
+                similarity.ok_or_else(|| wasmtime::Error::msg("it compares no documents"))?;
+            let instance = similarity.instantiate(&mut *store)?;
+            instance
+                .holdfast_placement_similarity()
+                .call_signature(store, &pdf)
+        })
+        .await
+    }
+}
+
 impl Documents {
     calls! { holdfast_documents_documents:
         /// Removes tags from the pages.

@@ -8,12 +8,12 @@ use sqlx::{AnyConnection, AssertSqlSafe};
 
 use super::envelopes::one_row;
 use super::row::{RowColumns, json_text};
-use super::{StoreError, WriteTransaction};
+use super::{SqlDialect, StoreError, WriteTransaction};
 use crate::domain::clock::Timestamp;
 use crate::domain::control::{
     ControlRecord, ControlStage, LivePledge, Pledge, ReleaseAnswer, ReleaseRequest, ReleaseState,
 };
-use crate::domain::envelope::{Envelope, words};
+use crate::domain::envelope::{Envelope, OWN_METADATA, words};
 use crate::domain::id::{DecisionId, EnvelopeId, OrgId, PledgeId, ReleaseId, TransferId};
 
 words! {
@@ -37,6 +37,10 @@ pub struct RecordFilter {
     pub changed_from: Option<Timestamp>,
     /// Only records with their last act before this time.
     pub changed_before: Option<Timestamp>,
+    /// Only records of this transfer, with the bucket of its seller.
+    pub transfer: Option<(TransferId, i64)>,
+    /// Only records with this member and value in their own metadata.
+    pub metadata: Option<(String, String)>,
     /// Only records that are neither offered nor released, and without an open release.
     pub is_free: bool,
     /// Only records behind this one, in the order of the list.
@@ -105,6 +109,7 @@ pub async fn of_record(
 /// Lists records of a party, newest first.
 pub async fn list(
     connection: &mut AnyConnection,
+    dialect: SqlDialect,
     party: &OrgId,
     filter: &RecordFilter,
     limit: i64,
@@ -138,20 +143,45 @@ pub async fn list(
     if filter.is_free {
         conditions += " and stage in ('originated', 'controlled') and release_id is null";
     }
-    let mut text = format!("select * from control_record where {conditions}");
-    let mut bucket = None;
-    if filter.part == ListedPart::Originator {
-        text += &format!(" and bucket = ${}", values.len() + 2);
-        bucket = Some(party.bucket());
+    // Numbers, behind the texts.
+    let mut numbers = vec![limit];
+    let first = values.len() + usize::from(filter.transfer.is_some());
+    let first = first + 2 * usize::from(filter.metadata.is_some());
+    if let Some((transfer, seller)) = &filter.transfer {
+        values.push(transfer.to_string());
+        numbers.push(*seller);
+        conditions += &format!(
+            " and exists (select 1 from control_transfer_record t where t.bucket = ${}
+                 and t.transfer_id = ${} and t.envelope_id = control_record.envelope_id)",
+            first + numbers.len(),
+            values.len()
+        );
     }
-    text += &format!(" order by envelope_id desc limit ${}", values.len() + 1);
+    if let Some((member, value)) = &filter.metadata {
+        let own = dialect.json_member("e.metadata", OWN_METADATA, member);
+        // A text is stored with quotation marks, a number or a boolean without.
+        values.extend([json_text(&Value::from(value.as_str())), value.clone()]);
+        conditions += &format!(
+            " and exists (select 1 from envelope e where e.bucket = control_record.bucket
+                 and e.envelope_id = control_record.envelope_id and {own} in (${}, ${}))",
+            values.len() - 1,
+            values.len()
+        );
+    }
+    if filter.part == ListedPart::Originator {
+        numbers.push(party.bucket());
+        conditions += &format!(" and bucket = ${}", first + numbers.len());
+    }
+    let text = format!(
+        "select * from control_record where {conditions} order by envelope_id desc limit ${}",
+        first + 1
+    );
     let mut query = sqlx::query(AssertSqlSafe(text));
     for value in values {
         query = query.bind(value);
     }
-    query = query.bind(limit);
-    if let Some(bucket) = bucket {
-        query = query.bind(bucket);
+    for number in numbers {
+        query = query.bind(number);
     }
     let rows = query.fetch_all(connection).await?;
     rows.iter().map(record).collect()

@@ -70,6 +70,17 @@ impl SqlDialect {
         }
     }
 
+    /// Returns a member of a member of the JSON in `column`, as JSON text. The names are constants or have
+    /// letters, digits, dots, dashes and underscores only.
+    pub(super) fn json_member(self, column: &str, outer: &str, inner: &str) -> String {
+        match self {
+            Self::Sqlite => format!("({column} -> '$.{outer}.\"{inner}\"')"),
+            Self::Postgres => {
+                format!("cast(cast({column} as json) -> '{outer}' -> '{inner}' as text)")
+            }
+        }
+    }
+
     /// Locks the rows that a transaction is about to change.
     pub(super) fn for_update(self) -> &'static str {
         match self {

@@ -62,6 +62,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     42 "0042_party_keys",
     43 "0043_pledges",
     44 "0044_views",
+    45 "0045_similar_records",
 ];
 
 /// Version of the row that serves as the lock.

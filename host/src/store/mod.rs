@@ -64,6 +64,7 @@ pub mod sandbox;
 pub mod sealed;
 pub mod shadows;
 pub mod signers;
+pub mod similarity;
 pub mod templates;
 pub mod tokens;
 pub mod transfers;

@@ -15,18 +15,19 @@ use super::text_messages;
 use crate::config::EMBEDDED;
 use crate::domain::envelope::KeptFile;
 use crate::domain::job::{
-    AdvanceTransfer, ArchiveSubmission, ArchiveTemplate, DeleteObject, ExecuteSubmission,
-    FollowSubmission, JobKind, JobPayload, JobQueue, MailAccessCode, MailCompletion, MailDecline,
-    MailEndpointDisabled, MailEndpointFailing, MailInvitation, MailReleaseRequest, MailReminder,
-    MailView, MailWithdrawal, NextStep, PaidInSandbox, ReleaseRecord, RetryPolicy, SendBatch,
-    TextAccessCode, TextInvitation, TextReminder, VaultEnvelope, VoidBatch, WithdrawSubmission,
+    AdvanceTransfer, ArchiveSubmission, ArchiveTemplate, CompareRecords, DeleteObject,
+    ExecuteSubmission, FollowSubmission, JobKind, JobPayload, JobQueue, MailAccessCode,
+    MailCompletion, MailDecline, MailEndpointDisabled, MailEndpointFailing, MailInvitation,
+    MailReleaseRequest, MailReminder, MailView, MailWithdrawal, NextStep, PaidInSandbox,
+    ReleaseRecord, RetryPolicy, SendBatch, TextAccessCode, TextInvitation, TextReminder,
+    VaultEnvelope, VoidBatch, WithdrawSubmission,
 };
 use crate::domain::priority::PriorityClass;
 use crate::faults;
 use crate::files::FilesError;
 use crate::metrics::JobLabels;
 use crate::room;
-use crate::service::control::{releases, transfers};
+use crate::service::control::{releases, similar, transfers};
 use crate::service::envelopes::{dispatch, expiry, lifecycle};
 use crate::service::messaging::TextMessageKind;
 use crate::service::vault::orphans;
@@ -327,6 +328,13 @@ impl RunnableJob for AdvanceTransfer {
     }
 }
 
+impl RunnableJob for CompareRecords {
+    async fn run(self, app: &App, _: &ClaimedJob) -> Result<NextStep, JobError> {
+        similar::compare(app, &self).await?;
+        Ok(NextStep::Done)
+    }
+}
+
 impl RunnableJob for MailReleaseRequest {
     async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
         mails::about_release(app, job, &self).await?;
@@ -436,7 +444,7 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
     }
     by_name! {
         VaultEnvelope ArchiveSubmission WithdrawSubmission ArchiveTemplate DeleteObject
-        SendBatch VoidBatch ReleaseRecord MailReleaseRequest MailView AdvanceTransfer
+        SendBatch VoidBatch ReleaseRecord MailReleaseRequest MailView AdvanceTransfer CompareRecords
         MailInvitation MailReminder MailAccessCode MailCompletion MailDecline MailWithdrawal
         TextInvitation TextReminder TextAccessCode
         MailEndpointFailing MailEndpointDisabled

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use futures::StreamExt as _;
 use holdfast::domain::control::ControlStage;
 use holdfast::domain::id::{EnvelopeId, OrgId};
 use holdfast::store::{Store, ledger};
@@ -14,7 +15,7 @@ use sqlx::Row as _;
 
 use super::crash::kills;
 use crate::support::process::{ServerHome, ServerProcess, this_program};
-use crate::support::{pdf, postgres, release_form, share_native_code};
+use crate::support::{pdf, pool_output, postgres, release_form, share_native_code};
 
 /// Fault points of transfers, consents and releases. The empty one stands for a kill from outside.
 const PLACES: [&str; 8] = [
@@ -37,6 +38,8 @@ struct DrillParty {
 
 struct ControlDrill {
     home: ServerHome,
+    /// Further nodes on the same database, objects and keys.
+    others: Vec<ServerHome>,
     http: reqwest::Client,
     /// Originator, lender and funder.
     parties: Vec<DrillParty>,
@@ -46,16 +49,20 @@ struct ControlDrill {
 }
 
 impl ControlDrill {
-    async fn new(database: Option<String>) -> (Self, tempfile::TempDir) {
+    /// Makes a drill with this many nodes.
+    async fn new(database: Option<String>, nodes: usize) -> (Self, tempfile::TempDir) {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let folder = tempfile::tempdir().unwrap();
-        share_native_code(folder.path());
-        let home = ServerHome {
+        let home = |number: usize| ServerHome {
             program: this_program(),
-            data: folder.path().to_owned(),
-            database,
+            data: folder.path().join(format!("node-{number}")),
+            database: database.clone(),
             settings: Vec::new(),
         };
+        let others: Vec<ServerHome> = (1..nodes).map(home).collect();
+        let home = home(0);
+        std::fs::create_dir_all(&home.data).unwrap();
+        share_native_code(&home.data);
         let parties = ["Maple Motors", "First Example Bank", "Example Funding"].map(|name| {
             let (_, org) = home.operator("0s", &["org", "create", "--name", name]);
             let org = org["org_id"].as_str().unwrap().to_owned();
@@ -73,8 +80,16 @@ impl ControlDrill {
             let keys = (0..4).map(key).collect();
             DrillParty { org, keys }
         });
+        for other in &others {
+            std::fs::create_dir_all(&other.data).unwrap();
+            for shared in ["keys", "native-code", "objects"] {
+                let from = home.data.join(shared);
+                std::os::unix::fs::symlink(from, other.data.join(shared)).unwrap();
+            }
+        }
         let mut drill = Self {
             home,
+            others,
             http: reqwest::Client::builder()
                 .timeout(Duration::from_secs(20))
                 .build()
@@ -130,6 +145,18 @@ impl ControlDrill {
 
     /// Vaults an uploaded document, of which the lender takes control. `None` if the server is gone.
     async fn record(&self, url: &str) -> Option<String> {
+        let id = self.vaulted(url, self.records.len()).await?;
+        let lender = json!({ "controller": self.parties[1].org });
+        for (party, act, body) in [(0, "designate", lender), (1, "accept", json!({}))] {
+            let path = format!("/control/records/{id}/{act}");
+            let (status, answer) = self.post(url, party, &path, body).await?;
+            assert_eq!(status, 200, "{path}: {answer}");
+        }
+        Some(id)
+    }
+
+    /// Vaults an uploaded document of the originator. `None` if the server is gone.
+    async fn vaulted(&self, url: &str, number: usize) -> Option<String> {
         let body = json!({
             "envelope_name": "Lease", "envelope_kind": "paper",
             "customer_email": "jordan.lee@example.com", "customer_name": "Jordan Lee",
@@ -137,35 +164,62 @@ impl ControlDrill {
         let (status, made) = self.post(url, 0, "/envelopes", body).await?;
         assert_eq!(status, 201, "{made}");
         let id = made["data"]["envelope_id"].as_str().unwrap().to_owned();
-        let text = format!("Lease {}", self.records.len());
+        self.upload(url, &id, number).await?;
+        Some(id)
+    }
+
+    /// Uploads a document that no other record has, and vaults it.
+    async fn upload(&self, url: &str, id: &str, number: usize) -> Option<()> {
+        let text = format!("Lease {number}");
         let file = reqwest::multipart::Part::bytes(pdf::with_lines(&[&text]));
         let file = file.mime_str("application/pdf");
         let form = reqwest::multipart::Form::new().part("file", file.unwrap());
         let upload = format!("{url}/api/v2/partner/envelopes/{id}/upload");
         let uploaded = self.ask(0, self.http.post(upload).multipart(form)).await;
         assert_eq!(uploaded?.0, 201);
-        let lender = json!({ "controller": self.parties[1].org });
-        for (party, path, body) in [
-            (0, format!("/envelopes/{id}/vault-in-upload"), json!({})),
-            (0, format!("/control/records/{id}/designate"), lender),
-            (1, format!("/control/records/{id}/accept"), json!({})),
-        ] {
-            let (status, answer) = self.post(url, party, &path, body).await?;
-            assert_eq!(status, 200, "{path}: {answer}");
-        }
-        Some(id)
+        let path = format!("/envelopes/{id}/vault-in-upload");
+        let (status, answer) = self.post(url, 0, &path, json!({})).await?;
+        assert_eq!(status, 200, "{path}: {answer}");
+        Some(())
     }
 
-    /// Lets the parties act until the server is gone. Any answer may be lost, and be a refusal.
-    async fn work(&mut self, server: &mut ServerProcess, until: Instant) {
+    /// Makes a step of a transfer, and returns its duration.
+    async fn step(
+        &self,
+        url: &str,
+        party: usize,
+        path: &str,
+        body: Value,
+        state: &str,
+    ) -> (String, Duration) {
+        let begun = Instant::now();
+        let (status, answer) = self.post(url, party, path, body).await.unwrap();
+        assert_eq!(status, 202, "{answer}");
+        let transfer = answer["data"]["transfer_id"].as_str().unwrap().to_owned();
+        loop {
+            let path = format!("/control/transfers/{transfer}?limit=1");
+            let now = self.get(url, 0, &path).await.unwrap();
+            if now["state"] == state {
+                return (transfer, begun.elapsed());
+            }
+            assert!(begun.elapsed() < Duration::from_secs(600), "{now}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// Lets the parties act at all nodes until one server is gone. Any answer may be lost, and be a refusal.
+    async fn work(&mut self, server: &mut ServerProcess, others: &[ServerProcess], until: Instant) {
         self.life += 1;
-        let url = server.url.clone();
+        let mut urls = vec![server.url.clone()];
+        urls.extend(others.iter().map(|other| other.url.clone()));
+        let url = urls[0].clone();
         // Released records are replaced by new ones.
         if self.random(2) == 0 {
             let record = self.record(&url).await;
             self.records.extend(record);
         }
         while !server.is_dead() && Instant::now() < until {
+            let url = urls[self.random(urls.len())].clone();
             // Lender and funder sell to each other.
             let seller = 1 + self.random(2);
             let buyer = 3 - seller;
@@ -328,16 +382,25 @@ impl ControlDrill {
                 // A server that does not reach its fault point is killed from outside.
                 _ => Duration::from_secs(3),
             };
+            let others = self.others.iter();
+            let others: Vec<ServerProcess> = others
+                .filter_map(|home| ServerProcess::start(home, &[], &variables[..1]))
+                .collect();
+            assert_eq!(others.len(), self.others.len(), "a node does not start");
             match ServerProcess::start(&self.home, &[], variables) {
                 None => *died_at.entry(place).or_default() += 1,
                 Some(mut server) => {
-                    self.work(&mut server, Instant::now() + life).await;
+                    self.work(&mut server, &others, Instant::now() + life).await;
                     let by_itself = server.is_dead();
                     *died_at
                         .entry(if by_itself { place } else { "" })
                         .or_default() += 1;
                     server.kill();
                 }
+            }
+            // The other nodes may be in the middle of the same work.
+            for other in others {
+                other.kill();
             }
             self.assert_consistent().await;
         }
@@ -403,13 +466,99 @@ impl ControlDrill {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn kills_leave_each_record_with_one_controller_on_sqlite() {
-    let (mut drill, _folder): (_, tempfile::TempDir) = ControlDrill::new(None).await;
+    let (mut drill, _folder): (_, tempfile::TempDir) = ControlDrill::new(None, 1).await;
     drill.run(kills(3 * PLACES.len() as u32).div_ceil(3)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn kills_leave_each_record_with_one_controller_on_postgresql() {
+async fn kills_of_three_nodes_leave_each_record_with_one_controller_on_postgresql() {
     let database = postgres::new_database().await;
-    let (mut drill, _folder) = ControlDrill::new(Some(database)).await;
+    let (mut drill, _folder) = ControlDrill::new(Some(database), 3).await;
     drill.run(kills(3 * PLACES.len() as u32).div_ceil(3)).await;
+}
+
+/// Moves a pool and checks its proofs offline. `HOLDFAST_POOL=10000` for the figures of docs/control.md.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pool_moves_and_is_proved_on_postgresql() {
+    let size: usize = std::env::var("HOLDFAST_POOL")
+        .map_or(60, |size| size.parse().expect("a number of records"));
+    let (drill, _folder) = ControlDrill::new(Some(postgres::new_database().await), 1).await;
+    let server = ServerProcess::start(&drill.home, &[], &[]).unwrap();
+    let (url, begun) = (server.url.clone(), Instant::now());
+    let made = (0..size).map(|number| drill.vaulted(&url, 1_000 + number));
+    let made = futures::stream::iter(made).buffer_unordered(8);
+    let records: Vec<String> = made.map(Option::unwrap).collect().await;
+    println!("vaulted {size} records in {:?}", begun.elapsed());
+
+    let transfers = "/control/transfers";
+    let offer = json!({ "buyer": drill.parties[1].org, "records": records });
+    let (transfer, proposed) = drill.step(&url, 0, transfers, offer, "proposed").await;
+    let path = format!("{transfers}/{transfer}/accept");
+    let (_, accepted) = drill.step(&url, 1, &path, json!({}), "accepted").await;
+    let path = format!("{transfers}/{transfer}/confirm");
+    let (_, confirmed) = drill.step(&url, 0, &path, json!({}), "confirmed").await;
+    println!("proposed in {proposed:?}, accepted in {accepted:?}, confirmed in {confirmed:?}");
+
+    let begun = Instant::now();
+    let path = format!("{url}/api/v2/partner/control/pools/{transfer}/proofs");
+    let request = drill.http.get(path).timeout(Duration::from_secs(600));
+    let key = &drill.parties[1].keys[0];
+    let zip = request.header("x-api-key", key).send().await.unwrap();
+    let zip = zip.error_for_status().unwrap().bytes().await.unwrap();
+    println!("proofs of {} bytes in {:?}", zip.len(), begun.elapsed());
+    let head = drill.http.get(format!("{url}/api/v2/ledger/head"));
+    let head = head.send().await.unwrap().bytes().await.unwrap();
+    let head: Value = serde_json::from_slice(&head).unwrap();
+    let key = head["data"]["public_key"].as_str().unwrap().to_owned();
+    server.kill();
+
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), &zip).unwrap();
+    let begun = Instant::now();
+    let verified = pool_output(file.path().to_str().unwrap(), &["--key", &key]);
+    println!("verified in {:?}", begun.elapsed());
+    let report: Value = serde_json::from_slice(&verified.stdout).unwrap();
+    assert_eq!(report["verdict"], "VALID", "{:#}", report["problems"]);
+    assert_eq!(report["controlled_by"]["First Example Bank"], size);
+}
+
+/// Declared collateral is in no log line, also where the request that has it is refused.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_log_line_has_a_vehicle() {
+    const VIN: &str = "1M8GDM9AXKP042788";
+    const MISTYPED: &str = "1M8GDM9A1KP042788";
+    let (drill, _folder) = ControlDrill::new(None, 1).await;
+    let debug = [("HOLDFAST_LOG__FILTER", "debug")];
+    let server = ServerProcess::start(&drill.home, &[], &debug).unwrap();
+    let url = &server.url;
+    let mut made = Vec::new();
+    for (number, vin) in [(1, VIN), (2, VIN), (3, MISTYPED)] {
+        let body = json!({
+            "envelope_name": format!("Lease {number}"), "envelope_kind": "paper",
+            "customer_email": "jordan.lee@example.com", "customer_name": "Jordan Lee",
+            "collateral": [{ "kind": "vin", "value": vin }],
+        });
+        let (status, answer) = drill.post(url, 0, "/envelopes", body).await.unwrap();
+        assert_eq!(status, if vin == VIN { 201 } else { 422 }, "{answer}");
+        made.push(answer["data"]["envelope_id"].clone());
+    }
+    for (id, party, expected) in [(&made[0], 1, 200), (&made[1], 2, 409)] {
+        let id = id.as_str().unwrap();
+        drill.upload(url, id, made.len() + party).await.unwrap();
+        let body = json!({ "controller": drill.parties[party].org });
+        let path = format!("/control/records/{id}/designate");
+        let (status, answer) = drill.post(url, 0, &path, body).await.unwrap();
+        assert_eq!(status, expected, "{answer}");
+        if expected == 200 {
+            let path = format!("/control/records/{id}/accept");
+            drill.post(url, party, &path, json!({})).await.unwrap();
+        }
+    }
+    let last = made[1].as_str().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !server.has_said(last) {
+        assert!(Instant::now() < deadline, "the request is not logged");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(!server.has_said(VIN) && !server.has_said(MISTYPED));
 }

@@ -139,31 +139,50 @@ pub fn with_lines(lines: &[&str]) -> Vec<u8> {
 
 /// Like [`with_lines`], with `size` bytes of invisible metadata.
 pub fn with_metadata(lines: &[&str], size: usize) -> Vec<u8> {
-    let mut content = String::from("BT /F1 12 Tf 72 720 Td 18 TL\n");
-    for line in lines {
-        content += &format!("({line}) Tj T*\n");
-    }
-    content += "ET";
-    let objects = [
-        "<</Type/Catalog/Pages 2 0 R/Metadata 6 0 R>>".to_owned(),
-        "<</Type/Pages/Kids[3 0 R]/Count 1>>".to_owned(),
-        "<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R\
-         /Resources<</Font<</F1 5 0 R>>>>>>"
-            .to_owned(),
-        format!("<</Length {}>>stream\n{content}\nendstream", content.len()),
+    with_pages(&[lines], size)
+}
+
+/// Makes a document of pages of text, with `size` bytes of invisible metadata.
+pub fn with_pages(pages: &[&[&str]], size: usize) -> Vec<u8> {
+    let kids: Vec<String> = (0..pages.len())
+        .map(|page| format!("{} 0 R", 5 + 2 * page))
+        .collect();
+    let mut objects = vec![
+        "<</Type/Catalog/Pages 2 0 R/Metadata 4 0 R>>".to_owned(),
+        format!(
+            "<</Type/Pages/Kids[{}]/Count {}>>",
+            kids.join(" "),
+            pages.len()
+        ),
         "<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>".to_owned(),
         format!(
             "<</Type/Metadata/Subtype/XML/Length {size}>>stream\n{}\nendstream",
             " ".repeat(size)
         ),
     ];
+    for lines in pages {
+        objects.push(format!(
+            "<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents {} 0 R\
+             /Resources<</Font<</F1 3 0 R>>>>>>",
+            objects.len() + 2
+        ));
+        let mut content = String::from("BT /F1 12 Tf 72 720 Td 18 TL\n");
+        for line in *lines {
+            content += &format!("({line}) Tj T*\n");
+        }
+        content += "ET";
+        let length = content.len();
+        objects.push(format!("<</Length {length}>>stream\n{content}\nendstream"));
+    }
     let mut pdf = String::from("%PDF-1.7\n");
     let mut table = String::from("0000000000 65535 f \n");
     for (index, object) in objects.iter().enumerate() {
         table += &format!("{:010} 00000 n \n", pdf.len());
         pdf += &format!("{} 0 obj{object}endobj\n", index + 1);
     }
-    let start = pdf.len();
-    pdf += &format!("xref\n0 7\n{table}trailer<</Size 7/Root 1 0 R>>\nstartxref\n{start}\n%%EOF\n");
+    let (start, count) = (pdf.len(), objects.len() + 1);
+    pdf += &format!(
+        "xref\n0 {count}\n{table}trailer<</Size {count}/Root 1 0 R>>\nstartxref\n{start}\n%%EOF\n"
+    );
     pdf.into_bytes()
 }

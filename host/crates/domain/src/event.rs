@@ -57,6 +57,7 @@ words! {
         ControlViewRevoked = "control.view.revoked",
         ControlViewed = "control.viewed",
         ControlStated = "control.statement.issued",
+        ControlSimilar = "control.similar",
         // Additions: keys that a party signs its acts with, for that party only.
         ControlKeyRegistered = "control.key.registered",
         ControlKeyRevoked = "control.key.revoked",
@@ -219,6 +220,10 @@ impl EventType {
             Self::ControlStated => (
                 "The controller has issued a statement of control for the obligor",
                 control!("party", "statement_id", "sha256", "requested_by"),
+            ),
+            Self::ControlSimilar => (
+                "Another party controls a record with a similar document",
+                control!("reference", "similarity", "since"),
             ),
             Self::ControlKeyRegistered => (
                 "Your organization registered a key that it signs its acts of control with",

@@ -145,6 +145,20 @@ impl JobPayload for AdvanceTransfer {
     const RETRIES: RetryPolicy = RetryPolicy::EvenRefused;
 }
 
+/// Compares the documents of records with those that other parties control.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CompareRecords {
+    /// One record.
+    pub record: Option<EnvelopeId>,
+    /// The records of a transfer.
+    pub transfer: Option<TransferId>,
+}
+
+impl JobPayload for CompareRecords {
+    const NAME: &'static str = "control.compare";
+    const QUEUE: JobQueue = JobQueue::Bulk;
+}
+
 /// Asks the controller of a record to agree to a release, or to refuse it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MailReleaseRequest {
@@ -401,6 +415,7 @@ pub const KINDS: &[JobKind] = &[
     JobKind::of::<DeleteObject>(),
     JobKind::of::<ReleaseRecord>(),
     JobKind::of::<AdvanceTransfer>(),
+    JobKind::of::<CompareRecords>(),
     JobKind::of::<MailReleaseRequest>(),
     JobKind::of::<MailView>(),
     JobKind::of::<SendBatch>(),

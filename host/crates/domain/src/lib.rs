@@ -89,7 +89,10 @@
 //! | transfer | offer, acceptance and confirmation by which control passes from a seller to a buyer |
 //! | pledge, pledgee | record as security for a loan, which keeps it from changing hands; the party that lends |
 //! | statement | description of an act that its party signs with a key of its own |
-//! | pool | records of one transfer |
+//! | pool, tape | records of one transfer; table with a row for each |
+//! | view, look | permission of a person to look at a record; one inspection of it, which the ledger has |
+//! | obligor | party against which a record is enforced, such as the buyer of a car |
+//! | statement of control | proof for the obligor of the present controller |
 //! | release request | release by the originator that waits for the controller's consent |
 //! | fingerprint | keyed hash of a record's document or collateral, to find it registered twice |
 //! | epoch | number of changes of a record's control; a fencing token for acts |
@@ -173,6 +176,7 @@ pub mod package;
 pub mod prefill;
 pub mod priority;
 pub mod signature;
+pub mod similarity;
 pub mod statement;
 pub mod succession;
 pub mod template;

@@ -109,11 +109,12 @@ pub(crate) fn replay(
     Some((ReportFinding::holds(CHECK, detail), Some(report)))
 }
 
-/// Refused second pledges, looks and statements change nothing.
+/// Findings about other records, looks and statements change nothing.
 fn is_act(entry: &LedgerEntry) -> bool {
     let action = entry.action.as_str();
     let others = [
         "control.conflict",
+        "control.similar",
         "control.viewed",
         "control.statement.issued",
     ];

@@ -61,6 +61,24 @@ pub mod placement_additions {
     });
 }
 
+/// Interface of slot `rules.placement` that only the default component is asked for.
+pub mod placement_similarity {
+    wasmtime::component::bindgen!({
+        path: "../../../wit/placement",
+        inline: "
+            package holdfast:optional;
+            world placement-similarity {
+                export holdfast:placement/similarity@1.0.0;
+            }
+        ",
+        world: "holdfast:optional/placement-similarity",
+        with: {
+            "holdfast:placement/types@1.0.0": super::placement::holdfast::placement::types,
+        },
+        additional_derives: [PartialEq],
+    });
+}
+
 /// Interfaces that components of slot `rules.documents` need not export.
 pub mod document_additions {
     wasmtime::component::bindgen!({

@@ -174,10 +174,26 @@ impl<P, A> Deref for ExtendedPre<P, A> {
 }
 
 /// Linked component of slot `rules.placement`.
-pub type PlacementPre = ExtendedPre<
-    bindings::placement::PlacementRulesPre<LimitedEngine<()>>,
-    bindings::placement_additions::PlacementAdditionsPre<LimitedEngine<()>>,
->;
+#[derive(Clone)]
+pub struct PlacementPre {
+    base: ExtendedPre<
+        bindings::placement::PlacementRulesPre<LimitedEngine<()>>,
+        bindings::placement_additions::PlacementAdditionsPre<LimitedEngine<()>>,
+    >,
+    pub similarity:
+        Option<bindings::placement_similarity::PlacementSimilarityPre<LimitedEngine<()>>>,
+}
+
+impl Deref for PlacementPre {
+    type Target = ExtendedPre<
+        bindings::placement::PlacementRulesPre<LimitedEngine<()>>,
+        bindings::placement_additions::PlacementAdditionsPre<LimitedEngine<()>>,
+    >;
+
+    fn deref(&self) -> &Self::Target {
+        &self.base
+    }
+}
 
 /// Linked component of slot `rules.documents`.
 #[derive(Clone)]
@@ -212,9 +228,15 @@ impl ComponentWorld for PlacementPre {
     fn link(engine: &Engine, component: &Component) -> wasmtime::Result<Self> {
         let linked = Linker::new(engine).instantiate_pre(component)?;
         Ok(Self {
-            additions: bindings::placement_additions::PlacementAdditionsPre::new(linked.clone())
+            similarity: bindings::placement_similarity::PlacementSimilarityPre::new(linked.clone())
                 .ok(),
-            pre: bindings::placement::PlacementRulesPre::new(linked)?,
+            base: ExtendedPre {
+                additions: bindings::placement_additions::PlacementAdditionsPre::new(
+                    linked.clone(),
+                )
+                .ok(),
+                pre: bindings::placement::PlacementRulesPre::new(linked)?,
+            },
         })
     }
 

@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::pledges::{self, PledgeView};
+use super::similar::SimilarView;
 use super::views::{self, ViewView};
 use super::{
     Actor, LockedRecord, PartyNames, PartyView, PermittedAct, RecordView, Request, emit_to_all,
@@ -30,7 +31,8 @@ use crate::service::envelopes::uploads::{DocumentUpload, admit};
 use crate::service::vault::custody_sheet::RecordWriter;
 use crate::service::vault::{Vault, copies, overview};
 use crate::service::{Caller, Core, ServiceError, ValidationIssue, events};
-use crate::store::{WriteTransaction, control as rows, views as view_rows};
+use crate::store::row::OwnedEnvelope;
+use crate::store::{WriteTransaction, control as rows, similarity, views as view_rows};
 
 /// Longest purpose of a look or a view, in characters.
 pub(super) const PURPOSE: usize = 200;
@@ -80,7 +82,7 @@ impl From<Signer> for RecordSigner {
         "compliant": true, "score": 100, "evaluated_at": "2026-11-21T09:46:00.000Z", "missing_requirements": [],
         "checks": [], "rules_component": { "name": "holdfast-compliance", "version": "1.0.0", "sha256": "0b1f…" },
     },
-    "pledge": null, "views": [],
+    "pledge": null, "similar": [], "views": [],
     "ledger": { "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "org_id": "org_01jdk7m3e8f4x9s2w5v6b0c1da", "entries": [], "log": null },
 }]))]
 pub struct InspectionView {
@@ -90,6 +92,8 @@ pub struct InspectionView {
     pub compliance: ComplianceView,
     /// The live pledge.
     pub pledge: Option<PledgeView>,
+    /// Records with similar documents under other controllers, such as scans of the same contract.
+    pub similar: Vec<SimilarView>,
     /// People whom the controller lets look at the record. Empty for other parties.
     pub views: Vec<ViewView>,
     /// The custody ledger, with this look as its last entry.
@@ -167,6 +171,11 @@ pub async fn inspect(
         true => view_rows::list(&mut tx, &control).await?,
         false => Vec::new(),
     };
+    let own = OwnedEnvelope {
+        org: envelope.org.clone(),
+        envelope: envelope.id.clone(),
+    };
+    let similar = similarity::list(&mut tx, &own).await?;
     tx.commit().await?;
     let seen = overview::record(core, management, vault, &envelope).await?;
     Ok(InspectionView {
@@ -174,6 +183,7 @@ pub async fn inspect(
         signers: seen.signers.into_iter().map(RecordSigner::from).collect(),
         compliance: seen.compliance,
         pledge,
+        similar: similar.iter().map(SimilarView::from).collect(),
         views: views.iter().map(ViewView::from).collect(),
         ledger: seen.ledger,
     })

@@ -13,6 +13,7 @@ pub mod obligor;
 pub mod pledges;
 pub mod pools;
 pub mod releases;
+pub mod similar;
 pub mod statements;
 pub mod tape;
 pub mod transfers;
@@ -272,7 +273,14 @@ pub async fn list(
     limit: i64,
 ) -> Result<Vec<RecordView>, ServiceError> {
     let mut connection = core.store.read().await?;
-    let records = rows::list(&mut connection, &caller.org, filter, limit).await?;
+    let records = rows::list(
+        &mut connection,
+        core.store.dialect(),
+        &caller.org,
+        filter,
+        limit,
+    )
+    .await?;
     let (mut views, mut names) = (Vec::new(), PartyNames::default());
     for record in records {
         let envelope = envelopes::get(&mut connection, &record.org, &record.envelope).await?;
@@ -506,6 +514,14 @@ async fn settle(
     if let Some(PermittedAct(decision)) = permitted {
         entry["rules_component"] = decision.component.clone();
         rows::insert_decision(tx, &envelope.org, decision, now).await?;
+    }
+    let compared = [
+        EventType::ControlDesignated,
+        EventType::ControlAccepted,
+        EventType::ControlPledged,
+    ];
+    if compared.contains(&done.event) {
+        similar::queue(tx, &next, now).await?;
     }
     let action = done.event.as_str();
     events::record(tx, envelope, &done.caller.actor, action, entry, now).await?;

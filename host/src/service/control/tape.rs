@@ -18,7 +18,7 @@ use crate::domain::transfer::{RecordState, Transfer, TransferRecord};
 use crate::files::{FilesError, SpooledFile};
 use crate::service::{Caller, Core, ServiceError, ValidationIssue};
 use crate::store::row::OwnedEnvelope;
-use crate::store::{StoreError, control as rows, envelopes, integrity, transfers};
+use crate::store::{StoreError, control as rows, envelopes, integrity, similarity, transfers};
 
 /// Rows that may wait for the writer of the file.
 const QUEUE: usize = 64;
@@ -326,6 +326,9 @@ async fn exceptions(
     };
     if integrity::problems(connection, &checked).await?.is_some() {
         codes.push("record_held".into());
+    }
+    if !similarity::list(connection, &checked).await?.is_empty() {
+        codes.push("similar_record".into());
     }
     // The reason of a refusal stands in the row already.
     codes.retain(|code| record.code.as_ref() != Some(code));

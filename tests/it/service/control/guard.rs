@@ -40,12 +40,12 @@ impl Party {
     }
 
     /// Lets a lender take control of a record of this originator.
-    async fn pledge(&self, app: &TestApp, id: &str, to: &Party) {
+    pub async fn pledge(&self, app: &TestApp, id: &str, to: &Party) {
         self.designate(app, id, to).await.data(200);
         to.act(app, id, "accept", json!({})).await.data(200);
     }
 
-    async fn entries(&self, app: &TestApp, id: &str, action: &str) -> Vec<Value> {
+    pub async fn entries(&self, app: &TestApp, id: &str, action: &str) -> Vec<Value> {
         let path = format!("/partner/envelopes/{id}/custody");
         let custody = app.get_as(&self.key, &path).await.data(200);
         let entries = custody["entries"].as_array().unwrap().iter();

@@ -5,6 +5,7 @@ mod obligor;
 mod pledges;
 mod pools;
 pub mod signatures;
+mod similarity;
 mod tape;
 mod transfers;
 mod views;

@@ -1,9 +1,11 @@
 //! Tapes of pools: a row for each record of a transfer.
 
+use holdfast::config::Config;
+use holdfast::domain::organization::OrgSettings;
 use serde_json::{Value, json};
 
 use super::{Party, transfers};
-use crate::support::{TestApp, TestResponse, envelope_body, form};
+use crate::support::{TestApp, TestResponse, envelope_body, form, postgres};
 
 async fn tape(app: &TestApp, by: &Party, transfer: &str, query: &str) -> TestResponse {
     let path = format!("/partner/control/pools/{transfer}/tape?{query}");
@@ -103,4 +105,88 @@ async fn both_sides_of_a_transfer_get_a_row_for_each_record() {
         tape(&app, &buyer, transfer, "format=xlsx").await.status,
         400
     );
+}
+
+async fn records_are_selected_by_transfer_and_metadata(change: impl FnOnce(&mut Config)) {
+    let app = TestApp::with(change, OrgSettings::default()).await;
+    let seller = Party {
+        org: app.org.clone(),
+        key: app.key.clone(),
+    };
+    let buyer = Party::new(&app).await;
+    let prime = json!({ "segment": "prime", "amount": 18400, "new": true });
+    let first = vaulted(&app, "First", prime).await;
+    let second = vaulted(&app, "Second", json!({ "segment": "near \"prime\"" })).await;
+    let third = vaulted(&app, "Third", json!({})).await;
+    let offer = json!({ "buyer": buyer.org, "records": [first, second, third] });
+    let path = "/partner/control/transfers";
+    let offer = app.post(path, offer).await.data(202);
+    let transfer = offer["transfer_id"].as_str().unwrap();
+    transfers::wait(&app, &seller, transfer, "proposed").await;
+    transfers::step(&app, &buyer, transfer, "accept")
+        .await
+        .data(202);
+    transfers::wait(&app, &seller, transfer, "accepted").await;
+    transfers::step(&app, &seller, transfer, "confirm")
+        .await
+        .data(202);
+    transfers::wait(&app, &seller, transfer, "confirmed").await;
+
+    let found = async |query: &str| {
+        let path = format!("/partner/control/records?{query}");
+        let listed = app.get_as(&buyer.key, &path).await.data(200);
+        let ids = listed.as_array().unwrap().iter();
+        let ids: Vec<Value> = ids.map(|record| record["envelope_id"].clone()).collect();
+        ids
+    };
+    assert_eq!(found("metadata=segment:prime").await, [first.as_str()]);
+    assert_eq!(found("metadata=amount:18400").await, [first.as_str()]);
+    assert_eq!(found("metadata=new:true").await, [first.as_str()]);
+    let quoted = "metadata=segment:near%20%22prime%22";
+    assert_eq!(found(quoted).await, [second.as_str()]);
+    assert!(found("metadata=segment:subprime").await.is_empty());
+    let all = found(&format!("transfer={transfer}")).await;
+    assert_eq!(all.len(), 3);
+    let of_own = app
+        .get(&format!(
+            "/partner/control/records?part=originator&transfer={transfer}&metadata=new:true"
+        ))
+        .await
+        .data(200);
+    assert_eq!(of_own[0]["metadata"]["segment"], "prime");
+
+    for wrong in ["metadata=segment", "metadata=:x", "metadata=a'b:x"] {
+        let refused = app.get(&format!("/partner/control/records?{wrong}")).await;
+        assert_eq!(refused.status, 422, "{wrong}: {}", refused.text());
+    }
+    let foreign = holdfast::domain::id::TransferId::new();
+    app.get(&format!("/partner/control/records?transfer={foreign}"))
+        .await
+        .error(404);
+    // A pool is sold on by the transfer that it came with.
+    let offer = json!({
+        "buyer": app.org, "filter": { "transfer": transfer, "metadata": "segment:prime" },
+    });
+    let sold = app.post_as(&buyer.key, path, offer).await.data(202);
+    let sold = transfers::wait(
+        &app,
+        &buyer,
+        sold["transfer_id"].as_str().unwrap(),
+        "proposed",
+    )
+    .await;
+    assert_eq!(sold["records"][0]["envelope_id"], first.as_str());
+    assert_eq!(sold["records"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn records_are_selected_by_transfer_and_metadata_on_sqlite() {
+    Box::pin(records_are_selected_by_transfer_and_metadata(|_| {})).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn records_are_selected_by_transfer_and_metadata_on_postgresql() {
+    let database = postgres::new_database().await;
+    let change = |config: &mut Config| config.database_url = Some(database);
+    Box::pin(records_are_selected_by_transfer_and_metadata(change)).await;
 }

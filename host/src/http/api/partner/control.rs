@@ -55,6 +55,10 @@ pub struct RecordsQuery {
     changed_from: Option<Timestamp>,
     /// Returns only records with their last act before this time.
     changed_before: Option<Timestamp>,
+    /// Returns only records of this transfer, for example of the one by which you bought them.
+    transfer: Option<TransferId>,
+    /// Returns only records with this value in their metadata: `member:value`.
+    metadata: Option<String>,
 }
 
 /// Lists records. There is no total: pages follow each other by `starting_after`.
@@ -70,6 +74,14 @@ pub async fn list(
         originator: query.originator,
         changed_from: query.changed_from,
         changed_before: query.changed_before,
+        transfer: match &query.transfer {
+            Some(id) => Some(transfer_service::seller_of(&app, &partner.caller, id).await?),
+            None => None,
+        },
+        metadata: match &query.metadata {
+            Some(text) => Some(transfer_service::metadata_filter("query", text)?),
+            None => None,
+        },
         is_free: false,
         after: query.starting_after,
     };

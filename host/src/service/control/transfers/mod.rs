@@ -72,6 +72,41 @@ pub struct TransferFilter {
     pub changed_from: Option<Timestamp>,
     /// Only records with their last act before this time.
     pub changed_before: Option<Timestamp>,
+    /// Only records of this transfer, for example of the one by which you bought them.
+    pub transfer: Option<TransferId>,
+    /// Only records with this value in their metadata: `member:value`.
+    pub metadata: Option<String>,
+}
+
+/// Returns a transfer of the caller's organization, with the bucket of its seller.
+pub async fn seller_of(
+    core: &Core,
+    caller: &Caller,
+    id: &TransferId,
+) -> Result<(TransferId, i64), ServiceError> {
+    let mut connection = core.store.read().await?;
+    let transfer = transfers::get(&mut connection, id).await?;
+    let transfer = transfer.filter(|transfer| is_party(transfer, &caller.org));
+    let transfer = transfer.ok_or_else(unknown)?;
+    Ok((transfer.id, transfer.seller.bucket()))
+}
+
+/// Parses a filter by metadata: `member:value`.
+pub fn metadata_filter(member: &str, text: &str) -> Result<(String, String), ServiceError> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
+    let parsed = text.split_once(':');
+    match parsed.filter(|(name, _)| !name.is_empty() && name.bytes().all(plain)) {
+        Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
+        None => {
+            let message = "write it as member:value";
+            Err(invalid(
+                "invalid_request",
+                &[member, "metadata"],
+                text,
+                message,
+            ))
+        }
+    }
 }
 
 /// A transfer, as in answers and events.
@@ -267,13 +302,28 @@ async fn matching(
         originator: filter.originator.clone(),
         changed_from: filter.changed_from,
         changed_before: filter.changed_before,
+        transfer: match &filter.transfer {
+            Some(id) => Some(seller_of(core, caller, id).await?),
+            None => None,
+        },
+        metadata: match &filter.metadata {
+            Some(text) => Some(metadata_filter("filter", text)?),
+            None => None,
+        },
         is_free: true,
         after: None,
     };
     let mut connection = core.store.read().await?;
     // One more, so that a selection that is too large is refused and not cut.
     let limit = i64::try_from(RECORDS + 1).unwrap_or(i64::MAX);
-    let found = rows::list(&mut connection, &caller.org, &filter, limit).await?;
+    let found = rows::list(
+        &mut connection,
+        core.store.dialect(),
+        &caller.org,
+        &filter,
+        limit,
+    )
+    .await?;
     Ok(found.into_iter().map(|record| record.envelope).collect())
 }
 

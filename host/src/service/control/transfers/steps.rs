@@ -8,6 +8,7 @@ use super::{incomplete, named_view, queue};
 use crate::components::rules::control::Act;
 use crate::domain::event::{Event, EventType};
 use crate::domain::id::{EnvelopeId, TransferId};
+use crate::domain::job::CompareRecords;
 use crate::domain::transfer::{
     RecordState, RecordTree, RecordsRoot, Transfer, TransferReceipt, TransferRecord, TransferState,
     TransferStep,
@@ -18,7 +19,7 @@ use crate::service::control::{
     ActDone, Actor, PartyNames, Request, guard, lock, permit, refusal_code, settle,
 };
 use crate::service::{Caller, Core, ServiceError};
-use crate::store::{StoreError, WriteTransaction, deliveries, events, transfers};
+use crate::store::{StoreError, WriteTransaction, deliveries, events, jobs, transfers};
 
 /// Records of one transaction, unless all move together.
 const BATCH: i64 = 50;
@@ -409,6 +410,14 @@ async fn end(
         TransferState::Expired => EventType::ControlTransferExpired,
         _ => EventType::ControlTransferFailed,
     };
+    if [TransferState::Proposed, TransferState::Confirmed].contains(&state) {
+        let job = CompareRecords {
+            record: None,
+            transfer: Some(next.id.clone()),
+        };
+        let key = format!("{}:{state}", next.id);
+        jobs::insert(tx, &next.seller, &job, Some(&key), now).await?;
+    }
     let data = json!(named_view(tx, names, &next).await?);
     for party in [&next.seller, &next.buyer] {
         // A buyer learns of an offer when there is one.

@@ -1,0 +1,196 @@
+//! Records with similar documents, such as scans and reprints of one contract. They are reported and never
+//! refused by themselves.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
+
+use super::transfers::unknown;
+use super::{PartyNames, emit_to_all, guard};
+use crate::domain::clock::Timestamp;
+use crate::domain::control::{ControlRecord, ControlStage};
+use crate::domain::envelope::Envelope;
+use crate::domain::event::EventType;
+use crate::domain::id::{DisputeId, EnvelopeId, TransferId};
+use crate::domain::job::CompareRecords;
+use crate::domain::similarity::{Signature, THRESHOLD};
+use crate::domain::transfer::RecordState;
+use crate::fair_queue::WorkOwner;
+use crate::service::envelopes::uploads::admit;
+use crate::service::events;
+use crate::service::{Core, ServiceError};
+use crate::store::row::OwnedEnvelope;
+use crate::store::similarity::{self as rows, Candidate, FoundSimilar};
+use crate::store::{StoreError, WriteTransaction, control, envelopes, jobs, transfers};
+
+/// A similar record under another controller, which is not named.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct SimilarView {
+    /// Reference that both sides can take to a dispute.
+    pub reference: DisputeId,
+    /// Part of the words with digits that both documents share, 0.6 to 1; an estimate.
+    pub similarity: f64,
+    /// Since when the other party has control, or a pledge.
+    pub since: Timestamp,
+}
+
+impl From<&FoundSimilar> for SimilarView {
+    fn from(found: &FoundSimilar) -> Self {
+        Self {
+            reference: found.reference.clone(),
+            similarity: similarity_of(found.percent),
+            since: found.since,
+        }
+    }
+}
+
+/// Queues the comparison of a record that was offered, passed on or pledged.
+pub(super) async fn queue(
+    tx: &mut WriteTransaction,
+    record: &ControlRecord,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let job = CompareRecords {
+        record: Some(record.envelope.clone()),
+        transfer: None,
+    };
+    let key = format!("{}:{}", record.envelope, record.epoch);
+    jobs::insert(tx, &record.org, &job, Some(&key), now).await
+}
+
+/// Compares the records of a job with those of other parties. May run twice.
+pub async fn compare(core: &Core, job: &CompareRecords) -> Result<(), ServiceError> {
+    if let Some(record) = &job.record {
+        compare_one(core, record).await?;
+    }
+    if let Some(transfer) = &job.transfer {
+        for record in records_of(core, transfer).await? {
+            compare_one(core, &record).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn records_of(core: &Core, id: &TransferId) -> Result<Vec<EnvelopeId>, ServiceError> {
+    let mut connection = core.store.read().await?;
+    let transfer = transfers::get(&mut connection, id).await?;
+    let transfer = transfer.ok_or_else(unknown)?;
+    let states = [
+        RecordState::Proposed,
+        RecordState::Accepted,
+        RecordState::Confirmed,
+    ];
+    let records = transfers::records(&mut connection, &transfer, &states, None, i64::MAX).await?;
+    Ok(records.into_iter().map(|record| record.envelope).collect())
+}
+
+async fn compare_one(core: &Core, id: &EnvelopeId) -> Result<(), ServiceError> {
+    let mut connection = core.store.read().await?;
+    let Some(record) = control::of_record(&mut connection, id).await? else {
+        return Ok(());
+    };
+    let envelope = envelopes::get(&mut connection, &record.org, id).await?;
+    let Some(envelope) = envelope.filter(|_| record.stage != ControlStage::Released) else {
+        return Ok(());
+    };
+    let known = rows::signature(&mut connection, &envelope).await?;
+    drop(connection);
+    let signature = match known {
+        Some(known) => known,
+        None => computed(core, &envelope).await?,
+    };
+    let Some(signature) = signature else {
+        return Ok(());
+    };
+    let mut connection = core.store.read().await?;
+    let candidates = rows::candidates(&mut connection, &record).await?;
+    drop(connection);
+    for other in candidates {
+        let similarity = signature.similarity(&other.signature);
+        if similarity >= THRESHOLD {
+            report(core, &record, &other, similarity).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Computes the signature of a record's document in the sandbox, and stores it.
+async fn computed(core: &Core, envelope: &Envelope) -> Result<Option<Signature>, ServiceError> {
+    let Some(copy) = &envelope.record.copy else {
+        return Ok(None);
+    };
+    let owner = WorkOwner::new(&envelope.org, envelope.id.as_str());
+    let _room = admit(core, &owner, copy.size.unsigned_abs()).await?;
+    let pdf = core.files.get(copy).await?;
+    let reader = core
+        .components
+        .embedded_placement(&envelope.org, core.store.priority())
+        .for_owner(owner);
+    let key = guard::key(core)?;
+    let values = reader.signature(pdf).await??;
+    let signature = values.and_then(|values| Signature::keyed(key, &values));
+    let mut tx = core.store.begin().await?;
+    rows::insert(&mut tx, envelope, signature.as_ref()).await?;
+    tx.commit().await?;
+    Ok(signature)
+}
+
+/// Records a similar pair in the ledgers of both records and emits events to their parties, once.
+async fn report(
+    core: &Core,
+    record: &ControlRecord,
+    other: &Candidate,
+    similarity: f64,
+) -> Result<(), ServiceError> {
+    let now = core.clock.now();
+    let own = Candidate {
+        record: OwnedEnvelope {
+            org: record.org.clone(),
+            envelope: record.envelope.clone(),
+        },
+        signature: other.signature.clone(),
+        since: record.controlled_since,
+    };
+    #[expect(clippy::cast_possible_truncation, reason = "0 to 100")]
+    let percent = (similarity * 100.0).round() as i64;
+    let reference = DisputeId::new();
+    let mut tx = core.store.begin().await?;
+    // In a fixed order, so that two reports of the same pair do not wait for each other forever.
+    let mut pair = [(&own, other), (other, &own)];
+    pair.sort_by(|left, right| {
+        let id = |one: &Candidate| one.record.envelope.as_str().to_owned();
+        id(left.0).cmp(&id(right.0))
+    });
+    let mut names = PartyNames::default();
+    for (one, found) in pair {
+        let envelope = envelopes::lock(&mut tx, &one.record.org, &one.record.envelope).await?;
+        let Some(envelope) = envelope else {
+            return Ok(());
+        };
+        if !rows::found(&mut tx, &one.record, found, percent, &reference).await? {
+            return Ok(());
+        }
+        let control = control::of_envelope(&mut tx, &envelope).await?;
+        let mut data = json!(names.control(&mut tx, &control).await?);
+        data["reference"] = json!(reference);
+        data["similarity"] = json!(similarity_of(percent));
+        data["since"] = json!(found.since);
+        let event = EventType::ControlSimilar;
+        events::record(
+            &mut tx,
+            &envelope,
+            "system",
+            event.as_str(),
+            data.clone(),
+            now,
+        )
+        .await?;
+        emit_to_all(&mut tx, &envelope, control.parties(), event, &data, now).await?;
+    }
+    tx.commit().await?;
+    Ok(())
+}
+
+fn similarity_of(percent: i64) -> f64 {
+    i32::try_from(percent).map_or(0.0, f64::from) / 100.0
+}
