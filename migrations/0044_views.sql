@@ -4,8 +4,9 @@ create table control_view (
     view_id text not null,
     envelope_id text not null,
     org_id text not null,
-    -- The controller that granted it. It ends when control passes.
+    -- The controller that granted it, and since when it had control. The view ends when control passes.
     controller_id text not null,
+    controlled_since text not null,
     name text not null,
     email text not null,
     access text not null,
@@ -46,6 +47,8 @@ create table control_statement (
     -- The controller that issued it.
     party_id text not null,
     body text not null,
+    -- Since when it had control.
+    controlled_since text not null,
     primary key (bucket, statement_id)
 );
 create index control_statement_by_id on control_statement (statement_id);

@@ -465,6 +465,7 @@ vault-record-number = رقم السجل
 vault-hash = بصمة SHA-256 للأصل
 vault-checks = عمليات التحقق المستوفاة من UCC §9-105:‏ { $passed } من { $total }
 inspect-hint = تتيح لك { $sender } الاطلاع على هذا السجل حتى { $moment }. يُسجَّل كل اطلاع.
+inspect-open = فتح السجل
 inspect-control = التحكم
 inspect-controller = تحت تحكم
 inspect-since = منذ

@@ -455,6 +455,7 @@ vault-record-number = Nummer des Eintrags
 vault-hash = SHA-256 des Originals
 vault-checks = { $passed } von { $total } Prüfungen nach UCC §9-105 sind erfüllt
 inspect-hint = { $sender } gewährt Ihnen bis { $moment } Einsicht in diesen Datensatz. Jede Einsicht wird aufgezeichnet.
+inspect-open = Datensatz öffnen
 inspect-control = Kontrolle
 inspect-controller = Kontrolliert von
 inspect-since = Seit

@@ -456,6 +456,7 @@ vault-record-number = Record number
 vault-hash = SHA-256 of the original
 vault-checks = { $passed } of { $total } checks of UCC §9-105 are satisfied
 inspect-hint = { $sender } lets you look at this record until { $moment }. Every look is recorded.
+inspect-open = Open the record
 inspect-control = Control
 inspect-controller = Controlled by
 inspect-since = Since

@@ -455,6 +455,7 @@ vault-record-number = Número de registro
 vault-hash = SHA-256 del original
 vault-checks = Se cumplen { $passed } de { $total } comprobaciones de UCC §9-105
 inspect-hint = { $sender } le permite consultar este registro hasta { $moment }. Cada consulta queda registrada.
+inspect-open = Abrir el registro
 inspect-control = Control
 inspect-controller = Controlado por
 inspect-since = Desde

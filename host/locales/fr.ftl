@@ -455,6 +455,7 @@ vault-record-number = Numéro d’enregistrement
 vault-hash = SHA-256 de l’original
 vault-checks = { $passed } vérifications de UCC §9-105 satisfaites sur { $total }
 inspect-hint = { $sender } vous permet de consulter ce dossier jusqu’au { $moment }. Chaque consultation est enregistrée.
+inspect-open = Ouvrir le dossier
 inspect-control = Contrôle
 inspect-controller = Contrôlé par
 inspect-since = Depuis

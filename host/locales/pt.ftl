@@ -455,6 +455,7 @@ vault-record-number = Número do registro
 vault-hash = SHA-256 do original
 vault-checks = { $passed } de { $total } verificações de UCC §9-105 cumpridas
 inspect-hint = { $sender } permite que você consulte este registro até { $moment }. Cada consulta fica registrada.
+inspect-open = Abrir o registro
 inspect-control = Controle
 inspect-controller = Controlado por
 inspect-since = Desde

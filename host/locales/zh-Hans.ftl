@@ -448,6 +448,7 @@ vault-record-number = 记录编号
 vault-hash = 原件的 SHA-256
 vault-checks = UCC §9-105 的 { $total } 项检查中，已符合 { $passed } 项
 inspect-hint = { $sender } 允许您在 { $moment } 之前查看此记录。每次查看都会被记录。
+inspect-open = 打开记录
 inspect-control = 控制权
 inspect-controller = 控制方
 inspect-since = 起始时间

@@ -152,7 +152,7 @@ fn copy_identifies_assignee(facts: &EnvelopeFacts) -> Answer {
 // (b)(3): "communicated to and maintained by the purchaser or its designated
 // custodian".
 fn maintained_by_custodian(facts: &EnvelopeFacts) -> Answer {
-    if let Some(controller) = Controller::of(facts) {
+    if let (true, Some(controller)) = (is_held(facts), Controller::of(facts)) {
         let detail = [
             "The authoritative copy is maintained here for ",
             controller.name,
@@ -258,10 +258,7 @@ fn assignee_identifies_itself(facts: &EnvelopeFacts) -> Answer {
 // that never came about, is not under anyone's power here.
 fn exclusive_power(facts: &EnvelopeFacts) -> Answer {
     let status = status_text(facts.status);
-    let held = matches!(
-        facts.status,
-        EnvelopeStatus::Completed | EnvelopeStatus::Vaulted
-    );
+    let held = is_held(facts);
     if let (true, Some(controller)) = (held, Controller::of(facts)) {
         let mut detail = [
             "The authoritative copy does not leave the vault, and control does not pass, without the consent of ",
@@ -319,6 +316,14 @@ fn signed_by_every_debtor(facts: &EnvelopeFacts) -> Answer {
             ["Not yet signed by: ", &missing.join(", "), "."].concat(),
         ),
     }
+}
+
+/// Whether the copy is held here.
+fn is_held(facts: &EnvelopeFacts) -> bool {
+    matches!(
+        facts.status,
+        EnvelopeStatus::Completed | EnvelopeStatus::Vaulted
+    )
 }
 
 /// The party that took control, as the host enforces it.

@@ -155,7 +155,7 @@ fn a_party_that_took_control_answers_the_checks_on_control() {
     );
     // After a release, no power over the copy is left here.
     facts.status = EnvelopeStatus::VaultedOut;
-    assert_eq!(evaluate(&facts).missing_requirements.len(), 1);
+    assert_eq!(evaluate(&facts).missing_requirements.len(), 2);
 }
 
 /// (c)(2): the number is stated together with the name.

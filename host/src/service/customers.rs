@@ -10,6 +10,7 @@ use crate::domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus, StoredFile
 use crate::domain::event::EventType;
 use crate::domain::id::CustomerId;
 use crate::fair_queue::WorkOwner;
+use crate::service::envelopes::dispatch;
 use crate::service::envelopes::uploads::{self, DocumentUpload};
 use crate::service::events;
 use crate::service::idempotency::ResponseRecorder;
@@ -321,6 +322,9 @@ pub async fn file_document(
     envelope
         .metadata
         .insert("document_source".into(), "upload".into());
+    let organization = dispatch::organization(core, &caller.org).await?;
+    let jurisdiction = organization.settings.chattel_paper_jurisdiction.as_ref();
+    envelope.set_jurisdiction(jurisdiction);
     let file = uploads::store(core, &caller.org, &envelope.id, file_type, &upload).await?;
     let mut tx = core.store.begin().await?;
     envelopes::insert(&mut tx, &envelope).await?;

@@ -1,10 +1,12 @@
 //! Statements of control. A row is in the bucket of the originator; the person who has the link knows only
 //! its id.
 
+use serde_json::Value;
 use sqlx::AnyConnection;
 
-use super::row::RowColumns;
+use super::row::{RowColumns, json_text};
 use super::{StoreError, WriteTransaction};
+use crate::domain::clock::Timestamp;
 use crate::domain::id::{ControlStatementId, EnvelopeId, OrgId};
 
 /// A statement of control as it was issued.
@@ -16,21 +18,25 @@ pub struct StoredStatement {
     pub envelope: EnvelopeId,
     /// The controller that issued it.
     pub party: OrgId,
-    /// JSON.
-    pub body: String,
+    /// The statement.
+    pub body: Value,
+    /// Since when that party had control.
+    pub controlled_since: Timestamp,
 }
 
 pub async fn insert(tx: &mut WriteTransaction, stored: &StoredStatement) -> Result<(), StoreError> {
     sqlx::query(
-        "insert into control_statement (bucket, statement_id, envelope_id, org_id, party_id, body)
-         values ($1, $2, $3, $4, $5, $6)",
+        "insert into control_statement (bucket, statement_id, envelope_id, org_id, party_id, body,
+             controlled_since)
+         values ($1, $2, $3, $4, $5, $6, $7)",
     )
     .bind(stored.org.bucket())
     .bind(stored.id.as_str())
     .bind(stored.envelope.as_str())
     .bind(stored.org.as_str())
     .bind(stored.party.as_str())
-    .bind(&stored.body)
+    .bind(json_text(&stored.body))
+    .bind(stored.controlled_since.to_string())
     .execute(&mut **tx)
     .await?;
     Ok(())
@@ -56,7 +62,8 @@ pub async fn get(
             org: columns.parsed("org_id", OrgId::parse)?,
             envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
             party: columns.parsed("party_id", OrgId::parse)?,
-            body: columns.text("body")?,
+            body: columns.json("body")?,
+            controlled_since: columns.time("controlled_since")?,
         })
     })
     .transpose()

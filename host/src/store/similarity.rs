@@ -8,7 +8,7 @@ use super::{StoreError, WriteTransaction};
 use crate::domain::clock::Timestamp;
 use crate::domain::control::ControlRecord;
 use crate::domain::envelope::Envelope;
-use crate::domain::id::DisputeId;
+use crate::domain::id::{DisputeId, EnvelopeId, OrgId};
 use crate::domain::similarity::Signature;
 
 /// Records that one is compared with: those with most bands in common.
@@ -93,9 +93,8 @@ pub async fn insert(
     Ok(())
 }
 
-/// Returns live records under other parties that share a band with this one, those with most bands in
-/// common first. Records of the same controller stay in one hand, and two documents that were signed here are two
-/// contracts.
+/// Returns live records that another party controls or has a pledge of, and that share a band with this one:
+/// those with most bands in common. Two documents that were signed here are two contracts.
 pub async fn candidates(
     connection: &mut AnyConnection,
     record: &ControlRecord,
@@ -105,20 +104,25 @@ pub async fn candidates(
          from (select other.bucket, other.envelope_id, count(*) as bands
              from record_band own
              join record_band other on other.band = own.band
+             join record_text mine on mine.bucket = own.bucket and mine.envelope_id = own.envelope_id
+             join record_text theirs on theirs.bucket = other.bucket
+                 and theirs.envelope_id = other.envelope_id
+             join control_record c on c.bucket = other.bucket and c.envelope_id = other.envelope_id
              where own.bucket = $1 and own.envelope_id = $2 and other.envelope_id <> $2
-             group by other.bucket, other.envelope_id order by bands desc limit $4) as near
+                 and mine.signed_here + theirs.signed_here < 2 and c.stage <> 'released'
+                 and (c.controller_id <> $3 and c.controller_id <> c.org_id or c.pledgee_id <> $5)
+             group by other.bucket, other.envelope_id
+             order by bands desc, other.envelope_id limit $4) as near
          join record_text t on t.bucket = near.bucket and t.envelope_id = near.envelope_id
-         join record_text mine on mine.bucket = $1 and mine.envelope_id = $2
-             and mine.signed_here + t.signed_here < 2
          join control_record c on c.bucket = near.bucket and c.envelope_id = near.envelope_id
-         left join control_pledge p on p.bucket = c.bucket and p.pledge_id = c.pledge_id
-         where c.stage <> 'released' and c.controller_id <> $3
-             and (c.controller_id <> c.org_id or c.pledgee_id is not null)",
+         left join control_pledge p on p.bucket = c.bucket and p.pledge_id = c.pledge_id",
     )
     .bind(record.org.bucket())
     .bind(record.envelope.as_str())
     .bind(record.controller.as_str())
     .bind(COMPARED)
+    // A lender that has a pledge of both is no second one.
+    .bind(record.pledgee().map_or("", OrgId::as_str))
     .fetch_all(connection)
     .await?;
     let mut found = Vec::new();
@@ -139,13 +143,13 @@ pub async fn candidates(
     Ok(found)
 }
 
-/// Records that one record is similar to another. Returns the reference of the pair, or none if it is known.
+/// Records that one record is similar to another, of which a party has control since `since`. Returns false
+/// if the pair is known.
 pub async fn found(
     tx: &mut WriteTransaction,
     record: &OwnedEnvelope,
-    other: &Candidate,
-    percent: i64,
-    reference: &DisputeId,
+    other: &EnvelopeId,
+    found: &FoundSimilar,
 ) -> Result<bool, StoreError> {
     let inserted = sqlx::query(
         "insert into record_similar (bucket, envelope_id, other_id, org_id, reference, percent, since)
@@ -154,11 +158,11 @@ pub async fn found(
     )
     .bind(record.org.bucket())
     .bind(record.envelope.as_str())
-    .bind(other.record.envelope.as_str())
+    .bind(other.as_str())
     .bind(record.org.as_str())
-    .bind(reference.as_str())
-    .bind(percent)
-    .bind(other.since.to_string())
+    .bind(found.reference.as_str())
+    .bind(found.percent)
+    .bind(found.since.to_string())
     .execute(&mut **tx)
     .await?;
     Ok(inserted.rows_affected() == 1)

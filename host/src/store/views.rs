@@ -14,8 +14,8 @@ use crate::domain::id::{CopyId, EnvelopeId, OrgId, ViewId};
 pub async fn insert(tx: &mut WriteTransaction, view: &View) -> Result<(), StoreError> {
     sqlx::query(
         "insert into control_view (bucket, view_id, envelope_id, org_id, controller_id, name, email,
-             access, purpose, created_at, expires_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+             access, purpose, created_at, expires_at, controlled_since)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
     )
     .bind(view.org.bucket())
     .bind(view.id.as_str())
@@ -28,6 +28,7 @@ pub async fn insert(tx: &mut WriteTransaction, view: &View) -> Result<(), StoreE
     .bind(view.purpose.as_deref())
     .bind(view.created_at.to_string())
     .bind(view.expires_at.to_string())
+    .bind(view.controlled_since.to_string())
     .execute(&mut **tx)
     .await?;
     Ok(())
@@ -104,6 +105,7 @@ fn view(row: &AnyRow) -> Result<View, StoreError> {
         org: columns.parsed("org_id", OrgId::parse)?,
         envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
         controller: columns.parsed("controller_id", OrgId::parse)?,
+        controlled_since: columns.time("controlled_since")?,
         name: columns.text("name")?,
         email: columns.text("email")?,
         access: columns.parsed("access", ViewAccess::parse)?,

@@ -477,11 +477,11 @@ async fn kills_of_three_nodes_leave_each_record_with_one_controller_on_postgresq
     drill.run(kills(3 * PLACES.len() as u32).div_ceil(3)).await;
 }
 
-/// Moves a pool and checks its proofs offline. `HOLDFAST_POOL=10000` for the figures of docs/control.md.
+/// Moves a pool and checks its proofs offline. `POOL_RECORDS=10000` for the figures of docs/control.md.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pool_moves_and_is_proved_on_postgresql() {
-    let size: usize = std::env::var("HOLDFAST_POOL")
-        .map_or(60, |size| size.parse().expect("a number of records"));
+    let size: usize =
+        std::env::var("POOL_RECORDS").map_or(60, |size| size.parse().expect("a number of records"));
     let (drill, _folder) = ControlDrill::new(Some(postgres::new_database().await), 1).await;
     let server = ServerProcess::start(&drill.home, &[], &[]).unwrap();
     let (url, begun) = (server.url.clone(), Instant::now());

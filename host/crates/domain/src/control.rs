@@ -63,6 +63,8 @@ pub struct View {
     pub envelope: EnvelopeId,
     /// The controller that granted it. The view ends when control passes.
     pub controller: OrgId,
+    /// Since when that party had control.
+    pub controlled_since: Timestamp,
     pub name: String,
     pub email: String,
     pub access: ViewAccess,

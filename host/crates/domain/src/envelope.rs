@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::clock::Timestamp;
 use super::id::{BatchId, CustomerId, EnvelopeId, OrgId, TemplateId};
+use super::jurisdiction::Jurisdiction;
 use super::locale::Locale;
 use crate::signature::ExistingSignature;
 
@@ -454,6 +455,14 @@ impl Envelope {
     /// Returns the partner's own metadata.
     pub fn own_metadata(&self) -> Option<&Map<String, Value>> {
         self.metadata.get(OWN_METADATA)?.as_object()
+    }
+
+    /// States the jurisdiction of the chattel paper, if there is one.
+    pub fn set_jurisdiction(&mut self, jurisdiction: Option<&Jurisdiction>) {
+        if let Some(jurisdiction) = jurisdiction {
+            let text = jurisdiction.as_str().into();
+            self.metadata.insert(JURISDICTION.into(), text);
+        }
     }
 
     /// Returns the jurisdiction of the chattel paper, if one is stated (UCC §9-306A(b)(1)).

@@ -222,7 +222,7 @@ impl EventType {
                 control!("party", "statement_id", "sha256", "requested_by"),
             ),
             Self::ControlSimilar => (
-                "Another party controls a record with a similar document",
+                "Another party controls a record with a similar document, has a pledge or an offer of it",
                 control!("reference", "similarity", "since"),
             ),
             Self::ControlKeyRegistered => (

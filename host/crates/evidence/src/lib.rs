@@ -33,7 +33,7 @@ pub use pool::{PoolReport, verify_pool};
 pub use report::{
     AnchorKind, EvidenceVerdict, ReportFinding, SignerReport, VerdictAnchor, VerificationReport,
 };
-pub use statement::{ControlStatement, StatementReport, verify_statement};
+pub use statement::{IssuedStatement, StatementReport, verify_statement};
 pub use trust::{TrustError, TrustRoots};
 
 /// Rules that can write a compliance certificate again.

@@ -9,9 +9,10 @@ use super::formats::{CustodyLedger, LogEvidence};
 use super::log::{TrustedLogs, included, opened};
 use super::report::{EvidenceVerdict, VerdictAnchor};
 use holdfast_domain::clock::Timestamp;
+use holdfast_domain::hash::canonical_sha256;
 use holdfast_domain::id::{ControlStatementId, EnvelopeId, OrgId};
 use holdfast_domain::ledger::LedgerEntry;
-use holdfast_domain::statement::PartyPublicKey;
+use holdfast_domain::statement::{PartyPublicKey, SignedStatement};
 
 /// Value of `statement_type`.
 pub const STATEMENT_TYPE: &str = "holdfast_control_statement";
@@ -102,14 +103,35 @@ pub struct ControlStatement {
     pub control_chain: Vec<ControlStep>,
     /// Who signed the record.
     pub signers: Vec<StatedSigner>,
-    /// The compliance certificate as the originator's rules write it at this moment.
-    pub certificate: Value,
+    /// The checks as the originator's rules answer them at this moment.
+    pub compliance: StatedCompliance,
     /// The entries of the ledger that the chain rests on.
     pub entries: Vec<LedgerEntry>,
-    /// Proof that these entries are in the log, whose head is signed.
-    pub log: LogEvidence,
-    /// Page that checks the statement, without an account.
+    /// Page that shows the statement and whether it still holds, without an account.
     pub verification_url: String,
+}
+
+/// Checks of a compliance certificate, without the people in it.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct StatedCompliance {
+    /// Statute and version of the rules, as in certificates.
+    pub certificate_type: Value,
+    /// `compliant`, `score` and `checks`.
+    pub ucc_9105_compliance: Value,
+    /// The component that ran the checks.
+    pub rules_component: Value,
+}
+
+/// A statement as it is downloaded, with the entry of the ledger that records it.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct IssuedStatement {
+    /// The statement, with all its members: the hash in `issued` covers them.
+    #[schemars(with = "ControlStatement")]
+    pub statement: Value,
+    /// The entry `control.statement.issued`.
+    pub issued: LedgerEntry,
+    /// Proof that this entry and those of the statement are in the log, whose head is signed.
+    pub log: LogEvidence,
 }
 
 /// Returns the entries of a ledger that a chain of control rests on.
@@ -147,18 +169,18 @@ fn party(entry: &LedgerEntry, part: &str) -> Option<StatedParty> {
 
 /// Returns the thumbprint of the key that a party signed with when it took control by `step`.
 fn signs_with(entries: &[LedgerEntry], step: &LedgerEntry, org: &OrgId) -> Option<String> {
-    let before = entries.iter().rev().filter(|entry| {
+    // The seller makes the last step of a transfer; the buyer has agreed before.
+    let act = match step.action.as_str() {
+        "control.transfer.confirmed" => BUYER,
+        own => own,
+    };
+    let agreed = entries.iter().rev().find(|entry| {
         let by = entry.details["party"]["organization_id"].as_str();
-        entry.sequence <= step.sequence
-            && by == Some(org.as_str())
-            && (entry.action == step.action || entry.action == BUYER)
+        entry.sequence <= step.sequence && entry.action == act && by == Some(org.as_str())
     });
-    let mut keys = before.filter_map(|entry| {
-        let key = entry.details["signed"]["public_key"].clone();
-        let key: PartyPublicKey = serde_json::from_value(key).ok()?;
-        Some(key.thumbprint())
-    });
-    keys.next()
+    let key = agreed?.details["signed"]["public_key"].clone();
+    let key: PartyPublicKey = serde_json::from_value(key).ok()?;
+    Some(key.thumbprint())
 }
 
 /// Result of verifying a statement.
@@ -182,48 +204,55 @@ pub struct StatementReport {
     pub problems: Vec<String>,
 }
 
-/// Checks a statement: its entries are in the log, and it says what they say.
-pub fn verify_statement(statement: &ControlStatement, trusted: &TrustedLogs) -> StatementReport {
+/// Checks a statement: the log has the entry that records it with its hash, and the entries that it rests
+/// on, and it says what they say.
+///
+/// # Errors
+/// It is no statement of control.
+pub fn verify_statement(
+    issued: &IssuedStatement,
+    trusted: &TrustedLogs,
+) -> Result<StatementReport, serde_json::Error> {
+    let statement: ControlStatement = serde_json::from_value(issued.statement.clone())?;
     let mut problems = Vec::new();
-    let log = opened(&statement.log, trusted);
+    let log = opened(&issued.log, trusted);
     let failed = log
         .findings
         .iter()
         .filter(|finding| finding.ok != Some(true));
     problems.extend(failed.map(|finding| finding.detail.clone()));
-    for entry in &statement.entries {
+    let mut entries = statement.entries.clone();
+    entries.push(issued.issued.clone());
+    for entry in &entries {
         if entry.hash != entry.computed_hash() {
             problems.push(format!("entry {} was changed", entry.sequence));
         }
     }
+    if !entries.is_sorted_by(|one, next| one.sequence < next.sequence) {
+        problems.push("the entries are not in their order".into());
+    }
     let ledger = CustodyLedger {
         envelope_id: statement.record.envelope_id.clone(),
-        org_id: statement.controller.organization_id.clone(),
-        entries: statement.entries.clone(),
+        org_id: statement.originator.organization_id.clone(),
+        entries,
         log: None,
     };
     if let Some(head) = &log.checkpoint
-        && let Err(why) = included(&ledger, &statement.log.inclusion, head)
+        && let Err(why) = included(&ledger, &issued.log.inclusion, head)
     {
         problems.push(why);
     }
-    let steps = chain(&statement.originator, &statement.entries);
-    let mut acts = statement.entries.iter();
-    let foreign = acts.any(|entry| {
-        let originator = party(entry, "originator");
-        let expected = &statement.originator.organization_id;
-        originator.is_some_and(|party| party.organization_id != *expected)
-    });
-    if foreign {
-        problems.push("the originator is not the one of the entries".into());
+    if let Err(why) = recorded(&issued.issued, &issued.statement, &statement) {
+        problems.push(why);
     }
+    let steps = chain(&statement.originator, &statement.entries);
     if steps != statement.control_chain || steps.last() != Some(&statement.controller) {
         problems.push("the parties are not those of the entries".into());
     }
-    let stored = statement.entries.iter();
-    let mut stored = stored.filter(|entry| entry.action == "vault.stored");
-    let hash = stored.next().map(|entry| &entry.details["document_hash"]);
-    if hash.and_then(Value::as_str) != Some(statement.record.document_hash.as_str()) {
+    let mut stored = statement.entries.iter();
+    let stored = stored.find(|entry| entry.action == "vault.stored");
+    let hash = stored.and_then(|entry| entry.details["document_hash"].as_str());
+    if hash != Some(statement.record.document_hash.as_str()) {
         problems.push("the document is not the one that was stored".into());
     }
     let verdict = match (problems.is_empty(), &log.anchor) {
@@ -231,16 +260,45 @@ pub fn verify_statement(statement: &ControlStatement, trusted: &TrustedLogs) -> 
         (true, None) => EvidenceVerdict::NotAnchored,
         (true, Some(_)) => EvidenceVerdict::Valid,
     };
-    StatementReport {
+    Ok(StatementReport {
         verdict,
         valid: verdict == EvidenceVerdict::Valid,
         anchor: log.anchor,
         statement_id: statement.statement_id.to_string(),
-        controller: statement.controller.name.clone(),
+        controller: statement.controller.name,
         issued_at: statement.issued_at,
-        document_hash: statement.record.document_hash.clone(),
+        document_hash: statement.record.document_hash,
         problems,
+    })
+}
+
+/// Checks that an entry records exactly this statement, by its controller, with its signature if there is one.
+fn recorded(entry: &LedgerEntry, text: &Value, statement: &ControlStatement) -> Result<(), String> {
+    let details = &entry.details;
+    let controller = statement.controller.organization_id.as_str();
+    let by = details["party"]["organization_id"].as_str();
+    let is_this = entry.action == "control.statement.issued"
+        && details["statement_id"].as_str() == Some(statement.statement_id.as_str())
+        && details["sha256"].as_str() == Some(canonical_sha256(text).as_str())
+        && by == Some(controller)
+        && details["controller"]["organization_id"].as_str() == Some(controller)
+        && details["originator"]["organization_id"].as_str()
+            == Some(statement.originator.organization_id.as_str());
+    if !is_this {
+        return Err("the ledger records another statement".into());
     }
+    let signed = &details["signed"];
+    if signed.is_null() {
+        return match statement.controller.signs_with {
+            Some(_) => Err("its controller signs its acts, and not this statement".into()),
+            None => Ok(()),
+        };
+    }
+    let unreadable = |error: serde_json::Error| error.to_string();
+    let key: PartyPublicKey =
+        serde_json::from_value(signed["public_key"].clone()).map_err(unreadable)?;
+    let signed: SignedStatement = serde_json::from_value(signed.clone()).map_err(unreadable)?;
+    signed.verify(&key).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

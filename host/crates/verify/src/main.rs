@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use holdfast_evidence::{
-    Bundle, BundleError, ControlStatement, EvidenceVerdict, PoolReport, StatementReport,
+    Bundle, BundleError, EvidenceVerdict, IssuedStatement, PoolReport, StatementReport,
     TrustedLogs, VerificationReport, verify_pool, verify_statement,
 };
 use holdfast_rules::compiler::{self, ComponentCompiler};
@@ -108,9 +108,9 @@ fn pool(file: &Path, trusted: &TrustedLogs) -> Result<PoolReport, Failure> {
 
 fn statement(file: &Path, trusted: &TrustedLogs) -> Result<StatementReport, Failure> {
     let read = std::fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
-    let statement: ControlStatement = serde_json::from_slice(&read)
-        .map_err(|error| format!("{} is no statement of control: {error}", file.display()))?;
-    Ok(verify_statement(&statement, trusted))
+    let unreadable = |error| format!("{} is no statement of control: {error}", file.display());
+    let issued: IssuedStatement = serde_json::from_slice(&read).map_err(unreadable)?;
+    Ok(verify_statement(&issued, trusted).map_err(unreadable)?)
 }
 
 fn checked(

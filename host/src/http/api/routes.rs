@@ -129,7 +129,7 @@ areas! {
             "Refuse a requested release";
         get "/partner/control/pools/{id}/proofs", control::proofs => getPoolProofs [409]
             "The proofs of a transfer's records in one zip";
-        get "/partner/control/pools/{id}/tape", control::tape => getPoolTape []
+        get "/partner/control/pools/{id}/tape", control::tape => getPoolTape [409]
             "Get a row for each record of a transfer";
         post "/partner/control/pledges", control::pledge => pledgeRecord [409, 422]
             "Pledge a record that you control";

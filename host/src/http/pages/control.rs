@@ -2,8 +2,7 @@
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::FromRequestParts;
-use axum::extract::State;
+use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -13,7 +12,7 @@ use maud::html;
 use super::look::{PageLook, texts_for};
 use super::record::entry;
 use super::signing_files::{attachment, saved};
-use super::visit::unknown_link;
+use super::visit::{id_and_code, unknown_link};
 use crate::domain::locale::Locale;
 use crate::http::error::HttpError;
 use crate::http::middleware::limits;
@@ -39,6 +38,7 @@ struct StatementVisit {
     shown: ShownStatement,
     texts: Texts,
     path: String,
+    code: String,
 }
 
 impl FromRequestParts<App> for StatementVisit {
@@ -46,28 +46,27 @@ impl FromRequestParts<App> for StatementVisit {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Response> {
         let plain = texts_for(&parts.headers, Locale::default());
-        let path = parts.uri.path().to_owned();
-        let mut segments = path.split('/').skip(2);
-        let (Some(id), Some(code)) = (segments.next(), segments.next()) else {
-            return Err(unknown_link(plain));
-        };
-        let found = obligor::find(app, id, code).await;
+        let (id, code) = id_and_code(parts).ok_or_else(|| unknown_link(plain))?;
+        let found = obligor::find(app, &id, &code).await;
         let found = found.map_err(|error| HttpError::from(error).into_response())?;
         // Only real links are counted: guesses would fill the table of the counts.
         let shown = found.ok_or_else(|| unknown_link(plain))?;
-        limits::admit(app, LimitedCredential::SigningLink, code, parts)
+        limits::admit(app, LimitedCredential::SigningLink, &code, parts)
             .map_err(IntoResponse::into_response)?;
         let language = shown.organization.settings.language;
         Ok(Self {
             texts: texts_for(&parts.headers, language),
             path: format!("{PATH}/{id}/{code}"),
+            code,
             shown,
         })
     }
 }
 
 async fn show(visit: StatementVisit) -> Response {
-    let StatementVisit { shown, texts, path } = visit;
+    let StatementVisit {
+        shown, texts, path, ..
+    } = visit;
     let ShownStatement {
         organization,
         statement,
@@ -140,7 +139,6 @@ async fn show(visit: StatementVisit) -> Response {
                     @if let Some(key) = &statement.controller.signs_with {
                         (entry(&texts.text("statement-key"), html! { code { (key) } }))
                     }
-                    (entry(&texts.text("custody-log"), html! { code { (statement.log.public_key) } }))
                 }
                 p { (texts.text("statement-note")) }
             }
@@ -150,7 +148,10 @@ async fn show(visit: StatementVisit) -> Response {
     look.page(StatusCode::OK, &title, None, "signing", body)
 }
 
-async fn pdf(State(app): State<App>, visit: StatementVisit) -> Response {
+async fn pdf(State(app): State<App>, visit: StatementVisit, request: Request) -> Response {
+    if let Some(refused) = over_limit(&app, &visit, request) {
+        return refused;
+    }
     match obligor::pdf(&app, &visit.shown).await {
         Ok(pdf) => {
             let name = visit.texts.text("statement-title");
@@ -160,12 +161,26 @@ async fn pdf(State(app): State<App>, visit: StatementVisit) -> Response {
     }
 }
 
-async fn json(visit: StatementVisit) -> Response {
+async fn json(State(app): State<App>, visit: StatementVisit, request: Request) -> Response {
+    if let Some(refused) = over_limit(&app, &visit, request) {
+        return refused;
+    }
+    let issued = match obligor::issued(&app, &app.vault, &visit.shown).await {
+        Ok(issued) => issued,
+        Err(error) => return HttpError::from(error).into_response(),
+    };
     let name = format!("{}.json", visit.shown.statement.statement_id);
     let headers = [
         (header::CONTENT_TYPE, "application/json".to_owned()),
         (header::CONTENT_DISPOSITION, attachment(&name, &name)),
         (header::CACHE_CONTROL, "no-store".to_owned()),
     ];
-    (headers, visit.shown.body).into_response()
+    (headers, serde_json::json!(issued).to_string()).into_response()
+}
+
+/// Returns the answer to a visitor with too many downloads.
+fn over_limit(app: &App, visit: &StatementVisit, request: Request) -> Option<Response> {
+    let (parts, _) = request.into_parts();
+    let admitted = limits::admit(app, LimitedCredential::Copies, &visit.code, &parts);
+    admitted.err().map(IntoResponse::into_response)
 }

@@ -127,7 +127,7 @@ async fn vault(
         let Some(opened) = embed::open(&app, &app.access, &form.token, Widget::Vault).await? else {
             return Ok(expired(&app, &headers, &form.token).await);
         };
-        let record = overview::record(&app, &app.management, &app.vault, &opened.envelope).await?;
+        let record = overview::record(&app, &app.management, &opened.envelope).await?;
         let texts = texts_for(&headers, record.organization.settings.language);
         Ok(vault_page(&app, &opened, record, &form.token, texts))
     };
@@ -158,10 +158,10 @@ fn vault_page(
             section.card {
                 (standing(texts, envelope.status, &keeper))
                 dl {
-                    @if let Some(at) = time_of(&record.ledger, EventType::VaultStored) {
+                    @if let Some(at) = time_of(&record.history, EventType::VaultStored) {
                         (entry(&texts.text("vault-since"), html! { (texts.moment(&dates, at)) }))
                     }
-                    @if let Some(at) = time_of(&record.ledger, EventType::VaultReleased) {
+                    @if let Some(at) = time_of(&record.history, EventType::VaultReleased) {
                         (entry(&texts.text("vault-over-since"), html! { (texts.moment(&dates, at)) }))
                     }
                     @if let Some(custodian) = &record.custodian {
@@ -178,7 +178,7 @@ fn vault_page(
                     }
                 }
             }
-            (record_parts(texts, &dates, &record.signers, &record.ledger))
+            (record_parts(texts, &dates, &record.signers, &record.history))
             (details(texts, envelope, &record.compliance))
         }
     };

@@ -5,22 +5,21 @@ use axum::body::Body;
 use axum::extract::{FromRequestParts, Path, Query, Request, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
-use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::{get, post};
 use maud::{Markup, html};
 
 use super::look::{PageLook, texts_for};
 use super::record::{details, entry, record_parts};
-use super::signing_files::{PageQuery, saved, version_of};
+use super::signing_files::{PageQuery, saved};
 use super::viewing::sheets;
-use super::visit::unknown_link;
+use super::visit::{id_and_code, unknown_link};
 use crate::components::rules::placement::PageFacts;
 use crate::domain::control::{View, ViewAccess};
 use crate::domain::locale::Locale;
 use crate::domain::organization::Organization;
 use crate::http::error::HttpError;
 use crate::http::middleware::limits;
-use crate::room::shown::ShownDocument;
 use crate::service::access::windows::LimitedCredential;
 use crate::service::control::inspection;
 use crate::service::control::views::{self, ShownRecord};
@@ -34,9 +33,9 @@ pub const PATH: &str = "/inspect";
 pub fn routes() -> Router<App> {
     let below = |name: &str| format!("{PATH}/{{view}}/{{code}}{name}");
     Router::new()
-        .route(&below(""), get(show))
+        .route(&below(""), get(show).post(open))
         .route(&below("/pages/{page}"), get(page))
-        .route(&below("/copy.pdf"), get(copy))
+        .route(&below("/copy.pdf"), post(copy))
 }
 
 /// Request by the link of a view.
@@ -53,45 +52,69 @@ impl FromRequestParts<App> for Visit {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Response> {
         let plain = texts_for(&parts.headers, Locale::default());
-        let path = parts.uri.path().to_owned();
-        let mut segments = path.split('/').skip(2);
-        let (id, code) = (segments.next(), segments.next());
-        let (Some(id), Some(code)) = (id, code) else {
-            return Err(unknown_link(plain));
-        };
+        let (id, code) = id_and_code(parts).ok_or_else(|| unknown_link(plain))?;
         let failed = |error: ServiceError| HttpError::from(error).into_response();
-        let view = views::find(app, id, code).await.map_err(failed)?;
+        let view = views::find(app, &id, &code).await.map_err(failed)?;
         // Only real links are counted: guesses would fill the table of the counts.
         let view = view.ok_or_else(|| unknown_link(plain))?;
-        limits::admit(app, LimitedCredential::SigningLink, code, parts)
+        limits::admit(app, LimitedCredential::SigningLink, &code, parts)
             .map_err(IntoResponse::into_response)?;
         let organization = views::granted_by(app, &view).await.map_err(failed)?;
         Ok(Self {
             texts: texts_for(&parts.headers, organization.settings.language),
             path: format!("{PATH}/{id}/{code}"),
-            code: code.to_owned(),
+            code,
             view,
             organization,
         })
     }
 }
 
+/// Shows the record once it was opened. Programs that follow the links of mails open nothing.
 async fn show(State(app): State<App>, visit: Visit) -> Response {
     let read = async {
-        let opened = views::open(&app, &app.management, &app.vault, &visit.view).await?;
-        let Some(record) = opened else {
+        let Some(record) = views::shown(&app, &app.management, &visit.view).await? else {
             return Ok(None);
         };
+        if !views::is_opened(&app, &visit.view) {
+            return Ok(Some((record, None)));
+        }
         let Some(document) = record.envelope.record.copy.clone() else {
             return Ok(None);
         };
-        let document = ShownDocument::from(document);
-        let pages = pages::facts(&app, &app.pages, &document.file).await?;
-        Ok::<_, ServiceError>(Some((record, document, pages)))
+        let pages = pages::facts(&app, &app.pages, &document).await?;
+        Ok::<_, ServiceError>(Some((record, Some(pages))))
     };
     match read.await {
-        Ok(Some((record, document, pages))) => shown(visit, &record, &document, &pages),
+        Ok(Some((record, Some(pages)))) => shown(visit, &record, &pages),
+        Ok(Some((record, None))) => closed(visit, &record.envelope.name),
         Ok(None) => over(visit),
+        Err(error) => HttpError::from(error).into_response(),
+    }
+}
+
+/// Page with the button that opens the record.
+fn closed(visit: Visit, document: &str) -> Response {
+    let texts = visit.texts;
+    let dates = &visit.organization.settings.dates;
+    let until = texts.moment(dates, visit.view.expires_at);
+    let values = [
+        ("sender", visit.organization.display_name()),
+        ("moment", until.as_str()),
+    ];
+    let text = html! {
+        p { (texts.with("inspect-hint", values)) }
+        form method="post" action=(visit.path) {
+            button type="submit" { (texts.text("inspect-open")) }
+        }
+    };
+    PageLook::of(visit.organization, texts).notice(StatusCode::OK, document, None, text)
+}
+
+async fn open(State(app): State<App>, visit: Visit) -> Response {
+    match views::open(&app, &visit.view).await {
+        Ok(true) => Redirect::to(&visit.path).into_response(),
+        Ok(false) => over(visit),
         Err(error) => HttpError::from(error).into_response(),
     }
 }
@@ -104,12 +127,7 @@ fn over(visit: Visit) -> Response {
     PageLook::of(visit.organization, texts).notice(StatusCode::GONE, &title, None, text)
 }
 
-fn shown(
-    visit: Visit,
-    record: &ShownRecord,
-    document: &ShownDocument,
-    pages: &[PageFacts],
-) -> Response {
+fn shown(visit: Visit, record: &ShownRecord, pages: &[PageFacts]) -> Response {
     let Visit {
         view,
         organization,
@@ -146,12 +164,15 @@ fn shown(
                     }
                 }
                 @if view.access == ViewAccess::Download {
-                    p { a.button href={ (path) "/copy.pdf" } download { (texts.text("inspect-download")) } }
+                    form method="post" action={ (path) "/copy.pdf" } {
+                        button type="submit" { (texts.text("inspect-download")) }
+                    }
                 }
             }
-            (record_parts(texts, &dates, &seen.signers, &seen.ledger))
+            (record_parts(texts, &dates, &seen.signers, &seen.history))
             (details(texts, envelope, &seen.compliance))
-            div.reader { (sheets(texts, &path, &version_of(document), pages)) }
+            // Without a version, so that browsers keep the pictures for an hour only.
+            div.reader { (sheets(texts, &path, "", pages)) }
         }
     };
     look.page(StatusCode::OK, &envelope.name, None, "signing", body)
@@ -164,7 +185,10 @@ async fn page(
     Query(query): Query<PageQuery>,
 ) -> Response {
     let read = async {
-        let envelope = views::opened(&app, &visit.view).await?;
+        let envelope = match views::is_opened(&app, &visit.view) {
+            true => views::open_envelope(&app, &visit.view).await?,
+            false => None,
+        };
         let copy = envelope.and_then(|envelope| envelope.record.copy);
         match copy {
             Some(copy) => query.read(&app, visit.texts, &copy.into(), &name).await,

@@ -6,7 +6,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::dates::DateSettings;
 use crate::domain::envelope::{Envelope, Signer};
 use crate::domain::event::EventType;
-use crate::evidence::formats::CustodyLedger;
+use crate::domain::ledger::LedgerEntry;
 use crate::service::envelopes::compliance::ComplianceView;
 use crate::service::vault::history::history;
 use crate::texts::Texts;
@@ -16,7 +16,7 @@ pub fn record_parts(
     texts: Texts,
     dates: &DateSettings,
     signers: &[Signer],
-    ledger: &CustodyLedger,
+    entries: &[LedgerEntry],
 ) -> Markup {
     html! {
         section.card {
@@ -38,7 +38,7 @@ pub fn record_parts(
         section.card {
             h2 { (texts.text("vault-what-happened")) }
             ol.ledger {
-                @for line in history(texts, &ledger.entries) {
+                @for line in history(texts, entries) {
                     li { time { (texts.moment(dates, line.at)) } span.detail { (line.text) } }
                 }
             }
@@ -76,8 +76,8 @@ pub fn details(texts: Texts, envelope: &Envelope, compliance: &ComplianceView) -
 }
 
 /// Returns the time of the last entry of a kind.
-pub fn time_of(ledger: &CustodyLedger, kind: EventType) -> Option<Timestamp> {
-    let mut entries = ledger.entries.iter().rev();
+pub fn time_of(entries: &[LedgerEntry], kind: EventType) -> Option<Timestamp> {
+    let mut entries = entries.iter().rev();
     let entry = entries.find(|entry| entry.action == kind.as_str())?;
     Some(entry.at)
 }

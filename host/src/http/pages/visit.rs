@@ -325,6 +325,12 @@ pub fn payment(texts: Texts, path: &str, amount: &str) -> Markup {
     }
 }
 
+/// Returns id and code of a link such as `/control/cst_…/code`.
+pub fn id_and_code(parts: &Parts) -> Option<(String, String)> {
+    let mut segments = parts.uri.path().split('/').skip(2);
+    Some((segments.next()?.to_owned(), segments.next()?.to_owned()))
+}
+
 /// Page for an unknown link.
 pub fn unknown_link(texts: Texts) -> Response {
     let body = html! { p { (texts.text("link-unknown")) } };

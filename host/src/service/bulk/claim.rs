@@ -193,6 +193,8 @@ async fn create(
         batch: Some(batch.id.clone()),
         ..new
     };
+    let jurisdiction = organization.settings.chattel_paper_jurisdiction.as_ref();
+    envelope.set_jurisdiction(jurisdiction);
     let begun = lifecycle::first_status_in_bulk(core, &envelope).await?;
     envelope.status = begun.status;
     envelope_store::insert(tx, &envelope).await?;

@@ -29,15 +29,15 @@ use crate::service::components::ComponentManager;
 use crate::service::envelopes::compliance::ComplianceView;
 use crate::service::envelopes::uploads::{DocumentUpload, admit};
 use crate::service::vault::custody_sheet::RecordWriter;
-use crate::service::vault::{Vault, copies, overview};
+use crate::service::vault::{Vault, copies, custody, overview};
 use crate::service::{Caller, Core, ServiceError, ValidationIssue, events};
 use crate::store::row::OwnedEnvelope;
 use crate::store::{WriteTransaction, control as rows, similarity, views as view_rows};
 
 /// Longest purpose of a look or a view, in characters.
 pub(super) const PURPOSE: usize = 200;
-/// Pages in which a watermark is searched.
-const SEARCHED: u32 = 50;
+/// Pages in which a watermark is searched: each has it.
+const SEARCHED: u32 = 10;
 
 /// A signer of a record, as its parties see them.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -177,7 +177,9 @@ pub async fn inspect(
     };
     let similar = similarity::list(&mut tx, &own).await?;
     tx.commit().await?;
-    let seen = overview::record(core, management, vault, &envelope).await?;
+    let seen = overview::record(core, management, &envelope).await?;
+    let originator = Caller::system(envelope.org.clone());
+    let ledger = custody::ledger(core, vault, &originator, envelope.id.as_str()).await?;
     Ok(InspectionView {
         record,
         signers: seen.signers.into_iter().map(RecordSigner::from).collect(),
@@ -185,7 +187,7 @@ pub async fn inspect(
         pledge,
         similar: similar.iter().map(SimilarView::from).collect(),
         views: views.iter().map(ViewView::from).collect(),
-        ledger: seen.ledger,
+        ledger,
     })
 }
 
@@ -228,7 +230,7 @@ pub(super) async fn note(
     data["email"] = json!(person.map(|view| &view.email));
     let mut entry = data.clone();
     entry["rules_component"] = decision.component.clone();
-    rows::insert_decision(tx, &envelope.org, &decision, now).await?;
+    // No decision of its own: looks would displace the acts in replays.
     let event = EventType::ControlViewed;
     events::record(tx, envelope, &actor, event.as_str(), entry, now).await?;
     emit_to_all(tx, envelope, control.parties(), event, &data, now).await?;

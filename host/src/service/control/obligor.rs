@@ -15,13 +15,14 @@ use crate::components::rules::control::{Refusal, RefusalReason};
 use crate::domain::control::ControlStage;
 use crate::domain::envelope::Envelope;
 use crate::domain::event::EventType;
+use crate::domain::hash::canonical_sha256;
 use crate::domain::id::{ControlStatementId, EnvelopeId};
 use crate::domain::organization::Organization;
 use crate::domain::statement::SignedStatement;
 use crate::evidence::formats::LogEvidence;
 use crate::evidence::statement::{
-    ControlStatement, STATEMENT_TYPE, StatedParty, StatedRecord, StatedSigner, chain,
-    entries_of_chain,
+    ControlStatement, IssuedStatement, STATEMENT_TYPE, StatedCompliance, StatedParty, StatedRecord,
+    StatedSigner, chain, entries_of_chain,
 };
 use crate::fair_queue::WorkOwner;
 use crate::service::envelopes::facts;
@@ -30,7 +31,7 @@ use crate::service::vault::custody_sheet::RecordWriter;
 use crate::service::vault::{Vault, copies, custody, vault_in};
 use crate::service::{Caller, Core, ServiceError, ValidationIssue, events};
 use crate::store::control_statements::{self as rows, StoredStatement};
-use crate::store::{control, envelopes, organizations, signers};
+use crate::store::{control, envelopes, ledger, organizations, signers};
 
 /// Body of `POST /partner/envelopes/{id}/control-statement`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -48,23 +49,39 @@ pub struct StatementForm {
 #[schemars(extend("examples" = [{
     "statement_id": "cst_01jdk7m3e8f4x9s2w5v6b0c1dc", "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc",
     "verification_url": "https://holdfast.example/control/cst_01jdk7m3e8f4x9s2w5v6b0c1dc/Xk2…",
-    "sha256": "1f8c…", "statement": { "statement_type": "holdfast_control_statement", "statement_version": "1.0" },
+    "sha256": "1f8c…",
+    "statement": {
+        "statement_type": "holdfast_control_statement", "statement_version": "1.0",
+        "statement_id": "cst_01jdk7m3e8f4x9s2w5v6b0c1dc", "issued_at": "2026-11-21T09:45:00.000Z",
+        "issuer": "holdfast at https://holdfast.example", "requested_by": "Jordan Lee",
+        "record": {
+            "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "name": "Retail instalment contract 2041",
+            "hash_algorithm": "SHA-256", "document_hash": "9f86d081884c7d65…",
+            "chattel_paper_jurisdiction": "US-DE",
+        },
+        "originator": { "organization_id": "org_01jdk7m3e8f4x9s2w5v6b0c1da", "name": "Maple Motors" },
+        "controller": {
+            "organization_id": "org_01jdk7m3e8f4x9s2w5v6b0c1da", "name": "Maple Motors",
+            "since": "2026-11-21T09:42:00.000Z", "act": "vault.stored", "entry": 9, "signs_with": null,
+        },
+        "control_chain": [], "signers": [],
+        "compliance": { "certificate_type": "ucc_9105_2022_electronic_copy", "ucc_9105_compliance": {}, "rules_component": {} },
+        "entries": [], "verification_url": "https://holdfast.example/control/cst_01jdk7m3e8f4x9s2w5v6b0c1dc/Xk2…",
+    },
 }]))]
 pub struct StatementView {
     pub statement_id: ControlStatementId,
     pub envelope_id: EnvelopeId,
     /// Page that shows and checks the statement, without an account. It also has the PDF.
     pub verification_url: String,
-    /// SHA-256 of the statement's JSON as it is downloaded, lower-case hex. The ledger has it.
+    /// SHA-256 of the statement's canonical JSON (RFC 8785), lower-case hex. The ledger has it.
     pub sha256: String,
-    /// See `ControlStatement` in docs/control.md.
-    pub statement: Value,
+    pub statement: ControlStatement,
 }
 
 /// Issues a statement of control as the record's controller.
 pub async fn issue(
     core: &Core,
-    vault: &Vault,
     caller: &Caller,
     id: &str,
     form: StatementForm,
@@ -73,9 +90,8 @@ pub async fn issue(
     let id = EnvelopeId::parse(id).ok_or(ServiceError::NotFound("Record"))?;
     let envelope = envelope_of(core, caller, &id).await?;
     check(&form)?;
-    let made = statement_of(core, vault, caller, &envelope, &form).await?;
-    let body =
-        serde_json::to_string(&made).map_err(|error| ServiceError::Internal(error.to_string()))?;
+    let made = statement_of(core, caller, &envelope, &form).await?;
+    let sha256 = canonical_sha256(&json!(made));
     let mut tx = core.store.begin().await?;
     let record = lock(&mut tx, caller, id.as_str()).await?;
     // Under the lock: control may have passed while the statement was written.
@@ -85,13 +101,13 @@ pub async fn issue(
     let expected = statement(&record, caller, event, content);
     let signed = statements::require(core, &mut tx, &expected, form.signed.as_ref()).await?;
     let LockedRecord { envelope, control } = &record;
-    let sha256 = hex::encode(Sha256::digest(&body));
     let stored = StoredStatement {
         id: statement_id.clone(),
         org: envelope.org.clone(),
         envelope: envelope.id.clone(),
         party: caller.org.clone(),
-        body,
+        body: json!(made),
+        controlled_since: control.controlled_since,
     };
     rows::insert(&mut tx, &stored).await?;
     let mut names = PartyNames::default();
@@ -108,11 +124,11 @@ pub async fn issue(
     events::record(&mut tx, envelope, &caller.actor, event.as_str(), entry, now).await?;
     emit_to_all(&mut tx, envelope, control.parties(), event, &data, now).await?;
     let view = StatementView {
-        statement_id: statement_id.clone(),
+        statement_id: made.statement_id.clone(),
         envelope_id: envelope.id.clone(),
         verification_url: made.verification_url.clone(),
         sha256,
-        statement: json!(made),
+        statement: made,
     };
     answer.commit(tx, &view).await?;
     Ok(view)
@@ -150,7 +166,6 @@ fn permitted(caller: &Caller, record: &LockedRecord) -> Result<(), ServiceError>
 
 async fn statement_of(
     core: &Core,
-    vault: &Vault,
     caller: &Caller,
     envelope: &Envelope,
     form: &StatementForm,
@@ -171,30 +186,21 @@ async fn statement_of(
     };
     let signers = signers::list(&mut connection, org, &envelope.id).await?;
     let facts = facts::compliance_facts(&mut connection, envelope).await?;
+    let entries = ledger::list(&mut connection, Some(org), &envelope.id).await?;
     drop(connection);
     let (issued_at, issuer) = (core.clock.now(), vault_in::issuer(core));
     let rules = core.components.compliance(Some(org));
     let at = issued_at.to_string();
     let asked = rules.certificate_for_request(&facts, &at, &issuer);
     let (certificate, _) = asked.await?;
-    let certificate: Value = serde_json::from_str(&certificate)
+    let mut certificate: Value = serde_json::from_str(&certificate)
         .map_err(|error| ServiceError::Internal(format!("the certificate: {error}")))?;
-    // The entries with their proofs.
-    let own = Caller::system(org.clone());
-    let ledger = custody::ledger(core, vault, &own, envelope.id.as_str()).await?;
-    let entries = entries_of_chain(&ledger.entries);
-    let log = ledger.log.ok_or(ServiceError::Busy)?;
-    let chosen = |sequence| entries.iter().any(|entry| entry.sequence == sequence);
-    let mut inclusion = log.inclusion;
-    inclusion.retain(|proof| chosen(proof.sequence));
-    if inclusion.len() < entries.len() {
-        // The newest entry is placed within a second.
-        return Err(ServiceError::Busy);
-    }
+    let entries = entries_of_chain(&entries);
     let chain = chain(&originator, &entries);
     let controller = chain
         .last()
         .filter(|last| last.organization_id == caller.org);
+    // Control has passed in this moment.
     let controller = controller.cloned().ok_or(ServiceError::Busy)?;
     let id = ControlStatementId::new();
     Ok(ControlStatement {
@@ -223,14 +229,13 @@ async fn statement_of(
                 signed_at: signer.completed_at,
             })
             .collect(),
-        certificate,
-        entries,
-        // How the log grew since the vault-in belongs to the bundle.
-        log: LogEvidence {
-            inclusion,
-            certified: None,
-            ..log
+        // Not the people in the certificate: each signer can get a statement.
+        compliance: StatedCompliance {
+            certificate_type: certificate["certificate_type"].take(),
+            ucc_9105_compliance: certificate["ucc_9105_compliance"].take(),
+            rules_component: certificate["rules_component"].take(),
         },
+        entries,
     })
 }
 
@@ -245,10 +250,51 @@ pub struct ShownStatement {
     /// The controller that issued it.
     pub organization: Organization,
     pub statement: ControlStatement,
-    /// The JSON, byte for byte as its hash is in the ledger.
-    pub body: String,
+    stored: StoredStatement,
     /// Whether that party still has control of the record, and it is in the vault.
     pub still: bool,
+}
+
+/// Returns a statement with the entry that records it, and the proofs.
+pub async fn issued(
+    core: &Core,
+    vault: &Vault,
+    shown: &ShownStatement,
+) -> Result<IssuedStatement, ServiceError> {
+    let ShownStatement {
+        stored, statement, ..
+    } = shown;
+    let own = Caller::system(stored.org.clone());
+    let ledger = custody::ledger(core, vault, &own, stored.envelope.as_str()).await?;
+    let issued = ledger.entries.into_iter().find(|entry| {
+        entry.action == EventType::ControlStated.as_str()
+            && entry.details["statement_id"].as_str() == Some(stored.id.as_str())
+    });
+    let (Some(issued), Some(log)) = (issued, ledger.log) else {
+        return Err(ServiceError::Busy);
+    };
+    let mut chosen: Vec<i64> = statement
+        .entries
+        .iter()
+        .map(|entry| entry.sequence)
+        .collect();
+    chosen.push(issued.sequence);
+    let mut inclusion = log.inclusion;
+    inclusion.retain(|proof| chosen.contains(&proof.sequence));
+    if inclusion.len() < chosen.len() {
+        // The newest entry is placed within a second.
+        return Err(ServiceError::Busy);
+    }
+    Ok(IssuedStatement {
+        statement: stored.body.clone(),
+        issued,
+        // How the log grew since the vault-in belongs to the bundle.
+        log: LogEvidence {
+            inclusion,
+            certified: None,
+            ..log
+        },
+    })
 }
 
 /// Returns the statement behind a link, or none for an unknown link.
@@ -275,13 +321,16 @@ pub async fn find(
         return Ok(None);
     };
     let control = control::of_envelope(&mut connection, &envelope).await?;
-    let statement = serde_json::from_str(&stored.body)
+    let statement = serde_json::from_value(stored.body.clone())
         .map_err(|error| ServiceError::Internal(format!("the statement {id}: {error}")))?;
     Ok(Some(ShownStatement {
-        still: control.controller == stored.party && envelope.record.authoritative.live().is_some(),
+        // Control may have passed on and come back.
+        still: control.controller == stored.party
+            && control.controlled_since == stored.controlled_since
+            && envelope.record.authoritative.live().is_some(),
         organization,
         statement,
-        body: stored.body,
+        stored,
     }))
 }
 
@@ -290,7 +339,7 @@ pub async fn find(
 pub async fn pdf(core: &Core, shown: &ShownStatement) -> Result<Bytes, ServiceError> {
     let (statement, org) = (&shown.statement, &shown.organization.id);
     let wording = copies::wording(&mut *core.store.read().await?, org).await?;
-    let sheet = RecordWriter::new(&wording).statement_sheet(statement, &shown.body);
+    let sheet = RecordWriter::new(&wording).statement_sheet(statement);
     let documents = core
         .components
         .embedded_documents(org, core.store.priority())

@@ -7,12 +7,12 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::PartyNames;
-use super::transfers::{is_party, unknown};
+use super::transfers::{check_settled, is_party, unknown};
 use crate::domain::control::ControlRecord;
 use crate::domain::event::EventType;
 use crate::domain::id::TransferId;
 use crate::domain::ledger::LedgerEntry;
-use crate::domain::transfer::{RecordState, Transfer, TransferRecord, TransferState};
+use crate::domain::transfer::{RecordState, Transfer, TransferRecord};
 use crate::evidence::pool::{POOL, PoolList, PoolRecordFile, PooledRecord, record_file};
 use crate::files::{FilesError, SpooledFile};
 use crate::service::vault::{Vault, log};
@@ -35,15 +35,7 @@ pub async fn proofs(
     let transfer = transfers::get(&mut connection, &id).await?;
     let transfer = transfer.filter(|transfer| is_party(transfer, &caller.org));
     let transfer = transfer.ok_or_else(unknown)?;
-    let settled = [
-        TransferState::Proposed,
-        TransferState::Accepted,
-        TransferState::Confirmed,
-    ];
-    if !settled.contains(&transfer.state) {
-        let message = format!("The transfer is {}", transfer.state);
-        return Err(super::out_of_order(&message));
-    }
+    check_settled(&transfer)?;
     let (all, last) = (RecordState::ALL, i64::MAX);
     let records = transfers::records(&mut connection, &transfer, all, None, last).await?;
     let offered: Vec<TransferRecord> = records

@@ -4,6 +4,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
+use sqlx::AnyConnection;
 
 use super::transfers::unknown;
 use super::{PartyNames, emit_to_all, guard};
@@ -23,6 +24,11 @@ use crate::store::row::OwnedEnvelope;
 use crate::store::similarity::{self as rows, Candidate, FoundSimilar};
 use crate::store::{StoreError, WriteTransaction, control, envelopes, jobs, transfers};
 
+/// Comparisons that one transaction queues.
+const QUEUED: usize = 500;
+/// Pairs that one comparison reports: the most similar ones.
+const REPORTED: usize = 5;
+
 /// A similar record under another controller, which is not named.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SimilarView {
@@ -30,7 +36,7 @@ pub struct SimilarView {
     pub reference: DisputeId,
     /// Part of the words with digits that both documents share, 0.6 to 1; an estimate.
     pub similarity: f64,
-    /// Since when the other party has control, or a pledge.
+    /// Since when the other party has control, a pledge, or an offer.
     pub since: Timestamp,
 }
 
@@ -58,20 +64,19 @@ pub(super) async fn queue(
     jobs::insert(tx, &record.org, &job, Some(&key), now).await
 }
 
-/// Compares the records of a job with those of other parties. May run twice.
+/// Compares a record with those of other parties, or queues this for each record of a transfer. May run
+/// twice.
 pub async fn compare(core: &Core, job: &CompareRecords) -> Result<(), ServiceError> {
     if let Some(record) = &job.record {
         compare_one(core, record).await?;
     }
     if let Some(transfer) = &job.transfer {
-        for record in records_of(core, transfer).await? {
-            compare_one(core, &record).await?;
-        }
+        queue_records(core, transfer).await?;
     }
     Ok(())
 }
 
-async fn records_of(core: &Core, id: &TransferId) -> Result<Vec<EnvelopeId>, ServiceError> {
+async fn queue_records(core: &Core, id: &TransferId) -> Result<(), ServiceError> {
     let mut connection = core.store.read().await?;
     let transfer = transfers::get(&mut connection, id).await?;
     let transfer = transfer.ok_or_else(unknown)?;
@@ -81,7 +86,27 @@ async fn records_of(core: &Core, id: &TransferId) -> Result<Vec<EnvelopeId>, Ser
         RecordState::Confirmed,
     ];
     let records = transfers::records(&mut connection, &transfer, &states, None, i64::MAX).await?;
-    Ok(records.into_iter().map(|record| record.envelope).collect())
+    drop(connection);
+    for records in records.chunks(QUEUED) {
+        let mut tx = core.store.begin().await?;
+        for record in records {
+            let job = CompareRecords {
+                record: Some(record.envelope.clone()),
+                transfer: None,
+            };
+            let key = format!("{}:{id}:{}", record.envelope, transfer.state);
+            jobs::insert(
+                &mut tx,
+                &transfer.seller,
+                &job,
+                Some(&key),
+                core.clock.now(),
+            )
+            .await?;
+        }
+        tx.commit().await?;
+    }
+    Ok(())
 }
 
 async fn compare_one(core: &Core, id: &EnvelopeId) -> Result<(), ServiceError> {
@@ -105,11 +130,14 @@ async fn compare_one(core: &Core, id: &EnvelopeId) -> Result<(), ServiceError> {
     let mut connection = core.store.read().await?;
     let candidates = rows::candidates(&mut connection, &record).await?;
     drop(connection);
-    for other in candidates {
-        let similarity = signature.similarity(&other.signature);
-        if similarity >= THRESHOLD {
-            report(core, &record, &other, similarity).await?;
-        }
+    let compared = candidates.into_iter();
+    let mut near: Vec<(f64, Candidate)> = compared
+        .map(|other| (signature.similarity(&other.signature), other))
+        .filter(|(similarity, _)| *similarity >= THRESHOLD)
+        .collect();
+    near.sort_by(|one, other| other.0.total_cmp(&one.0));
+    for (similarity, other) in near.iter().take(REPORTED) {
+        report(core, &record, other, *similarity).await?;
     }
     Ok(())
 }
@@ -127,7 +155,13 @@ async fn computed(core: &Core, envelope: &Envelope) -> Result<Option<Signature>,
         .embedded_placement(&envelope.org, core.store.priority())
         .for_owner(owner);
     let key = guard::key(core)?;
-    let values = reader.signature(pdf).await??;
+    let values = match reader.signature(pdf).await {
+        Ok(Ok(values)) => values,
+        // Such a document is not comparable, at any later time either.
+        Ok(Err(_)) => None,
+        Err(error) if error.by_document => None,
+        Err(error) => return Err(error.into()),
+    };
     let signature = values.and_then(|values| Signature::keyed(key, &values));
     let mut tx = core.store.begin().await?;
     rows::insert(&mut tx, envelope, signature.as_ref()).await?;
@@ -143,38 +177,40 @@ async fn report(
     similarity: f64,
 ) -> Result<(), ServiceError> {
     let now = core.clock.now();
-    let own = Candidate {
-        record: OwnedEnvelope {
-            org: record.org.clone(),
-            envelope: record.envelope.clone(),
-        },
-        signature: other.signature.clone(),
-        since: record.controlled_since,
-    };
     #[expect(clippy::cast_possible_truncation, reason = "0 to 100")]
     let percent = (similarity * 100.0).round() as i64;
     let reference = DisputeId::new();
     let mut tx = core.store.begin().await?;
+    let own = OwnedEnvelope {
+        org: record.org.clone(),
+        envelope: record.envelope.clone(),
+    };
+    let since = since(&mut tx, record).await?;
     // In a fixed order, so that two reports of the same pair do not wait for each other forever.
-    let mut pair = [(&own, other), (other, &own)];
-    pair.sort_by(|left, right| {
-        let id = |one: &Candidate| one.record.envelope.as_str().to_owned();
-        id(left.0).cmp(&id(right.0))
-    });
+    let mut pair = [
+        (&own, &other.record, other.since),
+        (&other.record, &own, since),
+    ];
+    pair.sort_by(|(one, ..), (next, ..)| one.envelope.as_str().cmp(next.envelope.as_str()));
     let mut names = PartyNames::default();
-    for (one, found) in pair {
-        let envelope = envelopes::lock(&mut tx, &one.record.org, &one.record.envelope).await?;
+    for (one, similar, since) in pair {
+        let envelope = envelopes::lock(&mut tx, &one.org, &one.envelope).await?;
         let Some(envelope) = envelope else {
             return Ok(());
         };
-        if !rows::found(&mut tx, &one.record, found, percent, &reference).await? {
+        let found = FoundSimilar {
+            reference: reference.clone(),
+            percent,
+            since,
+        };
+        if !rows::found(&mut tx, one, &similar.envelope, &found).await? {
             return Ok(());
         }
         let control = control::of_envelope(&mut tx, &envelope).await?;
         let mut data = json!(names.control(&mut tx, &control).await?);
         data["reference"] = json!(reference);
         data["similarity"] = json!(similarity_of(percent));
-        data["since"] = json!(found.since);
+        data["since"] = json!(since);
         let event = EventType::ControlSimilar;
         events::record(
             &mut tx,
@@ -189,6 +225,22 @@ async fn report(
     }
     tx.commit().await?;
     Ok(())
+}
+
+/// Returns since when another party than the originator has a pledge or control of a record, or an offer.
+async fn since(
+    connection: &mut AnyConnection,
+    record: &ControlRecord,
+) -> Result<Timestamp, StoreError> {
+    let pledge = match &record.pledge {
+        Some(live) => control::pledge(connection, &live.id).await?,
+        None => None,
+    };
+    Ok(match pledge {
+        Some(pledge) => pledge.created_at,
+        None if record.controller != record.org => record.controlled_since,
+        None => record.changed_at,
+    })
 }
 
 fn similarity_of(percent: i64) -> f64 {

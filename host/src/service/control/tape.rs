@@ -9,7 +9,7 @@ use sqlx::AnyConnection;
 use tokio::sync::mpsc;
 
 use super::PartyNames;
-use super::transfers::{is_party, unknown};
+use super::transfers::{check_settled, is_party, unknown};
 use crate::domain::clock::Timestamp;
 use crate::domain::control::ControlStage;
 use crate::domain::envelope::{Envelope, words};
@@ -66,8 +66,8 @@ struct MetadataColumn {
     member: String,
 }
 
-/// Row of a tape. A record that was never offered has its id, state and exceptions only: it may belong to
-/// others.
+/// Row of a tape. A record that was never offered may belong to others, and one that the reader has left does:
+/// both have what the transfer stored, and nothing else.
 #[derive(Clone, Debug, Serialize)]
 struct TapeRow {
     envelope_id: EnvelopeId,
@@ -83,7 +83,6 @@ struct TapeRow {
     document_hash: Option<String>,
     compliance_score: Option<i64>,
     chattel_paper_jurisdiction: Option<String>,
-    /// Empty, with stage and time, for a party that has left the record.
     controller: Option<String>,
     stage: Option<ControlStage>,
     controlled_since: Option<Timestamp>,
@@ -119,6 +118,7 @@ pub async fn tape(
     let transfer = transfers::get(&mut connection, &id).await?;
     let transfer = transfer.filter(|transfer| is_party(transfer, &caller.org));
     let transfer = transfer.ok_or_else(unknown)?;
+    check_settled(&transfer)?;
     let columns = columns(options.columns.as_deref().unwrap_or_default())?;
     let chosen = chosen(&mut connection, &transfer, &options).await?;
     drop(connection);
@@ -269,7 +269,8 @@ async fn row(
         Some(_) => rows::of_record(connection, &record.envelope).await?,
         None => None,
     };
-    let Some(control) = control else {
+    let own = control.filter(|control| control.parties().contains(&&caller.org));
+    let Some(control) = own else {
         return Ok(row);
     };
     let envelope = envelopes::get(connection, &control.org, &record.envelope).await?;
@@ -286,11 +287,9 @@ async fn row(
     let missing: Vec<String> = missing.map(|(name, _)| format!("missing:{name}")).collect();
     row.exceptions.extend(missing);
     row.originator = Some(names.party(connection, &control.org).await?.name);
-    if control.parties().contains(&&caller.org) {
-        row.controller = Some(names.party(connection, &control.controller).await?.name);
-        row.stage = Some(control.stage);
-        row.controlled_since = Some(control.controlled_since);
-    }
+    row.controller = Some(names.party(connection, &control.controller).await?.name);
+    row.stage = Some(control.stage);
+    row.controlled_since = Some(control.controlled_since);
     row.created_at = Some(envelope.created_at);
     row.signed_at = envelope.signed_at;
     row.compliance_score = envelope.record.compliance_score;

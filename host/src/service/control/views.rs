@@ -29,7 +29,6 @@ use crate::faults;
 use crate::service::components::ComponentManager;
 use crate::service::idempotency::ResponseRecorder;
 use crate::service::signing::corrections::is_address;
-use crate::service::vault::Vault;
 use crate::service::vault::overview::{self, RecordOverview};
 use crate::service::{Caller, Core, ServiceError, ValidationIssue};
 use crate::store::{WriteTransaction, control as rows, envelopes, jobs, organizations, views};
@@ -37,7 +36,7 @@ use crate::store::{WriteTransaction, control as rows, envelopes, jobs, organizat
 /// Time that a view has if the controller states none, and at most.
 const TIME: Duration = Duration::from_secs(14 * 86_400);
 const MOST_TIME: Duration = Duration::from_secs(366 * 86_400);
-/// Time for which an opened page shows its pictures. Later, it has to be opened again, which is recorded.
+/// Time of one look: later, the page has to be opened again, which is recorded.
 const OPEN: Duration = Duration::from_secs(3600);
 
 /// Body of `POST /partner/control/views`.
@@ -110,10 +109,10 @@ pub async fn grant(
     form: ViewForm,
     answer: &ResponseRecorder<ViewView>,
 ) -> Result<ViewView, ServiceError> {
-    let now = core.clock.now();
-    check(&form, now)?;
     let mut tx = core.store.begin().await?;
     let record = lock(&mut tx, caller, &form.envelope_id).await?;
+    let now = core.clock.now();
+    check(&form, now)?;
     let ask = Request::of(Act::GrantView, caller);
     let permitted = permit(core, &mut tx, &record.envelope, &record.control, ask).await?;
     if record.envelope.record.copy.is_none() {
@@ -132,6 +131,7 @@ pub async fn grant(
         org: record.envelope.org.clone(),
         envelope: record.envelope.id.clone(),
         controller: caller.org.clone(),
+        controlled_since: record.control.controlled_since,
         name: form.name,
         email: form.email,
         access,
@@ -281,7 +281,10 @@ pub async fn granted_by(core: &Core, view: &View) -> Result<Organization, Servic
 
 /// Whether a view can be used now.
 fn is_open(view: &View, control: &ControlRecord, now: Timestamp) -> bool {
-    view.revoked_at.is_none() && view.expires_at > now && view.controller == control.controller
+    // Control may have passed on and come back.
+    let same =
+        view.controller == control.controller && view.controlled_since == control.controlled_since;
+    view.revoked_at.is_none() && view.expires_at > now && same
 }
 
 /// Locks the record of a view.
@@ -312,49 +315,58 @@ pub struct ShownRecord {
     pub seen: RecordOverview,
 }
 
-/// Opens the page of a record for a person, which is recorded. None if the view is over.
-pub async fn open(
-    core: &Core,
-    management: &Arc<ComponentManager>,
-    vault: &Vault,
-    view: &View,
-) -> Result<Option<ShownRecord>, ServiceError> {
+/// Opens the page of a record for a person for an hour, which is recorded. Returns false if the view is over.
+pub async fn open(core: &Core, view: &View) -> Result<bool, ServiceError> {
     let mut tx = core.store.begin().await?;
     let record = match lock_open(core, &mut tx, view).await {
         Ok(record) => record,
-        Err(ServiceError::NotFound(_)) => return Ok(None),
+        Err(ServiceError::NotFound(_)) => return Ok(false),
         Err(error) => return Err(error),
     };
-    let (visitor, look) = (Visitor::Person(view), Look::Document);
+    // Under the lock: a repeated request is the same look.
+    let view = views::get(&mut tx, &view.id).await?.ok_or_else(unknown)?;
+    if is_opened(core, &view) {
+        return Ok(true);
+    }
+    let (visitor, look) = (Visitor::Person(&view), Look::Document);
     let purpose = view.purpose.as_deref();
     inspection::note(core, &mut tx, &record, visitor, look, purpose, None).await?;
-    views::opened(&mut tx, view, core.clock.now()).await?;
-    let LockedRecord { envelope, control } = record;
-    let shown = PartyNames::default().control(&mut tx, &control).await?;
+    views::opened(&mut tx, &view, core.clock.now()).await?;
     tx.commit().await?;
+    Ok(true)
+}
+
+/// Whether the person has opened the page within the last hour.
+pub fn is_opened(core: &Core, view: &View) -> bool {
+    let now = core.clock.now();
+    view.opened_at.is_some_and(|at| at + OPEN > now)
+}
+
+/// Returns what a person with an opened page sees. None if the view is over.
+pub async fn shown(
+    core: &Core,
+    management: &Arc<ComponentManager>,
+    view: &View,
+) -> Result<Option<ShownRecord>, ServiceError> {
+    let Some(envelope) = open_envelope(core, view).await? else {
+        return Ok(None);
+    };
+    let mut connection = core.store.read().await?;
+    let control = rows::of_envelope(&mut connection, &envelope).await?;
+    let shown = PartyNames::default()
+        .control(&mut connection, &control)
+        .await?;
+    drop(connection);
     Ok(Some(ShownRecord {
-        seen: overview::record(core, management, vault, &envelope).await?,
+        seen: overview::record(core, management, &envelope).await?,
         control: shown,
         controlled_since: control.controlled_since,
         envelope,
     }))
 }
 
-/// Returns the envelope of a view whose page was opened a short time ago, and is still open. For its
-/// pictures, which are not recorded one by one.
-pub async fn opened(core: &Core, view: &View) -> Result<Option<Envelope>, ServiceError> {
-    let now = core.clock.now();
-    match view.opened_at.is_some_and(|at| at + OPEN > now) {
-        true => open_envelope(core, view).await,
-        false => Ok(None),
-    }
-}
-
 /// Returns the envelope of a view; none if it is over.
-pub(super) async fn open_envelope(
-    core: &Core,
-    view: &View,
-) -> Result<Option<Envelope>, ServiceError> {
+pub async fn open_envelope(core: &Core, view: &View) -> Result<Option<Envelope>, ServiceError> {
     let mut connection = core.store.read().await?;
     let envelope = envelopes::get(&mut connection, &view.org, &view.envelope).await?;
     let Some(envelope) = envelope else {

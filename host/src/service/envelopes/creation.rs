@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 use crate::domain::clock::Timestamp;
 use crate::domain::collateral::Collateral;
 use crate::domain::envelope::{
-    Envelope, EnvelopeKind, JURISDICTION, OWN_METADATA, PUBLIC_METADATA, PaymentStatus, Recipient,
-    SecuredParty, SentDocument, Signer,
+    Envelope, EnvelopeKind, OWN_METADATA, PUBLIC_METADATA, PaymentStatus, Recipient, SecuredParty,
+    SentDocument, Signer,
 };
 use crate::domain::event::EventType;
 use crate::domain::id::CustomerId;
@@ -333,10 +333,6 @@ fn draft(
         // Used when the envelope is sent. Partners do not see it.
         metadata.insert("prefilled_data".into(), Value::Object(values.clone()));
     }
-    let own = organization.settings.chattel_paper_jurisdiction.as_ref();
-    if let Some(jurisdiction) = request.chattel_paper_jurisdiction.as_ref().or(own) {
-        metadata.insert(JURISDICTION.into(), jurisdiction.as_str().into());
-    }
     if let Some(own) = &request.metadata {
         metadata.insert(OWN_METADATA.into(), Value::Object(own.clone()));
     }
@@ -350,7 +346,8 @@ fn draft(
         caller.creator(),
         now,
     );
-    Envelope {
+    let own = organization.settings.chattel_paper_jurisdiction.as_ref();
+    let mut envelope = Envelope {
         external_id: request.external_id.clone(),
         template: template.map(|template| template.id.clone()),
         metadata,
@@ -365,7 +362,9 @@ fn draft(
         },
         expires_at: (kind == EnvelopeKind::Esign).then(|| now + Duration::from_secs(days * 86_400)),
         ..new
-    }
+    };
+    envelope.set_jurisdiction(request.chattel_paper_jurisdiction.as_ref().or(own));
+    envelope
 }
 
 /// Writes the envelope and everything that belongs to it in one transaction.

@@ -166,8 +166,8 @@ impl<'a> RecordWriter<'a> {
         }
     }
 
-    /// Writes a statement of control for the obligor of a record. `body` is its JSON.
-    pub fn statement_sheet(self, statement: &ControlStatement, body: &str) -> rules::CustodySheet {
+    /// Writes a statement of control for the obligor of a record.
+    pub fn statement_sheet(self, statement: &ControlStatement) -> rules::CustodySheet {
         let texts = self.texts;
         let record = &statement.record;
         let issued = self.moment(&statement.issued_at.to_string());
@@ -214,11 +214,7 @@ impl<'a> RecordWriter<'a> {
             self.fact("custody-algorithm", &record.hash_algorithm),
             self.fact("certificate-authoritative", &record.document_hash),
         ];
-        let head = statement.log.checkpoint.lines().take(3);
-        let proof = vec![
-            self.fact("custody-log", &head.collect::<Vec<_>>().join(" ")),
-            self.fact("statement-check", &statement.verification_url),
-        ];
+        let proof = vec![self.fact("statement-check", &statement.verification_url)];
         rules::CustodySheet {
             envelope_id: record.envelope_id.to_string(),
             document_hash: record.document_hash.clone(),
@@ -242,7 +238,7 @@ impl<'a> RecordWriter<'a> {
                 },
             ],
             foot: texts.with("custody-recorded", [("moment", &issued)]),
-            certificate_json: body.to_owned(),
+            certificate_json: serde_json::to_string_pretty(statement).unwrap_or_default(),
             certificate_about: texts.text("statement-json"),
         }
     }

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use crate::domain::envelope::{CustodianStatus, Envelope, Signer};
+use crate::domain::ledger::LedgerEntry;
 use crate::domain::organization::Organization;
-use crate::evidence::formats::CustodyLedger;
 use crate::service::components::ComponentManager;
 use crate::service::envelopes::compliance::{self, ComplianceView};
-use crate::service::vault::{Vault, custody};
 use crate::service::{Caller, Core, ServiceError};
-use crate::store::{organizations, signers};
+use crate::store::{ledger, organizations, signers};
 
 /// A record with its history and its checks.
 pub struct RecordOverview {
@@ -18,14 +17,14 @@ pub struct RecordOverview {
     pub custodian: Option<String>,
     pub signers: Vec<Signer>,
     pub compliance: ComplianceView,
-    pub ledger: CustodyLedger,
+    /// The custody ledger, oldest entry first.
+    pub history: Vec<LedgerEntry>,
 }
 
 /// Collects what there is about a record. The caller checks access first.
 pub async fn record(
     core: &Core,
     management: &Arc<ComponentManager>,
-    vault: &Vault,
     envelope: &Envelope,
 ) -> Result<RecordOverview, ServiceError> {
     let (org, id) = (&envelope.org, &envelope.id);
@@ -35,6 +34,7 @@ pub async fn record(
         .ok_or(ServiceError::NotFound("Envelope"))?;
     let custodians = signers::custodians(&mut connection, org, id).await?;
     let signers = signers::list(&mut connection, org, id).await?;
+    let history = ledger::list(&mut connection, Some(org), id).await?;
     drop(connection);
     let accepted = custodians
         .into_iter()
@@ -47,6 +47,6 @@ pub async fn record(
         custodian: accepted.map(|custodian| custodian.email),
         signers,
         compliance,
-        ledger: custody::ledger(core, vault, &originator, id.as_str()).await?,
+        history,
     })
 }

@@ -4,7 +4,7 @@ use holdfast::config::Config;
 use holdfast::domain::organization::OrgSettings;
 use serde_json::{Value, json};
 
-use super::{Party, transfers};
+use super::{Party, code, transfers};
 use crate::support::{TestApp, TestResponse, envelope_body, form, postgres};
 
 async fn tape(app: &TestApp, by: &Party, transfer: &str, query: &str) -> TestResponse {
@@ -168,15 +168,37 @@ async fn records_are_selected_by_transfer_and_metadata(change: impl FnOnce(&mut 
         "buyer": app.org, "filter": { "transfer": transfer, "metadata": "segment:prime" },
     });
     let sold = app.post_as(&buyer.key, path, offer).await.data(202);
-    let sold = transfers::wait(
-        &app,
-        &buyer,
-        sold["transfer_id"].as_str().unwrap(),
-        "proposed",
-    )
-    .await;
+    let resale = sold["transfer_id"].as_str().unwrap();
+    let sold = transfers::wait(&app, &buyer, resale, "proposed").await;
     assert_eq!(sold["records"][0]["envelope_id"], first.as_str());
     assert_eq!(sold["records"].as_array().unwrap().len(), 1);
+
+    // A party that has left a record reads what its transfer stored, and nothing of the present.
+    transfers::step(&app, &seller, resale, "accept")
+        .await
+        .data(202);
+    transfers::wait(&app, &buyer, resale, "accepted").await;
+    transfers::step(&app, &buyer, resale, "confirm")
+        .await
+        .data(202);
+    transfers::wait(&app, &buyer, resale, "confirmed").await;
+    let left = rows(&tape(&app, &buyer, transfer, "columns=segment").await);
+    let of = |id: &str| left.iter().find(|row| row["envelope_id"] == id).unwrap();
+    assert_eq!(of(&first)["state"], "confirmed");
+    for hidden in ["name", "originator", "stage", "segment", "exceptions"] {
+        assert_eq!(of(&first)[hidden], "", "{hidden}");
+    }
+    assert_eq!(of(&third)["name"], "Third");
+    let offer = json!({ "buyer": app.org, "records": [third] });
+    let offer = app.post_as(&buyer.key, path, offer).await.data(202);
+    let ended = offer["transfer_id"].as_str().unwrap();
+    transfers::wait(&app, &buyer, ended, "proposed").await;
+    transfers::step(&app, &buyer, ended, "cancel")
+        .await
+        .data(202);
+    transfers::wait(&app, &buyer, ended, "cancelled").await;
+    let refused = tape(&app, &seller, ended, "").await;
+    assert_eq!(code(&refused, 409), "control_out_of_order");
 }
 
 #[tokio::test(flavor = "multi_thread")]

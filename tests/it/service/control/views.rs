@@ -60,6 +60,17 @@ async fn visit(app: &TestApp, path: &str) -> TestResponse {
     form::open(app, path).await
 }
 
+/// Presses a button of the page.
+async fn press(app: &TestApp, url: &str) -> TestResponse {
+    form::press(app, url, "", &[]).await
+}
+
+/// Opens the record behind a link, and returns its page.
+async fn opened(app: &TestApp, link: &str) -> TestResponse {
+    assert_eq!(press(app, link).await.status, 303);
+    visit(app, link).await
+}
+
 /// Returns the entries about looks at a record.
 async fn looks(app: &TestApp, id: &str) -> Vec<Value> {
     let ledger = app
@@ -172,7 +183,13 @@ async fn a_person_sees_a_record_by_a_mailed_link() {
     assert_eq!(visit(&app, &picture).await.status, 404);
     assert!(looks(&app, &id).await.is_empty());
 
-    let page = visit(&app, &link).await;
+    // A program that follows the links of mails opens nothing.
+    let closed = visit(&app, &link).await;
+    assert_eq!(closed.status, 200, "{}", closed.text());
+    assert!(closed.text().contains("Every look is recorded"));
+    assert!(!closed.text().contains("/pages/"));
+    assert!(looks(&app, &id).await.is_empty());
+    let page = opened(&app, &link).await;
     assert_eq!(page.status, 200, "{}", page.text());
     let page = page.text();
     for shown in [
@@ -192,7 +209,16 @@ async fn a_person_sees_a_record_by_a_mailed_link() {
     let picture = visit(&app, &picture).await;
     assert_eq!(picture.status, 200);
     assert!(picture.bytes.starts_with(b"\x89PNG"));
-    assert_eq!(visit(&app, &format!("{link}/copy.pdf")).await.status, 410);
+    assert_eq!(press(&app, &format!("{link}/copy.pdf")).await.status, 410);
+    // Within an hour it is the same look.
+    assert_eq!(opened(&app, &link).await.status, 200);
+    assert_eq!(looks(&app, &id).await.len(), 1);
+    let later = app.as_of(Duration::from_secs(3_601)).await;
+    assert_eq!(
+        visit(&later, &format!("{link}/pages/1.png")).await.status,
+        404
+    );
+    assert!(!visit(&later, &link).await.text().contains("/pages/"));
 
     let inspection = inspected(&app, &lender, &id).await.data(200);
     assert_eq!(inspection["views"][0], view);
@@ -216,6 +242,9 @@ async fn a_person_sees_a_record_by_a_mailed_link() {
     assert_eq!(looks(&app, &id).await.len(), 3);
     let released = lender.act(&app, &id, "release", release_form()).await;
     released.data(200);
+    // A view that ends after the release leaves the evidence valid.
+    let view = grant(&app, &lender, &id, json!({})).await.data(201);
+    revoke(&app, &lender, &view).await.data(200);
     let verified = operator_output(app.data.path(), &["verify", &id]);
     let report: Value = serde_json::from_slice(&verified.stdout).unwrap();
     assert_eq!(report["verdict"], "VALID", "{report:#}");
@@ -227,8 +256,8 @@ async fn a_person_downloads_a_copy_with_their_name() {
     let more = json!({ "access": "download" });
     let view = grant(&app, &lender, &id, more).await.data(201);
     let link = mailed_link(&app, &view).await;
-    assert!(visit(&app, &link).await.text().contains("copy.pdf"));
-    let copy = visit(&app, &format!("{link}/copy.pdf")).await;
+    assert!(opened(&app, &link).await.text().contains("copy.pdf"));
+    let copy = press(&app, &format!("{link}/copy.pdf")).await;
     assert_eq!(copy.status, 200);
     let text = pdf::text(&copy.bytes);
     assert!(
@@ -263,8 +292,24 @@ async fn a_view_ends_at_its_time_and_when_control_passes() {
     assert_eq!(visit(&app, &link).await.status, 200);
     lender.act(&app, &id, "accept", json!({})).await.data(200);
     assert_eq!(visit(&app, &link).await.status, 410);
+    assert_eq!(press(&app, &link).await.status, 410);
+    // It stays over when control comes back.
+    let offer = json!({ "buyer": app.org, "records": [id] });
+    let path = "/partner/control/transfers";
+    let offer = app.post_as(&lender.key, path, offer).await.data(202);
+    let transfer = offer["transfer_id"].as_str().unwrap();
+    transfers::wait(&app, &lender, transfer, "proposed").await;
+    transfers::step(&app, &originator, transfer, "accept")
+        .await
+        .data(202);
+    transfers::wait(&app, &lender, transfer, "accepted").await;
     let late = revoke(&app, &originator, &view).await;
     assert_eq!(code(&late, 409), "control_wrong_party");
+    transfers::step(&app, &lender, transfer, "confirm")
+        .await
+        .data(202);
+    transfers::wait(&app, &lender, transfer, "confirmed").await;
+    assert_eq!(visit(&app, &link).await.status, 410);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -303,7 +348,8 @@ async fn a_wrong_view_is_refused_and_changes_nothing() {
     let refused = grant(&app, &originator, &id, json!({})).await;
     assert_eq!(code(&refused, 409), "control_wrong_party");
     let stranger = Party::new(&app).await;
-    grant(&app, &stranger, &id, json!({})).await.error(404);
+    let wrong = json!({ "email": "robin" });
+    grant(&app, &stranger, &id, wrong).await.error(404);
 
     let view = grant(&app, &lender, &id, json!({})).await.data(201);
     revoke(&app, &stranger, &view).await.error(404);
@@ -327,6 +373,10 @@ async fn a_person_reads_the_record_on_a_phone() {
     let link = mailed_link(&app, &view).await;
     let browser = TestBrowser::open(EmulatedScreen::Phone).await;
     browser.goto(&link).await;
+    browser.see("main button").await;
+    browser.picture("inspection-phone-closed").await;
+    browser.is_accessible("the closed record").await;
+    browser.click("main button").await;
     browser.see(".sheet img").await;
     browser.picture("inspection-phone").await;
     browser.is_accessible("the record").await;

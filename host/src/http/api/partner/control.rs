@@ -450,7 +450,7 @@ pub async fn state_control(
     ValidJson(form): ValidJson<StatementForm>,
 ) -> Result<Created<StatementView>, HttpError> {
     once.run(&app, &partner.caller, |app, caller, answer| async move {
-        obligor::issue(&app, &app.vault, &caller, &id, form, &answer).await
+        obligor::issue(&app, &caller, &id, form, &answer).await
     })
     .await
 }

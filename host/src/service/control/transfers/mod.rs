@@ -392,6 +392,22 @@ pub(super) fn unknown() -> ServiceError {
     ServiceError::NotFound("Transfer")
 }
 
+/// Refuses a transfer with a step in progress, and one that ended without a sale.
+pub(super) fn check_settled(transfer: &Transfer) -> Result<(), ServiceError> {
+    let settled = [
+        TransferState::Proposed,
+        TransferState::Accepted,
+        TransferState::Confirmed,
+    ];
+    match settled.contains(&transfer.state) {
+        true => Ok(()),
+        false => {
+            let message = format!("The transfer is {}", transfer.state);
+            Err(super::out_of_order(&message))
+        }
+    }
+}
+
 pub(super) fn is_party(transfer: &Transfer, org: &OrgId) -> bool {
     transfer.seller == *org || transfer.buyer == *org && transfer.offered_at.is_some()
 }
