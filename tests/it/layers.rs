@@ -196,6 +196,10 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
         &["select * from control_statement where statement_id"],
     ),
     (
+        "party_invitations.rs",
+        &["select * from party_invitation where invitation_id"],
+    ),
+    (
         "views.rs",
         &[
             // Those who have a link or a copy know only its id.

@@ -107,6 +107,8 @@ pub struct Config {
     pub http: HttpSettings,
     /// Request rate limits for links, tokens and client addresses.
     pub rate_limits: RateLimitSettings,
+    /// Control of records.
+    pub control: ControlSettings,
     /// Logging.
     pub log: LogSettings,
     /// Traces.
@@ -479,6 +481,21 @@ impl Default for WebhookSettings {
     }
 }
 
+/// `[control]`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ControlSettings {
+    /// Whether organizations may invite parties that have no organization here. An invited party gets an
+    /// organization, with a key for acts of control only.
+    pub invitations: bool,
+}
+
+impl Default for ControlSettings {
+    fn default() -> Self {
+        Self { invitations: true }
+    }
+}
+
 /// `[log]`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -560,6 +577,7 @@ impl Default for Config {
             components: ComponentSettings::default(),
             http: HttpSettings::default(),
             rate_limits: RateLimitSettings::default(),
+            control: ControlSettings::default(),
             log: LogSettings::default(),
             traces: TraceSettings::default(),
         }

@@ -39,7 +39,7 @@ use error::HttpError;
 use middleware::notes::SharedNotes;
 use middleware::{bodies, limits, unknown};
 use pages::{
-    assets, brand, builder, control, docs, embed, inspection, payments, people, signing,
+    assets, brand, builder, control, docs, embed, inspection, joining, payments, people, signing,
     verification,
 };
 
@@ -73,6 +73,7 @@ pub fn router(app: App) -> Router {
         .merge(verification::routes())
         .merge(inspection::routes())
         .merge(control::routes())
+        .merge(joining::routes())
         .merge(assets::routes())
         .merge(brand::routes())
         .layer(CompressionLayer::new().compress_when(is_compressible));
@@ -259,6 +260,7 @@ fn logged_path(path: &str, signing_path: &str) -> String {
         verification::PATH,
         inspection::PATH,
         control::PATH,
+        joining::PATH,
         signing_path,
     ];
     for before in carrying {

@@ -376,6 +376,28 @@ pub(crate) fn view(facts: &ViewFacts<'_>) -> MailContent {
     }
 }
 
+/// Builds the mail with which an organization invites a party. `reference` is the id of the invitation.
+pub(crate) fn party_invitation(
+    texts: Texts,
+    sender: &str,
+    name: &str,
+    url: String,
+    reference_id: &str,
+) -> MailContent {
+    let values = [("sender", one_line(sender)), ("name", one_line(name))];
+    MailContent {
+        texts,
+        subject: texts.with("join-title", values.clone()),
+        to: Some(one_line(name)),
+        paragraphs: vec![texts.with("join-hint", values)],
+        button: Some(MailButton {
+            label: texts.text("join-button"),
+            url,
+        }),
+        notes: vec![texts.text("mail-link-note"), reference(texts, reference_id)],
+    }
+}
+
 /// Builds the notification that a webhook endpoint was disabled.
 pub(crate) fn endpoint_disabled(texts: Texts, endpoint: &Endpoint) -> MailContent {
     let host = host(texts, endpoint);

@@ -63,6 +63,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     43 "0043_pledges",
     44 "0044_views",
     45 "0045_similar_records",
+    46 "0046_party_invitations",
 ];
 
 /// Version of the row that serves as the lock.

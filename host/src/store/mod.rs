@@ -55,6 +55,7 @@ pub mod objects;
 pub mod organizations;
 pub mod packages;
 pub mod page_facts;
+pub mod party_invitations;
 pub mod party_keys;
 pub mod payments;
 pub mod provider_poll;

@@ -18,9 +18,9 @@ use crate::domain::job::{
     AdvanceTransfer, ArchiveSubmission, ArchiveTemplate, CompareRecords, DeleteObject,
     ExecuteSubmission, FollowSubmission, JobKind, JobPayload, JobQueue, MailAccessCode,
     MailCompletion, MailDecline, MailEndpointDisabled, MailEndpointFailing, MailInvitation,
-    MailReleaseRequest, MailReminder, MailView, MailWithdrawal, NextStep, PaidInSandbox,
-    ReleaseRecord, RetryPolicy, SendBatch, TextAccessCode, TextInvitation, TextReminder,
-    VaultEnvelope, VoidBatch, WithdrawSubmission,
+    MailPartyInvitation, MailReleaseRequest, MailReminder, MailView, MailWithdrawal, NextStep,
+    PaidInSandbox, ReleaseRecord, RetryPolicy, SendBatch, TextAccessCode, TextInvitation,
+    TextReminder, VaultEnvelope, VoidBatch, WithdrawSubmission,
 };
 use crate::domain::priority::PriorityClass;
 use crate::faults;
@@ -349,6 +349,13 @@ impl RunnableJob for MailView {
     }
 }
 
+impl RunnableJob for MailPartyInvitation {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
+        mails::about_invitation(app, job, &self.invitation).await?;
+        Ok(NextStep::Done)
+    }
+}
+
 impl RunnableJob for SendBatch {
     async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
         Ok(bulk::drive::drive(app, &app.bulk, &job.org, &self.batch).await?)
@@ -444,7 +451,7 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
     }
     by_name! {
         VaultEnvelope ArchiveSubmission WithdrawSubmission ArchiveTemplate DeleteObject
-        SendBatch VoidBatch ReleaseRecord MailReleaseRequest MailView AdvanceTransfer CompareRecords
+        SendBatch VoidBatch ReleaseRecord MailReleaseRequest MailView MailPartyInvitation AdvanceTransfer CompareRecords
         MailInvitation MailReminder MailAccessCode MailCompletion MailDecline MailWithdrawal
         TextInvitation TextReminder TextAccessCode
         MailEndpointFailing MailEndpointDisabled

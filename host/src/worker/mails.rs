@@ -1,10 +1,10 @@
 //! Mails of due jobs: reads the records, writes the letter and sends it.
 
 use crate::components::providers::ProviderError;
-use crate::domain::control::ReleaseState;
+use crate::domain::control::{PartyInvitation, ReleaseState};
 use crate::domain::dates::DateSettings;
 use crate::domain::envelope::{Envelope, Recipient, RecipientKind, Signer, SignerStatus};
-use crate::domain::id::{EndpointId, OrgId, ViewId};
+use crate::domain::id::{EndpointId, InvitationId, OrgId, ViewId};
 use crate::domain::job::{MailAddressee, MailReleaseRequest};
 use crate::domain::locale::Locale;
 use crate::domain::organization::Organization;
@@ -14,12 +14,14 @@ use crate::mail::letters::{
     self, DeclineRecipient, LinkFacts, MailContent, OutcomeNotice, ReleaseFacts, ViewFacts,
 };
 use crate::mail::message::{MessageDraft, PdfAttachment};
-use crate::service::control::views as inspected;
+use crate::service::control::{invitations, views as inspected};
 use crate::service::signing::{access_codes, links};
 use crate::service::vault::{completion, copies};
 use crate::service::{App, ServiceError};
 use crate::store::jobs::ClaimedJob;
-use crate::store::{StoreError, control, envelopes, organizations, signers, views, webhooks};
+use crate::store::{
+    StoreError, control, envelopes, organizations, party_invitations, signers, views, webhooks,
+};
 use crate::texts::Texts;
 
 /// Size limit of an attached copy in bytes. Many servers take mails of 10 MB, and base64 adds a
@@ -250,6 +252,31 @@ pub(super) async fn about_view(
         reference: id.as_str(),
     });
     notify(app, job, &controller, &view.email, &letter).await
+}
+
+/// Sends a party the link to join, unless it has joined.
+pub(super) async fn about_invitation(
+    app: &App,
+    job: &ClaimedJob,
+    id: &InvitationId,
+) -> Result<(), DeliveryError> {
+    let mut connection = app.store.read().await?;
+    let invitation = party_invitations::get(&mut connection, id).await?;
+    let now = app.clock.now();
+    let open = |one: &PartyInvitation| one.joined.is_none() && one.expires_at > now;
+    let Some(invitation) = invitation.filter(open) else {
+        return Ok(());
+    };
+    let sender = organizations::get(&mut connection, &invitation.org).await?;
+    drop(connection);
+    let Some(sender) = sender else {
+        return Ok(());
+    };
+    let texts = Texts::of(sender.settings.language);
+    let url = invitations::url(app, id)?;
+    let (from, name) = (sender.display_name(), &invitation.name);
+    let letter = letters::party_invitation(texts, from, name, url, id.as_str());
+    notify(app, job, &sender, &invitation.email, &letter).await
 }
 
 impl MailSubject {

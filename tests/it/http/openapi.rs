@@ -226,6 +226,11 @@ async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
             pledge_id,
             "plg_01h455vb4pex5vsknk084sn02q",
         ),
+        (
+            "/control/invitations/",
+            invited(app).await,
+            "inv_01h455vb4pex5vsknk084sn02q",
+        ),
         ("/control/views/", view_id, "viw_01h455vb4pex5vsknk084sn02q"),
         (
             "/control/copies/",
@@ -271,6 +276,13 @@ async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
             "cust_01h455vb4pex5vsknk084sn02q",
         ),
     ]
+}
+
+async fn invited(app: &TestApp) -> String {
+    let body = json!({ "name": "Second Example Bank", "email": "desk@second.example" });
+    let path = "/partner/control/invitations";
+    let invitation = app.post(path, body).await.data(201);
+    invitation["invitation_id"].as_str().unwrap().to_owned()
 }
 
 /// Makes a view and a watermarked copy.

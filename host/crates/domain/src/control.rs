@@ -2,7 +2,10 @@
 
 use super::clock::Timestamp;
 use super::envelope::{Envelope, words};
-use super::id::{CopyId, EnvelopeId, OrgId, PartyKeyId, PledgeId, ReleaseId, TransferId, ViewId};
+use super::id::{
+    CopyId, EnvelopeId, InvitationId, KeyId, OrgId, PartyKeyId, PledgeId, ReleaseId, TransferId,
+    ViewId,
+};
 use super::statement::{PartyPublicKey, SignedStatement};
 
 words! {
@@ -74,6 +77,29 @@ pub struct View {
     pub revoked_at: Option<Timestamp>,
     /// Time of the last recorded look at the pages.
     pub opened_at: Option<Timestamp>,
+}
+
+/// Invitation of a party that has no organization here.
+#[derive(Clone, Debug)]
+pub struct PartyInvitation {
+    pub id: InvitationId,
+    /// The organization that invites.
+    pub org: OrgId,
+    /// Name that the party's organization gets.
+    pub name: String,
+    pub email: String,
+    pub created_at: Timestamp,
+    pub expires_at: Timestamp,
+    pub joined: Option<JoinedParty>,
+}
+
+/// Party that has accepted its invitation.
+#[derive(Clone, Debug)]
+pub struct JoinedParty {
+    pub org: OrgId,
+    /// The key that it was given.
+    pub key: KeyId,
+    pub at: Timestamp,
 }
 
 /// A watermarked copy of a record.

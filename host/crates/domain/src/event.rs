@@ -61,6 +61,8 @@ words! {
         // Additions: keys that a party signs its acts with, for that party only.
         ControlKeyRegistered = "control.key.registered",
         ControlKeyRevoked = "control.key.revoked",
+        // An addition: for the organization that invited the party.
+        ControlPartyJoined = "control.party.joined",
         WebhookTest = "webhook.test",
     }
 }
@@ -230,6 +232,18 @@ impl EventType {
                 KEY,
             ),
             Self::ControlKeyRevoked => ("A key of your organization was revoked", KEY),
+            Self::ControlPartyJoined => (
+                "A party that your organization invited has joined",
+                &[
+                    "invitation_id",
+                    "name",
+                    "email",
+                    "created_at",
+                    "expires_at",
+                    "organization_id",
+                    "joined_at",
+                ],
+            ),
             Self::WebhookTest => ("An administrator tests an endpoint", &["message"]),
         }
     }

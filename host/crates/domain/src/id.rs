@@ -201,6 +201,10 @@ prefixed_id!(
     ViewId, "viw_"
 );
 prefixed_id!(
+    /// An invitation of a party.
+    InvitationId, "inv_"
+);
+prefixed_id!(
     /// A statement of control.
     ControlStatementId, "cst_"
 );

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::clock::Timestamp;
 use super::envelope::KeptFile;
 use super::id::{
-    BatchId, EndpointId, EnvelopeId, IntentId, ReleaseId, TemplateId, TransferId, ViewId,
+    BatchId, EndpointId, EnvelopeId, IntentId, InvitationId, ReleaseId, TemplateId, TransferId,
+    ViewId,
 };
 
 /// Queue with its own number of slots.
@@ -182,6 +183,18 @@ pub struct MailView {
 
 impl JobPayload for MailView {
     const NAME: &'static str = "mail.view";
+    const QUEUE: JobQueue = JobQueue::Mail;
+}
+
+/// Sends a party the link to join.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct MailPartyInvitation {
+    /// Its invitation.
+    pub invitation: InvitationId,
+}
+
+impl JobPayload for MailPartyInvitation {
+    const NAME: &'static str = "mail.party_invitation";
     const QUEUE: JobQueue = JobQueue::Mail;
 }
 
@@ -418,6 +431,7 @@ pub const KINDS: &[JobKind] = &[
     JobKind::of::<CompareRecords>(),
     JobKind::of::<MailReleaseRequest>(),
     JobKind::of::<MailView>(),
+    JobKind::of::<MailPartyInvitation>(),
     JobKind::of::<SendBatch>(),
     JobKind::of::<VoidBatch>(),
     JobKind::of::<MailInvitation>(),

@@ -6,8 +6,27 @@ use super::hash::hmac_sha256;
 pub const VALUES: usize = 128;
 /// Values of a band. Two documents are compared if they share a band.
 const ROWS: usize = 5;
-/// Documents that share at least this part of their values are reported.
-pub const THRESHOLD: f64 = 0.6;
+/// Documents that share less than this part of their values are not reported.
+const THRESHOLD: f64 = 0.6;
+/// Number of similar documents that are the contracts on one form, and no scans.
+const CROWD: usize = 10;
+/// How much more similar than such a crowd a scan is, unless both are nearly equal.
+const DISTANCE: f64 = 0.1;
+const NEARLY_EQUAL: f64 = 0.9;
+/// Documents that one comparison reports.
+const REPORTED: usize = 5;
+
+/// Returns how many of the most similar documents are reported. `similarities` are in descending order.
+/// On forms with few numbers of the customer all contracts are similar; a scan stands out.
+pub fn reported(similarities: &[f64]) -> usize {
+    let level = similarities.get(CROWD - 1).copied().unwrap_or_default();
+    let needed = match level >= THRESHOLD {
+        true => (level + DISTANCE).min(NEARLY_EQUAL),
+        false => THRESHOLD,
+    };
+    let near = similarities.iter().take(REPORTED);
+    near.take_while(|similarity| **similarity >= needed).count()
+}
 
 /// Keyed values of a document's words: without the key nobody can look for a word in them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +84,18 @@ impl Signature {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_documents_that_stand_out_are_reported() {
+        assert_eq!(reported(&[]), 0);
+        assert_eq!(reported(&[0.59]), 0);
+        assert_eq!(reported(&[0.98, 0.61, 0.4]), 2);
+        assert_eq!(reported(&[0.99; 8]), 5);
+        let crowd = [0.7; 20];
+        assert_eq!(reported(&crowd), 0);
+        assert_eq!(reported(&[&[0.95, 0.81], crowd.as_slice()].concat()), 2);
+        assert_eq!(reported(&[0.95; 20]), 5, "nearly equal");
+    }
 
     #[test]
     fn a_signature_is_keyed_and_survives_the_database() {

@@ -149,6 +149,10 @@ areas! {
             "Let a person look at a record that you control";
         post "/partner/control/views/{id}/revoke", control::revoke_view => revokeView [409]
             "End a person's view of a record";
+        post "/partner/control/invitations", control::invite => inviteParty [409, 422]
+            "Invite a party that has no organization here";
+        get "/partner/control/invitations/{id}", control::invitation => getInvitation []
+            "Read an invitation";
         get "/partner/control/keys", control::list_keys => listPartyKeys []
             "List the keys that your organization signs its acts of control with";
         post "/partner/control/keys", control::register_key => registerPartyKey [409, 422]

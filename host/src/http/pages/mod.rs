@@ -9,6 +9,7 @@ pub mod control;
 pub mod docs;
 pub mod embed;
 pub mod inspection;
+pub mod joining;
 mod kba;
 mod look;
 pub mod payments;

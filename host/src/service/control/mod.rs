@@ -8,6 +8,7 @@ mod acts;
 pub mod chain;
 pub mod guard;
 pub mod inspection;
+pub mod invitations;
 pub mod keys;
 pub mod obligor;
 pub mod pledges;

@@ -14,7 +14,7 @@ use crate::domain::envelope::Envelope;
 use crate::domain::event::EventType;
 use crate::domain::id::{DisputeId, EnvelopeId, TransferId};
 use crate::domain::job::CompareRecords;
-use crate::domain::similarity::{Signature, THRESHOLD};
+use crate::domain::similarity::{self, Signature};
 use crate::domain::transfer::RecordState;
 use crate::fair_queue::WorkOwner;
 use crate::service::envelopes::uploads::admit;
@@ -26,8 +26,6 @@ use crate::store::{StoreError, WriteTransaction, control, envelopes, jobs, trans
 
 /// Comparisons that one transaction queues.
 const QUEUED: usize = 500;
-/// Pairs that one comparison reports: the most similar ones.
-const REPORTED: usize = 5;
 
 /// A similar record under another controller, which is not named.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -133,10 +131,10 @@ async fn compare_one(core: &Core, id: &EnvelopeId) -> Result<(), ServiceError> {
     let compared = candidates.into_iter();
     let mut near: Vec<(f64, Candidate)> = compared
         .map(|other| (signature.similarity(&other.signature), other))
-        .filter(|(similarity, _)| *similarity >= THRESHOLD)
         .collect();
     near.sort_by(|one, other| other.0.total_cmp(&one.0));
-    for (similarity, other) in near.iter().take(REPORTED) {
+    let similarities: Vec<f64> = near.iter().map(|(similarity, _)| *similarity).collect();
+    for (similarity, other) in near.iter().take(similarity::reported(&similarities)) {
         report(core, &record, other, *similarity).await?;
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! Control of records: designation, acceptance, and releases that need the controller's consent.
 
 mod guard;
+mod invitations;
 mod obligor;
 mod pledges;
 mod pools;

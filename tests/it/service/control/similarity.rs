@@ -8,7 +8,7 @@ use bytes::Bytes;
 use holdfast::components::ComponentRegistry;
 use holdfast::domain::id::OrgId;
 use holdfast::domain::priority::PriorityClass;
-use holdfast::domain::similarity::{Signature, THRESHOLD};
+use holdfast::domain::similarity::{self, Signature};
 use serde_json::{Value, json};
 
 use super::Party;
@@ -144,14 +144,15 @@ fn misread(pages: &mut [Vec<String>], numbers: &mut Numbers, one_in: u64) {
 /// Prints recall and precision: `SIMILAR_ORIGINALS=1000` for the figures of docs/control.md.
 #[tokio::test(flavor = "multi_thread")]
 async fn variants_of_a_contract_are_found_and_other_contracts_are_not() {
-    let precision = found_among_variants("long form", contract).await;
-    assert!(precision >= 0.95, "{precision}");
-    // On a form with few numbers of the customer, other contracts are reported as well.
-    found_among_variants("short form", short_contract).await;
+    let (recall, precision) = found_among_variants("long form", contract).await;
+    assert!(recall >= 0.9 && precision >= 0.95, "{recall} {precision}");
+    // On a form with few numbers of the customer, a part of a contract does not stand out.
+    let (recall, precision) = found_among_variants("short form", short_contract).await;
+    assert!(recall >= 0.7 && precision >= 0.5, "{recall} {precision}");
 }
 
-/// Asserts that most variants of contracts on a form are found, and returns the part of right reports.
-async fn found_among_variants(form: &str, contract: fn(u64) -> Vec<Vec<String>>) -> f64 {
+/// Returns the part of variants of contracts on a form that are found, and the part of right reports.
+async fn found_among_variants(form: &str, contract: fn(u64) -> Vec<Vec<String>>) -> (f64, f64) {
     let originals: u64 = std::env::var("SIMILAR_ORIGINALS")
         .map_or(30, |count| count.parse().expect("a number of originals"));
     let cache = tempfile::tempdir().unwrap();
@@ -182,10 +183,10 @@ async fn found_among_variants(form: &str, contract: fn(u64) -> Vec<Vec<String>>)
             let mut near: Vec<(f64, usize)> = near
                 .into_iter()
                 .map(|other| (signature.similarity(&known[other]), other))
-                .filter(|(similarity, _)| *similarity >= THRESHOLD)
                 .collect();
             near.sort_by(|one, other| other.0.total_cmp(&one.0));
-            near.truncate(5);
+            let similarities: Vec<f64> = near.iter().map(|(similarity, _)| *similarity).collect();
+            near.truncate(similarity::reported(&similarities));
             reported += near.len();
             if near.iter().any(|(_, other)| *other as u64 == seed) {
                 found += 1;
@@ -194,14 +195,13 @@ async fn found_among_variants(form: &str, contract: fn(u64) -> Vec<Vec<String>>)
         right += found;
         let recall = f64::from(found) / originals as f64;
         writeln!(table, "{form}, {name}: recall {recall:.3}").unwrap();
-        assert!(recall >= 0.75, "{table}");
     }
     let precision = f64::from(right) / reported as f64;
     println!(
         "{table}{form}: precision {precision:.3} over {} variants",
         originals * 5
     );
-    precision
+    (f64::from(right) / (originals * 5) as f64, precision)
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -36,9 +36,13 @@ async fn revoke(app: &TestApp, by: &Party, view: &Value) -> TestResponse {
         .await
 }
 
-/// Returns the link that a person was mailed.
-async fn mailed_link(app: &TestApp, view: &Value) -> String {
-    let id = view["view_id"].as_str().unwrap();
+/// Returns the link that a person was mailed about a view.
+async fn view_link(app: &TestApp, view: &Value) -> String {
+    mailed_link(app, view["view_id"].as_str().unwrap(), "/inspect/").await
+}
+
+/// Returns the link below `path` in the mail that has `id`.
+pub async fn mailed_link(app: &TestApp, id: &str, path: &str) -> String {
     let mut count = 1;
     let mail = loop {
         let mails = app.wait_for_mails(count).await;
@@ -49,7 +53,7 @@ async fn mailed_link(app: &TestApp, view: &Value) -> String {
     };
     let parsed = mail_parser::MessageParser::default().parse(&mail).unwrap();
     let text = parsed.body_text(0).unwrap().into_owned();
-    let path = text.find("/inspect/").expect("a link");
+    let path = text.find(path).expect("a link");
     let start = text[..path].rfind("http").expect("a link");
     let end = text[start..].find(char::is_whitespace);
     text[start..end.map_or(text.len(), |end| start + end)].to_owned()
@@ -61,7 +65,7 @@ async fn visit(app: &TestApp, path: &str) -> TestResponse {
 }
 
 /// Presses a button of the page.
-async fn press(app: &TestApp, url: &str) -> TestResponse {
+pub async fn press(app: &TestApp, url: &str) -> TestResponse {
     form::press(app, url, "", &[]).await
 }
 
@@ -177,7 +181,7 @@ async fn a_person_sees_a_record_by_a_mailed_link() {
     let (app, id, lender) = controlled().await;
     let view = grant(&app, &lender, &id, json!({})).await.data(201);
     assert_eq!(view["access"], "view");
-    let link = mailed_link(&app, &view).await;
+    let link = view_link(&app, &view).await;
     // Pictures belong to an opened page, which is recorded.
     let picture = format!("{link}/pages/1.png");
     assert_eq!(visit(&app, &picture).await.status, 404);
@@ -255,7 +259,7 @@ async fn a_person_downloads_a_copy_with_their_name() {
     let (app, id, lender) = controlled().await;
     let more = json!({ "access": "download" });
     let view = grant(&app, &lender, &id, more).await.data(201);
-    let link = mailed_link(&app, &view).await;
+    let link = view_link(&app, &view).await;
     assert!(opened(&app, &link).await.text().contains("copy.pdf"));
     let copy = press(&app, &format!("{link}/copy.pdf")).await;
     assert_eq!(copy.status, 200);
@@ -282,7 +286,7 @@ async fn a_view_ends_at_its_time_and_when_control_passes() {
         key: app.key.clone(),
     };
     let view = grant(&app, &originator, &id, json!({})).await.data(201);
-    let link = mailed_link(&app, &view).await;
+    let link = view_link(&app, &view).await;
     assert_eq!(visit(&app, &link).await.status, 200);
     let later = app.as_of(Duration::from_secs(15 * 86_400)).await;
     assert_eq!(visit(&later, &link).await.status, 410);
@@ -370,7 +374,7 @@ async fn a_person_reads_the_record_on_a_phone() {
     let (id, lender) = super::controlled_in(&app).await;
     let more = json!({ "access": "download" });
     let view = grant(&app, &lender, &id, more).await.data(201);
-    let link = mailed_link(&app, &view).await;
+    let link = view_link(&app, &view).await;
     let browser = TestBrowser::open(EmulatedScreen::Phone).await;
     browser.goto(&link).await;
     browser.see("main button").await;

@@ -22,6 +22,7 @@ use crate::http::reply::{
 };
 use crate::service::App;
 use crate::service::control::inspection::{self, CopyView, InspectionView};
+use crate::service::control::invitations::{self, InvitationForm, InvitationView};
 use crate::service::control::keys::{self, PartyKeyView, RegisterKeyForm};
 use crate::service::control::obligor::{self, StatementForm, StatementView};
 use crate::service::control::pledges::{self, PledgeForm, PledgeView};
@@ -453,6 +454,29 @@ pub async fn state_control(
         obligor::issue(&app, &caller, &id, form, &answer).await
     })
     .await
+}
+
+/// The party gets a mail with a link, by which it makes an organization of its own with a key for acts of
+/// control. Your webhooks get `control.party.joined` with its id.
+pub async fn invite(
+    State(app): State<App>,
+    partner: PartnerCaller<ControlWrite>,
+    once: IdempotencyKeyHeader,
+    ValidJson(form): ValidJson<InvitationForm>,
+) -> Result<Created<InvitationView>, HttpError> {
+    once.run(&app, &partner.caller, |app, caller, answer| async move {
+        invitations::invite(&app, &caller, form, &answer).await
+    })
+    .await
+}
+
+pub async fn invitation(
+    State(app): State<App>,
+    partner: PartnerCaller<ControlRead>,
+    ResourceId(id): ResourceId,
+) -> Result<Found<InvitationView>, HttpError> {
+    let invitation = invitations::get(&app, &partner.caller, &id).await?;
+    Ok(DataReply::new(&invitation))
 }
 
 /// Also lists revoked keys.

@@ -1,0 +1,295 @@
+//! Invitations: a party without an organization here joins by a link in an e-mail, and gets an organization
+//! with a key for acts of control.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+
+use super::views::link_code;
+use crate::domain::clock::Timestamp;
+use crate::domain::control::{JoinedParty, PartyInvitation};
+use crate::domain::event::{Event, EventType};
+use crate::domain::id::{InvitationId, KeyId, OrgId};
+use crate::domain::job::MailPartyInvitation;
+use crate::domain::organization::{ApiKeyRecord, OrgSettings, Organization, Scope};
+use crate::domain::token::ApiKey;
+use crate::service::access::credentials;
+use crate::service::idempotency::ResponseRecorder;
+use crate::service::signing::corrections::is_address;
+use crate::service::{Caller, Core, ServiceError, ValidationIssue};
+use crate::store::{api_keys, deliveries, events, jobs, organizations, party_invitations as rows};
+
+/// Time to join.
+const TIME: Duration = Duration::from_secs(7 * 86_400);
+/// Invitations of an organization that wait for their parties.
+const OPEN: i64 = 50;
+/// What the key of a party may do.
+const SCOPES: [Scope; 4] = [
+    Scope::ControlRead,
+    Scope::ControlWrite,
+    Scope::ControlConsent,
+    Scope::VaultRelease,
+];
+/// Rate limit of that key, in requests per minute.
+const RATE: i64 = 100;
+
+/// Body of `POST /partner/control/invitations`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "name": "Second Example Bank", "email": "desk@second.example" }]))]
+pub struct InvitationForm {
+    /// Name of the party, which its organization gets.
+    #[schemars(length(min = 1, max = 200))]
+    pub name: String,
+    /// Gets the link. It is the address for mails about releases afterwards.
+    #[schemars(length(max = 200))]
+    pub email: String,
+}
+
+/// An invitation of a party.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "invitation_id": "inv_01jdk7m3e8f4x9s2w5v6b0c1dc", "name": "Second Example Bank",
+    "email": "desk@second.example", "created_at": "2026-11-21T09:45:00.000Z",
+    "expires_at": "2026-11-28T09:45:00.000Z", "organization_id": null, "joined_at": null,
+}]))]
+pub struct InvitationView {
+    pub invitation_id: InvitationId,
+    pub name: String,
+    pub email: String,
+    pub created_at: Timestamp,
+    pub expires_at: Timestamp,
+    /// The party, once it has joined.
+    pub organization_id: Option<OrgId>,
+    pub joined_at: Option<Timestamp>,
+}
+
+impl From<&PartyInvitation> for InvitationView {
+    fn from(invitation: &PartyInvitation) -> Self {
+        let joined = invitation.joined.as_ref();
+        Self {
+            invitation_id: invitation.id.clone(),
+            name: invitation.name.clone(),
+            email: invitation.email.clone(),
+            created_at: invitation.created_at,
+            expires_at: invitation.expires_at,
+            organization_id: joined.map(|joined| joined.org.clone()),
+            joined_at: joined.map(|joined| joined.at),
+        }
+    }
+}
+
+/// Invites a party. It gets a mail with a link.
+pub async fn invite(
+    core: &Core,
+    caller: &Caller,
+    form: InvitationForm,
+    answer: &ResponseRecorder<InvitationView>,
+) -> Result<InvitationView, ServiceError> {
+    if !core.config.control.invitations {
+        let why = "This installation has switched invitations off: its operator registers parties";
+        return Err(ServiceError::Conflict(why.into()));
+    }
+    check(&form)?;
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
+    if rows::count_open(&mut tx, &caller.org, now).await? >= OPEN {
+        let why = format!("{OPEN} invitations wait for their parties already");
+        return Err(ServiceError::Conflict(why));
+    }
+    let invitation = PartyInvitation {
+        id: InvitationId::new(),
+        org: caller.org.clone(),
+        name: form.name,
+        email: form.email,
+        created_at: now,
+        expires_at: now + TIME,
+        joined: None,
+    };
+    rows::insert(&mut tx, &invitation).await?;
+    let details = json!(InvitationView::from(&invitation));
+    let action = "party.invited";
+    credentials::record_by(
+        &mut tx,
+        Some(&caller.org),
+        &caller.actor,
+        action,
+        details,
+        now,
+    )
+    .await?;
+    let job = MailPartyInvitation {
+        invitation: invitation.id.clone(),
+    };
+    let key = Some(job.invitation.as_str());
+    jobs::insert(&mut tx, &caller.org, &job, key, now).await?;
+    let view = InvitationView::from(&invitation);
+    answer.commit(tx, &view).await?;
+    Ok(view)
+}
+
+fn check(form: &InvitationForm) -> Result<(), ServiceError> {
+    let issue = |code, member: &str, expected: &str, given: &str, message| {
+        ValidationIssue::new(code, &[member], expected, given, message)
+    };
+    let mut issues = Vec::new();
+    if form.name.trim().is_empty() {
+        let expected = "the name of an organization";
+        issues.push(issue(
+            "out_of_range",
+            "name",
+            expected,
+            &form.name,
+            "Name the party",
+        ));
+    }
+    if !is_address(&form.email) {
+        let message = "The link goes to this address";
+        issues.push(issue(
+            "invalid_email",
+            "email",
+            "an e-mail address",
+            &form.email,
+            message,
+        ));
+    }
+    match issues.is_empty() {
+        true => Ok(()),
+        false => Err(ServiceError::Invalid(issues)),
+    }
+}
+
+/// Returns an invitation by the caller's organization.
+pub async fn get(core: &Core, caller: &Caller, id: &str) -> Result<InvitationView, ServiceError> {
+    let unknown = || ServiceError::NotFound("Invitation");
+    let id = InvitationId::parse(id).ok_or_else(unknown)?;
+    let found = rows::get(&mut *core.store.read().await?, &id).await?;
+    let found = found.filter(|invitation| invitation.org == caller.org);
+    Ok(InvitationView::from(&found.ok_or_else(unknown)?))
+}
+
+/// Returns the link of an invitation.
+pub fn url(core: &Core, id: &InvitationId) -> Result<String, ServiceError> {
+    let code = link_code(core, "join", id.as_str())?;
+    Ok(format!("{}/join/{id}/{code}", core.config.public_url()))
+}
+
+/// An invitation as its page shows it.
+pub struct ShownInvitation {
+    /// The organization that invites.
+    pub organization: Organization,
+    pub invitation: PartyInvitation,
+    /// Whether the time to join is over.
+    pub expired: bool,
+}
+
+/// Returns the invitation behind a link, or none for an unknown link.
+pub async fn find(
+    core: &Core,
+    id: &str,
+    given: &str,
+) -> Result<Option<ShownInvitation>, ServiceError> {
+    let Some(id) = InvitationId::parse(id) else {
+        return Ok(None);
+    };
+    // Compared by hashes: the time that it takes must not tell how much of a guess is right.
+    let right = link_code(core, "join", id.as_str())?;
+    if Sha256::digest(right) != Sha256::digest(given) {
+        return Ok(None);
+    }
+    let mut connection = core.store.read().await?;
+    let Some(invitation) = rows::get(&mut connection, &id).await? else {
+        return Ok(None);
+    };
+    let organization = organizations::get(&mut connection, &invitation.org).await?;
+    Ok(organization.map(|organization| ShownInvitation {
+        organization,
+        expired: invitation.expires_at <= core.clock.now(),
+        invitation,
+    }))
+}
+
+/// What a party gets when it joins. The key is shown once.
+pub struct Membership {
+    pub org: OrgId,
+    pub key: ApiKey,
+}
+
+/// Makes the organization of an invited party with its first key. A repeat makes another key, as long as
+/// the first one was not used: the answer with it may be lost. None if the invitation is over or was used.
+pub async fn join(core: &Core, id: &InvitationId) -> Result<Option<Membership>, ServiceError> {
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
+    let invitation = rows::lock(&mut tx, id).await?;
+    let Some(invitation) = invitation.filter(|invitation| invitation.expires_at > now) else {
+        return Ok(None);
+    };
+    let actor = format!("invitation:{id}");
+    let key = ApiKey::generate();
+    if let Some(joined) = &invitation.joined {
+        let record = api_keys::by_id(&mut tx, &joined.key).await?;
+        let unused = |record: &ApiKeyRecord| record.active && record.last_used_at.is_none();
+        let Some(record) = record.filter(unused) else {
+            return Ok(None);
+        };
+        api_keys::replace_hash(&mut tx, &record.id, &key.hash()).await?;
+        let details = json!({ "key_id": record.id });
+        credentials::record_by(
+            &mut tx,
+            Some(&joined.org),
+            &actor,
+            "key.rotated",
+            details,
+            now,
+        )
+        .await?;
+        tx.commit().await?;
+        let org = joined.org.clone();
+        return Ok(Some(Membership { org, key }));
+    }
+    let organization = Organization {
+        id: OrgId::new(),
+        name: invitation.name.clone(),
+        settings: OrgSettings::default(),
+        created_at: now,
+    };
+    organizations::insert(&mut tx, &organization).await?;
+    let record = ApiKeyRecord {
+        id: KeyId::new(),
+        org: organization.id.clone(),
+        name: Some("Invitation".into()),
+        scopes: SCOPES.to_vec(),
+        rate_limit_rpm: RATE,
+        owner_email: Some(invitation.email.clone()),
+        active: true,
+        last_used_at: None,
+        revision: 0,
+    };
+    api_keys::insert(&mut tx, &record, &key.hash(), now).await?;
+    let details = json!({
+        "key_id": record.id, "name": record.name, "scopes": record.scopes,
+        "rate_limit_rpm": record.rate_limit_rpm, "owner_email": record.owner_email,
+        "invited_by": invitation.org,
+    });
+    let org = &organization.id;
+    credentials::record_by(&mut tx, Some(org), &actor, "key.created", details, now).await?;
+    let joined = JoinedParty {
+        org: organization.id.clone(),
+        key: record.id,
+        at: now,
+    };
+    rows::set_joined(&mut tx, &invitation, &joined).await?;
+    let (inviter, org) = (invitation.org.clone(), joined.org.clone());
+    let invitation = PartyInvitation {
+        joined: Some(joined),
+        ..invitation
+    };
+    let data = json!(InvitationView::from(&invitation));
+    let event = Event::of_organization(inviter, EventType::ControlPartyJoined, now, data);
+    events::insert(&mut tx, &event);
+    deliveries::fan_out(&mut tx, &event).await?;
+    tx.commit().await?;
+    Ok(Some(Membership { org, key }))
+}
