@@ -15,4 +15,5 @@ create table party_invitation (
     primary key (bucket, invitation_id)
 );
 create index party_invitation_by_id on party_invitation (invitation_id);
-create index party_invitation_by_org on party_invitation (bucket, org_id, expires_at);
+create index party_invitation_by_org on party_invitation (bucket, org_id, created_at);
+create index party_invitation_by_party on party_invitation (party_id);

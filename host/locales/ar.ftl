@@ -475,6 +475,7 @@ inspect-download = تنزيل نسخة بعلامة مائية
 inspect-over-title = انتهى هذا الاطلاع
 inspect-over = اطلب رابطًا آخر من المؤسسة التي أرسلت إليك هذا الرابط.
 copy-line = نسخة لـ { $holder }، { $party } · { $moment } · { $purpose } · { $id }
+copy-sold = بيع في { $moment }
 join-title = تدعو { $sender } { $name }
 join-hint = تريد { $sender } التنازل عن عقود لصالح { $name } هنا. انضم لتولّي التحكم فيها: تحصل { $name } على مؤسسة ومفتاح لواجهة البرمجة.
 join-button = انضمام

@@ -465,6 +465,7 @@ inspect-download = Kopie mit Wasserzeichen herunterladen
 inspect-over-title = Diese Einsicht ist beendet
 inspect-over = Bitten Sie die Organisation, die Ihnen den Link geschickt hat, um einen neuen.
 copy-line = Kopie für { $holder }, { $party } · { $moment } · { $purpose } · { $id }
+copy-sold = Verkauft { $moment }
 join-title = { $sender } lädt { $name } ein
 join-hint = { $sender } möchte { $name } hier Verträge abtreten. Treten Sie bei, um die Kontrolle zu übernehmen: { $name } erhält eine Organisation und einen Schlüssel für die API.
 join-button = Beitreten

@@ -466,6 +466,7 @@ inspect-download = Download a watermarked copy
 inspect-over-title = This view is over
 inspect-over = Ask the organization that sent you the link for another one.
 copy-line = Copy for { $holder }, { $party } · { $moment } · { $purpose } · { $id }
+copy-sold = Sold { $moment }
 join-title = { $sender } invites { $name }
 join-hint = { $sender } wants to assign contracts to { $name } here. Join to take control of them: { $name } gets an organization and a key for the API.
 join-button = Join

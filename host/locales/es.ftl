@@ -465,6 +465,7 @@ inspect-download = Descargar una copia con marca de agua
 inspect-over-title = Esta consulta ha terminado
 inspect-over = Pida otro enlace a la organización que se lo envió.
 copy-line = Copia para { $holder }, { $party } · { $moment } · { $purpose } · { $id }
+copy-sold = Vendido { $moment }
 join-title = { $sender } invita a { $name }
 join-hint = { $sender } quiere ceder contratos a { $name } aquí. Únase para tomar el control: { $name } recibe una organización y una clave para la API.
 join-button = Unirse

@@ -465,6 +465,7 @@ inspect-download = Télécharger une copie avec filigrane
 inspect-over-title = Cette consultation est terminée
 inspect-over = Demandez un autre lien à l’organisation qui vous l’a envoyé.
 copy-line = Copie pour { $holder }, { $party } · { $moment } · { $purpose } · { $id }
+copy-sold = Vendu { $moment }
 join-title = { $sender } invite { $name }
 join-hint = { $sender } souhaite céder des contrats à { $name } ici. Rejoignez-nous pour en prendre le contrôle : { $name } reçoit une organisation et une clé pour l’API.
 join-button = Rejoindre

@@ -465,6 +465,7 @@ inspect-download = Baixar uma cópia com marca-d’água
 inspect-over-title = Esta consulta terminou
 inspect-over = Peça outro link à organização que o enviou.
 copy-line = Cópia para { $holder }, { $party } · { $moment } · { $purpose } · { $id }
+copy-sold = Vendido { $moment }
 join-title = { $sender } convida { $name }
 join-hint = { $sender } quer ceder contratos a { $name } aqui. Participe para assumir o controle: { $name } recebe uma organização e uma chave para a API.
 join-button = Participar

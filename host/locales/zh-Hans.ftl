@@ -458,6 +458,7 @@ inspect-download = 下载带水印的副本
 inspect-over-title = 查看权限已结束
 inspect-over = 请向发送链接的机构索取新链接。
 copy-line = 副本持有人：{ $holder }，{ $party } · { $moment } · { $purpose } · { $id }
+copy-sold = 已出售：{ $moment }
 join-title = { $sender } 邀请 { $name }
 join-hint = { $sender } 希望在此将合同转让给 { $name }。加入后即可取得控制权：{ $name } 将获得一个机构帐户和一个 API 密钥。
 join-button = 加入

@@ -197,7 +197,10 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
     ),
     (
         "party_invitations.rs",
-        &["select * from party_invitation where invitation_id"],
+        &[
+            "select * from party_invitation where invitation_id",
+            "select invitation_id from party_invitation where party_id",
+        ],
     ),
     (
         "views.rs",
@@ -252,6 +255,8 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
             // The buyer knows a transfer's id, and not its bucket.
             "select * from control_transfer where transfer_id",
             "select * from control_transfer where state in ('proposing', 'proposed',",
+            // A party finds sold records of other organizations.
+            "select * from control_sold where party_id",
         ],
     ),
     (
@@ -285,7 +290,13 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
             "select cast(extract(epoch from clock_timestamp())",
         ],
     ),
-    ("organizations.rs", &["select * from organization order by"]),
+    (
+        "organizations.rs",
+        &[
+            "select * from organization order by",
+            "select org_id from organization where lower",
+        ],
+    ),
     ("page_facts.rs", &["delete from page_facts where kept_at"]),
 ];
 

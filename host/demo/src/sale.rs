@@ -104,7 +104,9 @@ impl DemoPartner {
         let controlled = lender.act(&accept, &json!({})).await?;
         steps.fact("controller", text(&controlled["controller"], "name")?);
 
-        steps.step("Sell it: the lender offers, the funder accepts, the lender confirms");
+        steps.step(
+            "Sell it: the lender offers, the funder inspects and accepts, the lender confirms",
+        );
         let offer = json!({
             "buyer": funder.org, "records": [id], "atomic": true, "price_reference": "Pool 2026-11",
         });
@@ -116,6 +118,13 @@ impl DemoPartner {
             (&lender, "confirm", "accepted"),
         ] {
             wait(&lender.partner, &transfer, state).await?;
+            if act == "accept" {
+                let inspection = format!("{record}/inspection?purpose=Due%20diligence");
+                let seen = funder.partner.get(&inspection).await?;
+                let entries = seen["ledger"]["entries"].as_array().map_or(0, Vec::len);
+                let score = &seen["compliance"]["score"];
+                steps.fact("inspected", format!("{entries} entries, score {score}"));
+            }
             let act = format!("{transfer}/{act}");
             party.act(&act, &json!({})).await?;
         }
@@ -123,6 +132,12 @@ impl DemoPartner {
         steps.fact("receipt", text(&sold["receipt"], "root")?);
         let controlled = funder.partner.get(&record).await?;
         steps.fact("controller", text(&controlled["controller"], "name")?);
+
+        steps.step("The buyer demands proof of control, and the funder gives it");
+        let path = format!("/partner/envelopes/{id}/control-statement");
+        let proof = json!({ "requested_by": "Jordan Lee" });
+        let stated = funder.act(&path, &proof).await?;
+        steps.fact("check it at", text(&stated, "verification_url")?);
 
         steps.step("The originator asks for a release, and the funder agrees");
         let vault_out = format!("/partner/envelopes/{id}/vault-out");

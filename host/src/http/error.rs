@@ -177,6 +177,12 @@ impl From<ServiceError> for HttpError {
             ServiceError::ConsentRequired(release) => Self::new(StatusCode::CONFLICT, text)
                 .with_code("control_consent_required")
                 .with_details(json!({ "release_id": release })),
+            ServiceError::CopyMarked(_) => {
+                Self::new(StatusCode::CONFLICT, text).with_code("copy_marked")
+            }
+            ServiceError::CopyRemoved => {
+                Self::new(StatusCode::CONFLICT, text).with_code("copy_removed")
+            }
             ServiceError::Pledged => {
                 Self::new(StatusCode::CONFLICT, text).with_code("record_pledged")
             }

@@ -13,7 +13,7 @@ use crate::components::rules::control;
 use crate::components::rules::lifecycle::Refusal;
 use crate::components::{CallFailure, ComponentError};
 use crate::domain::component::Slot;
-use crate::domain::id::ReleaseId;
+use crate::domain::id::{EnvelopeId, ReleaseId};
 use crate::files::FilesError;
 use crate::room::form::FormError;
 use crate::sealing::SealError;
@@ -102,6 +102,12 @@ pub enum ServiceError {
     /// A pledgee would have to agree.
     #[error("The record is pledged; its pledgee must release the pledge first")]
     Pledged,
+    /// The caller sold the record, and its copies are watermarked.
+    #[error("You sold this record; its copies are watermarked (/partner/control/records/{0}/copy)")]
+    CopyMarked(EnvelopeId),
+    /// The caller sold the record with its copy.
+    #[error("You sold this record and gave up your copy of it")]
+    CopyRemoved,
     /// The act needs another signed statement of its party.
     #[error(transparent)]
     Statement(#[from] StatementProblem),

@@ -86,23 +86,25 @@ pub async fn get(
     .transpose()
 }
 
-/// Ends the links to an authoritative copy, also those of downloads in progress: a broken one makes its
-/// link usable again.
-pub async fn expire_authoritative(
+/// Ends the links to a file of a record, also those of downloads in progress: a broken one makes its link
+/// usable again.
+pub async fn expire(
     connection: &mut AnyConnection,
     org: &OrgId,
     envelope: &EnvelopeId,
+    file: LinkedFile,
     now: Timestamp,
 ) -> Result<(), StoreError> {
     sqlx::query(
         "update download_link set expires_at = $4
-         where bucket = $1 and org_id = $2 and envelope_id = $3 and file = 'authoritative'
+         where bucket = $1 and org_id = $2 and envelope_id = $3 and file = $5
              and expires_at > $4",
     )
     .bind(org.bucket())
     .bind(org.as_str())
     .bind(envelope.as_str())
     .bind(now.to_string())
+    .bind(file.as_str())
     .execute(connection)
     .await?;
     Ok(())

@@ -64,6 +64,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     44 "0044_views",
     45 "0045_similar_records",
     46 "0046_party_invitations",
+    47 "0047_sellers_copies",
 ];
 
 /// Version of the row that serves as the lock.

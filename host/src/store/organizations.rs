@@ -26,6 +26,15 @@ pub async fn insert(
     Ok(())
 }
 
+/// Whether an organization has this name, without regard to case.
+pub async fn is_name_taken(connection: &mut AnyConnection, name: &str) -> Result<bool, StoreError> {
+    let row = sqlx::query("select org_id from organization where lower(name) = $1 limit 1")
+        .bind(name.to_lowercase())
+        .fetch_optional(connection)
+        .await?;
+    Ok(row.is_some())
+}
+
 pub async fn get(
     connection: &mut AnyConnection,
     org: &OrgId,

@@ -30,22 +30,31 @@ pub async fn insert(
     Ok(())
 }
 
-/// Counts the invitations of an organization that nobody has accepted and that are not over.
-pub async fn count_open(
+/// Counts the invitations that an organization has made since `since`.
+pub async fn count_since(
     connection: &mut AnyConnection,
     org: &OrgId,
-    now: Timestamp,
+    since: Timestamp,
 ) -> Result<i64, StoreError> {
     let row = sqlx::query(
-        "select count(*) as open from party_invitation
-         where bucket = $1 and org_id = $2 and expires_at > $3 and joined_at is null",
+        "select count(*) as made from party_invitation
+         where bucket = $1 and org_id = $2 and created_at > $3",
     )
     .bind(org.bucket())
     .bind(org.as_str())
-    .bind(now.to_string())
+    .bind(since.to_string())
     .fetch_one(connection)
     .await?;
-    Ok(row.try_get("open")?)
+    Ok(row.try_get("made")?)
+}
+
+/// Whether an organization was made by an invitation.
+pub async fn was_invited(connection: &mut AnyConnection, org: &OrgId) -> Result<bool, StoreError> {
+    let row = sqlx::query("select invitation_id from party_invitation where party_id = $1")
+        .bind(org.as_str())
+        .fetch_optional(connection)
+        .await?;
+    Ok(row.is_some())
 }
 
 /// Returns an invitation by any organization.

@@ -14,6 +14,9 @@ use crate::domain::similarity::Signature;
 /// Records that one is compared with: those with most bands in common.
 const COMPARED: i64 = 100;
 
+/// Records with a band that make it one of a form, and not of a contract. Such bands are not compared.
+const COMMON: i64 = 500;
+
 /// Another record that may be similar.
 #[derive(Clone, Debug)]
 pub struct Candidate {
@@ -109,6 +112,8 @@ pub async fn candidates(
                  and theirs.envelope_id = other.envelope_id
              join control_record c on c.bucket = other.bucket and c.envelope_id = other.envelope_id
              where own.bucket = $1 and own.envelope_id = $2 and other.envelope_id <> $2
+                 and (select count(*) from
+                     (select 1 from record_band b where b.band = own.band limit $6) as many) < $6
                  and mine.signed_here + theirs.signed_here < 2 and c.stage <> 'released'
                  and (c.controller_id <> $3 and c.controller_id <> c.org_id or c.pledgee_id <> $5)
              group by other.bucket, other.envelope_id
@@ -123,6 +128,7 @@ pub async fn candidates(
     .bind(COMPARED)
     // A lender that has a pledge of both is no second one.
     .bind(record.pledgee().map_or("", OrgId::as_str))
+    .bind(COMMON)
     .fetch_all(connection)
     .await?;
     let mut found = Vec::new();

@@ -10,8 +10,11 @@ use super::envelopes::one_row;
 use super::row::{RowColumns, json_text};
 use super::{StoreError, WriteTransaction};
 use crate::domain::clock::Timestamp;
+use crate::domain::control::ControlRecord;
 use crate::domain::id::{EnvelopeId, OrgId, TransferId};
-use crate::domain::transfer::{RecordState, Transfer, TransferRecord, TransferState};
+use crate::domain::transfer::{
+    RecordState, SellerCopy, SoldRecord, Transfer, TransferRecord, TransferState,
+};
 
 /// Rows of one insert.
 const ROWS: usize = 500;
@@ -23,8 +26,8 @@ pub async fn insert(
 ) -> Result<(), StoreError> {
     sqlx::query(
         "insert into control_transfer (bucket, transfer_id, org_id, buyer_id, state, atomic, terms,
-             price_reference, expires_at, created_at, changed_at, acting_id, actor, signed)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $11, $12, $13)",
+             price_reference, expires_at, created_at, changed_at, acting_id, actor, signed, seller_copy)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $11, $12, $13, $14)",
     )
     .bind(transfer.seller.bucket())
     .bind(transfer.id.as_str())
@@ -39,6 +42,7 @@ pub async fn insert(
     .bind(transfer.acting.as_ref().map(OrgId::as_str))
     .bind(&transfer.actor)
     .bind(transfer.signed.as_ref().map(json_text))
+    .bind(transfer.seller_copy.as_str())
     .execute(&mut **tx)
     .await?;
     for records in records.chunks(ROWS) {
@@ -270,5 +274,71 @@ fn transfer(row: &AnyRow) -> Result<Transfer, StoreError> {
         offered: columns.optional_json("offered")?,
         receipt: columns.optional_json("receipt")?,
         signed: columns.optional_json("signed")?,
+        seller_copy: columns.parsed("seller_copy", SellerCopy::parse)?,
     })
+}
+
+/// Records that a party has sold a record.
+pub async fn sold(tx: &mut WriteTransaction, sold: &SoldRecord) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into control_sold (bucket, envelope_id, party_id, org_id, transfer_id, copy, sold_at)
+         values ($1, $2, $3, $4, $5, $6, $7)
+         on conflict (bucket, envelope_id, party_id) do update set
+             transfer_id = excluded.transfer_id, copy = excluded.copy, sold_at = excluded.sold_at",
+    )
+    .bind(sold.org.bucket())
+    .bind(sold.envelope.as_str())
+    .bind(sold.party.as_str())
+    .bind(sold.org.as_str())
+    .bind(sold.transfer.as_str())
+    .bind(sold.copy.as_str())
+    .bind(sold.sold_at.to_string())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Forgets that the present controller of a record sold it once.
+pub async fn bought_back(
+    tx: &mut WriteTransaction,
+    record: &ControlRecord,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "delete from control_sold where bucket = $1 and envelope_id = $2 and party_id = $3",
+    )
+    .bind(record.org.bucket())
+    .bind(record.envelope.as_str())
+    .bind(record.controller.as_str())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Returns what a party agreed when it sold a record of any organization.
+pub async fn sold_by(
+    connection: &mut AnyConnection,
+    party: &OrgId,
+    envelope: &EnvelopeId,
+) -> Result<Option<SoldRecord>, StoreError> {
+    let row = sqlx::query("select * from control_sold where party_id = $1 and envelope_id = $2")
+        .bind(party.as_str())
+        .bind(envelope.as_str())
+        .fetch_optional(connection)
+        .await?;
+    row.map(|row| {
+        let columns = RowColumns {
+            row: &row,
+            table: "control_sold",
+            id: "envelope_id",
+        };
+        Ok(SoldRecord {
+            org: columns.parsed("org_id", OrgId::parse)?,
+            envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
+            party: columns.parsed("party_id", OrgId::parse)?,
+            transfer: columns.parsed("transfer_id", TransferId::parse)?,
+            copy: columns.parsed("copy", SellerCopy::parse)?,
+            sold_at: columns.time("sold_at")?,
+        })
+    })
+    .transpose()
 }

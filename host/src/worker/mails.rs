@@ -263,7 +263,8 @@ pub(super) async fn about_invitation(
     let mut connection = app.store.read().await?;
     let invitation = party_invitations::get(&mut connection, id).await?;
     let now = app.clock.now();
-    let open = |one: &PartyInvitation| one.joined.is_none() && one.expires_at > now;
+    let on = app.config.control.invitations;
+    let open = |one: &PartyInvitation| on && one.joined.is_none() && one.expires_at > now;
     let Some(invitation) = invitation.filter(open) else {
         return Ok(());
     };

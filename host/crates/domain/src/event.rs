@@ -85,6 +85,7 @@ const TRANSFER: &[&str] = &[
     "atomic",
     "terms",
     "price_reference",
+    "seller_copy",
     "expires_at",
     "created_at",
     "changed_at",

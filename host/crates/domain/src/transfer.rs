@@ -45,6 +45,31 @@ words! {
     }
 }
 
+words! {
+    /// What becomes of the seller's copy of a sold record.
+    SellerCopy {
+        // The seller may still get copies, as before.
+        Kept = "kept",
+        // Its copies have a watermark that states the sale.
+        Marked = "marked",
+        // It gets no copy any more.
+        Removed = "removed",
+    }
+}
+
+/// A record that a party has sold.
+#[derive(Clone, Debug)]
+pub struct SoldRecord {
+    /// Originator of the record.
+    pub org: OrgId,
+    pub envelope: EnvelopeId,
+    /// The seller.
+    pub party: OrgId,
+    pub transfer: TransferId,
+    pub copy: SellerCopy,
+    pub sold_at: Timestamp,
+}
+
 /// Step that a job makes for every record of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransferStep {
@@ -88,6 +113,7 @@ pub struct Transfer {
     pub atomic: bool,
     pub terms: Option<String>,
     pub price_reference: Option<String>,
+    pub seller_copy: SellerCopy,
     pub expires_at: Timestamp,
     pub created_at: Timestamp,
     pub changed_at: Timestamp,

@@ -250,7 +250,11 @@ impl<'a> ControlState<'a> {
         let names = |member: &str, part: &str| content[member] == details[part]["organization_id"];
         let same = match entry.action.as_str() {
             "control.designated" => names("controller", "designee"),
-            "control.transfer.proposed" => names("buyer", "buyer"),
+            "control.transfer.proposed" => {
+                let agreed = |copy: &Value| copy.as_str().unwrap_or("kept").to_owned();
+                let copies = agreed(&content["seller_copy"]) == agreed(&details["seller_copy"]);
+                names("buyer", "buyer") && copies
+            }
             "control.release.consented" | "control.release.refused" => {
                 content["release_id"] == details["release"]["release_id"]
             }

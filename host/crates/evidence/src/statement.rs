@@ -1,6 +1,8 @@
 //! Statements of control: what the obligor of a record gets on demand (UETA §16(f), 15 U.S.C. §7021(f)), with
 //! the entries of the ledger behind it and their proofs.
 
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,7 +14,7 @@ use holdfast_domain::clock::Timestamp;
 use holdfast_domain::hash::canonical_sha256;
 use holdfast_domain::id::{ControlStatementId, EnvelopeId, OrgId};
 use holdfast_domain::ledger::LedgerEntry;
-use holdfast_domain::statement::{PartyPublicKey, SignedStatement};
+use holdfast_domain::statement::{PartyPublicKey, SignedStatement, Statement};
 
 /// Value of `statement_type`.
 pub const STATEMENT_TYPE: &str = "holdfast_control_statement";
@@ -22,6 +24,8 @@ const STEPS: [&str; 3] = [
     "control.accepted",
     "control.transfer.confirmed",
 ];
+/// Longest time between the moment of a statement and its entry in the ledger.
+const MOMENT: Duration = Duration::from_secs(600);
 /// Act by which the buyer of a transfer agrees, before control passes.
 const BUYER: &str = "control.transfer.accepted";
 
@@ -196,6 +200,10 @@ pub struct StatementReport {
     pub statement_id: String,
     /// Name of the party that had control when the statement was issued.
     pub controller: String,
+    /// Its organization.
+    pub organization_id: String,
+    /// Thumbprint of the key that it signed the statement with. Compare it with the one that it publishes.
+    pub signed_with: Option<String>,
     /// That moment. Later acts are not part of the statement.
     pub issued_at: Timestamp,
     /// SHA-256 of the authoritative copy.
@@ -242,8 +250,16 @@ pub fn verify_statement(
     {
         problems.push(why);
     }
-    if let Err(why) = recorded(&issued.issued, &issued.statement, &statement) {
-        problems.push(why);
+    let signed_with = match recorded(&issued.issued, &issued.statement, &statement) {
+        Ok(thumbprint) => thumbprint,
+        Err(why) => {
+            problems.push(why);
+            None
+        }
+    };
+    let (moment, recorded_at) = (statement.issued_at, issued.issued.at);
+    if recorded_at < moment || recorded_at > moment + MOMENT {
+        problems.push("it was recorded at another time".into());
     }
     let steps = chain(&statement.originator, &statement.entries);
     if steps != statement.control_chain || steps.last() != Some(&statement.controller) {
@@ -265,6 +281,8 @@ pub fn verify_statement(
         valid: verdict == EvidenceVerdict::Valid,
         anchor: log.anchor,
         statement_id: statement.statement_id.to_string(),
+        organization_id: statement.controller.organization_id.to_string(),
+        signed_with,
         controller: statement.controller.name,
         issued_at: statement.issued_at,
         document_hash: statement.record.document_hash,
@@ -273,7 +291,11 @@ pub fn verify_statement(
 }
 
 /// Checks that an entry records exactly this statement, by its controller, with its signature if there is one.
-fn recorded(entry: &LedgerEntry, text: &Value, statement: &ControlStatement) -> Result<(), String> {
+fn recorded(
+    entry: &LedgerEntry,
+    text: &Value,
+    statement: &ControlStatement,
+) -> Result<Option<String>, String> {
     let details = &entry.details;
     let controller = statement.controller.organization_id.as_str();
     let by = details["party"]["organization_id"].as_str();
@@ -291,14 +313,27 @@ fn recorded(entry: &LedgerEntry, text: &Value, statement: &ControlStatement) -> 
     if signed.is_null() {
         return match statement.controller.signs_with {
             Some(_) => Err("its controller signs its acts, and not this statement".into()),
-            None => Ok(()),
+            None => Ok(None),
         };
     }
     let unreadable = |error: serde_json::Error| error.to_string();
     let key: PartyPublicKey =
         serde_json::from_value(signed["public_key"].clone()).map_err(unreadable)?;
     let signed: SignedStatement = serde_json::from_value(signed.clone()).map_err(unreadable)?;
-    signed.verify(&key).map_err(|error| error.to_string())
+    signed.verify(&key).map_err(|error| error.to_string())?;
+    let words: Statement = serde_json::from_value(signed.statement).map_err(unreadable)?;
+    let content = &words.content;
+    let fits = words.act == entry.action
+        && words.party == statement.controller.organization_id
+        && words.subject == statement.record.envelope_id.as_str()
+        && content["requested_by"].as_str() == statement.requested_by.as_deref()
+        && content["document_hash"].as_str() == Some(statement.record.document_hash.as_str())
+        && content["entry"].as_i64() == Some(statement.controller.entry)
+        && entry.at <= words.expires_at;
+    match fits {
+        true => Ok(Some(key.thumbprint())),
+        false => Err("its controller signed something else".into()),
+    }
 }
 
 #[cfg(test)]

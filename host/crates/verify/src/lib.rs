@@ -184,9 +184,16 @@ pub fn statement_text(report: &StatementReport) -> String {
     let problems = report.problems.iter();
     let mut lines: Vec<String> = problems.map(|problem| format!("FAIL {problem}")).collect();
     lines.push(format!("     document {} (SHA-256)", report.document_hash));
+    if let Some(key) = &report.signed_with {
+        lines.push(format!("     {} signs with {key}", report.organization_id));
+    }
     lines.push(format!(
-        "{}: {}, controlled by {} at {}",
-        report.verdict, report.statement_id, report.controller, report.issued_at
+        "{}: {}, controlled by {} ({}) at {}",
+        report.verdict,
+        report.statement_id,
+        report.controller,
+        report.organization_id,
+        report.issued_at
     ));
     lines.join("\n")
 }

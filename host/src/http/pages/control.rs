@@ -136,6 +136,7 @@ async fn show(visit: StatementVisit) -> Response {
                 dl {
                     (entry(&texts.text("vault-record-number"), html! { (record.envelope_id) }))
                     (entry(&texts.text("vault-hash"), html! { code { (record.document_hash) } }))
+                    (entry(&texts.text("inspect-controller"), html! { (statement.controller.name) " " code { (statement.controller.organization_id) } }))
                     @if let Some(key) = &statement.controller.signs_with {
                         (entry(&texts.text("statement-key"), html! { code { (key) } }))
                     }

@@ -72,22 +72,25 @@ impl FromRequestParts<App> for Visit {
 
 /// Shows the record once it was opened. Programs that follow the links of mails open nothing.
 async fn show(State(app): State<App>, visit: Visit) -> Response {
+    if !views::is_opened(&app, &visit.view) {
+        return match views::open_envelope(&app, &visit.view).await {
+            Ok(Some(envelope)) => closed(visit, &envelope.name),
+            Ok(None) => over(visit),
+            Err(error) => HttpError::from(error).into_response(),
+        };
+    }
     let read = async {
         let Some(record) = views::shown(&app, &app.management, &visit.view).await? else {
             return Ok(None);
         };
-        if !views::is_opened(&app, &visit.view) {
-            return Ok(Some((record, None)));
-        }
         let Some(document) = record.envelope.record.copy.clone() else {
             return Ok(None);
         };
         let pages = pages::facts(&app, &app.pages, &document).await?;
-        Ok::<_, ServiceError>(Some((record, Some(pages))))
+        Ok::<_, ServiceError>(Some((record, pages)))
     };
     match read.await {
-        Ok(Some((record, Some(pages)))) => shown(visit, &record, &pages),
-        Ok(Some((record, None))) => closed(visit, &record.envelope.name),
+        Ok(Some((record, pages))) => shown(visit, &record, &pages),
         Ok(None) => over(visit),
         Err(error) => HttpError::from(error).into_response(),
     }

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
+use sqlx::AnyConnection;
 
 use super::pledges::{self, PledgeView};
 use super::similar::SimilarView;
@@ -22,6 +23,7 @@ use crate::domain::control::{HandedCopy, Look, View, ViewAccess};
 use crate::domain::envelope::{Envelope, Signer, SignerStatus};
 use crate::domain::event::EventType;
 use crate::domain::id::{CopyId, EnvelopeId, ViewId};
+use crate::domain::transfer::{SellerCopy, SoldRecord};
 use crate::evidence::formats::CustodyLedger;
 use crate::fair_queue::WorkOwner;
 use crate::files::FilesError;
@@ -32,7 +34,9 @@ use crate::service::vault::custody_sheet::RecordWriter;
 use crate::service::vault::{Vault, copies, custody, overview};
 use crate::service::{Caller, Core, ServiceError, ValidationIssue, events};
 use crate::store::row::OwnedEnvelope;
-use crate::store::{WriteTransaction, control as rows, similarity, views as view_rows};
+use crate::store::{
+    WriteTransaction, control as rows, envelopes, similarity, transfers, views as view_rows,
+};
 
 /// Longest purpose of a look or a view, in characters.
 pub(super) const PURPOSE: usize = 200;
@@ -124,6 +128,8 @@ pub struct CopyView {
 #[derive(Clone, Copy)]
 pub(super) enum Visitor<'a> {
     Party(&'a Caller),
+    /// A party that has sold the record and kept its copy.
+    Seller(&'a Caller, &'a SoldRecord),
     /// A person with a view.
     Person(&'a View),
 }
@@ -137,6 +143,19 @@ impl Visitor<'_> {
     ) -> Result<LockedRecord, ServiceError> {
         match self {
             Self::Party(caller) => lock(tx, caller, id).await,
+            Self::Seller(caller, sold) => {
+                let unknown = || ServiceError::NotFound("Record");
+                let envelope = envelopes::lock(tx, &sold.org, &sold.envelope).await?;
+                let envelope = envelope.ok_or_else(unknown)?;
+                // Under the lock: it may have got control again.
+                let now = transfers::sold_by(tx, &caller.org, &sold.envelope).await?;
+                let same = now.is_some_and(|now| now.transfer == sold.transfer);
+                let control = rows::of_envelope(tx, &envelope).await?;
+                match same {
+                    true => Ok(LockedRecord { envelope, control }),
+                    false => Err(unknown()),
+                }
+            }
             Self::Person(view) => views::lock_open(core, tx, view).await,
         }
     }
@@ -208,6 +227,11 @@ pub(super) async fn note(
             Request::of(Act::Inspect, caller),
             caller.actor.clone(),
         ),
+        Visitor::Seller(caller, _) => (
+            &caller.org,
+            Request::by(Act::Inspect, Actor::Viewer),
+            caller.actor.clone(),
+        ),
         Visitor::Person(view) => {
             let ask = Request::by(Act::Inspect, Actor::Viewer);
             (&view.controller, ask, format!("viewer:{}", view.email))
@@ -223,7 +247,7 @@ pub(super) async fn note(
     data["copy_id"] = json!(copy);
     let person = match visitor {
         Visitor::Person(view) => Some(view),
-        Visitor::Party(_) => None,
+        Visitor::Party(_) | Visitor::Seller(..) => None,
     };
     data["view_id"] = json!(person.map(|view| &view.id));
     data["name"] = json!(person.map(|view| &view.name));
@@ -253,7 +277,21 @@ pub(super) fn checked(purpose: &str) -> Result<&str, ServiceError> {
     )]))
 }
 
-/// Makes a watermarked copy for a party of the record.
+/// Permits a copy without a watermark to the originator, which may have given it up in a sale.
+pub async fn permit_copy(
+    connection: &mut AnyConnection,
+    caller: &Caller,
+    envelope: &Envelope,
+) -> Result<(), ServiceError> {
+    let sold = transfers::sold_by(connection, &caller.org, &envelope.id).await?;
+    match sold.map(|sold| sold.copy) {
+        None | Some(SellerCopy::Kept) => Ok(()),
+        Some(SellerCopy::Marked) => Err(ServiceError::CopyMarked(envelope.id.clone())),
+        Some(SellerCopy::Removed) => Err(ServiceError::CopyRemoved),
+    }
+}
+
+/// Makes a watermarked copy for a party of the record, or for one that sold it and kept its copy.
 pub async fn copy(
     core: &Core,
     vault: &Vault,
@@ -262,9 +300,27 @@ pub async fn copy(
     purpose: &str,
 ) -> Result<Bytes, ServiceError> {
     let id = EnvelopeId::parse(id).ok_or(ServiceError::NotFound("Record"))?;
-    let envelope = envelope_of(core, caller, &id).await?;
+    let mut connection = core.store.read().await?;
+    // A party that gets the record back inspects it as any other.
+    let sold = match rows::of_party(&mut connection, &caller.org, &id).await? {
+        Some(_) => None,
+        None => transfers::sold_by(&mut connection, &caller.org, &id).await?,
+    };
+    let envelope = match &sold {
+        Some(sold) => envelopes::get(&mut connection, &sold.org, &sold.envelope).await?,
+        None => None,
+    };
+    drop(connection);
+    let envelope = match envelope {
+        Some(envelope) => envelope,
+        None => envelope_of(core, caller, &id).await?,
+    };
     let purpose = checked(purpose)?;
-    let visitor = Visitor::Party(caller);
+    let visitor = match &sold {
+        Some(sold) if sold.copy == SellerCopy::Removed => return Err(ServiceError::CopyRemoved),
+        Some(sold) => Visitor::Seller(caller, sold),
+        None => Visitor::Party(caller),
+    };
     hand_over(core, vault, &envelope, visitor, &caller.creator(), purpose).await
 }
 
@@ -303,7 +359,7 @@ async fn hand_over(
     }
     let (org, now) = (&envelope.org, core.clock.now());
     let (party, view) = match visitor {
-        Visitor::Party(caller) => (&caller.org, None),
+        Visitor::Party(caller) | Visitor::Seller(caller, _) => (&caller.org, None),
         Visitor::Person(view) => (&view.controller, Some(view.id.clone())),
     };
     let copy = HandedCopy {
@@ -316,7 +372,11 @@ async fn hand_over(
         purpose: purpose.to_owned(),
         made_at: now,
     };
-    let pdf = watermarked(core, vault, envelope, &copy).await?;
+    let sold_at = match visitor {
+        Visitor::Seller(_, sold) if sold.copy == SellerCopy::Marked => Some(sold.sold_at),
+        _ => None,
+    };
+    let pdf = watermarked(core, vault, envelope, &copy, sold_at).await?;
     let mut tx = core.store.begin().await?;
     let record = visitor.lock(core, &mut tx, envelope.id.as_str()).await?;
     let (look, id) = (Look::Copy, Some(&copy.id));
@@ -331,6 +391,7 @@ async fn watermarked(
     vault: &Vault,
     envelope: &Envelope,
     copy: &HandedCopy,
+    sold_at: Option<Timestamp>,
 ) -> Result<Bytes, ServiceError> {
     let org = &envelope.org;
     let mut connection = core.store.read().await?;
@@ -347,8 +408,14 @@ async fn watermarked(
         ("purpose", &copy.purpose),
         ("id", copy.id.as_str()),
     ];
+    let mut line = writer.texts.with("copy-line", values);
+    if let Some(at) = sold_at {
+        let moment = writer.moment(&at.to_string());
+        line += " · ";
+        line += &writer.texts.with("copy-sold", [("moment", moment)]);
+    }
     let request = WatermarkRequest {
-        line: writer.texts.with("copy-line", values),
+        line,
         hidden: copy.id.to_string(),
         marked_at: copy.made_at.to_string(),
     };

@@ -6,9 +6,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use sha2::{Digest as _, Sha256};
 
-use super::views::link_code;
+use super::views::{is_link, link_code};
 use crate::domain::clock::Timestamp;
 use crate::domain::control::{JoinedParty, PartyInvitation};
 use crate::domain::event::{Event, EventType};
@@ -24,8 +23,12 @@ use crate::store::{api_keys, deliveries, events, jobs, organizations, party_invi
 
 /// Time to join.
 const TIME: Duration = Duration::from_secs(7 * 86_400);
-/// Invitations of an organization that wait for their parties.
-const OPEN: i64 = 50;
+/// Invitations of an organization within [`TIME`].
+const MOST: i64 = 50;
+/// Time after joining for which the link gives another key, if the first one was not used.
+const LOST: Duration = Duration::from_secs(900);
+/// Longest name, in characters.
+const NAME: usize = 100;
 /// What the key of a party may do.
 const SCOPES: [Scope; 4] = [
     Scope::ControlRead,
@@ -41,7 +44,7 @@ const RATE: i64 = 100;
 #[schemars(extend("examples" = [{ "name": "Second Example Bank", "email": "desk@second.example" }]))]
 pub struct InvitationForm {
     /// Name of the party, which its organization gets.
-    #[schemars(length(min = 1, max = 200))]
+    #[schemars(length(min = 1, max = 100))]
     pub name: String,
     /// Gets the link. It is the address for mails about releases afterwards.
     #[schemars(length(max = 200))]
@@ -92,17 +95,32 @@ pub async fn invite(
         let why = "This installation has switched invitations off: its operator registers parties";
         return Err(ServiceError::Conflict(why.into()));
     }
-    check(&form)?;
+    let name = checked(&form)?;
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
-    if rows::count_open(&mut tx, &caller.org, now).await? >= OPEN {
-        let why = format!("{OPEN} invitations wait for their parties already");
+    // Two at the same moment count each other.
+    organizations::lock(&mut tx, &caller.org).await?;
+    if rows::was_invited(&mut tx, &caller.org).await? {
+        let why = "An organization that was invited does not invite others";
+        return Err(ServiceError::Conflict(why.into()));
+    }
+    if rows::count_since(&mut tx, &caller.org, now - TIME).await? >= MOST {
+        let why = format!("{MOST} invitations in seven days are the most");
         return Err(ServiceError::Conflict(why));
+    }
+    if organizations::is_name_taken(&mut tx, &name).await? {
+        return Err(ServiceError::Invalid(vec![ValidationIssue::new(
+            "name_taken",
+            &["name"],
+            "a name that no organization here has",
+            name,
+            "Ask this party for the id of its organization",
+        )]));
     }
     let invitation = PartyInvitation {
         id: InvitationId::new(),
         org: caller.org.clone(),
-        name: form.name,
+        name,
         email: form.email,
         created_at: now,
         expires_at: now + TIME,
@@ -130,18 +148,21 @@ pub async fn invite(
     Ok(view)
 }
 
-fn check(form: &InvitationForm) -> Result<(), ServiceError> {
+/// Returns the name that the party's organization gets.
+fn checked(form: &InvitationForm) -> Result<String, ServiceError> {
     let issue = |code, member: &str, expected: &str, given: &str, message| {
         ValidationIssue::new(code, &[member], expected, given, message)
     };
+    let name = form.name.trim();
     let mut issues = Vec::new();
-    if form.name.trim().is_empty() {
-        let expected = "the name of an organization";
+    let fits = (1..=NAME).contains(&name.chars().count());
+    if !fits || name.chars().any(char::is_control) {
+        let expected = format!("one line of 1 to {NAME} characters");
         issues.push(issue(
             "out_of_range",
             "name",
-            expected,
-            &form.name,
+            &expected,
+            name,
             "Name the party",
         ));
     }
@@ -156,7 +177,7 @@ fn check(form: &InvitationForm) -> Result<(), ServiceError> {
         ));
     }
     match issues.is_empty() {
-        true => Ok(()),
+        true => Ok(name.to_owned()),
         false => Err(ServiceError::Invalid(issues)),
     }
 }
@@ -194,9 +215,7 @@ pub async fn find(
     let Some(id) = InvitationId::parse(id) else {
         return Ok(None);
     };
-    // Compared by hashes: the time that it takes must not tell how much of a guess is right.
-    let right = link_code(core, "join", id.as_str())?;
-    if Sha256::digest(right) != Sha256::digest(given) {
+    if !is_link(core, "join", id.as_str(), given)? {
         return Ok(None);
     }
     let mut connection = core.store.read().await?;
@@ -217,9 +236,12 @@ pub struct Membership {
     pub key: ApiKey,
 }
 
-/// Makes the organization of an invited party with its first key. A repeat makes another key, as long as
-/// the first one was not used: the answer with it may be lost. None if the invitation is over or was used.
+/// Makes the organization of an invited party with its first key. A repeat soon afterwards makes another key,
+/// unless the first one was used: the answer with it may be lost. None if the invitation is over or was used.
 pub async fn join(core: &Core, id: &InvitationId) -> Result<Option<Membership>, ServiceError> {
+    if !core.config.control.invitations {
+        return Ok(None);
+    }
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     let invitation = rows::lock(&mut tx, id).await?;
@@ -231,7 +253,7 @@ pub async fn join(core: &Core, id: &InvitationId) -> Result<Option<Membership>, 
     if let Some(joined) = &invitation.joined {
         let record = api_keys::by_id(&mut tx, &joined.key).await?;
         let unused = |record: &ApiKeyRecord| record.active && record.last_used_at.is_none();
-        let Some(record) = record.filter(unused) else {
+        let Some(record) = record.filter(unused).filter(|_| joined.at + LOST > now) else {
             return Ok(None);
         };
         api_keys::replace_hash(&mut tx, &record.id, &key.hash()).await?;

@@ -40,9 +40,11 @@ use crate::service::components::shadow;
 use crate::service::events;
 use crate::service::{Caller, Core, ServiceError};
 use crate::store::control::{self as rows, ControlDecision, RecordFilter};
+use crate::store::downloads::LinkedFile;
 use crate::store::row::OwnedEnvelope;
 use crate::store::{
     StoreError, WriteTransaction, downloads, envelopes, integrity, organizations, signers,
+    transfers as transfers_rows,
 };
 
 pub use acts::{DesignateForm, accept, decline, designate};
@@ -500,7 +502,10 @@ async fn settle(
     let next = rows::put(tx, &next, now).await?;
     if passes {
         // Links to the authoritative copy were issued on the word of the previous controller.
-        downloads::expire_authoritative(tx, &envelope.org, &envelope.id, now).await?;
+        let (org, id) = (&envelope.org, &envelope.id);
+        downloads::expire(tx, org, id, LinkedFile::Authoritative, now).await?;
+        // A party that has control has sold nothing any more.
+        transfers_rows::bought_back(tx, &next).await?;
     }
     let view = names.control(tx, &next).await?;
     let mut data = json!(view);

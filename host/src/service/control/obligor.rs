@@ -5,7 +5,6 @@ use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 
 use super::statements;
 use super::{
@@ -90,14 +89,20 @@ pub async fn issue(
     let id = EnvelopeId::parse(id).ok_or(ServiceError::NotFound("Record"))?;
     let envelope = envelope_of(core, caller, &id).await?;
     check(&form)?;
-    let made = statement_of(core, caller, &envelope, &form).await?;
+    let (made, epoch) = statement_of(core, caller, &envelope, &form).await?;
     let sha256 = canonical_sha256(&json!(made));
     let mut tx = core.store.begin().await?;
     let record = lock(&mut tx, caller, id.as_str()).await?;
     // Under the lock: control may have passed while the statement was written.
     permitted(caller, &record)?;
+    if record.control.epoch != epoch {
+        return Err(ServiceError::Busy);
+    }
     let (event, statement_id) = (EventType::ControlStated, &made.statement_id);
-    let content = json!({ "requested_by": form.requested_by });
+    let content = json!({
+        "requested_by": form.requested_by, "document_hash": made.record.document_hash,
+        "entry": made.controller.entry,
+    });
     let expected = statement(&record, caller, event, content);
     let signed = statements::require(core, &mut tx, &expected, form.signed.as_ref()).await?;
     let LockedRecord { envelope, control } = &record;
@@ -164,12 +169,13 @@ fn permitted(caller: &Caller, record: &LockedRecord) -> Result<(), ServiceError>
     }
 }
 
+/// Writes the statement. Returns it with the epoch of the record that it is about.
 async fn statement_of(
     core: &Core,
     caller: &Caller,
     envelope: &Envelope,
     form: &StatementForm,
-) -> Result<ControlStatement, ServiceError> {
+) -> Result<(ControlStatement, i64), ServiceError> {
     let org = &envelope.org;
     let mut connection = core.store.read().await?;
     let control = control::of_envelope(&mut connection, envelope).await?;
@@ -178,6 +184,7 @@ async fn statement_of(
         control,
     };
     permitted(caller, &record)?;
+    let epoch = record.control.epoch;
     let mut names = PartyNames::default();
     let originator = names.party(&mut connection, org).await?;
     let originator = StatedParty {
@@ -203,7 +210,7 @@ async fn statement_of(
     // Control has passed in this moment.
     let controller = controller.cloned().ok_or(ServiceError::Busy)?;
     let id = ControlStatementId::new();
-    Ok(ControlStatement {
+    let statement = ControlStatement {
         statement_type: STATEMENT_TYPE.into(),
         statement_version: "1.0".into(),
         verification_url: url(core, &id)?,
@@ -236,7 +243,8 @@ async fn statement_of(
             rules_component: certificate["rules_component"].take(),
         },
         entries,
-    })
+    };
+    Ok((statement, epoch))
 }
 
 /// Returns the link of a statement.
@@ -306,9 +314,7 @@ pub async fn find(
     let Some(id) = ControlStatementId::parse(id) else {
         return Ok(None);
     };
-    // Compared by hashes: the time that it takes must not tell how much of a guess is right.
-    let right = views::link_code(core, "statement", id.as_str())?;
-    if Sha256::digest(right) != Sha256::digest(given) {
+    if !views::is_link(core, "statement", id.as_str(), given)? {
         return Ok(None);
     }
     let mut connection = core.store.read().await?;

@@ -252,6 +252,18 @@ pub(super) fn link_code(core: &Core, kind: &str, id: &str) -> Result<String, Ser
     Ok(URL_SAFE_NO_PAD.encode(code))
 }
 
+/// Whether `given` is the last part of a link.
+pub(super) fn is_link(
+    core: &Core,
+    kind: &str,
+    id: &str,
+    given: &str,
+) -> Result<bool, ServiceError> {
+    // Compared by hashes: the time that it takes must not tell how much of a guess is right.
+    let right = link_code(core, kind, id)?;
+    Ok(Sha256::digest(right) == Sha256::digest(given))
+}
+
 /// Returns the link of a view.
 pub fn url(core: &Core, id: &ViewId) -> Result<String, ServiceError> {
     let code = link_code(core, "view", id.as_str())?;
@@ -264,9 +276,7 @@ pub async fn find(core: &Core, id: &str, given: &str) -> Result<Option<View>, Se
     let Some(id) = ViewId::parse(id) else {
         return Ok(None);
     };
-    // Compared by hashes: the time that it takes must not tell how much of a guess is right.
-    let right = link_code(core, "view", id.as_str())?;
-    if Sha256::digest(right) != Sha256::digest(given) {
+    if !is_link(core, "view", id.as_str(), given)? {
         return Ok(None);
     }
     Ok(views::get(&mut *core.store.read().await?, &id).await?)

@@ -20,6 +20,7 @@ use crate::domain::envelope::{Envelope, ListedEnvelope, Recipient, Signer, Signe
 use crate::domain::event::EventType;
 use crate::domain::id::EnvelopeId;
 use crate::domain::organization::ApiKeyRecord;
+use crate::service::control::inspection;
 use crate::service::events;
 use crate::service::idempotency::ResponseRecorder;
 use crate::service::signing::links;
@@ -210,6 +211,8 @@ pub async fn signing_links(
     let mut tx = core.store.begin().await?;
     let fetch = EnvelopeTrigger::SigningLinks;
     let (envelope, _) = lifecycle::lock_for(core, &mut tx, &caller.org, &id, fetch).await?;
+    // The page of a signer has the copy.
+    inspection::permit_copy(&mut tx, caller, &envelope).await?;
     let mut fetched = Vec::new();
     for signer in signers::list(&mut tx, &envelope.org, &envelope.id).await? {
         let url = links::make(core, &mut tx, &envelope, &signer, links::EMBED_LIFE).await?;

@@ -12,7 +12,7 @@ use crate::domain::event::EventType;
 use crate::domain::token::LinkToken;
 use crate::evidence::formats;
 use crate::files::{FilesError, Pieces};
-use crate::service::control::releases;
+use crate::service::control::{inspection, releases};
 use crate::service::envelopes::lifecycle;
 use crate::service::events;
 use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
@@ -72,6 +72,8 @@ async fn issue_for(
         lifecycle::lock_for(core, &mut tx, &envelope.org, &envelope.id, trigger).await?;
     if file == LinkedFile::Authoritative {
         releases::permit_retrieval(core, &mut tx, caller, &envelope).await?;
+    } else {
+        inspection::permit_copy(&mut tx, caller, &envelope).await?;
     }
     let now = core.clock.now();
     let link = issue(core, &mut tx, &envelope, file).await?;

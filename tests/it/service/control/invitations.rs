@@ -13,7 +13,11 @@ use crate::support::{TestApp, TestResponse, form};
 const INVITATIONS: &str = "/partner/control/invitations";
 
 async fn invite(app: &TestApp, email: &str) -> TestResponse {
-    let body = json!({ "name": "Second Example Bank", "email": email });
+    let name = match email {
+        "desk@second.example" => "Second Example Bank",
+        _ => "Another Example Bank",
+    };
+    let body = json!({ "name": name, "email": email });
     app.post(INVITATIONS, body).await
 }
 
@@ -80,6 +84,14 @@ async fn an_invited_party_joins_and_takes_control() {
     )
     .await;
     assert_eq!(press(&app, &link).await.status, 410, "its key was used");
+    // It cannot invite others, and its name is taken.
+    let body = json!({ "name": "Third Example Bank", "email": "desk@third.example" });
+    let refused = app.post_as(&bank.key, INVITATIONS, body).await;
+    assert!(refused.error(409).contains("was invited"));
+    let taken = json!({ "name": " second example BANK ", "email": "thief@example.com" });
+    let refused = app.post(INVITATIONS, taken).await;
+    assert_eq!(refused.status, 422, "{}", refused.text());
+    assert_eq!(refused.json()["details"][0]["code"], "name_taken");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -99,7 +111,13 @@ async fn an_invitation_is_limited_in_time_and_number() {
         0
     );
 
+    // A key that was not used is given again for a quarter of an hour.
+    join(&app, &link).await;
+    let later = app.as_of(Duration::from_secs(901)).await;
+    assert_eq!(press(&later, &link).await.status, 410);
+
     for (name, email, member) in [
+        ("Two\nlines", "desk@second.example", "name"),
         (" ", "desk@second.example", "name"),
         ("Bank", "desk", "email"),
     ] {

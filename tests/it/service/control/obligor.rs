@@ -94,6 +94,8 @@ async fn an_obligor_checks_who_has_control_without_an_account() {
         *changed.pointer_mut(pointer).unwrap() = value;
         assert_eq!(verified(&changed)["verdict"], "NOT VALID", "{pointer}");
     }
+    assert_eq!(report["organization_id"], lender.org.as_str());
+    assert_eq!(report["signed_with"], Value::Null);
     let mut shortened = good.clone();
     shortened["statement"]["entries"]
         .as_array_mut()

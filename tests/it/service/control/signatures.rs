@@ -15,7 +15,8 @@ use sha2::{Digest as _, Sha256};
 use super::transfers::wait;
 use super::{Party, code, designate, vault_out};
 use crate::support::{
-    TestApp, TestResponse, operator_output, postgres, release_form, verifier_output,
+    TestApp, TestResponse, form, operator_output, postgres, release_form, statement_output,
+    verifier_output,
 };
 
 /// A party's own key.
@@ -181,6 +182,30 @@ async fn a_sale_is_signed_by_both_parties(change: impl FnOnce(&mut Config)) {
     let end = format!("{views}/{}/revoke", view["view_id"].as_str().unwrap());
     let ended = lender.signed(&app, &lenders, &end, json!({})).await;
     ended.data(200);
+
+    let path = format!("/partner/envelopes/{}/control-statement", pool[0]);
+    let demand = json!({ "requested_by": "Jordan Lee" });
+    let stated = lender.signed(&app, &lenders, &path, demand).await.data(201);
+    let url = stated["verification_url"].as_str().unwrap();
+    let data = form::open(&app, &format!("{url}/statement.json")).await;
+    let statement: Value = serde_json::from_slice(&data.bytes).unwrap();
+    let verified = |statement: &Value, key: &str| {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), statement.to_string()).unwrap();
+        let output = statement_output(file.path().to_str().unwrap(), &["--key", key]);
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()
+    };
+    let log_key = app.ledger_key().await;
+    let report = verified(&statement, &log_key);
+    assert_eq!(report["verdict"], "VALID", "{report:#}");
+    assert_eq!(report["signed_with"], lenders.thumbprint());
+    assert_eq!(
+        statement["statement"]["controller"]["signs_with"],
+        lenders.thumbprint()
+    );
+    let mut unsigned = statement.clone();
+    unsigned["issued"]["details"]["signed"] = Value::Null;
+    assert_eq!(verified(&unsigned, &log_key)["verdict"], "NOT VALID");
 
     let offer = json!({ "buyer": funder.org, "records": pool, "price_reference": "Pool 7" });
     let offered = lender.signed(&app, &lenders, TRANSFERS, offer).await;

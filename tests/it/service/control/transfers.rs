@@ -386,18 +386,19 @@ async fn a_pool_is_selected_by_a_filter() {
     assert_eq!(none["records"], json!([]));
 }
 
-/// Two buyers, two offers and a release compete for the same records.
+/// Two buyers, two offers and a release compete for the same records. `RACE_RECORDS=1000` for many.
 async fn of_competing_acts_one_wins_each_record(change: impl FnOnce(&mut Config)) {
     let app = TestApp::with(change, OrgSettings::default()).await;
     let lender = Party::new(&app).await;
     let buyers = [Party::new(&app).await, Party::new(&app).await];
-    let pool = more(&app, &lender, 6).await;
+    let size = std::env::var("RACE_RECORDS").map_or(6, |size| size.parse().expect("a number"));
+    let pool = more(&app, &lender, size).await;
     let sale = |buyer| {
         let (app, lender, pool) = (&app, &lender, &pool);
         async move {
             let body = json!({ "records": pool });
             let transfer = propose(app, lender, buyer, body).await;
-            let deadline = Instant::now() + Duration::from_secs(60);
+            let deadline = Instant::now() + Duration::from_secs(60 + size as u64);
             loop {
                 let now = read(app, lender, &transfer).await;
                 let next = match now["state"].as_str().unwrap() {

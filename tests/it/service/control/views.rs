@@ -316,6 +316,102 @@ async fn a_view_ends_at_its_time_and_when_control_passes() {
     assert_eq!(visit(&app, &link).await.status, 410);
 }
 
+/// Sells a record, with an agreement about the seller's copy.
+async fn sell(app: &TestApp, seller: &Party, buyer: &Party, id: &str, seller_copy: Value) {
+    let offer = json!({ "buyer": buyer.org, "records": [id], "seller_copy": seller_copy });
+    let path = "/partner/control/transfers";
+    let offer = app.post_as(&seller.key, path, offer).await.data(202);
+    let transfer = offer["transfer_id"].as_str().unwrap();
+    let offered = transfers::wait(app, seller, transfer, "proposed").await;
+    let agreed = seller_copy.as_str().unwrap_or("kept");
+    assert_eq!(offered["seller_copy"], agreed);
+    transfers::step(app, buyer, transfer, "accept")
+        .await
+        .data(202);
+    transfers::wait(app, seller, transfer, "accepted").await;
+    transfers::step(app, seller, transfer, "confirm")
+        .await
+        .data(202);
+    transfers::wait(app, seller, transfer, "confirmed").await;
+    let entry = app.entry(id, "control.transfer.confirmed").await;
+    assert_eq!(entry["seller_copy"], agreed);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_seller_keeps_its_copy_marks_it_or_gives_it_up() {
+    let app = TestApp::start().await;
+    for agreed in [
+        Value::Null,
+        json!("kept"),
+        json!("marked"),
+        json!("removed"),
+    ] {
+        let (id, lender) = super::controlled_in(&app).await;
+        let funder = Party::new(&app).await;
+        sell(&app, &lender, &funder, &id, agreed.clone()).await;
+        inspected(&app, &lender, &id).await.error(404);
+        let handed = copy(&app, &lender, &id, "Audit").await;
+        if agreed == "removed" {
+            assert_eq!(code(&handed, 409), "copy_removed");
+            assert!(looks(&app, &id).await.is_empty());
+            continue;
+        }
+        assert_eq!(handed.status, 200, "{}", handed.text());
+        let text = pdf::text(&handed.bytes);
+        assert_eq!(text.contains("· Sold "), agreed == "marked", "{text}");
+        let looked = looks(&app, &id).await;
+        assert_eq!(looked[0]["party"]["organization_id"], lender.org.as_str());
+        // A party that never had a part in the record gets none.
+        let stranger = Party::new(&app).await;
+        copy(&app, &stranger, &id, "Audit").await.error(404);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_originator_that_sells_may_give_up_its_links_until_it_buys_back() {
+    let app = TestApp::start().await;
+    let originator = Party {
+        org: app.org.clone(),
+        key: app.key.clone(),
+    };
+    for (agreed, status) in [("kept", 200), ("marked", 409), ("removed", 409)] {
+        let (id, lender) = (app.vaulted_envelope().await, Party::new(&app).await);
+        sell(&app, &originator, &lender, &id, json!(agreed)).await;
+        let link = format!("/partner/envelopes/{id}/vault/copy/signed-url");
+        assert_eq!(app.get(&link).await.status, status, "{agreed}");
+        // Nor by the pages of the signers.
+        let links = app
+            .get(&format!("/partner/envelopes/{id}/signing-links"))
+            .await;
+        assert_eq!(links.status, status, "{agreed}");
+        if status == 409 {
+            assert_eq!(code(&links, 409), format!("copy_{agreed}"));
+        }
+        let marked = copy(&app, &originator, &id, "Audit").await;
+        let expected = if agreed == "removed" { 409 } else { 200 };
+        assert_eq!(marked.status, expected, "{agreed}");
+        if agreed == "removed" {
+            let offer = json!({ "buyer": app.org, "records": [id] });
+            let path = "/partner/control/transfers";
+            let offer = app.post_as(&lender.key, path, offer).await.data(202);
+            let transfer = offer["transfer_id"].as_str().unwrap();
+            transfers::wait(&app, &lender, transfer, "proposed").await;
+            transfers::step(&app, &originator, transfer, "accept")
+                .await
+                .data(202);
+            transfers::wait(&app, &lender, transfer, "accepted").await;
+            transfers::step(&app, &lender, transfer, "confirm")
+                .await
+                .data(202);
+            transfers::wait(&app, &lender, transfer, "confirmed").await;
+            app.get(&link).await.data(200);
+        }
+    }
+    let wrong = json!({ "buyer": app.org, "records": [], "seller_copy": "burnt" });
+    let refused = app.post("/partner/control/transfers", wrong).await;
+    assert_eq!(refused.status, 422, "{}", refused.text());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_view_is_refused_and_changes_nothing() {
     let (app, id, lender) = controlled().await;

@@ -22,7 +22,9 @@ use crate::domain::id::{EnvelopeId, OrgId, TransferId};
 use crate::domain::job::AdvanceTransfer;
 use crate::domain::merkle::MissingTile;
 use crate::domain::statement::SignedStatement;
-use crate::domain::transfer::{RecordState, RecordTree, RecordsRoot, Transfer, TransferState};
+use crate::domain::transfer::{
+    RecordState, RecordTree, RecordsRoot, SellerCopy, Transfer, TransferState,
+};
 use crate::service::idempotency::ResponseRecorder;
 use crate::service::{Caller, Core, ServiceError, ValidationIssue};
 use crate::store::control::{ListedPart, RecordFilter};
@@ -57,6 +59,8 @@ pub struct ProposeForm {
     pub terms: Option<String>,
     #[schemars(length(max = 500))]
     pub price_reference: Option<String>,
+    /// What becomes of your copy; `kept` when absent.
+    pub seller_copy: Option<SellerCopy>,
     /// End of the offer; 30 days from now when absent, a year at most.
     pub expires_at: Option<Timestamp>,
     /// Your statement about this act, if your organization has registered a key.
@@ -115,7 +119,7 @@ pub fn metadata_filter(member: &str, text: &str) -> Result<(String, String), Ser
     "transfer_id": "trf_01jdk7m3e8f4x9s2w5v6b0c1dc", "state": "proposed",
     "seller": { "organization_id": "org_01jdk7m3e8f4x9s2w5v6b0c1da", "name": "First Example Bank" },
     "buyer": { "organization_id": "org_01jdk7m3e8f4x9s2w5v6b0c1db", "name": "Example Funding" },
-    "atomic": true, "terms": null, "price_reference": "Pool 2026-11",
+    "atomic": true, "terms": null, "price_reference": "Pool 2026-11", "seller_copy": "kept",
     "expires_at": "2026-12-01T00:00:00.000Z", "created_at": "2026-11-21T09:45:00.000Z",
     "changed_at": "2026-11-21T09:45:01.000Z", "counts": { "proposed": 1 }, "offer": { "records": 1, "root": "7c2f…" }, "receipt": null,
 }]))]
@@ -127,6 +131,8 @@ pub struct TransferView {
     pub atomic: bool,
     pub terms: Option<String>,
     pub price_reference: Option<String>,
+    /// What becomes of the seller's copy.
+    pub seller_copy: SellerCopy,
     pub expires_at: Timestamp,
     pub created_at: Timestamp,
     pub changed_at: Timestamp,
@@ -164,7 +170,7 @@ pub struct TransferRecordView {
     "transfer_id": "trf_01jdk7m3e8f4x9s2w5v6b0c1dc", "state": "proposed",
     "seller": { "organization_id": "org_01jdk7m3e8f4x9s2w5v6b0c1da", "name": "First Example Bank" },
     "buyer": { "organization_id": "org_01jdk7m3e8f4x9s2w5v6b0c1db", "name": "Example Funding" },
-    "atomic": true, "terms": null, "price_reference": "Pool 2026-11",
+    "atomic": true, "terms": null, "price_reference": "Pool 2026-11", "seller_copy": "kept",
     "expires_at": "2026-12-01T00:00:00.000Z", "created_at": "2026-11-21T09:45:00.000Z",
     "changed_at": "2026-11-21T09:45:01.000Z", "counts": { "proposed": 1 }, "offer": { "records": 1, "root": "7c2f…" }, "receipt": null,
     "records": [{
@@ -227,7 +233,7 @@ pub async fn propose(
         content: json!({
             "buyer": buyer, "records": called.root(),
             "atomic": form.atomic, "terms": form.terms, "price_reference": form.price_reference,
-            "expires_at": form.expires_at,
+            "expires_at": form.expires_at, "seller_copy": form.seller_copy,
         }),
     };
     let mut tx = core.store.begin().await?;
@@ -240,6 +246,7 @@ pub async fn propose(
         atomic: form.atomic,
         terms: form.terms,
         price_reference: form.price_reference,
+        seller_copy: form.seller_copy.unwrap_or(SellerCopy::Kept),
         expires_at,
         created_at: now,
         changed_at: now,
@@ -567,6 +574,7 @@ async fn named_view(
         atomic: transfer.atomic,
         terms: transfer.terms.clone(),
         price_reference: transfer.price_reference.clone(),
+        seller_copy: transfer.seller_copy,
         expires_at: transfer.expires_at,
         created_at: transfer.created_at,
         changed_at: transfer.changed_at,

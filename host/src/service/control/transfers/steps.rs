@@ -10,8 +10,8 @@ use crate::domain::event::{Event, EventType};
 use crate::domain::id::{EnvelopeId, TransferId};
 use crate::domain::job::CompareRecords;
 use crate::domain::transfer::{
-    RecordState, RecordTree, RecordsRoot, Transfer, TransferReceipt, TransferRecord, TransferState,
-    TransferStep,
+    RecordState, RecordTree, RecordsRoot, SellerCopy, SoldRecord, Transfer, TransferReceipt,
+    TransferRecord, TransferState, TransferStep,
 };
 use crate::faults;
 use crate::service::control::guard::FoundConflict;
@@ -19,7 +19,8 @@ use crate::service::control::{
     ActDone, Actor, PartyNames, Request, guard, lock, permit, refusal_code, settle,
 };
 use crate::service::{Caller, Core, ServiceError};
-use crate::store::{StoreError, WriteTransaction, deliveries, events, jobs, transfers};
+use crate::store::downloads::LinkedFile;
+use crate::store::{StoreError, WriteTransaction, deliveries, downloads, events, jobs, transfers};
 
 /// Records of one transaction, unless all move together.
 const BATCH: i64 = 50;
@@ -252,6 +253,7 @@ async fn step_of(
     let inclusion = about.map(|tree| tree.inclusion(&record.envelope));
     let details = json!({
         "transfer_id": transfer.id, "document_hash": record.document_hash,
+        "seller_copy": transfer.seller_copy,
         "inclusion": inclusion.transpose().map_err(incomplete)?.flatten(),
     });
     let done = ActDone {
@@ -260,6 +262,21 @@ async fn step_of(
         ..ActDone::new(&caller, event, details)
     };
     settle(core, tx, names, &locked, next, Some(&permitted), done).await?;
+    if step.to == RecordState::Confirmed {
+        let sold = SoldRecord {
+            org: locked.control.org.clone(),
+            envelope: record.envelope.clone(),
+            party: transfer.seller.clone(),
+            transfer: transfer.id.clone(),
+            copy: transfer.seller_copy,
+            sold_at: core.clock.now(),
+        };
+        transfers::sold(tx, &sold).await?;
+        if sold.copy != SellerCopy::Kept && sold.party == sold.org {
+            let (org, id) = (&sold.org, &sold.envelope);
+            downloads::expire(tx, org, id, LinkedFile::Copy, sold.sold_at).await?;
+        }
+    }
     let file = locked.envelope.record.authoritative.file();
     let offered = file.filter(|_| step.to == RecordState::Proposed);
     Ok(offered.map(|file| file.sha256.clone()))
