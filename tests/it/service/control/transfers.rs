@@ -391,6 +391,8 @@ async fn of_competing_acts_one_wins_each_record(change: impl FnOnce(&mut Config)
     let app = TestApp::with(change, OrgSettings::default()).await;
     let lender = Party::new(&app).await;
     let buyers = [Party::new(&app).await, Party::new(&app).await];
+    app.execute("update api_key set rate_limit_rpm = 1000000")
+        .await;
     let size = std::env::var("RACE_RECORDS").map_or(6, |size| size.parse().expect("a number"));
     let pool = more(&app, &lender, size).await;
     let sale = |buyer| {
