@@ -73,8 +73,15 @@ pub(crate) fn replay(
         epoch: 0,
         signers: BTreeMap::new(),
     };
-    for entry in acts() {
-        if let Err(why) = state.apply(entry) {
+    for entry in entries
+        .iter()
+        .filter(|entry| is_act(entry) || is_stated(entry))
+    {
+        let checked = match is_stated(entry) {
+            true => state.stated(entry),
+            false => state.apply(entry),
+        };
+        if let Err(why) = checked {
             let (number, action) = (entry.sequence, &entry.action);
             let detail = format!("entry {number}, {action}: {why}");
             return Some((ReportFinding::fails(CHECK, detail), None));
@@ -124,12 +131,31 @@ fn is_act(entry: &LedgerEntry) -> bool {
     action.starts_with("control.") && !others.contains(&action)
 }
 
+/// Whether an entry records a statement of control, which changes nothing.
+fn is_stated(entry: &LedgerEntry) -> bool {
+    entry.action == "control.statement.issued"
+}
+
 fn party<'a>(details: &'a Value, part: &str) -> &'a str {
     let id = details[part]["organization_id"].as_str();
     id.unwrap_or_default()
 }
 
 impl<'a> ControlState<'a> {
+    /// Checks that the controller issued a statement of control, and signed it if it signs its acts.
+    fn stated(&self, entry: &'a LedgerEntry) -> Result<(), String> {
+        let by = party(&entry.details, "party");
+        if by != self.controller {
+            return Err(format!("{by} is not the controller"));
+        }
+        match self.signature(entry)? {
+            None if self.signers.contains_key(by) => Err(format!(
+                "{by} signed its acts before, and not this statement"
+            )),
+            _ => Ok(()),
+        }
+    }
+
     fn apply(&mut self, entry: &'a LedgerEntry) -> Result<(), String> {
         let details = &entry.details;
         let (by, controller) = (party(details, "party"), party(details, "controller"));
@@ -422,6 +448,13 @@ mod tests {
         };
         assert_eq!(holds(&with_view("bank")), Some(true));
         assert_eq!(holds(&with_view("dealer")), Some(false));
+        let with_statement = |by: &str| {
+            let mut entries = sale();
+            entries.insert(2, act("control.statement.issued", by, "bank", ""));
+            numbered(entries)
+        };
+        assert_eq!(holds(&with_statement("bank")), Some(true));
+        assert_eq!(holds(&with_statement("dealer")), Some(false));
         let mut released = sale();
         released.push(act("control.view.revoked", "fund", "fund", ""));
         assert_eq!(holds(&numbered(released)), Some(true));
@@ -515,7 +548,14 @@ mod tests {
         let mut changed = good.clone();
         changed[0].details["signed"]["statement"]["nonce"] = json!("another nonce than that");
         assert_eq!(holds(&changed).0, Some(false));
-        // A party that has signed signs its later acts, too.
+        // A party that has signed signs its later statements and acts, too.
+        let mut stated = good.clone();
+        let mut statement = act("control.statement.issued", "", "", "");
+        let dealer = json!({ "organization_id": "org_01h455vb4pex5vsknk084sn02r" });
+        statement.details["party"] = dealer.clone();
+        statement.details["controller"] = dealer;
+        stated.insert(1, statement);
+        assert_eq!(holds(&stated).0, Some(false));
         let mut later = good.clone();
         later[1].action = "control.declined".into();
         later[1].details["party"] = later[0].details["party"].clone();
