@@ -174,7 +174,7 @@ pub async fn found(
     Ok(inserted.rows_affected() == 1)
 }
 
-/// Lists what was found about a record, the most similar first.
+/// Lists the similar documents of a record, the most similar first.
 pub async fn list(
     connection: &mut AnyConnection,
     record: &OwnedEnvelope,

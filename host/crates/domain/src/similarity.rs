@@ -28,7 +28,7 @@ pub fn reported(similarities: &[f64]) -> usize {
     near.take_while(|similarity| **similarity >= needed).count()
 }
 
-/// Keyed values of a document's words: without the key nobody can look for a word in them.
+/// Keyed values of a document's words: a search for a word in them needs the key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature([u32; VALUES]);
 

@@ -213,7 +213,7 @@ pub struct StatementReport {
 }
 
 /// Checks a statement: the log has the entry that records it with its hash, and the entries that it rests
-/// on, and it says what they say.
+/// on, and its members agree with them.
 ///
 /// # Errors
 /// It is no statement of control.

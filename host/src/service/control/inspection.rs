@@ -39,7 +39,7 @@ use crate::store::{
 };
 
 /// Longest purpose of a look or a view, in characters.
-pub(super) const PURPOSE: usize = 200;
+const PURPOSE: usize = 200;
 /// Pages in which a watermark is searched: each has it.
 const SEARCHED: u32 = 10;
 

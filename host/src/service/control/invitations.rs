@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::views::{is_link, link_code};
+use super::views::{addressee_issues, is_link, link_code};
 use crate::domain::clock::Timestamp;
 use crate::domain::control::{JoinedParty, PartyInvitation};
 use crate::domain::event::{Event, EventType};
@@ -17,7 +17,6 @@ use crate::domain::organization::{ApiKeyRecord, OrgSettings, Organization, Scope
 use crate::domain::token::ApiKey;
 use crate::service::access::credentials;
 use crate::service::idempotency::ResponseRecorder;
-use crate::service::signing::corrections::is_address;
 use crate::service::{Caller, Core, ServiceError, ValidationIssue};
 use crate::store::{api_keys, deliveries, events, jobs, organizations, party_invitations as rows};
 
@@ -27,8 +26,6 @@ const TIME: Duration = Duration::from_secs(7 * 86_400);
 const MOST: i64 = 50;
 /// Time after joining for which the link gives another key, if the first one was not used.
 const LOST: Duration = Duration::from_secs(900);
-/// Longest name, in characters.
-const NAME: usize = 100;
 /// What the key of a party may do.
 const SCOPES: [Scope; 4] = [
     Scope::ControlRead,
@@ -95,7 +92,11 @@ pub async fn invite(
         let why = "This installation has switched invitations off: its operator registers parties";
         return Err(ServiceError::Conflict(why.into()));
     }
-    let name = checked(&form)?;
+    let issues = addressee_issues(&form.name, &form.email);
+    if !issues.is_empty() {
+        return Err(ServiceError::Invalid(issues));
+    }
+    let name = form.name.trim().to_owned();
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     // Two at the same moment count each other.
@@ -146,40 +147,6 @@ pub async fn invite(
     let view = InvitationView::from(&invitation);
     answer.commit(tx, &view).await?;
     Ok(view)
-}
-
-/// Returns the name that the party's organization gets.
-fn checked(form: &InvitationForm) -> Result<String, ServiceError> {
-    let issue = |code, member: &str, expected: &str, given: &str, message| {
-        ValidationIssue::new(code, &[member], expected, given, message)
-    };
-    let name = form.name.trim();
-    let mut issues = Vec::new();
-    let fits = (1..=NAME).contains(&name.chars().count());
-    if !fits || name.chars().any(char::is_control) {
-        let expected = format!("one line of 1 to {NAME} characters");
-        issues.push(issue(
-            "out_of_range",
-            "name",
-            &expected,
-            name,
-            "Name the party",
-        ));
-    }
-    if !is_address(&form.email) {
-        let message = "The link goes to this address";
-        issues.push(issue(
-            "invalid_email",
-            "email",
-            "an e-mail address",
-            &form.email,
-            message,
-        ));
-    }
-    match issues.is_empty() {
-        true => Ok(name.to_owned()),
-        false => Err(ServiceError::Invalid(issues)),
-    }
 }
 
 /// Returns an invitation by the caller's organization.

@@ -73,7 +73,7 @@ struct TapeRow {
     envelope_id: EnvelopeId,
     /// State in the transfer.
     state: RecordState,
-    /// Codes of what needs attention.
+    /// Codes of the exceptions.
     exceptions: Vec<String>,
     name: Option<String>,
     originator: Option<String>,
@@ -298,7 +298,7 @@ async fn row(
     Ok(row)
 }
 
-/// Returns codes of what needs attention about a record.
+/// Returns the codes of a record's exceptions.
 async fn exceptions(
     connection: &mut AnyConnection,
     record: &TransferRecord,

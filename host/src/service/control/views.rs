@@ -157,42 +157,47 @@ pub async fn grant(
     Ok(shown)
 }
 
-fn check(form: &ViewForm, now: Timestamp) -> Result<(), ServiceError> {
-    let issue = |code, member: &str, expected: &str, given: &str, message| {
-        ValidationIssue::new(code, &[member], expected, given, message)
-    };
+/// Finds what is wrong with the name and the address of whom a link is sent to. The schema of the body
+/// has limited their lengths.
+pub(super) fn addressee_issues(name: &str, email: &str) -> Vec<ValidationIssue> {
     let mut issues = Vec::new();
-    if form.name.trim().is_empty() {
-        let expected = "the name of a person";
-        issues.push(issue(
+    if name.trim().is_empty() || name.chars().any(char::is_control) {
+        let expected = "one line that is not empty";
+        let message = "The link is sent to this name";
+        issues.push(ValidationIssue::new(
             "out_of_range",
-            "name",
+            &["name"],
             expected,
-            &form.name,
-            "Name the person",
-        ));
-    }
-    if !is_address(&form.email) {
-        let message = "The link goes to this address";
-        issues.push(issue(
-            "invalid_email",
-            "email",
-            "an e-mail address",
-            &form.email,
+            name,
             message,
         ));
     }
+    if !is_address(email) {
+        let (expected, message) = ("an e-mail address", "The link goes to this address");
+        issues.push(ValidationIssue::new(
+            "invalid_email",
+            &["email"],
+            expected,
+            email,
+            message,
+        ));
+    }
+    issues
+}
+
+fn check(form: &ViewForm, now: Timestamp) -> Result<(), ServiceError> {
+    let mut issues = addressee_issues(&form.name, &form.email);
     if let Some(until) = form
         .expires_at
         .filter(|until| *until <= now || *until > now + MOST_TIME)
     {
         let (expected, given) = ("a time within the next year", until.to_string());
         let message = "The view ends at this time";
-        issues.push(issue(
+        issues.push(ValidationIssue::new(
             "out_of_range",
-            "expires_at",
+            &["expires_at"],
             expected,
-            &given,
+            given,
             message,
         ));
     }
@@ -245,7 +250,7 @@ pub async fn revoke(
     Ok(shown)
 }
 
-/// Returns the last part of a link: a keyed hash of what it leads to, so that it need not be stored.
+/// Returns the last part of a link. It is a keyed hash of the linked object, and is not stored.
 pub(super) fn link_code(core: &Core, kind: &str, id: &str) -> Result<String, ServiceError> {
     let key = guard::key(core)?;
     let code = hmac_sha256(key, &[kind.as_bytes(), b"\n", id.as_bytes()]);

@@ -417,6 +417,7 @@ async fn a_wrong_view_is_refused_and_changes_nothing() {
     let (app, id, lender) = controlled().await;
     let issues = [
         (json!({ "name": " " }), "out_of_range", "name"),
+        (json!({ "name": "Robin\nPark" }), "out_of_range", "name"),
         (json!({ "name": "x".repeat(201) }), "maxLength", "name"),
         (json!({ "email": "robin" }), "invalid_email", "email"),
         (json!({ "purpose": "" }), "out_of_range", "purpose"),
