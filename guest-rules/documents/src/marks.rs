@@ -262,6 +262,24 @@ pub(crate) fn draw_foot(
     }
 }
 
+/// Draws a bold line at the head of the page. It grows downwards where a narrow page wraps it, and hides
+/// nothing.
+pub(crate) fn draw_head(
+    fonts: &FontSet,
+    surface: &mut Surface<'_>,
+    (width, height): (f32, f32),
+    text: &str,
+) {
+    let size = (width.min(height) * 0.02).clamp(2.0, 7.5);
+    let lines = fonts.wrap(text, TextStyle::Bold, size, width * 0.92);
+    surface.set_fill(Some(solid((0, 0, 0))));
+    for (below, line) in lines.iter().enumerate() {
+        let baseline = size * (1.6 + LEADING * below as f32);
+        let x = (width - line.width(size)) / 2.0;
+        fonts.draw(surface, line, x, baseline, size);
+    }
+}
+
 /// Draws the phrase from corner to corner, light enough to read the contract through it. It is
 /// drawn as outlines, not as text: slanted text would end up between the words of the contract in a
 /// search or when read aloud. The banner carries the text.

@@ -9,7 +9,7 @@ use lopdf::text_string;
 
 use crate::WatermarkRequest;
 use crate::error::{Result, other, over_limit, unreadable};
-use crate::marks::{draw_foot, information, paint_each};
+use crate::marks::{draw_foot, draw_head, information, paint_each};
 use crate::moment::CalendarTime;
 use crate::source::SourceDocument;
 use crate::target::DocumentUpdates;
@@ -21,7 +21,7 @@ const HIDDEN: usize = 100;
 /// Heights of the hidden text on a page, as shares of the page: a part of the page still has one.
 const PLACES: [f32; 3] = [0.1, 0.5, 0.9];
 
-/// Writes a line at the foot of every page, and a text that is found by a search and not visible. The
+/// Writes a line at the foot or head of every page, and a text that is found by a search and not visible. The
 /// information dictionary repeats the hidden text under the key `CopyId`.
 ///
 /// The result is an update after the original bytes, which stay unchanged.
@@ -51,7 +51,10 @@ pub fn watermark(pdf: Vec<u8>, request: &WatermarkRequest) -> Result<Vec<u8>> {
         let fonts = FontSet::load()?;
         let hidden = fonts.line(&request.hidden, TextStyle::Regular);
         paint_each(target, &pages, |surface, (width, height)| {
-            draw_foot(&fonts, surface, (width, height), &request.line);
+            match request.at_head {
+                true => draw_head(&fonts, surface, (width, height), &request.line),
+                false => draw_foot(&fonts, surface, (width, height), &request.line),
+            }
             surface.set_fill(Some(Fill {
                 paint: rgb::Color::new(255, 255, 255).into(),
                 opacity: NormalizedF32::ZERO,

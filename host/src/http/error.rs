@@ -183,6 +183,9 @@ impl From<ServiceError> for HttpError {
             ServiceError::CopyRemoved => {
                 Self::new(StatusCode::CONFLICT, text).with_code("copy_removed")
             }
+            ServiceError::ConvertedToPaper => {
+                Self::new(StatusCode::CONFLICT, text).with_code("converted_to_paper")
+            }
             ServiceError::Pledged => {
                 Self::new(StatusCode::CONFLICT, text).with_code("record_pledged")
             }

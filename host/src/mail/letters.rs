@@ -312,6 +312,8 @@ pub(crate) struct ReleaseFacts<'a> {
     /// Organization that would get the copy.
     pub recipient: &'a str,
     pub purpose: &'a str,
+    /// The recipient would get a paper original.
+    pub is_paper: bool,
     /// Id of the requested release.
     pub reference: &'a str,
 }
@@ -325,12 +327,16 @@ pub(crate) fn release_request(facts: &ReleaseFacts<'_>) -> MailContent {
         ("recipient", one_line(facts.recipient)),
         ("purpose", one_line(facts.purpose)),
     ];
+    let request = match facts.is_paper {
+        true => "mail-release-paper",
+        false => "mail-release",
+    };
     MailContent {
         texts,
         subject: texts.with("mail-release-subject", values.clone()),
         to: None,
         paragraphs: vec![
-            texts.with("mail-release", values),
+            texts.with(request, values),
             texts.text("mail-release-answer"),
         ],
         button: None,

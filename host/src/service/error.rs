@@ -99,6 +99,9 @@ pub enum ServiceError {
     /// The record's controller must agree first. Carries the release that waits for it, if one does.
     #[error("The controller of this record must consent first")]
     ConsentRequired(Option<ReleaseId>),
+    /// The record was converted, and its paper original handed out.
+    #[error("A paper original has replaced the authoritative copy of this record")]
+    ConvertedToPaper,
     /// A pledgee would have to agree.
     #[error("The record is pledged; its pledgee must release the pledge first")]
     Pledged,

@@ -6,7 +6,7 @@ use sqlx::AnyConnection;
 use super::StoreError;
 use super::row::RowColumns;
 use crate::domain::clock::Timestamp;
-use crate::domain::envelope::words;
+use crate::domain::envelope::{Envelope, words};
 use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::token::LinkToken;
 
@@ -16,6 +16,7 @@ words! {
         Authoritative = "authoritative",
         Copy = "copy",
         Archive = "archive",
+        PaperOriginal = "paper_original",
         Certificate = "certificate",
         CustodyRecord = "custody_record",
     }
@@ -108,6 +109,29 @@ pub async fn expire(
     .execute(connection)
     .await?;
     Ok(())
+}
+
+/// Whether a link to a file of a record is used by a download that has not broken off, for as long as a
+/// link lives: a crash leaves one in that state.
+pub async fn in_use(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    file: LinkedFile,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    let used = sqlx::query(
+        "select 1 as used from download_link
+         where bucket = $1 and org_id = $2 and envelope_id = $3 and file = $4 and expires_at > $5
+             and used_at is not null limit 1",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.org.as_str())
+    .bind(envelope.id.as_str())
+    .bind(file.as_str())
+    .bind(now.to_string())
+    .fetch_optional(connection)
+    .await?;
+    Ok(used.is_some())
 }
 
 /// Redeems a single-use link; returns true for only one of several concurrent calls.

@@ -90,13 +90,13 @@ pub async fn last_sequence(
     Ok(row.try_get("last")?)
 }
 
-/// Returns the details of the last entry with this action, if there is one.
-pub async fn details(
+/// Returns the last entry with this action, if there is one.
+pub async fn last_of(
     connection: &mut AnyConnection,
     org: &OrgId,
     of: &impl LedgerChain,
     action: &str,
-) -> Result<Option<serde_json::Value>, StoreError> {
+) -> Result<Option<LedgerEntry>, StoreError> {
     let row = sqlx::query(
         "select * from ledger_entry
          where bucket = $1 and org_id = $2 and envelope_id = $3 and action = $4
@@ -108,8 +108,7 @@ pub async fn details(
     .bind(action)
     .fetch_optional(connection)
     .await?;
-    let entry = row.map(|row| entry(&row)).transpose()?;
-    Ok(entry.map(|entry| entry.details))
+    row.map(|row| entry(&row)).transpose()
 }
 
 /// Returns the whole chain, from the first entry on.

@@ -217,6 +217,7 @@ pub(super) async fn about_release(
         document: &envelope.name,
         recipient: form("recipient_organization"),
         purpose: form("purpose_of_release"),
+        is_paper: form("medium") == "paper",
         reference: release.as_str(),
     });
     notify(app, job, &controller, to, &letter).await

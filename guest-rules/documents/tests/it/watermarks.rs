@@ -10,6 +10,7 @@ const ID: &str = "cpy_01jt8s5gq2e6m9x4k7w3c5d8fa";
 fn request() -> WatermarkRequest {
     WatermarkRequest {
         line: format!("Copy for Robin Park, Example Funding · 2026-05-04 · Due diligence · {ID}"),
+        at_head: false,
         hidden: ID.into(),
         marked_at: "2026-05-04T15:04:05.000Z".into(),
     }
@@ -52,6 +53,21 @@ fn the_hidden_text_is_not_visible() {
 }
 
 #[test]
+fn a_line_at_the_head_leaves_the_foot_and_the_contract_as_they_are() {
+    let copy = mark(&contract(), &authoritative()).unwrap();
+    let at_head = WatermarkRequest {
+        at_head: true,
+        ..request()
+    };
+    let marked = watermarked(&copy, &at_head);
+    assert_clean(&marked);
+    assert!(moved(&words(&copy), &words(&marked)).is_none());
+    let before = PageRaster::poppler(&copy, 1);
+    let [_, top, _, bottom] = PageRaster::poppler(&marked, 1).difference(&before).unwrap();
+    assert!(top > 0.0 && bottom < 0.03, "{top} {bottom}");
+}
+
+#[test]
 fn two_holders_get_different_bytes_and_one_holder_the_same() {
     let copy = mark(&contract(), &authoritative()).unwrap();
     let one = watermark(copy.clone(), &request()).unwrap();
@@ -67,6 +83,7 @@ fn two_holders_get_different_bytes_and_one_holder_the_same() {
 fn a_wrong_request_is_refused_with_its_reason() {
     let with = |line: &str, hidden: &str, at: &str| WatermarkRequest {
         line: line.into(),
+        at_head: false,
         hidden: hidden.into(),
         marked_at: at.into(),
     };

@@ -56,6 +56,7 @@
 //! | non-authoritative copy | marked copy for anyone who needs to read the document |
 //! | vault-in, vault-out | storing the authoritative copy; releasing it to its new keeper |
 //! | archive | storage of released authoritative copies |
+//! | paper original | document, printed once, that replaces the authoritative copy |
 //! | secured party | party that the contract is assigned to |
 //! | custodian | person who keeps the authoritative copy for the secured party |
 //! | facts | all data of a record that rules evaluate |

@@ -9,6 +9,8 @@ use holdfast_domain::ledger::LedgerEntry;
 
 /// File of the authoritative copy.
 pub const AUTHORITATIVE: &str = "authoritative.pdf";
+/// File to print the paper original from.
+pub const PAPER_ORIGINAL: &str = "paper-original.pdf";
 /// File of the non-authoritative copy.
 pub const COPY: &str = "certified-vaulted-copy.pdf";
 /// File of the compliance certificate.

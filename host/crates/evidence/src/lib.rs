@@ -223,8 +223,13 @@ fn history(entries: &[LedgerEntry], authoritative: &[u8], in_vault: bool) -> Rep
         return ReportFinding::holds(CHECK, "the document was vaulted once and is in the vault");
     }
     let released = last(entries, "vault.released").map(|entry| &entry.details);
-    let released = released.and_then(|released| released["document_hash"].as_str());
-    match released == Some(sha256(authoritative).as_str()) {
+    let hash = released.and_then(|released| released["document_hash"].as_str());
+    let is_paper = released.is_some_and(|released| released["form"]["medium"] == "paper");
+    match hash == Some(sha256(authoritative).as_str()) {
+        true if is_paper => {
+            let how = "the document was vaulted once, and a paper original has replaced it";
+            ReportFinding::holds(CHECK, how)
+        }
         true => ReportFinding::holds(CHECK, "the document was vaulted once and released once"),
         false => ReportFinding::fails(CHECK, "the ledger has the release of another document"),
     }

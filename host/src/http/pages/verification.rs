@@ -54,6 +54,7 @@ fn shown(record: PublicRecord, headers: &HeaderMap) -> Response {
         organization,
         envelope,
         signers,
+        is_converted,
     } = record;
     let dates = organization.settings.dates.clone();
     let texts = texts_for(headers, organization.settings.language);
@@ -79,7 +80,7 @@ fn shown(record: PublicRecord, headers: &HeaderMap) -> Response {
         header.top { (look.masthead()) h1 { (envelope.name) } p { (texts.with("verify-record", [("id", envelope.id.as_str())])) } }
         main.vault.verification {
             section.card {
-                h2 { (texts.text(state(envelope.status))) }
+                h2 { (texts.text(state(envelope.status, is_converted))) }
                 dl {
                     @for signer in &signers {
                         dt { (signer.role) }
@@ -111,8 +112,9 @@ fn shown(record: PublicRecord, headers: &HeaderMap) -> Response {
 }
 
 /// Returns the key of the status's text.
-fn state(status: EnvelopeStatus) -> &'static str {
+fn state(status: EnvelopeStatus, is_converted: bool) -> &'static str {
     match status {
+        _ if is_converted => "verify-paper",
         EnvelopeStatus::VaultedOut => "verify-released",
         _ => "verify-vaulted",
     }

@@ -127,10 +127,10 @@ async fn register(
     if rows::has_document(tx, envelope).await? {
         return Ok(());
     }
-    let stored = ledger::details(tx, &envelope.org, &envelope.id, "vault.stored").await?;
+    let stored = ledger::last_of(tx, &envelope.org, &envelope.id, "vault.stored").await?;
     let executed = stored
         .as_ref()
-        .and_then(|details| details["signed_document_hash"].as_str());
+        .and_then(|entry| entry.details["signed_document_hash"].as_str());
     let record = &envelope.record;
     let copies = [record.authoritative.file(), record.copy.as_ref()];
     let copies = copies

@@ -416,23 +416,12 @@ async fn watermarked(
     }
     let request = WatermarkRequest {
         line,
+        at_head: false,
         hidden: copy.id.to_string(),
         marked_at: copy.made_at.to_string(),
     };
-    let owner = WorkOwner::new(org, envelope.id.as_str());
-    let documents = core
-        .components
-        .embedded_documents(org, core.store.priority())
-        .for_owner(owner.clone());
     let pdf = copies::signers_copy(core, vault, envelope).await?;
-    // The copy, and the one with the mark.
-    let _room = admit(core, &owner, 2 * pdf.size).await?;
-    let pdf = pdf.whole().await?;
-    let update = documents.watermark(pdf.clone(), request).await??;
-    let reader = core.placement(None).for_owner(owner.clone());
-    let (pdf, read) = copies::read_back(&reader, pdf, &update).await?;
-    read?;
-    Ok(copies::joined(pdf, &update))
+    copies::watermarked(core, envelope, pdf, request).await
 }
 
 /// Returns a watermarked copy of a record in which the caller's organization has a part, or which it got.

@@ -24,7 +24,7 @@ use crate::domain::organization::{ApiKeyRecord, Scope};
 use crate::domain::statement::SignedStatement;
 use crate::faults;
 use crate::service::idempotency::ResponseRecorder;
-use crate::service::vault::vault_out::{self, ReleaseForm, ReleaseLinks};
+use crate::service::vault::vault_out::{self, ReleaseForm, ReleaseLinks, ReleaseMedium};
 use crate::service::{Caller, Core, ServiceError};
 use crate::store::control as rows;
 use crate::store::{StoreError, WriteTransaction, api_keys, envelopes, jobs};
@@ -116,9 +116,14 @@ pub async fn permit_release(
     {
         return Err(ServiceError::ConsentRequired(None));
     }
+    let act = match form.medium {
+        ReleaseMedium::Paper if control.stage != ControlStage::Released => Act::ConvertToPaper,
+        // A repeat leads to the same archive.
+        _ => Act::Release,
+    };
     let ask = Request {
         consents: consented.then_some(Party::Controller).into_iter().collect(),
-        ..Request::of(Act::Release, caller)
+        ..Request::of(act, caller)
     };
     let permitted = permit(core, tx, envelope, &control, ask).await?;
     let record = LockedRecord {
@@ -150,6 +155,7 @@ pub async fn released(
     tx: &mut WriteTransaction,
     caller: &Caller,
     permit: ReleasePermit,
+    medium: ReleaseMedium,
 ) -> Result<(), ServiceError> {
     let ReleasePermit {
         record,
@@ -179,7 +185,10 @@ pub async fn released(
         release: released_as.clone(),
         ..record.control.clone()
     };
-    let details = json!({ "release_id": released_as });
+    let mut details = json!({ "release_id": released_as });
+    if medium == ReleaseMedium::Paper {
+        details["medium"] = json!(medium);
+    }
     let done = ActDone {
         signed,
         ..ActDone::new(caller, EventType::ControlReleased, details)

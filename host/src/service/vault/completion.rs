@@ -18,6 +18,7 @@ use crate::fair_queue::WorkOwner;
 use crate::room::signature::{SignatureValue, component_style};
 use crate::service::envelopes::parties;
 use crate::service::signing::access_codes;
+use crate::service::vault::paper;
 use crate::service::{Core, ServiceError};
 use crate::store::room::{self as rooms, RoomSubmission, RoomSubmitter};
 use crate::store::{envelopes, kba, ledger, organizations, signers};
@@ -31,6 +32,8 @@ pub struct PublicRecord {
     pub organization: Organization,
     pub envelope: Envelope,
     pub signers: Vec<Signer>,
+    /// A paper original replaced the authoritative copy.
+    pub is_converted: bool,
 }
 
 /// Returns the last part of the verification link. It cannot be guessed, and stays the same as long as
@@ -77,10 +80,12 @@ pub async fn public_record(
         return Ok(None);
     }
     let signers = signers::list(&mut connection, &org, &id).await?;
+    let is_converted = paper::is_converted(&mut connection, &envelope).await?;
     Ok(Some(PublicRecord {
         organization,
         envelope,
         signers,
+        is_converted,
     }))
 }
 

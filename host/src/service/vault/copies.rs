@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use futures::TryStreamExt as _;
+use futures::{StreamExt as _, TryStreamExt as _};
 use moka::future::Cache;
 use sqlx::AnyConnection;
 
 use crate::components::rules::documents::{CopyKind, MarkRequest, Marked, SealRequest};
 use crate::components::rules::placement::ReadError;
 use crate::components::rules::vaulting::VaultRequest;
+use crate::components::rules::watermarks::WatermarkRequest;
 use crate::components::{Documents, Placement, WordedMark};
 use crate::domain::clock::Timestamp;
 use crate::domain::component::ComponentIdentity;
@@ -21,6 +22,7 @@ use crate::domain::organization::RecordWording;
 use crate::fair_queue::WorkOwner;
 use crate::files::{FilesError, Pieces, SpoolWriter, SpooledFile};
 use crate::sealing::SIGNATURE_BYTES;
+use crate::service::envelopes::uploads::admit;
 use crate::service::signing::provider::provider;
 use crate::service::vault::Vault;
 use crate::service::vault::custody_sheet::mark_words;
@@ -62,6 +64,14 @@ pub struct OutgoingCopy {
 }
 
 impl OutgoingCopy {
+    /// A copy that is in memory.
+    pub fn of(bytes: Bytes) -> Self {
+        Self {
+            size: u64::try_from(bytes.len()).unwrap_or(u64::MAX),
+            pieces: futures::stream::iter([Ok(bytes)]).boxed(),
+        }
+    }
+
     /// Reads the whole copy into memory.
     pub async fn whole(self) -> Result<Bytes, FilesError> {
         let mut bytes = BytesMut::with_capacity(usize::try_from(self.size).unwrap_or_default());
@@ -303,6 +313,28 @@ pub async fn read_back(
     let mut pdf = Vec::from(whole);
     pdf.truncate(length);
     Ok((pdf.into(), read.map(drop)))
+}
+
+/// Writes a line at the foot of every page of an envelope's document.
+pub async fn watermarked(
+    core: &Core,
+    envelope: &Envelope,
+    pdf: OutgoingCopy,
+    request: WatermarkRequest,
+) -> Result<Bytes, ServiceError> {
+    let owner = WorkOwner::new(&envelope.org, envelope.id.as_str());
+    let documents = core
+        .components
+        .embedded_documents(&envelope.org, core.store.priority())
+        .for_owner(owner.clone());
+    // The document, and the one with the mark.
+    let _room = admit(core, &owner, 2 * pdf.size).await?;
+    let pdf = pdf.whole().await?;
+    let update = documents.watermark(pdf.clone(), request).await??;
+    let reader = core.placement(None).for_owner(owner);
+    let (pdf, read) = read_back(&reader, pdf, &update).await?;
+    read?;
+    Ok(joined(pdf, &update))
 }
 
 /// Appends `tail` to `head`, without copying `head` when it has no other owner.

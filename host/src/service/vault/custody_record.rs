@@ -132,8 +132,12 @@ impl FinalRecord<'_> {
             self.form("recipient_organization"),
             self.form("recipient_email")
         );
+        let note = match self.form("medium") == "paper" {
+            true => "custody-final-paper",
+            false => "custody-final-note",
+        };
         let rows = [
-            ("custody-final", texts.text("custody-final-note")),
+            ("custody-final", texts.text(note)),
             ("custody-handed-over-to", recipient),
             ("custody-purpose", self.form("purpose_of_release")),
             ("custody-authorized-by", self.form("authorized_signature")),

@@ -15,6 +15,8 @@ use crate::files::{FilesError, Pieces};
 use crate::service::control::{inspection, releases};
 use crate::service::envelopes::lifecycle;
 use crate::service::events;
+use crate::service::vault::copies::OutgoingCopy;
+use crate::service::vault::paper;
 use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
 use crate::store::downloads::{self, DownloadLink, LinkedFile};
 use crate::store::{StoreError, envelopes};
@@ -91,7 +93,7 @@ async fn issue_for(
     Ok(link)
 }
 
-/// Issues a link. Only links to the live authoritative copy are single-use.
+/// Issues a link. Only links to the live authoritative copy and to a paper original are single-use.
 pub async fn issue(
     core: &Core,
     connection: &mut AnyConnection,
@@ -100,6 +102,7 @@ pub async fn issue(
 ) -> Result<IssuedLink, StoreError> {
     let filename = match file {
         LinkedFile::Authoritative | LinkedFile::Archive => formats::AUTHORITATIVE,
+        LinkedFile::PaperOriginal => formats::PAPER_ORIGINAL,
         LinkedFile::Copy => formats::COPY,
         LinkedFile::Certificate => formats::CERTIFICATE,
         LinkedFile::CustodyRecord => formats::CUSTODY_RECORD,
@@ -110,7 +113,7 @@ pub async fn issue(
         envelope: envelope.id.clone(),
         file,
         filename: filename.into(),
-        single_use: file == LinkedFile::Authoritative,
+        single_use: [LinkedFile::Authoritative, LinkedFile::PaperOriginal].contains(&file),
         expires_at: now + LIFE,
         used: false,
     };
@@ -156,6 +159,14 @@ pub async fn redeem(core: &Core, token: &str, peek: bool) -> Result<FileDownload
     let file = linked_file(&envelope, link.file).ok_or_else(gone)?.clone();
     // Verified before the link is consumed, so that a failed read does not use it up.
     let pieces = untouched(core, &envelope, core.files.read_in_pieces(&file).await).await?;
+    let stored = OutgoingCopy {
+        pieces,
+        size: file.size.unsigned_abs(),
+    };
+    let content = match link.file {
+        LinkedFile::PaperOriginal => paper::printed(core, &envelope, stored).await?,
+        _ => stored,
+    };
     let mut redeemed = None;
     if link.single_use && !peek {
         let now = core.clock.now();
@@ -168,8 +179,8 @@ pub async fn redeem(core: &Core, token: &str, peek: bool) -> Result<FileDownload
         redeemed = Some(token);
     }
     Ok(FileDownload {
-        pieces,
-        size: file.size.unsigned_abs(),
+        pieces: content.pieces,
+        size: content.size,
         filename: link.filename,
         content_type: file.content_type,
         redeemed,
@@ -188,7 +199,7 @@ pub async fn completed(core: &Core, token: &LinkToken) -> Result<(), ServiceErro
             &mut tx,
             &envelope,
             "download",
-            "authoritative.downloaded",
+            paper::DOWNLOADED,
             details,
             now,
         )
@@ -219,7 +230,8 @@ fn linked_file(envelope: &Envelope, file: LinkedFile) -> Option<&StoredFile> {
     match file {
         LinkedFile::Authoritative => envelope.record.authoritative.live(),
         LinkedFile::Copy => envelope.record.copy.as_ref(),
-        LinkedFile::Archive => envelope.record.authoritative.archived(),
+        // A paper original is made of the archive.
+        LinkedFile::Archive | LinkedFile::PaperOriginal => envelope.record.authoritative.archived(),
         LinkedFile::Certificate => envelope.record.certificate.as_ref(),
         LinkedFile::CustodyRecord => envelope.record.custody_record.as_ref(),
     }

@@ -51,7 +51,11 @@ pub fn in_words(texts: Texts, entry: &LedgerEntry) -> Option<String> {
             let recipient = details["form"]["recipient_organization"].as_str();
             let other = || texts.text("history-recipient");
             let recipient = recipient.map_or_else(other, str::to_owned);
-            return Some(texts.with("history-released", [("recipient", recipient)]));
+            let key = match details["form"]["medium"] == "paper" {
+                true => "history-paper",
+                false => "history-released",
+            };
+            return Some(texts.with(key, [("recipient", recipient)]));
         }
         EventType::ControlAccepted | EventType::ControlTransferConfirmed => {
             let party = details["controller"]["name"].as_str().unwrap_or_default();

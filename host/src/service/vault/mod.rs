@@ -12,6 +12,7 @@ pub mod integrity;
 pub mod log;
 pub mod orphans;
 pub mod overview;
+pub mod paper;
 pub mod timekeeping;
 pub mod vault_in;
 pub mod vault_out;

@@ -14,10 +14,28 @@ use crate::files::StorageArea;
 use crate::service::control::releases;
 use crate::service::envelopes::lifecycle;
 use crate::service::events;
+use crate::service::vault::copies::OutgoingCopy;
 use crate::service::vault::downloads::{IssuedLink, issue, untouched};
+use crate::service::vault::paper;
 use crate::service::{Caller, Core, ServiceError, ValidationIssue, envelopes as envelope_service};
 use crate::store::downloads::LinkedFile;
 use crate::store::{envelopes, jobs, vault};
+
+/// What becomes of the authoritative copy: a file that the recipient keeps, or a paper original. That is
+/// printed from a file that can be downloaded once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReleaseMedium {
+    #[default]
+    Electronic,
+    Paper,
+}
+
+impl ReleaseMedium {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
 
 /// Body of `POST /partner/envelopes/:id/vault-out`: the release form.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -42,6 +60,8 @@ pub struct ReleaseForm {
     pub acknowledge_chain_of_custody: bool,
     #[schemars(length(min = 1, max = 500))]
     pub authorized_signature: String,
+    #[serde(default, skip_serializing_if = "ReleaseMedium::is_default")]
+    pub medium: ReleaseMedium,
 }
 
 /// Links to the four files of a release.
@@ -53,7 +73,7 @@ pub struct ReleaseLinks {
 }
 
 /// Releases the authoritative copy. Repeating the call returns fresh links to the same
-/// archive.
+/// archive, or to the paper original until that was downloaded.
 ///
 /// The archive is written, read back and retained before the live pointer is replaced, and
 /// a job deletes the live bytes last: one of the two always exists.
@@ -84,6 +104,12 @@ pub async fn release(
     let archive = match envelope.record.authoritative.live() {
         Some(live) => {
             let bytes = untouched(core, &envelope, core.files.get(live).await).await?;
+            if form.medium == ReleaseMedium::Paper {
+                // Fails here for a document that cannot be printed; it stays in the vault.
+                let now = core.clock.now();
+                let copy = OutgoingCopy::of(bytes.clone());
+                paper::original(core, &envelope, &form, copy, now).await?;
+            }
             let (org, owner) = (&envelope.org, envelope.id.as_str());
             let put = core
                 .files
@@ -119,10 +145,13 @@ pub async fn release(
         }
         let action = EventType::VaultReleased.as_str();
         events::record(&mut tx, &envelope, &caller.actor, action, details, now).await?;
-        let data = json!({ "recipient_organization": form.recipient_organization });
+        let mut data = json!({ "recipient_organization": form.recipient_organization });
+        if form.medium == ReleaseMedium::Paper {
+            data["medium"] = json!(form.medium);
+        }
         events::emit(&mut tx, &envelope, EventType::VaultReleased, data, now).await?;
         if let Some(permit) = permit {
-            releases::released(core, &mut tx, caller, permit).await?;
+            releases::released(core, &mut tx, caller, permit, form.medium).await?;
         }
         // Deleted by a job after the commit, so that a crash leaves at least one of the two.
         let job = DeleteObject {
@@ -131,8 +160,15 @@ pub async fn release(
         };
         jobs::insert(&mut tx, &envelope.org, &job, Some(&live.key), now).await?;
     }
+    if envelope.status == EnvelopeStatus::VaultedOut {
+        paper::permit_repeat(&mut tx, &envelope, form.medium, now).await?;
+    }
+    let file = match form.medium {
+        ReleaseMedium::Electronic => LinkedFile::Archive,
+        ReleaseMedium::Paper => LinkedFile::PaperOriginal,
+    };
     let release = ReleaseLinks {
-        authoritative: issue(core, &mut tx, &envelope, LinkedFile::Archive).await?,
+        authoritative: issue(core, &mut tx, &envelope, file).await?,
         copy: issue(core, &mut tx, &envelope, LinkedFile::Copy).await?,
         certificate: issue(core, &mut tx, &envelope, LinkedFile::Certificate).await?,
         custody_record: issue(core, &mut tx, &envelope, LinkedFile::CustodyRecord).await?,

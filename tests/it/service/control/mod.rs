@@ -3,6 +3,7 @@
 mod guard;
 mod invitations;
 mod obligor;
+mod paper;
 mod pledges;
 mod pools;
 pub mod signatures;

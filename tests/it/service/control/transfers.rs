@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use sha2_next::Sha256;
 
 use super::{Party, asked, code, controlled, designate, vault_out};
-use crate::support::{TestApp, TestResponse, postgres, release_form};
+use crate::support::{TestApp, TestResponse, pdf, postgres, release_form};
 
 /// Offers records and waits for the offer.
 pub async fn offered(app: &TestApp, seller: &Party, buyer: &Party, records: &[String]) -> String {
@@ -386,41 +386,53 @@ async fn a_pool_is_selected_by_a_filter() {
     assert_eq!(none["records"], json!([]));
 }
 
-/// Two buyers, two offers and a release compete for the same records. `RACE_RECORDS=1000` for many.
+/// Offers records to a buyer, makes the three steps, and returns the transfer when it is over.
+async fn sale(app: &TestApp, seller: &Party, buyer: &Party, records: &[String]) -> Value {
+    let body = json!({ "records": records });
+    let transfer = propose(app, seller, buyer, body).await;
+    let deadline = Instant::now() + Duration::from_secs(60 + 3 * records.len() as u64);
+    loop {
+        let now = read(app, seller, &transfer).await;
+        let next = match now["state"].as_str().unwrap() {
+            "proposed" => step(app, buyer, &transfer, "accept").await,
+            "accepted" => step(app, seller, &transfer, "confirm").await,
+            "confirmed" | "failed" => return now,
+            _ => {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                continue;
+            }
+        };
+        assert_eq!(next.status, 202, "{}", next.text());
+        assert!(Instant::now() < deadline, "{now}");
+    }
+}
+
+/// Whether a record changed hands in a sale.
+fn was_sold(sale: &Value, id: &str) -> bool {
+    let mut records = sale["records"].as_array().unwrap().iter();
+    records.any(|one| one["envelope_id"] == id && one["state"] == "confirmed")
+}
+
+/// Two dealers have a record of each contract. One offers its records to both buyers and releases them, the
+/// other offers its own to the second buyer, all at the same time. `RACE_RECORDS=1000` for many.
 async fn of_competing_acts_one_wins_each_record(change: impl FnOnce(&mut Config)) {
     let app = TestApp::with(change, OrgSettings::default()).await;
-    let lender = Party::new(&app).await;
-    let buyers = [Party::new(&app).await, Party::new(&app).await];
+    let (maple, oak) = (Party::new(&app).await, Party::new(&app).await);
+    let (bank, fund) = (Party::new(&app).await, Party::new(&app).await);
     app.execute("update api_key set rate_limit_rpm = 1000000")
         .await;
     let size = std::env::var("RACE_RECORDS").map_or(6, |size| size.parse().expect("a number"));
-    let pool = more(&app, &lender, size).await;
-    let sale = |buyer| {
-        let (app, lender, pool) = (&app, &lender, &pool);
-        async move {
-            let body = json!({ "records": pool });
-            let transfer = propose(app, lender, buyer, body).await;
-            let deadline = Instant::now() + Duration::from_secs(60 + size as u64);
-            loop {
-                let now = read(app, lender, &transfer).await;
-                let next = match now["state"].as_str().unwrap() {
-                    "proposed" => step(app, buyer, &transfer, "accept").await,
-                    "accepted" => step(app, lender, &transfer, "confirm").await,
-                    "confirmed" | "failed" => return now,
-                    _ => {
-                        tokio::time::sleep(Duration::from_millis(10)).await;
-                        continue;
-                    }
-                };
-                assert_eq!(next.status, 202, "{}", next.text());
-                assert!(Instant::now() < deadline, "{now}");
-            }
-        }
-    };
+    let mut pools = (Vec::new(), Vec::new());
+    for number in 0..size {
+        let lease = pdf::with_lines(&[&format!("Lease {number}")]);
+        pools.0.push(maple.vaulted(&app, &lease, json!([])).await);
+        pools.1.push(oak.vaulted(&app, &lease, json!([])).await);
+    }
     let releases = async {
         let mut released = Vec::new();
-        for id in &pool {
-            let out = lender.act(&app, id, "release", release_form()).await;
+        // Offers lock records in the order of their ids.
+        for id in pools.0.iter().rev() {
+            let out = maple.act(&app, id, "release", release_form()).await;
             assert!(
                 [200, 404, 409].contains(&out.status.as_u16()),
                 "{}",
@@ -430,28 +442,43 @@ async fn of_competing_acts_one_wins_each_record(change: impl FnOnce(&mut Config)
         }
         released
     };
-    let (one, two, released) = tokio::join!(sale(&buyers[0]), sale(&buyers[1]), releases);
-    for id in &pool {
-        let record = app
-            .get(&format!("/partner/control/records/{id}"))
-            .await
-            .data(200);
-        let controller = record["controller"]["organization_id"].as_str().unwrap();
-        let sold = |sale: &Value| {
-            let mut records = sale["records"].as_array().unwrap().iter();
-            records.any(|one| one["envelope_id"] == *id && one["state"] == "confirmed")
-        };
-        let winners = [
-            (sold(&one), buyers[0].org.as_str()),
-            (sold(&two), buyers[1].org.as_str()),
-            (released.contains(id), lender.org.as_str()),
+    let (to_bank, to_fund, of_oak, released) = tokio::join!(
+        sale(&app, &maple, &bank, &pools.0),
+        sale(&app, &maple, &fund, &pools.0),
+        sale(&app, &oak, &fund, &pools.1),
+        releases
+    );
+    for (own, other) in pools.0.iter().zip(&pools.1) {
+        let outcomes = [
+            (was_sold(&to_bank, own), &bank),
+            (was_sold(&to_fund, own), &fund),
+            (released.contains(own), &maple),
         ];
-        let won: Vec<&str> = winners
+        let won: Vec<&Party> = outcomes
             .into_iter()
             .filter(|(won, _)| *won)
-            .map(|(_, org)| org)
+            .map(|(_, by)| by)
             .collect();
-        assert_eq!(won, [controller], "{id}: {record}");
+        assert!(won.len() <= 1, "{own}");
+        let controller = won.first().map_or(&maple.org, |by| &by.org);
+        let record = maple.record(&app, own).await.data(200);
+        assert_eq!(
+            record["controller"]["organization_id"],
+            controller.as_str(),
+            "{record}"
+        );
+
+        let sold = was_sold(&of_oak, other);
+        let controller = if sold { &fund.org } else { &oak.org };
+        let record = oak.record(&app, other).await.data(200);
+        assert_eq!(
+            record["controller"]["organization_id"],
+            controller.as_str(),
+            "{record}"
+        );
+        // One contract has no two buyers.
+        assert!(!(sold && outcomes[0].0), "{own} and {other}");
+        assert!(sold || !won.is_empty(), "{own} and {other}");
     }
 }
 

@@ -1,0 +1,120 @@
+//! Conversion to paper: an original that is printed once replaces the authoritative copy.
+
+use bytes::Bytes;
+use serde::Deserialize as _;
+use sqlx::AnyConnection;
+
+use super::copies::{self, OutgoingCopy};
+use super::custody_sheet::RecordWriter;
+use super::vault_out::{ReleaseForm, ReleaseMedium};
+use crate::components::rules::watermarks::WatermarkRequest;
+use crate::domain::clock::Timestamp;
+use crate::domain::envelope::Envelope;
+use crate::domain::event::EventType;
+use crate::domain::ledger::LedgerEntry;
+use crate::service::{Core, ServiceError};
+use crate::store::downloads::{self, LinkedFile};
+use crate::store::ledger;
+
+/// Action of the ledger entry of a download that reached its end.
+pub const DOWNLOADED: &str = "authoritative.downloaded";
+
+/// Makes the document to print: the authoritative copy with a line at the head of every page that names
+/// record, moment, recipient and hash. Equal input gives equal bytes.
+pub async fn original(
+    core: &Core,
+    envelope: &Envelope,
+    form: &ReleaseForm,
+    authoritative: OutgoingCopy,
+    at: Timestamp,
+) -> Result<Bytes, ServiceError> {
+    let wording = copies::wording(&mut *core.store.read().await?, &envelope.org).await?;
+    let writer = RecordWriter::new(&wording);
+    let moment = writer.moment(&at.to_string());
+    let hash = envelope.record.document_hash.as_deref();
+    let values = [
+        ("id", envelope.id.as_str()),
+        ("moment", &moment),
+        ("recipient", &form.recipient_organization),
+        ("hash", hash.unwrap_or_default()),
+    ];
+    let request = WatermarkRequest {
+        line: writer.texts.with("paper-line", values),
+        at_head: true,
+        hidden: envelope.id.to_string(),
+        marked_at: at.to_string(),
+    };
+    copies::watermarked(core, envelope, authoritative, request).await
+}
+
+/// Makes the document to print of a record that was converted. `archive` is its former authoritative copy.
+pub async fn printed(
+    core: &Core,
+    envelope: &Envelope,
+    archive: OutgoingCopy,
+) -> Result<OutgoingCopy, ServiceError> {
+    let released = release_of(&mut *core.store.read().await?, envelope).await?;
+    let (form, at) = released.ok_or(ServiceError::NotFound("Download"))?;
+    let pdf = original(core, envelope, &form, archive, at).await?;
+    Ok(OutgoingCopy::of(pdf))
+}
+
+/// Whether a paper original replaced the authoritative copy.
+pub async fn is_converted(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+) -> Result<bool, ServiceError> {
+    let released = release_of(connection, envelope).await?;
+    Ok(released.is_some_and(|(form, _)| form.medium == ReleaseMedium::Paper))
+}
+
+/// Permits a repeated release, with the envelope's row locked. One paper original leaves the service: its
+/// link is the only one, and there is none after the first complete download.
+///
+/// # Errors
+/// `ConvertedToPaper` if the paper original was downloaded, or for a file instead of it; `Conflict` while
+/// it is being downloaded, and for paper instead of a file.
+pub async fn permit_repeat(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    medium: ReleaseMedium,
+    now: Timestamp,
+) -> Result<(), ServiceError> {
+    match (is_converted(connection, envelope).await?, medium) {
+        (false, ReleaseMedium::Electronic) => return Ok(()),
+        (false, ReleaseMedium::Paper) => {
+            let message = "The authoritative copy has left the vault as a file";
+            return Err(ServiceError::Conflict(message.into()));
+        }
+        (true, ReleaseMedium::Electronic) => return Err(ServiceError::ConvertedToPaper),
+        (true, ReleaseMedium::Paper) => {}
+    }
+    let (org, id) = (&envelope.org, &envelope.id);
+    let file = LinkedFile::PaperOriginal;
+    let downloaded = ledger::last_of(connection, org, id, DOWNLOADED).await?;
+    if downloaded.is_some_and(|entry| entry.details["file"] == file.as_str()) {
+        return Err(ServiceError::ConvertedToPaper);
+    }
+    if downloads::in_use(connection, envelope, file, now).await? {
+        let message = "The paper original is being downloaded; after a failure there is a new link in an hour";
+        return Err(ServiceError::Conflict(message.into()));
+    }
+    downloads::expire(connection, org, id, file, now).await?;
+    Ok(())
+}
+
+/// Returns the form and the moment of a record's release.
+async fn release_of(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+) -> Result<Option<(ReleaseForm, Timestamp)>, ServiceError> {
+    let action = EventType::VaultReleased.as_str();
+    let entry = ledger::last_of(connection, &envelope.org, &envelope.id, action).await?;
+    entry.map(read_form).transpose()
+}
+
+fn read_form(entry: LedgerEntry) -> Result<(ReleaseForm, Timestamp), ServiceError> {
+    let form = ReleaseForm::deserialize(&entry.details["form"]);
+    let form = form.map_err(|error| ServiceError::Internal(format!("a release form: {error}")))?;
+    Ok((form, entry.at))
+}
