@@ -15,6 +15,7 @@ use crate::domain::id::OrgId;
 use crate::domain::ledger::LedgerEntry;
 use crate::domain::organization::{OrgSettings, Organization, PaymentSettings};
 use crate::service::access::credentials;
+use crate::service::components::changes;
 use crate::service::control::{self, keys::PartyKeyView};
 use crate::start;
 use crate::store::{Store, organizations, party_keys};
@@ -28,7 +29,7 @@ pub enum OrganizationCommand {
     },
     /// List organizations.
     List,
-    /// Change settings: auto_vault=true, envelope_ttl_days=30, payment={…}, components={…}, brand={…}, embed_origins=[…], return_origins=[…], dates={…}, language=es, consent={…}, chattel_paper_jurisdiction=US-DE.
+    /// Change settings: auto_vault=true, envelope_ttl_days=30, payment={…}, components={…}, brand={…}, embed_origins=[…], return_origins=[…], dates={…}, language=es, consent={…}, chattel_paper_jurisdiction=US-DE, component_changes={…}.
     Set {
         #[arg(value_parser = org_id)]
         org: OrgId,
@@ -107,11 +108,8 @@ pub async fn run(
             );
         }
         OrganizationCommand::Set { org, settings } => {
-            let mut organization = existing(&store, &org).await?;
-            organization.settings = changed(&organization.settings, &settings)?;
-            let mut tx = store.begin().await?;
-            organizations::set_settings(&mut tx, &org, &organization.settings).await?;
-            tx.commit().await?;
+            let change = |present| changed(&present, &settings);
+            let organization = change_settings(&store, &org, change).await?;
             output.one(&view(&organization), "changed");
         }
         OrganizationCommand::Audit { org } => {
@@ -139,15 +137,44 @@ pub async fn run(
             output.one(&json!(PartyKeyView::from(&revoked)), "revoked");
         }
         OrganizationCommand::Brand(change) => {
-            let mut organization = existing(&store, &change.org).await?;
-            organization.settings.brand = rebranded(organization.settings.brand, &change)?;
-            let mut tx = store.begin().await?;
-            organizations::set_settings(&mut tx, &change.org, &organization.settings).await?;
-            tx.commit().await?;
+            let rebrand = |present: OrgSettings| {
+                Ok(OrgSettings {
+                    brand: rebranded(present.brand.clone(), &change)?,
+                    ..present
+                })
+            };
+            let organization = change_settings(&store, &change.org, rebrand).await?;
             output.one(&view(&organization), "changed");
         }
     }
     Ok(())
+}
+
+/// Changes the settings of an organization, with its row locked. A new policy of changes goes to the
+/// component ledger.
+async fn change_settings(
+    store: &Store,
+    org: &OrgId,
+    change: impl FnOnce(OrgSettings) -> Result<OrgSettings, Failure>,
+) -> Result<Organization, Failure> {
+    let mut tx = store.begin().await?;
+    organizations::lock(&mut tx, org).await?;
+    let organization = organizations::get(&mut tx, org).await?;
+    let mut organization = organization.ok_or_else(|| unknown(org))?;
+    let previous = organization.settings.component_changes.clone();
+    organization.settings = change(organization.settings)?;
+    organizations::set_settings(&mut tx, org, &organization.settings).await?;
+    let next = &organization.settings.component_changes;
+    if *next != previous {
+        let now = Clock::default().now();
+        changes::set_by_operator(&mut tx, org, &previous, next, now).await?;
+    }
+    tx.commit().await?;
+    Ok(organization)
+}
+
+fn unknown(org: &OrgId) -> Failure {
+    format!("there is no organization {org}").into()
 }
 
 /// Applies a change to a brand. Options that are not given keep their value.
@@ -188,7 +215,7 @@ fn one_line(text: &str) -> Result<String, String> {
 pub async fn existing(store: &Store, org: &OrgId) -> Result<Organization, Failure> {
     let mut connection = store.read().await?;
     let found = organizations::get(&mut connection, org).await?;
-    found.ok_or_else(|| format!("there is no organization {org}").into())
+    found.ok_or_else(|| unknown(org))
 }
 
 /// JSON view: `{org_id, name, …settings}`, with the type of a logo but not its bytes.
@@ -232,6 +259,9 @@ fn changed(settings: &OrgSettings, changes: &[String]) -> Result<OrgSettings, Fa
             return Err("a consent text needs version, statement and disclosure".into());
         }
     }
+    if let Some((member, why)) = settings.component_changes.problem() {
+        return Err(format!("component_changes.{member}: {why}").into());
+    }
     Ok(settings)
 }
 
@@ -267,6 +297,10 @@ mod tests {
         assert_eq!(state.as_str(), "US-DE");
         let wrong = set("chattel_paper_jurisdiction=Delaware").unwrap_err();
         assert!(wrong.contains("write a state as US-DE"), "{wrong}");
+        let strict = set(r#"component_changes={"reviews_required":2}"#).unwrap();
+        assert_eq!(strict.component_changes.reviews_required, 2);
+        let wrong = set(r#"component_changes={"reviewers":[]}"#).unwrap_err();
+        assert!(wrong.contains("name at least one of them"), "{wrong}");
         let wrong = set("language=tlh").unwrap_err();
         assert!(wrong.contains("en, es, fr, de, pt, zh-Hans, ar"), "{wrong}");
         let consent =
@@ -282,7 +316,7 @@ mod tests {
         let error = set("auto_vualt=true").unwrap_err();
         assert!(
             error.contains(
-                "auto_vault, payment, envelope_ttl_days, components, brand, embed_origins, dates, return_origins, language, consent, chattel_paper_jurisdiction"
+                "auto_vault, payment, envelope_ttl_days, components, brand, embed_origins, dates, return_origins, language, consent, chattel_paper_jurisdiction, component_changes"
             ),
             "{error}"
         );

@@ -14,7 +14,7 @@ use crate::domain::organization::Role;
 use crate::keys::BEARER_TOKENS;
 use crate::service::access::{self, credentials};
 use crate::start;
-use crate::store::{Store, tokens};
+use crate::store::{Store, component_changes, tokens};
 
 /// Action that records the issuing of a token in the organization's credential ledger.
 const ISSUED: &str = "token.issued";
@@ -132,6 +132,7 @@ async fn revoke(
     };
     let mut tx = store.begin().await?;
     if tokens::revoke(&mut tx, &org, &id, expires_at, now).await? {
+        component_changes::void_approvals_of_token(&mut tx, &org, &id).await?;
         let details = json!({ "token_id": id });
         credentials::record(&mut tx, Some(&org), "token.revoked", details, now).await?;
     }

@@ -32,6 +32,8 @@ pub struct ComponentSettings {
     pub quota_bytes: u64,
     /// Largest number of components of one organization; each version counts.
     pub quota_versions: u32,
+    /// Approvals that every organization's change of components needs; its own policy can require more.
+    pub reviews_required: u32,
     /// Minutes of compile time per hour for one organization.
     pub quota_compile_minutes: u32,
     /// Size of this node's on-disk cache of native code. The least recently used code is evicted
@@ -61,6 +63,7 @@ impl Default for ComponentSettings {
             uploads: None,
             quota_bytes: 512 * 1024 * 1024,
             quota_versions: 200,
+            reviews_required: 0,
             quota_compile_minutes: 20,
             native_code_bytes: 2 * 1024 * 1024 * 1024,
         }

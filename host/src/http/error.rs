@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::components::providers::ProviderError;
 use crate::components::rules::control;
 use crate::components::rules::lifecycle::RefusalReason;
+use crate::service::components::changes::ChangeProblem;
 use crate::service::control::refusal_code;
 use crate::service::control::statements::StatementProblem;
 use crate::service::{ServiceError, kind_of};
@@ -182,6 +183,20 @@ impl From<ServiceError> for HttpError {
             }
             ServiceError::CopyRemoved => {
                 Self::new(StatusCode::CONFLICT, text).with_code("copy_removed")
+            }
+            ServiceError::Change(problem) => {
+                let status = match problem {
+                    ChangeProblem::RoleReviews => StatusCode::FORBIDDEN,
+                    _ => StatusCode::CONFLICT,
+                };
+                let error = Self::new(status, text).with_code(problem.code());
+                match problem {
+                    ChangeProblem::ApprovalsMissing { given, required } => {
+                        error.with_details(json!({ "given": given, "required": required }))
+                    }
+                    ChangeProblem::Closed(state) => error.with_details(json!({ "state": state })),
+                    _ => error,
+                }
             }
             ServiceError::ConvertedToPaper => {
                 Self::new(StatusCode::CONFLICT, text).with_code("converted_to_paper")

@@ -17,6 +17,7 @@ use crate::domain::id::{EnvelopeId, ReleaseId};
 use crate::files::FilesError;
 use crate::room::form::FormError;
 use crate::sealing::SealError;
+use crate::service::components::changes::ChangeProblem;
 use crate::service::control::guard::{ControlConflict, FoundConflict};
 use crate::service::control::statements::StatementProblem;
 use crate::store::StoreError;
@@ -111,6 +112,9 @@ pub enum ServiceError {
     /// The caller sold the record with its copy.
     #[error("You sold this record and gave up your copy of it")]
     CopyRemoved,
+    /// The policy of changes does not permit this change of components.
+    #[error(transparent)]
+    Change(#[from] ChangeProblem),
     /// The act needs another signed statement of its party.
     #[error(transparent)]
     Statement(#[from] StatementProblem),

@@ -65,6 +65,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     45 "0045_similar_records",
     46 "0046_party_invitations",
     47 "0047_sellers_copies",
+    48 "0048_component_changes",
 ];
 
 /// Version of the row that serves as the lock.

@@ -34,6 +34,7 @@ pub mod access_codes;
 pub mod api_keys;
 pub mod bulk;
 pub mod chores;
+pub mod component_changes;
 pub mod components;
 pub mod control;
 pub mod control_statements;

@@ -13,6 +13,8 @@ pub enum SealedColumn {
     PreviousWebhook,
     /// Settings of organizations' provider instances.
     Instance,
+    /// The same in change requests that are open.
+    RequestedInstance,
     /// Passcodes that signers enter before a document opens.
     Passcode,
     /// Key of the fingerprints of records.
@@ -21,10 +23,11 @@ pub enum SealedColumn {
 
 impl SealedColumn {
     /// All columns.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Webhook,
         Self::PreviousWebhook,
         Self::Instance,
+        Self::RequestedInstance,
         Self::Passcode,
         Self::Fingerprints,
     ];
@@ -40,6 +43,7 @@ impl SealedColumn {
                 "config",
                 "instance",
             ),
+            Self::RequestedInstance => ("component_change", "change_id", "config", "instance"),
             Self::Passcode => ("signer", "envelope_id", "passcode", "''"),
             Self::Fingerprints => ("fingerprint_key", "key_id", "sealed", "''"),
         }

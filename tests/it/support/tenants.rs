@@ -67,8 +67,16 @@ impl TestApp {
         self.token_of(self.org.as_str(), role)
     }
 
+    /// Issues a web-app token for a person.
+    pub fn person(&self, email: &str, role: &str) -> String {
+        self.token_for(self.org.as_str(), email, role)
+    }
+
     fn token_of(&self, org: &str, role: &str) -> String {
-        let email = "oak@oak.example";
+        self.token_for(org, "oak@oak.example", role)
+    }
+
+    fn token_for(&self, org: &str, email: &str, role: &str) -> String {
         let arguments = [
             "token", "issue", "--org", org, "--email", email, "--role", role,
         ];

@@ -177,6 +177,14 @@ prefixed_id!(
     ActivationId, "act_"
 );
 prefixed_id!(
+    /// A requested change of components.
+    ChangeId, "chg_"
+);
+prefixed_id!(
+    /// A review of a requested change.
+    ReviewId, "rvw_"
+);
+prefixed_id!(
     /// A candidate that runs beside an active component.
     ShadowId, "shd_"
 );

@@ -119,6 +119,7 @@
 //! | canary | test call whenever a component is loaded |
 //! | script | simulated external service for the tests of a plugin |
 //! | activation, rollback | making a component active in a slot from a time on; its reversal |
+//! | change request | change of components, or of their policy, that other people approve |
 //! | shadow | candidate that runs beside the active component, without effect |
 //! | decision | stored result of rules, with facts and component |
 //! | artifact, native code | bytes of a component; machine code compiled from them |
@@ -159,6 +160,7 @@ pub mod checkpoint;
 pub mod clock;
 pub mod collateral;
 pub mod component;
+pub mod component_change;
 pub mod control;
 pub mod dates;
 pub mod envelope;

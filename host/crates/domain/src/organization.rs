@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::brand::OrganizationBrand;
 use super::clock::Timestamp;
+use super::component_change::ChangePolicy;
 use super::dates::DateSettings;
 use super::envelope::words;
 use super::id::{KeyId, OrgId};
@@ -57,6 +58,8 @@ pub struct OrgSettings {
     pub consent: BTreeMap<Locale, ConsentText>,
     /// Jurisdiction of chattel paper, for envelopes that state none.
     pub chattel_paper_jurisdiction: Option<Jurisdiction>,
+    /// What a change of the organization's components needs.
+    pub component_changes: ChangePolicy,
 }
 
 impl OrgSettings {
@@ -98,6 +101,7 @@ impl Default for OrgSettings {
             language: Locale::default(),
             consent: BTreeMap::new(),
             chattel_paper_jurisdiction: None,
+            component_changes: ChangePolicy::default(),
         }
     }
 }

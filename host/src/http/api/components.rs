@@ -13,6 +13,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::components::worlds::{self, PublishedWorld};
 use crate::domain::component::{ComponentIdentity, Slot};
+use crate::domain::id::TokenId;
 use crate::domain::ledger::LedgerEntry;
 use crate::domain::organization::Role;
 use crate::http::error::HttpError;
@@ -25,6 +26,7 @@ use crate::http::middleware::unknown::check_query;
 use crate::http::openapi;
 use crate::http::reply::{Created, DataReply, FileReply, Found, PageReply, Wasm};
 use crate::service::access::windows::LimitedCredential;
+use crate::service::components::changes::ChangeOfficer;
 use crate::service::components::live_shadow::{self, LiveShadow, StartShadow};
 use crate::service::components::shadow::{self, ReplayRequest, ShadowReport};
 use crate::service::components::{
@@ -38,6 +40,17 @@ pub struct ComponentOfficer {
     caller: Caller,
     owner: ComponentOwner,
     role: Role,
+    token: Option<TokenId>,
+}
+
+impl From<ComponentOfficer> for ChangeOfficer {
+    fn from(officer: ComponentOfficer) -> Self {
+        Self {
+            caller: officer.caller,
+            role: officer.role,
+            token: officer.token,
+        }
+    }
 }
 
 impl ComponentOfficer {
@@ -70,6 +83,7 @@ impl FromRequestParts<App> for ComponentOfficer {
             owner: ComponentOwner::from(&caller),
             caller,
             role: user.role,
+            token: user.token,
         })
     }
 }

@@ -1,6 +1,7 @@
 //! The REST API: one handler per operation, with JSON answers.
 
 mod callbacks;
+mod component_changes;
 mod components;
 mod downloads;
 mod embed;

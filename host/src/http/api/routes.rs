@@ -2,12 +2,15 @@
 
 use aide::axum::ApiRouter;
 use aide::axum::routing::{
-    delete_with as delete, get_with as get, patch_with as patch, post_with as post,
+    delete_with as delete, get_with as get, patch_with as patch, post_with as post, put_with as put,
 };
 
 use super::partner::{control, customers, envelopes, templates, vault};
 use super::web::{bulk, packages};
-use super::{callbacks, components, downloads, embed, kba, ledger, payments, web, webhooks};
+use super::{
+    callbacks, component_changes, components, downloads, embed, kba, ledger, payments, web,
+    webhooks,
+};
 use crate::http::openapi::describe;
 use crate::service::App;
 
@@ -293,6 +296,26 @@ areas! {
             "Start comparing a candidate with the active component on live traffic";
         delete "/component-slots/{slot}/shadow", components::stop_shadow => stopLiveShadow []
             "Stop a live comparison; its results stay";
+        get "/component-policy", component_changes::policy => getComponentPolicy []
+            "Read what a change of components needs";
+        put "/component-policy", component_changes::set_policy => setComponentPolicy [409]
+            "Set what a change of components needs";
+        get "/component-changes", component_changes::list => listComponentChanges []
+            "List change requests, newest first";
+        post "/component-changes", component_changes::create => requestComponentChange [404, 409, 422]
+            "Request a change of components that others approve";
+        get "/component-changes/{id}", component_changes::read => getComponentChange []
+            "Read a change request with its reviews";
+        post "/component-changes/{id}/reviews", component_changes::review => reviewComponentChange [409]
+            "Approve, refuse or comment on a change request";
+        post "/component-changes/{id}/apply", component_changes::apply => applyComponentChange [409]
+            "Make an approved change";
+        post "/component-changes/{id}/withdraw", component_changes::withdraw
+            => withdrawComponentChange [409]
+            "Withdraw a change request";
+        post "/component-changes/{id}/shadow", component_changes::compare
+            => compareComponentChange [409]
+            "Compare the candidate of a change request on past records again";
         get "/component-ledger", components::history => getComponentLedger []
             "List decisions about components as a hash chain";
         get "/component-worlds", components::worlds => listComponentWorlds []

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use semver::Version;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::changes::permit_alone;
 use super::following::{BrokenActivation, default_component, prepare, refresh};
 use super::{ComponentManager, ComponentOwner, ComponentScope, ComponentView, get, named, record};
 use crate::components::room_component;
@@ -15,10 +16,10 @@ use crate::domain::clock::Timestamp;
 use crate::domain::component::{
     Component, ComponentActivation, InstanceReference, RolledBack, Slot,
 };
-use crate::domain::id::{ActivationId, ComponentId};
+use crate::domain::id::{ActivationId, ChangeId, ComponentId};
 use crate::service::signing::provider_instance::InstanceConfig;
 use crate::service::{Core, ServiceError, ValidationIssue};
-use crate::store::components;
+use crate::store::{WriteTransaction, components};
 
 /// Number of activations in a slot's history.
 const HISTORY: i64 = 100;
@@ -192,14 +193,27 @@ pub struct RollbackRequest {
     pub activation_id: Option<String>,
 }
 
-/// Activates a component in a slot.
-pub async fn activate(
+/// An activation that was checked as far as possible without the present activations.
+pub(super) struct CheckedActivation {
+    pub component: Component,
+    /// Empty for rules.
+    pub instance: String,
+    /// Sealed settings of the instance; none keeps the previous ones.
+    pub config: Option<String>,
+    /// The settings without secrets.
+    pub shown_config: Option<Value>,
+    pub reason: Option<String>,
+    /// None: from now on.
+    pub effective_at: Option<Timestamp>,
+}
+
+/// Checks a requested activation.
+pub(super) async fn check(
     core: &Core,
-    management: &Arc<ComponentManager>,
     owner: &ComponentOwner,
     slot: Slot,
     request: ActivationRequest,
-) -> Result<ActivationView, ServiceError> {
+) -> Result<CheckedActivation, ServiceError> {
     let now = core.clock.now();
     let instance = instance_of(core, owner, slot, request.instance.as_deref())?;
     if slot.is_provider() && instance == EMBEDDED {
@@ -212,14 +226,15 @@ pub async fn activate(
              another one",
         )]));
     }
-    let effective_at = request.effective_at.unwrap_or(now);
     let mut issues = Vec::new();
-    if request.effective_at.is_some_and(|at| at < now) {
+    if let Some(at) = request.effective_at
+        && at < now
+    {
         issues.push(ValidationIssue::new(
             "invalid_date",
             &["effective_at"],
             "a time to come",
-            effective_at.to_string(),
+            at.to_string(),
             "What was decided before cannot be decided anew",
         ));
     }
@@ -251,24 +266,69 @@ pub async fn activate(
             component.identity
         )));
     }
+    let config = request.config.as_ref();
+    let sealed = config.map(|config| config.sealed(&core.cipher, owner.org.as_ref(), &instance));
+    Ok(CheckedActivation {
+        config: sealed.transpose()?,
+        shown_config: config.map(InstanceConfig::without_secrets),
+        component,
+        instance,
+        reason: request.reason,
+        effective_at: request.effective_at,
+    })
+}
+
+/// Activates a component in a slot.
+pub async fn activate(
+    core: &Core,
+    management: &Arc<ComponentManager>,
+    owner: &ComponentOwner,
+    slot: Slot,
+    request: ActivationRequest,
+) -> Result<ActivationView, ServiceError> {
+    let checked = check(core, owner, slot, request).await?;
     // Loaded here first, so that a component that cannot be loaded is not activated.
-    prepare(core, management, &component).await?;
+    prepare(core, management, &checked.component).await?;
     let mut tx = core.store.begin().await?;
-    // Serializes changes of components, so that `before` stays current until the commit.
     components::begin_change(&mut tx).await?;
-    let before = components::live_of(&mut tx, owner.org.as_ref(), slot).await?;
+    permit_alone(core, &mut tx, owner).await?;
+    let activation = activate_in(core, &mut tx, owner, checked, None).await?;
+    tx.commit().await?;
+    // Applied on this node at once. Other nodes poll for it.
+    refresh(core, management).await?;
+    Ok(shown(core, activation))
+}
+
+/// Adds an activation, after [`components::begin_change`]: that serializes changes of components, so
+/// that the present activations stay the same until the commit.
+pub(super) async fn activate_in(
+    core: &Core,
+    tx: &mut WriteTransaction,
+    owner: &ComponentOwner,
+    checked: CheckedActivation,
+    change: Option<&ChangeId>,
+) -> Result<ComponentActivation, ServiceError> {
+    let now = core.clock.now();
+    let CheckedActivation {
+        component,
+        instance,
+        config: new_config,
+        reason,
+        effective_at,
+        ..
+    } = checked;
+    let (slot, effective_at) = (component.slot, effective_at.unwrap_or(now));
+    let before = components::live_of(tx, owner.org.as_ref(), slot).await?;
     let before: Vec<&ComponentActivation> = counting(&before, &instance);
     let current = at(&before, now);
     if let Some(current) = current
-        && let Some(active) =
-            components::get(&mut tx, owner.org.as_ref(), &current.component).await?
+        && let Some(active) = components::get(tx, owner.org.as_ref(), &current.component).await?
     {
         older(&active, &component)?;
     }
-    let config = match &request.config {
-        Some(config) => Some(config.sealed(&core.cipher, owner.org.as_ref(), &instance)?),
-        None => current.and_then(|current| current.config.clone()),
-    };
+    let config = new_config
+        .clone()
+        .or_else(|| current.and_then(|current| current.config.clone()));
     if is_own(slot, owner, &instance) && config.is_none() {
         return Err(ServiceError::Invalid(vec![ValidationIssue::new(
             "invalid_type",
@@ -285,40 +345,44 @@ pub async fn activate(
         instance,
         component: component.id.clone(),
         config,
-        reason: request.reason,
+        reason,
         activated_by: owner.actor.clone(),
         created_at: now,
         effective_at,
         rolled_back: None,
     };
-    components::activate(&mut tx, &activation, &component).await?;
+    components::activate(tx, &activation, &component).await?;
     // Nodes load all live activations, so those beyond the rollback depth leave the set.
     for old in superseded(&before, now) {
-        components::supersede(&mut tx, old, now).await?;
+        components::supersede(tx, old, now).await?;
     }
-    if let (Some(config), Some(current)) = (&activation.config, current)
-        && request.config.is_some()
+    if let (Some(config), Some(current)) = (&new_config, current)
         && effective_at <= now
     {
         // Later activations that inherited the previous configuration get the new one, too.
         let later = before.iter().filter(|one| one.effective_at > now);
         for one in later.filter(|one| one.config == current.config) {
-            components::set_config(&mut tx, one, config).await?;
+            components::set_config(tx, one, config).await?;
         }
     }
     let action = match effective_at > now {
         true => "component.scheduled",
         false => "component.activated",
     };
-    let details = json!({
+    let mut details = json!({
         "activation_id": activation.id, "slot": slot, "instance": activation.instance,
         "component": named(&component), "reason": activation.reason, "effective_at": effective_at,
     });
-    record(core, &mut tx, owner, action, details).await?;
-    tx.commit().await?;
-    // Applied on this node at once. Other nodes poll for it.
-    refresh(core, management).await?;
-    Ok(shown(core, activation))
+    add_change(&mut details, change);
+    record(core, tx, owner, action, details).await?;
+    Ok(activation)
+}
+
+/// Names the change request behind a ledger entry, if there is one.
+fn add_change(details: &mut Value, change: Option<&ChangeId>) {
+    if let Some(change) = change {
+        details["change_id"] = json!(change);
+    }
 }
 
 /// Rolls back an activation, by default the current one. The previous one becomes active
@@ -330,13 +394,56 @@ pub async fn roll_back(
     slot: Slot,
     request: RollbackRequest,
 ) -> Result<ActivationView, ServiceError> {
-    let now = core.clock.now();
     let instance = instance_of(core, owner, slot, request.instance.as_deref())?;
     let mut tx = core.store.begin().await?;
     components::begin_change(&mut tx).await?;
-    let all = components::live_of(&mut tx, owner.org.as_ref(), slot).await?;
-    let counting = counting(&all, &instance);
-    let found = match &request.activation_id {
+    permit_alone(core, &mut tx, owner).await?;
+    let RollbackRequest {
+        reason,
+        activation_id,
+        ..
+    } = request;
+    let going_back = RollBack {
+        slot,
+        instance: &instance,
+        activation: activation_id.as_deref(),
+        reason,
+    };
+    let rolled_back = roll_back_in(core, &mut tx, owner, going_back, None).await?;
+    tx.commit().await?;
+    let shown = shown(core, rolled_back);
+    refresh(core, management).await?;
+    Ok(shown)
+}
+
+/// A rollback in a slot.
+pub(super) struct RollBack<'a> {
+    pub slot: Slot,
+    /// Empty for rules.
+    pub instance: &'a str,
+    /// None: the current one.
+    pub activation: Option<&'a str>,
+    pub reason: Option<String>,
+}
+
+/// Rolls back an activation, after [`components::begin_change`].
+pub(super) async fn roll_back_in(
+    core: &Core,
+    tx: &mut WriteTransaction,
+    owner: &ComponentOwner,
+    going_back: RollBack<'_>,
+    change: Option<&ChangeId>,
+) -> Result<ComponentActivation, ServiceError> {
+    let now = core.clock.now();
+    let RollBack {
+        slot,
+        instance,
+        activation,
+        reason,
+    } = going_back;
+    let all = components::live_of(tx, owner.org.as_ref(), slot).await?;
+    let counting = counting(&all, instance);
+    let found = match activation {
         Some(id) => Some(
             *counting
                 .iter()
@@ -353,24 +460,28 @@ pub async fn roll_back(
     let rolled_back = RolledBack {
         at: now,
         by: owner.actor.clone(),
-        reason: request.reason,
+        reason,
     };
-    components::roll_back(&mut tx, current, &rolled_back).await?;
-    let details = json!({
+    components::roll_back(tx, current, &rolled_back).await?;
+    let mut details = json!({
         "activation_id": current.id, "slot": slot, "instance": instance,
         "component_id": current.component, "reason": rolled_back.reason,
     });
-    record(core, &mut tx, owner, "component.rolled_back", details).await?;
-    tx.commit().await?;
-    let shown = shown(
-        core,
-        ComponentActivation {
-            rolled_back: Some(rolled_back),
-            ..current.clone()
-        },
-    );
-    refresh(core, management).await?;
-    Ok(shown)
+    add_change(&mut details, change);
+    record(core, tx, owner, "component.rolled_back", details).await?;
+    Ok(ComponentActivation {
+        rolled_back: Some(rolled_back),
+        ..current.clone()
+    })
+}
+
+/// Returns the activation of an instance that is effective at a time.
+pub(super) fn current<'a>(
+    all: &'a [ComponentActivation],
+    instance: &str,
+    now: Timestamp,
+) -> Option<&'a ComponentActivation> {
+    at(&counting(all, instance), now)
 }
 
 /// Returns the activations of one instance.
@@ -412,7 +523,7 @@ fn older(active: &Component, next: &Component) -> Result<(), ServiceError> {
 }
 
 /// Validates the instance name of a request; empty for rules.
-fn instance_of(
+pub(super) fn instance_of(
     core: &Core,
     owner: &ComponentOwner,
     slot: Slot,

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use url::Url;
 
 use crate::config::SecretText;
@@ -86,6 +87,13 @@ impl InstanceConfig {
             .map_err(|error| ServiceError::Internal(error.to_string()))?;
         let org = org.map_or("", OrgId::as_str);
         Ok(cipher.encrypt(&text, &Self::context(org, name)))
+    }
+
+    /// Returns the configuration with the names of the secrets only.
+    pub fn without_secrets(&self) -> Value {
+        let mut shown = json!(self);
+        shown["secrets"] = json!(self.secrets.keys().collect::<Vec<_>>());
+        shown
     }
 
     /// Decrypts a stored configuration. None if it was encrypted with a key this node lacks.

@@ -50,6 +50,8 @@ fn context(place: sealed::SealedColumn, text: &sealed::SealedText) -> String {
         sealed::SealedColumn::Webhook | sealed::SealedColumn::PreviousWebhook => text.id.clone(),
         sealed::SealedColumn::Passcode => passcode_context(&text.org),
         sealed::SealedColumn::Fingerprints => KEY_CONTEXT.into(),
-        sealed::SealedColumn::Instance => InstanceConfig::context(&text.org, &text.instance),
+        sealed::SealedColumn::Instance | sealed::SealedColumn::RequestedInstance => {
+            InstanceConfig::context(&text.org, &text.instance)
+        }
     }
 }

@@ -1,4 +1,5 @@
 //! Components of organizations and operators.
 
+mod changes;
 pub mod registry;
 mod uploads;

@@ -9,6 +9,7 @@ use holdfast::domain::organization::{OrgSettings, Scope};
 use serde_json::{Value, json};
 use sqlx::Row as _;
 
+use super::changes::{self, Governance};
 use crate::support::{TestApp, form};
 
 const SLOTS: &str = "/component-slots";
@@ -716,7 +717,7 @@ async fn activate_now(app: &TestApp, token: &str, component: &Value) {
 }
 
 /// A switch is atomic: every concurrent call is answered by one of the two versions, and inactive
-/// versions do not stay in memory.
+/// versions do not stay in memory. Each switch is requested by one person and approved by another.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_switches_under_load_lose_no_response() {
     // `HOLDFAST_SWITCHES=1000` runs the full drill.
@@ -729,6 +730,11 @@ async fn a_thousand_switches_under_load_lose_no_response() {
     let one = uploaded(&app, &officer, Slot::Compliance, "one", "1.0.0").await;
     let two = uploaded(&app, &officer, Slot::Compliance, "two", "1.0.0").await;
     activate_now(&app, &officer, &one).await;
+    let governance = Governance::start(&app).await;
+    let forth = changes::activation(&two);
+    let back = json!({
+        "change": { "action": "roll_back", "slot": "rules.compliance" }, "reason": "Back again",
+    });
     let done = std::sync::atomic::AtomicBool::new(false);
     let asking = async || {
         let mut answers = std::collections::BTreeMap::<String, usize>::new();
@@ -743,11 +749,9 @@ async fn a_thousand_switches_under_load_lose_no_response() {
     let switching = async {
         let mut before = 0;
         for round in 0..rounds {
-            activate_now(&app, &officer, &two).await;
-            let path = format!("{SLOTS}/rules.compliance/rollback");
-            app.post_with_bearer(&officer, &path, json!({}))
-                .await
-                .data(200);
+            for change in [&forth, &back] {
+                governance.change(&app, change).await;
+            }
             if round == rounds / 5 {
                 before = resident();
             }

@@ -1,0 +1,213 @@
+//! Change requests: changes of components and of their policy that other people than the requester approve.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::clock::Timestamp;
+use super::component::{ComponentIdentity, Slot};
+use super::envelope::words;
+use super::id::{ActivationId, ChangeId, ComponentId, OrgId, TokenId};
+use super::organization::Role;
+
+/// What a change of an organization's components needs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(extend("examples" = [{
+    "reviews_required": 2, "reviewers": ["compliance"], "shadow_required": true,
+    "shadow_valid_hours": 24, "expires_after_hours": 336,
+}]))]
+pub struct ChangePolicy {
+    /// Number of approvals. With 0, a user with the role changes components alone.
+    #[schemars(range(max = 10))]
+    pub reviews_required: u32,
+    /// Roles of the users who may review.
+    #[schemars(length(min = 1, max = 2))]
+    pub reviewers: Vec<Role>,
+    /// A change of rules is compared with the active ones on past records first.
+    pub shadow_required: bool,
+    /// Hours for which that comparison counts.
+    #[schemars(range(min = 1, max = 8760))]
+    pub shadow_valid_hours: u32,
+    /// Hours until a request ends that was not applied.
+    #[schemars(range(min = 1, max = 8760))]
+    pub expires_after_hours: u32,
+}
+
+impl Default for ChangePolicy {
+    fn default() -> Self {
+        Self {
+            reviews_required: 0,
+            reviewers: vec![Role::Admin, Role::Compliance],
+            shadow_required: false,
+            shadow_valid_hours: 24,
+            expires_after_hours: 336,
+        }
+    }
+}
+
+impl ChangePolicy {
+    /// Returns what is wrong with it, as a member and a sentence.
+    pub fn problem(&self) -> Option<(&'static str, &'static str)> {
+        let hours = |hours: u32| (1..=8760).contains(&hours);
+        let may_review = |role: &Role| matches!(role, Role::Admin | Role::Compliance);
+        if self.reviews_required > 10 {
+            return Some(("reviews_required", "At most 10 reviews can be required"));
+        }
+        if self.reviewers.is_empty() || !self.reviewers.iter().all(may_review) {
+            let why = "Reviewers have the role admin or compliance; name at least one of them";
+            return Some(("reviewers", why));
+        }
+        if !hours(self.shadow_valid_hours) {
+            return Some(("shadow_valid_hours", "From 1 to 8760 hours"));
+        }
+        if !hours(self.expires_after_hours) {
+            return Some(("expires_after_hours", "From 1 to 8760 hours"));
+        }
+        None
+    }
+}
+
+words! {
+    /// State of a change request. `outdated`: another change came first. `expired` is never stored, it
+    /// follows from `expires_at`.
+    ChangeState {
+        Open = "open",
+        Applied = "applied",
+        Refused = "refused",
+        Withdrawn = "withdrawn",
+        Outdated = "outdated",
+        Expired = "expired",
+    }
+}
+
+words! {
+    /// A reviewer's answer.
+    Verdict {
+        Approve = "approve",
+        Refuse = "refuse",
+        Comment = "comment",
+    }
+}
+
+words! {
+    /// Why an approval does not count any more: the token with which it was given was revoked, or the
+    /// comparison was made again afterwards.
+    VoidReason {
+        Revoked = "revoked",
+        ComparedAgain = "compared_again",
+    }
+}
+
+/// What a change request would do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "action", rename_all = "snake_case")]
+pub enum RequestedChange {
+    /// Activates a component.
+    Activate {
+        slot: Slot,
+        /// Provider instance; null for rules.
+        instance: Option<String>,
+        component_id: ComponentId,
+        /// The component when the change was requested.
+        component: ComponentIdentity,
+        /// Settings of a provider instance, with the names of its secrets only.
+        config: Option<Value>,
+        /// Null: when the change is applied.
+        effective_at: Option<Timestamp>,
+    },
+    /// Rolls back an activation.
+    RollBack {
+        slot: Slot,
+        instance: Option<String>,
+        activation_id: ActivationId,
+    },
+    /// Changes the policy.
+    Policy {
+        policy: ChangePolicy,
+        /// The policy when the change was requested.
+        previous: ChangePolicy,
+    },
+}
+
+impl RequestedChange {
+    /// Returns the slot; `None` for a change of the policy.
+    pub fn slot(&self) -> Option<Slot> {
+        match self {
+            Self::Activate { slot, .. } | Self::RollBack { slot, .. } => Some(*slot),
+            Self::Policy { .. } => None,
+        }
+    }
+}
+
+/// Comparison of a candidate with the active rules on past records.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ChangeComparison {
+    pub at: Timestamp,
+    /// Number of records.
+    pub compared: u64,
+    /// Number of records with a difference.
+    pub differing: u64,
+    /// Number of records on which one of the two failed.
+    pub failed: u64,
+    /// The first differences, as in the report of a shadow run.
+    pub differences: Vec<Value>,
+}
+
+/// Origin of changed rules.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChangeSource {
+    /// Address of the repository.
+    #[schemars(length(min = 1, max = 500))]
+    pub url: String,
+    /// Commit that the component was built from.
+    #[schemars(length(min = 1, max = 100))]
+    pub commit: String,
+}
+
+/// Content of a change request, as it is stored.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ChangeContent {
+    pub change: RequestedChange,
+    pub reason: String,
+    pub source: Option<ChangeSource>,
+    pub is_emergency: bool,
+    /// Activation that was effective when the change was requested; none for a default component.
+    pub base: Option<ActivationId>,
+    pub comparison: Option<ChangeComparison>,
+}
+
+/// A change request.
+#[derive(Clone, Debug)]
+pub struct ComponentChange {
+    pub id: ChangeId,
+    pub org: OrgId,
+    pub content: ChangeContent,
+    /// Sealed settings of a provider instance, until the request is closed.
+    pub config: Option<String>,
+    pub state: ChangeState,
+    /// Actor, such as `user:ada@acme.example`.
+    pub requested_by: String,
+    pub requested_at: Timestamp,
+    pub expires_at: Timestamp,
+    pub closed_by: Option<String>,
+    pub closed_at: Option<Timestamp>,
+    /// Activation that it made or rolled back.
+    pub activation: Option<ActivationId>,
+}
+
+/// One person's review of a change request; the last one counts.
+#[derive(Clone, Debug)]
+pub struct ChangeReview {
+    /// Actor, such as `user:grace@acme.example`.
+    pub by: String,
+    pub role: Role,
+    /// Token of the session. Revoking it ends the approval.
+    pub token: Option<TokenId>,
+    pub verdict: Verdict,
+    pub comment: Option<String>,
+    pub at: Timestamp,
+    /// Why an approval does not count any more.
+    pub void: Option<VoidReason>,
+}

@@ -1,0 +1,149 @@
+//! Change requests of components, and the policy of changes, for web-app users with the role `admin` or
+//! `compliance`. Providers and the policy are an admin's.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::components::ComponentOfficer;
+use crate::domain::component::Slot;
+use crate::domain::component_change::ChangePolicy;
+use crate::domain::id::ChangeId;
+use crate::domain::organization::Role;
+use crate::http::error::HttpError;
+use crate::http::middleware::extract::{ResourceId, ValidJson, ValidQuery, page_and_limit};
+use crate::http::reply::{Created, CursorReply, DataReply, Found};
+use crate::service::App;
+use crate::service::components::changes::{self, ChangeOfficer, ChangeView, NewChange, NewReview};
+
+/// Refuses what only an admin changes: providers, and the policy, which has no slot.
+fn may_change(officer: &ChangeOfficer, slot: Option<Slot>) -> Result<(), HttpError> {
+    match officer.role == Role::Admin || slot.is_some_and(|slot| !slot.is_provider()) {
+        true => Ok(()),
+        false => Err(HttpError::new(
+            StatusCode::FORBIDDEN,
+            "Admin role is required",
+        )),
+    }
+}
+
+/// Refuses an officer who may not make this change. Reviewing it takes the policy's roles only.
+async fn may_change_by_id(app: &App, officer: &ChangeOfficer, id: &str) -> Result<(), HttpError> {
+    let change = changes::find(app, &officer.caller.org, id).await?;
+    may_change(officer, change.content.change.slot())
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub struct ChangesQuery {
+    /// Last id of the page before.
+    starting_after: Option<ChangeId>,
+    /// 1 to 100; 20 when absent.
+    #[schemars(range(min = 1, max = 100))]
+    limit: Option<i64>,
+}
+
+pub async fn list(
+    State(app): State<App>,
+    officer: ComponentOfficer,
+    ValidQuery(query): ValidQuery<ChangesQuery>,
+) -> Result<CursorReply<ChangeView>, HttpError> {
+    let (_, limit) = page_and_limit(None, query.limit, 20, 100)?;
+    let officer = ChangeOfficer::from(officer);
+    let after = query.starting_after.as_ref();
+    let found = changes::list(&app, &officer.caller.org, after, limit + 1).await?;
+    Ok(CursorReply::new(found, limit))
+}
+
+/// Requests a change. It has no effect until it is applied.
+pub async fn create(
+    State(app): State<App>,
+    officer: ComponentOfficer,
+    ValidJson(new): ValidJson<NewChange>,
+) -> Result<Created<ChangeView>, HttpError> {
+    let officer = ChangeOfficer::from(officer);
+    may_change(&officer, new.change.slot())?;
+    let change = changes::create(&app, &app.management, &officer, new).await?;
+    Ok(DataReply::new(&change))
+}
+
+pub async fn read(
+    State(app): State<App>,
+    officer: ComponentOfficer,
+    ResourceId(id): ResourceId,
+) -> Result<Found<ChangeView>, HttpError> {
+    let officer = ChangeOfficer::from(officer);
+    let change = changes::find(&app, &officer.caller.org, &id).await?;
+    Ok(DataReply::new(&changes::view(&app, change).await?))
+}
+
+/// Reviews a change request. Neither its requester nor the uploader of its component approves it; one
+/// refusal closes it. A later review by the same person replaces the one before.
+pub async fn review(
+    State(app): State<App>,
+    officer: ComponentOfficer,
+    ResourceId(id): ResourceId,
+    ValidJson(new): ValidJson<NewReview>,
+) -> Result<Found<ChangeView>, HttpError> {
+    let officer = ChangeOfficer::from(officer);
+    Ok(DataReply::new(
+        &changes::review(&app, &officer, &id, new).await?,
+    ))
+}
+
+/// Makes an approved change. If another change came first, all approvals are void and the request is
+/// closed.
+pub async fn apply(
+    State(app): State<App>,
+    officer: ComponentOfficer,
+    ResourceId(id): ResourceId,
+) -> Result<Found<ChangeView>, HttpError> {
+    let officer = ChangeOfficer::from(officer);
+    may_change_by_id(&app, &officer, &id).await?;
+    let applied = changes::apply(&app, &app.management, &officer, &id).await?;
+    Ok(DataReply::new(&applied))
+}
+
+pub async fn withdraw(
+    State(app): State<App>,
+    officer: ComponentOfficer,
+    ResourceId(id): ResourceId,
+) -> Result<Found<ChangeView>, HttpError> {
+    let officer = ChangeOfficer::from(officer);
+    Ok(DataReply::new(
+        &changes::withdraw(&app, &officer, &id).await?,
+    ))
+}
+
+/// Compares the candidate on past records again. Approvals that were given before are void.
+pub async fn compare(
+    State(app): State<App>,
+    officer: ComponentOfficer,
+    ResourceId(id): ResourceId,
+) -> Result<Found<ChangeView>, HttpError> {
+    let officer = ChangeOfficer::from(officer);
+    may_change_by_id(&app, &officer, &id).await?;
+    let compared = changes::compare(&app, &app.management, &officer, &id).await?;
+    Ok(DataReply::new(&compared))
+}
+
+pub async fn policy(
+    State(app): State<App>,
+    officer: ComponentOfficer,
+) -> Result<Found<ChangePolicy>, HttpError> {
+    let officer = ChangeOfficer::from(officer);
+    let policy = changes::policy(&app, &officer.caller.org).await?;
+    Ok(DataReply::new(&policy))
+}
+
+/// Sets the policy of changes. Where it requires approvals already, a change request changes it.
+pub async fn set_policy(
+    State(app): State<App>,
+    officer: ComponentOfficer,
+    ValidJson(policy): ValidJson<ChangePolicy>,
+) -> Result<Found<ChangePolicy>, HttpError> {
+    let officer = ChangeOfficer::from(officer);
+    may_change(&officer, None)?;
+    let policy = changes::set_policy(&app, &officer, policy).await?;
+    Ok(DataReply::new(&policy))
+}

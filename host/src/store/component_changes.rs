@@ -1,0 +1,253 @@
+//! Change requests of components, and their reviews.
+
+use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
+
+use super::row::{RowColumns, json_text};
+use super::{StoreError, WriteTransaction};
+use crate::domain::clock::Timestamp;
+use crate::domain::component::Slot;
+use crate::domain::component_change::{
+    ChangeReview, ChangeState, ComponentChange, Verdict, VoidReason,
+};
+use crate::domain::id::{ActivationId, ChangeId, OrgId, ReviewId, TokenId};
+use crate::domain::organization::Role;
+
+/// Adds a change request. `instance` is empty for rules.
+pub async fn insert(
+    tx: &mut WriteTransaction,
+    change: &ComponentChange,
+    instance: &str,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into component_change (bucket, change_id, org_id, slot, instance, state, content,
+             config, requested_by, requested_at, expires_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+    )
+    .bind(change.org.bucket())
+    .bind(change.id.as_str())
+    .bind(change.org.as_str())
+    .bind(change.content.change.slot().map_or("", Slot::as_str))
+    .bind(instance)
+    .bind(change.state.as_str())
+    .bind(json_text(&change.content))
+    .bind(change.config.as_deref())
+    .bind(&change.requested_by)
+    .bind(change.requested_at.to_string())
+    .bind(change.expires_at.to_string())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Returns a change request of the organization.
+pub async fn get(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    id: &ChangeId,
+) -> Result<Option<ComponentChange>, StoreError> {
+    let row = sqlx::query(
+        "select * from component_change where bucket = $1 and org_id = $2 and change_id = $3",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(id.as_str())
+    .fetch_optional(connection)
+    .await?;
+    row.map(|row| change(&row)).transpose()
+}
+
+/// Lists the organization's change requests, newest first: those before `before`, if it is given.
+pub async fn list(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    before: Option<&ChangeId>,
+    limit: i64,
+) -> Result<Vec<ComponentChange>, StoreError> {
+    let rows = sqlx::query(
+        "select * from component_change
+         where bucket = $1 and org_id = $2 and ($3 = '' or change_id < $3)
+         order by change_id desc limit $4",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(before.map_or("", ChangeId::as_str))
+    .bind(limit)
+    .fetch_all(connection)
+    .await?;
+    rows.iter().map(change).collect()
+}
+
+/// Replaces the content of an open change request.
+pub async fn set_content(
+    tx: &mut WriteTransaction,
+    change: &ComponentChange,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "update component_change set content = $4
+         where bucket = $1 and org_id = $2 and change_id = $3 and state = 'open'",
+    )
+    .bind(change.org.bucket())
+    .bind(change.org.as_str())
+    .bind(change.id.as_str())
+    .bind(json_text(&change.content))
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Closes an open change request and drops its sealed settings.
+///
+/// # Errors
+/// `Conflict` if it was closed in the meantime.
+pub async fn close(
+    tx: &mut WriteTransaction,
+    change: &ComponentChange,
+    state: ChangeState,
+    by: &str,
+    at: Timestamp,
+    activation: Option<&ActivationId>,
+) -> Result<(), StoreError> {
+    let closed = sqlx::query(
+        "update component_change
+         set state = $4, closed_by = $5, closed_at = $6, activation_id = $7, config = null
+         where bucket = $1 and org_id = $2 and change_id = $3 and state = 'open'",
+    )
+    .bind(change.org.bucket())
+    .bind(change.org.as_str())
+    .bind(change.id.as_str())
+    .bind(state.as_str())
+    .bind(by)
+    .bind(at.to_string())
+    .bind(activation.map(ActivationId::as_str))
+    .execute(&mut **tx)
+    .await?;
+    match closed.rows_affected() {
+        1 => Ok(()),
+        _ => Err(StoreError::Conflict),
+    }
+}
+
+/// Adds a review.
+pub async fn insert_review(
+    tx: &mut WriteTransaction,
+    change: &ComponentChange,
+    review: &ChangeReview,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into component_review (bucket, review_id, org_id, change_id, reviewer, role,
+             token_id, verdict, comment, reviewed_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+    )
+    .bind(change.org.bucket())
+    .bind(ReviewId::new().as_str())
+    .bind(change.org.as_str())
+    .bind(change.id.as_str())
+    .bind(&review.by)
+    .bind(review.role.as_str())
+    .bind(review.token.as_ref().map(TokenId::as_str))
+    .bind(review.verdict.as_str())
+    .bind(review.comment.as_deref())
+    .bind(review.at.to_string())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Makes the approvals of a change request void.
+pub async fn void_approvals(
+    tx: &mut WriteTransaction,
+    change: &ComponentChange,
+    why: VoidReason,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "update component_review set void_reason = $4
+         where bucket = $1 and org_id = $2 and change_id = $3 and verdict = 'approve'
+             and void_reason is null",
+    )
+    .bind(change.org.bucket())
+    .bind(change.org.as_str())
+    .bind(change.id.as_str())
+    .bind(why.as_str())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Makes the approvals of open change requests void that were given with a token.
+pub async fn void_approvals_of_token(
+    tx: &mut WriteTransaction,
+    org: &OrgId,
+    token: &TokenId,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "update component_review set void_reason = $4
+         where bucket = $1 and org_id = $2 and token_id = $3 and verdict = 'approve'
+             and void_reason is null and change_id in (
+                 select change_id from component_change
+                 where bucket = $1 and org_id = $2 and state = 'open')",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(token.as_str())
+    .bind(VoidReason::Revoked.as_str())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Returns the reviews of a change request, oldest first.
+pub async fn reviews(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    id: &ChangeId,
+) -> Result<Vec<ChangeReview>, StoreError> {
+    let rows = sqlx::query(
+        "select * from component_review
+         where bucket = $1 and org_id = $2 and change_id = $3 order by review_id",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(id.as_str())
+    .fetch_all(connection)
+    .await?;
+    rows.iter().map(review).collect()
+}
+
+fn change(row: &AnyRow) -> Result<ComponentChange, StoreError> {
+    let columns = RowColumns {
+        row,
+        table: "component_change",
+        id: "change_id",
+    };
+    Ok(ComponentChange {
+        id: columns.parsed("change_id", ChangeId::parse)?,
+        org: columns.parsed("org_id", OrgId::parse)?,
+        content: columns.json("content")?,
+        config: columns.optional_text("config")?,
+        state: columns.parsed("state", ChangeState::parse)?,
+        requested_by: columns.text("requested_by")?,
+        requested_at: columns.time("requested_at")?,
+        expires_at: columns.time("expires_at")?,
+        closed_by: columns.optional_text("closed_by")?,
+        closed_at: columns.optional_time("closed_at")?,
+        activation: columns.optional_parsed("activation_id", ActivationId::parse)?,
+    })
+}
+
+fn review(row: &AnyRow) -> Result<ChangeReview, StoreError> {
+    let columns = RowColumns {
+        row,
+        table: "component_review",
+        id: "review_id",
+    };
+    Ok(ChangeReview {
+        by: columns.text("reviewer")?,
+        role: columns.parsed("role", Role::parse)?,
+        token: columns.optional_parsed("token_id", TokenId::parse)?,
+        verdict: columns.parsed("verdict", Verdict::parse)?,
+        comment: columns.optional_text("comment")?,
+        at: columns.time("reviewed_at")?,
+        void: columns.optional_parsed("void_reason", VoidReason::parse)?,
+    })
+}
