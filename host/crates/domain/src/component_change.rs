@@ -140,6 +140,48 @@ impl RequestedChange {
     }
 }
 
+/// Direction in which an answer of rules changed.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum DifferenceDirection {
+    /// Refuses more, or gives a lower score.
+    Stricter,
+    Looser,
+    /// The result is the same, in other words.
+    Text,
+    /// Neither, for example another position of a field.
+    Other,
+}
+
+/// One difference between two answers about a record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DecisionDifference {
+    /// Id of the envelope or template.
+    pub record_id: String,
+    /// The check, the transition, or the part of a document. Checks with another name are the same if they test
+    /// the same provision.
+    pub check: String,
+    pub direction: DifferenceDirection,
+    pub before: Value,
+    pub after: Value,
+    /// The sentences of the two components about the check.
+    pub before_sentence: Option<String>,
+    pub after_sentence: Option<String>,
+}
+
+/// Differences about the same check in the same direction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DifferenceGroup {
+    pub check: String,
+    pub direction: DifferenceDirection,
+    /// Number of records.
+    pub count: u64,
+    /// The first of them.
+    pub example: DecisionDifference,
+}
+
 /// Comparison of a candidate with the active rules on past records.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChangeComparison {
@@ -150,8 +192,8 @@ pub struct ChangeComparison {
     pub differing: u64,
     /// Number of records on which one of the two failed.
     pub failed: u64,
-    /// The first differences, as in the report of a shadow run.
-    pub differences: Vec<Value>,
+    /// Differences by check and direction, also those of the text only.
+    pub groups: Vec<DifferenceGroup>,
 }
 
 /// Origin of changed rules.

@@ -1,5 +1,6 @@
 //! Activation of components: which one is active for an organization, and from when.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -90,6 +91,17 @@ fn shown(core: &Core, activation: ComponentActivation) -> ActivationView {
     }
 }
 
+/// A provider instance with its active component.
+#[derive(Clone, Serialize, JsonSchema)]
+pub struct InstanceView {
+    pub instance: String,
+    pub activation_id: ActivationId,
+    pub component_id: ComponentId,
+    /// Name of the component.
+    pub name: String,
+    pub version: String,
+}
+
 /// A slot with its active component and its history.
 #[derive(Clone, Serialize, JsonSchema)]
 pub struct SlotView {
@@ -98,6 +110,8 @@ pub struct SlotView {
     /// Component that decides for the organization now; for providers, the one used for new
     /// templates.
     pub active: ComponentView,
+    /// Provider instances that a component was activated for, by name; empty for rules.
+    pub instances: Vec<InstanceView>,
     /// Reason why this node cannot load an activated component. Its calls are answered with 503,
     /// or by the previously active component.
     pub problem: Option<String>,
@@ -138,8 +152,30 @@ pub async fn slots(
         };
         let component = match component {
             Some(component) => component,
-            None => default_component(slot, &instance.name, now)?,
+            None => {
+                let built_in = default_component(slot, &instance.name, now)?;
+                // As it was stored first, with the time of that.
+                let kept = components::get(&mut connection, None, &built_in.id).await?;
+                kept.unwrap_or(built_in)
+            }
         };
+        let mut instances = Vec::new();
+        let names = history.iter().map(|one| one.instance.as_str());
+        let names: BTreeSet<&str> = names.filter(|name| !name.is_empty()).collect();
+        for name in names {
+            let Some((live, _)) = active.at(slot, org, name, now) else {
+                continue;
+            };
+            if let Some(component) = components::get(&mut connection, org, &live.component).await? {
+                instances.push(InstanceView {
+                    instance: name.to_owned(),
+                    activation_id: live.activation.clone(),
+                    component_id: component.id,
+                    name: component.identity.name,
+                    version: component.identity.version,
+                });
+            }
+        }
         let broken = management.followed.broken();
         let of_slot =
             |one: &&BrokenActivation| history.iter().any(|known| known.id == one.activation);
@@ -148,6 +184,7 @@ pub async fn slots(
             slot,
             world: slot.world().into(),
             active: component.into(),
+            instances,
             problem,
             history: history
                 .into_iter()

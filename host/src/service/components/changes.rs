@@ -27,9 +27,6 @@ use crate::store::{
     StoreError, WriteTransaction, component_changes as rows, components, ledger, organizations,
 };
 
-/// Differences that a change request keeps; all of them are counted.
-const DIFFERENCES: usize = 50;
-
 /// Reason why a change of components is not made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChangeProblem {
@@ -551,13 +548,12 @@ async fn compared(
     let (caller, all) = (&officer.caller, ReplayRequest::default());
     let id = component.id.as_str();
     let report = shadow::replay(core, management, caller, id, &all, |_, _| {}).await?;
-    let shown = report.differences.iter().take(DIFFERENCES);
     Ok(ChangeComparison {
         at: core.clock.now(),
         compared: report.compared,
         differing: report.differing,
         failed: report.failed,
-        differences: shown.map(|difference| json!(difference)).collect(),
+        groups: report.groups,
     })
 }
 

@@ -17,14 +17,15 @@ use crate::components::rules::{
 };
 use crate::domain::clock::{Clock, Timestamp};
 use crate::domain::component::Slot;
+use crate::domain::component_change::DecisionDifference;
 use crate::domain::envelope::{EnvelopeStatus, StoredFile};
 use crate::domain::id::{OrgId, ShadowId};
 use crate::files::Files;
 use crate::metrics::Metrics;
-use crate::service::components::shadow::{
-    ComponentAnswer, DecisionDifference, asked_to_place, decided, differences, evaluated,
-    gave_no_answer, moved,
+use crate::service::components::answers::{
+    ComponentAnswer, differences, direction, gave_no_answer,
 };
+use crate::service::components::shadow::{asked_to_place, decided, evaluated, moved};
 use crate::service::components::{
     ComponentManager, ComponentOwner, ComponentView, artifact, by_digest, get, record,
 };
@@ -406,7 +407,8 @@ fn note(
 ) {
     counts.compared += 1;
     counts.failed += i64::from(gave_no_answer(after));
-    let found = differences(&one.record, &one.before, after);
+    let mut found = differences(&one.record, &one.before, after);
+    found.retain(|difference| difference.before != difference.after);
     counts.differing += i64::from(!found.is_empty());
     all.extend(found);
 }
@@ -540,8 +542,11 @@ pub async fn view(
                     DecisionDifference {
                         record_id,
                         check,
+                        direction: direction(&before, &after),
                         before,
                         after,
+                        before_sentence: None,
+                        after_sentence: None,
                     }
                 },
             )

@@ -16,10 +16,14 @@ use crate::components::rules::{
 };
 use crate::components::{ComponentError, Documents, Placement, WordedMark};
 use crate::domain::component::{ComponentIdentity, Slot};
+use crate::domain::component_change::{DecisionDifference, DifferenceGroup};
 use crate::domain::envelope::EnvelopeStatus;
 use crate::domain::field::Field;
 use crate::domain::hash::sha256;
 use crate::domain::id::{ComponentId, EnvelopeId, OrgId};
+use crate::service::components::answers::{
+    AnswerPart, ComponentAnswer, DifferenceGroups, differences, failure, gave_no_answer,
+};
 use crate::service::components::{ComponentManager, ComponentOwner, artifact, get, that_decided};
 use crate::service::templates::resolved;
 use crate::service::{Caller, Core, ServiceError};
@@ -54,9 +58,11 @@ pub struct ReplayRequest {
 #[schemars(extend("examples" = [{
     "component_id": "cmp_01jt8s5gq2e6m9x4k7w3c5d8fa", "slot": "rules.compliance",
     "active": { "name": "holdfast-compliance", "version": "0.1.0", "sha256": "4be1…" },
-    "compared": 1000, "differing": 1, "failed": 0, "active_ms": 14.1, "candidate_ms": 14.6,
+    "compared": 1000, "differing": 1, "reworded": 0, "failed": 0, "active_ms": 14.1, "candidate_ms": 14.6,
     "differences": [{ "record_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "check": "Secured party identified",
-                      "before": true, "after": false }],
+                      "direction": "stricter", "before": true, "after": false,
+                      "before_sentence": "First Example Bank", "after_sentence": "No secured party" }],
+    "groups": [],
 }]))]
 pub struct ShadowReport {
     pub component_id: ComponentId,
@@ -67,6 +73,8 @@ pub struct ShadowReport {
     pub compared: u64,
     /// Number of replayed records with a difference.
     pub differing: u64,
+    /// Number of replayed records on which only sentences differ.
+    pub reworded: u64,
     /// Number of replayed records on which one of the two components failed.
     pub failed: u64,
     /// Total time of all calls to the active component, in milliseconds.
@@ -74,27 +82,20 @@ pub struct ShadowReport {
     pub candidate_ms: f64,
     /// The first thousand differences.
     pub differences: Vec<DecisionDifference>,
-}
-
-/// One difference between two answers about a record.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct DecisionDifference {
-    /// Id of the envelope or template.
-    pub record_id: String,
-    /// The check, the transition, or the part of a document.
-    pub check: String,
-    pub before: Value,
-    pub after: Value,
+    /// All differences by check and direction, those of sentences only as well.
+    pub groups: Vec<DifferenceGroup>,
 }
 
 /// Accumulated comparison of two components.
 struct ReplayComparison {
     compared: u64,
     differing: u64,
+    reworded: u64,
     failed: u64,
     active: Duration,
     candidate: Duration,
     differences: Vec<DecisionDifference>,
+    groups: DifferenceGroups,
 }
 
 impl ReplayComparison {
@@ -102,10 +103,12 @@ impl ReplayComparison {
         Self {
             compared: 0,
             differing: 0,
+            reworded: 0,
             failed: 0,
             active: Duration::ZERO,
             candidate: Duration::ZERO,
             differences: Vec::new(),
+            groups: DifferenceGroups::default(),
         }
     }
 
@@ -113,52 +116,17 @@ impl ReplayComparison {
     fn note(&mut self, record: &str, before: &ComponentAnswer, after: &ComponentAnswer) {
         self.compared += 1;
         self.failed += u64::from(gave_no_answer(before) || gave_no_answer(after));
-        let found = differences(record, before, after);
+        let mut found = differences(record, before, after);
+        for difference in &found {
+            self.groups.add(difference);
+        }
+        let all = found.len();
+        found.retain(|difference| difference.before != difference.after);
         self.differing += u64::from(!found.is_empty());
+        self.reworded += u64::from(found.is_empty() && all > 0);
         let room = SHOWN.saturating_sub(self.differences.len());
         self.differences.extend(found.into_iter().take(room));
     }
-}
-
-/// A component's answer about a record: named values, in the component's order.
-pub type ComponentAnswer = Vec<(String, Value)>;
-
-/// Name of the value that reports a failed call.
-const FAILURE: &str = "an answer";
-
-/// Returns whether the component trapped or exceeded a limit.
-pub fn gave_no_answer(answer: &ComponentAnswer) -> bool {
-    answer.iter().any(|(what, _)| what == FAILURE)
-}
-
-/// Returns all values in which two answers differ.
-pub fn differences(
-    record: &str,
-    before: &ComponentAnswer,
-    after: &ComponentAnswer,
-) -> Vec<DecisionDifference> {
-    let of = |answer: &ComponentAnswer, what: &str| {
-        let found = answer.iter().find(|(named, _)| named == what);
-        found.map_or(Value::Null, |(_, value)| value.clone())
-    };
-    let added = after
-        .iter()
-        .filter(|(what, _)| !before.iter().any(|(known, _)| known == what));
-    before
-        .iter()
-        .chain(added)
-        .map(|(what, _)| DecisionDifference {
-            record_id: record.into(),
-            check: what.clone(),
-            before: of(before, what),
-            after: of(after, what),
-        })
-        .filter(|difference| difference.before != difference.after)
-        .collect()
-}
-
-fn failure(error: &ComponentError) -> ComponentAnswer {
-    vec![(FAILURE.into(), json!(error.kind.to_string()))]
 }
 
 /// Evaluates a record with compliance rules.
@@ -173,10 +141,15 @@ pub fn evaluated(rules: &ComplianceRules, facts: &compliance::EnvelopeFacts) -> 
 pub fn evaluation_answer(evaluation: &compliance::Evaluation) -> ComponentAnswer {
     let checks = evaluation.checks.iter();
     checks
-        .map(|check| (check.requirement.clone(), json!(check.satisfied)))
+        .map(|check| AnswerPart {
+            name: check.requirement.clone(),
+            reference: Some(check.ucc_reference.clone()),
+            value: json!(check.satisfied),
+            sentence: Some(check.detail.clone()),
+        })
         .chain([
-            ("compliant".into(), json!(evaluation.compliant)),
-            ("score".into(), json!(evaluation.score)),
+            AnswerPart::new("compliant", json!(evaluation.compliant)),
+            AnswerPart::new("score", json!(evaluation.score)),
         ])
         .collect()
 }
@@ -203,9 +176,12 @@ pub fn move_answer(
         from.map_or("nothing", EnvelopeStatus::as_str)
     );
     match led_to {
-        Ok(to) => vec![(what, json!(to))],
+        Ok(to) => vec![AnswerPart::new(what, json!(to))],
         Err(TransitionError::Refused(refusal)) => {
-            vec![(what, json!(format!("refused: {}", refusal.message)))]
+            vec![AnswerPart::new(
+                what,
+                json!(format!("refused: {}", refusal.message)),
+            )]
         }
         Err(TransitionError::Component(error)) => failure(error),
     }
@@ -314,10 +290,12 @@ pub async fn replay(
         active,
         compared: comparison.compared,
         differing: comparison.differing,
+        reworded: comparison.reworded,
         failed: comparison.failed,
         active_ms: millis(comparison.active),
         candidate_ms: millis(comparison.candidate),
         differences: comparison.differences,
+        groups: comparison.groups.into_sorted(),
     })
 }
 
@@ -434,7 +412,7 @@ pub fn decision_answer(
     decision: &Result<rules_control::Decision, ComponentError>,
 ) -> ComponentAnswer {
     match decision {
-        Ok(decision) => vec![(format!("{act:?}"), json!(decision))],
+        Ok(decision) => vec![AnswerPart::new(format!("{act:?}"), json!(decision))],
         Err(error) => failure(error),
     }
 }
@@ -468,9 +446,9 @@ async fn read(rules: &Placement, pdf: Bytes) -> ComponentAnswer {
         Err(error) => return failure(&error),
     };
     vec![
-        ("pages".into(), json!(format!("{facts:?}"))),
-        (
-            "text of the first page, SHA-256".into(),
+        AnswerPart::new("pages", json!(format!("{facts:?}"))),
+        AnswerPart::new(
+            "text of the first page, SHA-256",
             json!(sha256(format!("{text:?}").as_bytes())),
         ),
     ]
@@ -503,8 +481,8 @@ async fn written(rules: &Documents, pdf: Bytes) -> ComponentAnswer {
         Err(error) => return failure(&error),
     };
     vec![
-        ("the document with a copy's mark, SHA-256".into(), marked),
-        ("picture of the first page, SHA-256".into(), picture),
+        AnswerPart::new("the document with a copy's mark, SHA-256", marked),
+        AnswerPart::new("picture of the first page, SHA-256", picture),
     ]
 }
 
@@ -512,7 +490,7 @@ async fn written(rules: &Documents, pdf: Bytes) -> ComponentAnswer {
 pub fn placed(fields: &[Field]) -> ComponentAnswer {
     fields
         .iter()
-        .map(|field| (format!("field {}", field.name), json!(field.areas)))
+        .map(|field| AnswerPart::new(format!("field {}", field.name), json!(field.areas)))
         .collect()
 }
 
@@ -524,7 +502,7 @@ pub async fn asked_to_place(
 ) -> ComponentAnswer {
     match rules.place(pdf, fields).await {
         Ok(Ok(fields)) => placed(&fields.into_iter().map(resolved).collect::<Vec<_>>()),
-        Ok(Err(refused)) => vec![("fields".into(), json!(format!("{refused:?}")))],
+        Ok(Err(refused)) => vec![AnswerPart::new("fields", json!(format!("{refused:?}")))],
         Err(error) => failure(&error),
     }
 }
@@ -560,7 +538,10 @@ pub async fn replay_envelope(
         let facts = stored(id.as_str(), &record.facts)?;
         let trigger = stored(id.as_str(), &json!(record.trigger))?;
         let answer = moved(&rules, record.from, trigger, &facts);
-        let (what, to) = answer.into_iter().next().unwrap_or_default();
+        let (what, to) = match answer.into_iter().next() {
+            Some(part) => (part.name, part.value),
+            None => (String::new(), Value::Null),
+        };
         let same = to == json!(record.to);
         replayed.push(ReplayedDecision {
             decision: what,
@@ -642,35 +623,4 @@ async fn recertified(
 
 fn identity(component: &Value) -> Result<ComponentIdentity, ServiceError> {
     stored("of a decision", component)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_shadow_comparison_reports_changed_new_and_missing_members() {
-        let before = vec![
-            ("same".into(), json!(true)),
-            ("turned".into(), json!(true)),
-            ("gone".into(), json!(1)),
-        ];
-        let after = vec![
-            ("turned".into(), json!(false)),
-            ("same".into(), json!(true)),
-            ("new".into(), json!(2)),
-        ];
-        let found: Vec<_> = differences("env_1", &before, &after)
-            .into_iter()
-            .map(|found| (found.check, found.before, found.after))
-            .collect();
-        assert_eq!(
-            found,
-            [
-                ("turned".into(), json!(true), json!(false)),
-                ("gone".into(), json!(1), Value::Null),
-                ("new".into(), Value::Null, json!(2)),
-            ]
-        );
-    }
 }

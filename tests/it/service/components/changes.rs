@@ -9,7 +9,7 @@ use holdfast::domain::organization::OrgSettings;
 use serde_json::{Value, json};
 
 use super::registry::variant;
-use crate::support::{TestApp, TestResponse, operator_output, postgres};
+use crate::support::{TestApp, TestResponse, operator, operator_output, postgres};
 
 const CHANGES: &str = "/component-changes";
 const POLICY: &str = "/component-policy";
@@ -580,6 +580,50 @@ async fn a_required_comparison_is_made_by_the_service_and_gets_old() {
     assert_eq!(active(&app, &people.eve).await, "oak-rules 1.0.0");
 }
 
+/// Reviewers see what a candidate would have decided otherwise, by check and direction.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_shows_what_its_change_would_do() {
+    let (app, people) = governed(1, json!({})).await;
+    let vaulted = app.vaulted_envelope().await;
+    let slots = "/component-slots";
+    let components = operator(app.data.path(), &["component", "list"]);
+    let first = app.get_with_bearer(&people.eve, slots).await.data(200);
+    let mut components = components.as_array().unwrap().iter();
+    let candidate = components.find(|one| one["name"] == "holdfast-compliance-ucc2022");
+    let mut body = activation(candidate.unwrap());
+    body["compare"] = true.into();
+    let made = request(&app, &people.ben, body).await.data(201);
+    let comparison = &made["comparison"];
+    assert_eq!(
+        (&comparison["compared"], &comparison["differing"]),
+        (&json!(1), &json!(1))
+    );
+    let groups = comparison["groups"].as_array().unwrap();
+    let mut found = groups.iter();
+    let added = found.find(|group| group["check"] == "Assignee can identify itself");
+    let added = added.unwrap_or_else(|| panic!("{groups:#?}"));
+    let example = &added["example"];
+    assert_eq!(example["record_id"], vaulted.as_str());
+    // The active rules have no such check, and this record passes it.
+    assert_eq!(
+        (&added["direction"], &example["before"], &example["after"]),
+        (&json!("other"), &Value::Null, &json!(true))
+    );
+    assert!(!example["after_sentence"].as_str().unwrap().is_empty());
+    assert!(groups.iter().all(|group| group["count"] == 1));
+    // A built-in component is as old as its first start here.
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    let again = app.get_with_bearer(&people.eve, slots).await.data(200);
+    for (one, other) in first
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip(again.as_array().unwrap())
+    {
+        assert_eq!(one["active"]["created_at"], other["active"]["created_at"]);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_emergency_takes_two_people_and_is_reviewed_afterwards() {
     let (app, people) = governed(2, json!({ "shadow_required": true })).await;
@@ -741,4 +785,11 @@ async fn the_secrets_of_a_requested_instance_are_never_shown() {
         .find(|slot| slot["slot"] == "provider.signing")
         .unwrap();
     assert_eq!(signing["history"][0]["instance"], "oak-sign");
+    assert_eq!(
+        signing["instances"],
+        json!([{
+            "instance": "oak-sign", "activation_id": applied["activation_id"],
+            "component_id": plugin["component_id"], "name": "plugin", "version": "1.0.0",
+        }])
+    );
 }

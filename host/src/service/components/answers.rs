@@ -1,0 +1,293 @@
+//! Answers of two components about the same record, and how they differ.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::components::ComponentError;
+use crate::domain::component_change::{DecisionDifference, DifferenceDirection, DifferenceGroup};
+
+/// Groups of differences in a report.
+const GROUPS: usize = 200;
+/// Name of the part that reports a failed call.
+const FAILURE: &str = "an answer";
+
+/// One value of a component's answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AnswerPart {
+    /// The check, the transition, or the part of a document.
+    pub name: String,
+    /// Provision that a check tests. It identifies the check where another component names it otherwise.
+    pub reference: Option<String>,
+    pub value: Value,
+    /// The component's sentence about the value.
+    pub sentence: Option<String>,
+}
+
+impl AnswerPart {
+    /// Returns a part without a sentence.
+    pub fn new(name: impl Into<String>, value: Value) -> Self {
+        Self {
+            name: name.into(),
+            reference: None,
+            value,
+            sentence: None,
+        }
+    }
+}
+
+/// A component's answer about a record, in the component's order.
+pub type ComponentAnswer = Vec<AnswerPart>;
+
+/// Returns the answer of a call that failed.
+pub fn failure(error: &ComponentError) -> ComponentAnswer {
+    vec![AnswerPart::new(FAILURE, json!(error.kind.to_string()))]
+}
+
+/// Returns whether the component trapped or exceeded a limit.
+pub fn gave_no_answer(answer: &ComponentAnswer) -> bool {
+    answer.iter().any(|part| part.name == FAILURE)
+}
+
+/// Returns the differing parts of two answers, also those that differ in the sentence only.
+pub fn differences(
+    record: &str,
+    before: &ComponentAnswer,
+    after: &ComponentAnswer,
+) -> Vec<DecisionDifference> {
+    pairs(before, after)
+        .into_iter()
+        .filter_map(|(one, other)| difference(record, one, other))
+        .collect()
+}
+
+type PartPair<'a> = (Option<&'a AnswerPart>, Option<&'a AnswerPart>);
+
+/// Matches the parts of two answers by name, and the others by the provision.
+fn pairs<'a>(before: &'a ComponentAnswer, after: &'a ComponentAnswer) -> Vec<PartPair<'a>> {
+    let mut left: Vec<&AnswerPart> = after.iter().collect();
+    let mut take = |fits: &dyn Fn(&AnswerPart) -> bool| {
+        let place = left.iter().position(|part| fits(part))?;
+        Some(left.remove(place))
+    };
+    let mut pairs: Vec<PartPair<'a>> = before
+        .iter()
+        .map(|one| (Some(one), take(&|part| part.name == one.name)))
+        .collect();
+    for (one, other) in &mut pairs {
+        let reference = one.and_then(|one| one.reference.as_deref());
+        if other.is_none() && reference.is_some() {
+            *other = take(&|part| part.reference.as_deref() == reference);
+        }
+    }
+    pairs.extend(left.into_iter().map(|part| (None, Some(part))));
+    pairs
+}
+
+fn difference(
+    record: &str,
+    before: Option<&AnswerPart>,
+    after: Option<&AnswerPart>,
+) -> Option<DecisionDifference> {
+    let named = before.or(after)?;
+    let value = |part: Option<&AnswerPart>| part.map_or(Value::Null, |part| part.value.clone());
+    let sentence = |part: Option<&AnswerPart>| part.and_then(|part| part.sentence.clone());
+    let difference = DecisionDifference {
+        record_id: record.into(),
+        check: named.name.clone(),
+        direction: direction(&value(before), &value(after)),
+        before: value(before),
+        after: value(after),
+        before_sentence: sentence(before),
+        after_sentence: sentence(after),
+    };
+    let same = difference.before == difference.after
+        && difference.before_sentence == difference.after_sentence;
+    (!same).then_some(difference)
+}
+
+/// Whether an answer became stricter or looser.
+pub fn direction(before: &Value, after: &Value) -> DifferenceDirection {
+    use DifferenceDirection::{Looser, Other, Stricter, Text};
+    if before == after {
+        return Text;
+    }
+    match (permits(before), permits(after)) {
+        (Some(true), Some(false)) => Stricter,
+        (Some(false), Some(true)) => Looser,
+        // Both refuse, with other words.
+        (Some(false), Some(false)) => Text,
+        _ => match (before.as_f64(), after.as_f64()) {
+            (Some(before), Some(after)) if after < before => Stricter,
+            (Some(_), Some(_)) => Looser,
+            _ => Other,
+        },
+    }
+}
+
+/// Whether a value permits something. `None` for a value that is no permission: a number, a position.
+fn permits(value: &Value) -> Option<bool> {
+    match value {
+        // A check that a component does not have refuses nothing.
+        Value::Null => Some(true),
+        Value::Bool(satisfied) => Some(*satisfied),
+        // A transition leads to a status, or is refused. An act is allowed, or needs a consent.
+        Value::String(text) => Some(!text.starts_with("refused: ")),
+        Value::Object(decision) if decision.len() == 1 => Some(false),
+        _ => None,
+    }
+}
+
+/// Collects differences by what they are about and by their direction.
+#[derive(Default)]
+pub struct DifferenceGroups(BTreeMap<(String, DifferenceDirection), DifferenceGroup>);
+
+impl DifferenceGroups {
+    /// Counts a difference. The first one of a group is its example.
+    pub fn add(&mut self, difference: &DecisionDifference) {
+        let key = (difference.check.clone(), difference.direction);
+        if self.0.len() >= GROUPS && !self.0.contains_key(&key) {
+            return;
+        }
+        let group = self.0.entry(key).or_insert_with(|| DifferenceGroup {
+            check: difference.check.clone(),
+            direction: difference.direction,
+            count: 0,
+            example: difference.clone(),
+        });
+        group.count += 1;
+    }
+
+    /// Returns the groups, those with most differences first.
+    pub fn into_sorted(self) -> Vec<DifferenceGroup> {
+        let mut groups: Vec<DifferenceGroup> = self.0.into_values().collect();
+        groups.sort_by_key(|group| std::cmp::Reverse(group.count));
+        groups
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use DifferenceDirection::{Looser, Other, Stricter, Text};
+
+    fn check(name: &str, reference: &str, satisfied: bool, sentence: &str) -> AnswerPart {
+        AnswerPart {
+            name: name.into(),
+            reference: Some(reference.into()),
+            value: json!(satisfied),
+            sentence: Some(sentence.into()),
+        }
+    }
+
+    #[test]
+    fn changed_new_and_missing_parts_are_differences() {
+        let parts = |parts: &[(&str, Value)]| -> ComponentAnswer {
+            let parts = parts.iter();
+            parts
+                .map(|(name, value)| AnswerPart::new(*name, value.clone()))
+                .collect()
+        };
+        let before = parts(&[
+            ("same", json!(true)),
+            ("turned", json!(true)),
+            ("gone", json!(1)),
+        ]);
+        let after = parts(&[
+            ("turned", json!(false)),
+            ("same", json!(true)),
+            ("new", json!(2)),
+        ]);
+        let found: Vec<_> = differences("env_1", &before, &after)
+            .into_iter()
+            .map(|found| (found.check, found.before, found.after))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("turned".into(), json!(true), json!(false)),
+                ("gone".into(), json!(1), Value::Null),
+                ("new".into(), Value::Null, json!(2)),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_check_under_another_name_is_the_same_check() {
+        let before = vec![
+            check(
+                "Secured party identified",
+                "UCC 9-105(b)(2)",
+                true,
+                "First Bank",
+            ),
+            check("Custodian assigned", "UCC 9-105(b)(3)", true, "Ada"),
+        ];
+        let after = vec![
+            check("Custodian assigned", "UCC 9-105(b)(3)", true, "Ada"),
+            check(
+                "Assignee identified",
+                "UCC 9-105(b)(2)",
+                false,
+                "No assignee",
+            ),
+        ];
+        let found = differences("env_1", &before, &after);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].check, "Secured party identified");
+        assert_eq!(
+            (&found[0].before, &found[0].after),
+            (&json!(true), &json!(false))
+        );
+        assert_eq!(found[0].after_sentence.as_deref(), Some("No assignee"));
+        assert_eq!(found[0].direction, Stricter);
+    }
+
+    #[test]
+    fn other_words_are_a_difference_of_the_text() {
+        let before = vec![check("Hash", "UCC 9-105(b)(1)", true, "Hash is stored")];
+        let after = vec![check("Hash", "UCC 9-105(b)(1)", true, "The hash is stored")];
+        let found = differences("env_1", &before, &after);
+        assert_eq!(found[0].direction, Text);
+        assert!(differences("env_1", &before, &before).is_empty());
+    }
+
+    #[test]
+    fn every_change_of_an_answer_has_a_direction() {
+        let refused = json!("refused: not now");
+        let consent = json!({ "ConsentNeeded": ["Controller"] });
+        for (before, after, expected) in [
+            (json!(true), json!(false), Stricter),
+            (json!(false), json!(true), Looser),
+            (Value::Null, json!(false), Stricter),
+            (Value::Null, json!(true), Other),
+            (json!(false), Value::Null, Looser),
+            (json!(100), json!(88), Stricter),
+            (json!(88), json!(100), Looser),
+            (json!("vaulted"), refused.clone(), Stricter),
+            (refused.clone(), json!("vaulted"), Looser),
+            (refused, json!("refused: later"), Text),
+            (json!("Allowed"), consent.clone(), Stricter),
+            (consent, json!("Allowed"), Looser),
+            (json!("vaulted"), json!("completed"), Other),
+            (json!([1]), json!([2]), Other),
+        ] {
+            assert_eq!(direction(&before, &after), expected, "{before} to {after}");
+        }
+    }
+
+    #[test]
+    fn groups_count_all_and_keep_one_example() {
+        let mut groups = DifferenceGroups::default();
+        let before = vec![check("Hash", "", true, "a")];
+        let after = vec![check("Hash", "", false, "b")];
+        for record in ["env_1", "env_2", "env_3"] {
+            for found in differences(record, &before, &after) {
+                groups.add(&found);
+            }
+        }
+        let groups = groups.into_sorted();
+        assert_eq!((groups.len(), groups[0].count), (1, 3));
+        assert_eq!(groups[0].example.record_id, "env_1");
+    }
+}
