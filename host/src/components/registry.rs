@@ -711,6 +711,37 @@ impl ComponentRegistry {
         Ok(Documents::new(handle, self.candidates_turns()))
     }
 
+    /// Loads a particular component of slot `provider.signing` to try an organization's settings.
+    pub fn signing_from(
+        &self,
+        artifact: &ComponentArtifact,
+        org: &OrgId,
+    ) -> Result<SigningPlugin, ComponentError> {
+        self.provider_from(artifact, org)
+    }
+
+    /// Loads a particular component of slot `provider.payment` to try an organization's settings.
+    pub fn payment_from(
+        &self,
+        artifact: &ComponentArtifact,
+        org: &OrgId,
+    ) -> Result<PaymentPlugin, ComponentError> {
+        self.provider_from(artifact, org)
+    }
+
+    fn provider_from<P: ComponentWorld + ProviderCalls>(
+        &self,
+        artifact: &ComponentArtifact,
+        org: &OrgId,
+    ) -> Result<PluginRuntime<P>, ComponentError> {
+        let active = slot::load(&self.engines, &self.cache, artifact)?;
+        let handle = ComponentHandle::Held(slot::ready(active));
+        Ok(PluginRuntime::new(
+            handle,
+            self.provider_gate(Some(org), true),
+        ))
+    }
+
     fn candidates_turns(&self) -> DocumentTurns {
         DocumentTurns {
             queue: self.candidates_turns.clone(),

@@ -1,5 +1,6 @@
 //! The context that every service function receives, and the state of each service area.
 
+use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::components::egress::NetworkAccess;
 use crate::components::providers::ProviderLease;
 use crate::components::{ComponentRegistry, Documents, Placement};
-use crate::config::{Config, EMBEDDED, VERIFIED};
+use crate::config::{Config, EMBEDDED, SecretText, VERIFIED};
 use crate::delivery::sender::WebhookSender;
 use crate::domain::at_rest::AtRestCipher;
 use crate::domain::clock::Clock;
@@ -178,7 +179,7 @@ impl Core {
             };
         }
         let at = InstanceReference::parse(instance);
-        let (settings, secrets, allow_hosts, timeout, reachable) = if let Some(owner) = &at.org {
+        if let Some(owner) = &at.org {
             let active = self.components.active();
             let now = self.clock.now();
             let (live, _) = active
@@ -187,48 +188,63 @@ impl Core {
             let config = live.config.as_ref().ok_or_else(missing)?;
             // A configuration encrypted with a key that this node lacks counts as missing.
             let config = InstanceConfig::open(config, &self.cipher, &at).ok_or_else(missing)?;
-            (
-                config.all_settings(),
-                config.secret_texts(),
-                config.hosts(),
-                config.timeout(),
-                // The reachability gauge covers the operator's instances only: instance
-                // names chosen by organizations would make its labels unbounded.
-                None,
-            )
-        } else {
-            let instances = self.config.providers.instances(slot);
-            let configured = instances.and_then(|instances| instances.get(instance));
-            let configured = configured.ok_or_else(missing)?;
-            let own_host = configured.base_url.host_str().unwrap_or_default();
-            (
-                configured.all_settings(),
-                configured.secrets.clone(),
+            return Ok(self.lease_with(slot, instance, &config));
+        }
+        let instances = self.config.providers.instances(slot);
+        let configured = instances.and_then(|instances| instances.get(instance));
+        let configured = configured.ok_or_else(missing)?;
+        let own_host = || {
+            vec![
                 configured
-                    .allow_hosts
-                    .clone()
-                    .unwrap_or_else(|| vec![own_host.to_owned()]),
-                configured.timeout,
-                Some(self.provider_reachable(slot, instance)),
-            )
+                    .base_url
+                    .host_str()
+                    .unwrap_or_default()
+                    .to_owned(),
+            ]
         };
-        let egress = NetworkAccess::network(
-            self.http.clone(),
-            allow_hosts,
-            timeout,
-            self.config.providers.allow_insecure,
-        );
-        Ok(ProviderLease {
+        let hosts = configured.allow_hosts.clone().unwrap_or_else(own_host);
+        let egress = self
+            .egress(hosts, configured.timeout)
+            .noting(self.provider_reachable(slot, instance));
+        let (settings, secrets) = (configured.all_settings(), configured.secrets.clone());
+        Ok(self.lent(slot, instance, settings, secrets, egress))
+    }
+
+    /// Returns what a plugin is lent with an organization's settings of an instance.
+    pub(crate) fn lease_with(
+        &self,
+        slot: Slot,
+        instance: &str,
+        config: &InstanceConfig,
+    ) -> ProviderLease {
+        // The reachability gauge covers the operator's instances only: instance
+        // names chosen by organizations would make its labels unbounded.
+        let egress = self.egress(config.hosts(), config.timeout());
+        let (settings, secrets) = (config.all_settings(), config.secret_texts());
+        self.lent(slot, instance, settings, secrets, egress)
+    }
+
+    fn egress(&self, hosts: Vec<String>, timeout: Duration) -> NetworkAccess {
+        let insecure = self.config.providers.allow_insecure;
+        NetworkAccess::network(self.http.clone(), hosts, timeout, insecure)
+    }
+
+    fn lent(
+        &self,
+        slot: Slot,
+        instance: &str,
+        settings: BTreeMap<String, String>,
+        secrets: BTreeMap<String, SecretText>,
+        egress: NetworkAccess,
+    ) -> ProviderLease {
+        ProviderLease {
             label: format!("{slot} {instance}"),
             settings: Arc::new(settings),
             secrets: Arc::new(secrets),
-            egress: match reachable {
-                Some(reachable) => egress.noting(reachable),
-                None => egress,
-            },
+            egress,
             room: None,
             clock: self.clock,
-        })
+        }
     }
 
     /// Returns the gauge that shows whether one of the operator's instances is reachable.

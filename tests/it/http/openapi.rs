@@ -193,6 +193,12 @@ async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
         .post_with_bearer(&app.other_admin(), path, activate)
         .await;
     assert_eq!(foreign.error(404), "Component not found");
+    let change = json!({
+        "change": { "action": "activate", "slot": "rules.compliance", "component_id": component_id },
+        "reason": "Ours", "source": { "url": "https://git.a.example", "commit": "4f1c2ab" },
+    });
+    let change = app.web(Method::POST, "/component-changes", change).await;
+    let change_id = change.data(201)["change_id"].as_str().unwrap().to_owned();
     let package = json!({ "name": "Sale", "template_ids": [template_id] });
     let package = app.web(Method::POST, "/document-packages", package);
     let package_id = package.await.data(201)["package_id"]
@@ -206,6 +212,11 @@ async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
     let (view_id, copy_id) = view_and_copy(app).await;
     let (pledge_id, key_id) = pledge_and_key(app).await;
     vec![
+        (
+            "/component-changes/",
+            change_id,
+            "chg_01h455vb4pex5vsknk084sn02q",
+        ),
         (
             "/control/records/",
             envelope_id.clone(),

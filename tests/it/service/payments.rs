@@ -696,10 +696,32 @@ async fn an_organization_uses_its_own_processor() {
         },
     });
     let path = "/component-slots/provider.payment/activate";
+    // A first call finds wrong settings.
+    let with = |member: &str, value: Value| {
+        let mut wrong = activation.clone();
+        wrong["config"][member] = value;
+        wrong
+    };
+    let misspelt = with("secrets", json!({ "secret_kee": SECRET_KEY }));
+    let refused = app.post_with_bearer(&admin, path, misspelt).await;
+    let reason = refused.error(422);
+    assert!(
+        reason.contains("not configured") && reason.contains("secret_key"),
+        "{reason}"
+    );
+    let elsewhere = with("base_url", json!("http://127.0.0.1:9"));
+    let active = app
+        .post_with_bearer(&admin, path, elsewhere)
+        .await
+        .data(201);
+    assert_eq!(active["probe"]["ok"], false);
+    let reason = active["probe"]["reason"].as_str().unwrap();
+    assert!(reason.contains("could not be reached"), "{reason}");
     let active = app
         .post_with_bearer(&admin, path, activation)
         .await
         .data(201);
+    assert_eq!(active["probe"], json!({ "ok": true, "reason": null }));
     let callbacks = active["callback_url"].as_str().unwrap();
     let own = format!("/api/v2/callbacks/payment/{}.own", app.org.as_str());
     assert!(callbacks.ends_with(&own), "{callbacks}");

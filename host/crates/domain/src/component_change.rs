@@ -196,6 +196,15 @@ pub struct ChangeComparison {
     pub groups: Vec<DifferenceGroup>,
 }
 
+/// Result of the first call of a provider with settings that are to be activated.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProviderProbe {
+    /// The service answered, and does not know the object that it was asked for.
+    pub ok: bool,
+    /// The plugin's own reason otherwise.
+    pub reason: Option<String>,
+}
+
 /// Origin of changed rules.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -218,6 +227,8 @@ pub struct ChangeContent {
     /// Activation that was effective when the change was requested; none for a default component.
     pub base: Option<ActivationId>,
     pub comparison: Option<ChangeComparison>,
+    #[serde(default)]
+    pub probe: Option<ProviderProbe>,
 }
 
 /// A change request.

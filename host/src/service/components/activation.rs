@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::changes::permit_alone;
 use super::following::{BrokenActivation, default_component, prepare, refresh};
+use super::probe::probe;
 use super::{ComponentManager, ComponentOwner, ComponentScope, ComponentView, get, named, record};
 use crate::components::room_component;
 use crate::config::EMBEDDED;
@@ -17,6 +18,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::component::{
     Component, ComponentActivation, InstanceReference, RolledBack, Slot,
 };
+use crate::domain::component_change::ProviderProbe;
 use crate::domain::id::{ActivationId, ChangeId, ComponentId};
 use crate::service::signing::provider_instance::InstanceConfig;
 use crate::service::{Core, ServiceError, ValidationIssue};
@@ -48,6 +50,9 @@ pub struct ActivationView {
     /// Callback URL to configure at the provider. Set for an organization's own instance of a
     /// provider that sends callbacks.
     pub callback_url: Option<String>,
+    /// Result of a first call of the provider, in the answer to the activation of an organization's own
+    /// instance. Null for rules, and for slots without a call that changes nothing.
+    pub probe: Option<ProviderProbe>,
 }
 
 fn shown(core: &Core, activation: ComponentActivation) -> ActivationView {
@@ -88,6 +93,7 @@ fn shown(core: &Core, activation: ComponentActivation) -> ActivationView {
         rolled_back_by,
         rollback_reason,
         callback_url,
+        probe: None,
     }
 }
 
@@ -326,6 +332,7 @@ pub async fn activate(
     let checked = check(core, owner, slot, request).await?;
     // Loaded here first, so that a component that cannot be loaded is not activated.
     prepare(core, management, &checked.component).await?;
+    let probe = probe(core, management, owner, &checked).await?;
     let mut tx = core.store.begin().await?;
     components::begin_change(&mut tx).await?;
     permit_alone(core, &mut tx, owner).await?;
@@ -333,7 +340,10 @@ pub async fn activate(
     tx.commit().await?;
     // Applied on this node at once. Other nodes poll for it.
     refresh(core, management).await?;
-    Ok(shown(core, activation))
+    Ok(ActivationView {
+        probe,
+        ..shown(core, activation)
+    })
 }
 
 /// Adds an activation, after [`components::begin_change`]: that serializes changes of components, so

@@ -11,12 +11,12 @@ use sqlx::AnyConnection;
 
 use super::activation::{self, ActivationRequest, CheckedActivation, RollBack};
 use super::shadow::{self, ReplayRequest};
-use super::{ComponentManager, ComponentOwner, following, get, record};
+use super::{ComponentManager, ComponentOwner, following, get, probe, record};
 use crate::domain::clock::Timestamp;
 use crate::domain::component::{Component, Slot};
 use crate::domain::component_change::{
     ChangeComparison, ChangeContent, ChangePolicy, ChangeReview, ChangeSource, ChangeState,
-    ComponentChange, RequestedChange, Verdict, VoidReason,
+    ComponentChange, ProviderProbe, RequestedChange, Verdict, VoidReason,
 };
 use crate::domain::id::{ActivationId, ChangeId, OrgId, TokenId};
 use crate::domain::ledger::NewEntry;
@@ -185,6 +185,8 @@ pub struct ChangeView {
     pub base_activation_id: Option<ActivationId>,
     /// How the candidate and the active rules differed on past records.
     pub comparison: Option<ChangeComparison>,
+    /// Result of a first call of a provider with the requested settings.
+    pub probe: Option<ProviderProbe>,
     pub requested_by: String,
     pub requested_at: Timestamp,
     pub expires_at: Timestamp,
@@ -321,7 +323,7 @@ pub async fn create(
     let (owner, org) = (officer.owner(), &officer.caller.org);
     check_reason(&new)?;
     let policy = policy(core, org).await?;
-    let proposed = propose(core, &owner, new.change).await?;
+    let proposed = propose(core, management, &owner, new.change).await?;
     let is_rules = proposed
         .change
         .slot()
@@ -376,6 +378,7 @@ pub async fn create(
             is_emergency: new.emergency,
             base,
             comparison,
+            probe: proposed.probe,
         },
         config: proposed.config,
         state: ChangeState::Open,
@@ -446,10 +449,12 @@ struct CheckedChange {
     component: Option<Component>,
     /// Sealed settings.
     config: Option<String>,
+    probe: Option<ProviderProbe>,
 }
 
 async fn propose(
     core: &Core,
+    management: &Arc<ComponentManager>,
     owner: &ComponentOwner,
     proposed: ProposedChange,
 ) -> Result<CheckedChange, ServiceError> {
@@ -469,6 +474,13 @@ async fn propose(
                 effective_at,
             };
             let checked = activation::check(core, owner, slot, request).await?;
+            let probe = match slot.is_provider() {
+                true => {
+                    following::prepare(core, management, &checked.component).await?;
+                    probe::probe(core, management, owner, &checked).await?
+                }
+                false => None,
+            };
             Ok(CheckedChange {
                 change: RequestedChange::Activate {
                     slot,
@@ -481,6 +493,7 @@ async fn propose(
                 instance: checked.instance,
                 component: Some(checked.component),
                 config: checked.config,
+                probe,
             })
         }
         ProposedChange::RollBack {
@@ -507,6 +520,7 @@ async fn propose(
                 instance: name,
                 component: None,
                 config: None,
+                probe: None,
             })
         }
         ProposedChange::Policy { policy } => {
@@ -519,6 +533,7 @@ async fn propose(
                 instance: String::new(),
                 component: None,
                 config: None,
+                probe: None,
             })
         }
     }
@@ -611,6 +626,7 @@ pub async fn view(core: &Core, change: ComponentChange) -> Result<ChangeView, Se
         emergency: content.is_emergency,
         base_activation_id: content.base,
         comparison: content.comparison,
+        probe: content.probe,
         requested_by: change.requested_by,
         requested_at: change.requested_at,
         expires_at: change.expires_at,

@@ -9,6 +9,7 @@ pub mod changes;
 mod following;
 pub mod live_shadow;
 mod loading;
+mod probe;
 mod quota;
 pub mod shadow;
 

@@ -1,0 +1,71 @@
+//! First call of a provider before it is activated: wrong settings are found now and not by the first signer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::activation::CheckedActivation;
+use super::{ComponentManager, ComponentOwner, following};
+use crate::components::providers::ProviderError;
+use crate::domain::component::{InstanceReference, Slot};
+use crate::domain::component_change::ProviderProbe;
+use crate::service::signing::provider_instance::InstanceConfig;
+use crate::service::{Core, ServiceError};
+
+/// Id of an object that no service knows, of letters that plugins pass on.
+const UNKNOWN: &str = "0";
+/// A service that takes longer does not keep its settings from being activated.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Characters of a reason.
+const REASON: usize = 500;
+
+/// Asks an organization's provider for an object that it cannot know, with the settings that are to be
+/// activated. `None` for rules, and for slots without a call that changes nothing.
+///
+/// # Errors
+/// `Semantic` with the plugin's reason if a setting or secret is missing.
+pub(super) async fn probe(
+    core: &Core,
+    management: &Arc<ComponentManager>,
+    owner: &ComponentOwner,
+    checked: &CheckedActivation,
+) -> Result<Option<ProviderProbe>, ServiceError> {
+    let slot = checked.component.slot;
+    let (Some(org), Slot::Signing | Slot::Payment) = (&owner.org, slot) else {
+        return Ok(None);
+    };
+    let at = InstanceReference::own(org, &checked.instance);
+    let active = core.components.active();
+    let present = active.at(slot, Some(org), &at.name, core.clock.now());
+    let present = present.and_then(|(live, _)| live.config.clone());
+    let sealed = checked.config.clone().or(present);
+    let config = sealed.and_then(|sealed| InstanceConfig::open(&sealed, &core.cipher, &at));
+    let Some(config) = config else {
+        return Ok(None);
+    };
+    let lease = core.lease_with(slot, &at.to_string(), &config);
+    let artifact = following::artifact(core, management, &checked.component).await?;
+    let asked = async {
+        match slot {
+            Slot::Payment => {
+                let plugin = core.components.payment_from(&artifact, org)?;
+                plugin.read_intent(lease, UNKNOWN).await.map(drop)
+            }
+            _ => {
+                let plugin = core.components.signing_from(&artifact, org)?;
+                plugin.read_template(lease, UNKNOWN).await.map(drop)
+            }
+        }
+    };
+    let reason = match tokio::time::timeout(PATIENCE, asked).await {
+        Ok(Ok(()) | Err(ProviderError::NotFound)) => None,
+        Ok(Err(error @ ProviderError::NotConfigured(_))) => {
+            return Err(ServiceError::Semantic(error.to_string()));
+        }
+        Ok(Err(error)) => Some(error.to_string()),
+        Err(_) => Some(format!("no answer in {} seconds", PATIENCE.as_secs())),
+    };
+    Ok(Some(ProviderProbe {
+        ok: reason.is_none(),
+        reason: reason.map(|reason| reason.chars().take(REASON).collect()),
+    }))
+}
