@@ -170,6 +170,10 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
     // `page::PagedQuery` or a constant appends the bucket and the organization.
     ("bulk.rs", &["select * from bulk_batch"]),
     (
+        "component_changes.rs",
+        &["update component_change set config = null where expires_at"],
+    ),
+    (
         "components.rs",
         &[
             "select * from component {WHERE}",

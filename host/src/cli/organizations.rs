@@ -18,7 +18,7 @@ use crate::service::access::credentials;
 use crate::service::components::changes;
 use crate::service::control::{self, keys::PartyKeyView};
 use crate::start;
-use crate::store::{Store, organizations, party_keys};
+use crate::store::{Store, components, organizations, party_keys};
 
 #[derive(Subcommand)]
 pub enum OrganizationCommand {
@@ -158,6 +158,7 @@ async fn change_settings(
     change: impl FnOnce(OrgSettings) -> Result<OrgSettings, Failure>,
 ) -> Result<Organization, Failure> {
     let mut tx = store.begin().await?;
+    components::lock_changes(&mut tx).await?;
     organizations::lock(&mut tx, org).await?;
     let organization = organizations::get(&mut tx, org).await?;
     let mut organization = organization.ok_or_else(|| unknown(org))?;

@@ -14,7 +14,7 @@ use crate::domain::organization::Role;
 use crate::keys::BEARER_TOKENS;
 use crate::service::access::{self, credentials};
 use crate::start;
-use crate::store::{Store, component_changes, tokens};
+use crate::store::{Store, component_changes, components, tokens};
 
 /// Action that records the issuing of a token in the organization's credential ledger.
 const ISSUED: &str = "token.issued";
@@ -131,8 +131,10 @@ async fn revoke(
         }
     };
     let mut tx = store.begin().await?;
+    // A review that is being made comes before, or finds the token revoked.
+    components::lock_changes(&mut tx).await?;
+    component_changes::void_approvals_of_token(&mut tx, &org, &id).await?;
     if tokens::revoke(&mut tx, &org, &id, expires_at, now).await? {
-        component_changes::void_approvals_of_token(&mut tx, &org, &id).await?;
         let details = json!({ "token_id": id });
         credentials::record(&mut tx, Some(&org), "token.revoked", details, now).await?;
     }

@@ -1,7 +1,7 @@
 //! Change requests of components, and their reviews.
 
-use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, Row as _};
 
 use super::row::{RowColumns, json_text};
 use super::{StoreError, WriteTransaction};
@@ -76,6 +76,35 @@ pub async fn list(
     .fetch_all(connection)
     .await?;
     rows.iter().map(change).collect()
+}
+
+/// Counts the change requests of an organization that are open and not expired.
+pub async fn count_open(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    now: Timestamp,
+) -> Result<i64, StoreError> {
+    let row = sqlx::query(
+        "select count(*) as open from component_change
+         where bucket = $1 and org_id = $2 and state = 'open' and expires_at > $3",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(now.to_string())
+    .fetch_one(connection)
+    .await?;
+    Ok(row.try_get("open")?)
+}
+
+/// Deletes the sealed settings of all expired requests.
+pub async fn forget_configs(tx: &mut WriteTransaction, now: Timestamp) -> Result<(), StoreError> {
+    sqlx::query(
+        "update component_change set config = null where expires_at < $1 and config is not null",
+    )
+    .bind(now.to_string())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
 }
 
 /// Replaces the content of an open change request.

@@ -3,7 +3,7 @@
 //! Organization `None` is the installation; its rows have an empty `org_id`.
 
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, Row as _};
+use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 
 use super::row::{RowColumns, json_text};
 use super::{StoreError, WriteTransaction, owned};
@@ -25,6 +25,19 @@ pub struct SlotActivation {
 pub async fn begin_change(tx: &mut WriteTransaction) -> Result<(), StoreError> {
     sqlx::query("update component_revision set revision = revision + 1 where id = 1")
         .execute(&mut **tx)
+        .await?;
+    Ok(())
+}
+
+/// Locks all changes of components until the transaction ends, like [`begin_change`], for what nodes need not
+/// follow.
+pub async fn lock_changes(tx: &mut WriteTransaction) -> Result<(), StoreError> {
+    let text = format!(
+        "select revision from component_revision where id = 1 {}",
+        tx.dialect.for_update()
+    );
+    sqlx::query(AssertSqlSafe(text))
+        .fetch_one(&mut **tx)
         .await?;
     Ok(())
 }
@@ -202,7 +215,7 @@ pub async fn list(
         "select * from component {WHERE} order by created_at desc, component_id desc
          limit $4 offset $5"
     );
-    let found = sqlx::query(sqlx::AssertSqlSafe(text))
+    let found = sqlx::query(AssertSqlSafe(text))
         .bind(bucket)
         .bind(owner)
         .bind(slot)
@@ -214,7 +227,7 @@ pub async fn list(
         .map(component)
         .collect::<Result<_, _>>()?;
     let text = format!("select count(*) as total from component {WHERE}");
-    let row = sqlx::query(sqlx::AssertSqlSafe(text))
+    let row = sqlx::query(AssertSqlSafe(text))
         .bind(bucket)
         .bind(owner)
         .bind(slot)

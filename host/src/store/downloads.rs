@@ -111,30 +111,30 @@ pub async fn expire(
     Ok(())
 }
 
-/// Whether a link to a file of a record is used by a download that has not broken off, for as long as a
-/// link lives: a crash leaves one in that state.
+/// Whether a link to a file of a record has been in use since a time, by a download that has not broken off.
+/// A crash leaves one in that state.
 pub async fn in_use(
     connection: &mut AnyConnection,
     envelope: &Envelope,
     file: LinkedFile,
-    now: Timestamp,
+    since: Timestamp,
 ) -> Result<bool, StoreError> {
     let used = sqlx::query(
         "select 1 as used from download_link
-         where bucket = $1 and org_id = $2 and envelope_id = $3 and file = $4 and expires_at > $5
-             and used_at is not null limit 1",
+         where bucket = $1 and org_id = $2 and envelope_id = $3 and file = $4 and used_at > $5
+         limit 1",
     )
     .bind(envelope.org.bucket())
     .bind(envelope.org.as_str())
     .bind(envelope.id.as_str())
     .bind(file.as_str())
-    .bind(now.to_string())
+    .bind(since.to_string())
     .fetch_optional(connection)
     .await?;
     Ok(used.is_some())
 }
 
-/// Redeems a single-use link; returns true for only one of several concurrent calls.
+/// Redeems a single-use link that is valid; returns true for only one of several concurrent calls.
 pub async fn redeem(
     connection: &mut AnyConnection,
     token: &LinkToken,
@@ -142,7 +142,7 @@ pub async fn redeem(
 ) -> Result<bool, StoreError> {
     let changed = sqlx::query(
         "update download_link set used_at = $3
-         where bucket = $1 and token_hash = $2 and used_at is null",
+         where bucket = $1 and token_hash = $2 and used_at is null and expires_at > $3",
     )
     .bind(token.bucket())
     .bind(token.hash().as_str())

@@ -111,7 +111,7 @@ pub enum RequestedChange {
         component_id: ComponentId,
         /// The component when the change was requested.
         component: ComponentIdentity,
-        /// Settings of a provider instance, with the names of its secrets only.
+        /// Settings of a provider instance while the request is open, with the names of its secrets only.
         config: Option<Value>,
         /// Null: when the change is applied.
         effective_at: Option<Timestamp>,
@@ -186,6 +186,9 @@ pub struct DifferenceGroup {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChangeComparison {
     pub at: Timestamp,
+    /// The active rules that the candidate was compared with. If others are active when the change is applied,
+    /// the comparison does not count.
+    pub active: ComponentIdentity,
     /// Number of records.
     pub compared: u64,
     /// Number of records with a difference.
@@ -226,9 +229,12 @@ pub struct ChangeContent {
     pub is_emergency: bool,
     /// Activation that was effective when the change was requested; none for a default component.
     pub base: Option<ActivationId>,
+    /// SHA-256 of the ids of all activations in the place, those that are scheduled included.
+    pub base_digest: String,
     pub comparison: Option<ChangeComparison>,
-    #[serde(default)]
     pub probe: Option<ProviderProbe>,
+    /// Approvals that the policy required when the change was applied.
+    pub approvals_required: Option<u32>,
 }
 
 /// A change request.

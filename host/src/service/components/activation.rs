@@ -243,8 +243,6 @@ pub(super) struct CheckedActivation {
     pub instance: String,
     /// Sealed settings of the instance; none keeps the previous ones.
     pub config: Option<String>,
-    /// The settings without secrets.
-    pub shown_config: Option<Value>,
     pub reason: Option<String>,
     /// None: from now on.
     pub effective_at: Option<Timestamp>,
@@ -313,7 +311,6 @@ pub(super) async fn check(
     let sealed = config.map(|config| config.sealed(&core.cipher, owner.org.as_ref(), &instance));
     Ok(CheckedActivation {
         config: sealed.transpose()?,
-        shown_config: config.map(InstanceConfig::without_secrets),
         component,
         instance,
         reason: request.reason,

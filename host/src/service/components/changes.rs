@@ -12,12 +12,14 @@ use sqlx::AnyConnection;
 use super::activation::{self, ActivationRequest, CheckedActivation, RollBack};
 use super::shadow::{self, ReplayRequest};
 use super::{ComponentManager, ComponentOwner, following, get, probe, record};
+use crate::config::EMBEDDED;
 use crate::domain::clock::Timestamp;
-use crate::domain::component::{Component, Slot};
+use crate::domain::component::{Component, InstanceReference, Slot};
 use crate::domain::component_change::{
     ChangeComparison, ChangeContent, ChangePolicy, ChangeReview, ChangeSource, ChangeState,
     ComponentChange, ProviderProbe, RequestedChange, Verdict, VoidReason,
 };
+use crate::domain::hash::sha256;
 use crate::domain::id::{ActivationId, ChangeId, OrgId, TokenId};
 use crate::domain::ledger::NewEntry;
 use crate::domain::organization::Role;
@@ -25,7 +27,13 @@ use crate::service::signing::provider_instance::InstanceConfig;
 use crate::service::{Caller, Core, ServiceError, ValidationIssue};
 use crate::store::{
     StoreError, WriteTransaction, component_changes as rows, components, ledger, organizations,
+    tokens,
 };
+
+/// Open change requests of an organization.
+const OPEN: i64 = 100;
+/// Reviews and comments of one request.
+const REVIEWS: usize = 200;
 
 /// Reason why a change of components is not made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -196,7 +204,7 @@ pub struct ChangeView {
     pub activation_id: Option<ActivationId>,
     /// Oldest first.
     pub reviews: Vec<ReviewView>,
-    /// Number of people whose approval counts.
+    /// Number of valid approvals, each by another person.
     pub approvals: usize,
     /// Number of approvals that the policy requires.
     pub approvals_required: usize,
@@ -226,7 +234,7 @@ async fn policy_of(
     })
 }
 
-/// Refuses a change without approvals where the policy requires some. Under [`components::begin_change`].
+/// Refuses a change without approvals where the policy requires some. With changes locked.
 pub(super) async fn permit_alone(
     core: &Core,
     tx: &mut WriteTransaction,
@@ -251,7 +259,7 @@ pub async fn set_policy(
     check_policy(&next, &[])?;
     let (owner, org) = (officer.owner(), &officer.caller.org);
     let mut tx = core.store.begin().await?;
-    components::begin_change(&mut tx).await?;
+    components::lock_changes(&mut tx).await?;
     permit_alone(core, &mut tx, &owner).await?;
     let previous = policy_of(core, &mut tx, org).await?;
     put_policy(core, &mut tx, &owner, org, &previous, next, None).await?;
@@ -323,6 +331,15 @@ pub async fn create(
     let (owner, org) = (officer.owner(), &officer.caller.org);
     check_reason(&new)?;
     let policy = policy(core, org).await?;
+    if new.emergency && matches!(new.change, ProposedChange::Policy { .. }) {
+        return Err(ServiceError::Invalid(vec![ValidationIssue::new(
+            "invalid_value",
+            &["emergency"],
+            "false",
+            "true",
+            "The policy is not changed in an emergency",
+        )]));
+    }
     let proposed = propose(core, management, &owner, new.change).await?;
     let is_rules = proposed
         .change
@@ -339,9 +356,13 @@ pub async fn create(
         None => None,
     };
     let mut tx = core.store.begin().await?;
-    components::begin_change(&mut tx).await?;
+    components::lock_changes(&mut tx).await?;
     // After the lock: an activation that came before is effective by now.
     let now = core.clock.now();
+    if rows::count_open(&mut tx, org, now).await? >= OPEN {
+        let message = format!("There are {OPEN} open change requests; apply or withdraw some");
+        return Err(ServiceError::Conflict(message));
+    }
     let base = base(&mut tx, org, &proposed.change, &proposed.instance, now).await?;
     let change = match proposed.change {
         RequestedChange::Policy { policy, .. } => RequestedChange::Policy {
@@ -376,9 +397,11 @@ pub async fn create(
             reason: new.reason,
             source: new.source,
             is_emergency: new.emergency,
-            base,
+            base: base.current,
+            base_digest: base.digest,
             comparison,
             probe: proposed.probe,
+            approvals_required: None,
         },
         config: proposed.config,
         state: ChangeState::Open,
@@ -390,6 +413,7 @@ pub async fn create(
         activation: None,
     };
     rows::insert(&mut tx, &change, &proposed.instance).await?;
+    // The settings of a provider stay sealed.
     let mut details = json!(change.content);
     details["change_id"] = json!(change.id);
     record(core, &mut tx, &owner, "change.requested", details).await?;
@@ -487,7 +511,7 @@ async fn propose(
                     instance,
                     component_id: checked.component.id.clone(),
                     component: checked.component.identity.clone(),
-                    config: checked.shown_config,
+                    config: None,
                     effective_at,
                 },
                 instance: checked.instance,
@@ -539,19 +563,33 @@ async fn propose(
     }
 }
 
-/// Returns the activation that is effective where a change is made.
+/// The activations on which a change is made.
+struct ChangeBase {
+    /// The effective one.
+    current: Option<ActivationId>,
+    /// SHA-256 of the ids of all, those that are scheduled included.
+    digest: String,
+}
+
+/// Returns the present activations where a change is made.
 async fn base(
     connection: &mut AnyConnection,
     org: &OrgId,
     change: &RequestedChange,
     instance: &str,
     now: Timestamp,
-) -> Result<Option<ActivationId>, StoreError> {
-    let Some(slot) = change.slot() else {
-        return Ok(None);
+) -> Result<ChangeBase, StoreError> {
+    let all = match change.slot() {
+        Some(slot) => components::live_of(connection, Some(org), slot).await?,
+        None => Vec::new(),
     };
-    let all = components::live_of(connection, Some(org), slot).await?;
-    Ok(activation::current(&all, instance, now).map(|one| one.id.clone()))
+    let here = all.iter().filter(|one| one.instance == instance);
+    let mut ids: Vec<&str> = here.map(|one| one.id.as_str()).collect();
+    ids.sort_unstable();
+    Ok(ChangeBase {
+        current: activation::current(&all, instance, now).map(|one| one.id.clone()),
+        digest: sha256(ids.join(" ").as_bytes()),
+    })
 }
 
 async fn compared(
@@ -565,6 +603,7 @@ async fn compared(
     let report = shadow::replay(core, management, caller, id, &all, |_, _| {}).await?;
     Ok(ChangeComparison {
         at: core.clock.now(),
+        active: report.active,
         compared: report.compared,
         differing: report.differing,
         failed: report.failed,
@@ -614,9 +653,18 @@ pub async fn view(core: &Core, change: ComponentChange) -> Result<ChangeView, Se
     let uploader = uploader(&mut connection, &change).await?;
     drop(connection);
     let approvals = approvals(&change, &reviews, &policy, uploader.as_deref()).len();
-    let required = usize::try_from(policy.reviews_required).unwrap_or(usize::MAX);
+    // A later policy does not excuse the reviews that an emergency still needs.
+    let required = change.content.approvals_required;
+    let required = required.unwrap_or(policy.reviews_required);
+    let required = usize::try_from(required).unwrap_or(usize::MAX);
     let state = state_at(&change, core.clock.now());
-    let ComponentChange { content, .. } = change;
+    let mut content = change.content;
+    show_config(
+        core,
+        &change.org,
+        change.config.as_deref(),
+        &mut content.change,
+    );
     Ok(ChangeView {
         change_id: change.id,
         state,
@@ -638,6 +686,21 @@ pub async fn view(core: &Core, change: ComponentChange) -> Result<ChangeView, Se
         approvals_required: required,
         review_due: content.is_emergency && state == ChangeState::Applied && approvals < required,
     })
+}
+
+/// Adds the sealed settings of a provider to an open request, with the names of the secrets only.
+fn show_config(core: &Core, org: &OrgId, sealed: Option<&str>, change: &mut RequestedChange) {
+    if let (
+        Some(sealed),
+        RequestedChange::Activate {
+            instance, config, ..
+        },
+    ) = (sealed, change)
+    {
+        let at = InstanceReference::own(org, instance.as_deref().unwrap_or(EMBEDDED));
+        let opened = InstanceConfig::open(sealed, &core.cipher, &at);
+        *config = opened.map(|config| config.without_secrets());
+    }
 }
 
 impl From<ChangeReview> for ReviewView {
@@ -672,7 +735,7 @@ async fn uploader(
     Ok(component.map(|component| component.uploaded_by))
 }
 
-/// Returns the people whose approval counts: the last verdict of each counts.
+/// Returns the people with a valid approval. The last verdict of each person is the valid one.
 fn approvals(
     change: &ComponentChange,
     reviews: &[ChangeReview],
@@ -716,8 +779,18 @@ pub async fn review(
     }
     let (owner, org, now) = (officer.owner(), &officer.caller.org, core.clock.now());
     let mut tx = core.store.begin().await?;
-    components::begin_change(&mut tx).await?;
+    components::lock_changes(&mut tx).await?;
+    // It may have been revoked since the request began.
+    if let Some(token) = &officer.token
+        && tokens::is_revoked(&mut tx, org, token).await?
+    {
+        return Err(ServiceError::NotAllowed("Your token was revoked"));
+    }
     let change = find_in(&mut tx, org, id).await?;
+    if rows::reviews(&mut tx, org, &change.id).await?.len() >= REVIEWS {
+        let message = format!("The request has {REVIEWS} reviews; withdraw it and make a new one");
+        return Err(ServiceError::Conflict(message));
+    }
     let state = state_at(&change, now);
     let is_late = change.content.is_emergency && state == ChangeState::Applied;
     if state != ChangeState::Open && !is_late {
@@ -774,7 +847,7 @@ pub async fn withdraw(
 ) -> Result<ChangeView, ServiceError> {
     let (owner, org, now) = (officer.owner(), &officer.caller.org, core.clock.now());
     let mut tx = core.store.begin().await?;
-    components::begin_change(&mut tx).await?;
+    components::lock_changes(&mut tx).await?;
     let change = find_in(&mut tx, org, id).await?;
     still_open(&change, now)?;
     if !officer.is(&change.requested_by) && officer.role != Role::Admin {
@@ -796,8 +869,15 @@ fn still_open(change: &ComponentChange, now: Timestamp) -> Result<(), ChangeProb
     }
 }
 
-/// Compares the candidate of an open request on past records again. What was approved before was another
-/// comparison, so the approvals are void.
+/// Deletes the sealed settings of expired requests.
+pub async fn forget_expired(core: &Core) -> Result<(), ServiceError> {
+    let mut tx = core.store.begin().await?;
+    rows::forget_configs(&mut tx, core.clock.now()).await?;
+    Ok(tx.commit().await?)
+}
+
+/// Compares the candidate of an open request on past records again. Earlier approvals were about another
+/// comparison and become void.
 pub async fn compare(
     core: &Core,
     management: &Arc<ComponentManager>,
@@ -818,7 +898,7 @@ pub async fn compare(
     };
     let comparison = compared(core, management, officer, &component).await?;
     let mut tx = core.store.begin().await?;
-    components::begin_change(&mut tx).await?;
+    components::lock_changes(&mut tx).await?;
     let mut change = find_in(&mut tx, org, id).await?;
     still_open(&change, now)?;
     change.content.comparison = Some(comparison.clone());
@@ -864,6 +944,10 @@ pub async fn apply(
     }
     let approved_by = permit(core, &mut tx, &change, now).await?;
     let made = make(core, &mut tx, &owner, &change, component, now).await?;
+    let mut change = change;
+    let policy = policy_of(core, &mut tx, org).await?;
+    change.content.approvals_required = Some(policy.reviews_required);
+    rows::set_content(&mut tx, &change).await?;
     let state = ChangeState::Applied;
     rows::close(&mut tx, &change, state, &owner.actor, now, made.as_ref()).await?;
     let details = json!({
@@ -906,9 +990,8 @@ async fn unchanged(
         return Ok(Err(ChangeProblem::ComponentChanged));
     }
     let base = base(tx, org, &content.change, &instance, now).await?;
-    Ok((base == content.base)
-        .then_some(())
-        .ok_or(ChangeProblem::BaseMoved))
+    let same = base.digest == content.base_digest;
+    Ok(same.then_some(()).ok_or(ChangeProblem::BaseMoved))
 }
 
 /// Returns who approved a change, if that is enough.
@@ -939,10 +1022,14 @@ async fn permit(
         .slot()
         .is_some_and(|slot| !slot.is_provider());
     let activates = matches!(content.change, RequestedChange::Activate { .. });
-    let fresh = content
-        .comparison
-        .as_ref()
-        .is_some_and(|comparison| comparison.at + hours(policy.shadow_valid_hours) > now);
+    let fresh = match (&content.comparison, content.change.slot()) {
+        (Some(comparison), Some(slot)) => {
+            // Also those of the installation may have changed.
+            let active = following::active_rules(core, org, slot, now)?;
+            comparison.at + hours(policy.shadow_valid_hours) > now && comparison.active == active
+        }
+        _ => false,
+    };
     match policy.shadow_required && is_rules && activates && !fresh {
         true => Err(ChangeProblem::ShadowStale.into()),
         false => Ok(approved_by),
@@ -973,7 +1060,6 @@ async fn make(
                 instance: activation::instance_of(core, owner, *slot, instance.as_deref())?,
                 component,
                 config: change.config.clone(),
-                shown_config: None,
                 reason: Some(content.reason.clone()),
                 // A time that has passed in the meantime: from now on.
                 effective_at: effective_at.filter(|at| *at > now),

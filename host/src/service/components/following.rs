@@ -68,6 +68,20 @@ fn of_default(artifact: &ComponentArtifact, at: Timestamp) -> Component {
     }
 }
 
+/// Returns the rules that are active for an organization.
+pub(super) fn active_rules(
+    core: &Core,
+    org: &OrgId,
+    slot: Slot,
+    now: Timestamp,
+) -> Result<ComponentIdentity, ServiceError> {
+    let active = core.components.active();
+    match active.at(slot, Some(org), "", now) {
+        Some((live, _)) => Ok(live.identity.clone()),
+        None => Ok(default_component(slot, "", now)?.identity),
+    }
+}
+
 /// Stores the built-in components, so that their decisions can be replayed when a later
 /// version of the binary runs.
 pub async fn keep_defaults(core: &Core) -> Result<(), ServiceError> {

@@ -16,7 +16,7 @@ use crate::components::rules::control::{Act, Party};
 use crate::domain::control::{
     ControlRecord, ControlStage, ReleaseAnswer, ReleaseRequest, ReleaseState,
 };
-use crate::domain::envelope::Envelope;
+use crate::domain::envelope::{Envelope, EnvelopeStatus};
 use crate::domain::event::EventType;
 use crate::domain::id::{EnvelopeId, OrgId, ReleaseId};
 use crate::domain::job::{MailReleaseRequest, ReleaseRecord};
@@ -60,8 +60,8 @@ pub async fn require(
     signed: Option<&SignedStatement>,
 ) -> Result<(), ServiceError> {
     let mut connection = core.store.read().await?;
-    // A record without an act is the originator's own.
-    if rows::of_envelope(&mut connection, envelope).await?.epoch == 0 {
+    let control = rows::of_envelope(&mut connection, envelope).await?;
+    if is_free(&control, envelope, form) {
         return Ok(());
     }
     drop(connection);
@@ -84,8 +84,15 @@ pub async fn require(
     }
 }
 
-/// Permits a release in the transaction that makes it, with the envelope's row locked. `None` for a
-/// record without an act.
+/// Whether a release needs no permission: a record without an act is the originator's own. The rules
+/// decide about every conversion of a record in the vault.
+fn is_free(control: &ControlRecord, envelope: &Envelope, form: &ReleaseForm) -> bool {
+    let converts = form.medium == ReleaseMedium::Paper;
+    control.epoch == 0 && !(converts && envelope.status == EnvelopeStatus::Vaulted)
+}
+
+/// Permits a release in the transaction that makes it, with the envelope's row locked. `None` for one that
+/// needs no permission.
 pub async fn permit_release(
     core: &Core,
     tx: &mut WriteTransaction,
@@ -95,7 +102,7 @@ pub async fn permit_release(
     signed: Option<&SignedStatement>,
 ) -> Result<Option<ReleasePermit>, ServiceError> {
     let control = rows::of_envelope(tx, envelope).await?;
-    if control.epoch == 0 {
+    if is_free(&control, envelope, form) {
         return Ok(None);
     }
     let open = match &control.release {
@@ -494,6 +501,5 @@ pub async fn make(core: &Core, org: &OrgId, id: &ReleaseId) -> Result<(), Servic
         actor: request.requested_by,
         email: None,
     };
-    vault_out::vault_out(core, &caller, request.envelope.as_str(), form).await?;
-    Ok(())
+    vault_out::release_only(core, &caller, request.envelope.as_str(), form).await
 }

@@ -171,6 +171,10 @@ pub async fn redeem(core: &Core, token: &str, peek: bool) -> Result<FileDownload
     if link.single_use && !peek {
         let now = core.clock.now();
         let mut tx = core.store.begin().await?;
+        if link.file == LinkedFile::PaperOriginal {
+            // A repeated release may end this link and issue another one at this moment.
+            envelopes::lock(&mut tx, &link.org, &link.envelope).await?;
+        }
         // Compare-and-swap: of concurrent requests with a single-use link, one succeeds.
         if !downloads::redeem(&mut tx, &token, now).await? {
             return Err(gone());
@@ -194,16 +198,12 @@ pub async fn completed(core: &Core, token: &LinkToken) -> Result<(), ServiceErro
         && let Some(envelope) = envelopes::lock(&mut tx, &link.org, &link.envelope).await?
     {
         let details = json!({ "file": link.file });
+        let action = match link.file {
+            LinkedFile::PaperOriginal => paper::DOWNLOADED,
+            _ => "authoritative.downloaded",
+        };
         let now = core.clock.now();
-        events::record(
-            &mut tx,
-            &envelope,
-            "download",
-            paper::DOWNLOADED,
-            details,
-            now,
-        )
-        .await?;
+        events::record(&mut tx, &envelope, "download", action, details, now).await?;
     }
     Ok(tx.commit().await?)
 }

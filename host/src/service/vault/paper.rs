@@ -1,23 +1,28 @@
 //! Conversion to paper: an original that is printed once replaces the authoritative copy.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use serde::Deserialize as _;
+use serde_json::json;
 use sqlx::AnyConnection;
 
 use super::copies::{self, OutgoingCopy};
 use super::custody_sheet::RecordWriter;
+use super::downloads::LIFE;
 use super::vault_out::{ReleaseForm, ReleaseMedium};
 use crate::components::rules::watermarks::WatermarkRequest;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::Envelope;
 use crate::domain::event::EventType;
 use crate::domain::ledger::LedgerEntry;
+use crate::files::{FilesError, SpoolWriter};
 use crate::service::{Core, ServiceError};
 use crate::store::downloads::{self, LinkedFile};
 use crate::store::ledger;
 
-/// Action of the ledger entry of a download that reached its end.
-pub const DOWNLOADED: &str = "authoritative.downloaded";
+/// Action of the ledger entry of a paper original that was downloaded completely.
+pub const DOWNLOADED: &str = "paper_original.downloaded";
 
 /// Makes the document to print: the authoritative copy with a line at the head of every page that names
 /// record, moment, recipient and hash. Equal input gives equal bytes.
@@ -56,7 +61,16 @@ pub async fn printed(
     let released = release_of(&mut *core.store.read().await?, envelope).await?;
     let (form, at) = released.ok_or(ServiceError::NotFound("Download"))?;
     let pdf = original(core, envelope, &form, archive, at).await?;
-    Ok(OutgoingCopy::of(pdf))
+    // Sent in pieces from the disk: a download that breaks off has not sent the last one.
+    let mut spool = SpoolWriter::new(&core.config.spool_folder())
+        .await
+        .map_err(FilesError::Spool)?;
+    spool.write(&pdf).await.map_err(FilesError::Spool)?;
+    let spooled = Arc::new(spool.finish().await.map_err(FilesError::Spool)?);
+    Ok(OutgoingCopy {
+        pieces: spooled.pieces(),
+        size: spooled.size(),
+    })
 }
 
 /// Whether a paper original replaced the authoritative copy.
@@ -73,29 +87,37 @@ pub async fn is_converted(
 ///
 /// # Errors
 /// `ConvertedToPaper` if the paper original was downloaded, or for a file instead of it; `Conflict` while
-/// it is being downloaded, and for paper instead of a file.
+/// it is being downloaded, for paper instead of a file, and for another form than that of the conversion.
 pub async fn permit_repeat(
     connection: &mut AnyConnection,
     envelope: &Envelope,
-    medium: ReleaseMedium,
+    form: &ReleaseForm,
     now: Timestamp,
 ) -> Result<(), ServiceError> {
-    match (is_converted(connection, envelope).await?, medium) {
-        (false, ReleaseMedium::Electronic) => return Ok(()),
-        (false, ReleaseMedium::Paper) => {
+    let released = release_of(connection, envelope).await?;
+    let converted = released.filter(|(released, _)| released.medium == ReleaseMedium::Paper);
+    match (converted, form.medium) {
+        (None, ReleaseMedium::Electronic) => return Ok(()),
+        (None, ReleaseMedium::Paper) => {
             let message = "The authoritative copy has left the vault as a file";
             return Err(ServiceError::Conflict(message.into()));
         }
-        (true, ReleaseMedium::Electronic) => return Err(ServiceError::ConvertedToPaper),
-        (true, ReleaseMedium::Paper) => {}
+        (Some(_), ReleaseMedium::Electronic) => return Err(ServiceError::ConvertedToPaper),
+        (Some((converted, _)), ReleaseMedium::Paper) if json!(converted) != json!(form) => {
+            let message = "The record was converted with another form";
+            return Err(ServiceError::Conflict(message.into()));
+        }
+        (Some(_), ReleaseMedium::Paper) => {}
     }
     let (org, id) = (&envelope.org, &envelope.id);
     let file = LinkedFile::PaperOriginal;
-    let downloaded = ledger::last_of(connection, org, id, DOWNLOADED).await?;
-    if downloaded.is_some_and(|entry| entry.details["file"] == file.as_str()) {
+    if ledger::last_of(connection, org, id, DOWNLOADED)
+        .await?
+        .is_some()
+    {
         return Err(ServiceError::ConvertedToPaper);
     }
-    if downloads::in_use(connection, envelope, file, now).await? {
+    if downloads::in_use(connection, envelope, file, now - LIFE).await? {
         let message = "The paper original is being downloaded; after a failure there is a new link in an hour";
         return Err(ServiceError::Conflict(message.into()));
     }

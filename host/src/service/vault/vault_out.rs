@@ -97,6 +97,30 @@ pub async fn release(
     form: ReleaseForm,
     signed: Option<&SignedStatement>,
 ) -> Result<ReleaseLinks, ServiceError> {
+    let links = move_out(core, caller, envelope, form, signed, true).await?;
+    links.ok_or_else(|| ServiceError::Internal("a release has no links".into()))
+}
+
+/// Releases a record without issuing links. Does nothing if it was released already.
+pub async fn release_only(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+    form: ReleaseForm,
+) -> Result<(), ServiceError> {
+    let envelope = envelope_service::get(core, caller, id).await?;
+    move_out(core, caller, envelope, form, None, false).await?;
+    Ok(())
+}
+
+async fn move_out(
+    core: &Core,
+    caller: &Caller,
+    envelope: Envelope,
+    form: ReleaseForm,
+    signed: Option<&SignedStatement>,
+    issues_links: bool,
+) -> Result<Option<ReleaseLinks>, ServiceError> {
     let release = EnvelopeTrigger::VaultOut;
     // Refuse early, before bytes are copied. Decided again under the lock below.
     lifecycle::next_status(core, &envelope, release).await?;
@@ -160,8 +184,13 @@ pub async fn release(
         };
         jobs::insert(&mut tx, &envelope.org, &job, Some(&live.key), now).await?;
     }
+    if !issues_links {
+        tx.commit().await?;
+        faults::pass("released");
+        return Ok(None);
+    }
     if envelope.status == EnvelopeStatus::VaultedOut {
-        paper::permit_repeat(&mut tx, &envelope, form.medium, now).await?;
+        paper::permit_repeat(&mut tx, &envelope, &form, now).await?;
     }
     let file = match form.medium {
         ReleaseMedium::Electronic => LinkedFile::Archive,
@@ -187,7 +216,7 @@ pub async fn release(
     }
     tx.commit().await?;
     faults::pass("released");
-    Ok(release)
+    Ok(Some(release))
 }
 
 /// Requires both acknowledgements to be `true`.

@@ -717,6 +717,17 @@ async fn a_wrong_request_is_refused_and_changes_nothing() {
     assert_eq!(listed, json!([]));
 
     let change = requested(&app, &people.ben, &component).await;
+    let urgent = json!({
+        "change": { "action": "policy", "policy": {} }, "reason": "Faster", "emergency": true,
+    });
+    let refused = request(&app, &people.eve, urgent).await;
+    assert_eq!(
+        (
+            refused.status.as_u16(),
+            &refused.json()["details"][0]["path"]
+        ),
+        (422, &json!(["emergency"]))
+    );
     let foreign = app.other_admin();
     for path in ["", "/reviews", "/apply", "/withdraw", "/shadow"] {
         let path = format!("{CHANGES}/{change}{path}");
@@ -731,6 +742,67 @@ async fn a_wrong_request_is_refused_and_changes_nothing() {
     }
     let member = app.token("member");
     app.get_with_bearer(&member, CHANGES).await.error(403);
+}
+
+/// A change that is scheduled for later counts as one that came first.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_scheduled_change_moves_the_base() {
+    let (app, people) = governed(1, json!({})).await;
+    let mut changes = Vec::new();
+    for version in ["1.0.0", "1.1.0"] {
+        let component = rules(&app, &people.ada, version).await;
+        let mut body = activation(&component);
+        body["change"]["effective_at"] = "2099-01-01T00:00:00.000Z".into();
+        let made = request(&app, &people.ben, body).await.data(201);
+        let change = made["change_id"].as_str().unwrap().to_owned();
+        review(&app, &people.cleo, &change, "approve")
+            .await
+            .data(200);
+        changes.push(change);
+    }
+    apply(&app, &people.ben, &changes[0]).await.data(200);
+    let second = apply(&app, &people.ben, &changes[1]).await;
+    assert_eq!(code(&second, 409), "base_moved");
+}
+
+/// The operator's own changes count, too: of the rules that a candidate was compared with, and of the policy.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_comparison_with_other_rules_does_not_count() {
+    let (app, people) = governed(1, json!({ "shadow_required": true })).await;
+    let component = rules(&app, &people.ada, "1.0.0").await;
+    let change = requested(&app, &people.ben, &component).await;
+    review(&app, &people.cleo, &change, "approve")
+        .await
+        .data(200);
+    let installed = operator(app.data.path(), &["component", "list"]);
+    let mut installed = installed.as_array().unwrap().iter();
+    let amended = installed.find(|one| one["name"] == "holdfast-compliance-ucc2022");
+    let amended = amended.unwrap()["component_id"].as_str().unwrap();
+    operator(
+        app.data.path(),
+        &["component", "activate", "rules.compliance", amended],
+    );
+    for _ in 0..500 {
+        if active(&app, &people.eve).await.contains("ucc2022") {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let stale = apply(&app, &people.ben, &change).await;
+    assert_eq!(code(&stale, 409), "shadow_stale");
+
+    app.set_organization(&[r#"component_changes={"reviews_required":3}"#]);
+    let policy = app.get_with_bearer(&people.eve, POLICY).await.data(200);
+    assert_eq!(policy["reviews_required"], 3);
+    let ledger = app
+        .get_with_bearer(&people.eve, "/component-ledger")
+        .await
+        .data(200);
+    let last = ledger.as_array().unwrap().last().unwrap();
+    assert_eq!(
+        (&last["action"], &last["actor"]),
+        (&json!("policy.changed"), &json!("operator"))
+    );
 }
 
 /// Settings of a provider wait sealed, and are gone when the request is closed.

@@ -25,7 +25,7 @@ async fn downloaded(app: &TestApp, id: &str) {
     for _ in 0..500 {
         let ledger = app.custody(id).await;
         let last = ledger["entries"].as_array().unwrap().last().unwrap();
-        if last["action"] == "authoritative.downloaded" {
+        if last["action"] == "paper_original.downloaded" {
             assert_eq!(last["details"]["file"], "paper_original");
             return;
         }
@@ -118,6 +118,10 @@ async fn a_new_link_to_a_paper_original_ends_the_one_before() {
     let app = TestApp::start().await;
     let id = app.vaulted_envelope().await;
     let first = vault_out(&app, &id, paper_form()).await.data(200);
+    let mut other = paper_form();
+    other["recipient_organization"] = "Second Example Bank".into();
+    let other = vault_out(&app, &id, other).await;
+    assert!(other.error(409).contains("with another form"));
     let second = vault_out(&app, &id, paper_form()).await.data(200);
     assert_eq!(app.get(link(&first)).await.status, 410);
 
@@ -223,11 +227,15 @@ async fn a_conversion_needs_the_consent_of_controller_and_pledgee() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_damaged_record_is_not_converted() {
     let (app, id, lender) = controlled().await;
-    let copy = app.objects("copies").remove(0);
-    let bytes = std::fs::read(&copy).unwrap();
-    std::fs::write(&copy, &bytes[1..]).unwrap();
+    let own = app.vaulted_envelope().await;
+    for copy in app.objects("copies") {
+        let bytes = std::fs::read(&copy).unwrap();
+        std::fs::write(&copy, &bytes[1..]).unwrap();
+    }
     operator_output(app.data.path(), &["vault", "sweep"]);
     let refused = lender.act(&app, &id, "release", paper_form()).await;
+    assert_eq!(code(&refused, 409), "record_held");
+    let refused = vault_out(&app, &own, paper_form()).await;
     assert_eq!(code(&refused, 409), "record_held");
     assert!(app.objects("archive").is_empty());
 }
