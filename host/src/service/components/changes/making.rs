@@ -1,0 +1,205 @@
+//! Making an approved change.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::super::activation::{self, CheckedActivation, RollBack};
+use super::super::{ComponentManager, ComponentOwner, following, get, record};
+use super::policy::{policy_of, put_policy};
+use super::requests::base;
+use super::{
+    ChangeOfficer, ChangeProblem, ChangeView, approvals, find, find_in, hours, still_open,
+    uploader, view,
+};
+use crate::domain::clock::Timestamp;
+use crate::domain::component::Component;
+use crate::domain::component_change::{ChangeState, ComponentChange, RequestedChange};
+use crate::domain::id::ActivationId;
+use crate::service::{Core, ServiceError};
+use crate::store::{WriteTransaction, component_changes as rows, components};
+
+/// Makes an approved change.
+pub async fn apply(
+    core: &Core,
+    management: &Arc<ComponentManager>,
+    officer: &ChangeOfficer,
+    id: &str,
+) -> Result<ChangeView, ServiceError> {
+    let (owner, org) = (officer.owner(), &officer.caller.org);
+    let change = find(core, org, id).await?;
+    still_open(&change, core.clock.now())?;
+    let component = match &change.content.change {
+        RequestedChange::Activate { component_id, .. } => {
+            let component = get(core, &owner, component_id.as_str()).await?;
+            following::prepare(core, management, &component).await?;
+            Some(component)
+        }
+        _ => None,
+    };
+    let mut tx = core.store.begin().await?;
+    components::begin_change(&mut tx).await?;
+    // Again, now that no other change can come in between; one that came before is effective by now.
+    let now = core.clock.now();
+    let change = find_in(&mut tx, org, id).await?;
+    still_open(&change, now)?;
+    if let Err(problem) = unchanged(core, &mut tx, &change, component.as_ref(), now).await? {
+        let state = ChangeState::Outdated;
+        rows::close(&mut tx, &change, state, &owner.actor, now, None).await?;
+        let details = json!({ "change_id": change.id, "code": problem.code() });
+        record(core, &mut tx, &owner, "change.outdated", details).await?;
+        tx.commit().await?;
+        return Err(problem.into());
+    }
+    let approved_by = permit(core, &mut tx, &change, now).await?;
+    let made = make(core, &mut tx, &owner, &change, component, now).await?;
+    let mut change = change;
+    let policy = policy_of(core, &mut tx, org).await?;
+    change.content.approvals_required = Some(policy.reviews_required);
+    rows::set_content(&mut tx, &change).await?;
+    let state = ChangeState::Applied;
+    rows::close(&mut tx, &change, state, &owner.actor, now, made.as_ref()).await?;
+    let details = json!({
+        "change_id": change.id, "activation_id": made, "requested_by": change.requested_by,
+        "approved_by": approved_by, "emergency": change.content.is_emergency,
+    });
+    record(core, &mut tx, &owner, "change.applied", details).await?;
+    tx.commit().await?;
+    // Applied on this node at once. Other nodes poll for it.
+    following::refresh(core, management).await?;
+    view(core, find(core, org, id).await?).await
+}
+
+/// Whether everything that was approved is still as it was.
+async fn unchanged(
+    core: &Core,
+    tx: &mut WriteTransaction,
+    change: &ComponentChange,
+    component: Option<&Component>,
+    now: Timestamp,
+) -> Result<Result<(), ChangeProblem>, ServiceError> {
+    let (org, content) = (&change.org, &change.content);
+    let instance = match &content.change {
+        RequestedChange::Policy { previous, .. } => {
+            let same = policy_of(core, tx, org).await? == *previous;
+            return Ok(same.then_some(()).ok_or(ChangeProblem::BaseMoved));
+        }
+        RequestedChange::Activate { slot, instance, .. }
+        | RequestedChange::RollBack { slot, instance, .. } => activation::instance_of(
+            core,
+            &ComponentOwner::of(org.clone()),
+            *slot,
+            instance.as_deref(),
+        )?,
+    };
+    if let (RequestedChange::Activate { component: was, .. }, Some(is)) =
+        (&content.change, component)
+        && is.identity != *was
+    {
+        return Ok(Err(ChangeProblem::ComponentChanged));
+    }
+    let base = base(tx, org, &content.change, &instance, now).await?;
+    let same = base.digest == content.base_digest;
+    Ok(same.then_some(()).ok_or(ChangeProblem::BaseMoved))
+}
+
+/// Returns who approved a change, if that is enough.
+async fn permit(
+    core: &Core,
+    tx: &mut WriteTransaction,
+    change: &ComponentChange,
+    now: Timestamp,
+) -> Result<Vec<String>, ServiceError> {
+    let (org, content) = (&change.org, &change.content);
+    let policy = policy_of(core, tx, org).await?;
+    let reviews = rows::reviews(tx, org, &change.id).await?;
+    let uploader = uploader(tx, change).await?;
+    let approved_by = approvals(change, &reviews, &policy, uploader.as_deref());
+    if content.is_emergency {
+        return match approved_by.is_empty() {
+            true => Err(ChangeProblem::SecondPersonMissing.into()),
+            false => Ok(approved_by),
+        };
+    }
+    let required = usize::try_from(policy.reviews_required).unwrap_or(usize::MAX);
+    if approved_by.len() < required {
+        let given = approved_by.len();
+        return Err(ChangeProblem::ApprovalsMissing { given, required }.into());
+    }
+    let is_rules = content
+        .change
+        .slot()
+        .is_some_and(|slot| !slot.is_provider());
+    let activates = matches!(content.change, RequestedChange::Activate { .. });
+    let fresh = match (&content.comparison, content.change.slot()) {
+        (Some(comparison), Some(slot)) => {
+            // Also those of the installation may have changed.
+            let active = following::active_rules(core, org, slot, now)?;
+            comparison.at + hours(policy.shadow_valid_hours) > now && comparison.active == active
+        }
+        _ => false,
+    };
+    match policy.shadow_required && is_rules && activates && !fresh {
+        true => Err(ChangeProblem::ShadowStale.into()),
+        false => Ok(approved_by),
+    }
+}
+
+/// Makes a permitted change. Returns the activation that it made or rolled back.
+async fn make(
+    core: &Core,
+    tx: &mut WriteTransaction,
+    owner: &ComponentOwner,
+    change: &ComponentChange,
+    component: Option<Component>,
+    now: Timestamp,
+) -> Result<Option<ActivationId>, ServiceError> {
+    let content = &change.content;
+    match (&content.change, component) {
+        (
+            RequestedChange::Activate {
+                slot,
+                instance,
+                effective_at,
+                ..
+            },
+            Some(component),
+        ) => {
+            let checked = CheckedActivation {
+                instance: activation::instance_of(core, owner, *slot, instance.as_deref())?,
+                component,
+                config: change.config.clone(),
+                reason: Some(content.reason.clone()),
+                // A time that has passed in the meantime: from now on.
+                effective_at: effective_at.filter(|at| *at > now),
+            };
+            let made = activation::activate_in(core, tx, owner, checked, Some(&change.id)).await?;
+            Ok(Some(made.id))
+        }
+        (
+            RequestedChange::RollBack {
+                slot,
+                instance,
+                activation_id,
+            },
+            _,
+        ) => {
+            let instance = activation::instance_of(core, owner, *slot, instance.as_deref())?;
+            let going_back = RollBack {
+                slot: *slot,
+                instance: &instance,
+                activation: Some(activation_id.as_str()),
+                reason: Some(content.reason.clone()),
+            };
+            let id = Some(&change.id);
+            let back = activation::roll_back_in(core, tx, owner, going_back, id).await?;
+            Ok(Some(back.id))
+        }
+        (RequestedChange::Policy { policy, previous }, _) => {
+            let (org, id) = (&change.org, Some(&change.id));
+            put_policy(core, tx, owner, org, previous, policy.clone(), id).await?;
+            Ok(None)
+        }
+        (RequestedChange::Activate { .. }, None) => Err(ServiceError::NotFound("Component")),
+    }
+}

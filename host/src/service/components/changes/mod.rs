@@ -1,0 +1,307 @@
+//! Change requests: a change of an organization's components that needs the approval of other people than
+//! its requester, the policy behind it, and its reviews. Each step is an entry of the component ledger.
+
+mod making;
+mod policy;
+mod requests;
+mod reviews;
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use sqlx::AnyConnection;
+
+use super::ComponentOwner;
+use crate::config::EMBEDDED;
+use crate::domain::clock::Timestamp;
+use crate::domain::component::InstanceReference;
+use crate::domain::component_change::{
+    ChangeComparison, ChangePolicy, ChangeReview, ChangeSource, ChangeState, ComponentChange,
+    ProviderProbe, RequestedChange, Verdict, VoidReason,
+};
+use crate::domain::id::{ActivationId, ChangeId, OrgId, TokenId};
+use crate::domain::organization::Role;
+use crate::service::signing::provider_instance::InstanceConfig;
+use crate::service::{Caller, Core, ServiceError};
+use crate::store::{StoreError, component_changes as rows, components};
+
+pub use making::apply;
+pub(super) use policy::permit_alone;
+pub use policy::{policy, set_by_operator, set_policy};
+pub use requests::{NewChange, compare, create};
+pub use reviews::{NewReview, review, withdraw};
+
+/// Reason why a change of components is not made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ChangeProblem {
+    #[error("This change needs the approval of others: POST /component-changes requests it")]
+    ApprovalRequired,
+    #[error("{given} of {required} approvals are given")]
+    ApprovalsMissing { given: usize, required: usize },
+    #[error("A second person must approve an emergency change first")]
+    SecondPersonMissing,
+    #[error("You requested this change; another person reviews it")]
+    RequesterReviews,
+    #[error("You uploaded this component; another person reviews it")]
+    UploaderReviews,
+    #[error("The policy does not let your role review changes")]
+    RoleReviews,
+    #[error("This change request is {}", .0.as_str())]
+    Closed(ChangeState),
+    #[error("Another change was made since this one was requested; request it again")]
+    BaseMoved,
+    #[error("The component is not the one that was requested")]
+    ComponentChanged,
+    #[error("The comparison on past records is missing or too old; make it again")]
+    ShadowStale,
+}
+
+impl ChangeProblem {
+    /// Returns the code of the error response.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::ApprovalRequired => "approval_required",
+            Self::ApprovalsMissing { .. } => "approvals_missing",
+            Self::SecondPersonMissing => "second_person_missing",
+            Self::RequesterReviews => "requester_reviews",
+            Self::UploaderReviews => "uploader_reviews",
+            Self::RoleReviews => "role_reviews",
+            Self::Closed(_) => "change_closed",
+            Self::BaseMoved => "base_moved",
+            Self::ComponentChanged => "component_changed",
+            Self::ShadowStale => "shadow_stale",
+        }
+    }
+}
+
+/// User who requests, reviews or applies changes.
+pub struct ChangeOfficer {
+    pub caller: Caller,
+    pub role: Role,
+    pub token: Option<TokenId>,
+}
+
+impl ChangeOfficer {
+    fn owner(&self) -> ComponentOwner {
+        ComponentOwner::from(&self.caller)
+    }
+
+    /// Whether this is the person behind an actor of the ledger.
+    fn is(&self, actor: &str) -> bool {
+        same_person(&self.caller.actor, actor)
+    }
+}
+
+/// Addresses of people differ in case only by accident.
+fn same_person(one: &str, other: &str) -> bool {
+    one.to_lowercase() == other.to_lowercase()
+}
+
+/// A review of a change request.
+#[derive(Clone, Serialize, JsonSchema)]
+pub struct ReviewView {
+    pub by: String,
+    pub role: Role,
+    pub verdict: Verdict,
+    pub comment: Option<String>,
+    pub at: Timestamp,
+    /// Why an approval does not count any more.
+    pub void: Option<VoidReason>,
+}
+
+/// A change request.
+#[derive(Clone, Serialize, JsonSchema)]
+pub struct ChangeView {
+    pub change_id: ChangeId,
+    pub state: ChangeState,
+    pub change: RequestedChange,
+    pub reason: String,
+    pub source: Option<ChangeSource>,
+    pub emergency: bool,
+    /// Activation that was effective when the change was requested; null for a default component. If it is
+    /// another one when the change is applied, all approvals are void.
+    pub base_activation_id: Option<ActivationId>,
+    /// How the candidate and the active rules differed on past records.
+    pub comparison: Option<ChangeComparison>,
+    /// Result of a first call of a provider with the requested settings.
+    pub probe: Option<ProviderProbe>,
+    pub requested_by: String,
+    pub requested_at: Timestamp,
+    pub expires_at: Timestamp,
+    pub closed_by: Option<String>,
+    pub closed_at: Option<Timestamp>,
+    /// Activation that the change made or rolled back.
+    pub activation_id: Option<ActivationId>,
+    /// Oldest first.
+    pub reviews: Vec<ReviewView>,
+    /// Number of valid approvals, each by another person.
+    pub approvals: usize,
+    /// Number of approvals that the policy requires.
+    pub approvals_required: usize,
+    /// An emergency change was applied and lacks approvals.
+    pub review_due: bool,
+}
+
+/// Lists the organization's change requests, newest first.
+pub async fn list(
+    core: &Core,
+    org: &OrgId,
+    before: Option<&ChangeId>,
+    limit: i64,
+) -> Result<Vec<ChangeView>, ServiceError> {
+    let mut connection = core.store.read().await?;
+    let found = rows::list(&mut connection, org, before, limit).await?;
+    drop(connection);
+    let mut views = Vec::new();
+    for change in found {
+        views.push(view(core, change).await?);
+    }
+    Ok(views)
+}
+
+/// Returns a change request of the organization.
+pub async fn find(core: &Core, org: &OrgId, id: &str) -> Result<ComponentChange, ServiceError> {
+    let mut connection = core.store.read().await?;
+    find_in(&mut connection, org, id).await
+}
+
+async fn find_in(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    id: &str,
+) -> Result<ComponentChange, ServiceError> {
+    let unknown = || ServiceError::NotFound("Change request");
+    let id = ChangeId::parse(id).ok_or_else(unknown)?;
+    let found = rows::get(connection, org, &id).await?;
+    found.ok_or_else(unknown)
+}
+
+/// Returns what the API shows of a change request.
+pub async fn view(core: &Core, change: ComponentChange) -> Result<ChangeView, ServiceError> {
+    let mut connection = core.store.read().await?;
+    let reviews = rows::reviews(&mut connection, &change.org, &change.id).await?;
+    let policy = policy::policy_of(core, &mut connection, &change.org).await?;
+    let uploader = uploader(&mut connection, &change).await?;
+    drop(connection);
+    let approvals = approvals(&change, &reviews, &policy, uploader.as_deref()).len();
+    // A later policy does not excuse the reviews that an emergency still needs.
+    let required = change.content.approvals_required;
+    let required = required.unwrap_or(policy.reviews_required);
+    let required = usize::try_from(required).unwrap_or(usize::MAX);
+    let state = state_at(&change, core.clock.now());
+    let mut content = change.content;
+    show_config(
+        core,
+        &change.org,
+        change.config.as_deref(),
+        &mut content.change,
+    );
+    Ok(ChangeView {
+        change_id: change.id,
+        state,
+        change: content.change,
+        reason: content.reason,
+        source: content.source,
+        emergency: content.is_emergency,
+        base_activation_id: content.base,
+        comparison: content.comparison,
+        probe: content.probe,
+        requested_by: change.requested_by,
+        requested_at: change.requested_at,
+        expires_at: change.expires_at,
+        closed_by: change.closed_by,
+        closed_at: change.closed_at,
+        activation_id: change.activation,
+        reviews: reviews.into_iter().map(ReviewView::from).collect(),
+        approvals,
+        approvals_required: required,
+        review_due: content.is_emergency && state == ChangeState::Applied && approvals < required,
+    })
+}
+
+/// Adds the sealed settings of a provider to an open request, with the names of the secrets only.
+fn show_config(core: &Core, org: &OrgId, sealed: Option<&str>, change: &mut RequestedChange) {
+    if let (
+        Some(sealed),
+        RequestedChange::Activate {
+            instance, config, ..
+        },
+    ) = (sealed, change)
+    {
+        let at = InstanceReference::own(org, instance.as_deref().unwrap_or(EMBEDDED));
+        let opened = InstanceConfig::open(sealed, &core.cipher, &at);
+        *config = opened.map(|config| config.without_secrets());
+    }
+}
+
+impl From<ChangeReview> for ReviewView {
+    fn from(review: ChangeReview) -> Self {
+        Self {
+            by: review.by,
+            role: review.role,
+            verdict: review.verdict,
+            comment: review.comment,
+            at: review.at,
+            void: review.void,
+        }
+    }
+}
+
+fn state_at(change: &ComponentChange, now: Timestamp) -> ChangeState {
+    match change.state == ChangeState::Open && change.expires_at <= now {
+        true => ChangeState::Expired,
+        false => change.state,
+    }
+}
+
+/// Returns who uploaded the component of a change.
+async fn uploader(
+    connection: &mut AnyConnection,
+    change: &ComponentChange,
+) -> Result<Option<String>, StoreError> {
+    let RequestedChange::Activate { component_id, .. } = &change.content.change else {
+        return Ok(None);
+    };
+    let component = components::get(connection, Some(&change.org), component_id).await?;
+    Ok(component.map(|component| component.uploaded_by))
+}
+
+/// Returns the people with a valid approval. The last verdict of each person is the valid one.
+fn approvals(
+    change: &ComponentChange,
+    reviews: &[ChangeReview],
+    policy: &ChangePolicy,
+    uploader: Option<&str>,
+) -> Vec<String> {
+    let mut approved: Vec<String> = Vec::new();
+    let answers = reviews.iter().filter(|one| one.verdict != Verdict::Comment);
+    for review in answers {
+        approved.retain(|by| !same_person(by, &review.by));
+        let counts = review.verdict == Verdict::Approve
+            && review.void.is_none()
+            && policy.reviewers.contains(&review.role)
+            && !same_person(&review.by, &change.requested_by)
+            && !uploader.is_some_and(|uploader| same_person(uploader, &review.by));
+        approved.extend(counts.then(|| review.by.clone()));
+    }
+    approved
+}
+
+fn still_open(change: &ComponentChange, now: Timestamp) -> Result<(), ChangeProblem> {
+    match state_at(change, now) {
+        ChangeState::Open => Ok(()),
+        state => Err(ChangeProblem::Closed(state)),
+    }
+}
+
+/// Deletes the sealed settings of expired requests.
+pub async fn forget_expired(core: &Core) -> Result<(), ServiceError> {
+    let mut tx = core.store.begin().await?;
+    rows::forget_configs(&mut tx, core.clock.now()).await?;
+    Ok(tx.commit().await?)
+}
+
+fn hours(hours: u32) -> Duration {
+    Duration::from_secs(u64::from(hours) * 3600)
+}

@@ -1,0 +1,122 @@
+//! The policy of changes: what a change of an organization's components needs.
+
+use serde_json::json;
+use sqlx::AnyConnection;
+
+use super::super::{ComponentOwner, record};
+use super::{ChangeOfficer, ChangeProblem};
+use crate::domain::clock::Timestamp;
+use crate::domain::component_change::ChangePolicy;
+use crate::domain::id::{ChangeId, OrgId};
+use crate::domain::ledger::NewEntry;
+use crate::service::{Core, ServiceError, ValidationIssue};
+use crate::store::{StoreError, WriteTransaction, components, ledger, organizations};
+
+/// Returns the policy of an organization. Never weaker than the installation's.
+pub async fn policy(core: &Core, org: &OrgId) -> Result<ChangePolicy, ServiceError> {
+    let mut connection = core.store.read().await?;
+    policy_of(core, &mut connection, org).await
+}
+
+pub(super) async fn policy_of(
+    core: &Core,
+    connection: &mut AnyConnection,
+    org: &OrgId,
+) -> Result<ChangePolicy, ServiceError> {
+    let organization = organizations::get(connection, org).await?;
+    let own = organization.map(|organization| organization.settings.component_changes);
+    let own = own.unwrap_or_default();
+    Ok(ChangePolicy {
+        reviews_required: own
+            .reviews_required
+            .max(core.config.components.reviews_required),
+        ..own
+    })
+}
+
+/// Refuses a change without approvals where the policy requires some. With changes locked.
+pub(in super::super) async fn permit_alone(
+    core: &Core,
+    tx: &mut WriteTransaction,
+    owner: &ComponentOwner,
+) -> Result<(), ServiceError> {
+    // The operator answers for the installation's own components.
+    let Some(org) = &owner.org else {
+        return Ok(());
+    };
+    match policy_of(core, tx, org).await?.reviews_required {
+        0 => Ok(()),
+        _ => Err(ChangeProblem::ApprovalRequired.into()),
+    }
+}
+
+/// Changes the policy where it requires no approvals yet.
+pub async fn set_policy(
+    core: &Core,
+    officer: &ChangeOfficer,
+    next: ChangePolicy,
+) -> Result<ChangePolicy, ServiceError> {
+    check_policy(&next, &[])?;
+    let (owner, org) = (officer.owner(), &officer.caller.org);
+    let mut tx = core.store.begin().await?;
+    components::lock_changes(&mut tx).await?;
+    permit_alone(core, &mut tx, &owner).await?;
+    let previous = policy_of(core, &mut tx, org).await?;
+    put_policy(core, &mut tx, &owner, org, &previous, next, None).await?;
+    tx.commit().await?;
+    policy(core, org).await
+}
+
+/// Records that the operator changed the policy of an organization.
+pub async fn set_by_operator(
+    tx: &mut WriteTransaction,
+    org: &OrgId,
+    previous: &ChangePolicy,
+    next: &ChangePolicy,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let owner = ComponentOwner {
+        org: Some(org.clone()),
+        ..ComponentOwner::installation()
+    };
+    let entry = NewEntry {
+        at: now,
+        actor: owner.actor.clone(),
+        action: "policy.changed".into(),
+        details: json!({ "previous": previous, "policy": next, "change_id": null }),
+    };
+    ledger::append(tx, Some(org), &owner, entry).await?;
+    Ok(())
+}
+
+pub(super) fn check_policy(policy: &ChangePolicy, path: &[&str]) -> Result<(), ServiceError> {
+    let Some((member, why)) = policy.problem() else {
+        return Ok(());
+    };
+    let path: Vec<&str> = path.iter().copied().chain([member]).collect();
+    let received = json!(policy)[member].to_string();
+    let issue = ValidationIssue::new("out_of_range", &path, "a value in range", received, why);
+    Err(ServiceError::Invalid(vec![issue]))
+}
+
+pub(super) async fn put_policy(
+    core: &Core,
+    tx: &mut WriteTransaction,
+    owner: &ComponentOwner,
+    org: &OrgId,
+    previous: &ChangePolicy,
+    next: ChangePolicy,
+    change: Option<&ChangeId>,
+) -> Result<(), ServiceError> {
+    organizations::lock(tx, org).await?;
+    let organization = organizations::get(tx, org).await?;
+    let mut settings = organization
+        .ok_or(ServiceError::NotFound("Organization"))?
+        .settings;
+    settings.component_changes = next;
+    organizations::set_settings(tx, org, &settings).await?;
+    let details = json!({
+        "previous": previous, "policy": settings.component_changes, "change_id": change,
+    });
+    record(core, tx, owner, "policy.changed", details).await
+}

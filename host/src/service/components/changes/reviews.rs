@@ -1,0 +1,134 @@
+//! Reviews of a change request, and its withdrawal.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::super::record;
+use super::policy::policy_of;
+use super::{
+    ChangeOfficer, ChangeProblem, ChangeView, find, find_in, state_at, still_open, uploader, view,
+};
+use crate::domain::component_change::{ChangeReview, ChangeState, Verdict};
+use crate::domain::organization::Role;
+use crate::service::{Core, ServiceError, ValidationIssue};
+use crate::store::{component_changes as rows, components, tokens};
+
+/// Reviews and comments of one request.
+const REVIEWS: usize = 200;
+
+/// Body of `POST /component-changes/{id}/reviews`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "verdict": "approve", "comment": "Counsel has agreed" }]))]
+pub struct NewReview {
+    pub verdict: Verdict,
+    /// Required to refuse, and for a comment.
+    #[schemars(length(min = 1, max = 2000))]
+    pub comment: Option<String>,
+}
+
+/// Adds a review. One refusal closes an open request.
+pub async fn review(
+    core: &Core,
+    officer: &ChangeOfficer,
+    id: &str,
+    new: NewReview,
+) -> Result<ChangeView, ServiceError> {
+    let comment = new.comment.map(|comment| comment.trim().to_owned());
+    let comment = comment.filter(|comment| !comment.is_empty());
+    let length = comment
+        .as_ref()
+        .map_or(0, |comment| comment.chars().count());
+    if length > 2000 || (length == 0 && new.verdict != Verdict::Approve) {
+        return Err(ServiceError::Invalid(vec![ValidationIssue::new(
+            "out_of_range",
+            &["comment"],
+            "1 to 2000 characters",
+            length.to_string(),
+            "Say why",
+        )]));
+    }
+    let (owner, org, now) = (officer.owner(), &officer.caller.org, core.clock.now());
+    let mut tx = core.store.begin().await?;
+    components::lock_changes(&mut tx).await?;
+    // It may have been revoked since the request began.
+    if let Some(token) = &officer.token
+        && tokens::is_revoked(&mut tx, org, token).await?
+    {
+        return Err(ServiceError::NotAllowed("Your token was revoked"));
+    }
+    let change = find_in(&mut tx, org, id).await?;
+    if rows::reviews(&mut tx, org, &change.id).await?.len() >= REVIEWS {
+        let message = format!("The request has {REVIEWS} reviews; withdraw it and make a new one");
+        return Err(ServiceError::Conflict(message));
+    }
+    let state = state_at(&change, now);
+    let is_late = change.content.is_emergency && state == ChangeState::Applied;
+    if state != ChangeState::Open && !is_late {
+        return Err(ChangeProblem::Closed(state).into());
+    }
+    if new.verdict != Verdict::Comment {
+        let policy = policy_of(core, &mut tx, org).await?;
+        if !policy.reviewers.contains(&officer.role) {
+            return Err(ChangeProblem::RoleReviews.into());
+        }
+        if officer.is(&change.requested_by) {
+            return Err(ChangeProblem::RequesterReviews.into());
+        }
+        let uploader = uploader(&mut tx, &change).await?;
+        if uploader.is_some_and(|uploader| officer.is(&uploader)) {
+            return Err(ChangeProblem::UploaderReviews.into());
+        }
+    }
+    let review = ChangeReview {
+        by: owner.actor.clone(),
+        role: officer.role,
+        token: officer.token.clone(),
+        verdict: new.verdict,
+        comment,
+        at: now,
+        void: None,
+    };
+    rows::insert_review(&mut tx, &change, &review).await?;
+    if new.verdict == Verdict::Refuse && state == ChangeState::Open {
+        rows::close(
+            &mut tx,
+            &change,
+            ChangeState::Refused,
+            &owner.actor,
+            now,
+            None,
+        )
+        .await?;
+    }
+    let details = json!({
+        "change_id": change.id, "verdict": review.verdict, "role": review.role,
+        "comment": review.comment,
+    });
+    record(core, &mut tx, &owner, "change.reviewed", details).await?;
+    tx.commit().await?;
+    view(core, find(core, org, id).await?).await
+}
+
+/// Withdraws an open request, as its requester or as an admin.
+pub async fn withdraw(
+    core: &Core,
+    officer: &ChangeOfficer,
+    id: &str,
+) -> Result<ChangeView, ServiceError> {
+    let (owner, org, now) = (officer.owner(), &officer.caller.org, core.clock.now());
+    let mut tx = core.store.begin().await?;
+    components::lock_changes(&mut tx).await?;
+    let change = find_in(&mut tx, org, id).await?;
+    still_open(&change, now)?;
+    if !officer.is(&change.requested_by) && officer.role != Role::Admin {
+        let message = "Only its requester and admins withdraw a change request";
+        return Err(ServiceError::NotAllowed(message));
+    }
+    let state = ChangeState::Withdrawn;
+    rows::close(&mut tx, &change, state, &owner.actor, now, None).await?;
+    let details = json!({ "change_id": change.id });
+    record(core, &mut tx, &owner, "change.withdrawn", details).await?;
+    tx.commit().await?;
+    view(core, find(core, org, id).await?).await
+}
