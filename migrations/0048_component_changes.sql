@@ -3,8 +3,7 @@ create table component_change (
     bucket bigint not null,
     change_id text not null,
     org_id text not null,
-    -- Empty for a change of the policy.
-    slot text not null,
+    -- Of the sealed settings; empty for rules and the policy.
     instance text not null,
     state text not null,
     content text not null,

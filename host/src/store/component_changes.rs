@@ -6,7 +6,6 @@ use sqlx::{AnyConnection, Row as _};
 use super::row::{RowColumns, json_text};
 use super::{StoreError, WriteTransaction};
 use crate::domain::clock::Timestamp;
-use crate::domain::component::Slot;
 use crate::domain::component_change::{
     ChangeReview, ChangeState, ComponentChange, Verdict, VoidReason,
 };
@@ -20,14 +19,13 @@ pub async fn insert(
     instance: &str,
 ) -> Result<(), StoreError> {
     sqlx::query(
-        "insert into component_change (bucket, change_id, org_id, slot, instance, state, content,
+        "insert into component_change (bucket, change_id, org_id, instance, state, content,
              config, requested_by, requested_at, expires_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
     )
     .bind(change.org.bucket())
     .bind(change.id.as_str())
     .bind(change.org.as_str())
-    .bind(change.content.change.slot().map_or("", Slot::as_str))
     .bind(instance)
     .bind(change.state.as_str())
     .bind(json_text(&change.content))

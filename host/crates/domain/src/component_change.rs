@@ -47,7 +47,7 @@ impl Default for ChangePolicy {
 }
 
 impl ChangePolicy {
-    /// Returns what is wrong with it, as a member and a sentence.
+    /// Returns the first invalid member, and why it is invalid.
     pub fn problem(&self) -> Option<(&'static str, &'static str)> {
         let hours = |hours: u32| (1..=8760).contains(&hours);
         let may_review = |role: &Role| matches!(role, Role::Admin | Role::Compliance);
@@ -111,8 +111,6 @@ pub enum RequestedChange {
         component_id: ComponentId,
         /// The component when the change was requested.
         component: ComponentIdentity,
-        /// Settings of a provider instance while the request is open, with the names of its secrets only.
-        config: Option<Value>,
         /// Null: when the change is applied.
         effective_at: Option<Timestamp>,
     },
@@ -137,6 +135,11 @@ impl RequestedChange {
             Self::Activate { slot, .. } | Self::RollBack { slot, .. } => Some(*slot),
             Self::Policy { .. } => None,
         }
+    }
+
+    /// Whether it activates rules, which past records can be compared with.
+    pub fn activates_rules(&self) -> bool {
+        matches!(self, Self::Activate { slot, .. } if !slot.is_provider())
     }
 }
 

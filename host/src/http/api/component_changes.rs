@@ -2,36 +2,22 @@
 //! `compliance`. Providers and the policy are an admin's.
 
 use axum::extract::State;
-use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::components::ComponentOfficer;
-use crate::domain::component::Slot;
 use crate::domain::component_change::ChangePolicy;
 use crate::domain::id::ChangeId;
-use crate::domain::organization::Role;
 use crate::http::error::HttpError;
 use crate::http::middleware::extract::{ResourceId, ValidJson, ValidQuery, page_and_limit};
 use crate::http::reply::{Created, CursorReply, DataReply, Found};
 use crate::service::App;
-use crate::service::components::changes::{self, ChangeOfficer, ChangeView, NewChange, NewReview};
-
-/// Refuses what only an admin changes: providers, and the policy, which has no slot.
-fn may_change(officer: &ChangeOfficer, slot: Option<Slot>) -> Result<(), HttpError> {
-    match officer.role == Role::Admin || slot.is_some_and(|slot| !slot.is_provider()) {
-        true => Ok(()),
-        false => Err(HttpError::new(
-            StatusCode::FORBIDDEN,
-            "Admin role is required",
-        )),
-    }
-}
+use crate::service::components::changes::{self, ChangeView, NewChange, NewReview};
 
 /// Refuses an officer who may not make this change. Reviewing it takes the policy's roles only.
-async fn may_change_by_id(app: &App, officer: &ChangeOfficer, id: &str) -> Result<(), HttpError> {
+async fn may_change(app: &App, officer: &ComponentOfficer, id: &str) -> Result<(), HttpError> {
     let change = changes::find(app, &officer.caller.org, id).await?;
-    may_change(officer, change.content.change.slot())
+    officer.may_change(change.content.change.slot())
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -49,7 +35,6 @@ pub async fn list(
     ValidQuery(query): ValidQuery<ChangesQuery>,
 ) -> Result<CursorReply<ChangeView>, HttpError> {
     let (_, limit) = page_and_limit(None, query.limit, 20, 100)?;
-    let officer = ChangeOfficer::from(officer);
     let after = query.starting_after.as_ref();
     let found = changes::list(&app, &officer.caller.org, after, limit + 1).await?;
     Ok(CursorReply::new(found, limit))
@@ -61,9 +46,8 @@ pub async fn create(
     officer: ComponentOfficer,
     ValidJson(new): ValidJson<NewChange>,
 ) -> Result<Created<ChangeView>, HttpError> {
-    let officer = ChangeOfficer::from(officer);
-    may_change(&officer, new.change.slot())?;
-    let change = changes::create(&app, &app.management, &officer, new).await?;
+    officer.may_change(new.change.slot())?;
+    let change = changes::create(&app, &app.management, &officer.into(), new).await?;
     Ok(DataReply::new(&change))
 }
 
@@ -72,7 +56,6 @@ pub async fn read(
     officer: ComponentOfficer,
     ResourceId(id): ResourceId,
 ) -> Result<Found<ChangeView>, HttpError> {
-    let officer = ChangeOfficer::from(officer);
     let change = changes::find(&app, &officer.caller.org, &id).await?;
     Ok(DataReply::new(&changes::view(&app, change).await?))
 }
@@ -85,10 +68,8 @@ pub async fn review(
     ResourceId(id): ResourceId,
     ValidJson(new): ValidJson<NewReview>,
 ) -> Result<Found<ChangeView>, HttpError> {
-    let officer = ChangeOfficer::from(officer);
-    Ok(DataReply::new(
-        &changes::review(&app, &officer, &id, new).await?,
-    ))
+    let change = changes::review(&app, &officer.into(), &id, new).await?;
+    Ok(DataReply::new(&change))
 }
 
 /// Makes an approved change. If another change came first, all approvals are void and the request is
@@ -98,9 +79,8 @@ pub async fn apply(
     officer: ComponentOfficer,
     ResourceId(id): ResourceId,
 ) -> Result<Found<ChangeView>, HttpError> {
-    let officer = ChangeOfficer::from(officer);
-    may_change_by_id(&app, &officer, &id).await?;
-    let applied = changes::apply(&app, &app.management, &officer, &id).await?;
+    may_change(&app, &officer, &id).await?;
+    let applied = changes::apply(&app, &app.management, &officer.into(), &id).await?;
     Ok(DataReply::new(&applied))
 }
 
@@ -109,10 +89,8 @@ pub async fn withdraw(
     officer: ComponentOfficer,
     ResourceId(id): ResourceId,
 ) -> Result<Found<ChangeView>, HttpError> {
-    let officer = ChangeOfficer::from(officer);
-    Ok(DataReply::new(
-        &changes::withdraw(&app, &officer, &id).await?,
-    ))
+    let change = changes::withdraw(&app, &officer.into(), &id).await?;
+    Ok(DataReply::new(&change))
 }
 
 /// Compares the candidate on past records again. Approvals that were given before are void.
@@ -121,9 +99,8 @@ pub async fn compare(
     officer: ComponentOfficer,
     ResourceId(id): ResourceId,
 ) -> Result<Found<ChangeView>, HttpError> {
-    let officer = ChangeOfficer::from(officer);
-    may_change_by_id(&app, &officer, &id).await?;
-    let compared = changes::compare(&app, &app.management, &officer, &id).await?;
+    may_change(&app, &officer, &id).await?;
+    let compared = changes::compare(&app, &app.management, &officer.into(), &id).await?;
     Ok(DataReply::new(&compared))
 }
 
@@ -131,7 +108,6 @@ pub async fn policy(
     State(app): State<App>,
     officer: ComponentOfficer,
 ) -> Result<Found<ChangePolicy>, HttpError> {
-    let officer = ChangeOfficer::from(officer);
     let policy = changes::policy(&app, &officer.caller.org).await?;
     Ok(DataReply::new(&policy))
 }
@@ -142,8 +118,7 @@ pub async fn set_policy(
     officer: ComponentOfficer,
     ValidJson(policy): ValidJson<ChangePolicy>,
 ) -> Result<Found<ChangePolicy>, HttpError> {
-    let officer = ChangeOfficer::from(officer);
-    may_change(&officer, None)?;
-    let policy = changes::set_policy(&app, &officer, policy).await?;
+    officer.may_change(None)?;
+    let policy = changes::set_policy(&app, &officer.into(), policy).await?;
     Ok(DataReply::new(&policy))
 }

@@ -37,7 +37,7 @@ use crate::service::{App, Caller, ServiceError};
 
 /// Web-app user with the role `admin` or `compliance`.
 pub struct ComponentOfficer {
-    caller: Caller,
+    pub(super) caller: Caller,
     owner: ComponentOwner,
     role: Role,
     token: Option<TokenId>,
@@ -54,14 +54,14 @@ impl From<ComponentOfficer> for ChangeOfficer {
 }
 
 impl ComponentOfficer {
-    /// Refuses a compliance officer access to provider slots.
-    fn may_change(&self, slot: Slot) -> Result<(), HttpError> {
-        match slot.is_provider() && self.role != Role::Admin {
-            true => Err(HttpError::new(
+    /// Refuses a compliance officer access to provider slots and to the policy of changes, which has no slot.
+    pub(super) fn may_change(&self, slot: Option<Slot>) -> Result<(), HttpError> {
+        match self.role == Role::Admin || slot.is_some_and(|slot| !slot.is_provider()) {
+            true => Ok(()),
+            false => Err(HttpError::new(
                 StatusCode::FORBIDDEN,
                 "Admin role is required",
             )),
-            false => Ok(()),
         }
     }
 }
@@ -111,7 +111,7 @@ impl FromRequestParts<App> for SlotOfficer {
         let officer = ComponentOfficer::from_request_parts(parts, app).await?;
         let SlotPath(slot) = SlotPath::from_request_parts(parts, app).await?;
         let slot = known(&slot)?;
-        officer.may_change(slot)?;
+        officer.may_change(Some(slot))?;
         Ok(Self { officer, slot })
     }
 }
@@ -189,7 +189,7 @@ pub async fn upload(
     };
     let officer = &uploader.officer;
     // The slot is known only once the component has been inspected, so the service calls back.
-    let may = |slot| officer.may_change(slot);
+    let may = |slot| officer.may_change(Some(slot));
     let (component, _) =
         components::upload(&app, &app.management, &officer.owner, upload, may).await?;
     Ok(DataReply::new(&component))

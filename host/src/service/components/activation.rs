@@ -326,6 +326,8 @@ pub async fn activate(
     slot: Slot,
     request: ActivationRequest,
 ) -> Result<ActivationView, ServiceError> {
+    // Refuse early, before a component is loaded and a provider asked. Decided again under the lock below.
+    permit_alone(core, &mut *core.store.read().await?, owner).await?;
     let checked = check(core, owner, slot, request).await?;
     // Loaded here first, so that a component that cannot be loaded is not activated.
     prepare(core, management, &checked.component).await?;
@@ -359,7 +361,6 @@ pub(super) async fn activate_in(
         config: new_config,
         reason,
         effective_at,
-        ..
     } = checked;
     let (slot, effective_at) = (component.slot, effective_at.unwrap_or(now));
     let before = components::live_of(tx, owner.org.as_ref(), slot).await?;

@@ -4,7 +4,7 @@
 
 mod activation;
 mod admission;
-pub mod answers;
+mod answers;
 pub mod changes;
 mod following;
 pub mod live_shadow;

@@ -315,7 +315,7 @@ pub async fn read_back(
     Ok((pdf.into(), read.map(drop)))
 }
 
-/// Writes a line at the foot of every page of an envelope's document.
+/// Writes a line at the head or foot of every page of an envelope's document.
 pub async fn watermarked(
     core: &Core,
     envelope: &Envelope,

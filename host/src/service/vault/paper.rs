@@ -13,7 +13,7 @@ use super::downloads::LIFE;
 use super::vault_out::{ReleaseForm, ReleaseMedium};
 use crate::components::rules::watermarks::WatermarkRequest;
 use crate::domain::clock::Timestamp;
-use crate::domain::envelope::Envelope;
+use crate::domain::envelope::{Envelope, EnvelopeStatus};
 use crate::domain::event::EventType;
 use crate::domain::ledger::LedgerEntry;
 use crate::files::{FilesError, SpoolWriter};
@@ -78,6 +78,9 @@ pub async fn is_converted(
     connection: &mut AnyConnection,
     envelope: &Envelope,
 ) -> Result<bool, ServiceError> {
+    if envelope.status != EnvelopeStatus::VaultedOut {
+        return Ok(false);
+    }
     let released = release_of(connection, envelope).await?;
     Ok(released.is_some_and(|(form, _)| form.medium == ReleaseMedium::Paper))
 }

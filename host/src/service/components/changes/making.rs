@@ -14,7 +14,9 @@ use super::{
 };
 use crate::domain::clock::Timestamp;
 use crate::domain::component::Component;
-use crate::domain::component_change::{ChangeState, ComponentChange, RequestedChange};
+use crate::domain::component_change::{
+    ChangePolicy, ChangeState, ComponentChange, RequestedChange,
+};
 use crate::domain::id::ActivationId;
 use crate::service::{Core, ServiceError};
 use crate::store::{WriteTransaction, component_changes as rows, components};
@@ -41,7 +43,7 @@ pub async fn apply(
     components::begin_change(&mut tx).await?;
     // Again, now that no other change can come in between; one that came before is effective by now.
     let now = core.clock.now();
-    let change = find_in(&mut tx, org, id).await?;
+    let mut change = find_in(&mut tx, org, id).await?;
     still_open(&change, now)?;
     if let Err(problem) = unchanged(core, &mut tx, &change, component.as_ref(), now).await? {
         let state = ChangeState::Outdated;
@@ -51,10 +53,9 @@ pub async fn apply(
         tx.commit().await?;
         return Err(problem.into());
     }
-    let approved_by = permit(core, &mut tx, &change, now).await?;
-    let made = make(core, &mut tx, &owner, &change, component, now).await?;
-    let mut change = change;
     let policy = policy_of(core, &mut tx, org).await?;
+    let approved_by = permit(core, &mut tx, &change, &policy, now).await?;
+    let made = make(core, &mut tx, &owner, &change, component, now).await?;
     change.content.approvals_required = Some(policy.reviews_required);
     rows::set_content(&mut tx, &change).await?;
     let state = ChangeState::Applied;
@@ -108,13 +109,13 @@ async fn permit(
     core: &Core,
     tx: &mut WriteTransaction,
     change: &ComponentChange,
+    policy: &ChangePolicy,
     now: Timestamp,
 ) -> Result<Vec<String>, ServiceError> {
     let (org, content) = (&change.org, &change.content);
-    let policy = policy_of(core, tx, org).await?;
     let reviews = rows::reviews(tx, org, &change.id).await?;
     let uploader = uploader(tx, change).await?;
-    let approved_by = approvals(change, &reviews, &policy, uploader.as_deref());
+    let approved_by = approvals(change, &reviews, policy, uploader.as_deref());
     if content.is_emergency {
         return match approved_by.is_empty() {
             true => Err(ChangeProblem::SecondPersonMissing.into()),
@@ -126,11 +127,6 @@ async fn permit(
         let given = approved_by.len();
         return Err(ChangeProblem::ApprovalsMissing { given, required }.into());
     }
-    let is_rules = content
-        .change
-        .slot()
-        .is_some_and(|slot| !slot.is_provider());
-    let activates = matches!(content.change, RequestedChange::Activate { .. });
     let fresh = match (&content.comparison, content.change.slot()) {
         (Some(comparison), Some(slot)) => {
             // Also those of the installation may have changed.
@@ -139,7 +135,7 @@ async fn permit(
         }
         _ => false,
     };
-    match policy.shadow_required && is_rules && activates && !fresh {
+    match policy.shadow_required && content.change.activates_rules() && !fresh {
         true => Err(ChangeProblem::ShadowStale.into()),
         false => Ok(approved_by),
     }

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::Value;
 use sqlx::AnyConnection;
 
 use super::ComponentOwner;
@@ -116,6 +117,8 @@ pub struct ChangeView {
     pub change_id: ChangeId,
     pub state: ChangeState,
     pub change: RequestedChange,
+    /// Settings of a provider instance while the request is open, with the names of the secrets only.
+    pub config: Option<Value>,
     pub reason: String,
     pub source: Option<ChangeSource>,
     pub emergency: bool,
@@ -190,17 +193,13 @@ pub async fn view(core: &Core, change: ComponentChange) -> Result<ChangeView, Se
     let required = required.unwrap_or(policy.reviews_required);
     let required = usize::try_from(required).unwrap_or(usize::MAX);
     let state = state_at(&change, core.clock.now());
-    let mut content = change.content;
-    show_config(
-        core,
-        &change.org,
-        change.config.as_deref(),
-        &mut content.change,
-    );
+    let config = shown_config(core, &change);
+    let content = change.content;
     Ok(ChangeView {
         change_id: change.id,
         state,
         change: content.change,
+        config,
         reason: content.reason,
         source: content.source,
         emergency: content.is_emergency,
@@ -220,19 +219,14 @@ pub async fn view(core: &Core, change: ComponentChange) -> Result<ChangeView, Se
     })
 }
 
-/// Adds the sealed settings of a provider to an open request, with the names of the secrets only.
-fn show_config(core: &Core, org: &OrgId, sealed: Option<&str>, change: &mut RequestedChange) {
-    if let (
-        Some(sealed),
-        RequestedChange::Activate {
-            instance, config, ..
-        },
-    ) = (sealed, change)
-    {
-        let at = InstanceReference::own(org, instance.as_deref().unwrap_or(EMBEDDED));
-        let opened = InstanceConfig::open(sealed, &core.cipher, &at);
-        *config = opened.map(|config| config.without_secrets());
-    }
+/// Returns the sealed settings of a provider, with the names of the secrets only.
+fn shown_config(core: &Core, change: &ComponentChange) -> Option<Value> {
+    let RequestedChange::Activate { instance, .. } = &change.content.change else {
+        return None;
+    };
+    let at = InstanceReference::own(&change.org, instance.as_deref().unwrap_or(EMBEDDED));
+    let config = InstanceConfig::open(change.config.as_deref()?, &core.cipher, &at)?;
+    Some(config.without_secrets())
 }
 
 impl From<ChangeReview> for ReviewView {

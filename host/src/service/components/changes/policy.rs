@@ -34,17 +34,17 @@ pub(super) async fn policy_of(
     })
 }
 
-/// Refuses a change without approvals where the policy requires some. With changes locked.
+/// Refuses a change without approvals where the policy requires some.
 pub(in super::super) async fn permit_alone(
     core: &Core,
-    tx: &mut WriteTransaction,
+    connection: &mut AnyConnection,
     owner: &ComponentOwner,
 ) -> Result<(), ServiceError> {
     // The operator answers for the installation's own components.
     let Some(org) = &owner.org else {
         return Ok(());
     };
-    match policy_of(core, tx, org).await?.reviews_required {
+    match policy_of(core, connection, org).await?.reviews_required {
         0 => Ok(()),
         _ => Err(ChangeProblem::ApprovalRequired.into()),
     }

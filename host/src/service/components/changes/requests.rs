@@ -10,10 +10,10 @@ use sqlx::AnyConnection;
 use super::super::activation::{self, ActivationRequest};
 use super::super::shadow::{self, ReplayRequest};
 use super::super::{ComponentManager, ComponentOwner, following, get, probe, record};
-use super::policy::{check_policy, policy, policy_of};
+use super::policy::{check_policy, policy};
 use super::{ChangeOfficer, ChangeView, find, find_in, hours, still_open, view};
 use crate::domain::clock::Timestamp;
-use crate::domain::component::{Component, Slot};
+use crate::domain::component::{Component, ComponentActivation, Slot};
 use crate::domain::component_change::{
     ChangeComparison, ChangeContent, ChangePolicy, ChangeSource, ChangeState, ComponentChange,
     ProviderProbe, RequestedChange, VoidReason,
@@ -102,13 +102,9 @@ pub async fn create(
             "The policy is not changed in an emergency",
         )]));
     }
-    let proposed = propose(core, management, &owner, new.change).await?;
-    let is_rules = proposed
-        .change
-        .slot()
-        .is_some_and(|slot| !slot.is_provider());
+    let proposed = propose(core, management, &owner, &policy, new.change).await?;
     let compares = match &proposed.component {
-        Some(component) if is_rules && !new.emergency => {
+        Some(component) if proposed.change.activates_rules() && !new.emergency => {
             (policy.shadow_required || new.compare).then_some(component)
         }
         _ => None,
@@ -126,36 +122,25 @@ pub async fn create(
         return Err(ServiceError::Conflict(message));
     }
     let base = base(&mut tx, org, &proposed.change, &proposed.instance, now).await?;
-    let change = match proposed.change {
-        RequestedChange::Policy { policy, .. } => RequestedChange::Policy {
-            policy,
-            previous: policy_of(core, &mut tx, org).await?,
-        },
-        RequestedChange::RollBack {
-            slot,
-            instance,
-            activation_id,
-        } => {
-            let all = components::live_of(&mut tx, Some(org), slot).await?;
-            if !all
-                .iter()
-                .any(|one| one.id == activation_id && one.instance == proposed.instance)
-            {
-                return Err(ServiceError::NotFound("Activation"));
-            }
-            RequestedChange::RollBack {
-                slot,
-                instance,
-                activation_id,
-            }
+    if let RequestedChange::RollBack {
+        slot,
+        activation_id,
+        ..
+    } = &proposed.change
+    {
+        let all = components::live_of(&mut tx, Some(org), *slot).await?;
+        let named = |one: &ComponentActivation| {
+            one.id == *activation_id && one.instance == proposed.instance
+        };
+        if !all.iter().any(named) {
+            return Err(ServiceError::NotFound("Activation"));
         }
-        activates => activates,
-    };
+    }
     let change = ComponentChange {
         id: ChangeId::new(),
         org: org.clone(),
         content: ChangeContent {
-            change,
+            change: proposed.change,
             reason: new.reason,
             source: new.source,
             is_emergency: new.emergency,
@@ -195,9 +180,9 @@ fn check_reason(new: &NewChange) -> Result<(), ServiceError> {
             "Say why the change is made",
         ));
     }
-    let is_rules = new.change.slot().is_some_and(|slot| !slot.is_provider());
-    let activates = matches!(new.change, ProposedChange::Activate { .. });
-    if is_rules && activates && new.source.is_none() {
+    let activates_rules =
+        matches!(&new.change, ProposedChange::Activate { slot, .. } if !slot.is_provider());
+    if activates_rules && new.source.is_none() {
         issues.push(ValidationIssue::new(
             "invalid_type",
             &["source"],
@@ -242,6 +227,7 @@ async fn propose(
     core: &Core,
     management: &Arc<ComponentManager>,
     owner: &ComponentOwner,
+    present: &ChangePolicy,
     proposed: ProposedChange,
 ) -> Result<CheckedChange, ServiceError> {
     match proposed {
@@ -273,7 +259,6 @@ async fn propose(
                     instance,
                     component_id: checked.component.id.clone(),
                     component: checked.component.identity.clone(),
-                    config: None,
                     effective_at,
                 },
                 instance: checked.instance,
@@ -313,8 +298,8 @@ async fn propose(
             check_policy(&policy, &["change", "policy"])?;
             Ok(CheckedChange {
                 change: RequestedChange::Policy {
-                    previous: policy.clone(),
                     policy,
+                    previous: present.clone(),
                 },
                 instance: String::new(),
                 component: None,
