@@ -73,6 +73,20 @@ const ROOM: &[GuestCrate] = &[GuestCrate {
     memory: GuestMemory::Plugin,
 }];
 
+/// Components with a space for rules that an organization declares.
+const TEMPLATES: &[GuestCrate] = &[
+    GuestCrate {
+        package: "holdfast-declared",
+        slot: "rules.compliance",
+        memory: GuestMemory::Plugin,
+    },
+    GuestCrate {
+        package: "holdfast-declared-ucc2022",
+        slot: "rules.compliance",
+        memory: GuestMemory::Plugin,
+    },
+];
+
 fn main() -> Result<()> {
     watch(Path::new("build.rs"));
     let workspace = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?)
@@ -86,10 +100,13 @@ fn main() -> Result<()> {
         ("components.rs", GUESTS),
         ("further.rs", FURTHER),
         ("room.rs", ROOM),
+        ("templates.rs", TEMPLATES),
     ];
     let all = env::var_os("CARGO_FEATURE_ALL").is_some();
     for (name, guests) in tables {
-        let wanted = |guest: &&GuestCrate| all || guest.slot == "rules.compliance";
+        let evaluates =
+            |guest: &GuestCrate| guest.slot == "rules.compliance" && name != "templates.rs";
+        let wanted = |guest: &&GuestCrate| all || evaluates(guest);
         let guests: Vec<&GuestCrate> = guests.iter().filter(wanted).collect();
         fs::write(out.join(name), table(&builder, &out, &guests)?)?;
     }

@@ -752,6 +752,7 @@ async fn activate_unexamined(app: &TestApp, slot: Slot, name: &str, bytes: &[u8]
             not_reached: None,
             vectors_version: "1.0.0".into(),
             vectors: 1,
+            own_vectors: 0,
             memory_bytes: 0,
             fuel: None,
             slowest_us: 0,

@@ -1,10 +1,12 @@
 //! The compliance certificate, version 1.0.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::checks::{CERTIFICATE_TYPE, ESIGN_CHECKS, LEGAL_NOTICES, RULES};
-use crate::evaluate::evaluate;
+use crate::checks::{CERTIFICATE_TYPE, ESIGN_CHECKS, LEGAL_NOTICES};
+use crate::evaluate::{evaluate, statute_references};
 use crate::record::status_text;
 use crate::types::{ComponentIdentity, EnvelopeFacts};
 
@@ -52,11 +54,11 @@ pub fn certificate(
             checks: evaluation
                 .checks
                 .iter()
-                .zip(&RULES)
-                .map(|(check, rule)| CertifiedCheck {
+                .zip(statute_references())
+                .map(|(check, statute_reference)| CertifiedCheck {
                     requirement: &check.requirement,
                     ucc_reference: &check.ucc_reference,
-                    statute_reference: rule.statute_reference,
+                    statute_reference: statute_reference.into(),
                     satisfied: check.satisfied,
                     detail: &check.detail,
                 })
@@ -209,7 +211,7 @@ struct CertifiedEvaluation<'a> {
 struct CertifiedCheck<'a> {
     requirement: &'a str,
     ucc_reference: &'a str,
-    statute_reference: &'a str,
+    statute_reference: Cow<'a, str>,
     satisfied: bool,
     detail: &'a str,
 }

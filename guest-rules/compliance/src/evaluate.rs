@@ -3,6 +3,11 @@
 use crate::checks::{RULES, answers};
 use crate::types::{Check, EnvelopeFacts, Evaluation};
 
+/// Returns the statute's paragraph of each check, for the certificate.
+pub(crate) fn statute_references() -> impl Iterator<Item = &'static str> {
+    RULES.iter().map(|rule| rule.statute_reference)
+}
+
 /// Runs the eight checks over `facts`.
 ///
 /// The score is the share of satisfied checks in percent, rounded to the

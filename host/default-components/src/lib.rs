@@ -35,3 +35,6 @@ pub static ROOM_COMPONENT: &[DefaultComponent] = include!(concat!(env!("OUT_DIR"
 /// Further built-in components, which are used only once activated.
 pub static FURTHER_COMPONENTS: &[DefaultComponent] =
     include!(concat!(env!("OUT_DIR"), "/further.rs"));
+
+/// Components with a space for declared rules, which are no components of a slot before it is filled.
+pub static TEMPLATES: &[DefaultComponent] = include!(concat!(env!("OUT_DIR"), "/templates.rs"));

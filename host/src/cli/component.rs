@@ -10,19 +10,19 @@ use serde_json::json;
 use tracing::instrument::WithSubscriber as _;
 use tracing::subscriber::NoSubscriber;
 
+use super::declared::{self, BuildRules};
 use super::output::CommandOutput;
+use super::rules::{self, DiffRules, PreparedComponent, TestRules, Workbench};
 use super::scaffold::{self, NewComponent};
 use super::{Failure, org_id};
-use crate::components::compiler::{CompileError, ComponentCompiler};
-use crate::components::inspection::{AdmissionReason, InspectedComponent};
+use crate::components::inspection::{self, AdmissionReason, InspectedComponent};
 use crate::components::script::FarEndScript;
-use crate::components::{ComponentArtifact, ComponentRegistry};
+use crate::components::vectors::VectorSet;
 use crate::config::Config;
 use crate::disk;
-use crate::domain::clock::{Clock, Timestamp};
+use crate::domain::clock::Timestamp;
 use crate::domain::component::{ConformanceResult, Slot};
 use crate::domain::id::{EnvelopeId, OrgId};
-use crate::domain::token::random;
 use crate::files::SpoolWriter;
 use crate::service::components::shadow::{self, ReplayRequest};
 use crate::service::components::{
@@ -31,7 +31,6 @@ use crate::service::components::{
 use crate::service::{App, Caller, ServiceError};
 use crate::start;
 use crate::store::organizations;
-use crate::tls;
 
 #[derive(Subcommand)]
 pub enum ComponentCommand {
@@ -42,7 +41,16 @@ pub enum ComponentCommand {
         module: PathBuf,
         /// Output file.
         component: PathBuf,
+        /// Vectors of your rules, in YAML. They travel inside the component.
+        #[arg(long, value_name = "FILE")]
+        vectors: Option<PathBuf>,
     },
+    /// Make a component from declared rules. No compiler is needed.
+    Build(BuildRules),
+    /// Run the vectors of your rules, and report the checks and branches that they cover.
+    Test(TestRules),
+    /// Compare two rules components on generated facts, with a smallest example of each difference.
+    Diff(DiffRules),
     /// Check whether a component would be admitted. Needs no installation.
     Check {
         file: PathBuf,
@@ -183,9 +191,14 @@ pub async fn run(
 ) -> Result<ExitCode, Failure> {
     let command = match command {
         ComponentCommand::New(new) => return scaffold::new(&new, output),
-        ComponentCommand::Encode { module, component } => {
-            return encode(&module, &component, output);
-        }
+        ComponentCommand::Encode {
+            module,
+            component,
+            vectors,
+        } => return encode(&module, &component, vectors.as_deref(), output),
+        ComponentCommand::Build(build) => return declared::build(&build, output),
+        ComponentCommand::Test(test) => return rules::test(test, &config, output).await,
+        ComponentCommand::Diff(diff) => return rules::diff(diff, &config, output).await,
         ComponentCommand::Check { file, script } => {
             return check(&file, &script, &config, output).await;
         }
@@ -195,6 +208,9 @@ pub async fn run(
     match command {
         ComponentCommand::New(_)
         | ComponentCommand::Encode { .. }
+        | ComponentCommand::Build(_)
+        | ComponentCommand::Test(_)
+        | ComponentCommand::Diff(_)
         | ComponentCommand::Check { .. } => {}
         ComponentCommand::Upload(upload) => return self::upload(&app, upload, output).await,
         ComponentCommand::List { whose } => {
@@ -427,46 +443,32 @@ async fn examined(
     scripts: &[FarEndScript],
     config: &Config,
 ) -> Result<Result<(InspectedComponent, ConformanceResult), Vec<AdmissionReason>>, Failure> {
-    tls::use_one();
-    let settings = &config.components;
-    let compiler = ComponentCompiler::new(settings.compiler.clone(), settings.compile_limit);
-    let (inspected, native) = match compiler.compile(bytes.clone()).await {
-        Ok(compiled) => compiled,
-        Err(CompileError::Refused(reasons)) => return Ok(Err(reasons)),
-        Err(error) => return Err(error.into()),
+    let bench = Workbench::new(config)?;
+    let PreparedComponent {
+        artifact,
+        inspected,
+    } = match bench.prepare("candidate", bytes).await? {
+        Ok(prepared) => prepared,
+        Err(reasons) => return Ok(Err(reasons)),
     };
-    let cache = tempfile::tempdir()?;
-    let answer = async {
-        let limits = settings.limits()?;
-        let components = ComponentRegistry::load(
-            cache.path().into(),
-            random::<32>(),
-            limits,
-            Clock::default(),
-        )?;
-        let artifact = ComponentArtifact::uploaded(inspected.slot, "candidate", "0.0.0", bytes);
-        components
-            .keep_native(artifact.slot, &artifact.identity, native)
-            .await?;
-        // The report has the failed calls; their log lines would repeat it.
-        let examined = components
-            .examine(artifact.clone())
-            .with_subscriber(NoSubscriber::new());
-        let examined = match examined.await {
-            Ok(conformance) => conformance,
-            Err(reasons) => return Ok(Err(reasons)),
-        };
-        for script in scripts {
-            if !artifact.slot.is_provider() {
-                return Err("scripts are for providers".into());
-            }
-            if let Err(reasons) = components.rehearse(artifact.clone(), script).await {
-                return Ok(Err(reasons));
-            }
+    // The report has the failed calls; their log lines would repeat it.
+    let examined = bench
+        .components
+        .examine(artifact.clone(), VectorSet::default())
+        .with_subscriber(NoSubscriber::new());
+    let examined = match examined.await {
+        Ok(examined) => examined,
+        Err(reasons) => return Ok(Err(reasons)),
+    };
+    for script in scripts {
+        if !artifact.slot.is_provider() {
+            return Err("scripts are for providers".into());
         }
-        Ok::<_, Failure>(Ok(examined))
-    };
-    Ok(answer.await?.map(|conformance| (inspected, conformance)))
+        if let Err(reasons) = bench.components.rehearse(artifact.clone(), script).await {
+            return Ok(Err(reasons));
+        }
+    }
+    Ok(Ok((inspected, examined.conformance)))
 }
 
 fn read_script(file: &Path) -> Result<FarEndScript, Failure> {
@@ -475,9 +477,14 @@ fn read_script(file: &Path) -> Result<FarEndScript, Failure> {
         .map_err(|why| format!("{} is no script: {why}", file.display()).into())
 }
 
-/// Converts a core module to a component, like `wasm-tools component new`.
-fn encode(module: &Path, component: &Path, output: &CommandOutput) -> Result<ExitCode, Failure> {
-    let bytes = wit_component::ComponentEncoder::default()
+/// Converts a core module to a component, like `wasm-tools component new`, and puts vectors into it.
+fn encode(
+    module: &Path,
+    component: &Path,
+    vectors: Option<&Path>,
+    output: &CommandOutput,
+) -> Result<ExitCode, Failure> {
+    let mut bytes = wit_component::ComponentEncoder::default()
         .module(&disk::read(module)?)
         .and_then(|encoder| encoder.validate(true).encode())
         .map_err(|error| {
@@ -486,6 +493,14 @@ fn encode(module: &Path, component: &Path, output: &CommandOutput) -> Result<Exi
                 module.display()
             )
         })?;
+    if let Some(file) = vectors {
+        let inspected = inspection::inspect(&bytes);
+        let slot = inspected.map_err(|reasons| {
+            let reasons = reasons.iter().map(|reason| reason.message.as_str());
+            reasons.collect::<Vec<_>>().join("; ")
+        })?;
+        rules::read_vectors(file, slot.slot)?.put_into(&mut bytes)?;
+    }
     std::fs::write(component, &bytes)?;
     let text = format!("{} has {} bytes", component.display(), bytes.len());
     output.one(

@@ -4,11 +4,14 @@
 //! to stderr. The exit status is 0, or 1 with an error message.
 
 mod component;
+mod declared;
+mod diff_page;
 mod keys;
 mod ledger;
 mod organizations;
 mod output;
 mod rotation;
+mod rules;
 mod scaffold;
 mod tokens;
 mod usage;

@@ -1,5 +1,5 @@
 //! `holdfast component new`: creates a folder with a component that builds, and its
-//! tests. The files are copies of `plugins/examples`.
+//! tests. The files are copies of `plugins/examples` and of the built-in rules.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
+use toml::{Table, Value};
 
 use super::Failure;
 use super::output::CommandOutput;
@@ -15,24 +16,33 @@ use crate::domain::component::Slot;
 
 #[derive(Args)]
 pub struct NewComponent {
-    /// World of the component.
-    #[arg(long, value_enum)]
-    world: PluginWorld,
-    /// Programming language.
-    #[arg(long, value_enum)]
-    lang: PluginLanguage,
+    /// Slot of the component.
+    #[arg(long, alias = "world", value_enum)]
+    slot: StarterSlot,
+    /// Programming language. Rules are written in Rust.
+    #[arg(long, value_enum, default_value_t = StarterLanguage::Rust)]
+    lang: StarterLanguage,
     /// A folder that does not exist yet. Its name becomes the component's.
     folder: PathBuf,
 }
 
-/// World with an example.
-#[derive(Clone, Copy, ValueEnum)]
-enum PluginWorld {
-    SigningProvider,
+/// Slot with a starter.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum StarterSlot {
+    #[value(name = "provider.signing", alias = "signing-provider")]
+    Signing,
+    #[value(name = "rules.compliance")]
+    Compliance,
+    #[value(name = "rules.lifecycle")]
+    Lifecycle,
+    #[value(name = "rules.placement")]
+    Placement,
+    #[value(name = "rules.control")]
+    Control,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum PluginLanguage {
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum StarterLanguage {
     Rust,
     Js,
     Python,
@@ -50,13 +60,53 @@ macro_rules! example {
     };
 }
 
+macro_rules! rules {
+    ($folder:literal, $($name:literal),+) => {
+        &[$(($name, include_str!(concat!("../../../guest-rules/", $folder, "/", $name)))),+]
+    };
+}
+
+/// Dependencies that the rules share.
+const WORKSPACE: &str = include_str!("../../../Cargo.toml");
+
 const FAR_END: File = (
     "far-end.json",
     include_str!("../../../plugins/examples/far-end.json"),
 );
 
-impl PluginLanguage {
-    fn files(self) -> &'static [File] {
+/// Reader of PDFs, which placement rules need.
+const READER: &[File] = rules!(
+    "reader",
+    "Cargo.toml",
+    "src/annotations.rs",
+    "src/content.rs",
+    "src/cut.rs",
+    "src/decode.rs",
+    "src/document.rs",
+    "src/error.rs",
+    "src/facts.rs",
+    "src/font.rs",
+    "src/font/fallback.rs",
+    "src/font/metrics.rs",
+    "src/geometry.rs",
+    "src/interpret.rs",
+    "src/interpret/layers.rs",
+    "src/interpret/marks.rs",
+    "src/interpret/show.rs",
+    "src/layer.rs",
+    "src/lib.rs",
+    "src/limits.rs",
+    "src/objects.rs",
+    "src/page_text.rs",
+    "src/tag.rs",
+    "src/text_state.rs",
+    "src/unicode.rs",
+    "src/xref.rs"
+);
+
+impl StarterLanguage {
+    /// Returns the files of a signing provider.
+    fn provider(self) -> &'static [File] {
         match self {
             Self::Rust => example!(
                 "rust",
@@ -89,10 +139,104 @@ impl PluginLanguage {
     }
 }
 
+impl StarterSlot {
+    fn slot(self) -> Slot {
+        match self {
+            Self::Signing => Slot::Signing,
+            Self::Compliance => Slot::Compliance,
+            Self::Lifecycle => Slot::Lifecycle,
+            Self::Placement => Slot::Placement,
+            Self::Control => Slot::Control,
+        }
+    }
+
+    /// Returns the source of the built-in rules.
+    fn rules(self) -> &'static [File] {
+        match self {
+            Self::Signing => &[],
+            Self::Compliance => rules!(
+                "compliance",
+                "Cargo.toml",
+                "src/bindings.rs",
+                "src/certificate.rs",
+                "src/checks.rs",
+                "src/evaluate.rs",
+                "src/lib.rs",
+                "src/record.rs",
+                "src/tests.rs"
+            ),
+            Self::Lifecycle => rules!(
+                "lifecycle",
+                "Cargo.toml",
+                "src/batch.rs",
+                "src/bindings.rs",
+                "src/envelope.rs",
+                "src/lib.rs",
+                "src/refusals.rs",
+                "src/tests.rs"
+            ),
+            Self::Placement => rules!(
+                "placement",
+                "Cargo.toml",
+                "src/anchors.rs",
+                "src/area.rs",
+                "src/bindings.rs",
+                "src/component.rs",
+                "src/facts.rs",
+                "src/field_rules/condition.rs",
+                "src/field_rules/formula.rs",
+                "src/field_rules/limit.rs",
+                "src/field_rules/mod.rs",
+                "src/field_rules/rule_set.rs",
+                "src/field_rules/state.rs",
+                "src/issues.rs",
+                "src/lib.rs",
+                "src/misses.rs",
+                "src/place.rs",
+                "src/search.rs",
+                "src/similarity.rs",
+                "src/tag_fields.rs",
+                "src/tag_grammar.rs",
+                "src/validate.rs"
+            ),
+            Self::Control => rules!(
+                "control",
+                "Cargo.toml",
+                "src/bindings.rs",
+                "src/lib.rs",
+                "src/rules.rs",
+                "src/tests.rs"
+            ),
+        }
+    }
+
+    /// Returns the first vectors of a team.
+    fn vectors(self) -> &'static str {
+        match self {
+            Self::Signing => "",
+            Self::Compliance => include_str!("starter/compliance.yaml"),
+            Self::Lifecycle => include_str!("starter/lifecycle.yaml"),
+            Self::Placement => include_str!("starter/placement.yaml"),
+            Self::Control => include_str!("starter/control.yaml"),
+        }
+    }
+
+    /// Returns the built-in component that the rules begin as.
+    fn default_component(self) -> &'static str {
+        match self {
+            Self::Signing => "holdfast-signing-docuseal",
+            Self::Compliance => "holdfast-compliance",
+            Self::Lifecycle => "holdfast-lifecycle",
+            Self::Placement => "holdfast-placement",
+            Self::Control => "holdfast-control",
+        }
+    }
+}
+
 /// Writes the files.
 ///
 /// # Errors
-/// The folder exists, or its name is no valid name of a component.
+/// The folder exists, its name is no valid name of a component, or the slot has no starter in the language.
 pub fn new(new: &NewComponent, output: &CommandOutput) -> Result<ExitCode, Failure> {
     let folder = &new.folder;
     let name = folder
@@ -103,31 +247,27 @@ pub fn new(new: &NewComponent, output: &CommandOutput) -> Result<ExitCode, Failu
     if folder.exists() {
         return Err(format!("{} is there already", folder.display()).into());
     }
-    let slot = match new.world {
-        PluginWorld::SigningProvider => Slot::Signing,
+    if new.slot != StarterSlot::Signing && new.lang != StarterLanguage::Rust {
+        return Err(
+            "rules are written in Rust, or declared: see `holdfast component build`".into(),
+        );
+    }
+    let slot = new.slot.slot();
+    let mut files = match new.slot {
+        StarterSlot::Signing => provider(new.lang, name),
+        rules => rules_project(rules, name)?,
     };
-    let named = |text: &str| {
-        text.replace(EXAMPLE, name)
-            .replace(&EXAMPLE.replace('-', "_"), &name.replace('-', "_"))
-    };
-    let mut files: Vec<(PathBuf, String)> = new
-        .lang
-        .files()
-        .iter()
-        .chain([&FAR_END])
-        .map(|(file, text)| (folder.join(file), named(text)))
-        .collect();
-    files.push((folder.join(".gitignore"), new.lang.ignored().to_owned()));
+    files.push((".gitignore".into(), new.lang.ignored().to_owned()));
     for (file, text) in worlds::sources(slot) {
         // Packages that the world depends on need a separate folder each.
         let place = match file.strip_suffix(".wit") {
-            Some("host") => folder.join("wit/deps/host").join(file),
-            _ => folder.join("wit").join(file),
+            Some("host") => format!("wit/deps/host/{file}"),
+            _ => format!("wit/{file}"),
         };
         files.push((place, text.to_owned()));
     }
     for (file, text) in &files {
-        write(file, text)?;
+        write(&folder.join(file), text)?;
     }
     let text = format!(
         "{} has a component for the world {}. Go on with:\n\n  cd {} && {}",
@@ -136,9 +276,172 @@ pub fn new(new: &NewComponent, output: &CommandOutput) -> Result<ExitCode, Failu
         folder.display(),
         new.lang.next()
     );
-    let names: Vec<_> = files.iter().map(|(file, _)| file).collect();
+    let names: Vec<_> = files.iter().map(|(file, _)| folder.join(file)).collect();
     output.one(&json!({ "name": name, "files": names }), &text);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the files of a signing provider.
+fn provider(lang: StarterLanguage, name: &str) -> Vec<(String, String)> {
+    let named = |text: &str| {
+        text.replace(EXAMPLE, name)
+            .replace(&EXAMPLE.replace('-', "_"), &name.replace('-', "_"))
+    };
+    let files = lang.provider().iter().chain([&FAR_END]);
+    files
+        .map(|(file, text)| ((*file).to_owned(), named(text)))
+        .collect()
+}
+
+/// Returns a crate with the source of the built-in rules, the published vectors and a team's first ones.
+fn rules_project(rules: StarterSlot, name: &str) -> Result<Vec<(String, String)>, Failure> {
+    let slot = rules.slot();
+    let mut files = Vec::new();
+    for (file, text) in rules.rules() {
+        let text = match *file {
+            "Cargo.toml" => manifest(text, Some(name))?,
+            _ => alone(text),
+        };
+        files.push(((*file).to_owned(), text));
+    }
+    if slot == Slot::Placement {
+        for (file, text) in READER {
+            let text = match *file {
+                "Cargo.toml" => manifest(text, None)?,
+                _ => alone(text),
+            };
+            files.push((format!("reader/{file}"), text));
+        }
+    }
+    let published = match slot {
+        Slot::Compliance => Some(include_str!("../../../wit/compliance/vectors.json")),
+        Slot::Lifecycle => Some(include_str!("../../../wit/lifecycle/vectors.json")),
+        Slot::Control => Some(include_str!("../../../wit/control/vectors.json")),
+        _ => None,
+    };
+    files.extend(published.map(|text| ("wit/vectors.json".to_owned(), text.to_owned())));
+    let (stack, memory) = match slot {
+        Slot::Placement => (1_048_576, 8_388_608),
+        _ => (16_384, 65_536),
+    };
+    let module = name.replace('-', "_");
+    let base = rules.default_component();
+    files.push((
+        ".cargo/config.toml".into(),
+        format!(
+            "[target.wasm32-unknown-unknown]\n# A call resets this memory, which costs time.\n\
+             rustflags = [\"-Clink-arg=-zstack-size={stack}\", \"-Clink-arg=--initial-memory={memory}\"]\n"
+        ),
+    ));
+    let filled = |text: &str| {
+        text.replace("{name}", name)
+            .replace("{module}", &module)
+            .replace("{slot}", slot.as_str())
+            .replace("{base}", base)
+    };
+    files.push(("Makefile".into(), filled(include_str!("starter/Makefile"))));
+    files.push((
+        "README.md".into(),
+        filled(include_str!("starter/README.md")),
+    ));
+    files.push(("vectors.yaml".into(), rules.vectors().to_owned()));
+    Ok(files)
+}
+
+/// Adapts source of this repository to a crate on its own.
+fn alone(text: &str) -> String {
+    let text = text.replace(
+        "\n#[cfg(target_arch = \"wasm32\")]\nuse holdfast_plugin_sdk as _;\n",
+        "",
+    );
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        let path = line
+            .find("\"../../wit/")
+            .or_else(|| line.find("\"../../../wit/"));
+        let line = match path {
+            Some(at) if line.contains("vectors.json") => {
+                format!(
+                    "{}\"../wit/vectors.json\"{}",
+                    &line[..at],
+                    after_text(&line[at + 1..])
+                )
+            }
+            Some(at) => format!("{}\"wit\"{}", &line[..at], after_text(&line[at + 1..])),
+            None => line.to_owned(),
+        };
+        lines.push(line);
+    }
+    lines.join("\n") + "\n"
+}
+
+/// Returns what follows the closing quote.
+fn after_text(line: &str) -> &str {
+    line.split_once('"').map_or("", |(_, after)| after)
+}
+
+/// Makes a manifest that needs no workspace. Without a name it is that of the reader.
+fn manifest(text: &str, name: Option<&str>) -> Result<String, Failure> {
+    let workspace: Table = WORKSPACE.parse()?;
+    let shared = &workspace["workspace"]["dependencies"];
+    let mut manifest: Table = text.parse()?;
+    let own = manifest
+        .get("package")
+        .and_then(|package| package.get("name"));
+    let own = own.and_then(Value::as_str).unwrap_or_default().to_owned();
+    let mut package = Table::new();
+    package.insert("name".into(), name.unwrap_or(&own).into());
+    package.insert("version".into(), "0.1.0".into());
+    package.insert("edition".into(), "2024".into());
+    package.insert("publish".into(), false.into());
+    manifest.insert("package".into(), package.into());
+    manifest.remove("lints");
+    // Tests of this repository in a separate folder are not copied.
+    let tests = manifest.remove("dev-dependencies");
+    let mut dependencies = Table::new();
+    let listed = manifest.get("dependencies").and_then(Value::as_table);
+    let listed = listed.into_iter().flatten();
+    let tested = tests.as_ref().and_then(Value::as_table);
+    let tested = tested
+        .into_iter()
+        .flatten()
+        .filter(|(name, _)| *name == "serde_json");
+    for (dependency, wanted) in listed.chain(tested) {
+        let of_workspace = wanted.get("workspace").is_some();
+        let value = match dependency.as_str() {
+            "holdfast-plugin-sdk" => continue,
+            "holdfast-reader" => {
+                Table::from_iter([("path".to_owned(), Value::from("reader"))]).into()
+            }
+            _ if of_workspace => shared
+                .get(dependency)
+                .cloned()
+                .unwrap_or_else(|| wanted.clone()),
+            _ => wanted.clone(),
+        };
+        dependencies.insert(dependency.clone(), value);
+    }
+    manifest.insert("dependencies".into(), dependencies.into());
+    if name.is_some() {
+        let kinds = vec![Value::from("cdylib")];
+        manifest.insert(
+            "lib".into(),
+            Table::from_iter([("crate-type".to_owned(), Value::from(kinds))]).into(),
+        );
+        let release = [
+            ("opt-level", Value::from("s")),
+            ("lto", true.into()),
+            ("codegen-units", 1.into()),
+            ("panic", "abort".into()),
+            ("strip", true.into()),
+        ];
+        let release = release.map(|(member, value)| (member.to_owned(), value));
+        let profile =
+            Table::from_iter([("release".to_owned(), Value::from(Table::from_iter(release)))]);
+        manifest.insert("profile".into(), profile.into());
+        manifest.insert("workspace".into(), Table::new().into());
+    }
+    Ok(toml::to_string(&manifest)?)
 }
 
 /// Whether cargo, npm and the component registry all accept a name.

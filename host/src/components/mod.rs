@@ -29,10 +29,11 @@ pub mod script;
 mod wasi;
 
 pub use crate::rules::{
-    CallFailure, ComponentArtifact, ComponentError, EngineSet, built_in, compiler,
-    compliance_alone, embedded, inspection, is_reserved_name, known_compliance, known_digests,
-    load_compliance, room_component, rules, worlds,
+    CallFailure, ComponentArtifact, ComponentError, EngineSet, RulesBase, answers, behaviour,
+    built_in, compiler, compliance_alone, embedded, inspection, is_reserved_name, known_compliance,
+    known_digests, load_compliance, room_component, rules, rules_template, values, vectors, worlds,
 };
-use crate::rules::{artifact, background, baseline, engine, error, gate, limits, slot};
+use crate::rules::{artifact, background, baseline, engine, error, gate, limits, program, slot};
+pub use conformance::ExaminedComponent;
 pub use documents::{AnswerRules, Documents, Placement, WordedMark};
 pub use registry::{ActivationTable, ComponentRegistry, LiveActivation};

@@ -9,9 +9,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use arc_swap::ArcSwap;
 use futures::FutureExt as _;
 use tokio::sync::Semaphore;
+use tokio::task::JoinError;
 
 use super::artifact::{self, ComponentArtifact, NativeCodeCache};
 use super::baseline::BaselineRules;
+use super::conformance::ExaminedComponent;
 use super::documents::{
     AnswerRules, DocumentTurns, Documents, DocumentsPre, Placement, PlacementPre,
 };
@@ -19,6 +21,7 @@ use super::engine::EngineSet;
 use super::error::ComponentError;
 use super::gate::{CallGate, MemoryShare, PLUGINS, RULES, TimeSlice};
 use super::inspection::AdmissionReason;
+use super::program::RulesProgram;
 use super::providers::{
     KbaPlugin, KbaPre, MessagingPlugin, MessagingPre, PaymentPlugin, PaymentPre, PluginRuntime,
     ProviderCalls,
@@ -32,13 +35,12 @@ use super::script::{self, FarEndScript};
 use super::slot::{
     self, ComponentHandle, ComponentSource, ComponentWorld, Deferred, LoadedComponent,
 };
+use super::vectors::VectorSet;
 use super::{background, conformance};
 use crate::config::limits::{AllLimits, CallLimits};
 use crate::config::{EMBEDDED, VERIFIED};
 use crate::domain::clock::{Clock, Timestamp};
-use crate::domain::component::{
-    ComponentActivation, ComponentIdentity, ConformanceResult, InstanceReference, Slot,
-};
+use crate::domain::component::{ComponentActivation, ComponentIdentity, InstanceReference, Slot};
 use crate::domain::id::{ActivationId, ComponentId, OrgId};
 use crate::domain::priority::PriorityClass;
 use crate::fair_queue::{FairQueue, QueueCapacity, WorkOwner};
@@ -605,23 +607,44 @@ impl ComponentRegistry {
         kept.map_err(|error| ComponentError::unfit(identity, &error))
     }
 
-    /// Runs the test vectors of its slot against a candidate with cached native code.
+    /// Runs the test vectors of its slot against a candidate with cached native code, then the vectors inside
+    /// it, and those of the version before.
     ///
     /// # Errors
     /// The failed vectors.
     pub async fn examine(
         &self,
         artifact: ComponentArtifact,
-    ) -> Result<ConformanceResult, Vec<AdmissionReason>> {
+        before: VectorSet,
+    ) -> Result<ExaminedComponent, Vec<AdmissionReason>> {
         let _turn = self.candidates.acquire().await;
         let (engines, cache) = (self.engines.clone(), self.cache.clone());
         if artifact.slot.is_provider() {
-            return conformance::examine_provider(&engines, &cache, &artifact).await;
+            let conformance = conformance::examine_provider(&engines, &cache, &artifact).await?;
+            return Ok(ExaminedComponent {
+                conformance,
+                vectors: VectorSet::default(),
+            });
         }
-        let task = background::run(move || conformance::examine(&engines, &cache, &artifact));
+        let task =
+            background::run(move || conformance::examine(&engines, &cache, &artifact, &before));
         task.await.unwrap_or_else(|error| {
             Err(vec![AdmissionReason::new("conformance", error.to_string())])
         })
+    }
+
+    /// Runs long work with rules on a thread of low priority, one piece at a time with the candidates.
+    pub async fn in_background<R: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> R + Send + 'static,
+    ) -> Result<R, JoinError> {
+        let _turn = self.candidates.acquire().await;
+        background::run(work).await
+    }
+
+    /// Loads rules of any slot, to be called by name.
+    pub fn program(&self, artifact: &ComponentArtifact) -> Result<RulesProgram, ComponentError> {
+        RulesProgram::load(&self.engines, &self.cache, artifact)
     }
 
     /// Runs a provider against the external service that its author has scripted.

@@ -1,11 +1,7 @@
 //! Scripted external services: calls of a provider, the requests that it must then send to its
 //! vendor, and the results that it must return. Plugin authors write scripts, because
 //! the vectors of [`super::conformance`] know no vendor.
-//!
-//! Values are JSON, under their names in the WIT package:
-//! a record is an object, in which an option may be left out; a variant is the name of
-//! its case, or an object with it and its value; bytes are text, or
-//! `{ "base64": "…" }`; a result is `{ "ok": … }` or `{ "err": … }`.
+//! Values are JSON, as [`super::values`] has it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,10 +12,9 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use url::Url;
-use wasmtime::component::types::ComponentFunc;
-use wasmtime::component::{Resource, ResourceAny, Type, Val};
+use wasmtime::component::{Resource, ResourceAny, Val};
 use wasmtime::{AsContextMut as _, Store};
 
 use super::egress::NetworkAccess;
@@ -29,6 +24,7 @@ use super::inspection::AdmissionReason;
 use super::lent::{LentBlob, LentHost, LentResources};
 use super::providers::ProviderCalls;
 use super::slot::{ActiveComponent, ComponentWorld};
+use super::values::{self, LentBytes};
 use super::worlds;
 use crate::config::SecretText;
 use crate::domain::clock::{Clock, Timestamp};
@@ -307,7 +303,7 @@ async fn answer<P: ProviderCalls + ComponentWorld>(
         .and_then(|function| instance.get_func(&mut store, function))
         .ok_or_else(|| format!("{interface} has no such function"))?;
     let signature = function.ty(&store);
-    let parameters = parameters(&mut store, &signature, &call.with)?;
+    let parameters = values::parameters(&mut LentDocuments(&mut store), &signature, &call.with)?;
     let mut results = vec![Val::Bool(false); signature.results().len()];
     let run = watch.run(function.call_async(&mut store, &parameters, &mut results));
     match tokio::time::timeout(limits.deadline, run).await {
@@ -315,184 +311,29 @@ async fn answer<P: ProviderCalls + ComponentWorld>(
         Err(_) => return Err(format!("no answer within {:?}", limits.deadline)),
     }
     match results.first() {
-        Some(result) => written(&mut store, result),
+        Some(result) => values::written(&mut LentDocuments(&mut store), result),
         None => Ok(Value::Null),
     }
 }
 
 type ProviderStore = Store<LimitedEngine<LentResources>>;
 
-fn parameters(
-    store: &mut ProviderStore,
-    signature: &ComponentFunc,
-    with: &Map<String, Value>,
-) -> Result<Vec<Val>, String> {
-    if let Some(unknown) = with
-        .keys()
-        .find(|name| !signature.params().any(|(known, _)| known == *name))
-    {
-        return Err(format!("has no parameter {unknown}"));
+/// Documents are lent as handles of the store.
+struct LentDocuments<'a>(&'a mut ProviderStore);
+
+impl LentBytes for LentDocuments<'_> {
+    fn lend(&mut self, bytes: Bytes) -> Result<ResourceAny, String> {
+        let handle = self.0.data_mut().data.table.push(LentBlob(bytes));
+        let handle = handle.map_err(|error| error.to_string())?;
+        ResourceAny::try_from_resource(handle, self.0.as_context_mut())
+            .map_err(|error| error.to_string())
     }
-    signature
-        .params()
-        .map(|(name, ty)| {
-            let value = with.get(name).unwrap_or(&Value::Null);
-            read(store, &ty, value).map_err(|why| format!("{name}: {why}"))
-        })
-        .collect()
-}
 
-/// Parses a value of a type from JSON.
-fn read(store: &mut ProviderStore, ty: &Type, value: &Value) -> Result<Val, String> {
-    let unfit = || format!("{value} does not fit");
-    let whole = || value.as_u64().ok_or_else(unfit);
-    let text = || value.as_str().map(str::to_owned).ok_or_else(unfit);
-    Ok(match ty {
-        Type::Bool => Val::Bool(value.as_bool().ok_or_else(unfit)?),
-        Type::U8 => Val::U8(u8::try_from(whole()?).map_err(|_| unfit())?),
-        Type::U16 => Val::U16(u16::try_from(whole()?).map_err(|_| unfit())?),
-        Type::U32 => Val::U32(u32::try_from(whole()?).map_err(|_| unfit())?),
-        Type::U64 => Val::U64(whole()?),
-        Type::S64 => Val::S64(value.as_i64().ok_or_else(unfit)?),
-        Type::Float64 => Val::Float64(value.as_f64().ok_or_else(unfit)?),
-        Type::String => Val::String(text()?),
-        Type::Enum(names) => {
-            let name = text()?;
-            match names.names().any(|known| known == name) {
-                true => Val::Enum(name),
-                false => return Err(unfit()),
-            }
-        }
-        Type::List(list) if list.ty() == Type::U8 => {
-            let bytes = bytes(value).ok_or_else(unfit)?;
-            Val::List(bytes.into_iter().map(Val::U8).collect())
-        }
-        Type::List(list) => {
-            let items = value.as_array().ok_or_else(unfit)?.iter();
-            let read = items.map(|item| read(store, &list.ty(), item));
-            Val::List(read.collect::<Result<_, _>>()?)
-        }
-        Type::Tuple(tuple) => {
-            let items = value.as_array().ok_or_else(unfit)?;
-            if items.len() != tuple.types().len() {
-                return Err(unfit());
-            }
-            let read = tuple.types().zip(items);
-            let read = read.map(|(ty, item)| self::read(store, &ty, item));
-            Val::Tuple(read.collect::<Result<_, _>>()?)
-        }
-        Type::Option(_) if value.is_null() => Val::Option(None),
-        Type::Option(option) => Val::Option(Some(Box::new(read(store, &option.ty(), value)?))),
-        Type::Record(record) => {
-            let members = value.as_object().ok_or_else(unfit)?;
-            let known = |name: &String| record.fields().any(|field| field.name == name);
-            if let Some(unknown) = members.keys().find(|name| !known(name)) {
-                return Err(format!("a record has no {unknown}"));
-            }
-            let mut fields = Vec::new();
-            for field in record.fields() {
-                let value = members.get(field.name).unwrap_or(&Value::Null);
-                let value = read(store, &field.ty, value)
-                    .map_err(|why| format!("{}: {why}", field.name))?;
-                fields.push((field.name.to_owned(), value));
-            }
-            Val::Record(fields)
-        }
-        Type::Variant(variant) => {
-            let (name, payload) = match value {
-                Value::String(name) => (name.as_str(), &Value::Null),
-                Value::Object(case) if case.len() == 1 => {
-                    let (name, payload) = case.iter().next().ok_or_else(unfit)?;
-                    (name.as_str(), payload)
-                }
-                _ => return Err(unfit()),
-            };
-            let mut cases = variant.cases();
-            let case = cases
-                .find(|case| case.name == name)
-                .ok_or_else(|| format!("a variant has no case {name}"))?;
-            let payload = match &case.ty {
-                Some(ty) => Some(Box::new(read(store, ty, payload)?)),
-                None => None,
-            };
-            Val::Variant(name.to_owned(), payload)
-        }
-        Type::Own(_) | Type::Borrow(_) => {
-            let blob = LentBlob(Bytes::from(bytes(value).ok_or_else(unfit)?));
-            let table = &mut store.data_mut().data.table;
-            let handle = table.push(blob).map_err(|error| error.to_string())?;
-            let handle = ResourceAny::try_from_resource(handle, store.as_context_mut());
-            Val::Resource(handle.map_err(|error| error.to_string())?)
-        }
-        _ => return Err("no script can write a value of this type".into()),
-    })
-}
-
-/// Parses bytes: text, or `{ "base64": "…" }`.
-fn bytes(value: &Value) -> Option<Vec<u8>> {
-    match value {
-        Value::String(text) => Some(text.clone().into_bytes()),
-        _ => STANDARD.decode(value.get("base64")?.as_str()?).ok(),
+    fn take(&mut self, handle: ResourceAny) -> Result<Bytes, String> {
+        let blob: Resource<LentBlob> = handle
+            .try_into_resource(self.0.as_context_mut())
+            .map_err(|error| error.to_string())?;
+        let blob = self.0.data_mut().data.table.delete(blob);
+        Ok(blob.map_err(|error| error.to_string())?.0)
     }
-}
-
-fn written_bytes(bytes: Vec<u8>) -> Value {
-    match String::from_utf8(bytes) {
-        Ok(text) => json!(text),
-        Err(error) => json!({ "base64": STANDARD.encode(error.as_bytes()) }),
-    }
-}
-
-/// Converts a value to JSON. Absent options are left out of records.
-fn written(store: &mut ProviderStore, value: &Val) -> Result<Value, String> {
-    let payload = |store: &mut ProviderStore, payload: &Option<Box<Val>>| match payload {
-        Some(payload) => written(store, payload),
-        None => Ok(Value::Null),
-    };
-    Ok(match value {
-        Val::Bool(value) => json!(value),
-        Val::U8(value) => json!(value),
-        Val::U16(value) => json!(value),
-        Val::U32(value) => json!(value),
-        Val::U64(value) => json!(value),
-        Val::S64(value) => json!(value),
-        Val::Float64(value) => json!(value),
-        Val::String(text) | Val::Enum(text) => json!(text),
-        Val::List(items) if matches!(items.first(), Some(Val::U8(_))) => {
-            let bytes = items.iter().map(|item| match item {
-                Val::U8(byte) => *byte,
-                _ => 0,
-            });
-            written_bytes(bytes.collect())
-        }
-        Val::List(items) | Val::Tuple(items) => {
-            let items = items.iter().map(|item| written(store, item));
-            Value::Array(items.collect::<Result<_, _>>()?)
-        }
-        Val::Record(fields) => {
-            let mut members = Map::new();
-            for (name, value) in fields {
-                if !matches!(value, Val::Option(None)) {
-                    members.insert(name.clone(), written(store, value)?);
-                }
-            }
-            Value::Object(members)
-        }
-        Val::Option(value) => payload(store, value)?,
-        Val::Variant(name, None) => json!(name),
-        Val::Variant(name, value) => {
-            let value = payload(store, value)?;
-            Value::Object(Map::from_iter([(name.clone(), value)]))
-        }
-        Val::Result(Ok(value)) => json!({ "ok": payload(store, value)? }),
-        Val::Result(Err(value)) => json!({ "err": payload(store, value)? }),
-        Val::Resource(handle) => {
-            let blob: Resource<LentBlob> = handle
-                .try_into_resource(store.as_context_mut())
-                .map_err(|error| error.to_string())?;
-            let blob = store.data_mut().data.table.delete(blob);
-            written_bytes(blob.map_err(|error| error.to_string())?.0.to_vec())
-        }
-        _ => return Err("answers with a value that no script can write".into()),
-    })
 }

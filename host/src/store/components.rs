@@ -2,6 +2,7 @@
 //!
 //! Organization `None` is the installation; its rows have an empty `org_id`.
 
+use serde_json::Value;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 
@@ -76,6 +77,48 @@ pub async fn insert(tx: &mut WriteTransaction, component: &Component) -> Result<
     .execute(&mut **tx)
     .await?;
     Ok(done.rows_affected() == 1)
+}
+
+/// Adds the vectors that hold for a component.
+pub async fn insert_vectors(
+    tx: &mut WriteTransaction,
+    component: &Component,
+    vectors: &Value,
+) -> Result<(), StoreError> {
+    let (bucket, _) = owned(component.org.as_ref());
+    sqlx::query(
+        "insert into component_vectors (bucket, component_id, vectors) values ($1, $2, $3)",
+    )
+    .bind(bucket)
+    .bind(component.id.as_str())
+    .bind(vectors.to_string())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Returns the vectors that hold for a component, if there are any.
+pub async fn vectors(
+    connection: &mut AnyConnection,
+    component: &Component,
+) -> Result<Option<Value>, StoreError> {
+    let (bucket, _) = owned(component.org.as_ref());
+    let row = sqlx::query(
+        "select component_id, vectors from component_vectors where bucket = $1 and component_id = $2",
+    )
+    .bind(bucket)
+    .bind(component.id.as_str())
+    .fetch_optional(connection)
+    .await?;
+    row.map(|row| {
+        let columns = RowColumns {
+            row: &row,
+            table: "component_vectors",
+            id: "component_id",
+        };
+        columns.json("vectors")
+    })
+    .transpose()
 }
 
 /// Returns a component of the organization or of the installation.

@@ -66,6 +66,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     46 "0046_party_invitations",
     47 "0047_sellers_copies",
     48 "0048_component_changes",
+    49 "0049_component_vectors",
 ];
 
 /// Version of the row that serves as the lock.

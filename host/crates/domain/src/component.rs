@@ -148,6 +148,9 @@ pub struct ConformanceResult {
     pub vectors_version: String,
     /// Number of test vectors, all of which passed.
     pub vectors: u32,
+    /// Number of the team's own vectors that hold, those of earlier versions included.
+    #[serde(default)]
+    pub own_vectors: u32,
     /// Peak linear memory of a single vector, in bytes.
     pub memory_bytes: u64,
     /// Peak fuel consumption of a single vector; null for providers, which are limited by time.

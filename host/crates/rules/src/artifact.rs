@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use hmac::{Hmac, Mac};
 use holdfast_default_components::{
-    DEFAULT_COMPONENTS, DefaultComponent, FURTHER_COMPONENTS, ROOM_COMPONENT,
+    DEFAULT_COMPONENTS, DefaultComponent, FURTHER_COMPONENTS, ROOM_COMPONENT, TEMPLATES,
 };
 use sha2::{Digest, Sha256};
 use wasmtime::Engine;
@@ -70,6 +70,26 @@ pub fn room() -> Option<ComponentArtifact> {
 /// used only once activated.
 pub fn built_in() -> impl Iterator<Item = ComponentArtifact> {
     embedded().chain(room()).chain(FURTHER.iter().cloned())
+}
+
+/// Pack that declared rules begin with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RulesBase {
+    /// The eight checks of the specification.
+    Specification,
+    /// The nine checks of §9-105 as amended in 2022.
+    Ucc2022,
+}
+
+/// Returns the bytes of the component for declared rules on top of a pack.
+pub fn rules_template(base: RulesBase) -> Option<Vec<u8>> {
+    let name = match base {
+        RulesBase::Specification => "holdfast-declared",
+        RulesBase::Ucc2022 => "holdfast-declared-ucc2022",
+    };
+    let mut templates = TEMPLATES.iter();
+    let template = templates.find(|template| template.name == name);
+    template.map(DefaultComponent::bytes)
 }
 
 /// Minimum age of swept files: during an update, two releases share a folder.

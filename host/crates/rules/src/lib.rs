@@ -17,6 +17,12 @@
 //! | `inspection.rs` | slot, imports and types of an unknown component |
 //! | `compiler.rs` | compiling unknown components in a child process |
 //! | `confinement.rs` | sandbox of that child process |
+//! | `values.rs` | values of components as JSON |
+//! | `program.rs` | rules of any slot, called by name |
+//! | `vectors.rs` | vectors of a team, inside its component |
+//! | `known.rs`, `questions.rs` | known calls, and generated questions around them |
+//! | `answers.rs` | parts of an answer, and how two answers differ |
+//! | `behaviour.rs` | branches of rules, and differences between two components |
 //! | `background.rs` | low-priority threads |
 //! | `metrics.rs` | failures and memory peaks by component |
 //!
@@ -25,9 +31,11 @@
 
 #![allow(missing_docs, reason = "documented by its files")]
 
+pub mod answers;
 pub mod artifact;
 pub mod background;
 pub mod baseline;
+pub mod behaviour;
 pub mod bindings;
 pub mod canaries;
 pub mod compiler;
@@ -36,19 +44,26 @@ pub mod engine;
 pub mod error;
 pub mod gate;
 pub mod inspection;
+mod known;
 pub mod limits;
 pub mod metrics;
+pub mod program;
+pub mod questions;
 pub mod released;
 pub mod rules;
 pub mod settings;
 pub mod slot;
+pub mod values;
+pub mod vectors;
 pub mod worlds;
 
 use std::path::PathBuf;
 
 use limits::AllLimits;
 
-pub use artifact::{ComponentArtifact, built_in, embedded, room as room_component};
+pub use artifact::{
+    ComponentArtifact, RulesBase, built_in, embedded, room as room_component, rules_template,
+};
 pub use engine::EngineSet;
 pub use error::{CallFailure, ComponentError};
 pub use released::{is_reserved_name, known_compliance, known_digests};

@@ -372,7 +372,8 @@ impl ContractProbe<'_> {
         answer.map_err(|error| error.reported(self.meter))
     }
 
-    fn measured<R>(
+    /// Like [`ContractProbe::call`], and returns the resources used. A failure is neither logged nor counted.
+    pub fn measured<R>(
         &self,
         work: impl FnOnce(&mut Store<LimitedEngine<()>>) -> wasmtime::Result<R>,
     ) -> (Result<R, ComponentError>, UsedFuel) {

@@ -11,6 +11,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::OwnedSemaphorePermit;
 
+use crate::components::behaviour::BehaviourDiff;
+use crate::components::vectors::VectorSet;
 use crate::components::worlds::{self, PublishedWorld};
 use crate::domain::component::{ComponentIdentity, Slot};
 use crate::domain::id::TokenId;
@@ -26,6 +28,7 @@ use crate::http::middleware::unknown::check_query;
 use crate::http::openapi;
 use crate::http::reply::{Created, DataReply, FileReply, Found, PageReply, Wasm};
 use crate::service::access::windows::LimitedCredential;
+use crate::service::components::behaviour::{self, DiffRequest};
 use crate::service::components::changes::ChangeOfficer;
 use crate::service::components::live_shadow::{self, LiveShadow, StartShadow};
 use crate::service::components::shadow::{self, ReplayRequest, ShadowReport};
@@ -254,6 +257,26 @@ pub async fn shadow(
     )
     .await?;
     Ok(DataReply::new(&report))
+}
+
+/// Returns the team's vectors that hold for a component.
+pub async fn vectors(
+    State(app): State<App>,
+    officer: ComponentOfficer,
+    ResourceId(id): ResourceId,
+) -> Result<Found<VectorSet>, HttpError> {
+    let vectors = behaviour::vectors(&app, &officer.owner, &id).await?;
+    Ok(DataReply::new(&vectors))
+}
+
+pub async fn diff(
+    State(app): State<App>,
+    officer: ComponentOfficer,
+    ResourceId(id): ResourceId,
+    ValidJson(request): ValidJson<DiffRequest>,
+) -> Result<Found<BehaviourDiff>, HttpError> {
+    let diff = behaviour::diff(&app, &app.management, &officer.caller, &id, &request).await?;
+    Ok(DataReply::new(&diff))
 }
 
 pub async fn slots(

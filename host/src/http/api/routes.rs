@@ -284,6 +284,10 @@ areas! {
             "Download a component";
         post "/components/{id}/shadow", components::shadow => shadowComponent []
             "Compare a component with the active one on stored records; changes nothing";
+        get "/components/{id}/vectors", components::vectors => listComponentVectors []
+            "List the vectors that a component brought or inherited, and must keep";
+        post "/components/{id}/diff", components::diff => diffComponent []
+            "Compare a component with the active one on generated facts; changes nothing";
         get "/component-slots", components::slots => listComponentSlots []
             "List slots with their active component and history";
         post "/component-slots/{slot}/activate", components::activate => activateComponent [409]

@@ -151,20 +151,7 @@ pub async fn slots(
         let instance = InstanceReference::parse(&instance);
         let active = core.components.active();
         let now = core.clock.now();
-        let live = active.at(slot, org, &instance.name, now);
-        let component = match live {
-            Some((live, _)) => components::get(&mut connection, org, &live.component).await?,
-            None => None,
-        };
-        let component = match component {
-            Some(component) => component,
-            None => {
-                let built_in = default_component(slot, &instance.name, now)?;
-                // As it was stored first, with the time of that.
-                let kept = components::get(&mut connection, None, &built_in.id).await?;
-                kept.unwrap_or(built_in)
-            }
-        };
+        let component = component_at(core, &mut connection, owner, slot, &instance.name).await?;
         let mut instances = Vec::new();
         let names = history.iter().map(|one| one.instance.as_str());
         let names: BTreeSet<&str> = names.filter(|name| !name.is_empty()).collect();
@@ -199,6 +186,37 @@ pub async fn slots(
         });
     }
     Ok(all)
+}
+
+/// Returns the active rules of a slot.
+pub async fn active_component(
+    core: &Core,
+    connection: &mut sqlx::AnyConnection,
+    owner: &ComponentOwner,
+    slot: Slot,
+) -> Result<Component, ServiceError> {
+    component_at(core, connection, owner, slot, "").await
+}
+
+/// Returns the active component of a slot, or of a provider's instance.
+async fn component_at(
+    core: &Core,
+    connection: &mut sqlx::AnyConnection,
+    owner: &ComponentOwner,
+    slot: Slot,
+    instance: &str,
+) -> Result<Component, ServiceError> {
+    let (org, now) = (owner.org.as_ref(), core.clock.now());
+    let active = core.components.active();
+    if let Some((live, _)) = active.at(slot, org, instance, now)
+        && let Some(component) = components::get(connection, org, &live.component).await?
+    {
+        return Ok(component);
+    }
+    let built_in = default_component(slot, instance, now)?;
+    // As it was stored first, with the time of that.
+    let kept = components::get(connection, None, &built_in.id).await?;
+    Ok(kept.unwrap_or(built_in))
 }
 
 /// Body of `POST /component-slots/{slot}/activate`.

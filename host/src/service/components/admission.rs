@@ -14,7 +14,8 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::{ComponentManager, ComponentOwner, ComponentView, named, object_name, quota, record};
 use crate::components::compiler::CompileError;
 use crate::components::inspection::{AdmissionReason, InspectedComponent};
-use crate::components::{ComponentArtifact, is_reserved_name};
+use crate::components::vectors::VectorSet;
+use crate::components::{ComponentArtifact, ExaminedComponent, is_reserved_name};
 use crate::config::{Config, UploadPolicy};
 use crate::domain::component::{Component, ComponentIdentity, ConformanceResult, Slot};
 use crate::domain::id::ComponentId;
@@ -85,12 +86,18 @@ pub async fn upload<E: From<ServiceError>>(
         return Ok((known.into(), false));
     }
     quota::check_size(core, &mut connection, org, upload.file.size()).await?;
-    let before = newest(&mut connection, owner, &upload.name).await?;
+    let before = components::newest_named(&mut connection, org, &upload.name)
+        .await
+        .map_err(ServiceError::from)?;
+    let earlier = match &before {
+        Some(before) => vectors_of(&mut connection, before).await?,
+        None => VectorSet::default(),
+    };
     drop(connection);
     let turn = management.compiler.turn(org).await;
     quota::check_compile_time(core, org).await?;
     let began = Instant::now();
-    let admitted = compiled_and_examined(core, management, owner, &upload, may).await;
+    let admitted = compiled_and_examined(core, management, owner, &upload, earlier, may).await;
     // Failed attempts are charged, too.
     quota::note_compile_time(core, org, began.elapsed()).await?;
     drop(turn);
@@ -111,13 +118,41 @@ pub async fn upload<E: From<ServiceError>>(
         uploaded_by: owner.actor.clone(),
         created_at: core.clock.now(),
     };
-    Ok(keep(core, owner, &upload, bytes, component).await?)
+    let kept = AdmittedComponent {
+        component,
+        bytes,
+        vectors: admitted.vectors,
+        before: before.map(|before| before.id),
+    };
+    Ok(keep(core, owner, &upload, kept).await?)
+}
+
+/// Returns the vectors that hold for a component and later versions of it.
+pub async fn vectors_of(
+    connection: &mut sqlx::AnyConnection,
+    component: &Component,
+) -> Result<VectorSet, ServiceError> {
+    let Some(vectors) = components::vectors(connection, component).await? else {
+        return Ok(VectorSet::default());
+    };
+    serde_json::from_value(vectors)
+        .map_err(|error| ServiceError::Internal(format!("vectors of {}: {error}", component.id)))
+}
+
+/// Component that is to be kept.
+struct AdmittedComponent {
+    component: Component,
+    bytes: Bytes,
+    vectors: VectorSet,
+    /// The version whose vectors it passed.
+    before: Option<ComponentId>,
 }
 
 /// Results of examining an admitted component.
 struct AdmissionResult {
     inspected: InspectedComponent,
     conformance: ConformanceResult,
+    vectors: VectorSet,
     signed_by: Option<String>,
 }
 
@@ -128,6 +163,7 @@ async fn compiled_and_examined<E: From<ServiceError>>(
     management: &Arc<ComponentManager>,
     owner: &ComponentOwner,
     upload: &ComponentUpload,
+    before: VectorSet,
     may: impl Fn(Slot) -> Result<(), E>,
 ) -> Result<(Bytes, AdmissionResult), E> {
     let bytes = upload.file.read().await;
@@ -137,10 +173,11 @@ async fn compiled_and_examined<E: From<ServiceError>>(
     let (inspected, native) = compiled.map_err(ServiceError::from)?;
     // The slot is known only after inspection, so its permission is checked here.
     may(inspected.slot)?;
-    let conformance = examine(core, upload, &bytes, inspected.slot, native).await?;
+    let examined = examine(core, upload, &bytes, inspected.slot, native, before).await?;
     let admitted = AdmissionResult {
         inspected,
-        conformance,
+        conformance: examined.conformance,
+        vectors: examined.vectors,
         signed_by,
     };
     Ok((bytes, admitted))
@@ -151,9 +188,14 @@ async fn keep(
     core: &Core,
     owner: &ComponentOwner,
     upload: &ComponentUpload,
-    bytes: Bytes,
-    component: Component,
+    admitted: AdmittedComponent,
 ) -> Result<(ComponentView, bool), ServiceError> {
+    let AdmittedComponent {
+        component,
+        bytes,
+        vectors,
+        before,
+    } = admitted;
     core.files
         .keep(&object_name(&component.identity.sha256), bytes)
         .await?;
@@ -165,8 +207,25 @@ async fn keep(
     }
     // Concurrent uploads may have used up the quota since the first check.
     quota::check_size(core, &mut tx, owner.org.as_ref(), upload.file.size()).await?;
+    let newest = components::newest_named(&mut tx, owner.org.as_ref(), &upload.name).await?;
+    if let Some(newest) = newest
+        && Some(&newest.id) != before.as_ref()
+        && vectors_of(&mut tx, &newest).await? != VectorSet::default()
+    {
+        return Err(ServiceError::Conflict(format!(
+            "Another version of {} was uploaded at the same time: upload this one again",
+            upload.name
+        )));
+    }
     components::insert(&mut tx, &component).await?;
-    let details = json!({ "component": named(&component) });
+    let mut details = json!({ "component": named(&component) });
+    if !vectors.vectors.is_empty() {
+        components::insert_vectors(&mut tx, &component, &json!(vectors)).await?;
+        details["vectors"] = json!(vectors.vectors.len());
+    }
+    if !vectors.changes.is_empty() {
+        details["changed_vectors"] = json!(vectors.changes);
+    }
     record(core, &mut tx, owner, "component.uploaded", details).await?;
     tx.commit().await?;
     Ok((component.into(), true))
@@ -179,12 +238,13 @@ async fn examine(
     bytes: &Bytes,
     slot: Slot,
     native: Vec<u8>,
-) -> Result<ConformanceResult, ServiceError> {
+    before: VectorSet,
+) -> Result<ExaminedComponent, ServiceError> {
     let artifact = ComponentArtifact::hashed(slot, identity(upload), bytes.clone());
     core.components
         .keep_native(slot, &artifact.identity, native)
         .await?;
-    let examined = core.components.examine(artifact.clone()).await;
+    let examined = core.components.examine(artifact.clone(), before).await;
     examined.map_err(|reasons| {
         // Native code of a rejected component must not stay on disk.
         core.components.forget_native(&artifact);
@@ -266,15 +326,6 @@ async fn known(
         }
         found => Ok(found),
     }
-}
-
-/// Returns the component of that name that is active, or else was uploaded last.
-async fn newest(
-    connection: &mut sqlx::AnyConnection,
-    owner: &ComponentOwner,
-    name: &str,
-) -> Result<Option<Component>, ServiceError> {
-    Ok(components::newest_named(connection, owner.org.as_ref(), name).await?)
 }
 
 /// Checks that an upgrade imports nothing that its predecessor did not, unless the major

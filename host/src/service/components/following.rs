@@ -57,6 +57,7 @@ fn of_default(artifact: &ComponentArtifact, at: Timestamp) -> Component {
         conformance: ConformanceResult {
             vectors_version: "built in".into(),
             vectors: 0,
+            own_vectors: 0,
             memory_bytes: 0,
             fuel: None,
             slowest_us: 0,

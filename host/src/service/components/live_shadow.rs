@@ -12,6 +12,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use crate::components::Placement;
+use crate::components::answers::{ComponentAnswer, differences, direction, gave_no_answer};
 use crate::components::rules::{
     ComplianceRules, ControlRules, LifecycleRules, compliance, control, lifecycle, placement,
 };
@@ -22,9 +23,6 @@ use crate::domain::envelope::{EnvelopeStatus, StoredFile};
 use crate::domain::id::{OrgId, ShadowId};
 use crate::files::Files;
 use crate::metrics::Metrics;
-use crate::service::components::answers::{
-    ComponentAnswer, differences, direction, gave_no_answer,
-};
 use crate::service::components::shadow::{asked_to_place, decided, evaluated, moved};
 use crate::service::components::{
     ComponentManager, ComponentOwner, ComponentView, artifact, by_digest, get, record,

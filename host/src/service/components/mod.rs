@@ -4,7 +4,7 @@
 
 mod activation;
 mod admission;
-mod answers;
+pub mod behaviour;
 pub mod changes;
 mod following;
 pub mod live_shadow;
@@ -105,7 +105,7 @@ impl LedgerChain for ComponentOwner {
     "name": "acme-compliance", "version": "1.2.0", "sha256": "9f86d081…", "size": 75029, "imports": [],
     "scope": "organization", "signed_by": null, "uploaded_by": "user:ada@acme.example",
     "created_at": "2026-05-04T15:04:05.000Z",
-    "conformance": { "vectors_version": "1.0.0", "vectors": 56, "memory_bytes": 65536, "fuel": 31000, "slowest_us": 180,
+    "conformance": { "vectors_version": "1.0.0", "vectors": 56, "own_vectors": 12, "memory_bytes": 65536, "fuel": 31000, "slowest_us": 180,
         "not_reached": [] },
 }]))]
 pub struct ComponentView {

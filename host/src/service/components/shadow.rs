@@ -10,10 +10,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
+use crate::components::answers::{
+    AnswerPart, ComponentAnswer, DifferenceGroups, differences, failure, gave_no_answer, refused,
+};
 use crate::components::rules::{
     ComplianceRules, ControlRules, LifecycleRules, TransitionError, compliance,
     control as rules_control, documents, lifecycle, placement,
 };
+use crate::components::values::kebab;
 use crate::components::{ComponentError, Documents, Placement, WordedMark};
 use crate::domain::component::{ComponentIdentity, Slot};
 use crate::domain::component_change::{DecisionDifference, DifferenceGroup};
@@ -21,9 +25,6 @@ use crate::domain::envelope::EnvelopeStatus;
 use crate::domain::field::Field;
 use crate::domain::hash::sha256;
 use crate::domain::id::{ComponentId, EnvelopeId, OrgId};
-use crate::service::components::answers::{
-    AnswerPart, ComponentAnswer, DifferenceGroups, differences, failure, gave_no_answer,
-};
 use crate::service::components::{ComponentManager, ComponentOwner, artifact, get, that_decided};
 use crate::service::templates::resolved;
 use crate::service::{Caller, Core, ServiceError};
@@ -178,10 +179,12 @@ pub fn move_answer(
     match led_to {
         Ok(to) => vec![AnswerPart::new(what, json!(to))],
         Err(TransitionError::Refused(refusal)) => {
-            vec![AnswerPart::new(
-                what,
-                json!(format!("refused: {}", refusal.message)),
-            )]
+            let reason = json!(refusal.reason);
+            let reason = kebab(reason.as_str().unwrap_or_default());
+            vec![AnswerPart {
+                sentence: Some(refusal.message.clone()),
+                ..AnswerPart::new(what, json!(refused(&reason)))
+            }]
         }
         Err(TransitionError::Component(error)) => failure(error),
     }

@@ -17,6 +17,9 @@ pub const SANDBOX: &str = "provenance.sandbox";
 /// Attribute: a signer used another browser than the one that passed the identity check.
 pub const IDENTITY_REBOUND: &str = "provenance.identity_rebound";
 
+/// Prefix of attributes with the partner's own facts.
+const METADATA: &str = "metadata.";
+
 /// Collects the facts of the record in its present state.
 pub async fn compliance_facts(
     connection: &mut AnyConnection,
@@ -35,6 +38,7 @@ pub async fn compliance_facts(
     attributes.extend(chain::attributes(connection, envelope).await?);
     let jurisdiction = envelope.jurisdiction();
     attributes.extend(jurisdiction.map(|text| (JURISDICTION.to_owned(), text.to_owned())));
+    attributes.extend(metadata(envelope));
     let identity_verifications = passed
         .into_iter()
         .filter_map(identity_verification)
@@ -64,6 +68,17 @@ pub async fn compliance_facts(
             .collect(),
         identity_verifications,
         attributes,
+    })
+}
+
+/// Returns the partner's own facts as attributes `metadata.<name>`, for the checks of an organization.
+fn metadata(envelope: &Envelope) -> impl Iterator<Item = (String, String)> {
+    let own = envelope.own_metadata().into_iter().flatten();
+    own.map(|(name, value)| {
+        let text = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        (format!("{METADATA}{name}"), text)
     })
 }
 

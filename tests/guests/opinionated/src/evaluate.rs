@@ -1,5 +1,6 @@
 //! The evaluation: stricter than the specification, with one deliberate hole.
 
+pub(crate) use crate::specified::statute_references;
 use crate::types::{Check, EnvelopeFacts, Evaluation};
 
 /// Evaluates the specification's checks, then either demands an identifier of the secured

@@ -1,5 +1,7 @@
 //! Components of organizations and operators.
 
+mod behaviour;
 mod changes;
 pub mod registry;
 mod uploads;
+mod vectors;

@@ -1,16 +1,18 @@
-//! Answers of two components about the same record, and how they differ.
+//! Answers of two components to the same question, and how they differ.
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use crate::components::ComponentError;
-use crate::domain::component_change::{DecisionDifference, DifferenceDirection, DifferenceGroup};
+use super::error::ComponentError;
+use holdfast_domain::component_change::{DecisionDifference, DifferenceDirection, DifferenceGroup};
 
 /// Groups of differences in a report.
 const GROUPS: usize = 200;
 /// Name of the part that reports a failed call.
 const FAILURE: &str = "an answer";
+/// Begin of the value of a part that reports a refusal.
+pub const REFUSED: &str = "refused: ";
 
 /// One value of a component's answer.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,6 +44,104 @@ pub type ComponentAnswer = Vec<AnswerPart>;
 /// Returns the answer of a call that failed.
 pub fn failure(error: &ComponentError) -> ComponentAnswer {
     vec![AnswerPart::new(FAILURE, json!(error.kind.to_string()))]
+}
+
+/// Returns the answer of a call by name, part by part: the checks of an evaluation, a transition, the decision
+/// about an act, and the members of any other value.
+pub fn parts(
+    function: &str,
+    with: &Map<String, Value>,
+    answer: &Result<Value, String>,
+) -> ComponentAnswer {
+    let answer = match answer {
+        Ok(answer) => answer,
+        Err(why) => return vec![AnswerPart::new(FAILURE, json!(why))],
+    };
+    let word = |value: Option<&Value>| {
+        let word = value.and_then(Value::as_str);
+        word.unwrap_or("nothing").to_owned()
+    };
+    match function {
+        "evaluate" => evaluation(answer),
+        "envelope" | "batch" => {
+            let (trigger, from) = (word(with.get("trigger")), word(with.get("current")));
+            vec![decision(format!("{trigger} from {from}"), answer)]
+        }
+        "decide" => {
+            let stage = with.get("facts").and_then(|facts| facts.get("stage"));
+            let (act, stage) = (word(with.get("act")), word(stage));
+            vec![decision(format!("{act} when {stage}"), answer)]
+        }
+        _ => {
+            let mut parts = Vec::new();
+            // A certificate is JSON as text.
+            let document = answer
+                .as_str()
+                .and_then(|text| serde_json::from_str::<Value>(text).ok());
+            members(function, document.as_ref().unwrap_or(answer), &mut parts);
+            parts
+        }
+    }
+}
+
+fn evaluation(answer: &Value) -> ComponentAnswer {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let checks = answer["checks"].as_array().into_iter().flatten();
+    checks
+        .map(|check| AnswerPart {
+            name: text(&check["requirement"]).unwrap_or_default(),
+            reference: text(&check["ucc-reference"]),
+            value: check["satisfied"].clone(),
+            sentence: text(&check["detail"]),
+        })
+        .chain([
+            AnswerPart::new("compliant", answer["compliant"].clone()),
+            AnswerPart::new("score", answer["score"].clone()),
+        ])
+        .collect()
+}
+
+/// Returns a transition or a decision: what it leads to, or why it is refused, with the sentence.
+fn decision(name: String, answer: &Value) -> AnswerPart {
+    let refusal = answer.get("err").or_else(|| answer.get("refused"));
+    let Some(refusal) = refusal else {
+        return AnswerPart::new(name, answer.get("ok").unwrap_or(answer).clone());
+    };
+    let text = |member: &str| refusal[member].as_str();
+    let sentence = [text("message"), text("source")];
+    let sentence: Vec<&str> = sentence.into_iter().flatten().collect();
+    AnswerPart {
+        name,
+        reference: None,
+        value: json!(refused(text("reason").unwrap_or_default())),
+        sentence: Some(sentence.join("; ")),
+    }
+}
+
+/// Returns the value of a part that reports a refusal.
+pub fn refused(reason: &str) -> String {
+    format!("{REFUSED}{reason}")
+}
+
+/// Collects the members of a value under their paths.
+fn members(path: &str, value: &Value, parts: &mut ComponentAnswer) {
+    let below = |name: &str| format!("{path}/{name}");
+    match value {
+        Value::Object(inner) if !inner.is_empty() => {
+            for (name, value) in inner {
+                members(&below(name), value, parts);
+            }
+        }
+        Value::Array(inner) if inner.iter().any(|item| item.is_object() || item.is_array()) => {
+            for (at, value) in inner.iter().enumerate() {
+                // Checks are known by what they require, wherever they are in the list.
+                let name = value.get("requirement").and_then(Value::as_str);
+                let name = name.map_or_else(|| at.to_string(), str::to_owned);
+                members(&below(&name), value, parts);
+            }
+        }
+        value => parts.push(AnswerPart::new(path, value.clone())),
+    }
 }
 
 /// Returns whether the component trapped or exceeded a limit.
@@ -115,8 +215,6 @@ pub fn direction(before: &Value, after: &Value) -> DifferenceDirection {
     match (permits(before), permits(after)) {
         (Some(true), Some(false)) => Stricter,
         (Some(false), Some(true)) => Looser,
-        // Both refuse, with other words.
-        (Some(false), Some(false)) => Text,
         _ => match (before.as_f64(), after.as_f64()) {
             (Some(before), Some(after)) if after < before => Stricter,
             (Some(_), Some(_)) => Looser,
@@ -132,7 +230,7 @@ fn permits(value: &Value) -> Option<bool> {
         Value::Null => Some(true),
         Value::Bool(satisfied) => Some(*satisfied),
         // A transition leads to a status, or is refused. An act is allowed, or needs a consent.
-        Value::String(text) => Some(!text.starts_with("refused: ")),
+        Value::String(text) => Some(!text.starts_with(REFUSED)),
         Value::Object(decision) if decision.len() == 1 => Some(false),
         _ => None,
     }
@@ -266,7 +364,7 @@ mod tests {
             (json!(88), json!(100), Looser),
             (json!("vaulted"), refused.clone(), Stricter),
             (refused.clone(), json!("vaulted"), Looser),
-            (refused, json!("refused: later"), Text),
+            (refused, json!("refused: later"), Other),
             (json!("Allowed"), consent.clone(), Stricter),
             (consent, json!("Allowed"), Looser),
             (json!("vaulted"), json!("completed"), Other),

@@ -1,0 +1,116 @@
+//! Rules of any slot, called by the names of their WIT package: for vectors of a team, generated
+//! questions and exports. The host's own calls are typed, in [`super::rules`].
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+use wasmtime::component::types::{ComponentFunc, ComponentItem};
+use wasmtime::component::{ComponentExportIndex, InstancePre, Linker, Val};
+
+use super::artifact::{ComponentArtifact, NativeCodeCache};
+use super::engine::{EngineSet, LimitedEngine};
+use super::error::ComponentError;
+use super::slot::ContractProbe;
+use super::values::{self, NothingLent};
+use super::worlds;
+use crate::limits::CallLimits;
+use crate::metrics::ComponentMeter;
+use holdfast_domain::component::{ComponentIdentity, Slot};
+
+/// Loaded rules.
+pub struct RulesProgram {
+    pub slot: Slot,
+    pub identity: ComponentIdentity,
+    pre: InstancePre<LimitedEngine<()>>,
+    engine: wasmtime::Engine,
+    limits: CallLimits,
+    meter: ComponentMeter,
+    functions: BTreeMap<String, RuleFunction>,
+}
+
+/// Function of the slot's interface.
+#[derive(Clone)]
+pub struct RuleFunction {
+    index: ComponentExportIndex,
+    pub signature: ComponentFunc,
+}
+
+impl RulesProgram {
+    /// Loads rules. They import nothing, so every slot links alike.
+    ///
+    /// # Errors
+    /// The component does not link, or does not export its slot's interface.
+    pub fn load(
+        engines: &EngineSet,
+        cache: &NativeCodeCache,
+        artifact: &ComponentArtifact,
+    ) -> Result<Self, ComponentError> {
+        let identity = artifact.identity.clone();
+        let unfit = |error: wasmtime::Error| ComponentError::unfit(&identity, &error);
+        let engine = engines.of(artifact.slot);
+        let component = cache.load(engine, artifact).map_err(unfit)?;
+        let interface = format!("{}@{}", artifact.slot.interface(), worlds::VERSION);
+        let (item, at) = component
+            .get_export(None, &interface)
+            .ok_or_else(|| unfit(wasmtime::format_err!("it does not export {interface}")))?;
+        let mut functions = BTreeMap::new();
+        if let ComponentItem::ComponentInstance(instance) = item {
+            for (name, item) in instance.exports(engine) {
+                if let ComponentItem::ComponentFunc(signature) = item.ty
+                    && let Some(index) = component.get_export_index(Some(&at), name)
+                {
+                    functions.insert(name.to_owned(), RuleFunction { index, signature });
+                }
+            }
+        }
+        let pre = Linker::new(engine)
+            .instantiate_pre(&component)
+            .map_err(unfit)?;
+        Ok(Self {
+            slot: artifact.slot,
+            identity,
+            pre,
+            engine: engine.clone(),
+            limits: engines.limits.of(artifact.slot),
+            meter: ComponentMeter::of_candidate(),
+            functions,
+        })
+    }
+
+    /// Returns the functions of the slot's interface, by name.
+    pub fn functions(&self) -> &BTreeMap<String, RuleFunction> {
+        &self.functions
+    }
+
+    /// Calls a function in a fresh instance, with parameters by name.
+    ///
+    /// # Errors
+    /// The parameters do not fit, or the call trapped or exceeded a limit.
+    pub fn call(&self, function: &str, with: &Map<String, Value>) -> Result<Value, String> {
+        let found = self
+            .functions
+            .get(function)
+            .ok_or_else(|| format!("{} has no function {function}", self.slot.interface()))?;
+        let parameters = values::parameters(&mut NothingLent, &found.signature, with)?;
+        let probe = ContractProbe {
+            engine: &self.engine,
+            limits: &self.limits,
+            identity: &self.identity,
+            meter: &self.meter,
+        };
+        let (results, _) = probe.measured(|store| {
+            let instance = self.pre.instantiate(&mut *store)?;
+            let call = instance
+                .get_func(&mut *store, found.index)
+                .ok_or_else(|| wasmtime::format_err!("it lost its function {function}"))?;
+            let mut results = vec![Val::Bool(false); found.signature.results().len()];
+            call.call(&mut *store, &parameters, &mut results)?;
+            Ok(results)
+        });
+        let results = results.map_err(|error| format!("no answer: {}", error.kind))?;
+        match results.first() {
+            Some(result) => values::written(&mut NothingLent, result),
+            None => Ok(Value::Null),
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! Vectors of a team: facts, and what its rules must answer about them. They travel inside the
+//! component, in a custom section. A later version must pass those of the versions before it, or
+//! name the ones that it changes.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use wasm_encoder::{ComponentSection as _, CustomSection};
+use wasmparser::{Parser, Payload};
+
+use super::inspection::AdmissionReason;
+use super::program::RulesProgram;
+use holdfast_domain::component::Slot;
+
+/// Custom section of a component that holds its vectors as JSON.
+const SECTION: &str = "holdfast:vectors";
+/// Most vectors of a component, those of earlier versions included.
+const MOST: usize = 2000;
+/// Largest section in bytes.
+const LARGEST: usize = 4 * 1024 * 1024;
+/// Time for all vectors of a candidate.
+const TIME: Duration = Duration::from_secs(30);
+/// Most reasons in a refusal.
+const SHOWN: usize = 20;
+
+/// Vectors as a team writes them.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VectorFile {
+    /// Parameters of every vector. A vector's own are merged into them (RFC 7396).
+    #[serde(default)]
+    given: Map<String, Value>,
+    vectors: Vec<WrittenVector>,
+    /// Vectors of earlier versions that no longer hold.
+    #[serde(default)]
+    changes: Vec<VectorChange>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenVector {
+    name: String,
+    /// Function of the slot's interface; its main one if absent.
+    call: Option<String>,
+    #[serde(default)]
+    given: Map<String, Value>,
+    expect: Value,
+}
+
+/// Vector with all its parameters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RulesVector {
+    pub name: String,
+    /// Function of the slot's interface.
+    pub call: String,
+    /// Parameters by name.
+    pub given: Map<String, Value>,
+    /// The part of the answer that matters. The checks of an evaluation are named.
+    pub expect: Value,
+}
+
+/// Vector of an earlier version that a version changes on purpose.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VectorChange {
+    pub vector: String,
+    pub reason: String,
+}
+
+/// Vectors of a component.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "vectors": [{ "name": "Insurance is on file", "call": "evaluate", "given": { "facts": {} },
+                  "expect": { "checks": { "Insurance on file": true } } }],
+    "changes": [{ "vector": "Insurance may be missing", "reason": "Counsel, 2027-01-01" }],
+}]))]
+pub struct VectorSet {
+    pub vectors: Vec<RulesVector>,
+    /// Vectors of earlier versions that no longer hold.
+    #[serde(default)]
+    pub changes: BTreeSet<VectorChange>,
+}
+
+/// Result of one vector.
+#[derive(Clone, Debug, Serialize)]
+pub struct VectorResult {
+    pub name: String,
+    /// How the answer differs from what is expected; empty if it does not.
+    pub wrong: Vec<String>,
+}
+
+impl VectorFile {
+    /// Completes the vectors for a slot.
+    ///
+    /// # Errors
+    /// The vector that is unusable, and why.
+    pub fn complete(self, slot: Slot) -> Result<VectorSet, String> {
+        let mut names = BTreeSet::new();
+        let mut vectors = Vec::new();
+        for vector in self.vectors {
+            if !names.insert(vector.name.clone()) {
+                return Err(format!("there are two vectors \"{}\"", vector.name));
+            }
+            let call = vector
+                .call
+                .or_else(|| main_function(slot).map(str::to_owned));
+            let call = call.ok_or_else(|| {
+                format!(
+                    "\"{}\": rules of {slot} have no main function: give `call`",
+                    vector.name
+                )
+            })?;
+            let mut given = Value::Object(self.given.clone());
+            merge(&mut given, &Value::Object(vector.given));
+            let Value::Object(given) = given else {
+                continue;
+            };
+            vectors.push(RulesVector {
+                name: vector.name,
+                call,
+                given,
+                expect: vector.expect,
+            });
+        }
+        if vectors.len() > MOST {
+            return Err(format!("there are more than {MOST} vectors"));
+        }
+        Ok(VectorSet {
+            vectors,
+            changes: self.changes.into_iter().collect(),
+        })
+    }
+}
+
+/// Returns the function that most vectors of a slot are about.
+fn main_function(slot: Slot) -> Option<&'static str> {
+    match slot {
+        Slot::Compliance => Some("evaluate"),
+        Slot::Lifecycle => Some("envelope"),
+        Slot::Control => Some("decide"),
+        Slot::Placement => Some("place"),
+        _ => None,
+    }
+}
+
+/// Applies a merge patch (RFC 7396): null removes a member.
+pub fn merge(value: &mut Value, patch: &Value) {
+    let Value::Object(members) = patch else {
+        *value = patch.clone();
+        return;
+    };
+    if !value.is_object() {
+        *value = Value::Object(Map::new());
+    }
+    let Some(into) = value.as_object_mut() else {
+        return;
+    };
+    for (name, patch) in members {
+        match patch {
+            Value::Null => {
+                into.remove(name);
+            }
+            patch => merge(into.entry(name.as_str()).or_insert(Value::Null), patch),
+        }
+    }
+}
+
+impl VectorSet {
+    /// Reads the vectors inside a component; an empty set if it has none.
+    ///
+    /// # Errors
+    /// The section is too large or not understood.
+    pub fn inside(component: &[u8]) -> Result<Self, String> {
+        let mut depth = 0_usize;
+        for payload in Parser::new(0).parse_all(component) {
+            match payload.map_err(|error| error.to_string())? {
+                Payload::CustomSection(section) if depth == 0 && section.name() == SECTION => {
+                    return Self::of_section(section.data());
+                }
+                Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
+                Payload::End(_) => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+        Ok(Self::default())
+    }
+
+    fn of_section(section: &[u8]) -> Result<Self, String> {
+        if section.len() > LARGEST {
+            return Err(format!("the vectors have more than {LARGEST} bytes"));
+        }
+        let set: Self = serde_json::from_slice(section)
+            .map_err(|error| format!("its section {SECTION} holds no vectors: {error}"))?;
+        match set.vectors.len() > MOST {
+            true => Err(format!("there are more than {MOST} vectors")),
+            false => Ok(set),
+        }
+    }
+
+    /// Adds the vectors to a component without any.
+    ///
+    /// # Errors
+    /// The component has vectors already, or these are too large.
+    pub fn put_into(&self, component: &mut Vec<u8>) -> Result<(), String> {
+        if Self::inside(component)? != Self::default() {
+            return Err("the component has vectors already".into());
+        }
+        let text = serde_json::to_vec(self).map_err(|error| error.to_string())?;
+        if text.len() > LARGEST {
+            return Err(format!("the vectors have more than {LARGEST} bytes"));
+        }
+        let section = CustomSection {
+            name: SECTION.into(),
+            data: text.into(),
+        };
+        section.append_to_component(component);
+        Ok(())
+    }
+
+    /// Asks rules each vector.
+    pub fn results(&self, rules: &RulesProgram) -> Vec<VectorResult> {
+        let vectors = self.vectors.iter();
+        vectors.map(|vector| vector.result(rules)).collect()
+    }
+
+    /// Checks a candidate's vectors, and those of the version before it.
+    ///
+    /// # Errors
+    /// The vectors that do not hold.
+    pub fn admit(&self, rules: &RulesProgram, before: &Self) -> Result<(), Vec<AdmissionReason>> {
+        let began = Instant::now();
+        let mut reasons = Vec::new();
+        let own = self.vectors.iter().map(|vector| (vector, ""));
+        let earlier = self.must_keep(before).map(|vector| {
+            let advice = "; an earlier version has this vector: name it under `changes` if it no longer holds";
+            (vector, advice)
+        });
+        for (vector, advice) in own.chain(earlier) {
+            if began.elapsed() > TIME {
+                let what = format!("its vectors take longer than {} s", TIME.as_secs());
+                reasons.push(AdmissionReason::new("over_limit", what));
+                break;
+            }
+            let wrong = vector.result(rules).wrong;
+            if !wrong.is_empty() && reasons.len() < SHOWN {
+                let what = format!("\"{}\": {}{advice}", vector.name, wrong.join(", "));
+                reasons.push(AdmissionReason::new("vectors", what));
+            }
+        }
+        if self.kept(before).vectors.len() > MOST {
+            let what = format!("with those of earlier versions it has more than {MOST} vectors");
+            reasons.push(AdmissionReason::new("over_limit", what));
+        }
+        match reasons.is_empty() {
+            true => Ok(()),
+            false => Err(reasons),
+        }
+    }
+
+    /// Returns these vectors with those of the version before that stay in force.
+    pub fn kept(&self, before: &Self) -> Self {
+        let own: BTreeSet<&str> = self.vectors.iter().map(|one| one.name.as_str()).collect();
+        let earlier = self.must_keep(before);
+        let earlier = earlier.filter(|vector| !own.contains(vector.name.as_str()));
+        Self {
+            vectors: self.vectors.iter().chain(earlier).cloned().collect(),
+            changes: self.changes.clone(),
+        }
+    }
+
+    /// Returns the vectors of the version before that this one does not change. A change that the
+    /// version before named already is used up.
+    fn must_keep<'a>(&self, before: &'a Self) -> impl Iterator<Item = &'a RulesVector> {
+        let changed: BTreeSet<String> = self
+            .changes
+            .difference(&before.changes)
+            .map(|change| change.vector.clone())
+            .collect();
+        let earlier = before.vectors.iter();
+        earlier.filter(move |vector| !changed.contains(&vector.name))
+    }
+}
+
+impl RulesVector {
+    fn result(&self, rules: &RulesProgram) -> VectorResult {
+        let mut wrong = Vec::new();
+        match rules.call(&self.call, &self.given) {
+            Ok(answer) => compare("", &self.expect, &by_name(answer), &mut wrong),
+            Err(error) => wrong.push(error),
+        }
+        VectorResult {
+            name: self.name.clone(),
+            wrong,
+        }
+    }
+}
+
+/// Turns the checks of an evaluation into an object by requirement.
+fn by_name(mut answer: Value) -> Value {
+    if let Some(checks) = answer.get_mut("checks")
+        && let Some(list) = checks.as_array()
+    {
+        let named = list.iter().map(|check| {
+            let requirement = check["requirement"].as_str().unwrap_or_default();
+            (requirement.to_owned(), check.clone())
+        });
+        *checks = Value::Object(named.collect());
+    }
+    answer
+}
+
+/// Compares the members that are expected. A check may be expected by its outcome alone.
+fn compare(path: &str, expected: &Value, answer: &Value, wrong: &mut Vec<String>) {
+    match (expected, answer) {
+        (Value::Object(members), Value::Object(answer)) => {
+            for (name, expected) in members {
+                let found = answer.get(name).unwrap_or(&Value::Null);
+                compare(&format!("{path}/{name}"), expected, found, wrong);
+            }
+        }
+        (Value::Bool(_), Value::Object(check)) if check.contains_key("satisfied") => {
+            let satisfied = &check["satisfied"];
+            if expected != satisfied {
+                let detail = &check["detail"];
+                wrong.push(format!(
+                    "{path} is {satisfied} and not {expected}: {detail}"
+                ));
+            }
+        }
+        _ if expected == answer => {}
+        _ => wrong.push(format!("{path} is {answer} and not {expected}")),
+    }
+}

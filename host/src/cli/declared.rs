@@ -1,0 +1,310 @@
+//! `holdfast component build`: makes a component from declared rules.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use cel::Program;
+use clap::Args;
+use holdfast_declared::types::{EnvelopeFacts, EnvelopeStatus};
+use holdfast_declared::{
+    AddedCheck, ChangedCheck, Conditions, DeclaredRules, Expression, SentencePart, VARIABLES,
+    evaluate_with, write_rules,
+};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::Failure;
+use super::output::CommandOutput;
+use super::rules::read_vectors;
+use crate::components::{RulesBase, rules_template};
+use crate::domain::component::Slot;
+
+#[derive(Args)]
+pub struct BuildRules {
+    /// Declared rules, see docs/rules.md.
+    rules: PathBuf,
+    /// Output file.
+    component: PathBuf,
+}
+
+/// Declared rules as a team writes them.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RulesFile {
+    /// Built-in pack that the rules begin with.
+    #[serde(default)]
+    base: WrittenBase,
+    /// File with the team's vectors, beside this one.
+    vectors: Option<PathBuf>,
+    #[serde(default)]
+    change: Vec<WrittenChange>,
+    #[serde(default)]
+    check: Vec<WrittenCheck>,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum WrittenBase {
+    #[default]
+    Specification,
+    Ucc2022,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenChange {
+    requirement: String,
+    reference: Option<String>,
+    statute_reference: Option<String>,
+    also_when: Option<String>,
+    satisfied: Option<String>,
+    unsatisfied: Option<String>,
+    weight: Option<u32>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenCheck {
+    requirement: String,
+    reference: String,
+    statute_reference: Option<String>,
+    satisfied_when: String,
+    satisfied: String,
+    unsatisfied: String,
+    weight: Option<u32>,
+}
+
+/// Largest weight of a check.
+const HEAVIEST: u32 = 1000;
+/// Functions of expressions, besides operators.
+const FUNCTIONS: [&str; 22] = [
+    "bool",
+    "contains",
+    "double",
+    "endsWith",
+    "int",
+    "indexOf",
+    "join",
+    "lastIndexOf",
+    "lowerAscii",
+    "replace",
+    "reverse",
+    "size",
+    "split",
+    "startsWith",
+    "string",
+    "substring",
+    "trim",
+    "type",
+    "uint",
+    "upperAscii",
+    "charAt",
+    "dyn",
+];
+
+/// Builds a component.
+///
+/// # Errors
+/// The check and the member that cannot be used.
+pub fn build(build: &BuildRules, output: &CommandOutput) -> Result<ExitCode, Failure> {
+    let text = fs::read_to_string(&build.rules)
+        .map_err(|error| format!("{}: {error}", build.rules.display()))?;
+    let unusable = |why: String| Failure::from(format!("{}: {why}", build.rules.display()));
+    let file: RulesFile = toml::from_str(&text).map_err(|error| unusable(error.to_string()))?;
+    let base = match file.base {
+        WrittenBase::Specification => RulesBase::Specification,
+        WrittenBase::Ucc2022 => RulesBase::Ucc2022,
+    };
+    let mut component =
+        rules_template(base).ok_or("this binary has no component for declared rules")?;
+    let pack = match base {
+        RulesBase::Specification => holdfast_declared::requirements(),
+        RulesBase::Ucc2022 => holdfast_declared_ucc2022::requirements(),
+    };
+    let rules = declared(&file, &pack).map_err(unusable)?;
+    write_rules(&mut component, &rules).map_err(unusable)?;
+    let mut vectors = 0;
+    if let Some(vectors_file) = &file.vectors {
+        let beside = build.rules.parent().unwrap_or_else(|| Path::new("."));
+        let own = read_vectors(&beside.join(vectors_file), Slot::Compliance)?;
+        own.put_into(&mut component)?;
+        vectors = own.vectors.len();
+    }
+    fs::write(&build.component, &component)?;
+    let text = format!(
+        "{} has {} checks of its own, {} changed ones and {vectors} vectors",
+        build.component.display(),
+        rules.checks.len(),
+        rules.changes.len()
+    );
+    let value = json!({
+        "component": build.component, "checks": rules.checks.len(), "changes": rules.changes.len(),
+        "vectors": vectors,
+    });
+    output.one(&value, &text);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn declared(file: &RulesFile, pack: &[&str]) -> Result<DeclaredRules, String> {
+    let mut named: Vec<&str> = Vec::new();
+    let mut changes = Vec::new();
+    for change in &file.change {
+        let name = change.requirement.as_str();
+        let about = |what: &str| format!("change of \"{name}\": {what}");
+        if !pack.contains(&name) {
+            let known = pack.join("\", \"");
+            return Err(about(&format!(
+                "the pack has no such check; it has \"{known}\""
+            )));
+        }
+        if named.contains(&name) {
+            return Err(about("it is changed twice"));
+        }
+        if change.also_when.is_some() && change.unsatisfied.is_none() {
+            return Err(about(
+                "with `also_when` it needs `unsatisfied`, the sentence if the condition does not hold",
+            ));
+        }
+        named.push(name);
+        let expression = |what, text: &Option<String>| {
+            let parsed = text.as_deref().map(parse).transpose();
+            parsed.map_err(|why| about(&format!("{what}: {why}")))
+        };
+        let sentence = |what, text: &Option<String>| {
+            let parts = text.as_deref().map(sentence).transpose();
+            parts.map_err(|why| about(&format!("{what}: {why}")))
+        };
+        changes.push(ChangedCheck {
+            requirement: name.to_owned(),
+            reference: change.reference.clone(),
+            statute_reference: change.statute_reference.clone(),
+            also_when: expression("also_when", &change.also_when)?,
+            satisfied: sentence("satisfied", &change.satisfied)?,
+            unsatisfied: sentence("unsatisfied", &change.unsatisfied)?,
+            weight: change
+                .weight
+                .map(|one| weight(one).map_err(|why| about(&why)))
+                .transpose()?,
+        });
+    }
+    let mut checks = Vec::new();
+    for check in &file.check {
+        let name = check.requirement.as_str();
+        let about = |what: &str| format!("check \"{name}\": {what}");
+        if name.trim().is_empty() || check.reference.trim().is_empty() {
+            return Err(about("it needs a name and a reference"));
+        }
+        if named.contains(&name) || pack.contains(&name) {
+            return Err(about("there is another check of that name"));
+        }
+        named.push(name);
+        let told = |what: &str, why: String| about(&format!("{what}: {why}"));
+        checks.push(AddedCheck {
+            requirement: name.to_owned(),
+            reference: check.reference.clone(),
+            statute_reference: check.statute_reference.clone(),
+            satisfied_when: parse(&check.satisfied_when)
+                .map_err(|why| told("satisfied_when", why))?,
+            satisfied: sentence(&check.satisfied).map_err(|why| told("satisfied", why))?,
+            unsatisfied: sentence(&check.unsatisfied).map_err(|why| told("unsatisfied", why))?,
+            weight: weight(check.weight.unwrap_or(1)).map_err(|why| about(&why))?,
+        });
+    }
+    let rules = DeclaredRules { changes, checks };
+    tried(&rules)?;
+    Ok(rules)
+}
+
+fn weight(weight: u32) -> Result<u32, String> {
+    match (1..=HEAVIEST).contains(&weight) {
+        true => Ok(weight),
+        false => Err(format!("weight: 1 to {HEAVIEST}")),
+    }
+}
+
+/// Parses an expression, and checks the names in it.
+fn parse(text: &str) -> Result<Expression, String> {
+    let program = Program::compile(text).map_err(|error| error.to_string())?;
+    let expression = Expression::of(program.expression())?;
+    let (mut names, mut functions) = (Vec::new(), Vec::new());
+    expression.uses(&mut Vec::new(), &mut names, &mut functions);
+    if let Some(unknown) = names.iter().find(|name| !VARIABLES.contains(name)) {
+        let known = VARIABLES.join(", ");
+        return Err(format!("there is no fact {unknown}; there are {known}"));
+    }
+    let is_operator = |name: &str| !name.starts_with(|first: char| first.is_ascii_alphabetic());
+    if let Some(unknown) = functions
+        .iter()
+        .find(|name| !is_operator(name) && !FUNCTIONS.contains(name))
+    {
+        let known = FUNCTIONS.join(", ");
+        return Err(format!("there is no function {unknown}; there are {known}"));
+    }
+    Ok(expression)
+}
+
+/// Parses a sentence with expressions in braces. Doubled braces are braces.
+fn sentence(text: &str) -> Result<Vec<SentencePart>, String> {
+    let mut parts = Vec::new();
+    let (mut plain, mut rest) = (String::new(), text);
+    while let Some(at) = rest.find(['{', '}']) {
+        plain.push_str(&rest[..at]);
+        let brace = &rest[at..=at];
+        rest = &rest[at + 1..];
+        if let Some(after) = rest.strip_prefix(brace) {
+            plain.push_str(brace);
+            rest = after;
+            continue;
+        }
+        let end = rest.find('}').filter(|_| brace == "{");
+        let end = end.ok_or("a brace has no partner; a brace in a sentence is written twice")?;
+        parts.push(SentencePart::Text(std::mem::take(&mut plain)));
+        parts.push(SentencePart::Value(parse(&rest[..end])?));
+        rest = &rest[end + 1..];
+    }
+    plain.push_str(rest);
+    parts.push(SentencePart::Text(plain));
+    parts.retain(|part| *part != SentencePart::Text(String::new()));
+    match parts.is_empty() {
+        true => Err("it is empty".into()),
+        false => Ok(parts),
+    }
+}
+
+/// Evaluates the rules on an empty record, and its conditions for types that never fit.
+fn tried(rules: &DeclaredRules) -> Result<(), String> {
+    let facts = EnvelopeFacts {
+        envelope_id: "env_1".into(),
+        envelope_name: "Contract".into(),
+        customer_id: "cust_1".into(),
+        status: EnvelopeStatus::Pending,
+        vault_file_path: None,
+        document_hash: None,
+        copy_file_path: None,
+        vault_out_certificate_path: None,
+        secured_party: None,
+        submitters: Vec::new(),
+        signed_documents: Vec::new(),
+        custodians: Vec::new(),
+        identity_verifications: Vec::new(),
+        attributes: Vec::new(),
+    };
+    let _ = evaluate_with(rules, &facts);
+    let mut conditions = Conditions::new(&facts);
+    conditions.set_check(true, "");
+    let changed = rules.changes.iter();
+    let changed =
+        changed.filter_map(|change| Some((&change.requirement, change.also_when.as_ref()?)));
+    let added = rules.checks.iter();
+    let added = added.map(|check| (&check.requirement, &check.satisfied_when));
+    for (name, condition) in changed.chain(added) {
+        match conditions.hold(condition) {
+            Err(why) if why.starts_with("it is ") => {
+                return Err(format!("condition of \"{name}\": {why}"));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}

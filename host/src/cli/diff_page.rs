@@ -1,0 +1,195 @@
+//! The report of `holdfast component diff` as a web page: differences field by field, the matrix of
+//! transitions, and pages with the rectangles of both components.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use serde_json::{Map, Value, json};
+
+use super::rules::asked;
+use crate::components::behaviour::{
+    BehaviourDiff, BehaviourGroup, Counterexample, FunctionDiff, RulesProgram,
+};
+use crate::domain::component::Slot;
+
+const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem;color:#1b1b1f}\
+table{border-collapse:collapse;margin:.5rem 0}td,th{border:1px solid #c8c8d0;padding:.2rem .5rem;text-align:left;vertical-align:top}\
+.wide{overflow-x:auto}.changed{background:#fff3c4}.stricter{color:#8a3a00}.looser{color:#a00030}code{font-size:.9em}\
+svg{border:1px solid #c8c8d0;max-width:30rem;width:100%;height:auto}small{color:#55555f}";
+
+/// Returns the report as a page without scripts or other files.
+pub fn page(report: &BehaviourDiff, rules: [&RulesProgram; 2]) -> String {
+    let title = format!("{} and {}", report.before, report.after);
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                h1 { (title) }
+                p { "Slot " (report.slot) ". Differences on other facts than these are possible." }
+                @for function in &report.functions {
+                    h2 { (function.function) }
+                    p { (asked(function)) }
+                    @for group in &function.groups { (difference(report.slot, function, group, rules)) }
+                    (outcomes(function))
+                }
+            }
+        }
+    };
+    page.into_string()
+}
+
+fn difference(
+    slot: Slot,
+    function: &FunctionDiff,
+    group: &BehaviourGroup,
+    rules: [&RulesProgram; 2],
+) -> Markup {
+    let direction = json!(group.direction);
+    let direction = direction.as_str().unwrap_or_default();
+    let example = &group.counterexample;
+    html! {
+        h3 { (group.check) " " span class=(direction) { (direction) } small { " " (group.count) " questions" } }
+        p { "Begins with: " (example.base) }
+        @if !example.changes.is_empty() {
+            div class="wide" { table {
+                tr { th { "Field" } th { "Known facts" } th { "Here" } }
+                @for change in &example.changes {
+                    tr { td { code { (change.field) } } td { code { (short(&change.from)) } } td { code { (short(&change.to)) } } }
+                }
+            } }
+        }
+        div class="wide" { table {
+            tr { th { "Before" } th { "After" } }
+            tr {
+                td { code { (short(&example.before)) } @if let Some(text) = &example.before_sentence { br; (text) } }
+                td { code { (short(&example.after)) } @if let Some(text) = &example.after_sentence { br; (text) } }
+            }
+        } }
+        @if slot == Slot::Placement && function.function == "place" { (pages(example, rules)) }
+    }
+}
+
+/// Returns a value as text of a readable length.
+fn short(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(200) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// Returns the answers about each check or transition. Those of transitions are a matrix: a row for each
+/// trigger, a column for each status.
+fn outcomes(function: &FunctionDiff) -> Markup {
+    let mut cells: BTreeMap<(&str, &str), Vec<_>> = BTreeMap::new();
+    for outcome in &function.outcomes {
+        let Some((trigger, from)) = outcome.branch.check.split_once(" from ") else {
+            return checks(function);
+        };
+        cells.entry((trigger, from)).or_default().push(outcome);
+    }
+    let triggers: BTreeSet<&str> = cells.keys().map(|(trigger, _)| *trigger).collect();
+    let statuses: BTreeSet<&str> = cells.keys().map(|(_, from)| *from).collect();
+    html! {
+        @if !cells.is_empty() {
+            h3 { "All transitions" }
+            p { "Each cell has the results, and before and after how many combinations of facts have them." }
+            div class="wide" { table {
+                tr { th { "Trigger" } @for status in &statuses { th { (status) } } }
+                @for trigger in &triggers {
+                    tr {
+                        th { (trigger) }
+                        @for status in &statuses { @match cells.get(&(*trigger, *status)) {
+                            Some(found) => td class=[found.iter().any(|one| one.before != one.after).then_some("changed")] {
+                                @for one in found {
+                                    div { (one.branch.outcome) " " small { (one.before) " → " (one.after) } }
+                                }
+                            },
+                            None => td {},
+                        } }
+                    }
+                }
+            } }
+        }
+    }
+}
+
+fn checks(function: &FunctionDiff) -> Markup {
+    html! {
+        h3 { "All outcomes" }
+        div class="wide" { table {
+            tr { th { "Check" } th { "Outcome" } th { "Before" } th { "After" } }
+            @for one in &function.outcomes {
+                tr class=[(one.before != one.after).then_some("changed")] {
+                    td { (one.branch.check) } td { (one.branch.outcome) } td { (one.before) } td { (one.after) }
+                }
+            }
+        } }
+    }
+}
+
+/// Returns the pages of a counterexample, with the areas of both components.
+fn pages(example: &Counterexample, rules: [&RulesProgram; 2]) -> Markup {
+    let placed = rules.map(|rules| rules.call("place", &example.given).unwrap_or_default());
+    let areas = placed.map(|placed| {
+        let fields = placed["ok"].as_array().cloned().unwrap_or_default();
+        let areas = fields.iter().filter_map(|field| field["areas"].as_array());
+        areas.flatten().cloned().collect::<Vec<Value>>()
+    });
+    let numbers: BTreeSet<u64> = areas
+        .iter()
+        .flatten()
+        .filter_map(|area| area["page"].as_u64())
+        .collect();
+    let pdf = example.given.get("pdf").cloned().unwrap_or_default();
+    let facts = rules[0].call(
+        "inspect",
+        &Map::from_iter([("pdf".to_owned(), pdf.clone())]),
+    );
+    let facts = facts.unwrap_or_default();
+    html! {
+        @for number in numbers {
+            @let size = &facts["ok"]["pages"][usize::try_from(number).unwrap_or(1).saturating_sub(1)];
+            @let (width, height) = (size["width"].as_f64().unwrap_or(612.0), size["height"].as_f64().unwrap_or(792.0));
+            p { "Page " (number) ". Before: blue, solid. After: red, dashed." }
+            svg viewBox=(format!("0 0 {width} {height}")) role="img" aria-label=(format!("Page {number} with the areas of both components")) {
+                @for line in text(rules[0], &pdf, number) {
+                    @let (x, y, _, h) = rectangle(&line["area"], width, height);
+                    text x=(x) y=(y + h) font-size=(h) fill="#77777f" { (line["text"].as_str().unwrap_or_default()) }
+                }
+                @for (areas, colour, dashes) in [(&areas[0], "#0a4cc0", "none"), (&areas[1], "#c0102a", "6 4")] {
+                    @for area in areas.iter().filter(|area| area["page"].as_u64() == Some(number)) {
+                        @let (x, y, w, h) = rectangle(area, width, height);
+                        rect x=(x) y=(y) width=(w) height=(h) fill="none" stroke=(colour) stroke-width="2" stroke-dasharray=(dashes) {}
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn text(rules: &RulesProgram, pdf: &Value, page: u64) -> Vec<Value> {
+    let with = Map::from_iter([
+        ("pdf".to_owned(), pdf.clone()),
+        ("page".to_owned(), json!(page)),
+    ]);
+    let lines = rules.call("text", &with).unwrap_or_default();
+    lines["ok"].as_array().cloned().unwrap_or_default()
+}
+
+/// Converts fractions of a page to points.
+fn rectangle(area: &Value, width: f64, height: f64) -> (f64, f64, f64, f64) {
+    let part = |name: &str| area[name].as_f64().unwrap_or_default();
+    (
+        part("x") * width,
+        part("y") * height,
+        part("w") * width,
+        part("h") * height,
+    )
+}
