@@ -201,11 +201,11 @@ pub async fn test(
         reached.len(),
         found.len()
     ));
-    lines.extend(
-        missed
-            .iter()
-            .map(|branch| format!("  not covered: {}: {}", branch.check, branch.outcome)),
-    );
+    let told = missed.iter().take(SHOWN);
+    lines.extend(told.map(|branch| format!("  not covered: {}: {}", branch.check, branch.outcome)));
+    if missed.len() > SHOWN {
+        lines.push(format!("  and {} more: use --json", missed.len() - SHOWN));
+    }
     let missed: Vec<_> = missed
         .iter()
         .map(|branch| json!({ "branch": branch, "given": found.get(*branch) }))
@@ -265,7 +265,7 @@ pub async fn diff(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Most groups of differences that are printed for each function.
+/// Most branches, and groups of differences of each function, that are printed.
 const SHOWN: usize = 20;
 
 /// Returns a report as text.

@@ -2,3 +2,4 @@
 
 pub mod operator;
 mod plugin_kit;
+mod rules_kit;

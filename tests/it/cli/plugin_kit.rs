@@ -27,13 +27,13 @@ use crate::components::misbehaving::node_with;
 use crate::support::example_sign::{ExampleSign, KEY, SECRET};
 use crate::support::{CONTRACT, TestApp, envelope_body};
 
-fn target() -> PathBuf {
+pub fn target() -> PathBuf {
     let tmp = Path::new(env!("CARGO_TARGET_TMPDIR"));
     tmp.parent().unwrap().to_path_buf()
 }
 
 /// Runs the operator's tool; returns whether it succeeded, and its output.
-fn holdfast(arguments: &[&str]) -> (bool, String) {
+pub fn holdfast(arguments: &[&str]) -> (bool, String) {
     let nowhere = tempfile::tempdir().unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_holdfast"))
         .env("HOLDFAST_DATA_DIR", nowhere.path())
@@ -53,8 +53,8 @@ fn begun(language: &str, within: &Path) -> PathBuf {
     let (began, said) = holdfast(&[
         "component",
         "new",
-        "--world",
-        "signing-provider",
+        "--slot",
+        "provider.signing",
         "--lang",
         language,
         folder.to_str().unwrap(),
@@ -385,8 +385,8 @@ fn scaffolding_a_plugin_overwrites_no_folder() {
         let arguments = [
             "component",
             "new",
-            "--world",
-            "signing-provider",
+            "--slot",
+            "provider.signing",
             "--lang",
             "js",
             place,

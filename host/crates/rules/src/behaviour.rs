@@ -2,7 +2,8 @@
 //! differences between two. It finds differences; that it finds none is no proof that there are none,
 //! which is why a report states what was asked.
 
-use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
 
 use schemars::JsonSchema;
@@ -23,6 +24,8 @@ pub use super::questions::{BaseQuestion, QuestionCounts};
 const SEED: u64 = 9_105;
 /// Most groups of differences in a report.
 const GROUPS: usize = 500;
+/// Added to the rank of an example whose base has the difference already.
+const LAST: usize = 1000;
 /// Longest fact that is looked for in a sentence.
 const LONGEST: usize = 500;
 /// Stands for a fact in a sentence.
@@ -171,8 +174,8 @@ pub fn compare(before: &RulesProgram, after: &RulesProgram, plan: &QuestionPlan)
     let (decide, others): (Vec<_>, Vec<_>) = shared.partition(|name| is_decision(name));
     let functions = decide.into_iter().chain(others).map(|name| {
         let set = plan.questions(before, name);
-        FunctionComparison::of(before, after, name, &set, plan.threads)
-            .finish(before, after, name, &set)
+        let comparison = Comparison::new([before, after], name, &set);
+        comparison.report(comparison.ask(plan.threads))
     });
     BehaviourDiff {
         slot: before.slot,
@@ -206,156 +209,154 @@ impl BehaviourDiff {
     }
 }
 
-/// Comparison of one function, or of a part of its questions.
+/// A check and the direction of its difference.
+type DifferenceKey = (String, DifferenceDirection);
+
+/// Comparison of one function.
+struct Comparison<'a> {
+    rules: [&'a RulesProgram; 2],
+    function: &'a str,
+    set: &'a QuestionSet,
+    /// Differences on each base without edits.
+    of_bases: Vec<BTreeSet<DifferenceKey>>,
+}
+
+/// Answers to some of the questions.
 #[derive(Default)]
-struct FunctionComparison {
+struct ComparedAnswers {
     differing: u64,
     failed: u64,
-    groups: BTreeMap<(String, DifferenceDirection), (u64, GeneratedQuestion)>,
+    groups: BTreeMap<DifferenceKey, ExampleGroup>,
     outcomes: BTreeMap<Branch, (u64, u64)>,
 }
 
-impl FunctionComparison {
+/// Questions with the same difference.
+struct ExampleGroup {
+    count: u64,
+    example: GeneratedQuestion,
+    /// Low for an example that says much: its base has not the difference, and it has few edits.
+    rank: usize,
+}
+
+impl<'a> Comparison<'a> {
+    fn new(rules: [&'a RulesProgram; 2], function: &'a str, set: &'a QuestionSet) -> Self {
+        let mut new = Self {
+            rules,
+            function,
+            set,
+            of_bases: vec![BTreeSet::new(); set.bases.len()],
+        };
+        // Combinations have no edits, and so no other question with their base.
+        for question in set.questions.iter().take(set.counts.bases) {
+            let found = new.differences(question).into_iter();
+            new.of_bases[question.base] = found.map(|one| (one.check, one.direction)).collect();
+        }
+        new
+    }
+
+    fn answers(&self, with: &Map<String, Value>) -> [Result<Value, String>; 2] {
+        self.rules.map(|rules| rules.call(self.function, with))
+    }
+
+    fn differences(&self, question: &GeneratedQuestion) -> Vec<DecisionDifference> {
+        let with = self.set.parameters(question);
+        let answers = self.answers(&with);
+        let parts = answers.map(|answer| answers::parts(self.function, &with, &answer));
+        answers::differences("", &parts[0], &parts[1])
+    }
+
     /// Asks all questions.
-    fn of(
-        before: &RulesProgram,
-        after: &RulesProgram,
-        function: &str,
-        set: &QuestionSet,
-        threads: usize,
-    ) -> Self {
-        let size = set.questions.len().div_ceil(threads.max(1)).max(1);
-        let compared = thread::scope(|scope| {
-            let chunks = set.questions.chunks(size);
+    fn ask(&self, threads: usize) -> ComparedAnswers {
+        let size = self.set.questions.len().div_ceil(threads.max(1)).max(1);
+        thread::scope(|scope| {
+            let chunks = self.set.questions.chunks(size);
             let running: Vec<_> = chunks
                 .map(|chunk| {
                     scope.spawn(move || {
-                        let mut part = Self::default();
+                        let mut part = ComparedAnswers::default();
                         for question in chunk {
-                            part.ask([before, after], function, set, question);
+                            self.note(question, &mut part);
                         }
                         part
                     })
                 })
                 .collect();
-            let done = running.into_iter().filter_map(|thread| thread.join().ok());
-            done.collect::<Vec<_>>()
-        });
-        let mut all = Self::default();
-        for part in compared {
-            all.add(part);
-        }
-        all
+            let mut all = ComparedAnswers::default();
+            for thread in running {
+                match thread.join() {
+                    Ok(part) => all.add(part),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+            all
+        })
     }
 
-    fn ask(
-        &mut self,
-        rules: [&RulesProgram; 2],
-        function: &str,
-        set: &QuestionSet,
-        question: &GeneratedQuestion,
-    ) {
-        let with = set.parameters(question);
-        let answers = rules.map(|rules| rules.call(function, &with));
-        let equal = answers[0] == answers[1];
-        let before = answers::parts(function, &with, &answers[0]);
+    /// Asks one question.
+    fn note(&self, question: &GeneratedQuestion, into: &mut ComparedAnswers) {
+        let with = self.set.parameters(question);
+        let [before, after] = self.answers(&with);
+        let equal = before == after;
+        let before = answers::parts(self.function, &with, &before);
         let after = match equal {
             true => before.clone(),
-            false => answers::parts(function, &with, &answers[1]),
+            false => answers::parts(self.function, &with, &after),
         };
-        if is_decision(function) {
+        if is_decision(self.function) {
             let texts = texts_of(&with);
             for part in &before {
-                let outcome = self.outcomes.entry(branch(part, &texts)).or_default();
+                let outcome = into.outcomes.entry(branch(part, &texts)).or_default();
                 *outcome = (outcome.0 + 1, outcome.1 + u64::from(equal));
             }
             for part in after.iter().filter(|_| !equal) {
-                self.outcomes.entry(branch(part, &texts)).or_default().1 += 1;
+                into.outcomes.entry(branch(part, &texts)).or_default().1 += 1;
             }
         }
         if equal {
             return;
         }
-        self.differing += 1;
-        self.failed += u64::from(gave_no_answer(&before) || gave_no_answer(&after));
+        into.differing += 1;
+        into.failed += u64::from(gave_no_answer(&before) || gave_no_answer(&after));
         for difference in answers::differences("", &before, &after) {
-            let known = self.groups.len();
             let key = (difference.check, difference.direction);
-            match self.groups.get_mut(&key) {
-                Some((count, example)) => {
-                    *count += 1;
-                    if question.edits.len() < example.edits.len() {
-                        *example = question.clone();
-                    }
-                }
-                None if known < GROUPS => {
-                    self.groups.insert(key, (1, question.clone()));
-                }
-                None => {}
-            }
-        }
-    }
-
-    fn add(&mut self, part: Self) {
-        self.differing += part.differing;
-        self.failed += part.failed;
-        for (key, (count, question)) in part.groups {
-            let group = self
-                .groups
-                .entry(key)
-                .or_insert_with(|| (0, question.clone()));
-            group.0 += count;
-            if question.edits.len() < group.1.edits.len() {
-                group.1 = question;
-            }
-        }
-        for (branch, (before, after)) in part.outcomes {
-            let outcome = self.outcomes.entry(branch).or_default();
-            *outcome = (outcome.0 + before, outcome.1 + after);
+            let of_base = self.of_bases[question.base].contains(&key);
+            let group = ExampleGroup {
+                count: 1,
+                example: question.clone(),
+                rank: question.size() + if of_base { LAST } else { 0 },
+            };
+            into.add_group(key, group);
         }
     }
 
     /// Shrinks the examples and sorts the report.
-    fn finish(
-        self,
-        before: &RulesProgram,
-        after: &RulesProgram,
-        function: &str,
-        set: &QuestionSet,
-    ) -> FunctionDiff {
-        let difference = |question: &GeneratedQuestion, key: &(String, DifferenceDirection)| {
-            let with = set.parameters(question);
-            let parts = [before, after]
-                .map(|rules| answers::parts(function, &with, &rules.call(function, &with)));
-            let found = answers::differences("", &parts[0], &parts[1]);
-            found
-                .into_iter()
-                .find(|one| one.check == key.0 && one.direction == key.1)
+    fn report(&self, compared: ComparedAnswers) -> FunctionDiff {
+        let find = |question: &GeneratedQuestion, key: &DifferenceKey| {
+            let mut found = self.differences(question).into_iter();
+            found.find(|one| one.check == key.0 && one.direction == key.1)
         };
-        let mut groups: Vec<BehaviourGroup> = self
-            .groups
-            .into_iter()
-            .filter_map(|(key, (count, question))| {
-                let question = set.shrunk(&question, |smaller| difference(smaller, &key).is_some());
-                let found = difference(&question, &key)?;
-                Some(BehaviourGroup {
-                    counterexample: counterexample(set, &question, found),
-                    check: key.0,
-                    direction: key.1,
-                    count,
-                })
+        let groups = compared.groups.into_iter().filter_map(|(key, group)| {
+            let differs = |smaller: &GeneratedQuestion| find(smaller, &key).is_some();
+            let question = self.set.shrunk(&group.example, differs);
+            let found = find(&question, &key)?;
+            Some(BehaviourGroup {
+                counterexample: counterexample(self.set, &question, found),
+                check: key.0,
+                direction: key.1,
+                count: group.count,
             })
-            .collect();
+        });
+        let mut groups: Vec<BehaviourGroup> = groups.collect();
         groups.sort_by_key(|group| std::cmp::Reverse(group.count));
-        let outcomes = merged(self.outcomes, |known, one| {
+        let outcomes = merged(compared.outcomes, |known, one| {
             *known = (known.0 + one.0, known.1 + one.1);
         });
         let outcomes = outcomes.into_iter();
         FunctionDiff {
-            function: function.to_owned(),
-            asked: set.counts,
-            differing: self.differing,
-            failed: self.failed,
+            function: self.function.to_owned(),
+            asked: self.set.counts,
+            differing: compared.differing,
+            failed: compared.failed,
             groups,
             outcomes: outcomes
                 .map(|(branch, (before, after))| OutcomeCount {
@@ -364,6 +365,38 @@ impl FunctionComparison {
                     after,
                 })
                 .collect(),
+        }
+    }
+}
+
+impl ComparedAnswers {
+    fn add_group(&mut self, key: DifferenceKey, group: ExampleGroup) {
+        if self.groups.len() >= GROUPS && !self.groups.contains_key(&key) {
+            return;
+        }
+        match self.groups.entry(key) {
+            Entry::Vacant(vacant) => {
+                vacant.insert(group);
+            }
+            Entry::Occupied(mut known) => {
+                let count = known.get().count + group.count;
+                if group.rank < known.get().rank {
+                    known.insert(group);
+                }
+                known.get_mut().count = count;
+            }
+        }
+    }
+
+    fn add(&mut self, part: Self) {
+        self.differing += part.differing;
+        self.failed += part.failed;
+        for (key, group) in part.groups {
+            self.add_group(key, group);
+        }
+        for (branch, (before, after)) in part.outcomes {
+            let outcome = self.outcomes.entry(branch).or_default();
+            *outcome = (outcome.0 + before, outcome.1 + after);
         }
     }
 }
@@ -404,7 +437,7 @@ fn counterexample(
 /// Returns the branches that rules take on generated questions.
 pub fn branches(rules: &RulesProgram, plan: &QuestionPlan) -> Branches {
     let mut found = Branches::new();
-    for function in rules.functions().keys().filter(|name| is_decision(name)) {
+    for function in rules.functions().keys() {
         let set = plan.questions(rules, function);
         let mut questions: Vec<&GeneratedQuestion> = set.questions.iter().collect();
         questions.sort_by_key(|question| question.edits.len());
@@ -418,16 +451,44 @@ pub fn branches(rules: &RulesProgram, plan: &QuestionPlan) -> Branches {
     merged(found, |_, _| {})
 }
 
-/// Returns the branches that rules take on one call. None if the function does not decide.
+/// Returns the branches that rules take on one call. None for a document, as a certificate.
 pub fn taken(rules: &RulesProgram, function: &str, with: &Map<String, Value>) -> Vec<Branch> {
+    let answer = rules.call(function, with);
     if !is_decision(function) {
-        return Vec::new();
+        return answer
+            .iter()
+            .filter_map(|answer| reading(function, answer))
+            .collect();
     }
-    let answer = answers::parts(function, with, &rules.call(function, with));
+    let answer = answers::parts(function, with, &answer);
     let texts = texts_of(with);
     // A score is the sum of the checks.
     let checks = answer.iter().filter(|part| !part.value.is_number());
     checks.map(|part| branch(part, &texts)).collect()
+}
+
+/// Returns the branch of a call that reads a document: whether it succeeds, or the codes of its errors.
+fn reading(function: &str, answer: &Value) -> Option<Branch> {
+    if answer.get("ok").is_some() {
+        return Some(Branch {
+            check: function.to_owned(),
+            outcome: "answered".into(),
+        });
+    }
+    let error = answer.get("err")?;
+    let issues = error["rejected"].as_array().into_iter().flatten();
+    let mut codes: Vec<&str> = issues.filter_map(|issue| issue["code"].as_str()).collect();
+    codes.sort_unstable();
+    codes.dedup();
+    let outcome = match (codes.is_empty(), error) {
+        (false, _) => codes.join(" "),
+        (true, Value::Object(case)) => case.keys().next()?.clone(),
+        (true, other) => other.as_str()?.to_owned(),
+    };
+    Some(Branch {
+        check: function.to_owned(),
+        outcome: answers::refused(&outcome),
+    })
 }
 
 /// Whether a function's answers are few, apart from the facts that they repeat.

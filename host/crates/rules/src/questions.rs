@@ -46,6 +46,22 @@ pub struct GeneratedQuestion {
     pub edits: Vec<FactEdit>,
 }
 
+impl GeneratedQuestion {
+    /// Returns a measure of how much is changed: a whole record or list counts more than one value.
+    pub fn size(&self) -> usize {
+        let edits = self.edits.iter();
+        edits
+            .map(|edit| {
+                if edit.to.is_object() || edit.to.is_array() {
+                    3
+                } else {
+                    2
+                }
+            })
+            .sum()
+    }
+}
+
 /// How many questions of each kind were generated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct QuestionCounts {
