@@ -192,7 +192,6 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
             "select * from control_record where {conditions}",
             "select * from control_release where release_id",
             "select * from control_pledge where pledge_id",
-            "select * from control_decision where controller_id",
         ],
     ),
     (

@@ -9,6 +9,9 @@ const MARK: &[u8; 24] = b"holdfast: declared rules";
 /// Length of the rules, in bytes, after the mark.
 const LENGTH: usize = 8;
 
+/// Length of a space without rules.
+const EMPTY: [u8; LENGTH] = [b'.'; LENGTH];
+
 /// Filled with a letter, because linkers leave zeros out.
 static SPACE: [u8; SIZE] = {
     let mut space = [b'.'; SIZE];
@@ -25,11 +28,13 @@ static SPACE: [u8; SIZE] = {
 pub(crate) fn rules() -> DeclaredRules {
     // The compiler must not know the content, which changes after it.
     let space: &[u8; SIZE] = black_box(&SPACE);
-    let length = std::str::from_utf8(&space[MARK.len()..MARK.len() + LENGTH]);
-    let Some(length) = length.ok().and_then(|length| length.parse::<usize>().ok()) else {
+    let length = &space[MARK.len()..MARK.len() + LENGTH];
+    if *length == EMPTY {
         return DeclaredRules::default();
-    };
-    let rules = space[MARK.len() + LENGTH..].get(..length);
+    }
+    let length = std::str::from_utf8(length).ok();
+    let length = length.and_then(|length| length.parse::<usize>().ok());
+    let rules = length.and_then(|length| space[MARK.len() + LENGTH..].get(..length));
     match rules.and_then(|rules| serde_json::from_slice(rules).ok()) {
         Some(rules) => rules,
         None => panic!("the rules inside this component cannot be read"),
@@ -39,9 +44,16 @@ pub(crate) fn rules() -> DeclaredRules {
 /// Writes rules into a component.
 ///
 /// # Errors
-/// The rules are too large, or the component has no space for rules.
+/// The rules are too large or nested too deeply, or the component has no space for rules.
 pub fn write(component: &mut [u8], rules: &DeclaredRules) -> Result<(), String> {
     let text = serde_json::to_vec(rules).map_err(|error| error.to_string())?;
+    // The component reads them with the same limits.
+    let read = serde_json::from_slice::<DeclaredRules>(&text);
+    if !read.is_ok_and(|read| read == *rules) {
+        return Err(
+            "an expression is nested too deeply, or has a number that is not finite".into(),
+        );
+    }
     let most = SIZE - MARK.len() - LENGTH;
     if text.len() > most {
         return Err(format!(
@@ -50,7 +62,7 @@ pub fn write(component: &mut [u8], rules: &DeclaredRules) -> Result<(), String> 
         ));
     }
     // The mark with the letter that fills the space: elsewhere, the mark alone may be.
-    let marked: Vec<u8> = MARK.iter().copied().chain([b'.'; LENGTH]).collect();
+    let marked: Vec<u8> = MARK.iter().copied().chain(EMPTY).collect();
     let at = component
         .windows(marked.len())
         .position(|window| window == marked)

@@ -22,6 +22,7 @@ use crate::config::Config;
 use crate::disk;
 use crate::domain::clock::Timestamp;
 use crate::domain::component::{ConformanceResult, Slot};
+use crate::domain::envelope::EnvelopeKind;
 use crate::domain::id::{EnvelopeId, OrgId};
 use crate::files::SpoolWriter;
 use crate::service::components::shadow::{self, ReplayRequest};
@@ -89,6 +90,15 @@ pub enum ComponentCommand {
         /// Number of records.
         #[arg(long, default_value_t = 1000)]
         records: i64,
+        /// Only decisions from this time on, for example 2026-01-01T00:00:00Z.
+        #[arg(long, value_parser = time)]
+        since: Option<Timestamp>,
+        /// Only decisions before this time.
+        #[arg(long, value_parser = time)]
+        until: Option<Timestamp>,
+        /// Only decisions about envelopes of this kind: esign or paper.
+        #[arg(long, value_parser = kind)]
+        kind: Option<EnvelopeKind>,
     },
 }
 
@@ -160,6 +170,10 @@ fn slot(text: &str) -> Result<Slot, String> {
 
 fn time(text: &str) -> Result<Timestamp, String> {
     Timestamp::parse(text).ok_or_else(|| "not a time, for example 2027-01-01T05:00:00Z".into())
+}
+
+fn kind(text: &str) -> Result<EnvelopeKind, String> {
+    EnvelopeKind::parse(text).ok_or_else(|| "not a kind: esign or paper".into())
 }
 
 impl OwnerArguments {
@@ -296,17 +310,19 @@ pub async fn run(
             component,
             org,
             records,
+            since,
+            until,
+            kind,
         } => {
             organizations_check(&app, &org).await?;
-            let bar = ProgressBar::new(0).with_style(ProgressStyle::with_template(
-                "{bar:40} {pos} of {len} records, {eta} left",
-            )?);
-            let progress = |done, total| {
-                bar.set_length(total);
-                bar.set_position(done);
-            };
+            let bar = ProgressBar::no_length()
+                .with_style(ProgressStyle::with_template("{spinner} {pos} records")?);
+            let progress = |done| bar.set_position(done);
             let request = ReplayRequest {
                 records: Some(records),
+                since,
+                until,
+                kind,
             };
             let caller = Caller::system(org);
             let report = shadow::replay(

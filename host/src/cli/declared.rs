@@ -133,7 +133,7 @@ pub fn build(build: &BuildRules, output: &CommandOutput) -> Result<ExitCode, Fai
     }
     fs::write(&build.component, &component)?;
     let text = format!(
-        "{} has {} checks of its own, {} changed ones and {vectors} vectors",
+        "{}: checks: {} new, {} changed; vectors: {vectors}",
         build.component.display(),
         rules.checks.len(),
         rules.changes.len()
@@ -211,6 +211,15 @@ fn declared(file: &RulesFile, pack: &[&str]) -> Result<DeclaredRules, String> {
             weight: weight(check.weight.unwrap_or(1)).map_err(|why| about(&why))?,
         });
     }
+    for check in &checks {
+        let sentences = check.satisfied.iter().chain(&check.unsatisfied);
+        let values = sentences.filter_map(|part| match part {
+            SentencePart::Value(value) => Some(value),
+            SentencePart::Text(_) => None,
+        });
+        let expressions: Vec<&Expression> = values.chain([&check.satisfied_when]).collect();
+        only_facts(&check.requirement, &expressions)?;
+    }
     let rules = DeclaredRules { changes, checks };
     tried(&rules)?;
     Ok(rules)
@@ -220,6 +229,23 @@ fn weight(weight: u32) -> Result<u32, String> {
     match (1..=HEAVIEST).contains(&weight) {
         true => Ok(weight),
         false => Err(format!("weight: 1 to {HEAVIEST}")),
+    }
+}
+
+/// Names that changes of a check have besides the facts.
+const OF_CHANGES: [&str; 2] = ["satisfied", "detail"];
+
+/// Refuses names of the pack's result in a check that has none.
+fn only_facts(name: &str, expressions: &[&Expression]) -> Result<(), String> {
+    let mut names = Vec::new();
+    for expression in expressions {
+        expression.uses(&mut Vec::new(), &mut names, &mut Vec::new());
+    }
+    match names.into_iter().find(|name| OF_CHANGES.contains(name)) {
+        Some(unknown) => Err(format!(
+            "check \"{name}\": {unknown} is the result of the pack, and this check is not of the pack"
+        )),
+        None => Ok(()),
     }
 }
 

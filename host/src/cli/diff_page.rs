@@ -89,15 +89,17 @@ fn short(value: &Value) -> String {
 fn outcomes(function: &FunctionDiff) -> Markup {
     let mut cells: BTreeMap<(&str, &str), Vec<_>> = BTreeMap::new();
     for outcome in &function.outcomes {
-        let Some((trigger, from)) = outcome.branch.check.split_once(" from ") else {
-            return checks(function);
-        };
-        cells.entry((trigger, from)).or_default().push(outcome);
+        // A call without an answer has no transition.
+        if let Some((trigger, from)) = outcome.branch.check.split_once(" from ") {
+            cells.entry((trigger, from)).or_default().push(outcome);
+        }
+    }
+    if cells.is_empty() {
+        return checks(function);
     }
     let triggers: BTreeSet<&str> = cells.keys().map(|(trigger, _)| *trigger).collect();
     let statuses: BTreeSet<&str> = cells.keys().map(|(_, from)| *from).collect();
     html! {
-        @if !cells.is_empty() {
             h3 { "All transitions" }
             p { "Each cell has the results, and before and after how many combinations of facts have them." }
             div class="wide" { table {
@@ -116,7 +118,6 @@ fn outcomes(function: &FunctionDiff) -> Markup {
                     }
                 }
             } }
-        }
     }
 }
 

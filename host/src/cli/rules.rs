@@ -201,10 +201,13 @@ pub async fn test(
         reached.len(),
         found.len()
     ));
-    let told = missed.iter().take(SHOWN);
+    let told = missed.iter().take(MAX_LINES);
     lines.extend(told.map(|branch| format!("  not covered: {}: {}", branch.check, branch.outcome)));
-    if missed.len() > SHOWN {
-        lines.push(format!("  and {} more: use --json", missed.len() - SHOWN));
+    if missed.len() > MAX_LINES {
+        lines.push(format!(
+            "  and {} more: use --json",
+            missed.len() - MAX_LINES
+        ));
     }
     let missed: Vec<_> = missed
         .iter()
@@ -265,8 +268,8 @@ pub async fn diff(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Most branches, and groups of differences of each function, that are printed.
-const SHOWN: usize = 20;
+/// Branches, and groups of differences of each function, that are printed.
+const MAX_LINES: usize = 20;
 
 /// Returns a report as text.
 fn told(report: &BehaviourDiff) -> String {
@@ -276,7 +279,7 @@ fn told(report: &BehaviourDiff) -> String {
     )];
     for function in &report.functions {
         lines.push(asked(function));
-        for group in function.groups.iter().take(SHOWN) {
+        for group in function.groups.iter().take(MAX_LINES) {
             let example = &group.counterexample;
             lines.push(format!(
                 "  {}: {} ({})",
@@ -307,7 +310,7 @@ fn told(report: &BehaviourDiff) -> String {
             }
         }
     }
-    let more = |function: &FunctionDiff| function.groups.len().saturating_sub(SHOWN);
+    let more = |function: &FunctionDiff| function.groups.len().saturating_sub(MAX_LINES);
     let more: usize = report.functions.iter().map(more).sum();
     if more > 0 {
         lines.push(format!(
@@ -322,19 +325,24 @@ fn told(report: &BehaviourDiff) -> String {
     lines.join("\n")
 }
 
-/// Returns what was asked about a function.
+/// Describes the questions about a function.
 pub fn asked(function: &FunctionDiff) -> String {
     let asked = function.asked;
-    let all = asked.bases + asked.single + asked.pairs + asked.random + asked.combinations;
+    let all = asked.all();
+    let stopped = match function.stopped_after {
+        Some(number) => format!("; the time sufficed for {number}"),
+        None => String::new(),
+    };
     let combinations = match asked.exhaustive {
         true => format!("all {} combinations, ", asked.combinations),
         false => String::new(),
     };
     format!(
-        "{}: {all} questions ({combinations}{} known, {} with one change, {} of {} pairs of changes, {} with many); {} differ, {} failed",
+        "{}: {all} questions ({combinations}{} known, {} of {} with one change, {} of {} pairs of changes, {} with many); {} differ, {} failed{stopped}",
         function.function,
         asked.bases,
         asked.single,
+        asked.all_single,
         asked.pairs,
         asked.all_pairs,
         asked.random,

@@ -34,7 +34,7 @@ use super::rules::{
     lifecycle, placement, vaulting,
 };
 use super::slot::{self, ActiveComponent, ComponentHandle, ComponentWorld};
-use super::vectors::VectorSet;
+use super::vectors::{VectorChange, VectorSet};
 use crate::config::SecretText;
 use crate::domain::clock::Clock;
 use crate::domain::component::{ConformanceResult, Slot};
@@ -44,6 +44,8 @@ pub struct ExaminedComponent {
     pub conformance: ConformanceResult,
     /// The team's vectors that hold for it and later versions.
     pub vectors: VectorSet,
+    /// Vectors of the version before that do not hold any more.
+    pub changed: Vec<VectorChange>,
 }
 
 /// Test run of a candidate.
@@ -166,6 +168,7 @@ pub(super) fn examine(
     conformance.own_vectors = u32::try_from(vectors.vectors.len()).unwrap_or(u32::MAX);
     Ok(ExaminedComponent {
         conformance,
+        changed: own.changed(before),
         vectors,
     })
 }

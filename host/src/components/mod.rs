@@ -28,12 +28,13 @@ pub mod room;
 pub mod script;
 mod wasi;
 
+pub use crate::rules::background;
 pub use crate::rules::{
     CallFailure, ComponentArtifact, ComponentError, EngineSet, RulesBase, answers, behaviour,
     built_in, compiler, compliance_alone, embedded, inspection, is_reserved_name, known_compliance,
     known_digests, load_compliance, room_component, rules, rules_template, values, vectors, worlds,
 };
-use crate::rules::{artifact, background, baseline, engine, error, gate, limits, program, slot};
+use crate::rules::{artifact, baseline, engine, error, gate, limits, program, slot};
 pub use conformance::ExaminedComponent;
 pub use documents::{AnswerRules, Documents, Placement, WordedMark};
 pub use registry::{ActivationTable, ComponentRegistry, LiveActivation};

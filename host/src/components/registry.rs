@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use arc_swap::ArcSwap;
 use futures::FutureExt as _;
 use tokio::sync::Semaphore;
-use tokio::task::JoinError;
 
 use super::artifact::{self, ComponentArtifact, NativeCodeCache};
 use super::baseline::BaselineRules;
@@ -620,10 +619,15 @@ impl ComponentRegistry {
         let _turn = self.candidates.acquire().await;
         let (engines, cache) = (self.engines.clone(), self.cache.clone());
         if artifact.slot.is_provider() {
+            if VectorSet::inside(&artifact.bytes()) != Ok(VectorSet::default()) {
+                let what = "it has vectors, which are for rules: a provider has scripts";
+                return Err(vec![AdmissionReason::new("vectors", what)]);
+            }
             let conformance = conformance::examine_provider(&engines, &cache, &artifact).await?;
             return Ok(ExaminedComponent {
                 conformance,
                 vectors: VectorSet::default(),
+                changed: Vec::new(),
             });
         }
         let task =
@@ -631,15 +635,6 @@ impl ComponentRegistry {
         task.await.unwrap_or_else(|error| {
             Err(vec![AdmissionReason::new("conformance", error.to_string())])
         })
-    }
-
-    /// Runs long work with rules on a thread of low priority, one piece at a time with the candidates.
-    pub async fn in_background<R: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> R + Send + 'static,
-    ) -> Result<R, JoinError> {
-        let _turn = self.candidates.acquire().await;
-        background::run(work).await
     }
 
     /// Loads rules of any slot, to be called by name.

@@ -374,12 +374,15 @@ pub async fn supersede(
     Ok(())
 }
 
-/// Returns total size and number of an organization's components.
+/// Returns number of an organization's components, and their total size with their vectors.
 pub async fn usage(connection: &mut AnyConnection, org: &OrgId) -> Result<(i64, i64), StoreError> {
     let (bucket, owner) = owned(Some(org));
     let row = sqlx::query(
-        "select count(*) as versions, cast(coalesce(sum(size), 0) as bigint) as bytes
-         from component where bucket = $1 and org_id = $2",
+        "select count(*) as versions,
+             cast(coalesce(sum(c.size + coalesce(length(v.vectors), 0)), 0) as bigint) as bytes
+         from component c left join component_vectors v
+             on v.bucket = c.bucket and v.component_id = c.component_id
+         where c.bucket = $1 and c.org_id = $2",
     )
     .bind(bucket)
     .bind(owner)

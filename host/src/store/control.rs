@@ -6,6 +6,7 @@ use serde_json::Value;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe};
 
+use super::decisions::DecisionWindow;
 use super::envelopes::one_row;
 use super::row::{RowColumns, json_text};
 use super::{SqlDialect, StoreError, WriteTransaction};
@@ -50,6 +51,7 @@ pub struct RecordFilter {
 /// An allowed act, with the facts it was decided on.
 #[derive(Clone, Debug)]
 pub struct ControlDecision {
+    pub id: DecisionId,
     pub envelope: EnvelopeId,
     /// The controller at that time, of which the rules decided.
     pub controller: OrgId,
@@ -424,7 +426,7 @@ pub async fn insert_decision(
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
     )
     .bind(org.bucket())
-    .bind(DecisionId::new().as_str())
+    .bind(made.id.as_str())
     .bind(org.as_str())
     .bind(made.envelope.as_str())
     .bind(&made.act)
@@ -441,15 +443,22 @@ pub async fn insert_decision(
 pub async fn last_decisions(
     connection: &mut AnyConnection,
     org: &OrgId,
+    window: &DecisionWindow,
     limit: i64,
 ) -> Result<Vec<ControlDecision>, StoreError> {
-    let rows = sqlx::query(
-        "select * from control_decision where controller_id = $1 order by decision_id desc limit $2",
-    )
-    .bind(org.as_str())
-    .bind(limit)
-    .fetch_all(connection)
-    .await?;
+    // $2 has a type for PostgreSQL only if it is used.
+    let owner = "d.controller_id = $1 and $2 = $1";
+    let text = DecisionWindow::statement("control_decision", "decision_id", "at", owner);
+    let rows = sqlx::query(AssertSqlSafe(text))
+        .bind(org.as_str())
+        .bind(org.as_str())
+        .bind(window.after())
+        .bind(window.since())
+        .bind(window.until())
+        .bind(window.kind())
+        .bind(limit)
+        .fetch_all(connection)
+        .await?;
     rows.iter().map(decision).collect()
 }
 
@@ -478,6 +487,7 @@ fn decision(row: &AnyRow) -> Result<ControlDecision, StoreError> {
         id: "decision_id",
     };
     Ok(ControlDecision {
+        id: columns.parsed("decision_id", DecisionId::parse)?,
         envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
         controller: columns.parsed("controller_id", OrgId::parse)?,
         act: columns.text("act")?,

@@ -1,13 +1,58 @@
 //! Decisions of the rules with the facts they were based on, so that they can be evaluated again.
 
 use serde_json::Value;
-use sqlx::{AnyConnection, Row as _};
+use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 
 use super::row::{RowColumns, json_text};
 use super::{StoreError, WriteTransaction};
 use crate::domain::clock::Timestamp;
-use crate::domain::envelope::{Envelope, EnvelopeStatus};
+use crate::domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus};
 use crate::domain::id::{DecisionId, EnvelopeId, OrgId, TemplateId};
+
+/// Which stored decisions are read, newest first.
+#[derive(Clone, Debug, Default)]
+pub struct DecisionWindow {
+    /// First time of a decision.
+    pub since: Option<Timestamp>,
+    /// Time that a decision is before.
+    pub until: Option<Timestamp>,
+    /// Kind of the envelopes.
+    pub kind: Option<EnvelopeKind>,
+    /// Id of the last decision of the page before.
+    pub after: Option<String>,
+}
+
+/// Text after all ids and times.
+const LAST: &str = "~";
+
+impl DecisionWindow {
+    /// Adds the conditions on a table's id and time, with the parameters from $3 on. A page has `$7` rows.
+    pub(super) fn statement(table: &str, id: &str, at: &str, owner: &str) -> String {
+        format!(
+            "select d.* from {table} d where {owner} and d.{id} < $3 and d.{at} >= $4 and d.{at} < $5
+                 and ($6 = '' or exists (select 1 from envelope e where e.bucket = d.bucket
+                     and e.envelope_id = d.envelope_id and e.kind = $6))
+             order by d.{id} desc limit $7"
+        )
+    }
+
+    pub(super) fn after(&self) -> &str {
+        self.after.as_deref().unwrap_or(LAST)
+    }
+
+    pub(super) fn since(&self) -> String {
+        self.since.map_or_else(String::new, |at| at.to_string())
+    }
+
+    pub(super) fn until(&self) -> String {
+        self.until
+            .map_or_else(|| LAST.to_owned(), |at| at.to_string())
+    }
+
+    pub(super) fn kind(&self) -> &'static str {
+        self.kind.map_or("", EnvelopeKind::as_str)
+    }
+}
 
 /// Status change of an envelope.
 #[derive(Clone, Debug)]
@@ -62,20 +107,28 @@ pub async fn insert_move(
 pub async fn last_moves(
     connection: &mut AnyConnection,
     org: &OrgId,
+    window: &DecisionWindow,
     limit: i64,
 ) -> Result<Vec<LifecycleMove>, StoreError> {
-    sqlx::query(
-        "select * from lifecycle_decision where bucket = $1 and org_id = $2
-         order by decision_id desc limit $3",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(limit)
-    .fetch_all(connection)
-    .await?
-    .iter()
-    .map(one_move)
-    .collect()
+    let text = DecisionWindow::statement(
+        "lifecycle_decision",
+        "decision_id",
+        "at",
+        "d.bucket = $1 and d.org_id = $2",
+    );
+    sqlx::query(AssertSqlSafe(text))
+        .bind(org.bucket())
+        .bind(org.as_str())
+        .bind(window.after())
+        .bind(window.since())
+        .bind(window.until())
+        .bind(window.kind())
+        .bind(limit)
+        .fetch_all(connection)
+        .await?
+        .iter()
+        .map(one_move)
+        .collect()
 }
 
 /// Lists an envelope's status changes in order.
@@ -119,20 +172,28 @@ fn one_move(row: &sqlx::any::AnyRow) -> Result<LifecycleMove, StoreError> {
 pub async fn last_evaluations(
     connection: &mut AnyConnection,
     org: &OrgId,
+    window: &DecisionWindow,
     limit: i64,
 ) -> Result<Vec<StoredEvaluation>, StoreError> {
-    sqlx::query(
-        "select envelope_id, facts, component from evaluation where bucket = $1 and org_id = $2
-         order by envelope_id desc limit $3",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(limit)
-    .fetch_all(connection)
-    .await?
-    .iter()
-    .map(evaluated)
-    .collect()
+    let text = DecisionWindow::statement(
+        "evaluation",
+        "envelope_id",
+        "evaluated_at",
+        "d.bucket = $1 and d.org_id = $2",
+    );
+    sqlx::query(AssertSqlSafe(text))
+        .bind(org.bucket())
+        .bind(org.as_str())
+        .bind(window.after())
+        .bind(window.since())
+        .bind(window.until())
+        .bind(window.kind())
+        .bind(limit)
+        .fetch_all(connection)
+        .await?
+        .iter()
+        .map(evaluated)
+        .collect()
 }
 
 /// Returns the evaluation made when an envelope was vaulted.

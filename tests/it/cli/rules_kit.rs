@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use holdfast::domain::component::Slot;
 use holdfast::domain::organization::OrgSettings;
 use holdfast_guest_builder::{GuestBuilder, GuestCrate, GuestMemory};
 use serde_json::{Value, json};
@@ -184,7 +185,7 @@ fn declared_rules_can_begin_with_the_pack_of_2022() {
     );
 }
 
-/// A vector that does not hold ends the test with status 1, and says how the answer differs.
+/// If a vector fails, the exit status is 1, and the output has the difference.
 #[test]
 fn a_vector_that_does_not_hold_fails_the_test() {
     let folder = guide();
@@ -294,6 +295,21 @@ fn mistakes_in_declared_rules_are_named() {
         ),
         (check("satisfied", "''"), "satisfied: it is empty"),
         (check("satisfied", "'{colour}'"), "there is no fact colour"),
+        (
+            check("satisfied_when", "'satisfied'"),
+            "satisfied is the result of the pack",
+        ),
+        (
+            check("unsatisfied", "'{detail}'"),
+            "detail is the result of the pack",
+        ),
+        (
+            check(
+                "satisfied_when",
+                &format!("'{}true'", "status == \"a\" ? true : ".repeat(45)),
+            ),
+            "nested too deeply",
+        ),
         (check("weight", "0"), "weight: 1 to 1000"),
         (check("weight", "1001"), "weight: 1 to 1000"),
         (
@@ -368,6 +384,44 @@ fn comparisons_of_what_cannot_be_compared_are_refused() {
         let (done, said) = holdfast(&arguments);
         assert!(!done && said.contains(told), "{arguments:?}: {said}");
     }
+}
+
+/// The page of a placement diff draws the areas of both components.
+#[test]
+fn the_page_of_a_placement_diff_shows_where_fields_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let component = path(folder.path(), "placement.wasm");
+    let page = path(folder.path(), "diff.html");
+    let moved = moved_placement();
+    fs::write(&component, moved).unwrap();
+    let differs = said(&[
+        "component",
+        "diff",
+        "holdfast-placement",
+        &component,
+        "--questions",
+        "6",
+        "--page",
+        &page,
+    ]);
+    let functions = differs["functions"].as_array().unwrap();
+    let place = functions
+        .iter()
+        .find(|function| function["function"] == "place")
+        .unwrap();
+    let groups = place["groups"].as_array().unwrap();
+    assert!(!groups.is_empty(), "{place}");
+    assert!(
+        groups
+            .iter()
+            .all(|group| group["direction"] == "other" || group["direction"] == "text"),
+        "{place}"
+    );
+    let page = fs::read_to_string(page).unwrap();
+    assert!(
+        page.contains("<svg") && page.contains("stroke-dasharray"),
+        "{page}"
+    );
 }
 
 /// A starter has every file of the rules that it begins with.
@@ -470,4 +524,25 @@ fn starters_build_and_answer_like_the_built_in_rules() {
             assert_eq!(function["differing"], 0, "{function}");
         }
     }
+}
+
+/// Returns a mutant of the built-in placement rules with another constant, which moves fields.
+fn moved_placement() -> Vec<u8> {
+    let artifact = holdfast::components::embedded()
+        .find(|one| one.slot == Slot::Placement)
+        .unwrap();
+    let mut bytes = artifact.bytes().to_vec();
+    // 1.0, from which coordinates of PDF pages, which begin at the foot, are taken.
+    let one = [0x44, 0, 0, 0, 0, 0, 0, 0xf0, 0x3f];
+    let mut at = 0;
+    while let Some(found) = bytes[at..]
+        .windows(one.len())
+        .position(|window| window == one)
+    {
+        at += found;
+        bytes[at + 7] = 0xe8;
+        at += one.len();
+    }
+    assert!(at > 0);
+    bytes
 }

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::clock::Timestamp;
 use super::component::{ComponentIdentity, Slot};
@@ -185,7 +185,55 @@ pub struct DifferenceGroup {
     pub example: DecisionDifference,
 }
 
-/// Comparison of a candidate with the active rules on past records.
+/// Differences between two components on generated facts, about the same check in the same direction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BehaviourGroup {
+    pub check: String,
+    pub direction: DifferenceDirection,
+    /// Number of questions.
+    pub count: u64,
+    pub counterexample: Counterexample,
+}
+
+/// Smallest found facts on which two components differ.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Counterexample {
+    /// Known facts that it begins with.
+    pub base: String,
+    /// Changes of these facts. If one of them is taken back, the difference disappears.
+    pub changes: Vec<FactChange>,
+    /// All parameters. Left out in a change request.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub given: Map<String, Value>,
+    pub before: Value,
+    pub after: Value,
+    pub before_sentence: Option<String>,
+    pub after_sentence: Option<String>,
+}
+
+/// Change of one field.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FactChange {
+    /// Path in the parameters.
+    pub field: String,
+    pub from: Value,
+    pub to: Value,
+}
+
+/// Comparison of a candidate with the active rules on generated facts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GeneratedComparison {
+    /// Number of questions.
+    pub asked: u64,
+    /// Number of questions with another answer.
+    pub differing: u64,
+    /// Number of questions on which one of the two failed.
+    pub failed: u64,
+    /// Differences of decisions by check and direction, the most frequent first.
+    pub groups: Vec<BehaviourGroup>,
+}
+
+/// Comparison of a candidate with the active rules on past records and on generated facts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChangeComparison {
     pub at: Timestamp,
@@ -200,6 +248,9 @@ pub struct ChangeComparison {
     pub failed: u64,
     /// Differences by check and direction, also those of the text only.
     pub groups: Vec<DifferenceGroup>,
+    /// Comparison on generated facts. Null for slots without any, and for requests made before it existed.
+    #[serde(default)]
+    pub generated: Option<GeneratedComparison>,
 }
 
 /// Result of the first call of a provider with settings that are to be activated.

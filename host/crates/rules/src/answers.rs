@@ -24,6 +24,8 @@ pub struct AnswerPart {
     pub value: Value,
     /// The component's sentence about the value.
     pub sentence: Option<String>,
+    /// Whether the value can become stricter or looser. A position of a field cannot.
+    pub is_verdict: bool,
 }
 
 impl AnswerPart {
@@ -34,6 +36,7 @@ impl AnswerPart {
             reference: None,
             value,
             sentence: None,
+            is_verdict: true,
         }
     }
 }
@@ -93,6 +96,7 @@ fn evaluation(answer: &Value) -> ComponentAnswer {
             reference: text(&check["ucc-reference"]),
             value: check["satisfied"].clone(),
             sentence: text(&check["detail"]),
+            is_verdict: true,
         })
         .chain([
             AnswerPart::new("compliant", answer["compliant"].clone()),
@@ -115,6 +119,7 @@ fn decision(name: String, answer: &Value) -> AnswerPart {
         reference: None,
         value: json!(refused(text("reason").unwrap_or_default())),
         sentence: Some(sentence.join("; ")),
+        is_verdict: true,
     }
 }
 
@@ -140,7 +145,12 @@ fn members(path: &str, value: &Value, parts: &mut ComponentAnswer) {
                 members(&below(&name), value, parts);
             }
         }
-        value => parts.push(AnswerPart::new(path, value.clone())),
+        value => {
+            let is_verdict = ["/compliant", "/satisfied", "/score"];
+            let mut part = AnswerPart::new(path, value.clone());
+            part.is_verdict = is_verdict.iter().any(|end| path.ends_with(end));
+            parts.push(part);
+        }
     }
 }
 
@@ -149,12 +159,28 @@ pub fn gave_no_answer(answer: &ComponentAnswer) -> bool {
     answer.iter().any(|part| part.name == FAILURE)
 }
 
-/// Returns the differing parts of two answers, also those that differ in the sentence only.
+/// Returns the differing parts of two answers, also those that differ in the sentence only. If only one
+/// component has an answer, that is the only difference.
 pub fn differences(
     record: &str,
     before: &ComponentAnswer,
     after: &ComponentAnswer,
 ) -> Vec<DecisionDifference> {
+    if gave_no_answer(before) != gave_no_answer(after) {
+        let value = |answer: &ComponentAnswer| {
+            let failure = answer.iter().find(|part| part.name == FAILURE);
+            failure.map_or_else(|| json!("given"), |part| part.value.clone())
+        };
+        return vec![DecisionDifference {
+            record_id: record.into(),
+            check: FAILURE.into(),
+            direction: DifferenceDirection::Other,
+            before: value(before),
+            after: value(after),
+            before_sentence: None,
+            after_sentence: None,
+        }];
+    }
     pairs(before, after)
         .into_iter()
         .filter_map(|(one, other)| difference(record, one, other))
@@ -195,7 +221,10 @@ fn difference(
     let difference = DecisionDifference {
         record_id: record.into(),
         check: named.name.clone(),
-        direction: direction(&value(before), &value(after)),
+        direction: match named.is_verdict || value(before) == value(after) {
+            true => direction(&value(before), &value(after)),
+            false => DifferenceDirection::Other,
+        },
         before: value(before),
         after: value(after),
         before_sentence: sentence(before),
@@ -275,6 +304,7 @@ mod tests {
             reference: Some(reference.into()),
             value: json!(satisfied),
             sentence: Some(sentence.into()),
+            is_verdict: true,
         }
     }
 

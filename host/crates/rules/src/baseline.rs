@@ -145,6 +145,12 @@ pub fn intersection(
     let total = checks.len().max(1);
     let passed = checks.len() - missing_requirements.len();
     let share = u32::try_from((passed * 100 + total / 2) / total).unwrap_or_default();
+    // If every check stays as the rules have it, their own weights count.
+    let share = if checks == own.checks {
+        own.score
+    } else {
+        share
+    };
     let score = share.min(own.score).min(baseline.score);
     compliance::Evaluation {
         compliant,
@@ -231,6 +237,16 @@ mod tests {
                 })
                 .collect(),
         }
+    }
+
+    #[test]
+    fn weights_of_the_rules_count_if_no_check_is_overruled() {
+        let mut own = evaluation(&[("hash", true), ("own", false)]);
+        own.score = 90;
+        let both = intersection(&own, &evaluation(&[("hash", true)]));
+        assert_eq!((both.compliant, both.score), (false, 90));
+        let overruled = intersection(&own, &evaluation(&[("hash", false)]));
+        assert_eq!(overruled.score, 0);
     }
 
     #[test]

@@ -1,33 +1,45 @@
 //! Behaviour of rules on generated questions: the branches that one component takes, and the
-//! differences between two. It finds differences; that it finds none is no proof that there are none,
-//! which is why a report states what was asked.
+//! differences between two. A report without differences does not prove that there are none, so each
+//! report has the number of questions.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::answers::{self, AnswerPart, REFUSED, gave_no_answer};
+use super::answers::{self, AnswerPart, ComponentAnswer, REFUSED, gave_no_answer};
 use super::known;
 use super::questions::{self, GeneratedQuestion, QuestionSet};
 use super::vectors::VectorSet;
 use holdfast_domain::component::{ComponentIdentity, Slot};
 use holdfast_domain::component_change::{DecisionDifference, DifferenceDirection};
 
+pub use holdfast_domain::component_change::{BehaviourGroup, Counterexample, FactChange};
+
 pub use super::program::RulesProgram;
 pub use super::questions::{BaseQuestion, QuestionCounts};
 
 /// Seed of the random questions. It is fixed, so that a report can be repeated.
 const SEED: u64 = 9_105;
-/// Most groups of differences in a report.
-const GROUPS: usize = 500;
-/// Added to the rank of an example whose base has the difference already.
+/// Groups of differences in a report.
+const MAX_GROUPS: usize = 500;
+/// Outcomes of a component in a report.
+const MAX_OUTCOMES: usize = 2_000;
+/// Bytes of a sentence or value in a report.
+const MAX_SENTENCE: usize = 2_000;
+/// Bytes of an outcome.
+const MAX_OUTCOME: usize = 300;
+/// Questions that a thread takes at once.
+const CHUNK: usize = 250;
+/// Added to the rank of a question if the components differ on its base, too.
 const LAST: usize = 1000;
 /// Longest fact that is looked for in a sentence.
-const LONGEST: usize = 500;
+const MAX_FACT: usize = 500;
 /// Stands for a fact in a sentence.
 const FACT: &str = "…";
 
@@ -39,9 +51,9 @@ const FACT: &str = "…";
     "after": { "name": "acme-compliance", "version": "1.2.0", "sha256": "9f86…" },
     "functions": [{
         "function": "evaluate",
-        "asked": { "bases": 56, "single": 4900, "pairs": 2500, "all_pairs": 430_000, "random": 2544,
-                   "combinations": 0, "exhaustive": false },
-        "differing": 210, "failed": 0, "outcomes": [],
+        "asked": { "bases": 28, "single": 5000, "all_single": 9083, "pairs": 2500, "all_pairs": 1_430_992,
+                   "random": 2500, "combinations": 0, "exhaustive": false },
+        "stopped_after": null, "differing": 210, "failed": 0, "unanswered": 0, "left_out": 0, "outcomes": [],
         "groups": [{
             "check": "Secured party identified", "direction": "stricter", "count": 210,
             "counterexample": {
@@ -65,50 +77,23 @@ pub struct BehaviourDiff {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FunctionDiff {
     pub function: String,
-    /// What was asked. Differences on other facts are possible.
+    /// The questions. Differences on other facts are possible.
     pub asked: QuestionCounts,
+    /// Number of questions that were asked, if the time did not suffice for all.
+    pub stopped_after: Option<u64>,
     /// Number of questions with another answer.
     pub differing: u64,
     /// Number of questions on which one of the two failed.
     pub failed: u64,
-    /// Differences by check and direction, those with most questions first.
+    /// Number of questions on which both failed. They show nothing.
+    pub unanswered: u64,
+    /// Differences by check and direction, those with most questions first. At most 500.
     pub groups: Vec<BehaviourGroup>,
+    /// Number of differences without a group.
+    pub left_out: u64,
     /// Every answer of the two about each check, transition or act, and how often it was given. For
     /// transitions this is the whole matrix.
     pub outcomes: Vec<OutcomeCount>,
-}
-
-/// Differences about the same check in the same direction.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct BehaviourGroup {
-    pub check: String,
-    pub direction: DifferenceDirection,
-    /// Number of questions.
-    pub count: u64,
-    pub counterexample: Counterexample,
-}
-
-/// Smallest found facts on which two components differ.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Counterexample {
-    /// Known facts that it begins with.
-    pub base: String,
-    /// What it changes in them. Without any one of these changes the difference is gone.
-    pub changes: Vec<FactChange>,
-    /// All parameters.
-    pub given: Map<String, Value>,
-    pub before: Value,
-    pub after: Value,
-    pub before_sentence: Option<String>,
-    pub after_sentence: Option<String>,
-}
-
-/// Change of one field.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct FactChange {
-    pub field: String,
-    pub from: Value,
-    pub to: Value,
 }
 
 /// How often an answer was given.
@@ -164,17 +149,20 @@ pub struct QuestionPlan {
     pub most: usize,
     /// Threads that ask.
     pub threads: usize,
+    /// Time after which no further question is asked.
+    pub time: Option<Duration>,
 }
 
 /// Compares two components of a slot.
 pub fn compare(before: &RulesProgram, after: &RulesProgram, plan: &QuestionPlan) -> BehaviourDiff {
+    let deadline = plan.time.map(|time| Instant::now() + time);
     let shared = before.functions().keys();
     let shared = shared.filter(|name| after.functions().contains_key(*name));
     // Decisions first: documents repeat them.
     let (decide, others): (Vec<_>, Vec<_>) = shared.partition(|name| is_decision(name));
     let functions = decide.into_iter().chain(others).map(|name| {
         let set = plan.questions(before, name);
-        let comparison = Comparison::new([before, after], name, &set);
+        let comparison = Comparison::new([before, after], name, &set, deadline);
         comparison.report(comparison.ask(plan.threads))
     });
     BehaviourDiff {
@@ -195,8 +183,9 @@ impl QuestionPlan {
             with: vector.given.clone(),
         });
         let recorded = self.recorded.get(function).into_iter().flatten().cloned();
-        let bases = known::calls(rules.slot, function).into_iter();
-        let bases = bases.chain(own).chain(recorded);
+        let bases = own
+            .chain(recorded)
+            .chain(known::calls(rules.slot, function));
         let bases = bases.map(|base| known::with_wit_names(signature, &base));
         questions::generate(signature, bases.collect(), self.most, SEED)
     }
@@ -217,6 +206,7 @@ struct Comparison<'a> {
     rules: [&'a RulesProgram; 2],
     function: &'a str,
     set: &'a QuestionSet,
+    deadline: Option<Instant>,
     /// Differences on each base without edits.
     of_bases: Vec<BTreeSet<DifferenceKey>>,
 }
@@ -224,105 +214,135 @@ struct Comparison<'a> {
 /// Answers to some of the questions.
 #[derive(Default)]
 struct ComparedAnswers {
+    asked: u64,
     differing: u64,
     failed: u64,
+    unanswered: u64,
+    left_out: u64,
     groups: BTreeMap<DifferenceKey, ExampleGroup>,
-    outcomes: BTreeMap<Branch, (u64, u64)>,
+    outcomes: [BTreeMap<Branch, u64>; 2],
 }
 
 /// Questions with the same difference.
 struct ExampleGroup {
     count: u64,
-    example: GeneratedQuestion,
-    /// Low for an example that says much: its base has not the difference, and it has few edits.
+    question: GeneratedQuestion,
+    difference: DecisionDifference,
+    /// Lowest for the best example: few edits, and a base on which the components agree.
     rank: usize,
 }
 
 impl<'a> Comparison<'a> {
-    fn new(rules: [&'a RulesProgram; 2], function: &'a str, set: &'a QuestionSet) -> Self {
+    fn new(
+        rules: [&'a RulesProgram; 2],
+        function: &'a str,
+        set: &'a QuestionSet,
+        deadline: Option<Instant>,
+    ) -> Self {
         let mut new = Self {
             rules,
             function,
             set,
+            deadline,
             of_bases: vec![BTreeSet::new(); set.bases.len()],
         };
         // Combinations have no edits, and so no other question with their base.
         for question in set.questions.iter().take(set.counts.bases) {
+            if new.is_over() {
+                break;
+            }
             let found = new.differences(question).into_iter();
             new.of_bases[question.base] = found.map(|one| (one.check, one.direction)).collect();
         }
         new
     }
 
-    fn answers(&self, with: &Map<String, Value>) -> [Result<Value, String>; 2] {
-        self.rules.map(|rules| rules.call(self.function, with))
+    fn is_over(&self) -> bool {
+        self.deadline
+            .is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    fn answers(&self, question: &GeneratedQuestion) -> ([ComponentAnswer; 2], bool) {
+        let with = self.set.parameters(question);
+        let answers = self.rules.map(|rules| rules.call(self.function, &with));
+        let equal = answers[0] == answers[1];
+        let parts = answers.map(|answer| answers::parts(self.function, &with, &answer));
+        (parts, equal)
     }
 
     fn differences(&self, question: &GeneratedQuestion) -> Vec<DecisionDifference> {
-        let with = self.set.parameters(question);
-        let answers = self.answers(&with);
-        let parts = answers.map(|answer| answers::parts(self.function, &with, &answer));
-        answers::differences("", &parts[0], &parts[1])
+        let ([before, after], equal) = self.answers(question);
+        all_differences(&before, &after, equal)
     }
 
-    /// Asks all questions.
+    /// Asks all questions, until the deadline. The number of threads does not change the result.
     fn ask(&self, threads: usize) -> ComparedAnswers {
-        let size = self.set.questions.len().div_ceil(threads.max(1)).max(1);
-        thread::scope(|scope| {
-            let chunks = self.set.questions.chunks(size);
-            let running: Vec<_> = chunks
-                .map(|chunk| {
-                    scope.spawn(move || {
-                        let mut part = ComparedAnswers::default();
-                        for question in chunk {
-                            self.note(question, &mut part);
-                        }
-                        part
-                    })
-                })
-                .collect();
-            let mut all = ComparedAnswers::default();
-            for thread in running {
-                match thread.join() {
-                    Ok(part) => all.add(part),
-                    Err(panic) => std::panic::resume_unwind(panic),
+        let chunks: Vec<&[GeneratedQuestion]> = self.set.questions.chunks(CHUNK).collect();
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut done = Vec::new();
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(chunk) = chunks.get(at) else {
+                    return done;
+                };
+                let mut part = ComparedAnswers::default();
+                for question in *chunk {
+                    if self.is_over() {
+                        done.push((at, part));
+                        return done;
+                    }
+                    self.note(question, &mut part);
                 }
+                done.push((at, part));
             }
-            all
-        })
+        };
+        let mut parts = thread::scope(|scope| {
+            let running: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(work)).collect();
+            let done = running.into_iter().map(|thread| match thread.join() {
+                Ok(parts) => parts,
+                Err(panic) => std::panic::resume_unwind(panic),
+            });
+            done.flatten().collect::<Vec<_>>()
+        });
+        parts.sort_by_key(|(at, _)| *at);
+        let mut all = ComparedAnswers::default();
+        for (_, part) in parts {
+            all.add(part);
+        }
+        all
     }
 
     /// Asks one question.
     fn note(&self, question: &GeneratedQuestion, into: &mut ComparedAnswers) {
-        let with = self.set.parameters(question);
-        let [before, after] = self.answers(&with);
-        let equal = before == after;
-        let before = answers::parts(self.function, &with, &before);
-        let after = match equal {
-            true => before.clone(),
-            false => answers::parts(self.function, &with, &after),
-        };
+        let (answers, equal) = self.answers(question);
+        into.asked += 1;
         if is_decision(self.function) {
-            let texts = texts_of(&with);
-            for part in &before {
-                let outcome = into.outcomes.entry(branch(part, &texts)).or_default();
-                *outcome = (outcome.0 + 1, outcome.1 + u64::from(equal));
-            }
-            for part in after.iter().filter(|_| !equal) {
-                into.outcomes.entry(branch(part, &texts)).or_default().1 += 1;
+            let texts = texts_of(&self.set.parameters(question));
+            for (answer, outcomes) in answers.iter().zip(&mut into.outcomes) {
+                for part in answer {
+                    let branch = branch(part, &texts);
+                    if outcomes.len() < MAX_OUTCOMES || outcomes.contains_key(&branch) {
+                        *outcomes.entry(branch).or_default() += 1;
+                    }
+                }
             }
         }
-        if equal {
+        let [before, after] = answers;
+        let failures = u64::from(gave_no_answer(&before)) + u64::from(gave_no_answer(&after));
+        into.unanswered += u64::from(failures == 2);
+        if equal || failures == 2 {
             return;
         }
         into.differing += 1;
-        into.failed += u64::from(gave_no_answer(&before) || gave_no_answer(&after));
-        for difference in answers::differences("", &before, &after) {
-            let key = (difference.check, difference.direction);
+        into.failed += failures;
+        for difference in all_differences(&before, &after, equal) {
+            let key = (difference.check.clone(), difference.direction);
             let of_base = self.of_bases[question.base].contains(&key);
             let group = ExampleGroup {
                 count: 1,
-                example: question.clone(),
+                question: question.clone(),
+                difference,
                 rank: question.size() + if of_base { LAST } else { 0 },
             };
             into.add_group(key, group);
@@ -335,29 +355,51 @@ impl<'a> Comparison<'a> {
             let mut found = self.differences(question).into_iter();
             found.find(|one| one.check == key.0 && one.direction == key.1)
         };
-        let groups = compared.groups.into_iter().filter_map(|(key, group)| {
-            let differs = |smaller: &GeneratedQuestion| find(smaller, &key).is_some();
-            let question = self.set.shrunk(&group.example, differs);
-            let found = find(&question, &key)?;
-            Some(BehaviourGroup {
-                counterexample: counterexample(self.set, &question, found),
+        let groups = compared.groups.into_iter().map(|(key, group)| {
+            let differs =
+                |smaller: &GeneratedQuestion| !self.is_over() && find(smaller, &key).is_some();
+            let question = self.set.shrunk(&group.question, differs);
+            let unchanged = question.edits == group.question.edits;
+            let smaller = if unchanged {
+                None
+            } else {
+                find(&question, &key)
+            };
+            let (question, difference) = match smaller {
+                Some(difference) => (question, difference),
+                None => (group.question, group.difference),
+            };
+            BehaviourGroup {
+                counterexample: counterexample(self.set, &question, difference),
                 check: key.0,
                 direction: key.1,
                 count: group.count,
-            })
+            }
         });
         let mut groups: Vec<BehaviourGroup> = groups.collect();
         groups.sort_by_key(|group| std::cmp::Reverse(group.count));
-        let outcomes = merged(compared.outcomes, |known, one| {
-            *known = (known.0 + one.0, known.1 + one.1);
-        });
+        // Each component's own sentences: those of the other may differ from them by one word only.
+        let [before, after] = compared
+            .outcomes
+            .map(|outcomes| merged(outcomes, |known, one| *known += one));
+        let mut outcomes: BTreeMap<Branch, (u64, u64)> = BTreeMap::new();
+        for (branch, count) in before {
+            outcomes.entry(branch).or_default().0 = count;
+        }
+        for (branch, count) in after {
+            outcomes.entry(branch).or_default().1 = count;
+        }
         let outcomes = outcomes.into_iter();
         FunctionDiff {
             function: self.function.to_owned(),
             asked: self.set.counts,
+            stopped_after: (compared.asked < self.set.questions.len() as u64)
+                .then_some(compared.asked),
             differing: compared.differing,
             failed: compared.failed,
+            unanswered: compared.unanswered,
             groups,
+            left_out: compared.left_out,
             outcomes: outcomes
                 .map(|(branch, (before, after))| OutcomeCount {
                     branch,
@@ -369,10 +411,82 @@ impl<'a> Comparison<'a> {
     }
 }
 
+/// Returns the differences of two answers. Answers that are not equal have at least one.
+fn all_differences(
+    before: &ComponentAnswer,
+    after: &ComponentAnswer,
+    equal: bool,
+) -> Vec<DecisionDifference> {
+    let mut found = answers::differences("", before, after);
+    if found.is_empty() && !equal {
+        found.push(DecisionDifference {
+            record_id: String::new(),
+            check: "order".into(),
+            direction: DifferenceDirection::Other,
+            before: names(before),
+            after: names(after),
+            before_sentence: None,
+            after_sentence: None,
+        });
+    }
+    for difference in &mut found {
+        let sentences = [
+            &mut difference.before_sentence,
+            &mut difference.after_sentence,
+        ];
+        for sentence in sentences.into_iter().flatten() {
+            cut(sentence, MAX_SENTENCE);
+        }
+        for value in [&mut difference.before, &mut difference.after] {
+            let text = value.to_string();
+            if text.len() > MAX_SENTENCE {
+                *value = Value::from(shortened(&text, MAX_SENTENCE));
+            }
+        }
+    }
+    found
+}
+
+/// Returns the parts of an answer in their order.
+fn names(answer: &ComponentAnswer) -> Value {
+    answer.iter().map(|part| part.name.as_str()).collect()
+}
+
+fn cut(text: &mut String, most: usize) {
+    if text.len() > most {
+        *text = shortened(text, most);
+    }
+}
+
+/// Returns the beginning of a text.
+fn shortened(text: &str, most: usize) -> String {
+    let mut end = most.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}…", &text[..end])
+}
+
 impl ComparedAnswers {
+    /// Adds a group. When there are too many, those that permit more or less stay.
     fn add_group(&mut self, key: DifferenceKey, group: ExampleGroup) {
-        if self.groups.len() >= GROUPS && !self.groups.contains_key(&key) {
-            return;
+        let is_full = self.groups.len() >= MAX_GROUPS && !self.groups.contains_key(&key);
+        if is_full {
+            let decides = |key: &DifferenceKey| {
+                use DifferenceDirection::{Looser, Stricter};
+                matches!(key.1, Looser | Stricter)
+            };
+            let other = self.groups.keys().rev().find(|key| !decides(key)).cloned();
+            match other.filter(|_| decides(&key)) {
+                Some(other) => {
+                    let dropped = self.groups.remove(&other);
+                    self.left_out += dropped.map_or(0, |group| group.count);
+                }
+                None => {
+                    self.left_out += group.count;
+                    return;
+                }
+            }
         }
         match self.groups.entry(key) {
             Entry::Vacant(vacant) => {
@@ -389,14 +503,20 @@ impl ComparedAnswers {
     }
 
     fn add(&mut self, part: Self) {
+        self.asked += part.asked;
         self.differing += part.differing;
         self.failed += part.failed;
+        self.unanswered += part.unanswered;
+        self.left_out += part.left_out;
         for (key, group) in part.groups {
             self.add_group(key, group);
         }
-        for (branch, (before, after)) in part.outcomes {
-            let outcome = self.outcomes.entry(branch).or_default();
-            *outcome = (outcome.0 + before, outcome.1 + after);
+        for (all, outcomes) in self.outcomes.iter_mut().zip(part.outcomes) {
+            for (branch, count) in outcomes {
+                if all.len() < MAX_OUTCOMES || all.contains_key(&branch) {
+                    *all.entry(branch).or_default() += count;
+                }
+            }
         }
     }
 }
@@ -420,7 +540,7 @@ fn counterexample(
         FactChange {
             field,
             from: from.clone(),
-            to: edit.to.clone(),
+            to: Value::clone(&edit.to),
         }
     });
     Counterexample {
@@ -503,10 +623,12 @@ fn branch(part: &AnswerPart, texts: &[String]) -> Branch {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    let outcome = match &part.sentence {
+    let mut outcome = match &part.sentence {
+        Some(sentence) if sentence.len() > MAX_SENTENCE => format!("{value}: a long text"),
         Some(sentence) => format!("{value}: {}", without_facts(sentence, texts)),
         None => value,
     };
+    cut(&mut outcome, MAX_OUTCOME);
     Branch {
         check: part.name.clone(),
         outcome,
@@ -517,7 +639,7 @@ fn branch(part: &AnswerPart, texts: &[String]) -> Branch {
 fn texts_of(with: &Map<String, Value>) -> Vec<String> {
     fn collect(value: &Value, texts: &mut Vec<String>) {
         match value {
-            Value::String(text) if text.trim().len() > 1 && text.len() <= LONGEST => {
+            Value::String(text) if text.trim().len() > 1 && text.len() <= MAX_FACT => {
                 texts.push(text.trim().to_owned());
                 texts.push(text.replace('-', "_"));
             }

@@ -22,7 +22,7 @@ pub struct InspectedComponent {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AdmissionReason {
     /// `not_a_component`, `invalid`, `unknown_world`, `import_not_granted`,
-    /// `interface_version`, `type_mismatch`, `over_limit`, `conformance`,
+    /// `interface_version`, `type_mismatch`, `over_limit`, `conformance`, `vectors`,
     /// `signature` or `version`.
     pub code: String,
     /// Explanation for the component's author.

@@ -17,6 +17,20 @@ use crate::limits::CallLimits;
 use crate::metrics::ComponentMeter;
 use holdfast_domain::component::{ComponentIdentity, Slot};
 
+/// Functions of the worlds of rules. A later version of an interface may have others.
+const FUNCTIONS: [(Slot, &str); 10] = [
+    (Slot::Compliance, "evaluate"),
+    (Slot::Compliance, "certificate"),
+    (Slot::Lifecycle, "envelope"),
+    (Slot::Lifecycle, "batch"),
+    (Slot::Control, "decide"),
+    (Slot::Placement, "inspect"),
+    (Slot::Placement, "text"),
+    (Slot::Placement, "place"),
+    (Slot::Placement, "occurrences"),
+    (Slot::Placement, "tags"),
+];
+
 /// Loaded rules.
 pub struct RulesProgram {
     pub slot: Slot,
@@ -56,7 +70,8 @@ impl RulesProgram {
         let mut functions = BTreeMap::new();
         if let ComponentItem::ComponentInstance(instance) = item {
             for (name, item) in instance.exports(engine) {
-                if let ComponentItem::ComponentFunc(signature) = item.ty
+                if FUNCTIONS.contains(&(artifact.slot, name))
+                    && let ComponentItem::ComponentFunc(signature) = item.ty
                     && let Some(index) = component.get_export_index(Some(&at), name)
                 {
                     functions.insert(name.to_owned(), RuleFunction { index, signature });

@@ -3,23 +3,31 @@
 //! A base is a known call, for example of a vector. An edit changes one field of it to another
 //! value: another case, no value, a value that the field has in another base, a value beside a
 //! boundary. Questions are the bases with one edit, with each pair of edits, and with many at once.
-//! Functions whose parameters are enumerations only are asked everything.
+//! If the parameters of a function are enumerations only, all their combinations are questions.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use wasmtime::component::Type;
 use wasmtime::component::types::ComponentFunc;
 
-/// Most combinations of a function that is asked everything.
-const EVERYTHING: usize = 50_000;
-/// Most values that a field gets from other bases.
-const SEEN: usize = 12;
-/// Most edits of a question with many.
-const MANY: usize = 12;
-
-/// Random questions in a row that are known already, after which there are no more.
-const REPEATED: usize = 100;
+/// Combinations of a function that can be asked all of them.
+const MAX_COMBINATIONS: usize = 50_000;
+/// Known calls that questions begin with.
+const MAX_BASES: usize = 300;
+/// Edits of one base.
+const MAX_EDITS: usize = 1_000;
+/// Values that a field gets from other bases.
+const MAX_VALUES: usize = 12;
+/// Items of a list that are varied.
+const MAX_ITEMS: usize = 8;
+/// Items of a list of which varied copies are made.
+const MAX_COPIED: usize = 64;
+/// Edits of a question with many.
+const MAX_AT_ONCE: usize = 12;
+/// Questions in a row that are known already, after which there are no more.
+const MAX_REPEATED: usize = 100;
 
 /// Known call.
 #[derive(Clone, Debug)]
@@ -34,8 +42,8 @@ pub struct BaseQuestion {
 pub struct FactEdit {
     /// Names and positions, from the parameter on.
     pub path: Vec<String>,
-    /// Null removes an option.
-    pub to: Value,
+    /// Null removes an option. Shared by the bases that get the same value.
+    pub to: Arc<Value>,
 }
 
 /// Question about a base with edits.
@@ -69,16 +77,26 @@ pub struct QuestionCounts {
     pub bases: usize,
     /// Bases with one field changed.
     pub single: usize,
+    /// Single changes that exist. More than `single` means that the number of questions did not suffice.
+    pub all_single: usize,
     /// Bases with two fields changed.
     pub pairs: usize,
-    /// Pairs that exist. More than `pairs` means that the number of questions did not suffice.
+    /// Pairs of changes in different fields that exist.
     pub all_pairs: usize,
     /// Bases with many fields changed, at random.
     pub random: usize,
-    /// Combinations of parameters that are enumerations only.
+    /// Combinations of parameters that are enumerations only, without attributes.
     pub combinations: usize,
     /// Whether these are all combinations.
     pub exhaustive: bool,
+}
+
+impl QuestionCounts {
+    /// Returns the number of all questions.
+    pub fn all(&self) -> u64 {
+        let all = self.bases + self.single + self.pairs + self.random + self.combinations;
+        all as u64
+    }
 }
 
 /// Questions for one function.
@@ -88,22 +106,32 @@ pub struct QuestionSet {
     pub counts: QuestionCounts,
 }
 
-/// Generates up to `most` questions. Equal arguments give equal questions.
+/// Generates up to `most` variations of the bases, besides the bases themselves and all combinations. Equal
+/// arguments give equal questions.
 pub fn generate(
     signature: &ComponentFunc,
-    bases: Vec<BaseQuestion>,
+    mut bases: Vec<BaseQuestion>,
     most: usize,
     seed: u64,
 ) -> QuestionSet {
+    bases.truncate(MAX_BASES);
     let mut words = FactWords::default();
     for base in &bases {
         for (name, ty) in signature.params() {
-            words.learn(&ty, &base.with[name], &mut vec![name.to_owned()]);
+            let value = base.with.get(name).unwrap_or(&Value::Null);
+            words.learn(&ty, value, &mut vec![name.to_owned()]);
         }
     }
+    let mut random = fastrand::Rng::with_seed(seed);
     let edits: Vec<Vec<FactEdit>> = bases
         .iter()
-        .map(|base| edits(signature, base, &words))
+        .map(|base| {
+            let mut edits = edits(signature, base, &words);
+            // In another order for each base, so that few questions are about many fields.
+            random.shuffle(&mut edits);
+            edits.truncate(MAX_EDITS);
+            edits
+        })
         .collect();
     let mut set = QuestionSet {
         questions: (0..bases.len()).map(unchanged).collect(),
@@ -120,8 +148,9 @@ pub fn generate(
         most
     };
     set.add_singles(&edits, most / 2);
-    set.add_pairs(&edits, most / 4 * 3);
-    set.add_random(&edits, most, seed);
+    set.add_pairs(&edits, most / 4, &mut random);
+    let varied = set.counts.single + set.counts.pairs;
+    set.add_random(&edits, most.saturating_sub(varied), &mut random);
     for base in combinations.into_iter().flatten() {
         set.questions.push(unchanged(set.bases.len()));
         set.bases.push(base);
@@ -138,89 +167,89 @@ fn unchanged(base: usize) -> GeneratedQuestion {
 }
 
 impl QuestionSet {
+    /// Adds single edits, those of all bases in turn.
     fn add_singles(&mut self, edits: &[Vec<FactEdit>], most: usize) {
-        let singles = edits.iter().enumerate().flat_map(|(base, edits)| {
-            let edits = edits.iter().cloned();
-            edits.map(move |edit| GeneratedQuestion {
-                base,
-                edits: vec![edit],
-            })
+        self.counts.all_single = edits.iter().map(Vec::len).sum();
+        let longest = edits.iter().map(Vec::len).max().unwrap_or_default();
+        let singles = (0..longest).flat_map(|at| {
+            let with = edits.iter().enumerate();
+            with.filter_map(move |(base, edits)| Some((base, edits.get(at)?)))
         });
-        let room = most.saturating_sub(self.questions.len());
         let before = self.questions.len();
-        self.questions.extend(singles.take(room));
+        let singles = singles.take(most).map(|(base, edit)| GeneratedQuestion {
+            base,
+            edits: vec![edit.clone()],
+        });
+        self.questions.extend(singles);
         self.counts.single = self.questions.len() - before;
     }
 
-    /// Adds pairs of edits in different fields, those of all bases in turn.
-    fn add_pairs(&mut self, edits: &[Vec<FactEdit>], most: usize) {
-        let mut left: Vec<_> = edits
-            .iter()
-            .map(|edits| {
-                let pairs = (0..edits.len())
-                    .flat_map(|one| (one + 1..edits.len()).map(move |other| (one, other)));
-                pairs.filter(|(one, other)| !overlap(&edits[*one].path, &edits[*other].path))
-            })
-            .collect();
+    /// Adds pairs of edits in different fields: all, or by chance as many as fit, of all bases in turn.
+    fn add_pairs(&mut self, edits: &[Vec<FactEdit>], most: usize, random: &mut fastrand::Rng) {
+        self.counts.all_pairs = edits.iter().map(|edits| pairs_of(edits)).sum();
         let before = self.questions.len();
-        let room = most.saturating_sub(before);
-        loop {
-            let mut any = false;
-            for (base, pairs) in left.iter_mut().enumerate() {
-                let Some((one, other)) = pairs.next() else {
-                    continue;
-                };
-                any = true;
-                self.counts.all_pairs += 1;
-                if self.questions.len() - before < room {
-                    let pair = [&edits[base][one], &edits[base][other]];
-                    self.questions.push(GeneratedQuestion {
-                        base,
-                        edits: pair.map(FactEdit::clone).to_vec(),
-                    });
+        if self.counts.all_pairs <= most {
+            for (base, edits) in edits.iter().enumerate() {
+                for one in 0..edits.len() {
+                    for other in one + 1..edits.len() {
+                        self.add_chosen(base, edits, &[one, other]);
+                    }
                 }
             }
-            if !any {
-                break;
-            }
+        } else {
+            let number = |_: &mut fastrand::Rng| 2;
+            self.add_by_chance(edits, most, number, random);
         }
         self.counts.pairs = self.questions.len() - before;
     }
 
-    fn add_random(&mut self, edits: &[Vec<FactEdit>], most: usize, seed: u64) {
-        let mut random = fastrand::Rng::with_seed(seed);
-        let usable: Vec<usize> = (0..edits.len())
-            .filter(|base| !edits[*base].is_empty())
-            .collect();
-        if usable.is_empty() {
-            return;
-        }
+    fn add_random(&mut self, edits: &[Vec<FactEdit>], most: usize, random: &mut fastrand::Rng) {
         let before = self.questions.len();
-        let (mut known, mut repeated) = (HashSet::new(), 0);
-        while self.questions.len() < most && repeated < REPEATED {
-            let base = usable[random.usize(..usable.len())];
-            let mut chosen: Vec<usize> = Vec::new();
-            for _ in 0..random.usize(3..=MANY) {
-                let one = random.usize(..edits[base].len());
-                let path = &edits[base][one].path;
-                let mut others = chosen.iter().map(|other| &edits[base][*other].path);
-                if !others.any(|other| overlap(other, path)) {
-                    chosen.push(one);
-                }
-            }
-            chosen.sort_unstable();
-            if chosen.len() < 3 || !known.insert((base, chosen.clone())) {
-                repeated += 1;
-                continue;
-            }
-            repeated = 0;
-            let edits = chosen.iter().map(|one| edits[base][*one].clone());
-            self.questions.push(GeneratedQuestion {
-                base,
-                edits: edits.collect(),
-            });
-        }
+        let number = |random: &mut fastrand::Rng| random.usize(3..=MAX_AT_ONCE);
+        self.add_by_chance(edits, most, number, random);
         self.counts.random = self.questions.len() - before;
+    }
+
+    /// Adds questions with a number of edits by chance, of all bases in turn.
+    fn add_by_chance(
+        &mut self,
+        edits: &[Vec<FactEdit>],
+        most: usize,
+        number: impl Fn(&mut fastrand::Rng) -> usize,
+        random: &mut fastrand::Rng,
+    ) {
+        let usable = (0..edits.len()).filter(|base| !edits[*base].is_empty());
+        let (before, mut known, mut repeated) = (self.questions.len(), HashSet::new(), 0);
+        for base in usable.collect::<Vec<_>>().into_iter().cycle() {
+            if self.questions.len() - before >= most || repeated >= MAX_REPEATED {
+                return;
+            }
+            let number = number(random);
+            let chosen = (0..number).map(|_| random.usize(..edits[base].len()));
+            let mut chosen: Vec<usize> = chosen.collect();
+            chosen.sort_unstable();
+            chosen.dedup();
+            let is_new = chosen.len() == number && known.insert((base, chosen.clone()));
+            match is_new && self.add_chosen(base, &edits[base], &chosen) {
+                true => repeated = 0,
+                false => repeated += 1,
+            }
+        }
+    }
+
+    /// Adds a question, unless two of its edits are about the same field.
+    fn add_chosen(&mut self, base: usize, edits: &[FactEdit], chosen: &[usize]) -> bool {
+        let path = |at: usize| &edits[chosen[at]].path;
+        let mut pairs = (0..chosen.len()).flat_map(|one| (0..one).map(move |other| (one, other)));
+        if pairs.any(|(one, other)| overlap(path(one), path(other))) {
+            return false;
+        }
+        let edits = chosen.iter().map(|one| edits[*one].clone());
+        self.questions.push(GeneratedQuestion {
+            base,
+            edits: edits.collect(),
+        });
+        true
     }
 
     /// Returns the parameters of a question.
@@ -228,7 +257,7 @@ impl QuestionSet {
         let mut with = Value::Object(self.bases[question.base].with.clone());
         for edit in &question.edits {
             if let Some(value) = at(&mut with, &edit.path) {
-                *value = edit.to.clone();
+                *value = Value::clone(&edit.to);
             }
         }
         match with {
@@ -237,25 +266,38 @@ impl QuestionSet {
         }
     }
 
-    /// Returns the smallest question that still differs: edits are taken back one by one, while
-    /// `differs` holds.
+    /// Returns a question that still differs, and of which no edit can be taken back.
     pub fn shrunk(
         &self,
         question: &GeneratedQuestion,
         differs: impl Fn(&GeneratedQuestion) -> bool,
     ) -> GeneratedQuestion {
         let mut smallest = question.clone();
-        let mut position = 0;
-        while position < smallest.edits.len() {
-            let mut smaller = smallest.clone();
+        let without = |question: &GeneratedQuestion, position: usize| {
+            let mut smaller = question.clone();
             smaller.edits.remove(position);
-            match differs(&smaller) {
-                true => smallest = smaller,
-                false => position += 1,
-            }
+            smaller
+        };
+        // After each removal anew: an edit that was needed may not be any more.
+        while let Some(smaller) = (0..smallest.edits.len())
+            .map(|position| without(&smallest, position))
+            .find(&differs)
+        {
+            smallest = smaller;
         }
         smallest
     }
+}
+
+/// Returns the number of pairs of edits in different fields.
+fn pairs_of(edits: &[FactEdit]) -> usize {
+    let mut of_field: BTreeMap<&[String], usize> = BTreeMap::new();
+    for edit in edits {
+        *of_field.entry(&edit.path).or_default() += 1;
+    }
+    let pairs = |number: usize| number * number.saturating_sub(1) / 2;
+    let same: usize = of_field.values().map(|number| pairs(*number)).sum();
+    pairs(edits.len()) - same
 }
 
 /// Whether one of two fields contains the other.
@@ -279,7 +321,7 @@ fn at<'a>(value: &'a mut Value, path: &[String]) -> Option<&'a mut Value> {
 /// Values that fields have in the bases. Items of a list share one field.
 #[derive(Default)]
 struct FactWords {
-    by_field: BTreeMap<String, Vec<Value>>,
+    by_field: BTreeMap<String, Vec<Arc<Value>>>,
     addresses: BTreeSet<String>,
 }
 
@@ -291,8 +333,9 @@ impl FactWords {
             self.addresses.insert(text.clone());
         }
         let known = self.by_field.entry(field(path)).or_default();
-        if !value.is_null() && !known.contains(value) {
-            known.push(value.clone());
+        let is_known = |value: &Value| known.iter().any(|known| **known == *value);
+        if known.len() < MAX_VALUES && !value.is_null() && !is_known(value) {
+            known.push(Arc::new(value.clone()));
         }
         for (name, ty) in parts(ty, value) {
             let part = match value {
@@ -310,9 +353,8 @@ impl FactWords {
         }
     }
 
-    fn seen(&self, path: &[String]) -> impl Iterator<Item = &Value> {
-        let known = self.by_field.get(&field(path));
-        known.into_iter().flatten().take(SEEN)
+    fn of_field(&self, path: &[String]) -> impl Iterator<Item = &Arc<Value>> {
+        self.by_field.get(&field(path)).into_iter().flatten()
     }
 }
 
@@ -342,7 +384,9 @@ fn parts(ty: &Type, value: &Value) -> Vec<(String, Type)> {
         Type::Option(option) if !value.is_null() => vec![(String::new(), option.ty())],
         Type::List(list) if list.ty() != Type::U8 => {
             let items = value.as_array().map_or(0, Vec::len);
-            (0..items).map(|at| (at.to_string(), list.ty())).collect()
+            (0..items.min(MAX_ITEMS))
+                .map(|at| (at.to_string(), list.ty()))
+                .collect()
         }
         Type::Variant(variant) => {
             let case = value.as_object().and_then(|case| case.keys().next());
@@ -373,18 +417,15 @@ fn edits_of(
     words: &FactWords,
     edits: &mut Vec<FactEdit>,
 ) {
-    let mut others: Vec<Value> = others(ty, value, words);
-    let takes_seen = !matches!(
+    let others = others(ty, value, words).into_iter().map(Arc::new);
+    let takes_known = !matches!(
         ty,
         Type::Record(_) | Type::Tuple(_) | Type::Enum(_) | Type::Bool
     );
-    if takes_seen {
-        others.extend(words.seen(path).cloned());
-    }
-    let mut known: Vec<Value> = vec![value.clone()];
-    for to in others {
-        if !known.contains(&to) {
-            known.push(to.clone());
+    let known = words.of_field(path).filter(|_| takes_known).cloned();
+    let first = edits.len();
+    for to in others.chain(known) {
+        if *to != *value && !edits[first..].iter().any(|edit| edit.to == to) {
             edits.push(FactEdit {
                 path: path.clone(),
                 to,
@@ -462,7 +503,7 @@ fn texts(text: &str, words: &FactWords) -> Vec<Value> {
         near.push(format!("{prefix}:"));
     }
     if text.contains('@') {
-        near.extend(words.addresses.iter().take(SEEN).cloned());
+        near.extend(words.addresses.iter().take(MAX_VALUES).cloned());
     }
     near.into_iter().map(Value::String).collect()
 }
@@ -472,7 +513,13 @@ fn texts(text: &str, words: &FactWords) -> Vec<Value> {
 fn lists(item: &Type, value: &Value) -> Vec<Value> {
     let items = value.as_array().cloned().unwrap_or_default();
     let mut near = vec![json!([])];
-    for at in 0..items.len() {
+    // Copies of long lists would fill the memory.
+    let varied = if items.len() > MAX_COPIED {
+        1
+    } else {
+        items.len().min(MAX_ITEMS)
+    };
+    for at in 0..varied {
         let mut fewer = items.clone();
         fewer.remove(at);
         near.push(Value::Array(fewer));
@@ -536,7 +583,7 @@ fn everything(signature: &ComponentFunc) -> Option<Vec<BaseQuestion>> {
     let mut all = vec![Map::new()];
     for (name, ty) in signature.params() {
         let values = values(&ty)?;
-        if all.len() * values.len() > EVERYTHING {
+        if all.len() * values.len() > MAX_COMBINATIONS {
             return None;
         }
         let with = |known: &Map<String, Value>, value: &Value| {
@@ -575,7 +622,7 @@ fn values(ty: &Type) -> Option<Vec<Value>> {
             let mut all = vec![Map::new()];
             for field in record.fields() {
                 let values = values(&field.ty)?;
-                if all.len() * values.len() > EVERYTHING {
+                if all.len() * values.len() > MAX_COMBINATIONS {
                     return None;
                 }
                 let with = |known: &Map<String, Value>, value: &Value| {

@@ -17,14 +17,14 @@ use holdfast_domain::component::Slot;
 
 /// Custom section of a component that holds its vectors as JSON.
 const SECTION: &str = "holdfast:vectors";
-/// Most vectors of a component, those of earlier versions included.
-const MOST: usize = 2000;
-/// Largest section in bytes.
-const LARGEST: usize = 4 * 1024 * 1024;
+/// Vectors of a component, those of earlier versions included.
+const MAX_VECTORS: usize = 2000;
+/// Bytes of all vectors of a component, those of earlier versions included.
+const MAX_BYTES: usize = 4 * 1024 * 1024;
 /// Time for all vectors of a candidate.
-const TIME: Duration = Duration::from_secs(30);
-/// Most reasons in a refusal.
-const SHOWN: usize = 20;
+const MAX_TIME: Duration = Duration::from_secs(30);
+/// Reasons in a refusal.
+const MAX_REASONS: usize = 20;
 
 /// Vectors as a team writes them.
 #[derive(Clone, Debug, Deserialize)]
@@ -88,7 +88,7 @@ pub struct VectorSet {
 #[derive(Clone, Debug, Serialize)]
 pub struct VectorResult {
     pub name: String,
-    /// How the answer differs from what is expected; empty if it does not.
+    /// Differences between the answer and the expected one.
     pub wrong: Vec<String>,
 }
 
@@ -98,12 +98,8 @@ impl VectorFile {
     /// # Errors
     /// The vector that is unusable, and why.
     pub fn complete(self, slot: Slot) -> Result<VectorSet, String> {
-        let mut names = BTreeSet::new();
         let mut vectors = Vec::new();
         for vector in self.vectors {
-            if !names.insert(vector.name.clone()) {
-                return Err(format!("there are two vectors \"{}\"", vector.name));
-            }
             let call = vector
                 .call
                 .or_else(|| main_function(slot).map(str::to_owned));
@@ -125,13 +121,12 @@ impl VectorFile {
                 expect: vector.expect,
             });
         }
-        if vectors.len() > MOST {
-            return Err(format!("there are more than {MOST} vectors"));
-        }
-        Ok(VectorSet {
+        let set = VectorSet {
             vectors,
             changes: self.changes.into_iter().collect(),
-        })
+        };
+        set.check()?;
+        Ok(set)
     }
 }
 
@@ -188,16 +183,30 @@ impl VectorSet {
         Ok(Self::default())
     }
 
+    /// Checks the number of the vectors, and their names.
+    fn check(&self) -> Result<(), String> {
+        let mut names = BTreeSet::new();
+        let twice = self
+            .vectors
+            .iter()
+            .find(|one| !names.insert(one.name.as_str()));
+        if let Some(twice) = twice {
+            return Err(format!("there are two vectors \"{}\"", twice.name));
+        }
+        match self.vectors.len() > MAX_VECTORS {
+            true => Err(format!("there are more than {MAX_VECTORS} vectors")),
+            false => Ok(()),
+        }
+    }
+
     fn of_section(section: &[u8]) -> Result<Self, String> {
-        if section.len() > LARGEST {
-            return Err(format!("the vectors have more than {LARGEST} bytes"));
+        if section.len() > MAX_BYTES {
+            return Err(format!("the vectors have more than {MAX_BYTES} bytes"));
         }
         let set: Self = serde_json::from_slice(section)
             .map_err(|error| format!("its section {SECTION} holds no vectors: {error}"))?;
-        match set.vectors.len() > MOST {
-            true => Err(format!("there are more than {MOST} vectors")),
-            false => Ok(set),
-        }
+        set.check()?;
+        Ok(set)
     }
 
     /// Adds the vectors to a component without any.
@@ -209,8 +218,8 @@ impl VectorSet {
             return Err("the component has vectors already".into());
         }
         let text = serde_json::to_vec(self).map_err(|error| error.to_string())?;
-        if text.len() > LARGEST {
-            return Err(format!("the vectors have more than {LARGEST} bytes"));
+        if text.len() > MAX_BYTES {
+            return Err(format!("the vectors have more than {MAX_BYTES} bytes"));
         }
         let section = CustomSection {
             name: SECTION.into(),
@@ -239,19 +248,22 @@ impl VectorSet {
             (vector, advice)
         });
         for (vector, advice) in own.chain(earlier) {
-            if began.elapsed() > TIME {
-                let what = format!("its vectors take longer than {} s", TIME.as_secs());
+            if began.elapsed() > MAX_TIME {
+                let what = format!("its vectors take longer than {} s", MAX_TIME.as_secs());
                 reasons.push(AdmissionReason::new("over_limit", what));
                 break;
             }
             let wrong = vector.result(rules).wrong;
-            if !wrong.is_empty() && reasons.len() < SHOWN {
+            if !wrong.is_empty() && reasons.len() < MAX_REASONS {
                 let what = format!("\"{}\": {}{advice}", vector.name, wrong.join(", "));
                 reasons.push(AdmissionReason::new("vectors", what));
             }
         }
-        if self.kept(before).vectors.len() > MOST {
-            let what = format!("with those of earlier versions it has more than {MOST} vectors");
+        let kept = self.kept(before);
+        if kept.vectors.len() > MAX_VECTORS || kept.size() > MAX_BYTES {
+            let what = format!(
+                "with those of earlier versions it has more than {MAX_VECTORS} vectors or {MAX_BYTES} bytes of them"
+            );
             reasons.push(AdmissionReason::new("over_limit", what));
         }
         match reasons.is_empty() {
@@ -260,25 +272,36 @@ impl VectorSet {
         }
     }
 
-    /// Returns these vectors with those of the version before that stay in force.
+    /// Returns the size as JSON, in bytes.
+    pub fn size(&self) -> usize {
+        serde_json::to_vec(self).map_or(usize::MAX, |text| text.len())
+    }
+
+    /// Returns the changes that concern vectors of the version before, and were not made before.
+    pub fn changed(&self, before: &Self) -> Vec<VectorChange> {
+        let known: BTreeSet<&str> = before.vectors.iter().map(|one| one.name.as_str()).collect();
+        let new = self.changes.difference(&before.changes);
+        let concerned = new.filter(|change| known.contains(change.vector.as_str()));
+        concerned.cloned().collect()
+    }
+
+    /// Returns these vectors with those of the version before that stay in force, and the changes of all
+    /// versions.
     pub fn kept(&self, before: &Self) -> Self {
         let own: BTreeSet<&str> = self.vectors.iter().map(|one| one.name.as_str()).collect();
         let earlier = self.must_keep(before);
         let earlier = earlier.filter(|vector| !own.contains(vector.name.as_str()));
         Self {
             vectors: self.vectors.iter().chain(earlier).cloned().collect(),
-            changes: self.changes.clone(),
+            changes: self.changes.union(&before.changes).cloned().collect(),
         }
     }
 
-    /// Returns the vectors of the version before that this one does not change. A change that the
-    /// version before named already is used up.
+    /// Returns the vectors of the version before that this one does not change. A change that an earlier
+    /// version named is used up.
     fn must_keep<'a>(&self, before: &'a Self) -> impl Iterator<Item = &'a RulesVector> {
-        let changed: BTreeSet<String> = self
-            .changes
-            .difference(&before.changes)
-            .map(|change| change.vector.clone())
-            .collect();
+        let changed = self.changed(before).into_iter();
+        let changed: BTreeSet<String> = changed.map(|change| change.vector).collect();
         let earlier = before.vectors.iter();
         earlier.filter(move |vector| !changed.contains(&vector.name))
     }

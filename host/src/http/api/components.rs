@@ -253,7 +253,7 @@ pub async fn shadow(
         &officer.caller,
         &id,
         &request,
-        |_, _| {},
+        |_| {},
     )
     .await?;
     Ok(DataReply::new(&report))

@@ -14,7 +14,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::{ComponentManager, ComponentOwner, ComponentView, named, object_name, quota, record};
 use crate::components::compiler::CompileError;
 use crate::components::inspection::{AdmissionReason, InspectedComponent};
-use crate::components::vectors::VectorSet;
+use crate::components::vectors::{VectorChange, VectorSet};
 use crate::components::{ComponentArtifact, ExaminedComponent, is_reserved_name};
 use crate::config::{Config, UploadPolicy};
 use crate::domain::component::{Component, ComponentIdentity, ConformanceResult, Slot};
@@ -97,6 +97,10 @@ pub async fn upload<E: From<ServiceError>>(
     let turn = management.compiler.turn(org).await;
     quota::check_compile_time(core, org).await?;
     let began = Instant::now();
+    let earlier = EarlierVersion {
+        slot: before.as_ref().map(|before| before.slot),
+        vectors: earlier,
+    };
     let admitted = compiled_and_examined(core, management, owner, &upload, earlier, may).await;
     // Failed attempts are charged, too.
     quota::note_compile_time(core, org, began.elapsed()).await?;
@@ -122,6 +126,7 @@ pub async fn upload<E: From<ServiceError>>(
         component,
         bytes,
         vectors: admitted.vectors,
+        changed: admitted.changed,
         before: before.map(|before| before.id),
     };
     Ok(keep(core, owner, &upload, kept).await?)
@@ -144,6 +149,7 @@ struct AdmittedComponent {
     component: Component,
     bytes: Bytes,
     vectors: VectorSet,
+    changed: Vec<VectorChange>,
     /// The version whose vectors it passed.
     before: Option<ComponentId>,
 }
@@ -153,7 +159,14 @@ struct AdmissionResult {
     inspected: InspectedComponent,
     conformance: ConformanceResult,
     vectors: VectorSet,
+    changed: Vec<VectorChange>,
     signed_by: Option<String>,
+}
+
+/// What the version before demands of a candidate.
+struct EarlierVersion {
+    slot: Option<Slot>,
+    vectors: VectorSet,
 }
 
 /// Verifies, compiles and examines an upload. Runs under a turn of the compile queue, because
@@ -163,7 +176,7 @@ async fn compiled_and_examined<E: From<ServiceError>>(
     management: &Arc<ComponentManager>,
     owner: &ComponentOwner,
     upload: &ComponentUpload,
-    before: VectorSet,
+    before: EarlierVersion,
     may: impl Fn(Slot) -> Result<(), E>,
 ) -> Result<(Bytes, AdmissionResult), E> {
     let bytes = upload.file.read().await;
@@ -173,11 +186,17 @@ async fn compiled_and_examined<E: From<ServiceError>>(
     let (inspected, native) = compiled.map_err(ServiceError::from)?;
     // The slot is known only after inspection, so its permission is checked here.
     may(inspected.slot)?;
-    let examined = examine(core, upload, &bytes, inspected.slot, native, before).await?;
+    // Vectors are about functions of a slot: those of another are not asked.
+    let vectors = match before.slot {
+        Some(slot) if slot != inspected.slot => VectorSet::default(),
+        _ => before.vectors,
+    };
+    let examined = examine(core, upload, &bytes, inspected.slot, native, vectors).await?;
     let admitted = AdmissionResult {
         inspected,
         conformance: examined.conformance,
         vectors: examined.vectors,
+        changed: examined.changed,
         signed_by,
     };
     Ok((bytes, admitted))
@@ -194,6 +213,7 @@ async fn keep(
         component,
         bytes,
         vectors,
+        changed,
         before,
     } = admitted;
     core.files
@@ -206,7 +226,8 @@ async fn keep(
         return Ok((known.into(), false));
     }
     // Concurrent uploads may have used up the quota since the first check.
-    quota::check_size(core, &mut tx, owner.org.as_ref(), upload.file.size()).await?;
+    let size = upload.file.size() + vectors.size() as u64;
+    quota::check_size(core, &mut tx, owner.org.as_ref(), size).await?;
     let newest = components::newest_named(&mut tx, owner.org.as_ref(), &upload.name).await?;
     if let Some(newest) = newest
         && Some(&newest.id) != before.as_ref()
@@ -223,8 +244,8 @@ async fn keep(
         components::insert_vectors(&mut tx, &component, &json!(vectors)).await?;
         details["vectors"] = json!(vectors.vectors.len());
     }
-    if !vectors.changes.is_empty() {
-        details["changed_vectors"] = json!(vectors.changes);
+    if !changed.is_empty() {
+        details["changed_vectors"] = json!(changed);
     }
     record(core, &mut tx, owner, "component.uploaded", details).await?;
     tx.commit().await?;

@@ -1,7 +1,8 @@
 //! Behaviour differences of a component on generated facts. Changes nothing.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -11,13 +12,17 @@ use tokio::sync::Semaphore;
 
 use super::activation::active_component;
 use super::admission::vectors_of;
-use super::{ComponentManager, ComponentOwner, artifact, get};
-use crate::components::behaviour::{self, BaseQuestion, BehaviourDiff, QuestionPlan};
+use super::{ComponentManager, ComponentOwner, artifact, get, quota};
+use crate::components::ComponentError;
+use crate::components::background;
+use crate::components::behaviour::{self, BaseQuestion, BehaviourDiff, FunctionDiff, QuestionPlan};
 use crate::components::vectors::VectorSet;
-use crate::domain::component::{Component, Slot};
+use crate::domain::component::Slot;
+use crate::domain::component_change::GeneratedComparison;
 use crate::domain::id::OrgId;
 use crate::service::{Caller, Core, ServiceError};
-use crate::store::{control, decisions};
+use crate::store::control;
+use crate::store::decisions::{self, DecisionWindow};
 
 /// Default number of questions for each function.
 const QUESTIONS: usize = 10_000;
@@ -25,8 +30,12 @@ const QUESTIONS: usize = 10_000;
 const ABOUT_DOCUMENTS: usize = 100;
 /// Recorded decisions from which questions begin.
 const RECORDED: i64 = 20;
+/// Time limit of a comparison. The report has the questions asked until then.
+const TIME: Duration = Duration::from_secs(30);
+/// Bytes of the parameters of a counterexample. Larger ones are left out.
+const GIVEN: usize = 64 * 1024;
 /// Limits concurrent comparisons: each occupies a thread for seconds.
-static RUNS: Semaphore = Semaphore::const_new(1);
+static RUNS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semaphore::new(1)));
 
 /// Body of `POST /components/{id}/diff`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -39,12 +48,47 @@ pub struct DiffRequest {
     pub questions: Option<usize>,
 }
 
+/// Groups of differences that a change request keeps.
+const MAX_KEPT: usize = 100;
+
+/// Whether facts can be generated for a slot.
+pub fn can_generate(slot: Slot) -> bool {
+    !slot.is_provider() && slot != Slot::Documents
+}
+
+/// Returns what a change request keeps of a report: counts, and the differences of its decisions.
+pub fn evidence(report: BehaviourDiff) -> GeneratedComparison {
+    let sum = |count: fn(&FunctionDiff) -> u64| report.functions.iter().map(count).sum();
+    let (asked, differing, failed) = (
+        sum(|one| one.stopped_after.unwrap_or(one.asked.all())),
+        sum(|one| one.differing),
+        sum(|one| one.failed),
+    );
+    let decides = |one: &FunctionDiff| !one.outcomes.is_empty();
+    let repeats = report.functions.iter().any(decides);
+    let functions = report.functions.into_iter();
+    // A certificate repeats the checks.
+    let functions = functions.filter(|one| decides(one) || !repeats);
+    let groups = functions.flat_map(|one| one.groups).take(MAX_KEPT);
+    GeneratedComparison {
+        asked,
+        differing,
+        failed,
+        groups: groups
+            .map(|mut group| {
+                group.counterexample.given.clear();
+                group
+            })
+            .collect(),
+    }
+}
+
 /// Compares a component with another one, or with the active one, on generated facts around the published
-/// vectors, the vectors of both, and the organization's latest decisions.
+/// vectors, the vectors of both, and the organization's latest decisions. The time counts as compile time.
 ///
 /// # Errors
 /// [`ServiceError::NotFound`] for an unknown component, [`ServiceError::Semantic`] for components that are no
-/// rules or of different slots.
+/// rules or of different slots, [`ServiceError::QuotaUsed`] when the organization's compile time is used up.
 pub async fn diff(
     core: &Core,
     management: &Arc<ComponentManager>,
@@ -55,14 +99,20 @@ pub async fn diff(
     let owner = ComponentOwner::from(caller);
     let after = get(core, &owner, id).await?;
     let slot = after.slot;
-    if slot.is_provider() || slot == Slot::Documents {
+    if !can_generate(slot) {
         return Err(ServiceError::Semantic(format!(
             "For {slot} no facts can be generated"
         )));
     }
+    let org = &caller.org;
+    quota::check_compile_time(core, Some(org)).await?;
+    let against = match &request.against {
+        Some(id) => Some(get(core, &owner, id).await?),
+        None => None,
+    };
     let mut connection = core.store.read().await?;
-    let before = match &request.against {
-        Some(id) => get(core, &owner, id).await?,
+    let before = match against {
+        Some(against) => against,
         None => active_component(core, &mut connection, &owner, slot).await?,
     };
     if before.slot != slot {
@@ -78,32 +128,36 @@ pub async fn diff(
     let most = request.questions.unwrap_or(QUESTIONS);
     let plan = QuestionPlan {
         vectors: vectors.to_vec(),
-        recorded: recorded(&mut connection, &caller.org, slot).await?,
+        recorded: recorded(&mut connection, org, slot).await?,
         most: match slot {
             Slot::Placement => most.min(ABOUT_DOCUMENTS),
             _ => most,
         },
         threads: 1,
+        time: Some(TIME),
     };
     drop(connection);
-    let _turn = RUNS.acquire().await;
-    let before = program(core, management, &before).await?;
-    let after = program(core, management, &after).await?;
-    let compared = core
-        .components
-        .in_background(move || behaviour::compare(&before, &after, &plan));
-    compared
-        .await
-        .map_err(|error| ServiceError::Internal(error.to_string()))
-}
-
-async fn program(
-    core: &Core,
-    management: &Arc<ComponentManager>,
-    component: &Component,
-) -> Result<behaviour::RulesProgram, ServiceError> {
-    let artifact = artifact(core, management, component).await?;
-    Ok(core.components.program(&artifact)?)
+    let turn = RUNS.clone().acquire_owned().await;
+    let before = artifact(core, management, &before).await?;
+    let after = artifact(core, management, &after).await?;
+    let components = core.components.clone();
+    let began = Instant::now();
+    let compared = background::run(move || {
+        // Until the work has ended, even if its caller has gone.
+        let _turn = turn;
+        let (before, after) = (components.program(&before)?, components.program(&after)?);
+        Ok::<_, ComponentError>(behaviour::compare(&before, &after, &plan))
+    });
+    let compared = compared.await;
+    quota::note_compile_time(core, Some(org), began.elapsed()).await?;
+    let mut report = compared.map_err(|error| ServiceError::Internal(error.to_string()))??;
+    let groups = report.functions.iter_mut().flat_map(|one| &mut one.groups);
+    for example in groups.map(|group| &mut group.counterexample) {
+        if serde_json::to_vec(&example.given).map_or(true, |text| text.len() > GIVEN) {
+            example.given.clear();
+        }
+    }
+    Ok(report)
 }
 
 /// Returns the latest recorded calls of the organization, by function.
@@ -119,16 +173,17 @@ async fn recorded(
             _ => Map::new(),
         },
     };
+    let all = DecisionWindow::default();
     let (function, calls) = match slot {
         Slot::Compliance => {
-            let all = decisions::last_evaluations(connection, org, RECORDED).await?;
-            let calls = all.into_iter();
+            let found = decisions::last_evaluations(connection, org, &all, RECORDED).await?;
+            let calls = found.into_iter();
             let calls = calls.map(|one| call(one.envelope.as_str(), json!({ "facts": one.facts })));
             ("evaluate", calls.collect())
         }
         Slot::Lifecycle => {
-            let all = decisions::last_moves(connection, org, RECORDED).await?;
-            let calls = all.into_iter().map(|one| {
+            let found = decisions::last_moves(connection, org, &all, RECORDED).await?;
+            let calls = found.into_iter().map(|one| {
                 let with =
                     json!({ "current": one.from, "trigger": one.trigger, "facts": one.facts });
                 call(one.envelope.as_str(), with)
@@ -136,8 +191,8 @@ async fn recorded(
             ("envelope", calls.collect())
         }
         Slot::Control => {
-            let all = control::last_decisions(connection, org, RECORDED).await?;
-            let calls = all.into_iter().map(|one| {
+            let found = control::last_decisions(connection, org, &all, RECORDED).await?;
+            let calls = found.into_iter().map(|one| {
                 let with = json!({ "act": one.act, "facts": one.facts });
                 call(one.envelope.as_str(), with)
             });

@@ -19,9 +19,10 @@ use crate::components::rules::{
 };
 use crate::components::values::kebab;
 use crate::components::{ComponentError, Documents, Placement, WordedMark};
+use crate::domain::clock::Timestamp;
 use crate::domain::component::{ComponentIdentity, Slot};
 use crate::domain::component_change::{DecisionDifference, DifferenceGroup};
-use crate::domain::envelope::EnvelopeStatus;
+use crate::domain::envelope::{EnvelopeKind, EnvelopeStatus};
 use crate::domain::field::Field;
 use crate::domain::hash::sha256;
 use crate::domain::id::{ComponentId, EnvelopeId, OrgId};
@@ -29,15 +30,15 @@ use crate::service::components::{ComponentManager, ComponentOwner, artifact, get
 use crate::service::templates::resolved;
 use crate::service::{Caller, Core, ServiceError};
 use crate::store::control::{self, ControlDecision};
-use crate::store::decisions::{self, LifecycleMove, StoredEvaluation};
+use crate::store::decisions::{self, DecisionWindow, LifecycleMove, StoredEvaluation};
 use crate::store::{envelopes, ledger, templates};
 
 /// Default number of records to replay (contract, section 6).
 const RECORDS: i64 = 1000;
 /// Number of differences returned. All of them are counted.
 const SHOWN: usize = 1000;
-/// Number of records compared per blocking task.
-const BATCH: usize = 64;
+/// Records that are read and compared at once.
+const PAGE: i64 = 64;
 /// Limits concurrent replays: each holds its records in memory and occupies a thread.
 static RUNS: Semaphore = Semaphore::const_new(1);
 /// Maximum number of documents to replay. They take longer than other records.
@@ -47,11 +48,17 @@ const PICTURE: u32 = 400;
 
 /// Body of `POST /components/{id}/shadow`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[schemars(extend("examples" = [{ "records": 1000 }]))]
+#[schemars(extend("examples" = [{ "records": 1000, "since": "2026-01-01T00:00:00.000Z", "kind": "esign" }]))]
 pub struct ReplayRequest {
-    /// Number of most recent records to replay; defaults to 1,000.
+    /// Number of most recent records to replay; defaults to 1,000. At most 50 documents.
     #[schemars(range(min = 1, max = 20_000))]
     pub records: Option<i64>,
+    /// Only decisions from this time on.
+    pub since: Option<Timestamp>,
+    /// Only decisions before this time.
+    pub until: Option<Timestamp>,
+    /// Only decisions about envelopes of this kind.
+    pub kind: Option<EnvelopeKind>,
 }
 
 /// Result of replaying stored records with a candidate.
@@ -113,6 +120,36 @@ impl ReplayComparison {
         }
     }
 
+    /// Returns how many records the next page has; `None` if that was all.
+    fn page(&self, records: i64) -> Option<i64> {
+        let left = records - i64::try_from(self.compared).unwrap_or(i64::MAX);
+        (left > 0).then_some(left.min(PAGE))
+    }
+
+    /// Compares a page of records on a blocking thread. Returns whether it was the last page.
+    async fn add<T: Send + 'static>(
+        &mut self,
+        page: Vec<T>,
+        limit: i64,
+        progress: &impl Fn(u64),
+        compare: impl Fn(&T) -> Result<ComparedRecord, ServiceError> + Send + 'static,
+    ) -> Result<bool, ServiceError> {
+        let is_last = i64::try_from(page.len()).is_ok_and(|length| length < limit);
+        let task = tokio::task::spawn_blocking(move || {
+            page.iter().map(compare).collect::<Result<Vec<_>, _>>()
+        });
+        let compared = task
+            .await
+            .map_err(|error| ServiceError::Internal(error.to_string()))??;
+        for one in compared {
+            self.active += one.active;
+            self.candidate += one.candidate;
+            self.note(&one.record, &one.before, &one.after);
+            progress(self.compared);
+        }
+        Ok(is_last)
+    }
+
     /// Adds both answers about one record.
     fn note(&mut self, record: &str, before: &ComponentAnswer, after: &ComponentAnswer) {
         self.compared += 1;
@@ -147,6 +184,7 @@ pub fn evaluation_answer(evaluation: &compliance::Evaluation) -> ComponentAnswer
             reference: Some(check.ucc_reference.clone()),
             value: json!(check.satisfied),
             sentence: Some(check.detail.clone()),
+            is_verdict: true,
         })
         .chain([
             AnswerPart::new("compliant", json!(evaluation.compliant)),
@@ -197,7 +235,7 @@ pub async fn replay(
     caller: &Caller,
     id: &str,
     request: &ReplayRequest,
-    progress: impl Fn(u64, u64),
+    progress: impl Fn(u64),
 ) -> Result<ShadowReport, ServiceError> {
     let owner = ComponentOwner::from(caller);
     let component = get(core, &owner, id).await?;
@@ -205,47 +243,80 @@ pub async fn replay(
     let candidate = artifact(core, management, &component).await?;
     let org = &caller.org;
     let records = request.records.unwrap_or(RECORDS);
-    let mut connection = core.store.read().await?;
+    let mut window = DecisionWindow {
+        since: request.since,
+        until: request.until,
+        kind: request.kind,
+        after: None,
+    };
     let mut comparison = ReplayComparison::new();
     let active = match component.slot {
         Slot::Compliance => {
-            let all = decisions::last_evaluations(&mut connection, org, records).await?;
-            drop(connection);
             let active = core.components.compliance(Some(org));
             let candidate = core.components.compliance_from(&candidate)?;
             let identity = active.identity()?;
             let compare =
                 move |record: &StoredEvaluation| compared_evaluation(&active, &candidate, record);
-            in_batches(&mut comparison, all, &progress, compare).await?;
+            while let Some(limit) = comparison.page(records) {
+                let mut connection = core.store.read().await?;
+                let page =
+                    decisions::last_evaluations(&mut connection, org, &window, limit).await?;
+                drop(connection);
+                window.after = page.last().map(|one| one.envelope.to_string());
+                if comparison
+                    .add(page, limit, &progress, compare.clone())
+                    .await?
+                {
+                    break;
+                }
+            }
             identity
         }
         Slot::Lifecycle => {
-            let all = decisions::last_moves(&mut connection, org, records).await?;
-            drop(connection);
             let active = core.components.lifecycle(Some(org));
             let candidate = core.components.lifecycle_from(&candidate)?;
             let identity = active.identity()?;
             let compare = move |record: &LifecycleMove| compared_move(&active, &candidate, record);
-            in_batches(&mut comparison, all, &progress, compare).await?;
+            while let Some(limit) = comparison.page(records) {
+                let mut connection = core.store.read().await?;
+                let page = decisions::last_moves(&mut connection, org, &window, limit).await?;
+                drop(connection);
+                window.after = page.last().map(|one| one.id.to_string());
+                if comparison
+                    .add(page, limit, &progress, compare.clone())
+                    .await?
+                {
+                    break;
+                }
+            }
             identity
         }
         Slot::Control => {
-            let all = control::last_decisions(&mut connection, org, records).await?;
-            drop(connection);
             let active = core.components.control(Some(org));
             let candidate = core.components.control_from(&candidate)?;
             let identity = active.identity()?;
             let compare = move |record: &ControlDecision| compared_act(&active, &candidate, record);
-            in_batches(&mut comparison, all, &progress, compare).await?;
+            while let Some(limit) = comparison.page(records) {
+                let mut connection = core.store.read().await?;
+                let page = control::last_decisions(&mut connection, org, &window, limit).await?;
+                drop(connection);
+                window.after = page.last().map(|one| one.id.to_string());
+                if comparison
+                    .add(page, limit, &progress, compare.clone())
+                    .await?
+                {
+                    break;
+                }
+            }
             identity
         }
         Slot::Placement => {
             let records = records.min(DOCUMENTS);
+            let mut connection = core.store.read().await?;
             let all = templates::last_documents(&mut connection, org, records).await?;
             drop(connection);
             let active = core.placement(Some(org));
             let candidate = core.components.placement_from(&candidate)?;
-            let total = all.len() as u64;
             for (number, (template, document)) in (1..).zip(all) {
                 let pdf = core.files.get(&document).await?;
                 let began = Instant::now();
@@ -255,17 +326,17 @@ pub async fn replay(
                 let after = read(&candidate, pdf).await;
                 comparison.candidate += began.elapsed();
                 comparison.note(template.as_str(), &before, &after);
-                progress(number, total);
+                progress(number);
             }
             active.identity()?
         }
         Slot::Documents => {
             let records = records.min(DOCUMENTS);
+            let mut connection = core.store.read().await?;
             let all = templates::last_documents(&mut connection, org, records).await?;
             drop(connection);
             let active = core.documents(Some(org));
             let candidate = core.components.documents_from(&candidate)?;
-            let total = all.len() as u64;
             for (number, (template, document)) in (1..).zip(all) {
                 let pdf = core.files.get(&document).await?;
                 let began = Instant::now();
@@ -275,7 +346,7 @@ pub async fn replay(
                 let after = written(&candidate, pdf).await;
                 comparison.candidate += began.elapsed();
                 comparison.note(template.as_str(), &before, &after);
-                progress(number, total);
+                progress(number);
             }
             active.identity()?
         }
@@ -309,36 +380,6 @@ struct ComparedRecord {
     after: ComponentAnswer,
     active: Duration,
     candidate: Duration,
-}
-
-/// Compares records in batches on blocking threads, off the async runtime.
-async fn in_batches<T: Send + 'static>(
-    comparison: &mut ReplayComparison,
-    all: Vec<T>,
-    progress: &impl Fn(u64, u64),
-    compare: impl Fn(&T) -> Result<ComparedRecord, ServiceError> + Clone + Send + 'static,
-) -> Result<(), ServiceError> {
-    let total = all.len() as u64;
-    let mut left = all.into_iter();
-    loop {
-        let batch: Vec<T> = left.by_ref().take(BATCH).collect();
-        if batch.is_empty() {
-            return Ok(());
-        }
-        let compare = compare.clone();
-        let task = tokio::task::spawn_blocking(move || {
-            batch.iter().map(compare).collect::<Result<Vec<_>, _>>()
-        });
-        let compared = task
-            .await
-            .map_err(|error| ServiceError::Internal(error.to_string()))??;
-        for one in compared {
-            comparison.active += one.active;
-            comparison.candidate += one.candidate;
-            comparison.note(&one.record, &one.before, &one.after);
-            progress(comparison.compared, total);
-        }
-    }
 }
 
 /// Decodes a stored value.

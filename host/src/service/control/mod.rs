@@ -34,7 +34,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::control::{ControlRecord, ControlStage, ReleaseRequest, ReleaseState};
 use crate::domain::envelope::{Envelope, EnvelopeStatus, PaymentStatus, SignerStatus};
 use crate::domain::event::EventType;
-use crate::domain::id::{EnvelopeId, OrgId, PledgeId, ReleaseId, TransferId};
+use crate::domain::id::{DecisionId, EnvelopeId, OrgId, PledgeId, ReleaseId, TransferId};
 use crate::domain::statement::SignedStatement;
 use crate::service::components::shadow;
 use crate::service::events;
@@ -378,6 +378,7 @@ async fn permit(
     });
     match decided? {
         Decision::Allowed => Ok(PermittedAct(ControlDecision {
+            id: DecisionId::new(),
             envelope: envelope.id.clone(),
             controller: control.controller.clone(),
             act: match json!(request.act) {

@@ -3,8 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use holdfast::components::behaviour::{self, BehaviourDiff, QuestionPlan, RulesProgram};
+use holdfast::components::vectors::VectorFile;
 use holdfast::components::{ComponentArtifact, ComponentRegistry, built_in};
 use holdfast::domain::component::Slot;
 use holdfast_test_guests::{LENIENT, OPINIONATED};
@@ -13,7 +15,7 @@ use wasmparser::{Operator, Parser, Payload};
 
 use super::registry::variant;
 use super::vectors::{complete_facts, with_vectors};
-use crate::support::TestApp;
+use crate::support::{TestApp, envelope_body};
 
 /// Loads components without an installation.
 fn registry() -> &'static ComponentRegistry {
@@ -93,7 +95,7 @@ fn facts_of_a_teams_vectors_are_asked_too() {
     ] });
     let mut file = file;
     file["vectors"][0]["given"]["facts"]["envelope-name"] = json!("Waived contract");
-    let file = serde_json::from_value::<holdfast::components::vectors::VectorFile>(file);
+    let file = serde_json::from_value::<VectorFile>(file);
     let vectors = file.unwrap().complete(Slot::Compliance).unwrap();
     let with = QuestionPlan {
         vectors: vec![vectors],
@@ -131,9 +133,117 @@ fn the_whole_matrix_of_transitions_is_compared() {
     }
 }
 
+/// The number of threads and of groups does not change a report.
+#[test]
+fn a_report_is_the_same_for_each_number_of_threads() {
+    let default = built_in_rules("holdfast-compliance");
+    let other = built_in_rules("holdfast-compliance-ucc2022");
+    let report = |threads: usize| {
+        let plan = QuestionPlan {
+            threads,
+            ..plan(1_500)
+        };
+        json!(behaviour::compare(&default, &other, &plan))
+    };
+    assert_eq!(report(1), report(3));
+}
+
+/// A comparison ends at its time limit, and reports the number of questions asked.
+#[test]
+fn a_comparison_stops_when_its_time_is_over() {
+    let default = built_in_rules("holdfast-lifecycle");
+    let plan = QuestionPlan {
+        time: Some(Duration::ZERO),
+        ..plan(1_000)
+    };
+    let report = behaviour::compare(&default, &default, &plan);
+    assert!(
+        report
+            .functions
+            .iter()
+            .all(|function| function.stopped_after == Some(0))
+    );
+}
+
+/// A vector with a long list does not make copies of it without end, and questions have room for every field.
+#[test]
+fn questions_are_bounded_and_change_each_field() {
+    let default = built_in_rules("holdfast-compliance");
+    let mut facts = complete_facts();
+    let attributes = (0..5_000).map(|number| (format!("metadata.{number}"), json!("x")));
+    facts["attributes"] = Value::Object(attributes.collect());
+    let file =
+        json!({ "vectors": [{ "name": "many", "given": { "facts": facts }, "expect": {} }] });
+    let file: VectorFile = serde_json::from_value(file).unwrap();
+    let with = QuestionPlan {
+        vectors: vec![file.complete(Slot::Compliance).unwrap()],
+        ..plan(600)
+    };
+    let report = behaviour::compare(&default, &default, &with);
+    let asked = report.functions[0].asked;
+    assert_eq!(
+        (asked.bases, asked.single, asked.pairs, asked.random),
+        (29, 300, 150, 150)
+    );
+    assert!(
+        asked.all_single > 5_000 && asked.all_pairs > 1_000_000,
+        "{asked:?}"
+    );
+}
+
+/// Rules that end without an answer are neither stricter nor looser.
+#[test]
+fn a_call_without_an_answer_is_a_difference_of_its_own() {
+    let default = built_in_rules("holdfast-compliance");
+    let broken = broken_compliance();
+    let report = behaviour::compare(&default, &broken, &plan(500));
+    let evaluate = &report.functions[0];
+    assert!(
+        evaluate.failed > 0 && evaluate.failed == evaluate.differing,
+        "{evaluate:#?}"
+    );
+    assert_eq!(evaluate.groups.len(), 1, "{:#?}", evaluate.groups);
+    assert_eq!(evaluate.groups[0].check, "an answer");
+    assert_eq!(json!(evaluate.groups[0].direction), "other");
+    let both = behaviour::compare(&broken, &broken, &plan(500));
+    assert!(both.is_equal());
+    assert!(both.functions[0].unanswered > 0, "they show nothing");
+}
+
+/// Returns compliance rules that trap.
+fn broken_compliance() -> RulesProgram {
+    let artifact = built_in()
+        .find(|one| one.identity.name == "holdfast-compliance")
+        .unwrap();
+    let bytes = artifact.bytes().to_vec();
+    let default = built_in_rules("holdfast-compliance");
+    let with = json!({ "facts": complete_facts() });
+    let with = with.as_object().unwrap();
+    let answer = default.call("evaluate", with);
+    for mutation in mutations(&bytes) {
+        let mut mutated = bytes.clone();
+        // `unreachable` in the place of an instruction without operands.
+        if mutated[mutation.at] < 0x45 {
+            continue;
+        }
+        mutated[mutation.at] = 0;
+        let artifact =
+            ComponentArtifact::uploaded(Slot::Compliance, "broken", "1.0.0", mutated.into());
+        let Ok(rules) = registry().program(&artifact) else {
+            continue;
+        };
+        if rules.call("evaluate", with).is_err() && answer.is_ok() {
+            return rules;
+        }
+        registry().forget_native(&artifact);
+    }
+    panic!("no mutation traps");
+}
+
 #[tokio::test]
 async fn a_candidate_is_compared_with_the_active_rules_over_the_api() {
     let app = TestApp::start().await;
+    app.vaulted_envelope().await;
     let token = app.web_admin();
     let vectors = json!({ "given": { "facts": complete_facts() }, "vectors": [
         { "name": "everything in place", "expect": { "compliant": true } },
@@ -155,8 +265,9 @@ async fn a_candidate_is_compared_with_the_active_rules_over_the_api() {
     let report = diff(&equal, json!({ "questions": 500 })).await.data(200);
     assert_eq!(report["before"]["name"], "holdfast-compliance");
     assert_eq!(report["functions"][0]["differing"], 0, "{report}");
-    // 28 published vectors and one of the team.
-    assert_eq!(report["functions"][0]["asked"]["bases"], 29);
+    // 28 published vectors, one of the team, and the evaluation of the vaulted record.
+    assert_eq!(report["functions"][0]["asked"]["bases"], 30);
+    assert_eq!(report["functions"][0]["unanswered"], 0);
     let against = json!({ "questions": 500, "against": id(&equal) });
     let report = diff(&other, against).await.data(200);
     assert!(
@@ -188,6 +299,97 @@ async fn a_candidate_is_compared_with_the_active_rules_over_the_api() {
         .data(201);
     let told = diff(&documents, json!({})).await.error(422);
     assert_eq!(told, "For rules.documents no facts can be generated");
+}
+
+/// A request for stricter rules has an example of each difference.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_request_has_the_differences_on_generated_facts() {
+    let app = TestApp::start().await;
+    let token = app.web_admin();
+    let rules = app
+        .upload_component(token, "oak-rules", "1.0.0", OPINIONATED)
+        .await
+        .data(201);
+    let mut body = super::changes::activation(&rules);
+    body["compare"] = json!(true);
+    let change = app
+        .post_with_bearer(token, "/component-changes", body)
+        .await
+        .data(201);
+    let generated = &change["comparison"]["generated"];
+    let groups = generated["groups"].as_array().unwrap();
+    let is_stricter = |group: &&Value| {
+        group["check"] == "Secured party identified" && group["direction"] == "stricter"
+    };
+    let group = groups.iter().find(is_stricter).unwrap();
+    let example = &group["counterexample"];
+    assert_eq!(
+        example["changes"][0]["field"],
+        "facts/secured-party/identifier"
+    );
+    assert!(example.get("given").is_none(), "{example}");
+    assert!(
+        groups
+            .iter()
+            .all(|group| !group["check"].as_str().unwrap().starts_with("certificate"))
+    );
+}
+
+/// Stored decisions are compared page by page, those of a time and of a kind of envelope.
+#[tokio::test(flavor = "multi_thread")]
+async fn stored_decisions_are_compared_by_time_and_kind() {
+    let app = TestApp::start().await;
+    let token = app.web_admin();
+    app.vaulted_envelope().await;
+    // More moves than a page has.
+    let template = app.contract_template().await;
+    for _ in 0..33 {
+        let body = envelope_body(&template["template_id"]);
+        let envelope = app.post("/partner/envelopes", body).await.data(201);
+        let path = format!(
+            "/partner/envelopes/{}/void",
+            envelope["envelope_id"].as_str().unwrap()
+        );
+        app.post(&path, json!({ "reason": "Not needed" }))
+            .await
+            .data(200);
+    }
+    let moves = variant(Slot::Lifecycle, "1");
+    let moves = app
+        .upload_component(token, "oak-moves", "1.0.0", &moves)
+        .await
+        .data(201);
+    let rules = app
+        .upload_component(token, "oak-rules", "1.0.0", OPINIONATED)
+        .await
+        .data(201);
+    let compared = async |component: &Value, body: Value| {
+        let path = format!(
+            "/components/{}/shadow",
+            component["component_id"].as_str().unwrap()
+        );
+        let report = app.post_with_bearer(token, &path, body).await.data(200);
+        report["compared"].as_u64().unwrap()
+    };
+    let all = compared(&moves, json!({})).await;
+    assert!(all > 64 && all < 1000, "{all}");
+    assert_eq!(compared(&moves, json!({ "records": 65 })).await, 65);
+    assert_eq!(compared(&rules, json!({})).await, 1);
+    for component in [&moves, &rules] {
+        let of = async |body: Value| compared(component, body).await;
+        let whole = of(json!({})).await;
+        let time = "2020-01-01T00:00:00.000Z";
+        assert_eq!(of(json!({ "since": time, "kind": "esign" })).await, whole);
+        assert_eq!(of(json!({ "until": time })).await, 0);
+        assert_eq!(of(json!({ "kind": "paper" })).await, 0);
+    }
+    let path = format!(
+        "/components/{}/shadow",
+        rules["component_id"].as_str().unwrap()
+    );
+    for body in [json!({ "kind": "stone" }), json!({ "since": "yesterday" })] {
+        app.post_with_bearer(token, &path, body).await.error(422);
+    }
 }
 
 /// Change of one instruction or letter of a component.

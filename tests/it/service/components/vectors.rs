@@ -142,6 +142,9 @@ async fn later_versions_keep_vectors(app: TestApp) {
     let third = with_vectors(stricter, json!({ "vectors": [] }));
     let third = upload(&app, "3.0.0", &third).await.unwrap();
     assert_eq!(third["conformance"]["own_vectors"], 2);
+    let stale = rules("4", json!([everything_in_place()]), json!([change]));
+    let reasons = upload(&app, "4.0.0", &stale).await.unwrap_err();
+    assert!(reasons[0].contains("true and not false"), "{reasons:?}");
     // Another name begins anew.
     let other = app
         .upload_component(
@@ -200,6 +203,51 @@ async fn a_component_whose_own_vector_does_not_hold_is_not_admitted() {
     unreadable.extend(b"\0\x13\x10holdfast:vectors{}");
     let reasons = upload(&app, "1.0.0", &unreadable).await.unwrap_err();
     assert!(reasons[0].contains("holds no vectors"), "{reasons:?}");
+}
+
+/// Other slots, doubled names and too many bytes.
+#[tokio::test]
+async fn vectors_that_cannot_be_kept_are_refused() {
+    let app = TestApp::start().await;
+    let vectors = file(json!([everything_in_place()]), json!([]));
+    let first = with_vectors(variant(Slot::Compliance, "1"), vectors);
+    upload(&app, "1.0.0", &first).await.unwrap();
+    let reasons = upload(&app, "2.0.0", &variant(Slot::Lifecycle, "2"))
+        .await
+        .unwrap_err();
+    assert!(reasons[0].contains("give it another name"), "{reasons:?}");
+
+    let set = |vectors: Value| {
+        let mut component = variant(Slot::Compliance, "3");
+        let set: VectorSet = serde_json::from_value(json!({ "vectors": vectors })).unwrap();
+        set.put_into(&mut component).map(|()| component)
+    };
+    let vector = |name: &str, note: &str| json!({ "name": name, "call": "evaluate", "given": { "facts": complete_facts() }, "expect": { "note": note } });
+    let twice = set(json!([vector("a", ""), vector("a", "")])).unwrap();
+    let reasons = upload(&app, "2.0.0", &twice).await.unwrap_err();
+    assert!(reasons[0].contains("two vectors \"a\""), "{reasons:?}");
+    let large = set(json!([vector("a", &"x".repeat(4 * 1024 * 1024))])).unwrap_err();
+    assert!(large.contains("more than 4194304 bytes"), "{large}");
+    let many: Vec<Value> = (0..2_001)
+        .map(|number| vector(&number.to_string(), ""))
+        .collect();
+    let reasons = upload(&app, "2.0.0", &set(json!(many)).unwrap())
+        .await
+        .unwrap_err();
+    assert!(reasons[0].contains("more than 2000 vectors"), "{reasons:?}");
+
+    let mut provider = variant(Slot::Signing, "4");
+    let one: VectorSet = serde_json::from_value(json!({ "vectors": [vector("a", "")] })).unwrap();
+    one.put_into(&mut provider).unwrap();
+    let answer = app
+        .upload_component(app.web_admin(), "oak-sign", "1.0.0", &provider)
+        .await;
+    assert_eq!(answer.status, 422);
+    let told = answer.json()["details"][0]["message"].clone();
+    assert_eq!(
+        told,
+        "it has vectors, which are for rules: a provider has scripts"
+    );
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@ use serde_json::json;
 use sqlx::AnyConnection;
 
 use super::super::activation::{self, ActivationRequest};
+use super::super::behaviour::{self, DiffRequest};
 use super::super::shadow::{self, ReplayRequest};
 use super::super::{ComponentManager, ComponentOwner, following, get, probe, record};
 use super::policy::{check_policy, policy};
@@ -339,6 +340,10 @@ pub(super) async fn base(
     })
 }
 
+/// Generated questions of a comparison, for each function.
+const QUESTIONS: usize = 5_000;
+
+/// Compares a candidate with the active rules on past records and on generated facts.
 async fn compared(
     core: &Core,
     management: &Arc<ComponentManager>,
@@ -347,8 +352,20 @@ async fn compared(
 ) -> Result<ChangeComparison, ServiceError> {
     let (caller, all) = (&officer.caller, ReplayRequest::default());
     let id = component.id.as_str();
-    let report = shadow::replay(core, management, caller, id, &all, |_, _| {}).await?;
+    let report = shadow::replay(core, management, caller, id, &all, |_| {}).await?;
+    let generated = match behaviour::can_generate(component.slot) {
+        true => {
+            let few = DiffRequest {
+                questions: Some(QUESTIONS),
+                ..DiffRequest::default()
+            };
+            let diff = behaviour::diff(core, management, caller, id, &few).await?;
+            Some(behaviour::evidence(diff))
+        }
+        false => None,
+    };
     Ok(ChangeComparison {
+        generated,
         at: core.clock.now(),
         active: report.active,
         compared: report.compared,
