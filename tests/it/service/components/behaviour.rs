@@ -243,8 +243,8 @@ fn broken_compliance() -> RulesProgram {
 #[tokio::test]
 async fn a_candidate_is_compared_with_the_active_rules_over_the_api() {
     let app = TestApp::start().await;
-    app.vaulted_envelope().await;
     let token = app.web_admin();
+    app.vaulted_envelope().await;
     let vectors = json!({ "given": { "facts": complete_facts() }, "vectors": [
         { "name": "everything in place", "expect": { "compliant": true } },
     ] });
