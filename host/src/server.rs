@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::HttpSettings;
 use crate::files::FilesError;
+use crate::service::components::instance_log;
 use crate::service::{App, access, components};
 use crate::start;
 use crate::store::idempotency;
@@ -94,6 +95,9 @@ pub async fn serve(
     }
     if let Err(error) = access::flush_key_usage(&app, &app.access).await {
         tracing::error!(%error, "last use of API keys could not be recorded");
+    }
+    if let Err(error) = instance_log::flush(&app).await {
+        tracing::error!(%error, "logs of provider instances could not be stored");
     }
     if tokio::time::timeout(CLOSING, app.store.close())
         .await

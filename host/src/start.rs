@@ -225,6 +225,7 @@ pub async fn start_with_lookup(
         config.components.compile_limit,
     );
     let core = Core {
+        instance_log: Arc::default(),
         config: Arc::new(config),
         clock,
         store,

@@ -173,6 +173,7 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
         "component_changes.rs",
         &["update component_change set config = null where expires_at"],
     ),
+    ("instance_log.rs", &["delete from instance_log where at"]),
     (
         "components.rs",
         &[

@@ -1148,6 +1148,7 @@ impl FarEnd {
             .map(|name| (name.to_owned(), SecretText::new("conformance-secret")));
         LentHost {
             room: None,
+            log: None,
             label: "conformance".into(),
             settings: Arc::new(BTreeMap::from(settings)),
             secrets: Arc::new(BTreeMap::from(secrets)),

@@ -20,9 +20,11 @@ use url::Url;
 use wasmtime::component::Resource;
 
 use super::bindings::signing::holdfast::host as wit;
+use super::instance_log::InstanceLogger;
 use super::lent::{FETCHED, LentBlob, LentResources};
 use crate::config::SecretText;
 use crate::delivery::guard;
+use crate::domain::component::InstanceLogLevel;
 use crate::traces;
 
 use wit::http::{BlobResponse, BodyPart, HeaderValue, HttpError, Request, Response};
@@ -47,6 +49,8 @@ pub struct NetworkAccess {
     transport: EgressTransport,
     /// Metric: 1 if the last request reached the external service, otherwise 0.
     reachable: Option<Gauge>,
+    /// Log that gets the requests that fail.
+    log: Option<InstanceLogger>,
 }
 
 #[derive(Clone)]
@@ -70,12 +74,19 @@ impl NetworkAccess {
             timeout,
             transport: EgressTransport::Network(client),
             reachable: None,
+            log: None,
         }
     }
 
     /// Sets the metric that shows whether the external service can be reached.
     pub fn noting(mut self, reachable: Gauge) -> Self {
         self.reachable = Some(reachable);
+        self
+    }
+
+    /// Sets the log that gets the requests that fail.
+    pub(super) fn logging(mut self, log: Option<InstanceLogger>) -> Self {
+        self.log = log;
         self
     }
 
@@ -87,10 +98,30 @@ impl NetworkAccess {
             timeout: Duration::from_secs(60),
             transport: EgressTransport::Scripted(far_end),
             reachable: None,
+            log: None,
         }
     }
 
     fn check(&self, url: &str) -> Result<Url, HttpError> {
+        self.checked(url)
+            .inspect_err(|refused| self.note("request", refused))
+    }
+
+    /// Writes a request that failed to the instance's log.
+    fn note(&self, request: &str, error: &HttpError) {
+        let Some(log) = &self.log else {
+            return;
+        };
+        let why = match error {
+            HttpError::Denied(why) | HttpError::Unreachable(why) => why,
+            HttpError::OverLimit(why) | HttpError::InvalidRequest(why) => why,
+            HttpError::Other(why) => why,
+            HttpError::Timeout => "no answer in time",
+        };
+        log.write(InstanceLogLevel::Warn, &format!("{request}: {why}"));
+    }
+
+    fn checked(&self, url: &str) -> Result<Url, HttpError> {
         let url = Url::parse(url).map_err(|error| HttpError::InvalidRequest(error.to_string()))?;
         let host = url.host_str().unwrap_or_default();
         if !self
@@ -127,7 +158,19 @@ impl NetworkAccess {
             server.address = host,
             http.response.status_code = Empty,
         );
+        // Without the query, which may have personal data.
+        let named = format!("{} {host}{}", request.method, request.url.path());
         let opened = self.exchange(request).instrument(span.clone()).await;
+        match (&opened, &self.log) {
+            (Err(error), _) => self.note(&named, error),
+            (Ok(answer), Some(log)) if answer.status.as_u16() >= 400 => {
+                log.write(
+                    InstanceLogLevel::Warn,
+                    &format!("{named}: {}", answer.status),
+                );
+            }
+            _ => {}
+        }
         if let Some(reachable) = &self.reachable {
             match &opened {
                 Ok(_) => drop(reachable.set(1)),

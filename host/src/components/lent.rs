@@ -12,11 +12,13 @@ use super::bindings::signing::holdfast::host as wit;
 use super::egress::{BLOB_LIMIT, NetworkAccess, OutboundRequest};
 use super::error::TooManyHostCalls;
 use super::gate::MemoryReservation;
+use super::instance_log::InstanceLogger;
 use super::limits::CallLimits;
 use super::room::RoomRecords;
 use super::wasi::WasiHost;
 use crate::config::SecretText;
 use crate::domain::clock::Clock;
+use crate::domain::component::InstanceLogLevel;
 use crate::domain::hash::hmac_sha256;
 
 /// Maximum number of bytes that one `read` of a blob returns.
@@ -48,6 +50,8 @@ pub struct LentHost {
     /// Records of the signing room; only its component has them.
     pub room: Option<Arc<dyn RoomRecords>>,
     pub clock: Clock,
+    /// Log for the administrators of the organization whose instance it is.
+    pub log: Option<InstanceLogger>,
 }
 
 /// Store data of one provider call.
@@ -57,6 +61,7 @@ pub struct LentResources {
     settings: Arc<BTreeMap<String, String>>,
     pub(super) room: Option<Arc<dyn RoomRecords>>,
     clock: Clock,
+    log: Option<InstanceLogger>,
     /// WASI context, created at its first use.
     wasi: Option<Box<WasiHost>>,
     /// Remaining host calls.
@@ -79,13 +84,14 @@ impl LentResources {
             table,
             outbound: OutboundRequest::new(
                 lease.label,
-                lease.egress,
+                lease.egress.logging(lease.log.clone()),
                 lease.secrets,
                 limits.requests,
             ),
             settings: lease.settings,
             room: lease.room,
             clock: lease.clock,
+            log: lease.log,
             wasi: None,
             calls_left: limits.host_calls,
             fetch_left: FETCHED,
@@ -95,9 +101,10 @@ impl LentResources {
 
     /// Returns the WASI context and the parts that its traits need.
     pub(super) fn wasi(&mut self) -> (&mut WasiHost, &mut ResourceTable, &mut OutboundRequest) {
-        let wasi = self
-            .wasi
-            .get_or_insert_with(|| Box::new(WasiHost::new(&self.outbound.label, self.clock)));
+        let wasi = self.wasi.get_or_insert_with(|| {
+            let log = self.log.clone();
+            Box::new(WasiHost::new(&self.outbound.label, self.clock, log))
+        });
         (wasi, &mut self.table, &mut self.outbound)
     }
 
@@ -201,14 +208,28 @@ impl wit::secrets::HostSecret for LentResources {
 impl wit::log::Host for LentResources {
     async fn write(&mut self, level: wit::log::Level, message: String) -> wasmtime::Result<()> {
         self.count()?;
-        note(&self.outbound.label, level, message);
+        note(&self.outbound.label, self.log.as_ref(), level, message);
         Ok(())
     }
 }
 
-/// Writes a component's message to the host's log.
-pub(super) fn note(component: &str, level: wit::log::Level, mut message: String) {
+/// Writes a component's message to the host's log, and to that of its instance, which has no details.
+pub(super) fn note(
+    component: &str,
+    log: Option<&InstanceLogger>,
+    level: wit::log::Level,
+    mut message: String,
+) {
     message.truncate(message.floor_char_boundary(LOG_LIMIT));
+    let shown = match level {
+        wit::log::Level::Debug => None,
+        wit::log::Level::Info => Some(InstanceLogLevel::Info),
+        wit::log::Level::Warn => Some(InstanceLogLevel::Warn),
+        wit::log::Level::Error => Some(InstanceLogLevel::Error),
+    };
+    if let (Some(log), Some(level)) = (log, shown) {
+        log.write(level, &message);
+    }
     match level {
         wit::log::Level::Debug => tracing::debug!(component, "{message}"),
         wit::log::Level::Info => tracing::info!(component, "{message}"),

@@ -7,6 +7,7 @@
 //! | `registry.rs` | all components of this process, and the active ones by organization |
 //! | `documents.rs` | calls of the slots that work on documents |
 //! | `providers/` | calls of provider plugins, a file for each kind |
+//! | `instance_log.rs` | log of the organizations' provider instances |
 //! | `lent.rs` | host interfaces for providers: blobs, secrets, settings, clock, log |
 //! | `room.rs` | host interface for the component of the signing room |
 //! | `wasi.rs` | WASI, for languages that require it |
@@ -21,6 +22,7 @@ mod bindings;
 mod conformance;
 mod documents;
 pub mod egress;
+pub mod instance_log;
 mod lent;
 pub mod providers;
 mod registry;

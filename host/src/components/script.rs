@@ -129,6 +129,7 @@ impl FarEndScript {
         let far_end = far_end.clone();
         LentHost {
             room: None,
+            log: None,
             label: "script".into(),
             settings: Arc::new(self.settings.clone()),
             secrets: Arc::new(secrets.collect()),

@@ -26,6 +26,7 @@ use super::egress::{
     BLOB_LIMIT, EgressBody, IncomingResponse, OutboundRequest, OutgoingRequest, is_ours,
 };
 use super::engine::LimitedEngine;
+use super::instance_log::InstanceLogger;
 use super::lent::{self, LentResources};
 use crate::domain::clock::Clock;
 
@@ -73,11 +74,12 @@ pub(super) struct WasiHost {
 }
 
 impl WasiHost {
-    pub fn new(label: &str, clock: Clock) -> Self {
+    pub fn new(label: &str, clock: Clock, log: Option<InstanceLogger>) -> Self {
         let left = Arc::new(Mutex::new(PRINTED));
         let printer = |level| LogPrinter {
             line: Arc::new(Mutex::new(OutputLine {
                 label: label.to_owned(),
+                log: log.clone(),
                 level,
                 text: Vec::new(),
                 left: left.clone(),
@@ -139,6 +141,7 @@ struct LogPrinter {
 
 struct OutputLine {
     label: String,
+    log: Option<InstanceLogger>,
     level: Level,
     text: Vec<u8>,
     /// Bytes that the call may still print, shared by both streams.
@@ -163,7 +166,7 @@ impl OutputLine {
         let text = mem::take(&mut self.text);
         if !text.is_empty() {
             let text = String::from_utf8_lossy(&text).into_owned();
-            lent::note(&self.label, self.level, text);
+            lent::note(&self.label, self.log.as_ref(), self.level, text);
         }
     }
 }
@@ -258,7 +261,7 @@ impl WasiHttpHooks for OutboundRequest {
                 Err(error) => {
                     // The component only gets the kind of the error, so the log has the rest.
                     if !told_before {
-                        lent::note(&label, Level::Warn, format!("no answer: {error}"));
+                        lent::note(&label, None, Level::Warn, format!("no answer: {error}"));
                     }
                     Err(told(error))
                 }

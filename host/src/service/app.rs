@@ -9,6 +9,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use tokio_util::sync::CancellationToken;
 
 use crate::components::egress::NetworkAccess;
+use crate::components::instance_log::InstanceLog;
 use crate::components::providers::ProviderLease;
 use crate::components::{ComponentRegistry, Documents, Placement};
 use crate::config::{Config, EMBEDDED, SecretText, VERIFIED};
@@ -65,6 +66,8 @@ pub struct Core {
     pub(crate) signature_roots: Option<Arc<TrustRoots>>,
     /// HTTP client for requests to providers.
     pub(crate) http: reqwest::Client,
+    /// Lines of provider instances that are not stored yet.
+    pub(crate) instance_log: Arc<InstanceLog>,
     /// Metrics of this process.
     pub metrics: Arc<Metrics>,
     /// Cancelled at shutdown; long-lived response streams end then.
@@ -237,6 +240,7 @@ impl Core {
         secrets: BTreeMap<String, SecretText>,
         egress: NetworkAccess,
     ) -> ProviderLease {
+        let at = InstanceReference::parse(instance);
         ProviderLease {
             label: format!("{slot} {instance}"),
             settings: Arc::new(settings),
@@ -244,6 +248,9 @@ impl Core {
             egress,
             room: None,
             clock: self.clock,
+            log: at
+                .org
+                .map(|org| self.instance_log.of(&org, slot, &at.name, self.clock)),
         }
     }
 
@@ -289,6 +296,7 @@ impl Core {
             egress: NetworkAccess::network(self.http.clone(), Vec::new(), Duration::ZERO, false),
             room: None,
             clock: self.clock,
+            log: None,
         }
     }
 }

@@ -67,6 +67,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     47 "0047_sellers_copies",
     48 "0048_component_changes",
     49 "0049_component_vectors",
+    50 "0050_instance_log",
 ];
 
 /// Version of the row that serves as the lock.

@@ -47,6 +47,7 @@ pub mod envelopes;
 pub mod events;
 pub mod fingerprints;
 pub mod idempotency;
+pub mod instance_log;
 pub mod integrity;
 pub mod jobs;
 pub mod kba;

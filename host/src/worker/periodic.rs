@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::organization::Organization;
 use crate::domain::priority::PriorityClass;
-use crate::service::components::changes;
+use crate::service::components::{changes, instance_log};
 use crate::service::control::transfers;
 use crate::service::envelopes::expiry;
 use crate::service::signing::provider_poll;
@@ -43,6 +43,8 @@ pub(super) async fn run(app: App, stop: CancellationToken) {
             ("kept answers", forget_answers(&app).await),
             ("revoked tokens", access::forget_revoked(&app).await),
             ("expired changes", changes::forget_expired(&app).await),
+            ("logs of instances", instance_log::flush(&app).await),
+            ("old logs of instances", instance_log::forget(&app).await),
             ("sealing key", check_seal(&app).await),
             ("identity questions", kba::forget(&app).await),
             ("transfers", transfers::expire(&app).await),

@@ -314,6 +314,7 @@ fn lease(base_url: &str, key: &str) -> ProviderLease {
     };
     ProviderLease {
         room: None,
+        log: None,
         label: "provider.signing acme".into(),
         settings: Arc::new(BTreeMap::from([(
             "base_url".to_owned(),

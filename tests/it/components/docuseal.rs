@@ -703,6 +703,7 @@ impl StandalonePlugin {
             components: ComponentRegistry::with_defaults(cache, [9; 32]).unwrap(),
             lease: ProviderLease {
                 room: None,
+                log: None,
                 label: "provider.signing cloud".into(),
                 settings: Arc::new(BTreeMap::from([setting])),
                 secrets: Arc::new(BTreeMap::from([secret])),

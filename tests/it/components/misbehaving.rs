@@ -121,6 +121,7 @@ fn lease(far_end: &FarEnd, behaviour: &str, base_url: Option<&str>) -> ProviderL
     let secrets = [("api_key".to_owned(), SecretText::new("the key"))];
     ProviderLease {
         room: None,
+        log: None,
         label: "provider.signing bad".into(),
         settings: Arc::new(BTreeMap::from(settings)),
         secrets: Arc::new(BTreeMap::from(secrets)),
@@ -363,6 +364,138 @@ async fn an_overloaded_plugin_does_not_starve_other_plugins() {
             _ => {}
         }
     }
+}
+
+/// Its administrators see why an instance fails, and nobody else does.
+async fn an_instance_log_has_failed_requests_and_calls(
+    change: impl FnOnce(&mut holdfast::config::Config),
+) {
+    let insecure = |config: &mut holdfast::config::Config| {
+        config.providers.allow_insecure = true;
+        change(config);
+    };
+    let app = TestApp::with(insecure, Default::default()).await;
+    let far_end = far_end().await;
+    let admin = app.admin();
+    let component = app
+        .upload_component(&admin, "misbehaving", "1.0.0", MISBEHAVING)
+        .await
+        .data(201);
+    let field = json!([{
+        "name": "Signature", "type": "signature", "role": "Buyer", "required": true,
+        "placement": { "mode": "absolute", "areas": [{ "page": 1, "x": 0.1, "y": 0.1, "w": 0.3, "h": 0.03 }] },
+    }])
+    .to_string();
+    for behaviour in ["missing?q=personal", "forbidden-host", "trap"] {
+        activate(&app, &admin, &component, &far_end.base_url, behaviour).await;
+        let texts = [("name", "Contract"), ("fields_json", field.as_str())];
+        let answer = app
+            .upload("/partner/templates", "application/pdf", CONTRACT, &texts)
+            .await;
+        assert!(
+            answer.status.is_server_error() || answer.status.is_client_error(),
+            "{behaviour}"
+        );
+    }
+    let path = "/component-slots/provider.signing/log";
+    let lines = app.get_with_bearer(&admin, path).await.data(200);
+    let lines = lines.as_array().unwrap();
+    let told: Vec<(&str, &str)> = lines
+        .iter()
+        .map(|line| {
+            (
+                line["level"].as_str().unwrap(),
+                line["message"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    let host = url::Url::parse(&far_end.base_url).unwrap();
+    let host = host.host_str().unwrap();
+    assert_eq!(told[0].0, "error", "{told:?}");
+    assert!(told[0].1.starts_with("call failed: "), "{told:?}");
+    assert_eq!(
+        told[1],
+        (
+            "warn",
+            "request: host elsewhere.example is not on the allow-list of this instance"
+        )
+    );
+    assert_eq!(
+        told[2],
+        (
+            "warn",
+            format!("GET {host}/missing: 404 Not Found").as_str()
+        )
+    );
+    assert_eq!(lines[0]["component"], "misbehaving 1.0.0");
+    assert!(
+        lines.iter().all(|line| line["instance"] == "own"),
+        "{lines:?}"
+    );
+    let text = json!(lines).to_string();
+    assert!(
+        !text.contains("personal") && !text.contains("the key"),
+        "{text}"
+    );
+
+    // Pages, instances and refusals.
+    let first = app
+        .get_with_bearer(&admin, &format!("{path}?limit=1"))
+        .await
+        .json();
+    assert_eq!(first["data"][0], lines[0], "{first}");
+    let next = format!(
+        "{path}?limit=1&starting_after={}",
+        lines[0]["line_id"].as_str().unwrap()
+    );
+    assert_eq!(
+        app.get_with_bearer(&admin, &next).await.data(200)[0],
+        lines[1]
+    );
+    let other = app
+        .get_with_bearer(&admin, &format!("{path}?instance=other"))
+        .await
+        .data(200);
+    assert_eq!(other, json!([]));
+    let (_, stranger) = app.other_tenant().await;
+    let foreign = app.get_with_bearer(&stranger, path).await.data(200);
+    assert_eq!(foreign, json!([]), "of another organization");
+    for (path, status) in [
+        ("/component-slots/rules.compliance/log", 422),
+        ("/component-slots/nothing/log", 404),
+        ("/component-slots/provider.signing/log?limit=0", 422),
+        (
+            "/component-slots/provider.signing/log?starting_after=env_1",
+            422,
+        ),
+    ] {
+        let answer = app.get_with_bearer(&admin, path).await;
+        assert_eq!(answer.status, status, "{path}: {}", answer.text());
+    }
+    let compliance = app.token("compliance");
+    app.get_with_bearer(&compliance, path).await.error(403);
+    // Lines are kept for thirty days.
+    let later = app.as_of(Duration::from_secs(31 * 86_400)).await;
+    let admin = later.admin();
+    for _ in 0..100 {
+        if later.get_with_bearer(&admin, path).await.data(200) == json!([]) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    panic!("old lines are not deleted");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_instance_log_has_failed_requests_and_calls_on_sqlite() {
+    an_instance_log_has_failed_requests_and_calls(|_| {}).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_instance_log_has_failed_requests_and_calls_on_postgresql() {
+    let database = crate::support::postgres::new_database().await;
+    an_instance_log_has_failed_requests_and_calls(|config| config.database_url = Some(database))
+        .await;
 }
 
 /// Admission calls every function of a plugin, including those that are rarely used.

@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::clock::Timestamp;
-use super::id::{ActivationId, ComponentId, OrgId};
+use super::envelope::words;
+use super::id::{ActivationId, ComponentId, LogLineId, OrgId};
 
 /// Purpose of a component (contract, section 6).
 #[derive(
@@ -269,5 +270,28 @@ pub struct ComponentIdentity {
 impl fmt::Display for ComponentIdentity {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} {}", self.name, self.version)
+    }
+}
+
+/// Line in the log of an organization's provider instance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstanceLogLine {
+    pub id: LogLineId,
+    pub org: OrgId,
+    pub slot: Slot,
+    pub instance: String,
+    pub at: Timestamp,
+    pub level: InstanceLogLevel,
+    /// Name and version of the component.
+    pub component: String,
+    pub message: String,
+}
+
+words! {
+    /// Severity of a log line.
+    InstanceLogLevel {
+        Info = "info",
+        Warn = "warn",
+        Error = "error",
     }
 }

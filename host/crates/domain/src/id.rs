@@ -177,6 +177,10 @@ prefixed_id!(
     ActivationId, "act_"
 );
 prefixed_id!(
+    /// A line in the log of a provider instance.
+    LogLineId, "log_"
+);
+prefixed_id!(
     /// A requested change of components.
     ChangeId, "chg_"
 );

@@ -219,9 +219,22 @@ impl<P: ProviderCalls> PluginRuntime<P> {
         ) -> Call<'a, R>,
     ) -> Result<R, ComponentError> {
         let limits = &active.limits;
+        let mut lease = lease;
+        let named = |log: InstanceLogger| log.with_component(active.identity.to_string());
+        lease.log = lease.log.map(named);
+        let log = lease.log.clone();
+        let failed = |error: ComponentError| {
+            if let Some(log) = &log {
+                log.write(
+                    InstanceLogLevel::Error,
+                    &format!("call failed: {}", error.kind),
+                );
+            }
+            error.reported(&active.meter)
+        };
         let Some(mut turn) = self.gate.pass(limits.deadline, peak(active)).await else {
             let busy = ComponentError::new(&active.identity, CallFailure::Busy);
-            return Err(busy.reported(&active.meter));
+            return Err(failed(busy));
         };
         let lent = LentResources::new(lease, limits, turn.fetched.take());
         let memory = turn.memory.take();
@@ -241,7 +254,7 @@ impl<P: ProviderCalls> PluginRuntime<P> {
         match error.kind {
             // The signing room's disk is full: not a fault of the component, so not counted.
             CallFailure::DiskFull => Err(error),
-            _ => Err(error.reported(&active.meter)),
+            _ => Err(failed(error)),
         }
     }
 }

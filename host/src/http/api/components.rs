@@ -15,7 +15,7 @@ use crate::components::behaviour::BehaviourDiff;
 use crate::components::vectors::VectorSet;
 use crate::components::worlds::{self, PublishedWorld};
 use crate::domain::component::{ComponentIdentity, Slot};
-use crate::domain::id::TokenId;
+use crate::domain::id::{LogLineId, TokenId};
 use crate::domain::ledger::LedgerEntry;
 use crate::domain::organization::Role;
 use crate::http::error::HttpError;
@@ -26,10 +26,11 @@ use crate::http::middleware::extract::{
 use crate::http::middleware::limits;
 use crate::http::middleware::unknown::check_query;
 use crate::http::openapi;
-use crate::http::reply::{Created, DataReply, FileReply, Found, PageReply, Wasm};
+use crate::http::reply::{Created, CursorReply, DataReply, FileReply, Found, PageReply, Wasm};
 use crate::service::access::windows::LimitedCredential;
 use crate::service::components::behaviour::{self, DiffRequest};
 use crate::service::components::changes::ChangeOfficer;
+use crate::service::components::instance_log::{self, LogLineView};
 use crate::service::components::live_shadow::{self, LiveShadow, StartShadow};
 use crate::service::components::shadow::{self, ReplayRequest, ShadowReport};
 use crate::service::components::{
@@ -306,6 +307,30 @@ pub async fn roll_back(
     let activation =
         components::roll_back(&app, &app.management, &officer.owner, slot, request).await?;
     Ok(DataReply::new(&activation))
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub struct LogQuery {
+    /// Provider instance; all of the organization if absent.
+    instance: Option<String>,
+    /// Last id of the page before.
+    starting_after: Option<LogLineId>,
+    /// 1 to 100; 50 when absent.
+    #[schemars(range(min = 1, max = 100))]
+    limit: Option<i64>,
+}
+
+/// Returns what the plugins of the organization's instances wrote, and requests and calls that failed.
+pub async fn log(
+    State(app): State<App>,
+    SlotOfficer { officer, slot }: SlotOfficer,
+    ValidQuery(query): ValidQuery<LogQuery>,
+) -> Result<CursorReply<LogLineView>, HttpError> {
+    let (_, limit) = page_and_limit(None, query.limit, 50, 100)?;
+    let (instance, after) = (query.instance.as_deref(), query.starting_after.as_ref());
+    let org = &officer.caller.org;
+    let found = instance_log::list(&app, org, slot, instance, after, limit + 1).await?;
+    Ok(CursorReply::new(found, limit))
 }
 
 pub async fn start_shadow(

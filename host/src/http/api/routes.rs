@@ -300,6 +300,8 @@ areas! {
             "Start comparing a candidate with the active component on live traffic";
         delete "/component-slots/{slot}/shadow", components::stop_shadow => stopLiveShadow []
             "Stop a live comparison; its results stay";
+        get "/component-slots/{slot}/log", components::log => getInstanceLog []
+            "Read the log of your provider instances, newest first";
         get "/component-policy", component_changes::policy => getComponentPolicy []
             "Read what a change of components needs";
         put "/component-policy", component_changes::set_policy => setComponentPolicy [409]

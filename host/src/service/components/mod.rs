@@ -7,6 +7,7 @@ mod admission;
 pub mod behaviour;
 pub mod changes;
 mod following;
+pub mod instance_log;
 pub mod live_shadow;
 mod loading;
 mod probe;
