@@ -226,6 +226,62 @@ async fn a_key_with_vault_release_fetches_the_bundle() {
     app.get_as(&stranger, &path).await.error(404);
 }
 
+/// A compliance officer verifies, replays and exports without access to the server.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_compliance_officer_verifies_replays_and_exports_a_record() {
+    let app = TestApp::start().await;
+    let officer = app.token("compliance");
+    let id = app.vaulted_envelope().await;
+    let ask = async |token: &str, id: &str, what: &str| {
+        app.post_with_bearer(token, &format!("/envelopes/{id}/{what}"), json!({}))
+            .await
+    };
+    let report = ask(&officer, &id, "verify").await.data(200);
+    assert_eq!(
+        (&report["verdict"], &report["envelope_id"]),
+        (&json!("VALID"), &json!(id)),
+        "{report:#}"
+    );
+    let replayed = ask(&officer, &id, "replay").await.data(200);
+    let replayed = replayed.as_array().unwrap();
+    assert!(
+        replayed.len() > 3 && replayed.iter().all(|one| one["same"] == true),
+        "{replayed:#?}"
+    );
+    let zip = released(&app, &id).await;
+    let bundle = app
+        .get_with_bearer(&officer, &format!("/envelopes/{id}/bundle"))
+        .await;
+    assert_eq!(unzipped(&zip), unzipped(&bundle.bytes));
+    assert_eq!(
+        ask(&officer, &id, "verify").await.data(200)["verdict"],
+        "VALID"
+    );
+
+    let sent = app.sent_envelope().await;
+    let sent = sent["envelope_id"].as_str().unwrap();
+    assert_eq!(
+        ask(&officer, sent, "verify").await.error(409),
+        "Envelope has not been vaulted"
+    );
+    assert!(
+        !ask(&officer, sent, "replay")
+            .await
+            .data(200)
+            .as_array()
+            .unwrap()
+            .is_empty()
+    );
+    let (member, stranger) = (app.token("member"), app.other_admin());
+    for what in ["verify", "replay"] {
+        ask(&member, &id, what).await.error(403);
+        assert_eq!(
+            ask(&stranger, &id, what).await.error(404),
+            "Envelope not found"
+        );
+    }
+}
+
 /// A bundle contains its rules, so that anyone can evaluate it again.
 #[tokio::test(flavor = "multi_thread")]
 async fn bundles_under_the_rules_of_2022_are_valid() {

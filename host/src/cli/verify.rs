@@ -3,18 +3,17 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::verify::{USAGE, VerifyArguments, ready, text};
+use crate::verify::{USAGE, VerifyArguments, text};
 use clap::Args;
 
 use super::Failure;
 use super::output::CommandOutput;
 use crate::components::compiler::ComponentCompiler;
-use crate::components::known_compliance;
 use crate::config::Config;
 use crate::domain::id::EnvelopeId;
-use crate::evidence::{self, Bundle, Rules, TrustedLogs, VerificationReport};
+use crate::evidence::{Bundle, TrustedLogs, VerificationReport};
 use crate::service::vault::{custody, log};
-use crate::service::{App, Caller, ServiceError, components};
+use crate::service::{Caller, envelopes};
 use crate::start;
 use crate::store::organizations;
 
@@ -73,7 +72,7 @@ fn given(
 
 async fn verify_envelope(
     id: &str,
-    mut trusted: TrustedLogs,
+    trusted: TrustedLogs,
     config: Config,
 ) -> Result<VerificationReport, Failure> {
     let app = start::start(config).await?;
@@ -81,35 +80,17 @@ async fn verify_envelope(
     if let Err(error) = log::catch_up(&app, &app.vault).await {
         tracing::warn!(%error, "the log could not be extended");
     }
-    if let Some(key) = log::verifier(&app, &app.vault).await? {
-        trusted.installation(key);
-    }
     let mut connection = app.store.read().await?;
     let organizations = organizations::list(&mut connection).await?;
     drop(connection);
     for organization in organizations {
         let caller = Caller::system(organization.id);
-        match custody::evidence(&app, &app.vault, &caller, id).await {
-            Ok(bundle) => {
-                let rules = deciding_rules(&app, &bundle).await;
-                return Ok(evidence::verify(&bundle, &rules, &trusted)?);
-            }
-            Err(ServiceError::NotFound(_)) => {}
-            Err(error) => return Err(error.into()),
+        if envelopes::get(&app, &caller, id).await.is_err() {
+            continue;
         }
+        let verified =
+            custody::verify(&app, &app.management, &app.vault, &caller, id, trusted).await;
+        return Ok(verified?);
     }
     Err(format!("there is no envelope {id}").into())
-}
-
-async fn deciding_rules(app: &App, bundle: &Bundle) -> Rules {
-    let Some(named) = bundle.deciding_component() else {
-        return Err("the ledger names no rules component".into());
-    };
-    let artifact = match known_compliance(&named) {
-        Some(known) => known,
-        None => components::that_decided(app, &app.management, &named)
-            .await
-            .map_err(|error| format!("the rules component {named}: {error}"))?,
-    };
-    ready(app.components.compliance_from(&artifact))
 }

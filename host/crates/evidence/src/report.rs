@@ -2,10 +2,11 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Result of one check.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ReportFinding {
     /// Name of the check.
     pub check: &'static str,
@@ -42,7 +43,7 @@ impl ReportFinding {
 }
 
 /// Verdict of a verification.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum EvidenceVerdict {
     /// All checks pass, and the verifier knows the log.
     #[serde(rename = "VALID")]
@@ -82,7 +83,7 @@ impl fmt::Display for EvidenceVerdict {
 }
 
 /// Source of the verifier's trust in the log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AnchorKind {
     /// `--key`.
@@ -96,7 +97,7 @@ pub enum AnchorKind {
 }
 
 /// Log that the evidence is anchored in.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct VerdictAnchor {
     /// Source of the verifier's trust in the log.
     pub kind: AnchorKind,
@@ -107,7 +108,7 @@ pub struct VerdictAnchor {
 }
 
 /// Party that signed its acts of control.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SignerReport {
     /// Id of the organization.
     pub organization_id: String,
@@ -123,7 +124,7 @@ pub(super) struct ControlReport {
 }
 
 /// Result of a verification.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct VerificationReport {
     /// Conclusion.
     pub verdict: EvidenceVerdict,

@@ -202,6 +202,10 @@ areas! {
             "Read an envelope of the organization";
         get "/envelopes/{id}/bundle", web::bundle => getBundle [409]
             "The evidence bundle of a released envelope";
+        post "/envelopes/{id}/verify", web::verify => verifyEnvelope [409]
+            "Verify the evidence of a vaulted or released envelope";
+        post "/envelopes/{id}/replay", web::replay => replayEnvelope []
+            "Repeat all decisions about an envelope with the components that made them";
         post "/envelopes/{id}/send", web::send => sendEnvelope [409, 502, 503]
             "Send a pending envelope with a template, several templates, a package or its own document";
         get "/envelopes/{id}/signing-links", web::signing_links => readSigningLinks [409]

@@ -552,7 +552,11 @@ pub async fn asked_to_place(
 }
 
 /// Result of replaying one decision.
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "decision": "complete from viewed", "same": true, "detail": "leads to completed again",
+    "component": { "name": "holdfast-lifecycle", "version": "0.1.0", "sha256": "4be1…" },
+}]))]
 pub struct ReplayedDecision {
     /// `certificate`, or the transition.
     pub decision: String,

@@ -2,22 +2,24 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use serde::Serialize;
 
+use crate::components::{known_compliance, known_digests};
 use crate::domain::component::EvidenceParticipant;
 use crate::domain::envelope::{Envelope, StoredFile};
 use crate::domain::event::EventType;
 use crate::domain::ledger::{LedgerChain as _, LedgerEntry};
-use crate::evidence::Bundle;
 use crate::evidence::formats::{
     AUTHORITATIVE, CERTIFICATE, COMPONENT_LEDGER, COMPONENTS, COPY, CUSTODY_RECORD, ComponentEntry,
     ComponentLedger, CustodyLedger, LEDGER,
 };
+use crate::evidence::{Bundle, Rules, TrustRoots, TrustedLogs, VerificationReport};
 use crate::files::{FilesError, SpooledFile};
-use crate::service::components::{self, ComponentOwner};
+use crate::service::components::{self, ComponentManager, ComponentOwner};
 use crate::service::control::releases;
 use crate::service::vault::Vault;
 use crate::service::vault::log;
@@ -112,6 +114,65 @@ pub async fn bundle(
         Ok(())
     });
     Ok(written.await.map_err(FilesError::Spool)?)
+}
+
+/// Verifies the evidence of a vaulted or released envelope with all that this installation knows.
+///
+/// # Errors
+/// [`ServiceError::NotFound`] for an unknown envelope, [`ServiceError::Conflict`] for one without evidence.
+pub async fn verify(
+    core: &Core,
+    management: &Arc<ComponentManager>,
+    vault: &Vault,
+    caller: &Caller,
+    id: &str,
+    mut trusted: TrustedLogs,
+) -> Result<VerificationReport, ServiceError> {
+    if let Some(key) = log::verifier(core, vault).await? {
+        trusted.installation(key);
+    }
+    let bundle = evidence(core, vault, caller, id).await?;
+    let rules = deciding_rules(core, management, &bundle).await;
+    // Hashes and signatures of whole documents, off the threads of requests.
+    let verified =
+        tokio::task::spawn_blocking(move || crate::evidence::verify(&bundle, &rules, &trusted));
+    let verified = verified
+        .await
+        .map_err(|error| ServiceError::Internal(error.to_string()))?;
+    verified.map_err(|error| ServiceError::Internal(format!("evidence of {id}: {error}")))
+}
+
+/// Returns the trust anchors that this installation has besides its log: built-in components, and the
+/// configured roots of time stamping authorities.
+///
+/// # Errors
+/// The file with the roots cannot be read.
+pub fn own_trust(core: &Core) -> Result<TrustedLogs, ServiceError> {
+    let mut trusted = TrustedLogs::default();
+    trusted.components(known_digests());
+    if let Some(file) = &core.config.seal.timestamp_trust_file {
+        let roots = TrustRoots::read(file);
+        let roots = roots.map_err(|error| ServiceError::Internal(error.to_string()))?;
+        trusted.timestamps(roots);
+    }
+    Ok(trusted)
+}
+
+/// Returns the rules component that made the certificate.
+async fn deciding_rules(core: &Core, management: &Arc<ComponentManager>, bundle: &Bundle) -> Rules {
+    let Some(named) = bundle.deciding_component() else {
+        return Err("the ledger names no rules component".into());
+    };
+    let artifact = match known_compliance(&named) {
+        Some(known) => known,
+        None => components::that_decided(core, management, &named)
+            .await
+            .map_err(|error| format!("the rules component {named}: {error}"))?,
+    };
+    match core.components.compliance_from(&artifact) {
+        Ok(rules) => Ok(Box::new(rules)),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// Returns the evidence of a vaulted or released envelope for verification on this

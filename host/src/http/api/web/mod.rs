@@ -10,6 +10,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::domain::clock::Timestamp;
+use crate::evidence::VerificationReport;
+use crate::http::api::components::ComponentOfficer;
 use crate::http::api::partner::views::{EnvelopeView, OwnSigningLinks};
 use crate::http::error::HttpError;
 use crate::http::middleware::caller::AdminCaller;
@@ -17,6 +19,7 @@ use crate::http::middleware::extract::{ResourceId, ValidJson};
 use crate::http::middleware::once::IdempotencyKeyHeader;
 use crate::http::reply::{Created, DataReply, FileReply, Found, Zip};
 use crate::service::App;
+use crate::service::components::shadow::{self, ReplayedDecision};
 use crate::service::envelopes::consent::{self, EnvelopeConsent, VaultConsent};
 use crate::service::envelopes::sending::{self, SendEnvelope};
 use crate::service::envelopes::{self, creation};
@@ -128,9 +131,32 @@ pub async fn vault_consent(
 /// Returns the evidence bundle of a released envelope as one zip.
 pub async fn bundle(
     State(app): State<App>,
-    AdminCaller(caller): AdminCaller,
+    officer: ComponentOfficer,
     ResourceId(id): ResourceId,
 ) -> Result<FileReply<Zip>, HttpError> {
-    let zip = custody::bundle(&app, &app.vault, &caller, &id).await?;
+    let zip = custody::bundle(&app, &app.vault, &officer.caller, &id).await?;
     Ok(FileReply::named(&format!("{id}-bundle.zip"), zip))
+}
+
+/// Verifies the evidence of an envelope.
+pub async fn verify(
+    State(app): State<App>,
+    officer: ComponentOfficer,
+    ResourceId(id): ResourceId,
+) -> Result<Found<VerificationReport>, HttpError> {
+    let (vault, caller, trusted) = (&app.vault, &officer.caller, custody::own_trust(&app)?);
+    let report = custody::verify(&app, &app.management, vault, caller, &id, trusted).await?;
+    Ok(DataReply::new(&report))
+}
+
+/// Repeats all decisions about an envelope with the components that made them.
+pub async fn replay(
+    State(app): State<App>,
+    officer: ComponentOfficer,
+    ResourceId(id): ResourceId,
+) -> Result<Found<Vec<ReplayedDecision>>, HttpError> {
+    let envelope = envelopes::get(&app, &officer.caller, &id).await?;
+    let org = &officer.caller.org;
+    let replayed = shadow::replay_envelope(&app, &app.management, org, &envelope.id).await?;
+    Ok(DataReply::new(&replayed))
 }
