@@ -463,7 +463,7 @@ async fn an_instance_log_has_failed_requests_and_calls(
     for (path, status) in [
         ("/component-slots/rules.compliance/log", 422),
         ("/component-slots/nothing/log", 404),
-        ("/component-slots/provider.signing/log?limit=0", 422),
+        ("/component-slots/provider.signing/log?limit=0", 400),
         (
             "/component-slots/provider.signing/log?starting_after=env_1",
             422,

@@ -17,9 +17,10 @@ use super::bindings;
 use super::engine::{LimitedEngine, provider_store};
 use super::error::{CallFailure, ComponentError};
 use super::gate::CallGate;
+use super::instance_log::InstanceLogger;
 use super::lent::LentResources;
 use super::slot::{ActiveComponent, ComponentHandle, ComponentWorld, ContractProbe, active};
-use crate::domain::component::{ComponentIdentity, Slot};
+use crate::domain::component::{ComponentIdentity, InstanceLogLevel, Slot};
 use crate::traces;
 
 pub use super::lent::LentHost as ProviderLease;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde::Serialize;
 
+use crate::components::rules::ComplianceRules;
 use crate::components::{known_compliance, known_digests};
 use crate::domain::component::EvidenceParticipant;
 use crate::domain::envelope::{Envelope, StoredFile};
@@ -134,8 +135,13 @@ pub async fn verify(
     let bundle = evidence(core, vault, caller, id).await?;
     let rules = deciding_rules(core, management, &bundle).await;
     // Hashes and signatures of whole documents, off the threads of requests.
-    let verified =
-        tokio::task::spawn_blocking(move || crate::evidence::verify(&bundle, &rules, &trusted));
+    let verified = tokio::task::spawn_blocking(move || {
+        let rules: Rules = match rules {
+            Ok(rules) => Ok(Box::new(rules)),
+            Err(why) => Err(why),
+        };
+        crate::evidence::verify(&bundle, &rules, &trusted)
+    });
     let verified = verified
         .await
         .map_err(|error| ServiceError::Internal(error.to_string()))?;
@@ -159,7 +165,11 @@ pub fn own_trust(core: &Core) -> Result<TrustedLogs, ServiceError> {
 }
 
 /// Returns the rules component that made the certificate.
-async fn deciding_rules(core: &Core, management: &Arc<ComponentManager>, bundle: &Bundle) -> Rules {
+async fn deciding_rules(
+    core: &Core,
+    management: &Arc<ComponentManager>,
+    bundle: &Bundle,
+) -> Result<ComplianceRules, String> {
     let Some(named) = bundle.deciding_component() else {
         return Err("the ledger names no rules component".into());
     };
@@ -169,10 +179,8 @@ async fn deciding_rules(core: &Core, management: &Arc<ComponentManager>, bundle:
             .await
             .map_err(|error| format!("the rules component {named}: {error}"))?,
     };
-    match core.components.compliance_from(&artifact) {
-        Ok(rules) => Ok(Box::new(rules)),
-        Err(error) => Err(error.to_string()),
-    }
+    let rules = core.components.compliance_from(&artifact);
+    rules.map_err(|error| error.to_string())
 }
 
 /// Returns the evidence of a vaulted or released envelope for verification on this

@@ -169,7 +169,7 @@ async fn every_claim_of_a_token_is_validated() {
     member["role"] = "member".into();
     assert_eq!(
         ask(&app, &key.sign(&member)).await.error(403),
-        "Admin role is required"
+        "Admin or compliance role is required"
     );
 }
 
