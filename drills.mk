@@ -1,6 +1,6 @@
 # Drills, fuzzing and benchmarks: slow, and apart from `make test`, which runs short versions.
 
-.PHONY: test-nodes test-shards test-citus test-upgrade test-image crash fuzz fuzz-api fuzz-pdf bench bench-scale
+.PHONY: test-nodes test-shards test-citus test-upgrade test-image crash mutants fuzz fuzz-api fuzz-pdf bench bench-scale
 
 # Sections of the benchmark; all when empty.
 SECTIONS ?=
@@ -77,3 +77,9 @@ bench: ## Ratios of one run: SECTIONS="partner vault"
 	@tests/set-up test
 	@cargo build -q --release -p holdfast -p holdfast-bench
 	@target="$(TARGET)"; tests/with-postgres "$$target/release/holdfast-bench" $(SECTIONS)
+
+# 500 mutants of the built-in rules, and the starter that takes longest to build.
+mutants: ## Mutants of the built-in rules against the behaviour diff
+	@tests/set-up test
+	@HOLDFAST_MUTANTS=$${HOLDFAST_MUTANTS:-500} HOLDFAST_STARTERS=all tests/with-postgres cargo nextest run $(CRATES) \
+	  --profile drill --no-capture -E 'test(mutants_of_the_built_in_rules_do_not_escape) + test(starters_build_and_answer)'

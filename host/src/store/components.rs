@@ -85,12 +85,14 @@ pub async fn insert_vectors(
     component: &Component,
     vectors: &Value,
 ) -> Result<(), StoreError> {
-    let (bucket, _) = owned(component.org.as_ref());
+    let (bucket, org) = owned(component.org.as_ref());
     sqlx::query(
-        "insert into component_vectors (bucket, component_id, vectors) values ($1, $2, $3)",
+        "insert into component_vectors (bucket, component_id, org_id, vectors)
+         values ($1, $2, $3, $4)",
     )
     .bind(bucket)
     .bind(component.id.as_str())
+    .bind(org)
     .bind(vectors.to_string())
     .execute(&mut **tx)
     .await?;

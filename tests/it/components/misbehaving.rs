@@ -466,7 +466,7 @@ async fn an_instance_log_has_failed_requests_and_calls(
         ("/component-slots/provider.signing/log?limit=0", 400),
         (
             "/component-slots/provider.signing/log?starting_after=env_1",
-            422,
+            400,
         ),
     ] {
         let answer = app.get_with_bearer(&admin, path).await;

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::answers::{self, AnswerPart, ComponentAnswer, REFUSED, gave_no_answer};
+use super::answers::{self, AnswerPart, ComponentAnswer, REFUSED};
 use super::known;
 use super::questions::{self, GeneratedQuestion, QuestionSet};
 use super::vectors::VectorSet;
@@ -34,6 +34,9 @@ const MAX_OUTCOMES: usize = 2_000;
 const MAX_SENTENCE: usize = 2_000;
 /// Bytes of an outcome.
 const MAX_OUTCOME: usize = 300;
+/// Letters of an excerpt, and of its part before the difference.
+const EXCERPT: usize = 120;
+const BEFORE_DIFFERENCE: usize = 40;
 /// Questions that a thread takes at once.
 const CHUNK: usize = 250;
 /// Added to the rank of a question if the components differ on its base, too.
@@ -262,17 +265,17 @@ impl<'a> Comparison<'a> {
             .is_some_and(|deadline| Instant::now() >= deadline)
     }
 
-    fn answers(&self, question: &GeneratedQuestion) -> ([ComponentAnswer; 2], bool) {
+    fn answers(&self, question: &GeneratedQuestion) -> ComparedAnswer {
         let with = self.set.parameters(question);
-        let answers = self.rules.map(|rules| rules.call(self.function, &with));
-        let equal = answers[0] == answers[1];
-        let parts = answers.map(|answer| answers::parts(self.function, &with, &answer));
-        (parts, equal)
+        let raw = self.rules.map(|rules| rules.call(self.function, &with));
+        let parts = raw
+            .each_ref()
+            .map(|answer| answers::parts(self.function, &with, answer));
+        ComparedAnswer { raw, parts }
     }
 
     fn differences(&self, question: &GeneratedQuestion) -> Vec<DecisionDifference> {
-        let ([before, after], equal) = self.answers(question);
-        all_differences(&before, &after, equal)
+        self.answers(question).differences()
     }
 
     /// Asks all questions, until the deadline. The number of threads does not change the result.
@@ -315,11 +318,11 @@ impl<'a> Comparison<'a> {
 
     /// Asks one question.
     fn note(&self, question: &GeneratedQuestion, into: &mut ComparedAnswers) {
-        let (answers, equal) = self.answers(question);
+        let answers = self.answers(question);
         into.asked += 1;
         if is_decision(self.function) {
             let texts = texts_of(&self.set.parameters(question));
-            for (answer, outcomes) in answers.iter().zip(&mut into.outcomes) {
+            for (answer, outcomes) in answers.parts.iter().zip(&mut into.outcomes) {
                 for part in answer {
                     let branch = branch(part, &texts);
                     if outcomes.len() < MAX_OUTCOMES || outcomes.contains_key(&branch) {
@@ -328,15 +331,14 @@ impl<'a> Comparison<'a> {
                 }
             }
         }
-        let [before, after] = answers;
-        let failures = u64::from(gave_no_answer(&before)) + u64::from(gave_no_answer(&after));
+        let failures = answers.raw.iter().filter(|answer| answer.is_err()).count() as u64;
         into.unanswered += u64::from(failures == 2);
-        if equal || failures == 2 {
+        if answers.raw[0] == answers.raw[1] || failures == 2 {
             return;
         }
         into.differing += 1;
         into.failed += failures;
-        for difference in all_differences(&before, &after, equal) {
+        for difference in answers.differences() {
             let key = (difference.check.clone(), difference.direction);
             let of_base = self.of_bases[question.base].contains(&key);
             let group = ExampleGroup {
@@ -411,45 +413,63 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// Returns the differences of two answers. Answers that are not equal have at least one.
-fn all_differences(
-    before: &ComponentAnswer,
-    after: &ComponentAnswer,
-    equal: bool,
-) -> Vec<DecisionDifference> {
-    let mut found = answers::differences("", before, after);
-    if found.is_empty() && !equal {
-        found.push(DecisionDifference {
-            record_id: String::new(),
-            check: "order".into(),
-            direction: DifferenceDirection::Other,
-            before: names(before),
-            after: names(after),
-            before_sentence: None,
-            after_sentence: None,
-        });
-    }
-    for difference in &mut found {
-        let sentences = [
-            &mut difference.before_sentence,
-            &mut difference.after_sentence,
-        ];
-        for sentence in sentences.into_iter().flatten() {
-            cut(sentence, MAX_SENTENCE);
-        }
-        for value in [&mut difference.before, &mut difference.after] {
-            let text = value.to_string();
-            if text.len() > MAX_SENTENCE {
-                *value = Value::from(shortened(&text, MAX_SENTENCE));
-            }
-        }
-    }
-    found
+/// Answers of both components to one question.
+struct ComparedAnswer {
+    raw: [Result<Value, String>; 2],
+    parts: [ComponentAnswer; 2],
 }
 
-/// Returns the parts of an answer in their order.
-fn names(answer: &ComponentAnswer) -> Value {
-    answer.iter().map(|part| part.name.as_str()).collect()
+impl ComparedAnswer {
+    /// Returns the differences. Answers that are not equal have at least one.
+    fn differences(&self) -> Vec<DecisionDifference> {
+        let mut found = answers::differences("", &self.parts[0], &self.parts[1]);
+        if found.is_empty() && self.raw[0] != self.raw[1] {
+            // Another order of the parts, or other blanks in a certificate.
+            let [before, after] = excerpts(self.raw.each_ref().map(text_of));
+            found.push(DecisionDifference {
+                record_id: String::new(),
+                check: "text of the answer".into(),
+                direction: DifferenceDirection::Other,
+                before: before.into(),
+                after: after.into(),
+                before_sentence: None,
+                after_sentence: None,
+            });
+        }
+        for difference in &mut found {
+            let sentences = [
+                &mut difference.before_sentence,
+                &mut difference.after_sentence,
+            ];
+            for sentence in sentences.into_iter().flatten() {
+                cut(sentence, MAX_SENTENCE);
+            }
+            for value in [&mut difference.before, &mut difference.after] {
+                let text = value.to_string();
+                if text.len() > MAX_SENTENCE {
+                    *value = Value::from(shortened(&text, MAX_SENTENCE));
+                }
+            }
+        }
+        found
+    }
+}
+
+fn text_of(answer: &Result<Value, String>) -> String {
+    match answer {
+        Ok(Value::String(text)) | Err(text) => text.clone(),
+        Ok(other) => other.to_string(),
+    }
+}
+
+/// Returns the parts of two texts around the first letter that differs.
+fn excerpts(texts: [String; 2]) -> [String; 2] {
+    let letters = texts[0].chars().zip(texts[1].chars());
+    let equal = letters.take_while(|(one, other)| one == other).count();
+    texts.map(|text| {
+        let from = equal.saturating_sub(BEFORE_DIFFERENCE);
+        text.chars().skip(from).take(EXCERPT).collect()
+    })
 }
 
 fn cut(text: &mut String, most: usize) {

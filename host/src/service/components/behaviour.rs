@@ -25,7 +25,7 @@ use crate::store::control;
 use crate::store::decisions::{self, DecisionWindow};
 
 /// Default number of questions for each function.
-const QUESTIONS: usize = 10_000;
+const QUESTIONS: usize = 2_000;
 /// Most questions about documents, which take longer.
 const ABOUT_DOCUMENTS: usize = 100;
 /// Recorded decisions from which questions begin.
@@ -39,11 +39,11 @@ static RUNS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semaphore::new
 
 /// Body of `POST /components/{id}/diff`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[schemars(extend("examples" = [{ "questions": 10_000 }]))]
+#[schemars(extend("examples" = [{ "questions": 500 }]))]
 pub struct DiffRequest {
     /// Component to compare with; the active one if absent.
     pub against: Option<String>,
-    /// Number of questions for each function; 10,000 if absent. At most 100 about documents.
+    /// Number of questions for each function; 2,000 if absent. At most 100 about documents.
     #[schemars(range(min = 1, max = 100_000))]
     pub questions: Option<usize>,
 }

@@ -650,6 +650,10 @@ fn mutants_of_the_built_in_rules_do_not_escape() {
                 equal += 1;
             }
         }
+        println!(
+            "{name}: so far {found} found, {} missed, {equal} equal",
+            missed.len()
+        );
     }
     println!(
         "{found} found, {} missed, {equal} answer as before",

@@ -340,9 +340,6 @@ pub(super) async fn base(
     })
 }
 
-/// Generated questions of a comparison, for each function.
-const QUESTIONS: usize = 5_000;
-
 /// Compares a candidate with the active rules on past records and on generated facts.
 async fn compared(
     core: &Core,
@@ -355,11 +352,8 @@ async fn compared(
     let report = shadow::replay(core, management, caller, id, &all, |_| {}).await?;
     let generated = match behaviour::can_generate(component.slot) {
         true => {
-            let few = DiffRequest {
-                questions: Some(QUESTIONS),
-                ..DiffRequest::default()
-            };
-            let diff = behaviour::diff(core, management, caller, id, &few).await?;
+            let all = DiffRequest::default();
+            let diff = behaviour::diff(core, management, caller, id, &all).await?;
             Some(behaviour::evidence(diff))
         }
         false => None,
