@@ -10,7 +10,7 @@
 wit_bindgen::generate!({
     path: "../../wit/compliance",
     world: "compliance-rules",
-    additional_derives: [PartialEq, Eq, serde::Deserialize],
+    additional_derives: [PartialEq, Eq, serde::Serialize, serde::Deserialize],
     generate_unused_types: true,
 });
 

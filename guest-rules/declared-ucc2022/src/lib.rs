@@ -3,7 +3,7 @@
 
 #![allow(dead_code, reason = "the host writes rules with holdfast-declared")]
 
-#[path = "../../declared/src/bindings.rs"]
+#[path = "../../compliance/src/bindings.rs"]
 mod bindings;
 #[path = "../../compliance/src/certificate.rs"]
 mod certificate;

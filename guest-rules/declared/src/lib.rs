@@ -5,6 +5,7 @@
 //! The component is built once. `holdfast component build` writes the rules into a space of its
 //! bytes that is reserved for them (`space.rs`).
 
+#[path = "../../compliance/src/bindings.rs"]
 mod bindings;
 #[path = "../../compliance/src/certificate.rs"]
 mod certificate;

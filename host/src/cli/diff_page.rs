@@ -110,7 +110,7 @@ fn outcomes(function: &FunctionDiff) -> Markup {
                         @for status in &statuses { @match cells.get(&(*trigger, *status)) {
                             Some(found) => td class=[found.iter().any(|one| one.before != one.after).then_some("changed")] {
                                 @for one in found {
-                                    div { (one.branch.outcome) " " small { (one.before) " → " (one.after) } }
+                                    div { (one.branch) " " small { (one.before) " → " (one.after) } }
                                 }
                             },
                             None => td {},
@@ -128,7 +128,7 @@ fn checks(function: &FunctionDiff) -> Markup {
             tr { th { "Check" } th { "Outcome" } th { "Before" } th { "After" } }
             @for one in &function.outcomes {
                 tr class=[(one.before != one.after).then_some("changed")] {
-                    td { (one.branch.check) } td { (one.branch.outcome) } td { (one.before) } td { (one.after) }
+                    td { (one.branch.check) } td { (one.branch) } td { (one.before) } td { (one.after) }
                 }
             }
         } }

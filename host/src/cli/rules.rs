@@ -13,9 +13,8 @@ use tempfile::TempDir;
 
 use super::output::CommandOutput;
 use super::{Failure, diff_page};
-use crate::components::behaviour::{
-    self, BehaviourDiff, Branch, FunctionDiff, QuestionPlan, RulesProgram,
-};
+use crate::components::behaviour::{self, BehaviourDiff, FunctionDiff, QuestionPlan, RulesProgram};
+use crate::components::branches::{self, Branch};
 use crate::components::compiler::{CompileError, ComponentCompiler};
 use crate::components::inspection::{AdmissionReason, InspectedComponent};
 use crate::components::vectors::{VectorFile, VectorSet};
@@ -171,20 +170,20 @@ pub async fn test(
     let covered: BTreeSet<Branch> = vectors
         .vectors
         .iter()
-        .flat_map(|vector| behaviour::taken(&rules, &vector.call, &vector.given))
+        .flat_map(|vector| branches::taken(&rules, &vector.call, &vector.given))
         .collect();
     let questions = test
         .questions
         .or((rules.slot != Slot::Placement).then_some(20_000));
-    let found = behaviour::branches(&rules, &plan(rules.slot, questions, vec![vectors.clone()]));
+    let found = branches::branches(&rules, &plan(rules.slot, questions, vec![vectors.clone()]));
     let is_covered = |branch: &&Branch| {
         covered
             .iter()
             .any(|one| one.is_within(branch) || branch.is_within(one))
     };
     let (reached, missed): (Vec<&Branch>, Vec<&Branch>) = found.keys().partition(is_covered);
-    let checks: BTreeSet<(&str, &str)> = found.keys().map(Branch::verdict).collect();
-    let covered_checks: BTreeSet<(&str, &str)> = reached.iter().map(|one| one.verdict()).collect();
+    let checks: BTreeSet<(&str, &str)> = found.keys().map(Branch::outcome).collect();
+    let covered_checks: BTreeSet<(&str, &str)> = reached.iter().map(|one| one.outcome()).collect();
     let mut lines: Vec<String> = failed
         .iter()
         .map(|one| format!("FAILED \"{}\": {}", one.name, one.wrong.join(", ")))
@@ -202,7 +201,7 @@ pub async fn test(
         found.len()
     ));
     let told = missed.iter().take(MAX_LINES);
-    lines.extend(told.map(|branch| format!("  not covered: {}: {}", branch.check, branch.outcome)));
+    lines.extend(told.map(|branch| format!("  not covered: {}: {}", branch.check, branch)));
     if missed.len() > MAX_LINES {
         lines.push(format!(
             "  and {} more: use --json",

@@ -61,7 +61,11 @@ impl InstanceLog {
     /// Takes the lines that wait to be stored.
     pub fn take(&self) -> Vec<InstanceLogLine> {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.numbers.clear();
+        // Those of this minute go on counting.
+        let newest = waiting.numbers.values().map(|(minute, _)| *minute).max();
+        waiting
+            .numbers
+            .retain(|_, (minute, _)| Some(*minute) == newest);
         std::mem::take(&mut waiting.lines)
     }
 }
@@ -129,6 +133,10 @@ mod tests {
             (lines[120].instance.as_str(), lines[120].message.as_str()),
             ("calm", "no answer")
         );
-        assert!(log.take().is_empty());
+        loud.write(InstanceLogLevel::Info, "in the same minute");
+        calm.write(InstanceLogLevel::Info, "in the same minute");
+        let lines = log.take();
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        assert_eq!(lines[0].instance, "calm");
     }
 }

@@ -446,17 +446,11 @@ pub async fn last_decisions(
     window: &DecisionWindow,
     limit: i64,
 ) -> Result<Vec<ControlDecision>, StoreError> {
-    // $2 has a type for PostgreSQL only if it is used.
-    let owner = "d.controller_id = $1 and $2 = $1";
-    let text = DecisionWindow::statement("control_decision", "decision_id", "at", owner);
-    let rows = sqlx::query(AssertSqlSafe(text))
+    let table = ["control_decision", "decision_id", "at"];
+    // A controller's decisions are in the buckets of the originators.
+    let rows = window
+        .page(table, "d.controller_id = $6", limit)
         .bind(org.as_str())
-        .bind(org.as_str())
-        .bind(window.after())
-        .bind(window.since())
-        .bind(window.until())
-        .bind(window.kind())
-        .bind(limit)
         .fetch_all(connection)
         .await?;
     rows.iter().map(decision).collect()

@@ -1,6 +1,8 @@
 //! Decisions of the rules with the facts they were based on, so that they can be evaluated again.
 
 use serde_json::Value;
+use sqlx::any::{Any, AnyArguments};
+use sqlx::query::Query;
 use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 
 use super::row::{RowColumns, json_text};
@@ -26,31 +28,29 @@ pub struct DecisionWindow {
 const LAST: &str = "~";
 
 impl DecisionWindow {
-    /// Adds the conditions on a table's id and time, with the parameters from $3 on. A page has `$7` rows.
-    pub(super) fn statement(table: &str, id: &str, at: &str, owner: &str) -> String {
-        format!(
-            "select d.* from {table} d where {owner} and d.{id} < $3 and d.{at} >= $4 and d.{at} < $5
-                 and ($6 = '' or exists (select 1 from envelope e where e.bucket = d.bucket
-                     and e.envelope_id = d.envelope_id and e.kind = $6))
-             order by d.{id} desc limit $7"
-        )
-    }
-
-    pub(super) fn after(&self) -> &str {
-        self.after.as_deref().unwrap_or(LAST)
-    }
-
-    pub(super) fn since(&self) -> String {
-        self.since.map_or_else(String::new, |at| at.to_string())
-    }
-
-    pub(super) fn until(&self) -> String {
-        self.until
-            .map_or_else(|| LAST.to_owned(), |at| at.to_string())
-    }
-
-    pub(super) fn kind(&self) -> &'static str {
-        self.kind.map_or("", EnvelopeKind::as_str)
+    /// Returns the query of a page of a table with decisions. `owner` is the condition on whose they are, with
+    /// parameters from $6 on, which the caller binds.
+    pub(super) fn page(
+        &self,
+        [table, id, at]: [&str; 3],
+        owner: &str,
+        limit: i64,
+    ) -> Query<'static, Any, AnyArguments> {
+        let text = format!(
+            "select d.* from {table} d where {owner} and d.{id} < $1 and d.{at} >= $2 and d.{at} < $3
+                 and ($4 = '' or exists (select 1 from envelope e where e.bucket = d.bucket
+                     and e.envelope_id = d.envelope_id and e.kind = $4))
+             order by d.{id} desc limit $5"
+        );
+        let time = |at: Option<Timestamp>, absent: &str| {
+            at.map_or_else(|| absent.to_owned(), |at| at.to_string())
+        };
+        sqlx::query(AssertSqlSafe(text))
+            .bind(self.after.clone().unwrap_or_else(|| LAST.to_owned()))
+            .bind(time(self.since, ""))
+            .bind(time(self.until, LAST))
+            .bind(self.kind.map_or("", EnvelopeKind::as_str))
+            .bind(limit)
     }
 }
 
@@ -110,25 +110,14 @@ pub async fn last_moves(
     window: &DecisionWindow,
     limit: i64,
 ) -> Result<Vec<LifecycleMove>, StoreError> {
-    let text = DecisionWindow::statement(
-        "lifecycle_decision",
-        "decision_id",
-        "at",
-        "d.bucket = $1 and d.org_id = $2",
-    );
-    sqlx::query(AssertSqlSafe(text))
+    let table = ["lifecycle_decision", "decision_id", "at"];
+    let rows = window
+        .page(table, "d.bucket = $6 and d.org_id = $7", limit)
         .bind(org.bucket())
         .bind(org.as_str())
-        .bind(window.after())
-        .bind(window.since())
-        .bind(window.until())
-        .bind(window.kind())
-        .bind(limit)
         .fetch_all(connection)
-        .await?
-        .iter()
-        .map(one_move)
-        .collect()
+        .await?;
+    rows.iter().map(one_move).collect()
 }
 
 /// Lists an envelope's status changes in order.
@@ -175,25 +164,14 @@ pub async fn last_evaluations(
     window: &DecisionWindow,
     limit: i64,
 ) -> Result<Vec<StoredEvaluation>, StoreError> {
-    let text = DecisionWindow::statement(
-        "evaluation",
-        "envelope_id",
-        "evaluated_at",
-        "d.bucket = $1 and d.org_id = $2",
-    );
-    sqlx::query(AssertSqlSafe(text))
+    let table = ["evaluation", "envelope_id", "evaluated_at"];
+    let rows = window
+        .page(table, "d.bucket = $6 and d.org_id = $7", limit)
         .bind(org.bucket())
         .bind(org.as_str())
-        .bind(window.after())
-        .bind(window.since())
-        .bind(window.until())
-        .bind(window.kind())
-        .bind(limit)
         .fetch_all(connection)
-        .await?
-        .iter()
-        .map(evaluated)
-        .collect()
+        .await?;
+    rows.iter().map(evaluated).collect()
 }
 
 /// Returns the evaluation made when an envelope was vaulted.

@@ -1,6 +1,5 @@
-//! Behaviour of rules on generated questions: the branches that one component takes, and the
-//! differences between two. A report without differences does not prove that there are none, so each
-//! report has the number of questions.
+//! Differences between the answers of two components to generated questions. A report without
+//! differences does not prove that there are none, so each report has the number of questions.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +11,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::answers::{self, AnswerPart, ComponentAnswer, REFUSED};
+use super::answers::{self, ComponentAnswer};
+use super::branches::{Branch, branch_of, is_decision, merged, texts_of};
 use super::known;
 use super::questions::{self, GeneratedQuestion, QuestionSet};
 use super::vectors::VectorSet;
@@ -32,8 +32,6 @@ const MAX_GROUPS: usize = 500;
 const MAX_OUTCOMES: usize = 2_000;
 /// Bytes of a sentence or value in a report.
 const MAX_SENTENCE: usize = 2_000;
-/// Bytes of an outcome.
-const MAX_OUTCOME: usize = 300;
 /// Letters of an excerpt, and of its part before the difference.
 const EXCERPT: usize = 120;
 const BEFORE_DIFFERENCE: usize = 40;
@@ -41,10 +39,6 @@ const BEFORE_DIFFERENCE: usize = 40;
 const CHUNK: usize = 250;
 /// Added to the rank of a question if the components differ on its base, too.
 const LAST: usize = 1000;
-/// Longest fact that is looked for in a sentence.
-const MAX_FACT: usize = 500;
-/// Stands for a fact in a sentence.
-const FACT: &str = "…";
 
 /// Differences between two components on generated facts.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -108,39 +102,6 @@ pub struct OutcomeCount {
     pub after: u64,
 }
 
-/// Answer about a check, transition or act, without the values of the facts.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-pub struct Branch {
-    pub check: String,
-    /// The value, and the words of the sentence that are no facts.
-    pub outcome: String,
-}
-
-impl Branch {
-    /// Whether another sentence of the same check has all the words of this one, in this order.
-    pub fn is_within(&self, longer: &Self) -> bool {
-        let mut words = longer.outcome.split(' ');
-        self.check == longer.check
-            && self.verdict().1 == longer.verdict().1
-            && self
-                .outcome
-                .split(' ')
-                .all(|word| words.any(|other| other == word))
-    }
-
-    /// Returns the check and the value, without the sentence.
-    pub fn verdict(&self) -> (&str, &str) {
-        let value = match self.outcome.strip_prefix(REFUSED) {
-            Some(refused) => refused.split(": ").next().unwrap_or_default(),
-            None => self.outcome.split(": ").next().unwrap_or_default(),
-        };
-        (&self.check, value)
-    }
-}
-
-/// Branches that a component takes on generated questions, with an example of each.
-pub type Branches = BTreeMap<Branch, Map<String, Value>>;
-
 /// What the questions of a comparison begin with, and how many are asked.
 #[derive(Clone, Default)]
 pub struct QuestionPlan {
@@ -177,7 +138,8 @@ pub fn compare(before: &RulesProgram, after: &RulesProgram, plan: &QuestionPlan)
 }
 
 impl QuestionPlan {
-    fn questions(&self, rules: &RulesProgram, function: &str) -> QuestionSet {
+    /// Returns the questions for a function.
+    pub(super) fn questions(&self, rules: &RulesProgram, function: &str) -> QuestionSet {
         let signature = &rules.functions()[function].signature;
         let own = self.vectors.iter().flat_map(|set| &set.vectors);
         let own = own.filter(|vector| vector.call == function);
@@ -271,7 +233,7 @@ impl<'a> Comparison<'a> {
         let parts = raw
             .each_ref()
             .map(|answer| answers::parts(self.function, &with, answer));
-        ComparedAnswer { raw, parts }
+        ComparedAnswer { with, raw, parts }
     }
 
     fn differences(&self, question: &GeneratedQuestion) -> Vec<DecisionDifference> {
@@ -321,10 +283,10 @@ impl<'a> Comparison<'a> {
         let answers = self.answers(question);
         into.asked += 1;
         if is_decision(self.function) {
-            let texts = texts_of(&self.set.parameters(question));
+            let texts = texts_of(&answers.with);
             for (answer, outcomes) in answers.parts.iter().zip(&mut into.outcomes) {
                 for part in answer {
-                    let branch = branch(part, &texts);
+                    let branch = branch_of(part, &texts);
                     if outcomes.len() < MAX_OUTCOMES || outcomes.contains_key(&branch) {
                         *outcomes.entry(branch).or_default() += 1;
                     }
@@ -415,6 +377,7 @@ impl<'a> Comparison<'a> {
 
 /// Answers of both components to one question.
 struct ComparedAnswer {
+    with: Map<String, Value>,
     raw: [Result<Value, String>; 2],
     parts: [ComponentAnswer; 2],
 }
@@ -442,12 +405,13 @@ impl ComparedAnswer {
                 &mut difference.after_sentence,
             ];
             for sentence in sentences.into_iter().flatten() {
-                cut(sentence, MAX_SENTENCE);
+                sentence.truncate(sentence.floor_char_boundary(MAX_SENTENCE));
             }
             for value in [&mut difference.before, &mut difference.after] {
-                let text = value.to_string();
+                let mut text = value.to_string();
                 if text.len() > MAX_SENTENCE {
-                    *value = Value::from(shortened(&text, MAX_SENTENCE));
+                    text.truncate(text.floor_char_boundary(MAX_SENTENCE));
+                    *value = text.into();
                 }
             }
         }
@@ -470,21 +434,6 @@ fn excerpts(texts: [String; 2]) -> [String; 2] {
         let from = equal.saturating_sub(BEFORE_DIFFERENCE);
         text.chars().skip(from).take(EXCERPT).collect()
     })
-}
-
-fn cut(text: &mut String, most: usize) {
-    if text.len() > most {
-        *text = shortened(text, most);
-    }
-}
-
-/// Returns the beginning of a text.
-fn shortened(text: &str, most: usize) -> String {
-    let mut end = most.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    format!("{}…", &text[..end])
 }
 
 impl ComparedAnswers {
@@ -572,136 +521,4 @@ fn counterexample(
         before_sentence: found.before_sentence,
         after_sentence: found.after_sentence,
     }
-}
-
-/// Returns the branches that rules take on generated questions.
-pub fn branches(rules: &RulesProgram, plan: &QuestionPlan) -> Branches {
-    let mut found = Branches::new();
-    for function in rules.functions().keys() {
-        let set = plan.questions(rules, function);
-        let mut questions: Vec<&GeneratedQuestion> = set.questions.iter().collect();
-        questions.sort_by_key(|question| question.edits.len());
-        for question in questions {
-            let with = set.parameters(question);
-            for branch in taken(rules, function, &with) {
-                found.entry(branch).or_insert_with(|| with.clone());
-            }
-        }
-    }
-    merged(found, |_, _| {})
-}
-
-/// Returns the branches that rules take on one call. None for a document, as a certificate.
-pub fn taken(rules: &RulesProgram, function: &str, with: &Map<String, Value>) -> Vec<Branch> {
-    let answer = rules.call(function, with);
-    if !is_decision(function) {
-        return answer
-            .iter()
-            .filter_map(|answer| reading(function, answer))
-            .collect();
-    }
-    let answer = answers::parts(function, with, &answer);
-    let texts = texts_of(with);
-    // A score is the sum of the checks.
-    let checks = answer.iter().filter(|part| !part.value.is_number());
-    checks.map(|part| branch(part, &texts)).collect()
-}
-
-/// Returns the branch of a call that reads a document: whether it succeeds, or the codes of its errors.
-fn reading(function: &str, answer: &Value) -> Option<Branch> {
-    if answer.get("ok").is_some() {
-        return Some(Branch {
-            check: function.to_owned(),
-            outcome: "answered".into(),
-        });
-    }
-    let error = answer.get("err")?;
-    let issues = error["rejected"].as_array().into_iter().flatten();
-    let mut codes: Vec<&str> = issues.filter_map(|issue| issue["code"].as_str()).collect();
-    codes.sort_unstable();
-    codes.dedup();
-    let outcome = match (codes.is_empty(), error) {
-        (false, _) => codes.join(" "),
-        (true, Value::Object(case)) => case.keys().next()?.clone(),
-        (true, other) => other.as_str()?.to_owned(),
-    };
-    Some(Branch {
-        check: function.to_owned(),
-        outcome: answers::refused(&outcome),
-    })
-}
-
-/// Whether a function's answers are few, apart from the facts that they repeat.
-fn is_decision(function: &str) -> bool {
-    ["evaluate", "envelope", "batch", "decide"].contains(&function)
-}
-
-fn branch(part: &AnswerPart, texts: &[String]) -> Branch {
-    let value = match &part.value {
-        Value::Bool(true) => "satisfied".to_owned(),
-        Value::Bool(false) => "not satisfied".to_owned(),
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
-    let mut outcome = match &part.sentence {
-        Some(sentence) if sentence.len() > MAX_SENTENCE => format!("{value}: a long text"),
-        Some(sentence) => format!("{value}: {}", without_facts(sentence, texts)),
-        None => value,
-    };
-    cut(&mut outcome, MAX_OUTCOME);
-    Branch {
-        check: part.name.clone(),
-        outcome,
-    }
-}
-
-/// Returns the texts among parameters, the longest first.
-fn texts_of(with: &Map<String, Value>) -> Vec<String> {
-    fn collect(value: &Value, texts: &mut Vec<String>) {
-        match value {
-            Value::String(text) if text.trim().len() > 1 && text.len() <= MAX_FACT => {
-                texts.push(text.trim().to_owned());
-                texts.push(text.replace('-', "_"));
-            }
-            Value::Array(items) => items.iter().for_each(|item| collect(item, texts)),
-            Value::Object(members) => members.values().for_each(|item| collect(item, texts)),
-            _ => {}
-        }
-    }
-    let mut texts = Vec::new();
-    with.values().for_each(|value| collect(value, &mut texts));
-    texts.sort_unstable_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
-    texts.dedup();
-    texts
-}
-
-/// Returns the words of a sentence that are neither facts nor numbers.
-fn without_facts(sentence: &str, texts: &[String]) -> String {
-    let mut plain = sentence.to_owned();
-    for text in texts.iter().filter(|text| sentence.contains(text.as_str())) {
-        plain = plain.replace(text.as_str(), FACT);
-    }
-    let words = plain.split_whitespace();
-    let words = words
-        .map(|word| word.trim_matches(|letter: char| !letter.is_alphanumeric() && letter != '…'));
-    let words = words.filter(|word| {
-        !word.is_empty()
-            && !word.contains(FACT)
-            && !word.contains(|letter: char| letter.is_ascii_digit())
-    });
-    words.collect::<Vec<_>>().join(" ")
-}
-
-/// Merges branches that differ by a word which is also a fact, by chance: the longer sentence stays.
-fn merged<V>(found: BTreeMap<Branch, V>, add: impl Fn(&mut V, V)) -> BTreeMap<Branch, V> {
-    let mut found: Vec<(Branch, V)> = found.into_iter().collect();
-    found.sort_by_key(|(branch, _)| std::cmp::Reverse(branch.outcome.len()));
-    let mut kept: Vec<(Branch, V)> = Vec::new();
-    for (branch, value) in found {
-        match kept.iter_mut().find(|(longer, _)| branch.is_within(longer)) {
-            Some((_, known)) => add(known, value),
-            None => kept.push((branch, value)),
-        }
-    }
-    kept.into_iter().collect()
 }

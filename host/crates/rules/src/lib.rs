@@ -22,7 +22,8 @@
 //! | `vectors.rs` | vectors of a team, inside its component |
 //! | `known.rs`, `questions.rs` | known calls, and generated questions around them |
 //! | `answers.rs` | parts of an answer, and how two answers differ |
-//! | `behaviour.rs` | branches of rules, and differences between two components |
+//! | `branches.rs` | results and sentences that rules have |
+//! | `behaviour.rs` | differences between two components |
 //! | `background.rs` | low-priority threads |
 //! | `metrics.rs` | failures and memory peaks by component |
 //!
@@ -37,6 +38,7 @@ pub mod background;
 pub mod baseline;
 pub mod behaviour;
 pub mod bindings;
+pub mod branches;
 pub mod canaries;
 pub mod compiler;
 pub mod confinement;

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use sqlx::AnyConnection;
 use tokio::sync::Semaphore;
 
 use crate::components::answers::{
@@ -31,7 +32,7 @@ use crate::service::templates::resolved;
 use crate::service::{Caller, Core, ServiceError};
 use crate::store::control::{self, ControlDecision};
 use crate::store::decisions::{self, DecisionWindow, LifecycleMove, StoredEvaluation};
-use crate::store::{envelopes, ledger, templates};
+use crate::store::{StoreError, envelopes, ledger, templates};
 
 /// Default number of records to replay (contract, section 6).
 const RECORDS: i64 = 1000;
@@ -94,6 +95,71 @@ pub struct ShadowReport {
     pub groups: Vec<DifferenceGroup>,
 }
 
+impl ReplayRequest {
+    fn number(&self) -> i64 {
+        self.records.unwrap_or(RECORDS)
+    }
+}
+
+/// Decisions that are replayed, newest first.
+trait StoredDecision: Send + Sync + Sized + 'static {
+    /// Returns a page.
+    fn page(
+        connection: &mut AnyConnection,
+        org: &OrgId,
+        window: &DecisionWindow,
+        limit: i64,
+    ) -> impl Future<Output = Result<Vec<Self>, StoreError>> + Send;
+
+    /// Returns the id that the next page begins after.
+    fn id(&self) -> String;
+}
+
+impl StoredDecision for StoredEvaluation {
+    async fn page(
+        connection: &mut AnyConnection,
+        org: &OrgId,
+        window: &DecisionWindow,
+        limit: i64,
+    ) -> Result<Vec<Self>, StoreError> {
+        decisions::last_evaluations(connection, org, window, limit).await
+    }
+
+    fn id(&self) -> String {
+        self.envelope.to_string()
+    }
+}
+
+impl StoredDecision for LifecycleMove {
+    async fn page(
+        connection: &mut AnyConnection,
+        org: &OrgId,
+        window: &DecisionWindow,
+        limit: i64,
+    ) -> Result<Vec<Self>, StoreError> {
+        decisions::last_moves(connection, org, window, limit).await
+    }
+
+    fn id(&self) -> String {
+        self.id.to_string()
+    }
+}
+
+impl StoredDecision for ControlDecision {
+    async fn page(
+        connection: &mut AnyConnection,
+        org: &OrgId,
+        window: &DecisionWindow,
+        limit: i64,
+    ) -> Result<Vec<Self>, StoreError> {
+        control::last_decisions(connection, org, window, limit).await
+    }
+
+    fn id(&self) -> String {
+        self.id.to_string()
+    }
+}
+
 /// Accumulated comparison of two components.
 struct ReplayComparison {
     compared: u64,
@@ -120,34 +186,47 @@ impl ReplayComparison {
         }
     }
 
-    /// Returns how many records the next page has; `None` if that was all.
-    fn page(&self, records: i64) -> Option<i64> {
-        let left = records - i64::try_from(self.compared).unwrap_or(i64::MAX);
-        (left > 0).then_some(left.min(PAGE))
-    }
-
-    /// Compares a page of records on a blocking thread. Returns whether it was the last page.
-    async fn add<T: Send + 'static>(
+    /// Compares the chosen decisions page by page, on blocking threads.
+    async fn replay<T: StoredDecision>(
         &mut self,
-        page: Vec<T>,
-        limit: i64,
+        core: &Core,
+        org: &OrgId,
+        request: &ReplayRequest,
         progress: &impl Fn(u64),
-        compare: impl Fn(&T) -> Result<ComparedRecord, ServiceError> + Send + 'static,
-    ) -> Result<bool, ServiceError> {
-        let is_last = i64::try_from(page.len()).is_ok_and(|length| length < limit);
-        let task = tokio::task::spawn_blocking(move || {
-            page.iter().map(compare).collect::<Result<Vec<_>, _>>()
-        });
-        let compared = task
-            .await
-            .map_err(|error| ServiceError::Internal(error.to_string()))??;
-        for one in compared {
-            self.active += one.active;
-            self.candidate += one.candidate;
-            self.note(&one.record, &one.before, &one.after);
-            progress(self.compared);
+        compare: impl Fn(&T) -> Result<ComparedRecord, ServiceError> + Clone + Send + 'static,
+    ) -> Result<(), ServiceError> {
+        let mut window = DecisionWindow {
+            since: request.since,
+            until: request.until,
+            kind: request.kind,
+            after: None,
+        };
+        let mut left = request.number();
+        while left > 0 {
+            let limit = left.min(PAGE);
+            let mut connection = core.store.read().await?;
+            let page = T::page(&mut connection, org, &window, limit).await?;
+            drop(connection);
+            let Some(last) = page.last() else {
+                break;
+            };
+            window.after = Some(last.id());
+            left -= limit;
+            let compare = compare.clone();
+            let task = tokio::task::spawn_blocking(move || {
+                page.iter().map(compare).collect::<Result<Vec<_>, _>>()
+            });
+            let compared = task
+                .await
+                .map_err(|error| ServiceError::Internal(error.to_string()))??;
+            for one in compared {
+                self.active += one.active;
+                self.candidate += one.candidate;
+                self.note(&one.record, &one.before, &one.after);
+                progress(self.compared);
+            }
         }
-        Ok(is_last)
+        Ok(())
     }
 
     /// Adds both answers about one record.
@@ -242,13 +321,6 @@ pub async fn replay(
     let _turn = RUNS.acquire().await;
     let candidate = artifact(core, management, &component).await?;
     let org = &caller.org;
-    let records = request.records.unwrap_or(RECORDS);
-    let mut window = DecisionWindow {
-        since: request.since,
-        until: request.until,
-        kind: request.kind,
-        after: None,
-    };
     let mut comparison = ReplayComparison::new();
     let active = match component.slot {
         Slot::Compliance => {
@@ -257,19 +329,9 @@ pub async fn replay(
             let identity = active.identity()?;
             let compare =
                 move |record: &StoredEvaluation| compared_evaluation(&active, &candidate, record);
-            while let Some(limit) = comparison.page(records) {
-                let mut connection = core.store.read().await?;
-                let page =
-                    decisions::last_evaluations(&mut connection, org, &window, limit).await?;
-                drop(connection);
-                window.after = page.last().map(|one| one.envelope.to_string());
-                if comparison
-                    .add(page, limit, &progress, compare.clone())
-                    .await?
-                {
-                    break;
-                }
-            }
+            comparison
+                .replay(core, org, request, &progress, compare)
+                .await?;
             identity
         }
         Slot::Lifecycle => {
@@ -277,18 +339,9 @@ pub async fn replay(
             let candidate = core.components.lifecycle_from(&candidate)?;
             let identity = active.identity()?;
             let compare = move |record: &LifecycleMove| compared_move(&active, &candidate, record);
-            while let Some(limit) = comparison.page(records) {
-                let mut connection = core.store.read().await?;
-                let page = decisions::last_moves(&mut connection, org, &window, limit).await?;
-                drop(connection);
-                window.after = page.last().map(|one| one.id.to_string());
-                if comparison
-                    .add(page, limit, &progress, compare.clone())
-                    .await?
-                {
-                    break;
-                }
-            }
+            comparison
+                .replay(core, org, request, &progress, compare)
+                .await?;
             identity
         }
         Slot::Control => {
@@ -296,22 +349,13 @@ pub async fn replay(
             let candidate = core.components.control_from(&candidate)?;
             let identity = active.identity()?;
             let compare = move |record: &ControlDecision| compared_act(&active, &candidate, record);
-            while let Some(limit) = comparison.page(records) {
-                let mut connection = core.store.read().await?;
-                let page = control::last_decisions(&mut connection, org, &window, limit).await?;
-                drop(connection);
-                window.after = page.last().map(|one| one.id.to_string());
-                if comparison
-                    .add(page, limit, &progress, compare.clone())
-                    .await?
-                {
-                    break;
-                }
-            }
+            comparison
+                .replay(core, org, request, &progress, compare)
+                .await?;
             identity
         }
         Slot::Placement => {
-            let records = records.min(DOCUMENTS);
+            let records = request.number().min(DOCUMENTS);
             let mut connection = core.store.read().await?;
             let all = templates::last_documents(&mut connection, org, records).await?;
             drop(connection);
@@ -331,7 +375,7 @@ pub async fn replay(
             active.identity()?
         }
         Slot::Documents => {
-            let records = records.min(DOCUMENTS);
+            let records = request.number().min(DOCUMENTS);
             let mut connection = core.store.read().await?;
             let all = templates::last_documents(&mut connection, org, records).await?;
             drop(connection);
