@@ -37,8 +37,6 @@ const EXCERPT: usize = 120;
 const BEFORE_DIFFERENCE: usize = 40;
 /// Questions that a thread takes at once.
 const CHUNK: usize = 250;
-/// Added to the rank of a question if the components differ on its base, too.
-const LAST: usize = 1000;
 
 /// Differences between two components on generated facts.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -193,8 +191,9 @@ struct ExampleGroup {
     count: u64,
     question: GeneratedQuestion,
     difference: DecisionDifference,
-    /// Lowest for the best example: few edits, and a base on which the components agree.
-    rank: usize,
+    /// Lowest for the best example: the components agree on its base, it has few edits, and its base is listed
+    /// early.
+    rank: (bool, usize, usize),
 }
 
 impl<'a> Comparison<'a> {
@@ -307,7 +306,7 @@ impl<'a> Comparison<'a> {
                 count: 1,
                 question: question.clone(),
                 difference,
-                rank: question.size() + if of_base { LAST } else { 0 },
+                rank: (of_base, question.size(), question.base),
             };
             into.add_group(key, group);
         }
