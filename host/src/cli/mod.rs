@@ -4,6 +4,7 @@
 //! to stderr. The exit status is 0, or 1 with an error message.
 
 mod component;
+mod decisions;
 mod declared;
 mod diff_page;
 mod keys;
@@ -84,6 +85,9 @@ enum CliCommand {
     /// Manage components: check, admit, activate, roll back.
     #[command(subcommand)]
     Component(component::ComponentCommand),
+    /// Export decisions of rules, and make them again with another component.
+    #[command(subcommand)]
+    Decisions(decisions::DecisionsCommand),
     /// Repeat all decisions of rules about an envelope, with exactly the components
     /// that decided.
     Replay(component::ReplayArguments),
@@ -190,6 +194,7 @@ async fn run(
         CliCommand::Vault(command) => return vault::run(command, config, output).await,
         CliCommand::Ledger(command) => return ledger::run(command, output).await,
         CliCommand::Component(command) => return component::run(command, config, output).await,
+        CliCommand::Decisions(command) => return decisions::run(command, config, output).await,
         CliCommand::Replay(replay) => return component::replay(replay, config, output).await,
         CliCommand::Backup { to } => {
             let manifest = backup::back_up(&config, &to).await?;

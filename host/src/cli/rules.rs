@@ -82,7 +82,7 @@ impl Workbench {
     }
 
     /// Loads rules from a file, or built-in ones by their name.
-    async fn rules(&self, named: &str) -> Result<(RulesProgram, VectorSet), Failure> {
+    pub async fn rules(&self, named: &str) -> Result<(RulesProgram, VectorSet), Failure> {
         if let Some(built_in) = built_in().find(|one| one.identity.name == named) {
             return self.program(&built_in);
         }

@@ -34,8 +34,8 @@ pub use crate::rules::background;
 pub use crate::rules::{
     CallFailure, ComponentArtifact, ComponentError, EngineSet, RulesBase, answers, behaviour,
     branches, built_in, compiler, compliance_alone, embedded, inspection, is_reserved_name,
-    known_compliance, known_digests, load_compliance, room_component, rules, rules_template,
-    values, vectors, worlds,
+    known_compliance, known_digests, load_compliance, replay, room_component, rules,
+    rules_template, values, vectors, worlds,
 };
 use crate::rules::{artifact, baseline, engine, error, gate, limits, program, slot};
 pub use conformance::ExaminedComponent;

@@ -10,7 +10,7 @@ use aide::generate::GenContext;
 use aide::openapi::{MediaType, Operation, Response as Documented, StatusCode as Status};
 use axum::Json;
 use axum::body::Body;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use schemars::{JsonSchema, Schema, json_schema};
 use serde::Serialize;
@@ -300,6 +300,13 @@ impl FileKind for CsvOrJsonLines {
     const TYPES: &'static [&'static str] = &["text/csv", "application/jsonl"];
 }
 
+/// Records, as JSON Lines or Apache Parquet.
+pub struct JsonLinesOrParquet;
+
+impl FileKind for JsonLinesOrParquet {
+    const TYPES: &'static [&'static str] = &["application/jsonl", "application/vnd.apache.parquet"];
+}
+
 /// 200 with a file.
 pub struct FileReply<K: FileKind>(Response, PhantomData<K>);
 
@@ -316,6 +323,14 @@ impl<K: FileKind> FileReply<K> {
     /// Sends a file with one of the media types.
     pub fn named_as(content_type: &str, name: &str, file: SpooledFile) -> Self {
         Self::new(attachment(content_type, name, file))
+    }
+
+    /// Adds a link to the next page (RFC 8288).
+    pub fn with_next(mut self, address: &str) -> Self {
+        if let Ok(link) = HeaderValue::from_str(&format!("<{address}>; rel=\"next\"")) {
+            self.0.headers_mut().insert(header::LINK, link);
+        }
+        self
     }
 
     /// Sends bytes to be saved under `name`. They wait on disk, so a slow client holds no memory.

@@ -206,20 +206,51 @@ fn evaluated(row: &sqlx::any::AnyRow) -> Result<StoredEvaluation, StoreError> {
     })
 }
 
-/// Records the component that placed a template's fields.
-pub async fn note_placed(
+/// Placement of a template's fields.
+#[derive(Clone, Debug)]
+pub struct PlacementDecision {
+    pub id: DecisionId,
+    /// SHA-256 of the document, lower-case hex.
+    pub document: String,
+    /// Parameters of the call, without the document.
+    pub facts: Value,
+    /// What the component returned.
+    pub answer: Value,
+    /// Name, version and digest of the deciding component.
+    pub component: Value,
+}
+
+/// Records a placement, in the transaction that changes the template.
+pub async fn insert_placement(
     tx: &mut WriteTransaction,
     org: &OrgId,
     template: &TemplateId,
-    component: &Value,
+    made: &PlacementDecision,
+    at: Timestamp,
 ) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into placement_decision (bucket, decision_id, org_id, template_id, document, facts,
+             answer, component, at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+    )
+    .bind(org.bucket())
+    .bind(made.id.as_str())
+    .bind(org.as_str())
+    .bind(template.as_str())
+    .bind(&made.document)
+    .bind(json_text(&made.facts))
+    .bind(json_text(&made.answer))
+    .bind(json_text(&made.component))
+    .bind(at.to_string())
+    .execute(&mut **tx)
+    .await?;
     sqlx::query(
         "update template set placed_by = $4 where bucket = $1 and org_id = $2 and template_id = $3",
     )
     .bind(org.bucket())
     .bind(org.as_str())
     .bind(template.as_str())
-    .bind(json_text(component))
+    .bind(json_text(&made.component))
     .execute(&mut **tx)
     .await?;
     Ok(())

@@ -132,6 +132,30 @@ pub async fn list(
     .collect()
 }
 
+/// Returns up to `limit` entries behind one, in order.
+pub async fn behind(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    of: &impl LedgerChain,
+    sequence: i64,
+    limit: i64,
+) -> Result<Vec<LedgerEntry>, StoreError> {
+    sqlx::query(
+        "select * from ledger_entry where bucket = $1 and org_id = $2 and envelope_id = $3
+             and sequence > $4 order by sequence limit $5",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(of.chain())
+    .bind(sequence)
+    .bind(limit)
+    .fetch_all(connection)
+    .await?
+    .iter()
+    .map(entry)
+    .collect()
+}
+
 fn entry(row: &AnyRow) -> Result<LedgerEntry, StoreError> {
     let columns = RowColumns {
         row,

@@ -250,12 +250,25 @@ pub async fn places(
     org: Option<&OrgId>,
     of: &impl LedgerChain,
 ) -> Result<Vec<(i64, u64)>, StoreError> {
+    places_behind(connection, org, of, 0, i64::MAX).await
+}
+
+/// Returns up to `limit` log positions of entries behind one: sequence and leaf index, in order.
+pub async fn places_behind(
+    connection: &mut AnyConnection,
+    org: Option<&OrgId>,
+    of: &impl LedgerChain,
+    sequence: i64,
+    limit: i64,
+) -> Result<Vec<(i64, u64)>, StoreError> {
     let rows = sqlx::query(
         "select sequence, leaf_index from ledger_leaf where bucket = $1 and envelope_id = $2
-         order by sequence",
+             and sequence > $3 order by sequence limit $4",
     )
     .bind(owned(org).0)
     .bind(of.chain())
+    .bind(sequence)
+    .bind(limit)
     .fetch_all(connection)
     .await?;
     rows.iter()

@@ -68,6 +68,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     48 "0048_component_changes",
     49 "0049_component_vectors",
     50 "0050_instance_log",
+    51 "0051_decision_blocks",
 ];
 
 /// Version of the row that serves as the lock.

@@ -40,6 +40,7 @@ pub mod control;
 pub mod control_statements;
 pub mod counts;
 pub mod customers;
+pub mod decision_blocks;
 pub mod decisions;
 pub mod deliveries;
 pub mod downloads;

@@ -346,17 +346,18 @@ fn intent_columns(row: &AnyRow) -> RowColumns<'_> {
     }
 }
 
-/// Records the facts from which a certificate was made.
+/// Records the facts from which a certificate was made, and the evaluation in it.
 pub async fn insert_evaluation(
     tx: &mut WriteTransaction,
     envelope: &Envelope,
     facts: &Value,
+    answer: &Value,
     component: &Value,
     at: Timestamp,
 ) -> Result<(), StoreError> {
     sqlx::query(
-        "insert into evaluation (bucket, envelope_id, org_id, facts, component, evaluated_at)
-         values ($1, $2, $3, $4, $5, $6)",
+        "insert into evaluation (bucket, envelope_id, org_id, facts, component, evaluated_at, answer)
+         values ($1, $2, $3, $4, $5, $6, $7)",
     )
     .bind(envelope.org.bucket())
     .bind(envelope.id.as_str())
@@ -364,6 +365,7 @@ pub async fn insert_evaluation(
     .bind(facts.to_string())
     .bind(component.to_string())
     .bind(at.to_string())
+    .bind(answer.to_string())
     .execute(&mut **tx)
     .await?;
     Ok(())

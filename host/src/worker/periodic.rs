@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::organization::Organization;
 use crate::domain::priority::PriorityClass;
-use crate::service::components::{changes, instance_log};
+use crate::service::components::{changes, decisions, instance_log};
 use crate::service::control::transfers;
 use crate::service::envelopes::expiry;
 use crate::service::signing::provider_poll;
@@ -48,6 +48,10 @@ pub(super) async fn run(app: App, stop: CancellationToken) {
             ("sealing key", check_seal(&app).await),
             ("identity questions", kba::forget(&app).await),
             ("transfers", transfers::expire(&app).await),
+            (
+                "blocks of decisions",
+                decisions::record_when_due(&app).await,
+            ),
         ] {
             if let Err(error) = result {
                 tracing::error!(what, %error, "periodic work failed");

@@ -163,6 +163,7 @@ pub mod component;
 pub mod component_change;
 pub mod control;
 pub mod dates;
+pub mod decision;
 pub mod envelope;
 pub mod event;
 pub mod field;

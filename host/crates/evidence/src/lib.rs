@@ -9,6 +9,7 @@ mod ber;
 mod bundle;
 mod components;
 mod control;
+pub mod decisions;
 pub mod existing;
 pub mod formats;
 mod log;
@@ -28,6 +29,7 @@ use holdfast_domain::hash::sha256;
 use holdfast_domain::ledger::{LedgerEntry, verify_chain};
 
 pub use bundle::{Bundle, BundleError};
+pub use decisions::{DecisionsReport, verify_decisions};
 pub use log::TrustedLogs;
 pub use pool::{PoolReport, verify_pool};
 pub use report::{

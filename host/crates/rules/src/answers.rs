@@ -285,6 +285,19 @@ impl DifferenceGroups {
         group.count += 1;
     }
 
+    /// Adds the counts of other differences.
+    pub fn merge(&mut self, other: Self) {
+        for (key, group) in other.0 {
+            match self.0.get_mut(&key) {
+                Some(known) => known.count += group.count,
+                None if self.0.len() < GROUPS => {
+                    self.0.insert(key, group);
+                }
+                None => {}
+            }
+        }
+    }
+
     /// Returns the groups, those with most differences first.
     pub fn into_sorted(self) -> Vec<DifferenceGroup> {
         let mut groups: Vec<DifferenceGroup> = self.0.into_values().collect();

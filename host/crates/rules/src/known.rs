@@ -53,6 +53,12 @@ pub fn with_wit_names(signature: &ComponentFunc, call: &BaseQuestion) -> BaseQue
     }
 }
 
+/// Converts an answer that the host wrote to the names of the WIT package.
+pub fn answer_with_wit_names(signature: &ComponentFunc, answer: &Value) -> Value {
+    let ty = signature.results().next();
+    ty.map_or(Value::Null, |ty| wit_names(&ty, answer))
+}
+
 fn call(name: &str, with: Value) -> BaseQuestion {
     BaseQuestion {
         name: name.to_owned(),
@@ -119,6 +125,29 @@ fn wit_names(ty: &Type, value: &Value) -> Value {
         (Type::List(list), Value::Array(items)) if list.ty() != Type::U8 => {
             let items = items.iter();
             Value::Array(items.map(|item| wit_names(&list.ty(), item)).collect())
+        }
+        (Type::Variant(variant), Value::Object(case)) => {
+            let named = case.iter().map(|(name, payload)| {
+                let name = kebab(name);
+                let ty = variant.cases().find(|case| case.name == name);
+                let ty = ty.and_then(|case| case.ty);
+                let payload = ty.map_or(Value::Null, |ty| wit_names(&ty, payload));
+                (name, payload)
+            });
+            Value::Object(named.collect())
+        }
+        (Type::Variant(_), Value::String(name)) => json!(kebab(name)),
+        (Type::Result(result), Value::Object(of)) => {
+            let named = of.iter().map(|(name, payload)| {
+                let ty = if name == "ok" {
+                    result.ok()
+                } else {
+                    result.err()
+                };
+                let payload = ty.map_or(Value::Null, |ty| wit_names(&ty, payload));
+                (name.clone(), payload)
+            });
+            Value::Object(named.collect())
         }
         (Type::List(list), value) => named(&list.ty(), value).unwrap_or_else(|| value.clone()),
         (_, value) => value.clone(),

@@ -52,6 +52,7 @@ pub mod metrics;
 pub mod program;
 pub mod questions;
 pub mod released;
+pub mod replay;
 pub mod rules;
 pub mod settings;
 pub mod slot;

@@ -10,6 +10,8 @@ use wasmtime::component::{ComponentExportIndex, InstancePre, Linker, Val};
 use super::artifact::{ComponentArtifact, NativeCodeCache};
 use super::engine::{EngineSet, LimitedEngine};
 use super::error::ComponentError;
+use super::known;
+use super::questions::BaseQuestion;
 use super::slot::ContractProbe;
 use super::values::{self, NothingLent};
 use super::worlds;
@@ -95,6 +97,23 @@ impl RulesProgram {
     /// Returns the functions of the slot's interface, by name.
     pub fn functions(&self) -> &BTreeMap<String, RuleFunction> {
         &self.functions
+    }
+
+    /// Converts the parameters and the answer of a call from the host's names to those of the WIT package. `None` if
+    /// the component has no such function.
+    pub fn with_wit_names(
+        &self,
+        function: &str,
+        given: Map<String, Value>,
+        answer: &Value,
+    ) -> Option<(Map<String, Value>, Value)> {
+        let signature = &self.functions.get(function)?.signature;
+        let call = BaseQuestion {
+            name: function.to_owned(),
+            with: given,
+        };
+        let given = known::with_wit_names(signature, &call).with;
+        Some((given, known::answer_with_wit_names(signature, answer)))
     }
 
     /// Calls a function in a fresh instance, with parameters by name.

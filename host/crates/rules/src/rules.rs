@@ -306,6 +306,16 @@ pub struct ComplianceJudgement {
     /// For other rules, their result and that of the built-in pack of their family.
     #[serde(default)]
     pub opinions: Vec<RulesOpinion>,
+    /// For other rules, their own evaluation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own: Option<compliance::Evaluation>,
+}
+
+impl ComplianceJudgement {
+    /// Returns what the component itself answered.
+    pub fn answer(&self) -> &compliance::Evaluation {
+        self.own.as_ref().unwrap_or(&self.evaluation)
+    }
 }
 
 /// Execution limits of an organization's own rules: they run off the async threads, a few at a
@@ -464,6 +474,7 @@ impl ComplianceRules {
             let alone = ComplianceJudgement {
                 evaluation: own,
                 opinions: Vec::new(),
+                own: None,
             };
             return Ok((alone, None));
         }
@@ -475,6 +486,7 @@ impl ComplianceRules {
         let judgement = ComplianceJudgement {
             evaluation: baseline::intersection(&own, &evaluation),
             opinions,
+            own: Some(own),
         };
         Ok((judgement, Some(pack)))
     }
@@ -495,6 +507,7 @@ impl ComplianceRules {
         let ComplianceJudgement {
             evaluation,
             opinions,
+            ..
         } = judgement;
         match baseline::certificate(&text, &second, &evaluation, &opinions) {
             Some(text) => Ok((text, identity)),

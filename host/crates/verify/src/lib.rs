@@ -10,8 +10,8 @@ use holdfast_domain::component::{ComponentIdentity, Slot};
 use holdfast_domain::hash::sha256;
 use holdfast_domain::token::random;
 use holdfast_evidence::{
-    Bundle, EvidenceVerdict, PoolReport, ReportFinding, Rules, StatementReport, TrustRoots,
-    TrustedLogs, VerificationReport, verify,
+    Bundle, DecisionsReport, EvidenceVerdict, PoolReport, ReportFinding, Rules, StatementReport,
+    TrustRoots, TrustedLogs, VerificationReport, verify,
 };
 use holdfast_rules::compiler::ComponentCompiler;
 use holdfast_rules::rules::ComplianceRules;
@@ -194,6 +194,33 @@ pub fn statement_text(report: &StatementReport) -> String {
         report.controller,
         report.organization_id,
         report.issued_at
+    ));
+    lines.join("\n")
+}
+
+/// Returns the report about an export of decisions as text.
+pub fn decisions_text(report: &DecisionsReport) -> String {
+    let problems = report.problems.iter();
+    let mut lines: Vec<String> = problems.map(|problem| format!("FAIL {problem}")).collect();
+    for (slot, decisions) in &report.by_slot {
+        lines.push(format!("     {decisions} decisions of {slot}"));
+    }
+    if report.masked > 0 {
+        lines.push(format!("     {} have a mask", report.masked));
+    }
+    let organization = report
+        .organization_id
+        .as_deref()
+        .unwrap_or("no organization");
+    let blocks = match (report.first_block, report.last_block) {
+        (Some(first), Some(last)) => format!("blocks {first} to {last}"),
+        _ => "no block".into(),
+    };
+    let until = report.complete_until;
+    let until = until.map_or(String::new(), |time| format!(", complete until {time}"));
+    lines.push(format!(
+        "{}: {organization}, {} decisions, {blocks}{until}",
+        report.verdict, report.decisions
     ));
     lines.join("\n")
 }

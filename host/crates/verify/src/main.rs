@@ -6,11 +6,14 @@ use std::time::Duration;
 
 use clap::Parser;
 use holdfast_evidence::{
-    Bundle, BundleError, EvidenceVerdict, IssuedStatement, PoolReport, StatementReport,
-    TrustedLogs, VerificationReport, verify_pool, verify_statement,
+    Bundle, BundleError, DecisionsReport, EvidenceVerdict, IssuedStatement, PoolReport,
+    StatementReport, TrustedLogs, VerificationReport, verify_decisions, verify_pool,
+    verify_statement,
 };
 use holdfast_rules::compiler::{self, ComponentCompiler};
-use holdfast_verify::{Failure, USAGE, VerifyArguments, pool_text, statement_text, text};
+use holdfast_verify::{
+    Failure, USAGE, VerifyArguments, decisions_text, pool_text, statement_text, text,
+};
 use serde::Serialize;
 
 /// Time limit for compiling the rules of a bundle.
@@ -26,7 +29,7 @@ const COMPILE_LIMIT: Duration = Duration::from_secs(120);
 )]
 struct VerifyCommand {
     /// Folder or zip with the evidence.
-    #[arg(required_unless_present_any = ["pool", "statement"])]
+    #[arg(required_unless_present_any = ["pool", "statement", "decisions"])]
     bundle: Option<PathBuf>,
     /// Zip with the proofs of a pool, instead of a bundle.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["bundle", "component"])]
@@ -34,6 +37,9 @@ struct VerifyCommand {
     /// JSON of a statement of control, instead of a bundle.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["bundle", "component", "pool"])]
     statement: Option<PathBuf>,
+    /// Export of decisions in JSON Lines, instead of a bundle.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["bundle", "component", "pool", "statement"])]
+    decisions: Option<PathBuf>,
     #[command(flatten)]
     arguments: VerifyArguments,
     /// Root certificates of time stamping authorities, in PEM.
@@ -75,6 +81,12 @@ fn main() -> ExitCode {
             Err(error) => failed(&error, USAGE),
         };
     }
+    if let Some(file) = &command.decisions {
+        return match decisions(file, &trusted) {
+            Ok(report) => printed(command.json, &report, decisions_text, report.verdict),
+            Err(error) => failed(&error, USAGE),
+        };
+    }
     let bundle = command.bundle.as_deref();
     let bundle = bundle.ok_or_else(|| BundleError::Read("none is given".into()));
     let bundle = match bundle.and_then(Bundle::read) {
@@ -104,6 +116,12 @@ fn pool(file: &Path, trusted: &TrustedLogs) -> Result<PoolReport, Failure> {
     let opened = std::fs::File::open(file);
     let opened = opened.map_err(|error| format!("{}: {error}", file.display()))?;
     Ok(verify_pool(std::io::BufReader::new(opened), trusted)?)
+}
+
+fn decisions(file: &Path, trusted: &TrustedLogs) -> Result<DecisionsReport, Failure> {
+    let opened = std::fs::File::open(file);
+    let opened = opened.map_err(|error| format!("{}: {error}", file.display()))?;
+    Ok(verify_decisions(std::io::BufReader::new(opened), trusted)?)
 }
 
 fn statement(file: &Path, trusted: &TrustedLogs) -> Result<StatementReport, Failure> {

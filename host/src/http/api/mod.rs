@@ -3,6 +3,7 @@
 mod callbacks;
 mod component_changes;
 mod components;
+mod decisions;
 mod downloads;
 mod embed;
 mod kba;

@@ -6,6 +6,7 @@ mod activation;
 mod admission;
 pub mod behaviour;
 pub mod changes;
+pub mod decisions;
 mod following;
 pub mod instance_log;
 pub mod live_shadow;

@@ -16,6 +16,7 @@ use crate::service::envelopes::uploads::{UPLOAD_LIMIT, admit, picture};
 use crate::service::templates::pages::PageCache;
 use crate::service::templates::{answers, from_tags, pages};
 use crate::service::{Caller, Core, ServiceError};
+use crate::store::decisions::{self, PlacementDecision};
 use crate::store::{StoreError, templates};
 
 /// Maximum number of a document's fields.
@@ -85,7 +86,7 @@ pub async fn of_templates(
         let documents = core.documents(Some(&caller.org));
         documents.merge(pdfs).await??.into()
     };
-    keep(core, caller, composition, Some(pdf), fields).await
+    keep(core, caller, composition, Some((pdf, None)), fields).await
 }
 
 /// Creates a template from a file attached to an envelope. A PDF's `{{…}}` tags become its fields.
@@ -104,20 +105,21 @@ pub async fn of_upload(
     let bytes = core.files.get(upload).await?;
     let kind = FileType::parse(&upload.content_type);
     let kind = kind.ok_or_else(|| ServiceError::Internal("an upload of no known type".into()))?;
-    let (fields, pdf) = match picture(kind, &bytes) {
+    let (fields, pdf, placed) = match picture(kind, &bytes) {
         Some(picture) => {
             let documents = core.documents(Some(&caller.org));
-            (Vec::new(), documents.picture_to_pdf(picture).await??.into())
+            let pdf = documents.picture_to_pdf(picture).await??.into();
+            (Vec::new(), pdf, None)
         }
         None => {
             let placement = core.placement(Some(&caller.org));
             let instance = core.signing_instance(&caller.org, composition.kba_required);
             let at = (&caller.org, instance.as_str());
             let tagged = from_tags(core, &placement, at, bytes).await?;
-            (tagged.fields, tagged.pdf)
+            (tagged.fields, tagged.pdf, Some(tagged.placed))
         }
     };
-    keep(core, caller, composition, Some(pdf), fields).await
+    keep(core, caller, composition, Some((pdf, placed)), fields).await
 }
 
 /// Creates a template without a document.
@@ -143,11 +145,11 @@ async fn keep(
     core: &Core,
     caller: &Caller,
     composition: NewComposition,
-    pdf: Option<Bytes>,
+    document: Option<(Bytes, Option<PlacementDecision>)>,
     fields: Vec<Field>,
 ) -> Result<Template, ServiceError> {
     let instance = core.signing_instance(&caller.org, composition.kba_required);
-    if let Some(pdf) = &pdf {
+    if let Some((pdf, _)) = &document {
         answers::check(core, (&caller.org, &instance), pdf, &fields, 0).await?;
     }
     let now = core.clock.now();
@@ -158,7 +160,9 @@ async fn keep(
         fields,
         ..Template::new(caller.org.clone(), composition.name, instance, now)
     };
-    if let Some(pdf) = pdf {
+    let mut placed = None;
+    if let Some((pdf, by_tags)) = document {
+        placed = by_tags;
         let (area, id) = (FileArea::Templates, template.id.as_str());
         let put = core
             .files
@@ -167,7 +171,13 @@ async fn keep(
     }
     let mut tx = core.store.begin().await?;
     match templates::insert(&mut tx, &template).await {
-        Ok(()) => tx.commit().await?,
+        Ok(()) => {
+            if let Some(placed) = &placed {
+                decisions::insert_placement(&mut tx, &caller.org, &template.id, placed, now)
+                    .await?;
+            }
+            tx.commit().await?;
+        }
         // Another request has stored the template of this source first. Return that one.
         Err(error) if error.is_unique_violation() => {
             drop(tx);

@@ -13,14 +13,15 @@ use std::time::Duration;
 use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::components::Placement as PlacementRules;
 use crate::components::providers::{ProviderError, signing as provider};
 use crate::components::rules::placement;
 use crate::domain::clock::Timestamp;
 use crate::domain::field::{Area, Field, FieldRules, FieldType};
-use crate::domain::id::{OrgId, TemplateId};
+use crate::domain::hash::sha256;
+use crate::domain::id::{DecisionId, OrgId, TemplateId};
 use crate::domain::job::{ArchiveTemplate, NextStep};
 use crate::domain::template::{SourceFormat, Template};
 use crate::domain::warning::Warning;
@@ -32,7 +33,8 @@ use crate::service::envelopes::warnings;
 use crate::service::idempotency::ResponseRecorder;
 use crate::service::signing::provider::provider;
 use crate::service::{Caller, Core, ServiceError, ValidationIssue};
-use crate::store::{StoreError, WriteTransaction, decisions, jobs, templates};
+use crate::store::decisions::{self, PlacementDecision};
+use crate::store::{StoreError, WriteTransaction, jobs, templates};
 
 /// Maximum number of distinct anchors in a dry run: each one is a search of the document.
 const DRY_RUN_ANCHORS: usize = 50;
@@ -167,17 +169,21 @@ pub async fn create(
         fields,
         pdf,
         mut warnings,
+        placed,
     } = match &request.fields {
-        Some(fields) => TaggedDocument {
-            fields: place(&placement, &pdf, fields).await?,
-            warnings: warnings::of_anchors(&placement, &pdf, fields).await,
-            pdf,
-        },
+        Some(fields) => {
+            let (resolved, placed) = place(&placement, &pdf, fields).await?;
+            TaggedDocument {
+                fields: resolved,
+                warnings: warnings::of_anchors(&placement, &pdf, fields).await,
+                pdf,
+                placed,
+            }
+        }
         None => from_tags(core, &placement, (&caller.org, &instance), pdf).await?,
     };
     let (facts, reader) = check_signable(core, owner, pdf.clone()).await?;
     answers::check(core, (&caller.org, &instance), &pdf, &fields, 0).await?;
-    let placed_by = json!(placement.identity()?);
     let document = core
         .files
         .put(
@@ -210,7 +216,7 @@ pub async fn create(
     let mut tx = core.store.begin().await?;
     signing.write(&mut tx).await?;
     templates::insert(&mut tx, &template).await?;
-    decisions::note_placed(&mut tx, &caller.org, &template.id, &placed_by).await?;
+    decisions::insert_placement(&mut tx, &caller.org, &template.id, &placed, now).await?;
     pages::keep(core, &mut tx, &template, &facts, &reader).await?;
     warnings.extend(warnings::of_roles(&template));
     let created = CreatedTemplate { template, warnings };
@@ -245,8 +251,12 @@ pub async fn add_fields(
 ) -> Result<AddedFields, ServiceError> {
     let template = synced(core, get(core, caller, id).await?).await?;
     let placement = core.placement(Some(&caller.org));
-    let (added, document, at_provider) = resolve(core, &placement, &template, &request).await?;
-    let placed_by = json!(placement.identity()?);
+    let Resolution {
+        fields: added,
+        document,
+        at_provider,
+        placed,
+    } = resolve(core, &placement, &template, &request).await?;
     let warnings = warnings::of_anchors(&placement, &document.bytes, &request.fields).await;
     // Release the memory reservation before the provider call, which may be slow.
     drop(document);
@@ -257,8 +267,9 @@ pub async fn add_fields(
     let all = [template.fields.clone(), added.clone()].concat();
     let mut tx = core.store.begin().await?;
     signing.write(&mut tx).await?;
-    templates::set_fields(&mut tx, &template, &all, core.clock.now()).await?;
-    decisions::note_placed(&mut tx, &caller.org, &template.id, &placed_by).await?;
+    let now = core.clock.now();
+    templates::set_fields(&mut tx, &template, &all, now).await?;
+    decisions::insert_placement(&mut tx, &caller.org, &template.id, &placed, now).await?;
     let shown = AddedFields {
         template: template.id.clone(),
         fields: added,
@@ -318,14 +329,23 @@ struct HeldDocument {
     _room: QueueTurn,
 }
 
-/// Returns the fields with their areas, the document they are on, and the template's id at the
-/// provider.
+/// Fields with their areas.
+struct Resolution {
+    fields: Vec<Field>,
+    /// The document they are on.
+    document: HeldDocument,
+    /// Id of the template at the provider.
+    at_provider: String,
+    placed: PlacementDecision,
+}
+
+/// Places further fields of a template.
 async fn resolve(
     core: &Core,
     placement: &PlacementRules,
     template: &Template,
     request: &AddFields,
-) -> Result<(Vec<Field>, HeldDocument, String), ServiceError> {
+) -> Result<Resolution, ServiceError> {
     let (Some(document), Some(at_provider)) = (&template.document, &template.provider_template)
     else {
         return Err(ServiceError::Conflict("Template has no document".into()));
@@ -336,7 +356,7 @@ async fn resolve(
         bytes: core.files.get(document).await?,
         _room: room,
     };
-    let fields = place(placement, &document.bytes, &request.fields).await?;
+    let (fields, placed) = place(placement, &document.bytes, &request.fields).await?;
     let issues = conflicting_types(&template.fields, &fields);
     if !issues.is_empty() {
         return Err(ServiceError::Invalid(issues));
@@ -345,7 +365,12 @@ async fn resolve(
     let known = template.fields.len();
     let at = (&template.org, template.provider_instance.as_str());
     answers::check(core, at, &document.bytes, &all, known).await?;
-    Ok((fields, document, at_provider.clone()))
+    Ok(Resolution {
+        fields,
+        document,
+        at_provider: at_provider.clone(),
+        placed,
+    })
 }
 
 /// Returns a template of the caller's organization.
@@ -551,10 +576,13 @@ async fn place(
     rules: &PlacementRules,
     pdf: &Bytes,
     fields: &[RequestedField],
-) -> Result<Vec<Field>, ServiceError> {
-    let requested = fields.iter().map(placement_request).collect();
+) -> Result<(Vec<Field>, PlacementDecision), ServiceError> {
+    let requested: Vec<placement::FieldRequest> = fields.iter().map(placement_request).collect();
+    let facts = json!({ "fields": requested });
     let placed = rules.place(pdf.clone(), requested).await?;
-    let placed = placed.map_err(place_error)?.into_iter().map(resolved);
+    let placed = placed.map_err(place_error)?;
+    let decision = decided(rules, pdf, facts, &placed)?;
+    let placed = placed.into_iter().map(resolved);
     // The component keeps the order of the request.
     let with_rules = |(field, asked): (Field, &RequestedField)| Field {
         options: asked.options.clone(),
@@ -563,9 +591,25 @@ async fn place(
     };
     let placed: Vec<Field> = placed.zip(fields).map(with_rules).collect();
     match answers::options(&placed) {
-        issues if issues.is_empty() => unreserved(placed),
+        issues if issues.is_empty() => Ok((unreserved(placed)?, decision)),
         issues => Err(ServiceError::Invalid(issues)),
     }
+}
+
+/// Returns the decision that placed these fields.
+fn decided(
+    rules: &PlacementRules,
+    pdf: &Bytes,
+    facts: Value,
+    placed: &[placement::ResolvedField],
+) -> Result<PlacementDecision, ServiceError> {
+    Ok(PlacementDecision {
+        id: DecisionId::new(),
+        document: sha256(pdf),
+        facts,
+        answer: json!({ "ok": placed }),
+        component: json!(rules.identity()?),
+    })
 }
 
 /// Names of the signing form's own controls.
@@ -617,6 +661,7 @@ pub(super) struct TaggedDocument {
     pub(super) fields: Vec<Field>,
     pub(super) pdf: Bytes,
     pub(super) warnings: Vec<Warning>,
+    pub(super) placed: PlacementDecision,
 }
 
 /// Creates fields from `{{…}}` tags. A document without tags has no fields.
@@ -628,12 +673,14 @@ pub(super) async fn from_tags(
 ) -> Result<TaggedDocument, ServiceError> {
     let tags = rules.tags(pdf.clone()).await?.map_err(place_error)?;
     let mut warnings = warnings::of_tags(&tags);
+    let placed = decided(rules, &pdf, json!({}), &tags)?;
     if tags.is_empty() {
         let fields = Vec::new();
         return Ok(TaggedDocument {
             fields,
             pdf,
             warnings,
+            placed,
         });
     }
     let mut fields = unreserved(tags.into_iter().map(resolved).collect())?;
@@ -644,6 +691,7 @@ pub(super) async fn from_tags(
         fields,
         pdf: stripped.into(),
         warnings,
+        placed,
     })
 }
 

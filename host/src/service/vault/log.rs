@@ -397,7 +397,7 @@ pub async fn inclusions(
 }
 
 /// Returns inclusion proofs in the tree of `size`. Places beyond it are skipped.
-async fn proofs(
+pub async fn proofs(
     connection: &mut AnyConnection,
     places: &[(i64, u64)],
     size: u64,

@@ -555,7 +555,8 @@ impl<'a> VaultInPipeline<'a> {
         let component = json!(certified.component);
         let facts = json!(certified.facts);
         let at = self.intent.frozen_at;
-        vault::insert_evaluation(&mut tx, &envelope, &facts, &component, at).await?;
+        let answer = json!(certified.judgement.answer());
+        vault::insert_evaluation(&mut tx, &envelope, &facts, &answer, &component, at).await?;
         let (source, hash) = (&fetched.document, &authoritative.sha256);
         let mut stored = json!({
             "document_hash": hash,

@@ -1,0 +1,247 @@
+//! Exports of decisions: their lines, and the proof that none was left out.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::formats::LogEvidence;
+use super::log::{TrustedLogs, opened};
+use super::report::{EvidenceVerdict, VerdictAnchor};
+use holdfast_domain::checkpoint::{Checkpoint, entry_leaf};
+use holdfast_domain::clock::Timestamp;
+use holdfast_domain::decision::{DecisionChain, DecisionLine, RECORDED, root_of};
+use holdfast_domain::hash::canonical_sha256;
+use holdfast_domain::id::OrgId;
+use holdfast_domain::ledger::{GENESIS, LedgerChain as _, LedgerEntry};
+use holdfast_domain::merkle::{self, Hash};
+
+/// Problems of a report. More are counted.
+const PROBLEMS: usize = 100;
+
+/// Line of an export: the decisions of a block, the block itself, and after the last block of each page the head
+/// of the log.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ExportLine {
+    Decision(Box<DecisionLine>),
+    Block(BlockLine),
+    Head(HeadLine),
+}
+
+/// End of a block.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct BlockLine {
+    /// Entry of the chain `decisions:<organization>`; its details have `count` and `root`.
+    pub entry: LedgerEntry,
+    /// Index of the entry in the log, from 0.
+    pub leaf_index: u64,
+}
+
+/// End of a page.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct HeadLine {
+    pub organization_id: OrgId,
+    /// When the page was written.
+    pub at: Timestamp,
+    /// Signed head of the log, with a proof for the page's last block. Null before the first block.
+    pub log: Option<LogEvidence>,
+    /// Value of `after` for the next page; null at the end.
+    pub next: Option<i64>,
+}
+
+/// Result of verifying an export.
+#[derive(Clone, Debug, Serialize)]
+pub struct DecisionsReport {
+    /// Conclusion.
+    pub verdict: EvidenceVerdict,
+    /// True for the verdict `VALID` only.
+    pub valid: bool,
+    /// Known log that anchors the evidence.
+    pub anchor: Option<VerdictAnchor>,
+    /// Organization whose rules decided.
+    pub organization_id: Option<String>,
+    /// Number of decisions.
+    pub decisions: u64,
+    /// Number of decisions by slot.
+    pub by_slot: BTreeMap<String, u64>,
+    /// Number of decisions of which the mask left something out.
+    pub masked: u64,
+    /// First block. Decisions before it are not in the export.
+    pub first_block: Option<i64>,
+    /// Last block.
+    pub last_block: Option<i64>,
+    /// Time of the last block. Later decisions are not in the export.
+    pub complete_until: Option<Timestamp>,
+    /// What does not hold; the first hundred.
+    pub problems: Vec<String>,
+}
+
+/// Checks an export in JSON Lines: every block with its decisions, the chain of the blocks, and their place in the
+/// log. Pages may follow each other.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn verify_decisions(file: impl BufRead, trusted: &TrustedLogs) -> io::Result<DecisionsReport> {
+    let mut check = ExportCheck::default();
+    for (number, line) in (1..).zip(file.lines()) {
+        let line = line?;
+        match serde_json::from_str(&line) {
+            Ok(ExportLine::Decision(decision)) => check.decision(&decision),
+            Ok(ExportLine::Block(block)) => check.block(&block),
+            Ok(ExportLine::Head(head)) => check.head(&head, trusted),
+            Err(error) => check.problem(format!("line {number} is not of an export: {error}")),
+        }
+    }
+    Ok(check.report())
+}
+
+#[derive(Default)]
+struct ExportCheck {
+    organization: Option<OrgId>,
+    decisions: u64,
+    by_slot: BTreeMap<String, u64>,
+    masked: u64,
+    first: Option<i64>,
+    last: Option<LedgerEntry>,
+    /// Block of the decisions read since the last end of one, and their leaves.
+    open: Vec<(i64, Hash)>,
+    /// Blocks since the last head.
+    unproven: bool,
+    anchor: Option<VerdictAnchor>,
+    problems: Vec<String>,
+}
+
+impl ExportCheck {
+    fn problem(&mut self, detail: String) {
+        if self.problems.len() < PROBLEMS {
+            self.problems.push(detail);
+        }
+    }
+
+    fn decision(&mut self, decision: &DecisionLine) {
+        self.decisions += 1;
+        self.masked += u64::from(decision.masked);
+        *self.by_slot.entry(decision.slot.to_string()).or_default() += 1;
+        let id = &decision.decision_id;
+        if !decision.masked {
+            let whole = [
+                ("parameters", &decision.given, &decision.given_sha256),
+                ("answer", &decision.answer, &decision.answer_sha256),
+            ];
+            for (what, value, hash) in whole {
+                if canonical_sha256(value) != *hash {
+                    self.problem(format!("decision {id}: its {what} were changed"));
+                }
+            }
+        }
+        self.open.push((decision.block, decision.leaf()));
+    }
+
+    fn block(&mut self, block: &BlockLine) {
+        let (entry, number) = (&block.entry, block.entry.sequence);
+        self.unproven = true;
+        let open = std::mem::take(&mut self.open);
+        if open.iter().any(|(of, _)| *of != number) {
+            self.problem(format!("block {number} has decisions of another block"));
+        }
+        let count = entry.details["count"].as_u64().unwrap_or_default();
+        let leaves = open.into_iter().map(|(_, leaf)| leaf);
+        let found = leaves.len() as u64;
+        let root = root_of(leaves).unwrap_or_default();
+        if found != count {
+            self.problem(format!(
+                "block {number} has {count} decisions, of which {found} are here"
+            ));
+        } else if entry.details["root"].as_str() != Some(root.as_str()) {
+            self.problem(format!("block {number} has other decisions than these"));
+        }
+        if entry.action != RECORDED || entry.computed_hash() != entry.hash {
+            self.problem(format!("the entry of block {number} was changed"));
+        }
+        let (expected, previous) = match &self.last {
+            Some(last) => (last.sequence + 1, Some(last.hash.as_str())),
+            // The blocks before the first one of an export are not here.
+            None => (number, (number == 1).then_some(GENESIS)),
+        };
+        if number != expected {
+            self.problem(format!(
+                "block {expected} is missing: block {number} is in its place"
+            ));
+        } else if previous.is_some_and(|previous| entry.previous_hash != previous) {
+            self.problem(format!(
+                "block {number} does not follow from the block before it"
+            ));
+        }
+        self.first.get_or_insert(number);
+        self.last = Some(entry.clone());
+    }
+
+    fn head(&mut self, head: &HeadLine, trusted: &TrustedLogs) {
+        let organization = self
+            .organization
+            .get_or_insert(head.organization_id.clone());
+        if *organization != head.organization_id {
+            self.problem("the pages are of several organizations".into());
+        }
+        let Some(evidence) = &head.log else {
+            return match self.last {
+                Some(_) => self.problem("a page has no head of the log".into()),
+                None => {}
+            };
+        };
+        let log = opened(evidence, trusted);
+        if let Some(failed) = log.findings.iter().find(|finding| finding.ok != Some(true)) {
+            self.problem(failed.detail.clone());
+        }
+        if self.unproven
+            && let Some(last) = self.last.clone()
+            && let Some(checkpoint) = &log.checkpoint
+            && !is_in(evidence, &head.organization_id, &last, checkpoint)
+        {
+            let number = last.sequence;
+            self.problem(format!("block {number} is not the one that the log holds"));
+        }
+        self.unproven = false;
+        self.anchor = log.anchor;
+    }
+
+    fn report(mut self) -> DecisionsReport {
+        if !self.open.is_empty() || self.unproven || self.organization.is_none() {
+            self.problem("the end of the export is missing".into());
+        }
+        let verdict = match (self.problems.is_empty(), &self.anchor) {
+            (false, _) => EvidenceVerdict::NotValid,
+            (true, None) => EvidenceVerdict::NotAnchored,
+            (true, Some(_)) => EvidenceVerdict::Valid,
+        };
+        DecisionsReport {
+            verdict,
+            valid: verdict == EvidenceVerdict::Valid,
+            anchor: self.anchor,
+            organization_id: self.organization.map(|org| org.to_string()),
+            decisions: self.decisions,
+            by_slot: self.by_slot,
+            masked: self.masked,
+            first_block: self.first,
+            last_block: self.last.as_ref().map(|last| last.sequence),
+            complete_until: self.last.map(|last| last.at),
+            problems: self.problems,
+        }
+    }
+}
+
+/// Whether a block is in the log. The blocks before it are, too: its entry has their hash.
+fn is_in(evidence: &LogEvidence, org: &OrgId, block: &LedgerEntry, head: &Checkpoint) -> bool {
+    let chain = DecisionChain::of(org);
+    let leaf = entry_leaf(chain.chain(), block.sequence, &block.hash);
+    let mut proofs = evidence.inclusion.iter();
+    let proof = proofs.find(|proof| proof.sequence == block.sequence);
+    proof.is_some_and(|place| {
+        let nodes: Option<Vec<Hash>> = place.proof.iter().map(|node| merkle::parse(node)).collect();
+        nodes.is_some_and(|nodes| {
+            merkle::includes(leaf, place.leaf_index, &nodes, head.size, &head.root)
+        })
+    })
+}

@@ -1,0 +1,67 @@
+//! Decisions of rules as data, for web-app users with the role `admin` or `compliance`.
+
+use axum::extract::State;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::components::ComponentOfficer;
+use crate::http::error::HttpError;
+use crate::http::middleware::extract::ValidQuery;
+use crate::http::reply::{FileReply, JsonLinesOrParquet};
+use crate::service::App;
+use crate::service::components::decisions::{self, ExportFormat, ExportOptions};
+
+/// Decisions of a page, unless another number is asked for.
+const PAGE: u64 = 1_000;
+
+/// Query of `GET /decisions`.
+#[derive(Deserialize, JsonSchema)]
+pub struct DecisionsQuery {
+    /// `jsonl` when absent: lines of the types `decision`, `block` and `head`. In `parquet`, blocks and head are in
+    /// the metadata of the file.
+    format: Option<ExportFormat>,
+    /// Number of the last block that you have; the first page begins with block 1.
+    #[schemars(range(min = 0))]
+    after: Option<i64>,
+    /// The page ends with the block of this many decisions; 1,000 when absent.
+    #[schemars(range(min = 1, max = 10000))]
+    limit: Option<u64>,
+    /// Names of members, and of named values such as `metadata.vin`, that are left out of parameters and answers;
+    /// separated by commas.
+    #[schemars(length(max = 1000))]
+    mask: Option<String>,
+}
+
+/// Decisions get here within about a minute. `Link` has the address of the next page, if there is one; the export
+/// can be continued later after its last block. `holdfast-verify --decisions` checks that none is left out.
+pub async fn export(
+    State(app): State<App>,
+    officer: ComponentOfficer,
+    ValidQuery(query): ValidQuery<DecisionsQuery>,
+) -> Result<FileReply<JsonLinesOrParquet>, HttpError> {
+    let format = query.format.unwrap_or(ExportFormat::JsonLines);
+    let (limit, names) = (query.limit.unwrap_or(PAGE), query.mask.unwrap_or_default());
+    let options = ExportOptions {
+        format,
+        after: query.after.unwrap_or(0),
+        limit,
+        mask: decisions::mask_of(&names),
+    };
+    let page = decisions::export(&app, &officer.caller.org, options).await?;
+    let reply = FileReply::named_as(
+        format.content_type(),
+        &format!("decisions.{format}"),
+        page.file,
+    );
+    Ok(match page.next {
+        Some(after) => {
+            let mut query = url::form_urlencoded::Serializer::new(String::new());
+            query.append_pair("format", format.as_str());
+            query.append_pair("after", &after.to_string());
+            query.append_pair("limit", &limit.to_string());
+            query.append_pair("mask", &names);
+            reply.with_next(&format!("/decisions?{}", query.finish()))
+        }
+        None => reply,
+    })
+}

@@ -1,0 +1,324 @@
+//! Decisions of rules as data: blocks that the ledger commits to, and exports of them.
+
+mod columns;
+
+use std::io::{self, Write as _};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use self::columns::ColumnWriter;
+use crate::components::behaviour::RulesProgram;
+use crate::components::embedded;
+use crate::domain::component::Slot;
+use crate::domain::decision::{self, DecisionChain, DecisionLine, RECORDED};
+use crate::domain::envelope::words;
+use crate::domain::hash::canonical_sha256;
+use crate::domain::id::{EnvelopeId, OrgId, TemplateId};
+use crate::domain::ledger::NewEntry;
+use crate::evidence::decisions::{BlockLine, ExportLine, HeadLine};
+use crate::files::{FilesError, SpooledFile};
+use crate::service::vault::log;
+use crate::service::{Core, ServiceError};
+use crate::store::decision_blocks::{self, RecordedDecision};
+use crate::store::{chores, ledger, log as places};
+
+/// Interval at which decisions get into blocks.
+const PERIOD: Duration = Duration::from_secs(60);
+/// Most decisions of a slot in a block.
+const OF_SLOT: i64 = 1_000;
+/// Organizations that are looked up at once.
+const ORGANIZATIONS: i64 = 100;
+/// Blocks that a page reads at once.
+const BLOCKS: i64 = 64;
+/// Lines that may wait for the writer of the file.
+const QUEUE: usize = 256;
+
+words! {
+    /// Format of an export.
+    ExportFormat {
+        // One JSON object on each line: decisions, ends of blocks, and a head of the log.
+        JsonLines = "jsonl",
+        // One row for each decision; the blocks and the head are in the metadata of the file.
+        Parquet = "parquet",
+    }
+}
+
+impl ExportFormat {
+    pub fn content_type(self) -> &'static str {
+        match self {
+            Self::JsonLines => "application/jsonl",
+            Self::Parquet => "application/vnd.apache.parquet",
+        }
+    }
+}
+
+/// What a page of an export contains.
+#[derive(Clone, Debug)]
+pub struct ExportOptions {
+    pub format: ExportFormat,
+    /// Only blocks behind this one.
+    pub after: i64,
+    /// Number of decisions after which the page ends with its block.
+    pub limit: u64,
+    /// Names of members and named values that are left out.
+    pub mask: Vec<String>,
+}
+
+/// Returns the names of a mask, which are separated by commas.
+pub fn mask_of(text: &str) -> Vec<String> {
+    let names = text.split(',').map(str::trim);
+    names
+        .filter(|name| !name.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Page of an export.
+pub struct ExportPage {
+    pub file: SpooledFile,
+    /// Block that the next page begins after; `None` if no block follows.
+    pub next: Option<i64>,
+}
+
+/// Puts the decisions of all organizations into blocks, once a minute on one node.
+pub async fn record_when_due(core: &Core) -> Result<(), ServiceError> {
+    let now = core.clock.now();
+    if chores::claim(&core.store, "decisions", now, now + PERIOD).await? {
+        record(core).await?;
+    }
+    Ok(())
+}
+
+/// Puts the decisions that are in no block into blocks. Returns the number of blocks.
+pub async fn record(core: &Core) -> Result<u64, ServiceError> {
+    let mut blocks = 0;
+    loop {
+        let mut connection = core.store.read().await?;
+        let waiting = decision_blocks::waiting(&mut connection, ORGANIZATIONS).await?;
+        drop(connection);
+        let before = blocks;
+        for org in &waiting {
+            while record_block(core, org).await? {
+                blocks += 1;
+            }
+        }
+        // None of them are left, or another node is at work.
+        if blocks == before {
+            return Ok(blocks);
+        }
+    }
+}
+
+/// Adds a block of an organization. Returns false if nothing waits, or another node adds it.
+async fn record_block(core: &Core, org: &OrgId) -> Result<bool, ServiceError> {
+    let translator = WitNames::load(core)?;
+    let chain = DecisionChain::of(org);
+    let mut tx = core.store.begin().await?;
+    let block = ledger::last_sequence(&mut tx, org, &chain).await? + 1;
+    let taken = decision_blocks::take(&mut tx, org, block, OF_SLOT).await?;
+    if taken.is_empty() {
+        return Ok(false);
+    }
+    let times = || taken.iter().map(|decision| decision.at);
+    let (from, to) = (times().min(), times().max());
+    let count = taken.len();
+    let lines = translator.lines(taken, block, &[])?;
+    let root = decision::root_of(lines.iter().map(DecisionLine::leaf));
+    let root = root.map_err(|missing| ServiceError::Internal(missing.to_string()))?;
+    let entry = NewEntry {
+        at: core.clock.now(),
+        actor: "system".into(),
+        action: RECORDED.into(),
+        details: json!({ "count": count, "root": root, "from": from, "to": to }),
+    };
+    match ledger::append(&mut tx, Some(org), &chain, entry).await {
+        Ok(_) => tx.commit().await?,
+        Err(error) if error.is_unique_violation() => return Ok(false),
+        Err(error) => return Err(error.into()),
+    }
+    Ok(true)
+}
+
+/// Names of the WIT packages for the functions that decide.
+struct WitNames(Vec<RulesProgram>);
+
+impl WitNames {
+    fn load(core: &Core) -> Result<Self, ServiceError> {
+        let slots = [
+            Slot::Compliance,
+            Slot::Lifecycle,
+            Slot::Placement,
+            Slot::Control,
+        ];
+        let programs = embedded().filter(|artifact| slots.contains(&artifact.slot));
+        let programs = programs.map(|artifact| core.components.program(&artifact));
+        Ok(Self(programs.collect::<Result<_, _>>()?))
+    }
+
+    /// Converts the decisions of a block to the lines of an export.
+    fn lines(
+        &self,
+        decisions: Vec<RecordedDecision>,
+        block: i64,
+        mask: &[String],
+    ) -> Result<Vec<DecisionLine>, ServiceError> {
+        let lines = (0..).zip(decisions);
+        lines
+            .map(|(position, decision)| self.line(decision, block, position, mask))
+            .collect()
+    }
+
+    fn line(
+        &self,
+        decision: RecordedDecision,
+        block: i64,
+        position: u64,
+        mask: &[String],
+    ) -> Result<DecisionLine, ServiceError> {
+        let unknown = || ServiceError::Internal(format!("the decision {} is unknown", decision.id));
+        let program = self.0.iter().find(|program| program.slot == decision.slot);
+        let program = program.ok_or_else(unknown)?;
+        let Value::Object(given) = decision.given.clone() else {
+            return Err(unknown());
+        };
+        let document = given.get("document_sha256").cloned();
+        let named = program.with_wit_names(&decision.function, given, &decision.answer);
+        let (mut given, mut answer) = named.ok_or_else(unknown)?;
+        if let Some(document) = document {
+            // Documents are not part of an export.
+            given.remove("pdf");
+            given.insert("document_sha256".into(), document);
+        }
+        let mut given = Value::Object(given);
+        let (given_sha256, answer_sha256) = (canonical_sha256(&given), canonical_sha256(&answer));
+        let masked = decision::mask(&mut given, mask) | decision::mask(&mut answer, mask);
+        let envelope_id = EnvelopeId::parse(&decision.subject);
+        let replay = envelope_id
+            .as_ref()
+            .map(|envelope| format!("/envelopes/{envelope}/replay"));
+        Ok(DecisionLine {
+            block,
+            position,
+            template_id: TemplateId::parse(&decision.subject).filter(|_| envelope_id.is_none()),
+            envelope_id,
+            decision_id: decision.id,
+            slot: decision.slot,
+            function: decision.function,
+            at: decision.at,
+            component: serde_json::from_value(decision.component)
+                .map_err(|error| ServiceError::Internal(error.to_string()))?,
+            given,
+            given_sha256,
+            answer,
+            answer_sha256,
+            masked,
+            replay,
+        })
+    }
+}
+
+/// Writes a page of an organization's decisions: whole blocks, which are in the log already.
+pub async fn export(
+    core: &Core,
+    org: &OrgId,
+    options: ExportOptions,
+) -> Result<ExportPage, ServiceError> {
+    let (sender, mut receiver) = mpsc::channel::<ExportLine>(QUEUE);
+    let format = options.format;
+    let write = move |file: &mut std::fs::File| {
+        let mut out = io::BufWriter::new(file);
+        let next = || receiver.blocking_recv();
+        match format {
+            ExportFormat::JsonLines => {
+                for line in std::iter::from_fn(next) {
+                    serde_json::to_writer(&mut out, &line)?;
+                    out.write_all(b"\n")?;
+                }
+            }
+            ExportFormat::Parquet => {
+                let mut rows = ColumnWriter::new(&mut out)?;
+                for line in std::iter::from_fn(next) {
+                    rows.line(line)?;
+                }
+                rows.finish()?;
+            }
+        }
+        out.flush()
+    };
+    let folder = core.config.spool_folder();
+    let written = SpooledFile::written(&folder, write);
+    let (written, next) = tokio::join!(written, read(core, org, &options, sender));
+    let next = next?;
+    let file = written.map_err(FilesError::Spool)?;
+    Ok(ExportPage { file, next })
+}
+
+/// Sends the lines of a page to its writer. Returns the block that the next page begins after.
+async fn read(
+    core: &Core,
+    org: &OrgId,
+    options: &ExportOptions,
+    sender: mpsc::Sender<ExportLine>,
+) -> Result<Option<i64>, ServiceError> {
+    let names = WitNames::load(core)?;
+    let chain = DecisionChain::of(org);
+    let mut head = match log::signed_head(core).await {
+        Ok(head) => Some(head),
+        // Nothing was signed yet.
+        Err(ServiceError::NotFound(_)) => None,
+        Err(error) => return Err(error),
+    };
+    let size = head
+        .as_ref()
+        .and_then(|head| log::size_of(&head.checkpoint));
+    let size = size.unwrap_or_default();
+    let (mut last, mut count, mut next) = (options.after, 0, None);
+    let mut last_place = None;
+    'page: loop {
+        let mut connection = core.store.read().await?;
+        let entries = ledger::behind(&mut connection, org, &chain, last, BLOCKS).await?;
+        let found = places::places_behind(&mut connection, Some(org), &chain, last, BLOCKS).await?;
+        let placed = entries.into_iter().zip(found);
+        let mut placed = placed.filter(|(_, (_, index))| *index < size).peekable();
+        if placed.peek().is_none() {
+            break;
+        }
+        for (entry, place) in placed {
+            // The page is full, and this block is on the next one.
+            if count >= options.limit {
+                next = Some(last);
+                break 'page;
+            }
+            let block = entry.sequence;
+            let decisions = decision_blocks::of_block(&mut connection, org, block).await?;
+            count += decisions.len() as u64;
+            let lines = names.lines(decisions, block, &options.mask)?;
+            let lines = lines
+                .into_iter()
+                .map(|line| ExportLine::Decision(Box::new(line)));
+            let leaf_index = place.1;
+            let end = ExportLine::Block(BlockLine { entry, leaf_index });
+            for line in lines.chain([end]) {
+                // A send fails if the writer failed, which has the reason.
+                if sender.send(line).await.is_err() {
+                    return Ok(None);
+                }
+            }
+            (last, last_place) = (block, Some(place));
+        }
+    }
+    if let (Some(head), Some(place)) = (&mut head, last_place) {
+        let mut connection = core.store.read().await?;
+        head.inclusion = log::proofs(&mut connection, &[place], size).await?;
+    }
+    let line = HeadLine {
+        organization_id: org.clone(),
+        at: core.clock.now(),
+        log: head,
+        next,
+    };
+    let _ = sender.send(ExportLine::Head(line)).await;
+    Ok(next)
+}
