@@ -252,6 +252,14 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
             "select org_id, status, count(*) as sessions",
         ],
     ),
+    (
+        "decision_blocks.rs",
+        &[
+            // For the blocks of all organizations, and for decisions of a controller about records of others.
+            "select distinct {owner} as owner from",
+            "select * from {name} where {owner} =",
+        ],
+    ),
     ("tokens.rs", &["delete from revoked_token where expires_at"]),
     (
         "transfers.rs",

@@ -96,18 +96,18 @@ async fn export(
     let last = match wanted.format {
         ExportFormat::JsonLines => {
             let (mut file, known) = continued(&wanted.file)?;
-            options.after = options.after.max(known.unwrap_or(0));
+            options.after = known.unwrap_or(options.after);
             loop {
                 let page = decisions::export(&app, &wanted.org, options.clone()).await?;
-                let next = page.next;
+                options.after = page.last;
+                let has_more = page.has_more;
                 append(page, &mut file)?;
-                match next {
-                    Some(next) => options.after = next,
-                    None => break,
+                if !has_more {
+                    break;
                 }
             }
             file.sync_all()?;
-            continued(&wanted.file)?.1
+            options.after
         }
         ExportFormat::Parquet => {
             // One file has all its metadata at the end, so it is written whole or not at all.
@@ -118,17 +118,17 @@ async fn export(
                 .parent()
                 .filter(|folder| *folder != Path::new(""));
             let mut file = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
+            let last = page.last;
             append(page, file.as_file_mut())?;
             file.as_file().sync_all()?;
             file.persist(&wanted.file)?;
-            None
+            last
         }
     };
-    let name = wanted.file.display();
-    let text = match last {
-        Some(last) => format!("{name} has the decisions up to block {last}"),
-        None => format!("{name} is written"),
-    };
+    let text = format!(
+        "{} has the decisions up to block {last}",
+        wanted.file.display()
+    );
     output.one(&json!({ "file": wanted.file, "last_block": last }), &text);
     Ok(ExitCode::SUCCESS)
 }

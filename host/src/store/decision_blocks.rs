@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+use sqlx::{AnyConnection, AssertSqlSafe};
 
 use super::row::RowColumns;
 use super::{StoreError, WriteTransaction};
@@ -33,7 +33,6 @@ pub struct RecordedDecision {
 
 /// Table with the decisions of a slot.
 struct DecisionTable {
-    slot: Slot,
     name: &'static str,
     id: &'static str,
     /// Column of the organization whose rules decided.
@@ -44,21 +43,18 @@ struct DecisionTable {
 /// All of them, in the order of decisions in a block.
 const TABLES: [DecisionTable; 4] = [
     DecisionTable {
-        slot: Slot::Compliance,
         name: "evaluation",
         id: "envelope_id",
         owner: "org_id",
         read: evaluation,
     },
     DecisionTable {
-        slot: Slot::Lifecycle,
         name: "lifecycle_decision",
         id: "decision_id",
         owner: "org_id",
         read: transition,
     },
     DecisionTable {
-        slot: Slot::Placement,
         name: "placement_decision",
         id: "decision_id",
         owner: "org_id",
@@ -66,7 +62,6 @@ const TABLES: [DecisionTable; 4] = [
     },
     // Rows are in the buckets of the originators, so no statement here names a bucket.
     DecisionTable {
-        slot: Slot::Control,
         name: "control_decision",
         id: "decision_id",
         owner: "controller_id",

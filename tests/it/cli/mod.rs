@@ -1,5 +1,5 @@
 //! The operator's tool.
 
 pub mod operator;
-mod plugin_kit;
+pub mod plugin_kit;
 mod rules_kit;

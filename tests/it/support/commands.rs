@@ -53,6 +53,11 @@ pub fn statement_output(file: &str, more: &[&str]) -> std::process::Output {
     run_verifier(&["--json", "--statement", file], more)
 }
 
+/// Runs `holdfast-verify` on an export of decisions.
+pub fn decisions_output(file: &str, more: &[&str]) -> std::process::Output {
+    run_verifier(&["--json", "--decisions", file], more)
+}
+
 fn run_verifier(arguments: &[&str], more: &[&str]) -> std::process::Output {
     let program = Path::new(env!("CARGO_BIN_EXE_holdfast")).with_file_name("holdfast-verify");
     let mut command = std::process::Command::new(&program);

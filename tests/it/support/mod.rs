@@ -43,7 +43,9 @@ use holdfast::store::Store;
 use tempfile::TempDir;
 
 pub use app::{SETTINGS, share_native_code};
-pub use commands::{operator, operator_output, pool_output, statement_output, verifier_output};
+pub use commands::{
+    decisions_output, operator, operator_output, pool_output, statement_output, verifier_output,
+};
 pub use envelopes::{buyer_and_seller, envelope_body};
 pub use files::files_below;
 pub use requests::TestResponse;

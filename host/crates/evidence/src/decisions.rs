@@ -25,8 +25,11 @@ const PROBLEMS: usize = 100;
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ExportLine {
+    /// A decision.
     Decision(Box<DecisionLine>),
+    /// The end of a block.
     Block(BlockLine),
+    /// The end of a page.
     Head(HeadLine),
 }
 
@@ -42,6 +45,7 @@ pub struct BlockLine {
 /// End of a page.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct HeadLine {
+    /// Organization whose rules decided.
     pub organization_id: OrgId,
     /// When the page was written.
     pub at: Timestamp,
@@ -186,10 +190,10 @@ impl ExportCheck {
             self.problem("the pages are of several organizations".into());
         }
         let Some(evidence) = &head.log else {
-            return match self.last {
-                Some(_) => self.problem("a page has no head of the log".into()),
-                None => {}
-            };
+            if self.last.is_some() {
+                self.problem("a page has no head of the log".into());
+            }
+            return;
         };
         let log = opened(evidence, trusted);
         if let Some(failed) = log.findings.iter().find(|finding| finding.ok != Some(true)) {

@@ -288,12 +288,10 @@ impl DifferenceGroups {
     /// Adds the counts of other differences.
     pub fn merge(&mut self, other: Self) {
         for (key, group) in other.0 {
-            match self.0.get_mut(&key) {
-                Some(known) => known.count += group.count,
-                None if self.0.len() < GROUPS => {
-                    self.0.insert(key, group);
-                }
-                None => {}
+            if let Some(known) = self.0.get_mut(&key) {
+                known.count += group.count;
+            } else if self.0.len() < GROUPS {
+                self.0.insert(key, group);
             }
         }
     }

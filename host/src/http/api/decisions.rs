@@ -53,8 +53,9 @@ pub async fn export(
         &format!("decisions.{format}"),
         page.file,
     );
-    Ok(match page.next {
-        Some(after) => {
+    let after = page.last;
+    Ok(match page.has_more {
+        true => {
             let mut query = url::form_urlencoded::Serializer::new(String::new());
             query.append_pair("format", format.as_str());
             query.append_pair("after", &after.to_string());
@@ -62,6 +63,6 @@ pub async fn export(
             query.append_pair("mask", &names);
             reply.with_next(&format!("/decisions?{}", query.finish()))
         }
-        None => reply,
+        false => reply,
     })
 }

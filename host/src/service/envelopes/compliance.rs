@@ -82,6 +82,7 @@ pub async fn evaluate(
     let ComplianceJudgement {
         evaluation,
         opinions,
+        ..
     } = rules.judge_for_request(&facts).await?;
     let record = envelope.id.as_str();
     core.shadows.evaluated(&caller.org, record, &facts, || {

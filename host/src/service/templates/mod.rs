@@ -289,7 +289,9 @@ pub async fn dry_run(
 ) -> Result<DryRun, ServiceError> {
     let template = get(core, caller, id).await?;
     let rules = core.placement(Some(&caller.org));
-    let (fields, document, _) = resolve(core, &rules, &template, &request).await?;
+    let Resolution {
+        fields, document, ..
+    } = resolve(core, &rules, &template, &request).await?;
     let mut known: HashMap<(&str, Option<u32>), Vec<Area>> = HashMap::new();
     let mut occurrences = Vec::new();
     for (field_index, field) in request.fields.iter().enumerate() {

@@ -2,6 +2,7 @@
 
 mod behaviour;
 mod changes;
+mod decisions;
 pub mod registry;
 mod uploads;
 mod vectors;

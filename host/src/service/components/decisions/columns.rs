@@ -95,14 +95,14 @@ impl<W: Write + Send> ColumnWriter<W> {
     /// Writes the rows as one row group.
     fn group(&mut self) -> Result<(), ParquetError> {
         let rows = std::mem::take(&mut self.rows);
-        let mut group = self.file.next_row_group()?;
+        let mut row_group = self.file.next_row_group()?;
         let texts = |text: fn(&DecisionLine) -> String| -> Vec<ByteArray> {
             let texts = rows.iter().map(text);
             texts.map(|text| text.into_bytes().into()).collect()
         };
         let numbers =
             |number: fn(&DecisionLine) -> i64| -> Vec<i64> { rows.iter().map(number).collect() };
-        let group = &mut group;
+        let group = &mut row_group;
         column::<Int64Type>(group, &numbers(|row| row.block))?;
         column::<Int64Type>(group, &numbers(|row| row.position.cast_signed()))?;
         column::<ByteArrayType>(group, &texts(|row| row.decision_id.clone()))?;
@@ -129,6 +129,7 @@ impl<W: Write + Send> ColumnWriter<W> {
         let masked: Vec<bool> = rows.iter().map(|row| row.masked).collect();
         column::<BoolType>(group, &masked)?;
         optional(group, rows.iter().map(|row| row.replay.clone()))?;
+        row_group.close()?;
         Ok(())
     }
 }

@@ -78,8 +78,10 @@ pub fn mask_of(text: &str) -> Vec<String> {
 /// Page of an export.
 pub struct ExportPage {
     pub file: SpooledFile,
-    /// Block that the next page begins after; `None` if no block follows.
-    pub next: Option<i64>,
+    /// The last block of this page, or the one that it begins after.
+    pub last: i64,
+    /// Whether a page follows.
+    pub has_more: bool,
 }
 
 /// Puts the decisions of all organizations into blocks, once a minute on one node.
@@ -249,19 +251,22 @@ pub async fn export(
     };
     let folder = core.config.spool_folder();
     let written = SpooledFile::written(&folder, write);
-    let (written, next) = tokio::join!(written, read(core, org, &options, sender));
-    let next = next?;
-    let file = written.map_err(FilesError::Spool)?;
-    Ok(ExportPage { file, next })
+    let (written, read) = tokio::join!(written, read(core, org, &options, sender));
+    let (last, has_more) = read?;
+    Ok(ExportPage {
+        file: written.map_err(FilesError::Spool)?,
+        last,
+        has_more,
+    })
 }
 
-/// Sends the lines of a page to its writer. Returns the block that the next page begins after.
+/// Sends the lines of a page to its writer. Returns its last block, and whether another page follows.
 async fn read(
     core: &Core,
     org: &OrgId,
     options: &ExportOptions,
     sender: mpsc::Sender<ExportLine>,
-) -> Result<Option<i64>, ServiceError> {
+) -> Result<(i64, bool), ServiceError> {
     let names = WitNames::load(core)?;
     let chain = DecisionChain::of(org);
     let mut head = match log::signed_head(core).await {
@@ -274,8 +279,12 @@ async fn read(
         .as_ref()
         .and_then(|head| log::size_of(&head.checkpoint));
     let size = size.unwrap_or_default();
-    let (mut last, mut count, mut next) = (options.after, 0, None);
-    let mut last_place = None;
+    let (mut last, mut count, mut has_more) = (options.after, 0, false);
+    // An export that was interrupted behind its last block lacks the proof of that one.
+    let mut connection = core.store.read().await?;
+    let before = places::places_behind(&mut connection, Some(org), &chain, last - 1, 1).await?;
+    drop(connection);
+    let mut last_place = before.first().copied().filter(|(block, _)| *block == last);
     'page: loop {
         let mut connection = core.store.read().await?;
         let entries = ledger::behind(&mut connection, org, &chain, last, BLOCKS).await?;
@@ -288,7 +297,7 @@ async fn read(
         for (entry, place) in placed {
             // The page is full, and this block is on the next one.
             if count >= options.limit {
-                next = Some(last);
+                has_more = true;
                 break 'page;
             }
             let block = entry.sequence;
@@ -303,7 +312,7 @@ async fn read(
             for line in lines.chain([end]) {
                 // A send fails if the writer failed, which has the reason.
                 if sender.send(line).await.is_err() {
-                    return Ok(None);
+                    return Ok((last, false));
                 }
             }
             (last, last_place) = (block, Some(place));
@@ -317,8 +326,8 @@ async fn read(
         organization_id: org.clone(),
         at: core.clock.now(),
         log: head,
-        next,
+        next: has_more.then_some(last),
     };
     let _ = sender.send(ExportLine::Head(line)).await;
-    Ok(next)
+    Ok((last, has_more))
 }

@@ -1,0 +1,457 @@
+//! Decisions of rules as data: blocks in the ledger, exports, and what they prove.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use holdfast::config::Config;
+use holdfast::domain::organization::OrgSettings;
+use holdfast_test_guests::{LENIENT, OPINIONATED};
+use parquet::file::reader::{FileReader as _, SerializedFileReader};
+use parquet::record::RowAccessor as _;
+use serde_json::{Value, json};
+
+use crate::cli::plugin_kit::holdfast;
+use crate::support::process::this_program;
+use crate::support::{SETTINGS, TestApp, decisions_output, operator, postgres, release_form};
+
+/// Exports an organization's decisions by the operator's tool.
+fn exported(app: &TestApp, name: &str, more: &[&str]) -> PathBuf {
+    let file = app.data.path().join(name);
+    let (org, path) = (app.org.as_str(), file.to_str().unwrap());
+    let export = ["decisions", "export", "--org", org, path];
+    operator(app.data.path(), &[&export, more].concat());
+    file
+}
+
+fn lines(file: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(file).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+fn written(folder: &Path, lines: &[Value]) -> PathBuf {
+    let file = folder.join("changed.jsonl");
+    let text: Vec<String> = lines.iter().map(|line| format!("{line}\n")).collect();
+    std::fs::write(&file, text.concat()).unwrap();
+    file
+}
+
+fn verified(file: &Path, key: &str) -> Value {
+    let output = decisions_output(file.to_str().unwrap(), &["--key", key]);
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
+}
+
+fn decisions(lines: &[Value]) -> impl Iterator<Item = &Value> {
+    lines.iter().filter(|line| line["type"] == "decision")
+}
+
+async fn exports_are_complete(app: TestApp) {
+    let id = app.vaulted_envelope().await;
+    let file = exported(&app, "decisions.jsonl", &[]);
+    let key = app.ledger_key().await;
+    let report = verified(&file, &key);
+    assert_eq!(report["verdict"], "VALID", "{report:#}");
+    let by_slot = &report["by_slot"];
+    assert_eq!(
+        (&by_slot["rules.compliance"], &by_slot["rules.placement"]),
+        (&json!(1), &json!(1)),
+        "{report:#}"
+    );
+    assert!(by_slot["rules.lifecycle"].as_u64() > Some(3), "{report:#}");
+
+    let all = lines(&file);
+    let evaluation = decisions(&all)
+        .find(|line| line["slot"] == "rules.compliance")
+        .unwrap();
+    assert_eq!(
+        (&evaluation["envelope_id"], &evaluation["function"]),
+        (&json!(id), &json!("evaluate"))
+    );
+    assert_eq!(evaluation["answer"]["score"], 100, "{evaluation:#}");
+    assert_eq!(
+        evaluation["replay"],
+        format!("/envelopes/{id}/replay").as_str()
+    );
+    let placement = decisions(&all)
+        .find(|line| line["slot"] == "rules.placement")
+        .unwrap();
+    let given = &placement["given"];
+    assert_eq!(given["document_sha256"].as_str().unwrap().len(), 64);
+    assert!(given.get("pdf").is_none());
+    assert!(placement["answer"]["ok"][0]["areas"][0]["page"].is_number());
+
+    // Each line is needed, and none can be changed.
+    let folder = tempfile::tempdir().unwrap();
+    for left_out in 0..all.len() {
+        let mut fewer = all.clone();
+        let line = fewer.remove(left_out);
+        let report = verified(&written(folder.path(), &fewer), &key);
+        assert_eq!(report["verdict"], "NOT VALID", "without {line}");
+        if line["type"] == "decision" {
+            let problem = report["problems"][0].as_str().unwrap();
+            assert!(problem.contains("of which"), "{problem}");
+        }
+    }
+    let changes: [fn(&mut Value); 5] = [
+        |line| line["answer"] = json!({ "ok": "voided" }),
+        |line| line["given"]["trigger"] = json!("send"),
+        |line| line["component"]["version"] = json!("9.9.9"),
+        |line| line["given_sha256"] = json!("0".repeat(64)),
+        |line| line["at"] = json!("2020-01-01T00:00:00.000Z"),
+    ];
+    let place = all
+        .iter()
+        .position(|line| line["slot"] == "rules.lifecycle");
+    for change in changes {
+        let mut changed = all.clone();
+        change(&mut changed[place.unwrap()]);
+        let report = verified(&written(folder.path(), &changed), &key);
+        assert_eq!(report["verdict"], "NOT VALID", "{report:#}");
+    }
+    // Of another log.
+    let other = decisions_output(file.to_str().unwrap(), &["--key", &other_key(&key)]);
+    assert_eq!(other.status.code(), Some(1), "{other:?}");
+
+    // A later export continues the file.
+    let before = std::fs::read(&file).unwrap();
+    let second = app.vaulted_envelope().await;
+    let longer = lines(&exported(&app, "decisions.jsonl", &[]));
+    assert!(decisions(&longer).any(|line| line["envelope_id"] == second.as_str()));
+    let report = verified(&file, &key);
+    assert_eq!(
+        (&report["verdict"], &report["decisions"]),
+        (&json!("VALID"), &json!(decisions(&longer).count())),
+        "{report:#}"
+    );
+    let whole = exported(&app, "whole.jsonl", &[]);
+    let same = |lines: &[Value]| decisions(lines).cloned().collect::<Vec<_>>();
+    assert_eq!(same(&longer), same(&lines(&whole)));
+    assert!(std::fs::read(&file).unwrap().starts_with(&before[..100]));
+    over_the_api(&app, &whole, &key).await;
+}
+
+/// Returns a key of the same name that did not sign the log.
+fn other_key(key: &str) -> String {
+    let signer = holdfast::domain::checkpoint::CheckpointSigner::new(&[5; 32]).unwrap();
+    let name = key.split('+').next().unwrap();
+    signer.verifier(name).to_string()
+}
+
+async fn over_the_api(app: &TestApp, whole: &Path, key: &str) {
+    let officer = app.token("compliance");
+    // Page by page, as the links say.
+    let (mut text, mut next, mut pages) = (String::new(), "/decisions?limit=1".to_owned(), 0);
+    loop {
+        let page = app.get_with_bearer(&officer, &next).await;
+        assert_eq!(page.status, 200, "{}", page.text());
+        text += &page.text();
+        pages += 1;
+        let Some(link) = page.headers.get("link") else {
+            break;
+        };
+        let link = link.to_str().unwrap();
+        let address = link.strip_prefix('<').and_then(|link| link.split_once('>'));
+        next = address.unwrap().0.to_owned();
+    }
+    assert_eq!(pages, 2);
+    let file = app.data.path().join("pages.jsonl");
+    std::fs::write(&file, text).unwrap();
+    let report = verified(&file, key);
+    assert_eq!(report["verdict"], "VALID", "{report:#}");
+    assert_eq!(
+        report["decisions"],
+        json!(decisions(&lines(whole)).count()),
+        "{report:#}"
+    );
+
+    // A mask leaves out, and the proof holds.
+    let masked = app
+        .get_with_bearer(&officer, "/decisions?mask=submitters,customer-id,detail")
+        .await;
+    let text = masked.text();
+    assert!(!text.contains("jordan.lee@example.com") || !text.contains("\"submitters\""));
+    assert!(!text.contains("\"submitters\"") && !text.contains("\"detail\""));
+    std::fs::write(&file, text).unwrap();
+    let report = verified(&file, key);
+    assert_eq!(
+        (&report["verdict"], &report["masked"]),
+        (&json!("VALID"), &json!(2)),
+        "{report:#}"
+    );
+
+    let columns = app
+        .get_with_bearer(&officer, "/decisions?format=parquet")
+        .await;
+    let kind = columns.headers["content-type"].to_str().unwrap();
+    assert_eq!(kind, "application/vnd.apache.parquet");
+    let expected: Vec<Value> = decisions(&lines(whole)).cloned().collect();
+    let reader = SerializedFileReader::new(bytes::Bytes::from(columns.bytes)).unwrap();
+    let rows: Vec<_> = reader.get_row_iter(None).unwrap().collect();
+    assert_eq!(rows.len(), expected.len());
+    for (row, line) in rows.into_iter().zip(expected) {
+        let row = row.unwrap();
+        assert_eq!(
+            row.get_string(2).unwrap(),
+            line["decision_id"].as_str().unwrap()
+        );
+        assert_eq!(row.get_string(3).unwrap(), line["slot"].as_str().unwrap());
+        let given: Value = serde_json::from_str(row.get_string(11).unwrap()).unwrap();
+        assert_eq!(given, line["given"]);
+        assert_eq!(
+            row.get_string(5).ok().cloned().map(Value::from),
+            line.get("envelope_id").cloned()
+        );
+    }
+    let metadata = reader
+        .metadata()
+        .file_metadata()
+        .key_value_metadata()
+        .unwrap();
+    let metadata: BTreeMap<&str, Value> = metadata
+        .iter()
+        .map(|pair| {
+            let value = serde_json::from_str(pair.value.as_deref().unwrap()).unwrap();
+            (pair.key.as_str(), value)
+        })
+        .collect();
+    assert_eq!(metadata["holdfast.blocks"].as_array().unwrap().len(), 2);
+    assert_eq!(
+        metadata["holdfast.head"]["organization_id"],
+        app.org.as_str()
+    );
+
+    // Nobody else sees them.
+    app.get_with_bearer(&app.token("member"), "/decisions")
+        .await
+        .error(403);
+    app.get_as("", "/decisions").await.error(401);
+    let mut statuses = Vec::new();
+    for query in [
+        "format=csv",
+        "after=-1",
+        "limit=0",
+        "limit=10001",
+        "before=3",
+    ] {
+        let path = format!("/decisions?{query}");
+        statuses.push(app.get_with_bearer(&officer, &path).await.status);
+    }
+    assert_eq!(statuses, [400, 422, 422, 422, 400]);
+    let stranger = app.get_with_bearer(&app.other_admin(), "/decisions").await;
+    let stranger: Value = serde_json::from_str(stranger.text().trim()).unwrap();
+    assert_eq!(
+        (&stranger["type"], &stranger["next"]),
+        (&json!("head"), &Value::Null)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_export_proves_that_no_decision_is_left_out_on_sqlite() {
+    exports_are_complete(TestApp::start().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_export_proves_that_no_decision_is_left_out_on_postgresql() {
+    let database = postgres::new_database().await;
+    let url = database.clone();
+    let change = |config: &mut Config| {
+        let settings = format!("database_url = '{database}'\n");
+        std::fs::write(config.data_dir.join(SETTINGS), settings).unwrap();
+        config.database_url = Some(url);
+    };
+    exports_are_complete(TestApp::with(change, OrgSettings::default()).await).await;
+}
+
+/// Decisions get into blocks without the operator, and those of a controller belong to the controller.
+#[tokio::test(flavor = "multi_thread")]
+async fn decisions_get_into_blocks_by_themselves() {
+    let app = TestApp::start().await;
+    let id = app.vaulted_envelope().await;
+    app.post(
+        &format!("/partner/envelopes/{id}/vault-out"),
+        release_form(),
+    )
+    .await
+    .data(200);
+    let later = app.as_of(Duration::from_secs(90)).await;
+    let officer = later.token("compliance");
+    let mut found = Vec::new();
+    for _ in 0..300 {
+        let page = later.get_with_bearer(&officer, "/decisions").await.text();
+        found = page
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap())
+            .collect();
+        if decisions(&found).any(|line| line["given"]["trigger"] == "vault-out") {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    panic!("{found:#?}");
+}
+
+/// An export is replayed elsewhere: identical with the deciding components, and with others the differences
+/// are named.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_export_is_replayed_without_the_server() {
+    let app = TestApp::start().await;
+    for _ in 0..2 {
+        app.vaulted_envelope().await;
+    }
+    let file = exported(&app, "decisions.jsonl", &[]);
+    let all = lines(&file);
+    // A folder without the installation.
+    let folder = tempfile::tempdir().unwrap();
+    let elsewhere = folder.path().join("decisions.jsonl");
+    std::fs::copy(&file, &elsewhere).unwrap();
+    let replayed = |component: &str| {
+        let export = elsewhere.to_str().unwrap();
+        let (done, text) = holdfast(&[
+            "--json",
+            "decisions",
+            "replay",
+            export,
+            "--component",
+            component,
+        ]);
+        (
+            done,
+            serde_json::from_str::<Value>(&text).unwrap_or_else(|_| panic!("{text}")),
+        )
+    };
+    for (component, slot) in [
+        ("holdfast-compliance", "rules.compliance"),
+        ("holdfast-lifecycle", "rules.lifecycle"),
+    ] {
+        let of_slot = decisions(&all).filter(|line| line["slot"] == slot).count();
+        let (done, report) = replayed(component);
+        assert!(done, "{report:#}");
+        assert_eq!(
+            (&report["replayed"], &report["same"]),
+            (&json!(of_slot), &json!(of_slot)),
+            "{report:#}"
+        );
+    }
+    let (_, placements) = replayed("holdfast-placement");
+    assert_eq!(
+        (&placements["replayed"], &placements["incomplete"]),
+        (&json!(0), &json!(2)),
+        "{placements:#}"
+    );
+    let path = |name: &str, rules: &[u8]| {
+        let file = folder.path().join(name);
+        std::fs::write(&file, rules).unwrap();
+        file.to_str().unwrap().to_owned()
+    };
+    let (done, report) = replayed(&path("opinionated.wasm", OPINIONATED));
+    assert!(!done);
+    assert_eq!(
+        (&report["differing"], &report["same"]),
+        (&json!(2), &json!(0)),
+        "{report:#}"
+    );
+    let groups = report["groups"].as_array().unwrap();
+    let stricter = groups
+        .iter()
+        .find(|group| group["check"] == "Secured party identified");
+    let stricter = stricter.unwrap();
+    assert_eq!(
+        (&stricter["direction"], &stricter["count"]),
+        (&json!("stricter"), &json!(2))
+    );
+    let (_, report) = replayed(&path("lenient.wasm", LENIENT));
+    assert_eq!(report["failed"], 0, "{report:#}");
+
+    let refused = |component: &str| {
+        let export = elsewhere.to_str().unwrap();
+        let (done, text) = holdfast(&["decisions", "replay", export, "--component", component]);
+        assert!(!done, "{text}");
+        text
+    };
+    assert!(refused("no-such-component").contains("neither a file nor the name"));
+    assert!(refused("holdfast-messaging").contains("neither a file nor the name"));
+    std::fs::write(&elsewhere, "{}\n").unwrap();
+    assert!(refused("holdfast-lifecycle").contains("missing field `type`"));
+}
+
+/// Twenty kills at any moment of an export: the next run goes on, and the file is that of an export without
+/// kills.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_export_survives_kills() {
+    let app = TestApp::start().await;
+    app.vaulted_envelope().await;
+    // Further decisions, as many as a year of a small lender.
+    app.execute(
+        "insert into lifecycle_decision (bucket, decision_id, org_id, envelope_id, from_status,
+             trigger_name, to_status, facts, component, at)
+         with recursive number(n) as (select 1 union all select n + 1 from number where n < 30000)
+         select d.bucket, d.decision_id || '_' || n, d.org_id, d.envelope_id, d.from_status,
+             d.trigger_name, d.to_status, d.facts, d.component, d.at
+         from number, (select * from lifecycle_decision limit 1) d",
+    )
+    .await;
+    let (data, file) = (app.data.path(), app.data.path().join("killed.jsonl"));
+    let export = || {
+        let mut command = Command::new(this_program());
+        command
+            .env("HOLDFAST_DATA_DIR", data)
+            .args(["decisions", "export", "--org", app.org.as_str()])
+            .arg(&file)
+            .stderr(Stdio::null())
+            .stdout(Stdio::null());
+        command
+    };
+    let (mut kills, mut grown) = (0, 0);
+    let mut random = fastrand::Rng::with_seed(7);
+    while kills < 20 {
+        let mut running = export().spawn().unwrap();
+        tokio::time::sleep(Duration::from_millis(random.u64(50..1500))).await;
+        if running.try_wait().unwrap().is_some() {
+            // It was finished: begin again.
+            std::fs::remove_file(&file).unwrap();
+            continue;
+        }
+        running.kill().unwrap();
+        running.wait().unwrap();
+        kills += 1;
+        let size = std::fs::metadata(&file).map_or(0, |found| found.len());
+        grown += u64::from(size > 0);
+    }
+    assert!(grown > 0, "no kill hit an export that was being written");
+    assert!(export().status().unwrap().success());
+    let whole = exported(&app, "whole.jsonl", &[]);
+    let key = app.ledger_key().await;
+    let (killed, undisturbed) = (verified(&file, &key), verified(&whole, &key));
+    assert_eq!(killed["verdict"], "VALID", "{killed:#}");
+    for member in ["decisions", "by_slot", "first_block", "last_block"] {
+        assert_eq!(killed[member], undisturbed[member], "{member}");
+    }
+    assert!(killed["decisions"].as_u64() > Some(30_000), "{killed:#}");
+    let path = file.to_str().unwrap();
+    let (done, text) = holdfast(&[
+        "--json",
+        "decisions",
+        "replay",
+        path,
+        "--component",
+        "holdfast-lifecycle",
+    ]);
+    let report: Value = serde_json::from_str(&text).unwrap();
+    assert!(done, "{report:#}");
+    assert_eq!(
+        report["same"], killed["by_slot"]["rules.lifecycle"],
+        "{report:#}"
+    );
+    // One line less.
+    let mut fewer = lines(&file);
+    let place = fewer.len() / 2;
+    let place = (place..)
+        .find(|at| fewer[*at]["type"] == "decision")
+        .unwrap();
+    fewer.remove(place);
+    let report = verified(&written(app.data.path(), &fewer), &key);
+    assert_eq!(report["verdict"], "NOT VALID");
+}
