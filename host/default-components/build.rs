@@ -60,11 +60,18 @@ const GUESTS: &[GuestCrate] = &[
 ];
 
 /// Further guests, which are used only once activated.
-const FURTHER: &[GuestCrate] = &[GuestCrate {
-    package: "holdfast-compliance-ucc2022",
-    slot: "rules.compliance",
-    memory: GuestMemory::Rules,
-}];
+const FURTHER: &[GuestCrate] = &[
+    GuestCrate {
+        package: "holdfast-compliance-ucc2022",
+        slot: "rules.compliance",
+        memory: GuestMemory::Rules,
+    },
+    GuestCrate {
+        package: "holdfast-compliance-calendar",
+        slot: "rules.compliance",
+        memory: GuestMemory::Plugin,
+    },
+];
 
 /// Guest of the signing instance `embedded`, in addition to the default of its slot.
 const ROOM: &[GuestCrate] = &[GuestCrate {

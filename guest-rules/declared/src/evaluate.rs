@@ -5,7 +5,7 @@ use crate::conditions::Conditions;
 use crate::expression::Expression;
 use crate::rules::DeclaredRules;
 use crate::types::{Check, EnvelopeFacts, Evaluation};
-use crate::{space, specified};
+use crate::{rules, specified};
 
 /// Returns the names of the pack's checks.
 pub fn requirements() -> Vec<&'static str> {
@@ -15,12 +15,12 @@ pub fn requirements() -> Vec<&'static str> {
 
 /// Evaluates with the rules inside this component.
 pub fn evaluate(facts: &EnvelopeFacts) -> Evaluation {
-    evaluate_with(&space::rules(), facts)
+    evaluate_with(&rules::written(), facts)
 }
 
 /// Returns the statute's paragraph of each check, for the certificate.
 pub(crate) fn statute_references() -> impl Iterator<Item = String> {
-    let rules = space::rules();
+    let rules = rules::written();
     let changed = rules.changes;
     let pack = checks::RULES.iter().zip(specified::statute_references());
     let pack = pack.map(move |(rule, reference)| {

@@ -28,8 +28,7 @@ pub use certificate::certificate;
 pub use conditions::{Conditions, VARIABLES};
 pub use evaluate::{evaluate, evaluate_with, requirements};
 pub use expression::{Expression, SentencePart};
-pub use rules::{AddedCheck, ChangedCheck, DeclaredRules};
-pub use space::write as write_rules;
+pub use rules::{AddedCheck, ChangedCheck, DeclaredRules, write_rules};
 
 #[cfg(target_arch = "wasm32")]
 use holdfast_plugin_sdk as _;

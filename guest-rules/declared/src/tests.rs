@@ -3,9 +3,9 @@
 use cel::Program;
 
 use crate::expression::{Expression, SentencePart};
-use crate::rules::{AddedCheck, ChangedCheck, DeclaredRules};
+use crate::rules::{AddedCheck, ChangedCheck, DeclaredRules, write_rules, written};
 use crate::types::{Check, EnvelopeFacts, EnvelopeStatus, SecuredParty, Submitter};
-use crate::{certificate, evaluate, evaluate_with, requirements, space};
+use crate::{certificate, evaluate, evaluate_with, requirements};
 
 fn facts() -> EnvelopeFacts {
     EnvelopeFacts {
@@ -181,7 +181,7 @@ fn the_score_is_the_share_of_the_weights() {
 
 #[test]
 fn rules_are_written_into_the_reserved_space_only() {
-    assert_eq!(space::rules(), DeclaredRules::default());
+    assert_eq!(written(), DeclaredRules::default());
     assert_eq!(evaluate(&facts()).checks.len(), requirements().len());
     let mut component = b"code holdfast: declared rules code ".to_vec();
     let rules = DeclaredRules {
@@ -189,14 +189,14 @@ fn rules_are_written_into_the_reserved_space_only() {
         checks: vec![check("true")],
     };
     assert_eq!(
-        space::write(&mut component, &rules).unwrap_err(),
+        write_rules(&mut component, &rules).unwrap_err(),
         "the component has no space for rules"
     );
     let many = DeclaredRules {
         changes: Vec::new(),
         checks: vec![check("status == 'vaulted'"); 400],
     };
-    let told = space::write(&mut component, &many).unwrap_err();
+    let told = write_rules(&mut component, &many).unwrap_err();
     assert!(told.contains("fit"), "{told}");
 }
 

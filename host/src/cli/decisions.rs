@@ -138,8 +138,8 @@ fn append(page: ExportPage, file: &mut File) -> io::Result<()> {
     Ok(())
 }
 
-/// Opens an export for the next page, and returns its last block. What is behind the end of that block was not
-/// written whole, or is repeated by the next page.
+/// Opens an export for the next page, and returns its last block. Cuts off the lines behind that block: the next
+/// page has them again.
 fn continued(path: &Path) -> Result<(File, Option<i64>), Failure> {
     let file = OpenOptions::new()
         .read(true)

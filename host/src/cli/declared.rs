@@ -1,16 +1,19 @@
 //! `holdfast component build`: makes a component from declared rules.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use cel::Program;
 use clap::Args;
+use holdfast_compliance_calendar::{laws, write_laws};
 use holdfast_declared::types::{EnvelopeFacts, EnvelopeStatus};
 use holdfast_declared::{
     AddedCheck, ChangedCheck, Conditions, DeclaredRules, Expression, SentencePart, VARIABLES,
     evaluate_with, write_rules,
 };
+use jiff::civil::Date;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -19,6 +22,7 @@ use super::output::CommandOutput;
 use super::rules::read_vectors;
 use crate::components::{RulesBase, rules_template};
 use crate::domain::component::Slot;
+use crate::domain::jurisdiction::Jurisdiction;
 
 #[derive(Args)]
 pub struct BuildRules {
@@ -35,6 +39,8 @@ struct RulesFile {
     /// Built-in pack that the rules begin with.
     #[serde(default)]
     base: WrittenBase,
+    /// File with the table of the laws, beside this one, for the base `calendar`.
+    laws: Option<PathBuf>,
     /// File with the team's vectors, beside this one.
     vectors: Option<PathBuf>,
     #[serde(default)]
@@ -49,6 +55,8 @@ enum WrittenBase {
     #[default]
     Specification,
     Ucc2022,
+    /// Both, by jurisdiction and date.
+    Calendar,
 }
 
 #[derive(Deserialize)]
@@ -115,35 +123,85 @@ pub fn build(build: &BuildRules, output: &CommandOutput) -> Result<ExitCode, Fai
     let base = match file.base {
         WrittenBase::Specification => RulesBase::Specification,
         WrittenBase::Ucc2022 => RulesBase::Ucc2022,
+        WrittenBase::Calendar => RulesBase::Calendar,
     };
     let mut component =
         rules_template(base).ok_or("this binary has no component for declared rules")?;
-    let pack = match base {
-        RulesBase::Specification => holdfast_declared::requirements(),
-        RulesBase::Ucc2022 => holdfast_declared_ucc2022::requirements(),
-    };
-    let rules = declared(&file, &pack).map_err(unusable)?;
-    write_rules(&mut component, &rules).map_err(unusable)?;
+    let beside = build.rules.parent().unwrap_or_else(|| Path::new("."));
+    let mut rules = DeclaredRules::default();
+    let mut laws = 0;
+    match base {
+        RulesBase::Calendar => {
+            let table = file
+                .laws
+                .as_ref()
+                .filter(|_| file.change.is_empty() && file.check.is_empty());
+            let table = table
+                .ok_or("the base `calendar` needs `laws`, and has no changes or checks of its own");
+            let table = beside.join(table.map_err(|why| unusable(why.into()))?);
+            let text = fs::read_to_string(&table)
+                .map_err(|error| format!("{}: {error}", table.display()))?;
+            let unusable = |why: String| Failure::from(format!("{}: {why}", table.display()));
+            laws = checked_laws(&text).map_err(unusable)?;
+            write_laws(&mut component, text.as_bytes()).map_err(unusable)?;
+        }
+        RulesBase::Specification | RulesBase::Ucc2022 => {
+            if file.laws.is_some() {
+                return Err(unusable("`laws` are for the base `calendar`".into()));
+            }
+            let pack = match base {
+                RulesBase::Ucc2022 => holdfast_declared_ucc2022::requirements(),
+                _ => holdfast_declared::requirements(),
+            };
+            rules = declared(&file, &pack).map_err(unusable)?;
+            write_rules(&mut component, &rules).map_err(unusable)?;
+        }
+    }
     let mut vectors = 0;
     if let Some(vectors_file) = &file.vectors {
-        let beside = build.rules.parent().unwrap_or_else(|| Path::new("."));
         let own = read_vectors(&beside.join(vectors_file), Slot::Compliance)?;
         own.put_into(&mut component)?;
         vectors = own.vectors.len();
     }
     fs::write(&build.component, &component)?;
     let text = format!(
-        "{}: checks: {} new, {} changed; vectors: {vectors}",
+        "{}: checks: {} new, {} changed; laws: {laws}; vectors: {vectors}",
         build.component.display(),
         rules.checks.len(),
         rules.changes.len()
     );
     let value = json!({
         "component": build.component, "checks": rules.checks.len(), "changes": rules.changes.len(),
-        "vectors": vectors,
+        "laws": laws, "vectors": vectors,
     });
     output.one(&value, &text);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Checks a table of laws. Returns the number of its rows.
+fn checked_laws(table: &str) -> Result<usize, String> {
+    let laws = laws(table)?;
+    let mut seen = BTreeSet::new();
+    for law in &laws {
+        let about = |what: &str| format!("{}: {what}", law.jurisdiction);
+        Jurisdiction::try_from(law.jurisdiction.to_owned())?;
+        if !seen.insert(law.jurisdiction) {
+            return Err(about("it is in the table twice"));
+        }
+        for date in [law.effective, law.adjustment] {
+            let is_date = date.len() == 10 && date.parse::<Date>().is_ok();
+            if !date.is_empty() && !is_date {
+                return Err(about(&format!("{date} is no date; write it as 2026-06-03")));
+            }
+        }
+        if !law.adjustment.is_empty() && law.adjustment < law.effective {
+            return Err(about("the adjustment date is before the effective date"));
+        }
+    }
+    match laws.len() {
+        0 => Err("the table has no rows".into()),
+        rows => Ok(rows),
+    }
 }
 
 fn declared(file: &RulesFile, pack: &[&str]) -> Result<DeclaredRules, String> {

@@ -2,7 +2,7 @@
 //!
 //! The decisions of an organization's rules are in blocks. Each block is an entry of the chain
 //! `decisions:<organization>` with the number of its decisions and the root of a Merkle tree over them
-//! (RFC 6962), so that nobody can leave one out unnoticed.
+//! (RFC 6962), so that a missing one shows.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -49,7 +49,7 @@ pub struct DecisionLine {
     /// The envelope that was decided about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub envelope_id: Option<EnvelopeId>,
-    /// The template whose fields were placed.
+    /// The template with the placed fields.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template_id: Option<TemplateId>,
     pub at: Timestamp,

@@ -45,7 +45,7 @@ pub struct BlockLine {
 /// End of a page.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct HeadLine {
-    /// Organization whose rules decided.
+    /// Owner of the rules that decided.
     pub organization_id: OrgId,
     /// When the page was written.
     pub at: Timestamp,
@@ -64,7 +64,7 @@ pub struct DecisionsReport {
     pub valid: bool,
     /// Known log that anchors the evidence.
     pub anchor: Option<VerdictAnchor>,
-    /// Organization whose rules decided.
+    /// Owner of the rules that decided.
     pub organization_id: Option<String>,
     /// Number of decisions.
     pub decisions: u64,
@@ -78,7 +78,7 @@ pub struct DecisionsReport {
     pub last_block: Option<i64>,
     /// Time of the last block. Later decisions are not in the export.
     pub complete_until: Option<Timestamp>,
-    /// What does not hold; the first hundred.
+    /// The first hundred problems.
     pub problems: Vec<String>,
 }
 

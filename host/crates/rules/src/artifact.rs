@@ -79,15 +79,19 @@ pub enum RulesBase {
     Specification,
     /// The nine checks of §9-105 as amended in 2022.
     Ucc2022,
+    /// One of the two, by jurisdiction and date.
+    Calendar,
 }
 
-/// Returns the bytes of the component for declared rules on top of a pack.
+/// Returns the bytes of the component for declared rules on top of a pack, or for a table of laws.
 pub fn rules_template(base: RulesBase) -> Option<Vec<u8>> {
     let name = match base {
         RulesBase::Specification => "holdfast-declared",
         RulesBase::Ucc2022 => "holdfast-declared-ucc2022",
+        RulesBase::Calendar => "holdfast-compliance-calendar",
     };
-    let mut templates = TEMPLATES.iter();
+    // The calendar is a component with a table of its own.
+    let mut templates = TEMPLATES.iter().chain(FURTHER_COMPONENTS);
     let template = templates.find(|template| template.name == name);
     template.map(DefaultComponent::bytes)
 }

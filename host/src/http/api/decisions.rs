@@ -6,13 +6,15 @@ use serde::Deserialize;
 
 use super::components::ComponentOfficer;
 use crate::http::error::HttpError;
-use crate::http::middleware::extract::ValidQuery;
+use crate::http::middleware::extract::{ValidQuery, page_and_limit};
 use crate::http::reply::{FileReply, JsonLinesOrParquet};
 use crate::service::App;
 use crate::service::components::decisions::{self, ExportFormat, ExportOptions};
 
 /// Decisions of a page, unless another number is asked for.
-const PAGE: u64 = 1_000;
+const PAGE: i64 = 1_000;
+/// Most decisions of a page.
+const MOST: i64 = 10_000;
 
 /// Query of `GET /decisions`.
 #[derive(Deserialize, JsonSchema)]
@@ -22,10 +24,10 @@ pub struct DecisionsQuery {
     format: Option<ExportFormat>,
     /// Number of the last block that you have; the first page begins with block 1.
     #[schemars(range(min = 0))]
-    after: Option<i64>,
+    after: Option<u32>,
     /// The page ends with the block of this many decisions; 1,000 when absent.
     #[schemars(range(min = 1, max = 10000))]
-    limit: Option<u64>,
+    limit: Option<i64>,
     /// Names of members, and of named values such as `metadata.vin`, that are left out of parameters and answers;
     /// separated by commas.
     #[schemars(length(max = 1000))]
@@ -40,11 +42,12 @@ pub async fn export(
     ValidQuery(query): ValidQuery<DecisionsQuery>,
 ) -> Result<FileReply<JsonLinesOrParquet>, HttpError> {
     let format = query.format.unwrap_or(ExportFormat::JsonLines);
-    let (limit, names) = (query.limit.unwrap_or(PAGE), query.mask.unwrap_or_default());
+    let (_, limit) = page_and_limit(None, query.limit, PAGE, MOST)?;
+    let names = query.mask.unwrap_or_default();
     let options = ExportOptions {
         format,
-        after: query.after.unwrap_or(0),
-        limit,
+        after: query.after.map_or(0, i64::from),
+        limit: limit.unsigned_abs(),
         mask: decisions::mask_of(&names),
     };
     let page = decisions::export(&app, &officer.caller.org, options).await?;

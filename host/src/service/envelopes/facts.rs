@@ -17,6 +17,9 @@ pub const SANDBOX: &str = "provenance.sandbox";
 /// Attribute: a signer used another browser than the one that passed the identity check.
 pub const IDENTITY_REBOUND: &str = "provenance.identity_rebound";
 
+/// Attribute: time at which the envelope was created.
+const CREATED_AT: &str = "envelope_created_at";
+
 /// Prefix of attributes with the partner's own facts.
 const METADATA: &str = "metadata.";
 
@@ -37,7 +40,11 @@ pub async fn compliance_facts(
     let mut attributes = provenance(connection, envelope, &passed).await?;
     attributes.extend(chain::attributes(connection, envelope).await?);
     let jurisdiction = envelope.jurisdiction();
-    attributes.extend(jurisdiction.map(|text| (JURISDICTION.to_owned(), text.to_owned())));
+    if let Some(jurisdiction) = jurisdiction {
+        attributes.push((JURISDICTION.to_owned(), jurisdiction.to_owned()));
+        // Decides which law applies to a record without signatures.
+        attributes.push((CREATED_AT.to_owned(), envelope.created_at.to_string()));
+    }
     attributes.extend(metadata(envelope));
     let identity_verifications = passed
         .into_iter()

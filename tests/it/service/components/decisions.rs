@@ -228,7 +228,6 @@ async fn over_the_api(app: &TestApp, whole: &Path, key: &str) {
         .await
         .error(403);
     app.get_as("", "/decisions").await.error(401);
-    let mut statuses = Vec::new();
     for query in [
         "format=csv",
         "after=-1",
@@ -237,9 +236,8 @@ async fn over_the_api(app: &TestApp, whole: &Path, key: &str) {
         "before=3",
     ] {
         let path = format!("/decisions?{query}");
-        statuses.push(app.get_with_bearer(&officer, &path).await.status);
+        app.get_with_bearer(&officer, &path).await.error(400);
     }
-    assert_eq!(statuses, [400, 422, 422, 422, 400]);
     let stranger = app.get_with_bearer(&app.other_admin(), "/decisions").await;
     let stranger: Value = serde_json::from_str(stranger.text().trim()).unwrap();
     assert_eq!(

@@ -1,6 +1,7 @@
 //! Components of organizations and operators.
 
 mod behaviour;
+mod calendar;
 mod changes;
 mod decisions;
 pub mod registry;
