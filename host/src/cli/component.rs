@@ -357,7 +357,7 @@ pub async fn run(
 }
 
 /// Converts a service error, with its details.
-fn told(error: ServiceError) -> Failure {
+pub fn told(error: ServiceError) -> Failure {
     match error {
         ServiceError::Invalid(issues) => issues
             .iter()

@@ -4,6 +4,7 @@
 //! to stderr. The exit status is 0, or 1 with an error message.
 
 mod component;
+mod components;
 mod decisions;
 mod declared;
 mod diff_page;
@@ -85,6 +86,9 @@ enum CliCommand {
     /// Manage components: check, admit, activate, roll back.
     #[command(subcommand)]
     Component(component::ComponentCommand),
+    /// Compare components with a signed desired state, and bring them to it.
+    #[command(subcommand)]
+    Components(components::ComponentsCommand),
     /// Export decisions of rules, and make them again with another component.
     #[command(subcommand)]
     Decisions(decisions::DecisionsCommand),
@@ -194,6 +198,9 @@ async fn run(
         CliCommand::Vault(command) => return vault::run(command, config, output).await,
         CliCommand::Ledger(command) => return ledger::run(command, output).await,
         CliCommand::Component(command) => return component::run(command, config, output).await,
+        CliCommand::Components(command) => {
+            return components::run(command, config, output).await;
+        }
         CliCommand::Decisions(command) => return decisions::run(command, config, output).await,
         CliCommand::Replay(replay) => return component::replay(replay, config, output).await,
         CliCommand::Backup { to } => {

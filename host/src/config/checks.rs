@@ -39,6 +39,9 @@ impl Config {
         self.check_durations()?;
         self.check_numbers()?;
         self.check_trusted_keys()?;
+        if let Some(why) = self.components.state.problem() {
+            return Err(ConfigError::refused("components.state", why));
+        }
         check_filter(&self.log.filter)?;
         self.seal.key()?;
         self.http.check()?;

@@ -7,6 +7,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::domain::component_state::StateSigners;
+
 use super::limits::{AllLimits, LimitSettings};
 use super::{ConfigError, duration};
 
@@ -34,6 +36,9 @@ pub struct ComponentSettings {
     pub quota_versions: u32,
     /// Approvals that every organization's change of components needs; its own policy can require more.
     pub reviews_required: u32,
+    /// People who sign the desired state of the installation's components, and that of organizations without keys of
+    /// their own. If there are any, the installation's components are changed by a signed state only.
+    pub state: StateSigners,
     /// Minutes of compile time per hour for one organization.
     pub quota_compile_minutes: u32,
     /// Size of this node's on-disk cache of native code. The least recently used code is evicted
@@ -64,6 +69,7 @@ impl Default for ComponentSettings {
             quota_bytes: 512 * 1024 * 1024,
             quota_versions: 200,
             reviews_required: 0,
+            state: StateSigners::default(),
             quota_compile_minutes: 20,
             native_code_bytes: 2 * 1024 * 1024 * 1024,
         }

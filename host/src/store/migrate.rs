@@ -69,6 +69,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     49 "0049_component_vectors",
     50 "0050_instance_log",
     51 "0051_decision_blocks",
+    52 "0052_component_state",
 ];
 
 /// Version of the row that serves as the lock.

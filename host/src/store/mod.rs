@@ -35,6 +35,7 @@ pub mod api_keys;
 pub mod bulk;
 pub mod chores;
 pub mod component_changes;
+pub mod component_state;
 pub mod components;
 pub mod control;
 pub mod control_statements;

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::clock::Timestamp;
 use super::component::{ComponentIdentity, Slot};
+use super::component_state::StateSigners;
 use super::envelope::words;
 use super::id::{ActivationId, ChangeId, ComponentId, OrgId, TokenId};
 use super::organization::Role;
@@ -32,6 +33,9 @@ pub struct ChangePolicy {
     /// Hours until a request ends that was not applied.
     #[schemars(range(min = 1, max = 8760))]
     pub expires_after_hours: u32,
+    /// People who sign the desired state of the organization's components. Without keys, those of the
+    /// installation do.
+    pub state: StateSigners,
 }
 
 impl Default for ChangePolicy {
@@ -42,13 +46,22 @@ impl Default for ChangePolicy {
             shadow_required: false,
             shadow_valid_hours: 24,
             expires_after_hours: 336,
+            state: StateSigners::default(),
         }
     }
 }
 
 impl ChangePolicy {
     /// Returns the first invalid member, and why it is invalid.
-    pub fn problem(&self) -> Option<(&'static str, &'static str)> {
+    pub fn problem(&self) -> Option<(&'static str, String)> {
+        if let Some(why) = self.state.problem() {
+            return Some(("state", why));
+        }
+        self.own_problem()
+            .map(|(member, why)| (member, why.to_owned()))
+    }
+
+    fn own_problem(&self) -> Option<(&'static str, &'static str)> {
         let hours = |hours: u32| (1..=8760).contains(&hours);
         let may_review = |role: &Role| matches!(role, Role::Admin | Role::Compliance);
         if self.reviews_required > 10 {

@@ -161,6 +161,7 @@ pub mod clock;
 pub mod collateral;
 pub mod component;
 pub mod component_change;
+pub mod component_state;
 pub mod control;
 pub mod dates;
 pub mod decision;

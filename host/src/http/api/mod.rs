@@ -2,6 +2,7 @@
 
 mod callbacks;
 mod component_changes;
+mod component_state;
 mod components;
 mod decisions;
 mod downloads;

@@ -8,8 +8,8 @@ use aide::axum::routing::{
 use super::partner::{control, customers, envelopes, templates, vault};
 use super::web::{bulk, packages};
 use super::{
-    callbacks, component_changes, components, decisions, downloads, embed, kba, ledger, payments,
-    web, webhooks,
+    callbacks, component_changes, component_state, components, decisions, downloads, embed, kba,
+    ledger, payments, web, webhooks,
 };
 use crate::http::openapi::describe;
 use crate::service::App;
@@ -326,6 +326,10 @@ areas! {
         post "/component-changes/{id}/shadow", component_changes::compare
             => compareComponentChange [409]
             "Compare the candidate of a change request on past records again";
+        get "/component-state", component_state::read => getComponentState []
+            "Read the desired state of your components, compared with what is active";
+        post "/component-state", component_state::apply => applyComponentState [404, 409, 422]
+            "Set the signed desired state of your components, or compare it";
         get "/decisions", decisions::export => exportDecisions []
             "Export the decisions of your rules, with the proof that none is left out";
         get "/component-ledger", components::history => getComponentLedger []

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::changes::permit_alone;
 use super::following::{BrokenActivation, default_component, prepare, refresh};
 use super::probe::probe;
+use super::state;
 use super::{ComponentManager, ComponentOwner, ComponentScope, ComponentView, get, named, record};
 use crate::components::room_component;
 use crate::config::EMBEDDED;
@@ -19,6 +20,7 @@ use crate::domain::component::{
     Component, ComponentActivation, InstanceReference, RolledBack, Slot,
 };
 use crate::domain::component_change::ProviderProbe;
+use crate::domain::component_state::DesiredView;
 use crate::domain::id::{ActivationId, ChangeId, ComponentId};
 use crate::service::signing::provider_instance::InstanceConfig;
 use crate::service::{Core, ServiceError, ValidationIssue};
@@ -121,6 +123,8 @@ pub struct SlotView {
     /// Reason why this node cannot load an activated component. Its calls are answered with 503,
     /// or by the previously active component.
     pub problem: Option<String>,
+    /// What the desired state wants of this slot; empty if it does not name the slot.
+    pub desired: Vec<DesiredView>,
     /// Activations of the organization and of the installation, newest first.
     pub history: Vec<ActivationView>,
 }
@@ -131,6 +135,7 @@ pub async fn slots(
     management: &Arc<ComponentManager>,
     owner: &ComponentOwner,
 ) -> Result<Vec<SlotView>, ServiceError> {
+    let desired = state::of_slots(core, owner).await?;
     let mut connection = core.store.read().await?;
     let org = owner.org.as_ref();
     let mut all = Vec::new();
@@ -179,6 +184,7 @@ pub async fn slots(
             active: component.into(),
             instances,
             problem,
+            desired: desired_of(&desired, slot),
             history: history
                 .into_iter()
                 .map(|activation| shown(core, activation))
@@ -198,8 +204,13 @@ pub async fn active_component(
     component_at(core, connection, owner, slot, "").await
 }
 
+fn desired_of(desired: &[DesiredView], slot: Slot) -> Vec<DesiredView> {
+    let of_slot = desired.iter().filter(|one| one.slot == slot);
+    of_slot.cloned().collect()
+}
+
 /// Returns the active component of a slot, or of a provider's instance.
-async fn component_at(
+pub(super) async fn component_at(
     core: &Core,
     connection: &mut sqlx::AnyConnection,
     owner: &ComponentOwner,
@@ -344,15 +355,29 @@ pub async fn activate(
     slot: Slot,
     request: ActivationRequest,
 ) -> Result<ActivationView, ServiceError> {
-    // Refuse early, before a component is loaded and a provider asked. Decided again under the lock below.
+    // Refuse early, before a component is loaded and a provider asked. Decided again under the lock.
     permit_alone(core, &mut *core.store.read().await?, owner).await?;
+    make(core, management, owner, slot, request, true).await
+}
+
+/// Activates a component. `alone` is false for a change that others have agreed to.
+pub(super) async fn make(
+    core: &Core,
+    management: &Arc<ComponentManager>,
+    owner: &ComponentOwner,
+    slot: Slot,
+    request: ActivationRequest,
+    alone: bool,
+) -> Result<ActivationView, ServiceError> {
     let checked = check(core, owner, slot, request).await?;
     // Loaded here first, so that a component that cannot be loaded is not activated.
     prepare(core, management, &checked.component).await?;
     let probe = probe(core, management, owner, &checked).await?;
     let mut tx = core.store.begin().await?;
     components::begin_change(&mut tx).await?;
-    permit_alone(core, &mut tx, owner).await?;
+    if alone {
+        permit_alone(core, &mut tx, owner).await?;
+    }
     let activation = activate_in(core, &mut tx, owner, checked, None).await?;
     tx.commit().await?;
     // Applied on this node at once. Other nodes poll for it.

@@ -14,6 +14,7 @@ mod loading;
 mod probe;
 mod quota;
 pub mod shadow;
+pub mod state;
 
 use std::sync::Arc;
 

@@ -18,7 +18,7 @@ use crate::domain::id::OrgId;
 use crate::service::{ServiceError, ValidationIssue};
 
 /// Configuration of an organization's provider instance.
-#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("examples" = [{
     "base_url": "https://api.sign.example", "allow_hosts": ["api.sign.example", "files.sign.example"],

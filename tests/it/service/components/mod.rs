@@ -5,5 +5,6 @@ mod calendar;
 mod changes;
 mod decisions;
 pub mod registry;
+mod state;
 mod uploads;
 mod vectors;

@@ -30,7 +30,7 @@ use crate::store::{StoreError, component_changes as rows, components};
 pub use making::apply;
 pub(super) use policy::permit_alone;
 pub use policy::{policy, set_by_operator, set_policy};
-pub use requests::{NewChange, compare, create};
+pub use requests::{NewChange, ProposedChange, compare, create};
 pub use reviews::{NewReview, review, withdraw};
 
 /// Reason why a change of components is not made.
@@ -38,6 +38,12 @@ pub use reviews::{NewReview, review, withdraw};
 pub enum ChangeProblem {
     #[error("This change needs the approval of others: POST /component-changes requests it")]
     ApprovalRequired,
+    #[error(
+        "The installation's components are changed by a signed state: `holdfast components apply`"
+    )]
+    StateRequired,
+    #[error("{given} of {required} signatures are given by keys that sign states")]
+    SignaturesMissing { given: usize, required: usize },
     #[error("{given} of {required} approvals are given")]
     ApprovalsMissing { given: usize, required: usize },
     #[error("A second person must approve an emergency change first")]
@@ -63,6 +69,8 @@ impl ChangeProblem {
     pub fn code(&self) -> &'static str {
         match self {
             Self::ApprovalRequired => "approval_required",
+            Self::StateRequired => "state_required",
+            Self::SignaturesMissing { .. } => "signatures_missing",
             Self::ApprovalsMissing { .. } => "approvals_missing",
             Self::SecondPersonMissing => "second_person_missing",
             Self::RequesterReviews => "requester_reviews",

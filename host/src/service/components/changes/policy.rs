@@ -40,9 +40,12 @@ pub(in super::super) async fn permit_alone(
     connection: &mut AnyConnection,
     owner: &ComponentOwner,
 ) -> Result<(), ServiceError> {
-    // The operator answers for the installation's own components.
+    // The operators answer for the installation's own components: one, or those who sign its state.
     let Some(org) = &owner.org else {
-        return Ok(());
+        return match core.config.components.state.keys.is_empty() {
+            true => Ok(()),
+            false => Err(ChangeProblem::StateRequired.into()),
+        };
     };
     match policy_of(core, connection, org).await?.reviews_required {
         0 => Ok(()),

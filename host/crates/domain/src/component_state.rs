@@ -1,0 +1,229 @@
+//! Desired state of components: a file in a repository, signed by the people who answer for it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::clock::Timestamp;
+use super::component::{ComponentIdentity, Slot};
+use super::component_change::ChangeSource;
+use super::envelope::words;
+use super::id::{ActivationId, ChangeId, OrgId};
+
+/// First bytes of a signed message: signatures of other files are not valid for a state.
+const CONTEXT: &[u8] = b"holdfast component state v1\n";
+/// Length of an Ed25519 public key, in bytes.
+const KEY: usize = 32;
+
+/// Returns the bytes that are signed (Ed25519) for a state.
+pub fn signed_bytes(text: &str) -> Vec<u8> {
+    [CONTEXT, text.as_bytes()].concat()
+}
+
+/// People who sign states, and how many of them have to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct StateSigners {
+    /// Ed25519 public keys by name, in hex.
+    #[schemars(length(max = 20))]
+    pub keys: BTreeMap<String, String>,
+    /// Number of keys that have to sign; 0 is one.
+    #[schemars(range(max = 20))]
+    pub threshold: u32,
+}
+
+impl StateSigners {
+    pub fn required(&self) -> usize {
+        usize::try_from(self.threshold).unwrap_or(usize::MAX).max(1)
+    }
+
+    /// Returns why they cannot be used.
+    pub fn problem(&self) -> Option<String> {
+        let is_key = |key: &String| hex::decode(key).is_ok_and(|key| key.len() == KEY);
+        if let Some((name, _)) = self.keys.iter().find(|(_, key)| !is_key(key)) {
+            return Some(format!(
+                "{name} must be an Ed25519 public key: {KEY} bytes, as {} hexadecimal digits",
+                2 * KEY
+            ));
+        }
+        let distinct: BTreeSet<String> = self.keys.values().map(|key| key.to_lowercase()).collect();
+        if distinct.len() < self.keys.len() {
+            return Some("a key is named twice".into());
+        }
+        match self.keys.is_empty() || self.required() <= self.keys.len() {
+            true => None,
+            false => Some(format!(
+                "{} signatures are required of {} keys",
+                self.required(),
+                self.keys.len()
+            )),
+        }
+    }
+}
+
+/// `holdfast.components.yaml`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DesiredState {
+    /// Counts up with each state, so that an old one cannot be applied again.
+    pub version: u64,
+    /// Owner of the components; none for the installation.
+    pub organization: Option<OrgId>,
+    /// Repository and commit, for entries without one.
+    pub source: Option<ChangeSource>,
+    pub components: Vec<DesiredComponent>,
+}
+
+/// Component that shall be active. Slots and instances that are not named are left alone.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DesiredComponent {
+    pub slot: Slot,
+    /// Provider instance; none for rules.
+    pub instance: Option<String>,
+    pub name: String,
+    pub version: String,
+    /// SHA-256 of the component, lower-case hex.
+    pub sha256: String,
+    /// File beside the state, or a reference `oci://…`, from which the program uploads a component that the
+    /// installation does not have.
+    pub from: Option<String>,
+    pub effective_at: Option<Timestamp>,
+    pub reason: Option<String>,
+    pub source: Option<ChangeSource>,
+    /// Settings of a provider instance.
+    pub config: Option<DesiredConfig>,
+}
+
+/// Settings of a provider instance, with secrets by reference.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DesiredConfig {
+    pub base_url: String,
+    pub allow_hosts: Option<Vec<String>>,
+    #[serde(default)]
+    pub settings: BTreeMap<String, String>,
+    #[serde(default)]
+    pub secrets: BTreeMap<String, SecretReference>,
+    pub timeout_seconds: Option<u64>,
+}
+
+/// Where a secret is.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+pub enum SecretReference {
+    /// Environment variable of the program that applies the state.
+    Env(String),
+    /// File beside the state.
+    File(String),
+}
+
+impl DesiredState {
+    /// Returns the first thing that is wrong with the state, apart from what an installation knows.
+    pub fn problem(&self) -> Option<String> {
+        let mut seen = BTreeSet::new();
+        for desired in &self.components {
+            let at = desired.place();
+            let about = |what: &str| Some(format!("{at}: {what}"));
+            if !seen.insert(at.clone()) {
+                return about("it is named twice");
+            }
+            if desired.slot.is_provider() != desired.instance.is_some() {
+                return about("providers have an instance, and rules have none");
+            }
+            if !desired.slot.is_provider() && desired.config.is_some() {
+                return about("rules have no settings");
+            }
+            let is_digest = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+            if desired.sha256.len() != 64 || !desired.sha256.bytes().all(is_digest) {
+                return about("sha256 must be 64 lower-case hexadecimal digits");
+            }
+        }
+        match (self.version, self.components.is_empty()) {
+            (0, _) => Some("version begins with 1".into()),
+            (_, true) => Some("the state names no component".into()),
+            _ => None,
+        }
+    }
+}
+
+impl DesiredComponent {
+    /// Slot, and instance of a provider: `provider.signing/acme`.
+    pub fn place(&self) -> String {
+        match &self.instance {
+            Some(instance) => format!("{}/{instance}", self.slot),
+            None => self.slot.to_string(),
+        }
+    }
+
+    pub fn identity(&self) -> ComponentIdentity {
+        ComponentIdentity {
+            name: self.name.clone(),
+            version: self.version.clone(),
+            sha256: self.sha256.clone(),
+        }
+    }
+}
+
+words! {
+    /// How a slot compares with the desired state. `missing`: the component was not uploaded. `requested`: a
+    /// change request is open. `scheduled`: its activation has an effective date.
+    DesiredStatus {
+        Active = "active",
+        Scheduled = "scheduled",
+        Requested = "requested",
+        Missing = "missing",
+        Drifted = "drifted",
+    }
+}
+
+/// Desired component of a slot, compared with the active one.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DesiredView {
+    pub slot: Slot,
+    /// Provider instance; null for rules.
+    pub instance: Option<String>,
+    pub component: ComponentIdentity,
+    pub effective_at: Option<Timestamp>,
+    pub status: DesiredStatus,
+    /// The active component, if it is another one.
+    pub active: Option<ComponentIdentity>,
+    /// Open change request.
+    pub change_id: Option<ChangeId>,
+    /// Activation that was made now.
+    pub activation_id: Option<ActivationId>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signers_are_distinct_keys_and_enough_of_them() {
+        let key = |byte: u8| hex::encode([byte; KEY]);
+        let signers = |keys: &[(&str, String)], threshold| StateSigners {
+            keys: keys
+                .iter()
+                .map(|(name, key)| ((*name).to_owned(), key.clone()))
+                .collect(),
+            threshold,
+        };
+        assert_eq!(StateSigners::default().problem(), None);
+        assert_eq!(signers(&[("a", key(1)), ("b", key(2))], 2).problem(), None);
+        for (wrong, why) in [
+            (signers(&[("a", "00".into())], 1), "a must be"),
+            (
+                signers(&[("a", key(10)), ("b", key(10).to_uppercase())], 1),
+                "a key is named twice",
+            ),
+            (
+                signers(&[("a", key(1))], 2),
+                "2 signatures are required of 1",
+            ),
+        ] {
+            let told = wrong.problem().unwrap();
+            assert!(told.starts_with(why), "{told}");
+        }
+    }
+}

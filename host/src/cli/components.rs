@@ -1,0 +1,232 @@
+//! `holdfast components`: the signed desired state of components.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use clap::{Args, Subcommand};
+use ring::signature::{Ed25519KeyPair, KeyPair as _};
+use serde_json::json;
+
+use super::Failure;
+use super::component::told;
+use super::output::CommandOutput;
+use crate::config::Config;
+use crate::disk;
+use crate::domain::component_state::{
+    DesiredComponent, DesiredState, DesiredStatus, SecretReference, signed_bytes,
+};
+use crate::domain::hash::sha256;
+use crate::domain::organization::Role;
+use crate::files::SpoolWriter;
+use crate::service::components::changes::ChangeOfficer;
+use crate::service::components::state::{self, SignedState, StateSecrets, StateView};
+use crate::service::components::{self, ComponentOwner, ComponentUpload};
+use crate::service::{App, Caller, ServiceError};
+use crate::start;
+
+#[derive(Subcommand)]
+pub enum ComponentsCommand {
+    /// Compare a state with the active components. Changes nothing.
+    Plan(StateFile),
+    /// Set a signed state: upload missing components, and request or make the changes.
+    Apply(StateFile),
+    /// Sign a state. Needs no installation.
+    Sign {
+        file: PathBuf,
+        /// Ed25519 private key (PKCS #8, PEM).
+        #[arg(long, value_name = "FILE")]
+        key: PathBuf,
+    },
+}
+
+#[derive(Args)]
+pub struct StateFile {
+    /// `holdfast.components.yaml`.
+    file: PathBuf,
+    /// File with a signature by `holdfast components sign`. Can be given several times.
+    #[arg(long, value_name = "FILE")]
+    signature: Vec<PathBuf>,
+}
+
+/// Runs a command.
+pub async fn run(
+    command: ComponentsCommand,
+    config: Config,
+    output: &CommandOutput,
+) -> Result<ExitCode, Failure> {
+    match command {
+        ComponentsCommand::Sign { file, key } => sign(&file, &key, output)?,
+        ComponentsCommand::Plan(file) => apply(file, true, config, output).await?,
+        ComponentsCommand::Apply(file) => apply(file, false, config, output).await?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn sign(file: &Path, key: &Path, output: &CommandOutput) -> Result<(), Failure> {
+    let text = fs::read_to_string(file)?;
+    let unusable = || format!("{} is no Ed25519 private key in PEM", key.display());
+    let (_, der) = x509_cert::der::pem::decode_vec(&disk::read(key)?).map_err(|_| unusable())?;
+    let key = Ed25519KeyPair::from_pkcs8_maybe_unchecked(&der).map_err(|_| unusable())?;
+    let signature = STANDARD.encode(key.sign(&signed_bytes(&text)));
+    let public = hex::encode(key.public_key());
+    output.one(
+        &json!({ "signature": signature, "public_key": public }),
+        &signature,
+    );
+    Ok(())
+}
+
+async fn apply(
+    wanted: StateFile,
+    dry_run: bool,
+    config: Config,
+    output: &CommandOutput,
+) -> Result<(), Failure> {
+    let text = fs::read_to_string(&wanted.file)
+        .map_err(|error| format!("{}: {error}", wanted.file.display()))?;
+    let named: DesiredState = serde_saphyr::from_str(&text)?;
+    let owner = ComponentOwner {
+        org: named.organization.clone(),
+        ..ComponentOwner::installation()
+    };
+    let state = state::parsed(&owner, &text).map_err(told)?;
+    let beside = wanted.file.parent().unwrap_or_else(|| Path::new("."));
+    let mut signatures = Vec::new();
+    for file in &wanted.signature {
+        signatures.push(fs::read_to_string(file)?);
+    }
+    let signed = SignedState {
+        secrets: secrets(&state, beside, dry_run)?,
+        state: text,
+        signatures,
+        dry_run,
+    };
+    let app = start::start(config).await?;
+    components::keep_defaults(&app).await?;
+    let officer = owner.org.clone().map(|org| ChangeOfficer {
+        caller: Caller {
+            org,
+            actor: owner.actor.clone(),
+            email: None,
+        },
+        role: Role::Admin,
+        token: None,
+    });
+    let officer = officer.as_ref();
+    if !dry_run {
+        // The signatures first: nothing is uploaded for a state that is not set.
+        state::check_signatures(&app, &owner, &signed).await?;
+        let plan = SignedState {
+            dry_run: true,
+            ..signed.clone()
+        };
+        let plan = state::apply(&app, &app.management, &owner, officer, &plan).await;
+        let plan = plan.map_err(told)?;
+        for (desired, found) in state.components.iter().zip(&plan.components) {
+            if found.status == DesiredStatus::Missing {
+                upload(&app, &owner, beside, desired).await?;
+            }
+        }
+    }
+    let view = state::apply(&app, &app.management, &owner, officer, &signed).await;
+    let view = view.map_err(told)?;
+    output.one(&json!(view), &lines(&view).join("\n"));
+    Ok(())
+}
+
+/// Reads the secrets that a state refers to. A plan does without those that are not there.
+fn secrets(state: &DesiredState, beside: &Path, dry_run: bool) -> Result<StateSecrets, Failure> {
+    let mut secrets = StateSecrets::new();
+    for desired in &state.components {
+        for (name, reference) in desired.config.iter().flat_map(|config| &config.secrets) {
+            let found = match reference {
+                SecretReference::Env(variable) => std::env::var(variable)
+                    .map_err(|_| format!("the environment variable {variable} is not set")),
+                SecretReference::File(file) => fs::read_to_string(beside.join(file))
+                    .map(|text| text.trim_end().to_owned())
+                    .map_err(|error| format!("{file}: {error}")),
+            };
+            match found {
+                Ok(secret) => {
+                    let of_place = secrets.entry(desired.place()).or_default();
+                    of_place.insert(name.clone(), secret);
+                }
+                Err(_) if dry_run => {}
+                Err(why) => return Err(format!("{}: {name}: {why}", desired.place()).into()),
+            }
+        }
+    }
+    Ok(secrets)
+}
+
+async fn upload(
+    app: &App,
+    owner: &ComponentOwner,
+    beside: &Path,
+    desired: &DesiredComponent,
+) -> Result<(), Failure> {
+    let place = desired.place();
+    let Some(from) = &desired.from else {
+        return Err(format!(
+            "{place}: {} was not uploaded, and `from` names no file",
+            desired.name
+        )
+        .into());
+    };
+    let bytes =
+        disk::read(&beside.join(from)).map_err(|error| format!("{place}: {from}: {error}"))?;
+    if sha256(&bytes) != desired.sha256 {
+        return Err(format!("{place}: {from} is not the component with this sha256").into());
+    }
+    let signature = fs::read_to_string(beside.join(format!("{from}.sig"))).ok();
+    let mut spool = SpoolWriter::new(&std::env::temp_dir()).await?;
+    spool.write(&bytes).await?;
+    let request = ComponentUpload {
+        name: desired.name.clone(),
+        version: desired.version.clone(),
+        file: spool.finish().await?,
+        signature,
+    };
+    let _place = components::place(app, &app.management, owner)?;
+    let any = |_| Ok::<_, ServiceError>(());
+    match components::upload(app, &app.management, owner, request, any).await {
+        Ok(_) => Ok(()),
+        Err(ServiceError::NotAdmitted(reasons)) => {
+            let reasons: Vec<&str> = reasons.iter().map(|one| one.message.as_str()).collect();
+            Err(format!("{place}: {from} is not admitted: {}", reasons.join("; ")).into())
+        }
+        Err(error) => Err(told(error)),
+    }
+}
+
+fn lines(view: &StateView) -> Vec<String> {
+    let mut lines: Vec<String> = view
+        .components
+        .iter()
+        .map(|one| {
+            let place = match &one.instance {
+                Some(instance) => format!("{}/{instance}", one.slot),
+                None => one.slot.to_string(),
+            };
+            let instead = one.active.as_ref().map(|active| format!(" (now {active})"));
+            let request = one.change_id.as_ref().map(|change| format!(", {change}"));
+            format!(
+                "{:<9} {place}: {}{}{}",
+                one.status,
+                one.component,
+                instead.unwrap_or_default(),
+                request.unwrap_or_default()
+            )
+        })
+        .collect();
+    lines.push(format!(
+        "version {}, signed by {} of {} required keys",
+        view.version,
+        view.signed_by.len(),
+        view.signatures_required
+    ));
+    lines
+}

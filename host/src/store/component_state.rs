@@ -1,0 +1,74 @@
+//! Desired states of components, one for each owner.
+
+use sqlx::AnyConnection;
+
+use super::row::RowColumns;
+use super::{StoreError, WriteTransaction, owned};
+use crate::domain::clock::Timestamp;
+use crate::domain::id::OrgId;
+
+/// Stored state.
+#[derive(Clone, Debug)]
+pub struct StoredState {
+    pub version: u64,
+    /// The file.
+    pub content: String,
+    /// Names of the keys that signed it.
+    pub signed_by: Vec<String>,
+    pub set_by: String,
+    pub set_at: Timestamp,
+}
+
+/// Returns the state of an owner; `None` is the installation.
+pub async fn get(
+    connection: &mut AnyConnection,
+    org: Option<&OrgId>,
+) -> Result<Option<StoredState>, StoreError> {
+    let (bucket, owner) = owned(org);
+    let row = sqlx::query("select * from component_state where bucket = $1 and org_id = $2")
+        .bind(bucket)
+        .bind(owner)
+        .fetch_optional(connection)
+        .await?;
+    let Some(row) = row else {
+        return Ok(None);
+    };
+    let columns = RowColumns {
+        row: &row,
+        table: "component_state",
+        id: "org_id",
+    };
+    Ok(Some(StoredState {
+        version: columns.number("version")?.unsigned_abs(),
+        content: columns.text("content")?,
+        signed_by: columns.json("signed_by")?,
+        set_by: columns.text("set_by")?,
+        set_at: columns.time("set_at")?,
+    }))
+}
+
+/// Replaces the state of an owner.
+pub async fn put(
+    tx: &mut WriteTransaction,
+    org: Option<&OrgId>,
+    state: &StoredState,
+) -> Result<(), StoreError> {
+    let (bucket, owner) = owned(org);
+    sqlx::query(
+        "insert into component_state (bucket, org_id, version, content, signed_by, set_by, set_at)
+         values ($1, $2, $3, $4, $5, $6, $7)
+         on conflict (bucket, org_id) do update set version = excluded.version,
+             content = excluded.content, signed_by = excluded.signed_by,
+             set_by = excluded.set_by, set_at = excluded.set_at",
+    )
+    .bind(bucket)
+    .bind(owner)
+    .bind(state.version.cast_signed())
+    .bind(&state.content)
+    .bind(serde_json::to_string(&state.signed_by).unwrap_or_default())
+    .bind(&state.set_by)
+    .bind(state.set_at.to_string())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
