@@ -12,6 +12,7 @@ use tracing::subscriber::NoSubscriber;
 
 use super::declared::{self, BuildRules};
 use super::output::CommandOutput;
+use super::registry::{self, FoundComponent};
 use super::rules::{self, DiffRules, PreparedComponent, TestRules, Workbench};
 use super::scaffold::{self, NewComponent};
 use super::{Failure, org_id};
@@ -24,10 +25,10 @@ use crate::domain::clock::Timestamp;
 use crate::domain::component::{ConformanceResult, Slot};
 use crate::domain::envelope::EnvelopeKind;
 use crate::domain::id::{EnvelopeId, OrgId};
-use crate::files::SpoolWriter;
+use crate::files::{FilesError, SpoolWriter};
 use crate::service::components::shadow::{self, ReplayRequest};
 use crate::service::components::{
-    self, ActivationRequest, ComponentOwner, ComponentUpload, RollbackRequest,
+    self, ActivationRequest, ComponentOwner, ComponentUpload, ComponentView, RollbackRequest,
 };
 use crate::service::{App, Caller, ServiceError};
 use crate::start;
@@ -62,6 +63,19 @@ pub enum ComponentCommand {
     },
     /// Admit a component for one organization, or for all.
     Upload(UploadFile),
+    /// Download a component from an OCI registry, by digest. Needs no installation.
+    Pull {
+        /// `oci://host/name@sha256:…`.
+        reference: String,
+        /// Output file.
+        file: PathBuf,
+    },
+    /// Upload a component to an OCI registry and print its reference by digest. Needs no installation.
+    Push {
+        file: PathBuf,
+        /// `oci://host/name:tag`.
+        reference: String,
+    },
     /// List components, newest first.
     List {
         #[command(flatten)]
@@ -111,7 +125,8 @@ pub struct OwnerArguments {
 
 #[derive(Args)]
 pub struct UploadFile {
-    file: PathBuf,
+    /// File, or `oci://host/name@sha256:…`.
+    file: String,
     #[arg(long)]
     name: String,
     /// Semantic version.
@@ -213,6 +228,14 @@ pub async fn run(
         ComponentCommand::Build(build) => return declared::build(&build, output),
         ComponentCommand::Test(test) => return rules::test(test, &config, output).await,
         ComponentCommand::Diff(diff) => return rules::diff(diff, &config, output).await,
+        ComponentCommand::Pull { reference, file } => {
+            registry::pull(&reference, &file, &config, output).await?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        ComponentCommand::Push { file, reference } => {
+            registry::push(&file, &reference, &config, output).await?;
+            return Ok(ExitCode::SUCCESS);
+        }
         ComponentCommand::Check { file, script } => {
             return check(&file, &script, &config, output).await;
         }
@@ -225,6 +248,8 @@ pub async fn run(
         | ComponentCommand::Build(_)
         | ComponentCommand::Test(_)
         | ComponentCommand::Diff(_)
+        | ComponentCommand::Pull { .. }
+        | ComponentCommand::Push { .. }
         | ComponentCommand::Check { .. } => {}
         ComponentCommand::Upload(upload) => return self::upload(&app, upload, output).await,
         ComponentCommand::List { whose } => {
@@ -375,18 +400,10 @@ async fn upload(
     output: &CommandOutput,
 ) -> Result<ExitCode, Failure> {
     let owner = upload.whose.owner(app).await?;
-    let mut spool = SpoolWriter::new(&std::env::temp_dir()).await?;
-    spool.write(&disk::read(&upload.file)?).await?;
-    let request = ComponentUpload {
-        name: upload.name,
-        version: upload.version,
-        file: spool.finish().await?,
-        signature: upload.signature,
-    };
-    let any = |_| Ok::<_, ServiceError>(());
-    let _place = components::place(app, &app.management, &owner)?;
-    match components::upload(app, &app.management, &owner, request, any).await {
-        Ok((component, _)) => {
+    let found = registry::component(&app.config, &upload.file, Path::new("")).await?;
+    let named = (upload.name, upload.version);
+    match admitted(app, &owner, named, found, upload.signature).await {
+        Ok(component) => {
             let text = format!(
                 "{} {} is {} for {}",
                 component.name, component.version, component.component_id, component.slot
@@ -397,6 +414,32 @@ async fn upload(
         Err(ServiceError::NotAdmitted(reasons)) => Ok(refused(output, &reasons)),
         Err(error) => Err(told(error)),
     }
+}
+
+/// Uploads a component under a name and version.
+pub async fn admitted(
+    app: &App,
+    owner: &ComponentOwner,
+    (name, version): (String, String),
+    found: FoundComponent,
+    signature: Option<String>,
+) -> Result<ComponentView, ServiceError> {
+    let spooled = async {
+        let mut spool = SpoolWriter::new(&std::env::temp_dir()).await?;
+        spool.write(&found.bytes).await?;
+        spool.finish().await
+    };
+    let request = ComponentUpload {
+        name,
+        version,
+        file: spooled.await.map_err(FilesError::Spool)?,
+        signature,
+        from: found.from,
+    };
+    let _place = components::place(app, &app.management, owner)?;
+    let any = |_| Ok::<_, ServiceError>(());
+    let (component, _) = components::upload(app, &app.management, owner, request, any).await?;
+    Ok(component)
 }
 
 fn refused(output: &CommandOutput, reasons: &[AdmissionReason]) -> ExitCode {

@@ -11,19 +11,19 @@ use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use serde_json::json;
 
 use super::Failure;
-use super::component::told;
+use super::component::{self, told};
 use super::output::CommandOutput;
-use crate::config::Config;
+use super::registry;
+use crate::config::{Config, SecretText};
 use crate::disk;
 use crate::domain::component_state::{
     DesiredComponent, DesiredState, DesiredStatus, SecretReference, signed_bytes,
 };
 use crate::domain::hash::sha256;
 use crate::domain::organization::Role;
-use crate::files::SpoolWriter;
 use crate::service::components::changes::ChangeOfficer;
 use crate::service::components::state::{self, SignedState, StateSecrets, StateView};
-use crate::service::components::{self, ComponentOwner, ComponentUpload};
+use crate::service::components::{self, ComponentOwner};
 use crate::service::{App, Caller, ServiceError};
 use crate::start;
 
@@ -98,13 +98,20 @@ async fn apply(
     for file in &wanted.signature {
         signatures.push(fs::read_to_string(file)?);
     }
-    let signed = SignedState {
-        secrets: secrets(&state, beside, dry_run)?,
+    let mut signed = SignedState {
+        secrets: StateSecrets::new(),
         state: text,
         signatures,
         dry_run,
     };
     let app = start::start(config).await?;
+    // The signatures first: a state comes from others, who may not read secrets of this machine. A plan without them
+    // compares no settings.
+    match state::check_signatures(&app, &owner, &signed).await {
+        Ok(()) => signed.secrets = secrets(&state, beside, dry_run)?,
+        Err(_) if dry_run => {}
+        Err(error) => return Err(told(error)),
+    }
     components::keep_defaults(&app).await?;
     let officer = owner.org.clone().map(|org| ChangeOfficer {
         caller: Caller {
@@ -117,8 +124,6 @@ async fn apply(
     });
     let officer = officer.as_ref();
     if !dry_run {
-        // The signatures first: nothing is uploaded for a state that is not set.
-        state::check_signatures(&app, &owner, &signed).await?;
         let plan = SignedState {
             dry_run: true,
             ..signed.clone()
@@ -152,7 +157,7 @@ fn secrets(state: &DesiredState, beside: &Path, dry_run: bool) -> Result<StateSe
             match found {
                 Ok(secret) => {
                     let of_place = secrets.entry(desired.place()).or_default();
-                    of_place.insert(name.clone(), secret);
+                    of_place.insert(name.clone(), SecretText::new(secret));
                 }
                 Err(_) if dry_run => {}
                 Err(why) => return Err(format!("{}: {name}: {why}", desired.place()).into()),
@@ -176,23 +181,14 @@ async fn upload(
         )
         .into());
     };
-    let bytes =
-        disk::read(&beside.join(from)).map_err(|error| format!("{place}: {from}: {error}"))?;
-    if sha256(&bytes) != desired.sha256 {
+    let found = registry::component(&app.config, from, beside).await;
+    let found = found.map_err(|error| format!("{place}: {error}"))?;
+    if sha256(&found.bytes) != desired.sha256 {
         return Err(format!("{place}: {from} is not the component with this sha256").into());
     }
     let signature = fs::read_to_string(beside.join(format!("{from}.sig"))).ok();
-    let mut spool = SpoolWriter::new(&std::env::temp_dir()).await?;
-    spool.write(&bytes).await?;
-    let request = ComponentUpload {
-        name: desired.name.clone(),
-        version: desired.version.clone(),
-        file: spool.finish().await?,
-        signature,
-    };
-    let _place = components::place(app, &app.management, owner)?;
-    let any = |_| Ok::<_, ServiceError>(());
-    match components::upload(app, &app.management, owner, request, any).await {
+    let named = (desired.name.clone(), desired.version.clone());
+    match component::admitted(app, owner, named, found, signature).await {
         Ok(_) => Ok(()),
         Err(ServiceError::NotAdmitted(reasons)) => {
             let reasons: Vec<&str> = reasons.iter().map(|one| one.message.as_str()).collect();

@@ -12,6 +12,7 @@ mod keys;
 mod ledger;
 mod organizations;
 mod output;
+mod registry;
 mod rotation;
 mod rules;
 mod scaffold;

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::domain::component_state::StateSigners;
 
 use super::limits::{AllLimits, LimitSettings};
-use super::{ConfigError, duration};
+use super::{ConfigError, SecretText, duration};
 
 /// Rules for uploading components and limits on running them.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -39,11 +39,34 @@ pub struct ComponentSettings {
     /// People who sign the desired state of the installation's components, and that of organizations without keys of
     /// their own. If there are any, the installation's components are changed by a signed state only.
     pub state: StateSigners,
+    /// Logins of OCI registries, by host and port.
+    pub registries: BTreeMap<String, RegistryLogin>,
     /// Minutes of compile time per hour for one organization.
     pub quota_compile_minutes: u32,
     /// Size of this node's on-disk cache of native code. The least recently used code is evicted
     /// and compiled again on demand.
     pub native_code_bytes: u64,
+}
+
+/// Login of an OCI registry.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RegistryLogin {
+    /// Name of the user, which some registries ignore.
+    pub username: String,
+    /// File with the password or access token.
+    pub password_file: PathBuf,
+}
+
+impl RegistryLogin {
+    /// Reads the password.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn password(&self) -> std::io::Result<SecretText> {
+        let text = std::fs::read_to_string(&self.password_file)?;
+        Ok(SecretText::new(text.trim_end()))
+    }
 }
 
 /// Which components organizations may upload. The operator's own components are exempt.
@@ -70,6 +93,7 @@ impl Default for ComponentSettings {
             quota_versions: 200,
             reviews_required: 0,
             state: StateSigners::default(),
+            registries: BTreeMap::new(),
             quota_compile_minutes: 20,
             native_code_bytes: 2 * 1024 * 1024 * 1024,
         }

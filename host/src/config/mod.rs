@@ -12,7 +12,7 @@ pub use crate::rules::limits;
 mod rates;
 mod reference;
 
-pub use components::{ComponentSettings, UploadPolicy};
+pub use components::{ComponentSettings, RegistryLogin, UploadPolicy};
 pub use error::ConfigError;
 pub use http::HttpSettings;
 pub use rates::RateLimitSettings;

@@ -2,4 +2,5 @@
 
 pub mod operator;
 pub mod plugin_kit;
+mod registries;
 mod rules_kit;

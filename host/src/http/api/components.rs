@@ -186,6 +186,7 @@ pub async fn upload(
         ));
     }
     let upload = ComponentUpload {
+        from: None,
         name,
         version,
         signature: text("signature").ok(),

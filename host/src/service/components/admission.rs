@@ -36,6 +36,8 @@ pub struct ComponentUpload {
     pub file: SpooledFile,
     /// Ed25519 signature of the file, in base64.
     pub signature: Option<String>,
+    /// Reference in the registry that the component comes from, for the ledger.
+    pub from: Option<String>,
 }
 
 /// Reserves a place in the owner's queue of uploads to compile. Called before the upload is
@@ -240,6 +242,9 @@ async fn keep(
     }
     components::insert(&mut tx, &component).await?;
     let mut details = json!({ "component": named(&component) });
+    if let Some(from) = &upload.from {
+        details["from"] = json!(from);
+    }
     if !vectors.vectors.is_empty() {
         components::insert_vectors(&mut tx, &component, &json!(vectors)).await?;
         details["vectors"] = json!(vectors.vectors.len());

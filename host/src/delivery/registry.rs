@@ -1,0 +1,535 @@
+//! Components in OCI registries (OCI Distribution Specification 1.1), in the layout of WebAssembly packages: a config of type
+//! `application/vnd.wasm.config.v0+json` and one layer of type `application/wasm`.
+//!
+//! Components are pulled by the digest of their manifest, so a moved tag changes nothing. Every address is checked as
+//! for plugins ([`super::guard`]), those of redirects and of token services too.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::{Bytes, BytesMut};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, LOCATION, WWW_AUTHENTICATE};
+use reqwest::{Method, StatusCode};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use url::{Host, Url};
+
+use super::guard::{self, AddressRefusal};
+use crate::config::{Config, RegistryLogin};
+use crate::domain::hash::sha256;
+
+const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+const CONFIG: &str = "application/vnd.wasm.config.v0+json";
+const LAYER: &str = "application/wasm";
+
+/// Largest manifest, in bytes (OCI Distribution Specification: registries accept at least this).
+const MANIFEST_LIMIT: u64 = 4 * 1024 * 1024;
+/// Largest answer of a token service, in bytes.
+const TOKEN_LIMIT: u64 = 64 * 1024;
+/// Redirects of one request.
+const REDIRECTS: usize = 5;
+
+/// Reason why a registry did not serve a request. The texts have no address but that of the reference.
+#[derive(Debug, thiserror::Error)]
+pub enum RegistryError {
+    #[error(
+        "{0} is no reference; write it as oci://host/name@sha256:… to pull, and oci://host/name:tag to push"
+    )]
+    Reference(String),
+    #[error("the address is refused: {0}")]
+    Address(#[from] AddressRefusal),
+    #[error("the registry cannot be reached: {0}")]
+    Unreachable(#[source] reqwest::Error),
+    #[error("the registry answers {status} to the request for {what}")]
+    Status { what: String, status: StatusCode },
+    #[error("{0} is larger than allowed")]
+    TooLarge(String),
+    #[error("{what} has another digest than {expected}")]
+    Digest { what: String, expected: String },
+    #[error("the manifest is not that of a component: {0}")]
+    Manifest(String),
+    #[error("the registry answers in a way that the protocol does not know: {0}")]
+    Protocol(&'static str),
+    #[error("the password of the registry cannot be read: {0}")]
+    Login(#[source] std::io::Error),
+}
+
+/// Where a component is in a registry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegistryReference {
+    /// Host with port, as in a URL.
+    host: String,
+    /// Name of the repository.
+    name: String,
+    version: ReferenceVersion,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum ReferenceVersion {
+    /// `sha256:` and 64 digits.
+    Digest(String),
+    Tag(String),
+}
+
+impl RegistryReference {
+    /// Whether a text is meant as a reference.
+    pub fn is_meant(text: &str) -> bool {
+        text.starts_with("oci://")
+    }
+}
+
+impl FromStr for RegistryReference {
+    type Err = RegistryError;
+
+    fn from_str(text: &str) -> Result<Self, RegistryError> {
+        let parse = || {
+            let (host, rest) = text.strip_prefix("oci://")?.split_once('/')?;
+            let (name, version) = match rest.split_once('@') {
+                Some((name, digest)) => {
+                    let hex = digest.strip_prefix("sha256:")?;
+                    let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+                    let is_digest = hex.len() == 64 && hex.bytes().all(is_hex);
+                    (
+                        name,
+                        is_digest.then(|| ReferenceVersion::Digest(digest.to_owned()))?,
+                    )
+                }
+                None => {
+                    let (name, tag) = rest.rsplit_once(':')?;
+                    let is_tag = (1..=128).contains(&tag.len()) && tag.bytes().all(of_tag);
+                    (name, is_tag.then(|| ReferenceVersion::Tag(tag.to_owned()))?)
+                }
+            };
+            // Lower-case letters and digits, with separators in between.
+            let is_part = |part: &str| {
+                let ends = [part.bytes().next(), part.bytes().last()];
+                let of_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+                ends.into_iter().all(|end| end.is_some_and(of_name))
+                    && part
+                        .bytes()
+                        .all(|byte| of_name(byte) || b"._-".contains(&byte))
+            };
+            let is_name = name.len() <= 255 && name.split('/').all(is_part);
+            (is_name && !host.is_empty()).then(|| Self {
+                host: host.to_owned(),
+                name: name.to_owned(),
+                version,
+            })
+        };
+        parse().ok_or_else(|| RegistryError::Reference(text.to_owned()))
+    }
+}
+
+fn of_tag(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"._-".contains(&byte)
+}
+
+impl fmt::Display for RegistryReference {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            host,
+            name,
+            version,
+        } = self;
+        match version {
+            ReferenceVersion::Digest(digest) => write!(formatter, "oci://{host}/{name}@{digest}"),
+            ReferenceVersion::Tag(tag) => write!(formatter, "oci://{host}/{name}:{tag}"),
+        }
+    }
+}
+
+/// Manifest of an image (OCI Image Specification 1.1).
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ImageManifest {
+    config: Descriptor,
+    layers: Vec<Descriptor>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Descriptor {
+    media_type: String,
+    digest: String,
+    size: u64,
+}
+
+impl Descriptor {
+    fn of(media_type: &str, bytes: &[u8]) -> Self {
+        Self {
+            media_type: media_type.into(),
+            digest: digest(bytes),
+            size: bytes.len() as u64,
+        }
+    }
+}
+
+fn digest(bytes: &[u8]) -> String {
+    format!("sha256:{}", sha256(bytes))
+}
+
+/// Answer of a token service. Registries name the token in either way.
+#[derive(Deserialize)]
+struct IssuedToken {
+    token: Option<String>,
+    access_token: Option<String>,
+}
+
+/// Client of one repository.
+pub struct Registry<'a> {
+    http: reqwest::Client,
+    allow_insecure: bool,
+    reference: &'a RegistryReference,
+    login: Option<&'a RegistryLogin>,
+    /// Header for requests to the registry, once it has asked for one.
+    authorization: Option<String>,
+}
+
+impl<'a> Registry<'a> {
+    /// Creates a client with the configured login of the registry.
+    ///
+    /// # Errors
+    /// [`RegistryError::Unreachable`] if no client can be made.
+    pub fn new(
+        config: &'a Config,
+        reference: &'a RegistryReference,
+    ) -> Result<Self, RegistryError> {
+        let allow_insecure = config.providers.allow_insecure;
+        Ok(Self {
+            http: guard::client(allow_insecure).map_err(RegistryError::Unreachable)?,
+            allow_insecure,
+            reference,
+            login: config.components.registries.get(&reference.host),
+            authorization: None,
+        })
+    }
+
+    /// Downloads the component of at most `limit` bytes.
+    ///
+    /// # Errors
+    /// The reference names a tag, or the registry has other bytes.
+    pub async fn pull(&mut self, limit: u64) -> Result<Bytes, RegistryError> {
+        let ReferenceVersion::Digest(wanted) = self.reference.version.clone() else {
+            return Err(RegistryError::Reference(self.reference.to_string()));
+        };
+        let path = format!("manifests/{wanted}");
+        let manifest = self.read(&path, "the manifest", MANIFEST_LIMIT).await?;
+        checked("the manifest", &manifest, &wanted)?;
+        let unfit = |why: String| RegistryError::Manifest(why);
+        let manifest: ImageManifest =
+            serde_json::from_slice(&manifest).map_err(|error| unfit(error.to_string()))?;
+        if manifest.config.media_type != CONFIG {
+            return Err(unfit(format!(
+                "its config is of type {}",
+                manifest.config.media_type
+            )));
+        }
+        let [layer] = manifest.layers.as_slice() else {
+            return Err(unfit(format!("it has {} layers", manifest.layers.len())));
+        };
+        if layer.media_type != LAYER {
+            return Err(unfit(format!("its layer is of type {}", layer.media_type)));
+        }
+        if layer.size > limit {
+            return Err(RegistryError::TooLarge("the component".into()));
+        }
+        let path = format!("blobs/{}", layer.digest);
+        let bytes = self.read(&path, "the component", limit).await?;
+        checked("the component", &bytes, &layer.digest)?;
+        Ok(bytes)
+    }
+
+    /// Uploads a component under the tag of the reference. Returns the reference by digest.
+    ///
+    /// # Errors
+    /// The reference names a digest, or the registry does not take the component.
+    pub async fn push(
+        &mut self,
+        component: Bytes,
+        created: &str,
+    ) -> Result<RegistryReference, RegistryError> {
+        let ReferenceVersion::Tag(tag) = self.reference.version.clone() else {
+            return Err(RegistryError::Reference(self.reference.to_string()));
+        };
+        let layer = Descriptor::of(LAYER, &component);
+        let config = json!({
+            "created": created, "architecture": "wasm", "os": "wasip2",
+            "layerDigests": [layer.digest],
+        });
+        let config = Bytes::from(config.to_string());
+        let described = Descriptor::of(CONFIG, &config);
+        self.put_blob(&described, config).await?;
+        self.put_blob(&layer, component).await?;
+        let manifest = json!({
+            "schemaVersion": 2, "mediaType": MANIFEST, "config": described, "layers": [layer],
+        });
+        let manifest = Bytes::from(manifest.to_string());
+        let digest = digest(&manifest);
+        let url = self.url(&format!("manifests/{tag}"))?;
+        let request = RegistryRequest {
+            method: Method::PUT,
+            url,
+            what: "the manifest",
+            body: Some((MANIFEST, manifest)),
+        };
+        self.sent(request).await?;
+        Ok(RegistryReference {
+            version: ReferenceVersion::Digest(digest),
+            ..self.reference.clone()
+        })
+    }
+
+    async fn put_blob(&mut self, blob: &Descriptor, bytes: Bytes) -> Result<(), RegistryError> {
+        let what = "an upload";
+        let begin = RegistryRequest {
+            method: Method::POST,
+            url: self.url("blobs/uploads/")?,
+            what,
+            body: Some(("application/octet-stream", Bytes::new())),
+        };
+        let base = begin.url.clone();
+        let begun = self.sent(begin).await?;
+        let mut url =
+            location(&base, &begun).ok_or(RegistryError::Protocol("an upload has no location"))?;
+        guard::check_url(&url, self.allow_insecure)?;
+        url.query_pairs_mut().append_pair("digest", &blob.digest);
+        let put = RegistryRequest {
+            method: Method::PUT,
+            url,
+            what,
+            body: Some(("application/octet-stream", bytes)),
+        };
+        self.sent(put).await?;
+        Ok(())
+    }
+
+    fn url(&self, path: &str) -> Result<Url, RegistryError> {
+        let RegistryReference { host, name, .. } = self.reference;
+        let unknown = |_| RegistryError::Reference(self.reference.to_string());
+        let url = |scheme: &str| Url::parse(&format!("{scheme}://{host}/v2/{name}/{path}"));
+        let mut url_of = url("https").map_err(unknown)?;
+        let is_loopback = match url_of.host() {
+            Some(Host::Ipv4(address)) => address.is_loopback(),
+            Some(Host::Ipv6(address)) => address.is_loopback(),
+            _ => false,
+        };
+        if self.allow_insecure && is_loopback {
+            url_of = url("http").map_err(unknown)?;
+        }
+        guard::check_url(&url_of, self.allow_insecure)?;
+        Ok(url_of)
+    }
+
+    async fn read(
+        &mut self,
+        path: &str,
+        what: &'static str,
+        limit: u64,
+    ) -> Result<Bytes, RegistryError> {
+        let request = RegistryRequest {
+            method: Method::GET,
+            url: self.url(path)?,
+            what,
+            body: None,
+        };
+        body(self.sent(request).await?, what, limit).await
+    }
+
+    /// Sends a request. Logs in when the registry asks for it, and follows redirects without the login.
+    async fn sent(&mut self, request: RegistryRequest) -> Result<reqwest::Response, RegistryError> {
+        let mut response = self.once(&request, &request.url, true).await?;
+        if response.status() == StatusCode::UNAUTHORIZED && self.authorization.is_none() {
+            let challenge = response.headers().get(WWW_AUTHENTICATE);
+            let challenge = challenge
+                .and_then(|value| value.to_str().ok())
+                .unwrap_or_default();
+            self.authorization = Some(self.authorized(challenge).await?);
+            response = self.once(&request, &request.url, true).await?;
+        }
+        let mut at = request.url.clone();
+        for _ in 0..REDIRECTS {
+            if !response.status().is_redirection() || request.method != Method::GET {
+                break;
+            }
+            let missing = RegistryError::Protocol("a redirect has no location");
+            let next = location(&at, &response).ok_or(missing)?;
+            guard::check_url(&next, self.allow_insecure)?;
+            response = self
+                .once(&request, &next, next.origin() == request.url.origin())
+                .await?;
+            at = next;
+        }
+        match response.status().is_success() {
+            true => Ok(response),
+            false => Err(RegistryError::Status {
+                what: request.what.into(),
+                status: response.status(),
+            }),
+        }
+    }
+
+    async fn once(
+        &self,
+        request: &RegistryRequest,
+        url: &Url,
+        with_login: bool,
+    ) -> Result<reqwest::Response, RegistryError> {
+        let mut sent = self.http.request(request.method.clone(), url.clone());
+        sent = sent.header(ACCEPT, format!("{MANIFEST}, */*"));
+        if let Some(authorization) = self.authorization.as_ref().filter(|_| with_login) {
+            sent = sent.header(AUTHORIZATION, authorization);
+        }
+        if let Some((kind, bytes)) = &request.body {
+            sent = sent.header(CONTENT_TYPE, *kind).body(bytes.clone());
+        }
+        let unreachable = |error: reqwest::Error| RegistryError::Unreachable(error.without_url());
+        sent.send().await.map_err(unreachable)
+    }
+
+    /// Returns the header for a challenge: a token of the registry's token service, or the login itself.
+    async fn authorized(&self, challenge: &str) -> Result<String, RegistryError> {
+        let basic = match self.login {
+            Some(login) => {
+                let password = login.password().map_err(RegistryError::Login)?;
+                let pair = format!("{}:{}", login.username, password.reveal());
+                Some(format!("Basic {}", STANDARD.encode(pair)))
+            }
+            None => None,
+        };
+        let (scheme, parameters) = challenge.split_once(' ').unwrap_or((challenge, ""));
+        if !scheme.eq_ignore_ascii_case("bearer") {
+            let needed = RegistryError::Protocol("it asks for a login, and none is configured");
+            return basic.ok_or(needed);
+        }
+        let parameters = parameters_of(parameters);
+        let unknown = RegistryError::Protocol("it names no token service");
+        let realm = parameters.get("realm").ok_or(unknown)?;
+        let mut url = Url::parse(realm)
+            .map_err(|_| RegistryError::Protocol("its token service has no address"))?;
+        guard::check_url(&url, self.allow_insecure)?;
+        for name in ["service", "scope"] {
+            if let Some(value) = parameters.get(name) {
+                url.query_pairs_mut().append_pair(name, value);
+            }
+        }
+        let mut request = self.http.get(url);
+        if let Some(basic) = basic {
+            request = request.header(AUTHORIZATION, basic);
+        }
+        let unreachable = |error: reqwest::Error| RegistryError::Unreachable(error.without_url());
+        let response = request.send().await.map_err(unreachable)?;
+        let what = "a token";
+        if !response.status().is_success() {
+            let status = response.status();
+            return Err(RegistryError::Status {
+                what: what.into(),
+                status,
+            });
+        }
+        let issued = body(response, what, TOKEN_LIMIT).await?;
+        let issued: Option<IssuedToken> = serde_json::from_slice(&issued).ok();
+        let token = issued.and_then(|issued| issued.token.or(issued.access_token));
+        let token = token.ok_or(RegistryError::Protocol("its token service gives no token"))?;
+        Ok(format!("Bearer {token}"))
+    }
+}
+
+struct RegistryRequest {
+    method: Method,
+    url: Url,
+    /// Name of the requested object, for errors.
+    what: &'static str,
+    body: Option<(&'static str, Bytes)>,
+}
+
+/// Parses the parameters of a challenge (RFC 9110, section 11.2).
+fn parameters_of(mut text: &str) -> BTreeMap<String, String> {
+    let mut parameters = BTreeMap::new();
+    while let Some((name, rest)) = text.split_once('=') {
+        let name = name.trim_matches([' ', ',']).to_ascii_lowercase();
+        let (value, rest) = match rest.strip_prefix('"') {
+            Some(quoted) => quoted.split_once('"').unwrap_or((quoted, "")),
+            None => rest.split_once(',').unwrap_or((rest, "")),
+        };
+        parameters.insert(name, value.to_owned());
+        text = rest;
+    }
+    parameters
+}
+
+fn location(base: &Url, response: &reqwest::Response) -> Option<Url> {
+    let location = response.headers().get(LOCATION)?.to_str().ok()?;
+    base.join(location).ok()
+}
+
+/// Reads a body of at most `limit` bytes.
+async fn body(
+    mut response: reqwest::Response,
+    what: &str,
+    limit: u64,
+) -> Result<Bytes, RegistryError> {
+    let mut read = BytesMut::new();
+    let unreachable = |error: reqwest::Error| RegistryError::Unreachable(error.without_url());
+    while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
+        if read.len() as u64 + chunk.len() as u64 > limit {
+            return Err(RegistryError::TooLarge(what.into()));
+        }
+        read.extend_from_slice(&chunk);
+    }
+    Ok(read.freeze())
+}
+
+fn checked(what: &str, bytes: &[u8], expected: &str) -> Result<(), RegistryError> {
+    match digest(bytes) == expected {
+        true => Ok(()),
+        false => Err(RegistryError::Digest {
+            what: what.into(),
+            expected: expected.into(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reference_names_a_digest_or_a_tag() {
+        let digest = "a".repeat(64);
+        for known in [
+            format!("oci://ghcr.io/acme/rules@sha256:{digest}"),
+            format!("oci://127.0.0.1:5000/rules@sha256:{digest}"),
+            "oci://registry.example/acme/rules/compliance:1.2.0".to_owned(),
+        ] {
+            assert_eq!(
+                known.parse::<RegistryReference>().unwrap().to_string(),
+                known
+            );
+        }
+        for wrong in [
+            "ghcr.io/acme/rules:1".to_owned(),
+            "oci://ghcr.io/acme/rules".to_owned(),
+            format!("oci://ghcr.io/acme/rules@sha256:{}", &digest[1..]),
+            format!("oci://ghcr.io/acme/rules@sha512:{digest}"),
+            format!("oci://ghcr.io/acme/../rules@sha256:{digest}"),
+            format!("oci://ghcr.io/Acme@sha256:{digest}"),
+            "oci:///rules:1".to_owned(),
+            "oci://ghcr.io/rules:a b".to_owned(),
+        ] {
+            assert!(wrong.parse::<RegistryReference>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_parameters_of_a_challenge_are_parsed() {
+        let text = r#"realm="https://auth.example/token",service="registry.example",scope="repository:acme/rules:pull,push""#;
+        let parameters = parameters_of(text);
+        assert_eq!(parameters["realm"], "https://auth.example/token");
+        assert_eq!(parameters["scope"], "repository:acme/rules:pull,push");
+        assert_eq!(parameters_of("a=b, c=d").len(), 2);
+        assert!(parameters_of("").is_empty());
+    }
+}

@@ -1,0 +1,290 @@
+//! Components in OCI registries.
+
+use std::fs;
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use holdfast::domain::component::Slot;
+use holdfast::domain::hash::sha256;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::service::components::registry::variant;
+use crate::support::{SETTINGS, TestApp, operator_output};
+
+/// User of the registry, with `PASSWORD` as bcrypt.
+const USERS: &str = "lender:$2b$05$TUOVhLsfLp4YZgx9OET.Gu9ia691VyUxH.cDe4Z8mlThjkQBCzrCS\n";
+const PASSWORD: &str = "correct horse";
+
+/// A running registry (Debian's `docker-registry`).
+struct RunningRegistry {
+    address: String,
+    storage: PathBuf,
+    running: Child,
+    _folder: TempDir,
+}
+
+impl Drop for RunningRegistry {
+    fn drop(&mut self) {
+        let _ = self.running.kill();
+        let _ = self.running.wait();
+    }
+}
+
+impl RunningRegistry {
+    fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        drop(listener);
+        let (users, storage) = (folder.path().join("users"), folder.path().join("storage"));
+        fs::write(&users, USERS).unwrap();
+        let settings = format!(
+            "version: 0.1\nstorage: {{ filesystem: {{ rootdirectory: {} }} }}\nhttp: {{ addr: \"{address}\" }}\n\
+             auth: {{ htpasswd: {{ realm: lenders, path: {} }} }}\n",
+            storage.display(),
+            users.display()
+        );
+        let file = folder.path().join("registry.yml");
+        fs::write(&file, settings).unwrap();
+        let running = Command::new("docker-registry")
+            .arg("serve")
+            .arg(&file)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("docker-registry is missing: run `tests/set-up test`");
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while TcpStream::connect(&address).is_err() {
+            assert!(Instant::now() < deadline, "the registry does not listen");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Self {
+            address,
+            storage,
+            running,
+            _folder: folder,
+        }
+    }
+}
+
+/// Settings and files of an operator.
+struct Operator {
+    folder: TempDir,
+}
+
+impl Operator {
+    fn new(registry: &str, password: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let secret = folder.path().join("password");
+        fs::write(&secret, format!("{password}\n")).unwrap();
+        let settings = format!(
+            "[providers]\nallow_insecure = true\n[components.registries.\"{registry}\"]\nusername = \"lender\"\n\
+             password_file = \"{}\"\n",
+            secret.display()
+        );
+        fs::write(folder.path().join(SETTINGS), settings).unwrap();
+        Self { folder }
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    /// Returns whether a command succeeded, and its output.
+    fn runs(&self, arguments: &[&str]) -> (bool, String) {
+        let output = operator_output(self.folder.path(), arguments);
+        let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert!(!text.contains(PASSWORD), "{text}");
+        (output.status.success(), text)
+    }
+
+    fn pushed(&self, bytes: &[u8], reference: &str) -> String {
+        let file = self.path("pushed.wasm");
+        fs::write(&file, bytes).unwrap();
+        let (done, text) = self.runs(&["component", "push", &file, reference]);
+        assert!(done, "{text}");
+        let said: Value = serde_json::from_str(&text).unwrap();
+        said["reference"].as_str().unwrap().to_owned()
+    }
+
+    /// Pulls a component; the error otherwise.
+    fn pulled(&self, reference: &str) -> Result<Vec<u8>, String> {
+        let file = self.path("pulled.wasm");
+        let _ = fs::remove_file(&file);
+        match self.runs(&["component", "pull", reference, &file]) {
+            (true, _) => Ok(fs::read(file).unwrap()),
+            (false, text) => {
+                assert!(!Path::new(&file).exists());
+                Err(text)
+            }
+        }
+    }
+}
+
+fn refused(pulled: Result<Vec<u8>, String>, why: &str) {
+    let text = pulled.unwrap_err();
+    assert!(text.contains(why), "{why}: {text}");
+}
+
+/// A component is pulled by the digest of its manifest, so a moved tag changes nothing.
+#[test]
+fn a_component_comes_from_a_registry_by_its_digest() {
+    let registry = RunningRegistry::start();
+    let operator = Operator::new(&registry.address, PASSWORD);
+    let at = |rest: &str| format!("oci://{}/lender/rules{rest}", registry.address);
+    let [first, second] = ["first", "second"].map(|note| variant(Slot::Compliance, note));
+    let reference = operator.pushed(&first, &at(":1.0.0"));
+    assert!(reference.starts_with(&at("@sha256:")), "{reference}");
+    assert_eq!(operator.pulled(&reference).unwrap(), first);
+    let moved = operator.pushed(&second, &at(":1.0.0"));
+    assert_ne!(moved, reference);
+    assert_eq!(operator.pulled(&reference).unwrap(), first);
+    assert_eq!(operator.pulled(&moved).unwrap(), second);
+
+    refused(
+        operator.pulled(&at(":1.0.0")),
+        "write it as oci://host/name@sha256:",
+    );
+    refused(
+        operator.pulled(&at(&format!("@sha256:{}", "0".repeat(64)))),
+        "404",
+    );
+    refused(operator.pulled("rules.wasm"), "it begins with oci://");
+    let stranger = Operator::new(&registry.address, "wrong");
+    refused(stranger.pulled(&reference), "401");
+    let nobody = Operator::new("registry.example", PASSWORD);
+    refused(
+        nobody.pulled(&reference),
+        "it asks for a login, and none is configured",
+    );
+
+    // Bytes that changed inside the registry.
+    let blob = sha256(&first);
+    let blob = format!("docker/registry/v2/blobs/sha256/{}/{blob}/data", &blob[..2]);
+    fs::write(registry.storage.join(blob), &second).unwrap();
+    refused(operator.pulled(&reference), "has another digest");
+
+    // Only public addresses, unless development settings allow others.
+    fs::write(operator.folder.path().join(SETTINGS), "").unwrap();
+    refused(operator.pulled(&reference), "its address is not public");
+}
+
+/// The ledger has the reference that an upload came from.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upload_from_a_registry_names_it() {
+    let registry = RunningRegistry::start();
+    let app = TestApp::start().await;
+    let operator = Operator::new(&registry.address, PASSWORD);
+    let bytes = variant(Slot::Compliance, "from a registry");
+    let tag = format!("oci://{}/rules:2", registry.address);
+    let reference = operator.pushed(&bytes, &tag);
+    let settings = fs::read(operator.folder.path().join(SETTINGS)).unwrap();
+    fs::write(app.data.path().join(SETTINGS), settings).unwrap();
+    let named = ["--name", "our-rules", "--version", "2.0.0"];
+    let upload = [
+        ["component", "upload", reference.as_str()].as_slice(),
+        &named,
+    ]
+    .concat();
+    let uploaded = crate::support::operator(app.data.path(), &upload);
+    assert_eq!(uploaded["sha256"], sha256(&bytes).as_str());
+    let history = crate::support::operator(app.data.path(), &["component", "history"]);
+    let last = history.as_array().unwrap().last().unwrap().clone();
+    assert_eq!(last["details"]["from"], reference.as_str(), "{last:#}");
+}
+
+/// Requests that a stand-in for a hosted registry received: path, and authorization.
+type Received = Arc<Mutex<Vec<(String, Option<String>)>>>;
+
+/// Stands in for a hosted registry: it names a token service, and redirects to its object store.
+async fn hosted(State(received): State<Received>, request: Request) -> Response {
+    let path = request.uri().to_string();
+    let headers = request.headers();
+    let authorization = headers.get(header::AUTHORIZATION);
+    let authorization = authorization.map(|value| value.to_str().unwrap().to_owned());
+    let host = headers[header::HOST].to_str().unwrap().to_owned();
+    let all = &mut received.lock().unwrap();
+    all.push((path.clone(), authorization.clone()));
+    let component = variant(Slot::Compliance, "hosted");
+    let layer = format!("sha256:{}", sha256(&component));
+    if path.starts_with("/token?") {
+        return axum::Json(json!({ "access_token": "t0ken" })).into_response();
+    }
+    if path == "/store/component" {
+        return component.into_response();
+    }
+    if authorization.as_deref() != Some("Bearer t0ken") {
+        let challenge = format!(
+            "Bearer realm=\"http://{host}/token\",service=\"hosted\",scope=\"repository:rules:pull\""
+        );
+        return (
+            StatusCode::UNAUTHORIZED,
+            [(header::WWW_AUTHENTICATE, challenge)],
+        )
+            .into_response();
+    }
+    match path {
+        path if path.contains("/manifests/") => {
+            manifest(&layer, component.len(), "application/wasm").into_response()
+        }
+        path if path.ends_with(&layer) => {
+            // Another origin: the same server under its other name.
+            let port = host.rsplit_once(':').unwrap().1;
+            let elsewhere = format!("http://localhost:{port}/store/component");
+            (
+                StatusCode::TEMPORARY_REDIRECT,
+                [(header::LOCATION, elsewhere)],
+            )
+                .into_response()
+        }
+        _ => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+fn manifest(layer: &str, size: usize, kind: &str) -> String {
+    json!({
+        "schemaVersion": 2,
+        "config": { "mediaType": "application/vnd.wasm.config.v0+json", "digest": layer, "size": 2 },
+        "layers": [{ "mediaType": kind, "digest": layer, "size": size }],
+    })
+    .to_string()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hosted_registry_has_a_token_service_and_another_store() {
+    let received = Received::default();
+    let router = Router::new().fallback(hosted).with_state(received.clone());
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    tokio::spawn(axum::serve(listener, router).into_future());
+    let component = variant(Slot::Compliance, "hosted");
+    let layer = format!("sha256:{}", sha256(&component));
+    let digest = sha256(manifest(&layer, component.len(), "application/wasm").as_bytes());
+    let reference = format!("oci://{address}/rules@sha256:{digest}");
+    let pulled = tokio::task::spawn_blocking(move || {
+        let operator = Operator::new(&address, PASSWORD);
+        operator.pulled(&reference)
+    });
+    assert_eq!(pulled.await.unwrap().unwrap(), component);
+    let received = received.lock().unwrap();
+    let token = received
+        .iter()
+        .find(|(path, _)| path.starts_with("/token?"))
+        .unwrap();
+    assert!(
+        token.0.contains("scope=repository%3Arules%3Apull"),
+        "{token:?}"
+    );
+    assert!(token.1.as_ref().unwrap().starts_with("Basic "), "{token:?}");
+    // The store gets no login.
+    let store = received.iter().find(|(path, _)| path == "/store/component");
+    assert_eq!(store.unwrap().1, None);
+}
