@@ -4,7 +4,7 @@ create table component_state (
     org_id text not null,
     version bigint not null,
     content text not null,
-    signed_by text not null,
+    signatures text not null,
     set_by text not null,
     set_at text not null,
     primary key (bucket, org_id)

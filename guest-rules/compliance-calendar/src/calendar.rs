@@ -116,11 +116,21 @@ fn table() -> &'static str {
     }
 }
 
-/// Returns the date on which the last party signed. A record without signatures has the date of its envelope.
+/// Returns the date in UTC on which the last party signed. A record without signatures has the date of its envelope.
 fn date(facts: &EnvelopeFacts) -> Option<&str> {
     let signed = facts.signed_documents.iter();
-    let signed = signed.map(|signed| signed.signed_at.as_str()).max();
-    signed.or_else(|| attribute(facts, CREATED_AT))?.get(..DATE)
+    let signed = signed.filter_map(|signed| date_of(&signed.signed_at)).max();
+    signed.or_else(|| date_of(attribute(facts, CREATED_AT)?))
+}
+
+/// Returns the date of a time stamp, such as `2026-06-03`.
+fn date_of(time: &str) -> Option<&str> {
+    let date = time.get(..DATE)?;
+    let fits = |(place, byte): (usize, u8)| match place {
+        4 | 7 => byte == b'-',
+        _ => byte.is_ascii_digit(),
+    };
+    (0..).zip(date.bytes()).all(fits).then_some(date)
 }
 
 fn attribute<'a>(facts: &'a EnvelopeFacts, name: &str) -> Option<&'a str> {

@@ -15,6 +15,7 @@ struct CertifiedLaw<'a> {
     applied: &'a str,
     /// Date of the record that the text was chosen by.
     record_date: &'a str,
+    time_zone: &'static str,
     effective: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     adjustment: &'a str,
@@ -50,6 +51,7 @@ pub fn certificate(
             jurisdiction: found.law.jurisdiction,
             applied: texts.text,
             record_date: found.date,
+            time_zone: "UTC",
             effective: found.law.effective,
             adjustment: found.law.adjustment,
             act: found.law.act,

@@ -78,6 +78,9 @@ fn the_section_is_chosen_by_jurisdiction_and_date() {
         (Some("US-NY"), &[], Some(DAY_BEFORE), false),
         (Some("US-NY"), &[], Some(EFFECTIVE), true),
         (Some("US-NY"), &[], None, false),
+        // No time stamps.
+        (Some("US-NY"), &["June 3, 2025"], None, false),
+        (Some("US-NY"), &["9999"], Some(EFFECTIVE), true),
         // Not in the table.
         (Some("US-TX"), &[EFFECTIVE], None, false),
         (Some("CA"), &[EFFECTIVE], None, false),

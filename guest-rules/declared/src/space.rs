@@ -47,7 +47,7 @@ pub fn write(component: &mut [u8], content: &[u8]) -> Result<(), String> {
     let most = SIZE - MARK.len() - LENGTH;
     if content.len() > most {
         return Err(format!(
-            "the rules have {} bytes, and {most} fit",
+            "the content has {} bytes, and {most} fit",
             content.len()
         ));
     }
@@ -56,7 +56,7 @@ pub fn write(component: &mut [u8], content: &[u8]) -> Result<(), String> {
     let at = component
         .windows(marked.len())
         .position(|window| window == marked)
-        .ok_or("the component has no space for rules")?;
+        .ok_or("the component has no space for content")?;
     let space = &mut component[at + MARK.len()..at + SIZE];
     space[..LENGTH].copy_from_slice(format!("{:08}", content.len()).as_bytes());
     space[LENGTH..LENGTH + content.len()].copy_from_slice(content);

@@ -190,7 +190,7 @@ fn rules_are_written_into_the_reserved_space_only() {
     };
     assert_eq!(
         write_rules(&mut component, &rules).unwrap_err(),
-        "the component has no space for rules"
+        "the component has no space for content"
     );
     let many = DeclaredRules {
         changes: Vec::new(),

@@ -24,6 +24,8 @@ use crate::start;
 
 /// Decisions that are read at once.
 const PAGE: u64 = 10_000;
+/// Begin of an export's lines.
+const BEGIN: &[u8] = b"{\"type\":\"";
 
 #[derive(Subcommand)]
 pub enum DecisionsCommand {
@@ -85,7 +87,7 @@ async fn export(
 ) -> Result<ExitCode, Failure> {
     let app = start::start(config).await?;
     // The latest decisions belong to the export.
-    decisions::record(&app).await?;
+    decisions::record(&app, &wanted.org).await?;
     log::catch_up(&app, &app.vault).await?;
     let mut options = ExportOptions {
         format: wanted.format,
@@ -95,7 +97,7 @@ async fn export(
     };
     let last = match wanted.format {
         ExportFormat::JsonLines => {
-            let (mut file, known) = continued(&wanted.file)?;
+            let (mut file, known) = continued(&wanted.file, &wanted.org)?;
             options.after = known.unwrap_or(options.after);
             loop {
                 let page = decisions::export(&app, &wanted.org, options.clone()).await?;
@@ -140,29 +142,35 @@ fn append(page: ExportPage, file: &mut File) -> io::Result<()> {
 
 /// Opens an export for the next page, and returns its last block. Cuts off the lines behind that block: the next
 /// page has them again.
-fn continued(path: &Path) -> Result<(File, Option<i64>), Failure> {
+fn continued(path: &Path, org: &OrgId) -> Result<(File, Option<i64>), Failure> {
     let file = OpenOptions::new()
         .read(true)
         .write(true)
         .create(true)
         .truncate(false)
         .open(path)?;
+    let refused = |why: &str| Failure::from(format!("{}: {why}", path.display()));
     let mut reader = BufReader::new(file);
     let (mut line, mut read, mut kept, mut last) = (Vec::new(), 0, 0, None);
     loop {
         line.clear();
         let length = reader.read_until(b'\n', &mut line)?;
         read += length as u64;
-        if length == 0 || line.last() != Some(&b'\n') {
+        let is_whole = line.last() == Some(&b'\n');
+        if length == 0 || (!is_whole && read > length as u64) {
             break;
         }
         match serde_json::from_slice(&line) {
             Ok(ExportLine::Block(block)) => (kept, last) = (read, Some(block.entry.sequence)),
-            Ok(_) => {}
-            Err(error) => {
-                let name = path.display();
-                return Err(format!("{name} is no export of decisions: {error}").into());
+            Ok(ExportLine::Head(head)) if head.organization_id != *org => {
+                return Err(refused("it is the export of another organization"));
             }
+            Ok(_) => {}
+            // The first line, cut off by an interruption.
+            Err(_) if !is_whole && (line.starts_with(BEGIN) || BEGIN.starts_with(&line)) => {
+                break;
+            }
+            Err(error) => return Err(refused(&format!("it is no export of decisions: {error}"))),
         }
     }
     let mut file = reader.into_inner();

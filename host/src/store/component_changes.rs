@@ -76,6 +76,25 @@ pub async fn list(
     rows.iter().map(change).collect()
 }
 
+/// Lists the change requests of an organization that are open and not expired, newest first.
+pub async fn open(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    now: Timestamp,
+) -> Result<Vec<ComponentChange>, StoreError> {
+    let rows = sqlx::query(
+        "select * from component_change
+         where bucket = $1 and org_id = $2 and state = 'open' and expires_at > $3
+         order by change_id desc",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(now.to_string())
+    .fetch_all(connection)
+    .await?;
+    rows.iter().map(change).collect()
+}
+
 /// Counts the change requests of an organization that are open and not expired.
 pub async fn count_open(
     connection: &mut AnyConnection,

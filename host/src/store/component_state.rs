@@ -1,5 +1,6 @@
 //! Desired states of components, one for each owner.
 
+use serde::{Deserialize, Serialize};
 use sqlx::AnyConnection;
 
 use super::row::RowColumns;
@@ -7,14 +8,24 @@ use super::{StoreError, WriteTransaction, owned};
 use crate::domain::clock::Timestamp;
 use crate::domain::id::OrgId;
 
+/// Signature of a state, with the key that it is checked with.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StateSignature {
+    /// Name of the key.
+    pub name: String,
+    /// Ed25519, hex.
+    pub public_key: String,
+    /// Base64.
+    pub signature: String,
+}
+
 /// Stored state.
 #[derive(Clone, Debug)]
 pub struct StoredState {
     pub version: u64,
     /// The file.
     pub content: String,
-    /// Names of the keys that signed it.
-    pub signed_by: Vec<String>,
+    pub signatures: Vec<StateSignature>,
     pub set_by: String,
     pub set_at: Timestamp,
 }
@@ -41,7 +52,7 @@ pub async fn get(
     Ok(Some(StoredState {
         version: columns.number("version")?.unsigned_abs(),
         content: columns.text("content")?,
-        signed_by: columns.json("signed_by")?,
+        signatures: columns.json("signatures")?,
         set_by: columns.text("set_by")?,
         set_at: columns.time("set_at")?,
     }))
@@ -55,17 +66,17 @@ pub async fn put(
 ) -> Result<(), StoreError> {
     let (bucket, owner) = owned(org);
     sqlx::query(
-        "insert into component_state (bucket, org_id, version, content, signed_by, set_by, set_at)
+        "insert into component_state (bucket, org_id, version, content, signatures, set_by, set_at)
          values ($1, $2, $3, $4, $5, $6, $7)
          on conflict (bucket, org_id) do update set version = excluded.version,
-             content = excluded.content, signed_by = excluded.signed_by,
+             content = excluded.content, signatures = excluded.signatures,
              set_by = excluded.set_by, set_at = excluded.set_at",
     )
     .bind(bucket)
     .bind(owner)
     .bind(state.version.cast_signed())
     .bind(&state.content)
-    .bind(serde_json::to_string(&state.signed_by).unwrap_or_default())
+    .bind(serde_json::to_string(&state.signatures).unwrap_or_default())
     .bind(&state.set_by)
     .bind(state.set_at.to_string())
     .execute(&mut **tx)

@@ -57,6 +57,10 @@ impl ChangePolicy {
         if let Some(why) = self.state.problem() {
             return Some(("state", why));
         }
+        if !self.state.keys.is_empty() && self.reviews_required == 0 {
+            let why = "Keys that sign states need reviews_required of 1 or more: otherwise one person changes both";
+            return Some(("state", why.into()));
+        }
         self.own_problem()
             .map(|(member, why)| (member, why.to_owned()))
     }

@@ -1,6 +1,7 @@
 //! Desired state of components: a file in a repository, signed by the people who answer for it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,12 @@ const KEY: usize = 32;
 pub fn signed_bytes(text: &str) -> Vec<u8> {
     [CONTEXT, text.as_bytes()].concat()
 }
+
+/// Begin of the environment variables with secrets that a state may name: it comes from others than the operator who
+/// applies it.
+const VARIABLES: &str = "HOLDFAST_STATE_";
+/// Most components of a state.
+const COMPONENTS: usize = 100;
 
 /// People who sign states, and how many of them have to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -113,10 +120,25 @@ pub struct DesiredConfig {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum SecretReference {
-    /// Environment variable of the program that applies the state.
+    /// Environment variable of the program that applies the state: `HOLDFAST_STATE_…`.
     Env(String),
-    /// File beside the state.
+    /// File beside the state or below.
     File(String),
+}
+
+impl SecretReference {
+    fn is_admitted(&self) -> bool {
+        match self {
+            Self::Env(variable) => variable.starts_with(VARIABLES),
+            Self::File(file) => is_below(file),
+        }
+    }
+}
+
+/// Whether a path leads to a file in the folder that it begins in, or below.
+fn is_below(path: &str) -> bool {
+    let mut parts = Path::new(path).components();
+    !path.is_empty() && parts.all(|part| matches!(part, Component::Normal(_)))
 }
 
 impl DesiredState {
@@ -136,14 +158,30 @@ impl DesiredState {
                 return about("rules have no settings");
             }
             let is_digest = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+            let references = desired.config.iter().flat_map(|config| &config.secrets);
+            for (name, reference) in references {
+                if !reference.is_admitted() {
+                    return about(&format!(
+                        "the secret {name} must be a file beside the state or below, or a variable {VARIABLES}…"
+                    ));
+                }
+            }
+            let is_reference = |from: &str| from.starts_with("oci://");
+            let from = desired.from.as_deref();
+            if from.is_some_and(|from| !is_reference(from) && !is_below(from)) {
+                return about("`from` must be a file beside the state or below, or oci://…");
+            }
             if desired.sha256.len() != 64 || !desired.sha256.bytes().all(is_digest) {
                 return about("sha256 must be 64 lower-case hexadecimal digits");
             }
         }
-        match (self.version, self.components.is_empty()) {
-            (0, _) => Some("version begins with 1".into()),
-            (_, true) => Some("the state names no component".into()),
-            _ => None,
+        if self.version == 0 || i64::try_from(self.version).is_err() {
+            return Some("version begins with 1 and ends with 9223372036854775807".into());
+        }
+        match self.components.len() {
+            0 => Some("the state names no component".into()),
+            1..=COMPONENTS => None,
+            _ => Some(format!("the state names more than {COMPONENTS} components")),
         }
     }
 }

@@ -54,8 +54,8 @@ pub struct DecisionLine {
     pub template_id: Option<TemplateId>,
     pub at: Timestamp,
     pub component: ComponentIdentity,
-    /// Parameters of the call, by their names in the WIT package, without those of the mask. A document is given by
-    /// its SHA-256.
+    /// Parameters of the call, by their names in the WIT package, as they were recorded, without those of the mask.
+    /// Members of records have underscores. A document is given by its SHA-256.
     pub given: Value,
     /// SHA-256 of the complete parameters as canonical JSON (RFC 8785), lower-case hex.
     pub given_sha256: String,
@@ -87,6 +87,11 @@ impl DecisionLine {
         });
         merkle::leaf_hash(canonical_sha256(&committed).as_bytes())
     }
+}
+
+/// Returns the path of the operation that makes the decisions about an envelope again.
+pub fn replay_path(envelope: &EnvelopeId) -> String {
+    format!("/envelopes/{envelope}/replay")
 }
 
 /// Returns the root of the tree over the decisions of a block, lower-case hex.
@@ -135,6 +140,43 @@ pub fn mask(value: &mut Value, names: &[String]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A later release must write the same lines for old blocks.
+    #[test]
+    fn the_leaf_of_a_decision_stays_the_same() {
+        let (given, answer) = (json!({ "trigger": "Send" }), json!({ "ok": "sent" }));
+        let line = DecisionLine {
+            block: 1,
+            position: 0,
+            decision_id: "dec_1".into(),
+            slot: Slot::Lifecycle,
+            function: "envelope".into(),
+            envelope_id: EnvelopeId::parse("env_01jdk7m3e8f4x9s2w5v6b0c1dc"),
+            template_id: None,
+            at: Timestamp::from_millis(0),
+            component: ComponentIdentity {
+                name: "rules".into(),
+                version: "1.0.0".into(),
+                sha256: "0".repeat(64),
+            },
+            given_sha256: canonical_sha256(&given),
+            answer_sha256: canonical_sha256(&answer),
+            given,
+            answer,
+            masked: false,
+            replay: None,
+        };
+        assert_eq!(
+            hex::encode(line.leaf()),
+            "f55b915ff269f89b86192fb1df2ad31bc39f19bcaa69b8ab8a4c953ca1e6a95e"
+        );
+        let masked = DecisionLine {
+            given: json!({}),
+            masked: true,
+            ..line.clone()
+        };
+        assert_eq!(masked.leaf(), line.leaf());
+    }
 
     #[test]
     fn a_mask_removes_members_and_named_values_at_any_depth() {

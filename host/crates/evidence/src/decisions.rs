@@ -11,13 +11,13 @@ use super::log::{TrustedLogs, opened};
 use super::report::{EvidenceVerdict, VerdictAnchor};
 use holdfast_domain::checkpoint::{Checkpoint, entry_leaf};
 use holdfast_domain::clock::Timestamp;
-use holdfast_domain::decision::{DecisionChain, DecisionLine, RECORDED, root_of};
+use holdfast_domain::decision::{DecisionChain, DecisionLine, RECORDED, replay_path, root_of};
 use holdfast_domain::hash::canonical_sha256;
 use holdfast_domain::id::OrgId;
 use holdfast_domain::ledger::{GENESIS, LedgerChain as _, LedgerEntry};
 use holdfast_domain::merkle::{self, Hash};
 
-/// Problems of a report. More are counted.
+/// Problems of a report.
 const PROBLEMS: usize = 100;
 
 /// Line of an export: the decisions of a block, the block itself, and after the last block of each page the head
@@ -38,7 +38,7 @@ pub enum ExportLine {
 pub struct BlockLine {
     /// Entry of the chain `decisions:<organization>`; its details have `count` and `root`.
     pub entry: LedgerEntry,
-    /// Index of the entry in the log, from 0.
+    /// Index of the entry in the log, from 0. The head of the page proves that of its last block.
     pub leaf_index: u64,
 }
 
@@ -70,16 +70,25 @@ pub struct DecisionsReport {
     pub decisions: u64,
     /// Number of decisions by slot.
     pub by_slot: BTreeMap<String, u64>,
-    /// Number of decisions of which the mask left something out.
+    /// Number of decisions with values that a mask changed. What is left of those values is not proven.
     pub masked: u64,
     /// First block. Decisions before it are not in the export.
     pub first_block: Option<i64>,
     /// Last block.
     pub last_block: Option<i64>,
-    /// Time of the last block. Later decisions are not in the export.
-    pub complete_until: Option<Timestamp>,
+    /// Time of the last block. Decisions that were in no block then are not in the export.
+    pub last_block_at: Option<Timestamp>,
     /// The first hundred problems.
     pub problems: Vec<String>,
+}
+
+/// What the reader of an export knows about it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ExpectedExport {
+    /// Last block of an export that was verified before.
+    pub after: i64,
+    /// Whether values may be masked.
+    pub masked: bool,
 }
 
 /// Checks an export in JSON Lines: every block with its decisions, the chain of the blocks, and their place in the
@@ -87,8 +96,15 @@ pub struct DecisionsReport {
 ///
 /// # Errors
 /// The file cannot be read.
-pub fn verify_decisions(file: impl BufRead, trusted: &TrustedLogs) -> io::Result<DecisionsReport> {
-    let mut check = ExportCheck::default();
+pub fn verify_decisions(
+    file: impl BufRead,
+    expected: ExpectedExport,
+    trusted: &TrustedLogs,
+) -> io::Result<DecisionsReport> {
+    let mut check = ExportCheck {
+        expected,
+        ..ExportCheck::default()
+    };
     for (number, line) in (1..).zip(file.lines()) {
         let line = line?;
         match serde_json::from_str(&line) {
@@ -103,17 +119,21 @@ pub fn verify_decisions(file: impl BufRead, trusted: &TrustedLogs) -> io::Result
 
 #[derive(Default)]
 struct ExportCheck {
+    expected: ExpectedExport,
     organization: Option<OrgId>,
     decisions: u64,
     by_slot: BTreeMap<String, u64>,
     masked: u64,
     first: Option<i64>,
-    last: Option<LedgerEntry>,
+    last: Option<BlockLine>,
     /// Block of the decisions read since the last end of one, and their leaves.
     open: Vec<(i64, Hash)>,
     /// Blocks since the last head.
     unproven: bool,
-    anchor: Option<VerdictAnchor>,
+    /// Value of `next` in the last head.
+    next: Option<i64>,
+    /// Anchor of each head that proves blocks, or of the only head of an export without any.
+    anchors: Vec<Option<VerdictAnchor>>,
     problems: Vec<String>,
 }
 
@@ -126,19 +146,27 @@ impl ExportCheck {
 
     fn decision(&mut self, decision: &DecisionLine) {
         self.decisions += 1;
-        self.masked += u64::from(decision.masked);
         *self.by_slot.entry(decision.slot.to_string()).or_default() += 1;
         let id = &decision.decision_id;
-        if !decision.masked {
-            let whole = [
-                ("parameters", &decision.given, &decision.given_sha256),
-                ("answer", &decision.answer, &decision.answer_sha256),
-            ];
-            for (what, value, hash) in whole {
-                if canonical_sha256(value) != *hash {
-                    self.problem(format!("decision {id}: its {what} were changed"));
-                }
-            }
+        let values = [
+            ("parameters", &decision.given, &decision.given_sha256),
+            ("answer", &decision.answer, &decision.answer_sha256),
+        ];
+        let changed = values.into_iter();
+        let changed = changed.filter(|(_, value, hash)| canonical_sha256(value) != **hash);
+        let changed: Vec<&str> = changed.map(|(what, ..)| what).collect();
+        let is_masked = decision.masked && self.expected.masked && !changed.is_empty();
+        self.masked += u64::from(is_masked);
+        for what in changed.into_iter().filter(|_| !is_masked) {
+            self.problem(format!(
+                "decision {id}: its {what} are masked or were changed"
+            ));
+        }
+        let expected = decision.envelope_id.as_ref().map(replay_path);
+        if decision.position != self.open.len() as u64 || decision.replay != expected {
+            self.problem(format!(
+                "decision {id}: its position or replay path was changed"
+            ));
         }
         self.open.push((decision.block, decision.leaf()));
     }
@@ -165,9 +193,8 @@ impl ExportCheck {
             self.problem(format!("the entry of block {number} was changed"));
         }
         let (expected, previous) = match &self.last {
-            Some(last) => (last.sequence + 1, Some(last.hash.as_str())),
-            // The blocks before the first one of an export are not here.
-            None => (number, (number == 1).then_some(GENESIS)),
+            Some(last) => (last.entry.sequence + 1, Some(last.entry.hash.as_str())),
+            None => (self.expected.after + 1, (number == 1).then_some(GENESIS)),
         };
         if number != expected {
             self.problem(format!(
@@ -179,10 +206,11 @@ impl ExportCheck {
             ));
         }
         self.first.get_or_insert(number);
-        self.last = Some(entry.clone());
+        self.last = Some(block.clone());
     }
 
     fn head(&mut self, head: &HeadLine, trusted: &TrustedLogs) {
+        self.next = head.next;
         let organization = self
             .organization
             .get_or_insert(head.organization_id.clone());
@@ -204,18 +232,26 @@ impl ExportCheck {
             && let Some(checkpoint) = &log.checkpoint
             && !is_in(evidence, &head.organization_id, &last, checkpoint)
         {
-            let number = last.sequence;
+            let number = last.entry.sequence;
             self.problem(format!("block {number} is not the one that the log holds"));
         }
+        // A head that proves no block says nothing about those before it.
+        if self.unproven || self.last.is_none() {
+            self.anchors.push(log.anchor);
+        }
         self.unproven = false;
-        self.anchor = log.anchor;
     }
 
     fn report(mut self) -> DecisionsReport {
         if !self.open.is_empty() || self.unproven || self.organization.is_none() {
             self.problem("the end of the export is missing".into());
         }
-        let verdict = match (self.problems.is_empty(), &self.anchor) {
+        if let Some(next) = self.next {
+            self.problem(format!("the pages behind block {next} are missing"));
+        }
+        let anchors: Option<Vec<VerdictAnchor>> = self.anchors.into_iter().collect();
+        let anchor = anchors.and_then(|mut anchors| anchors.pop());
+        let verdict = match (self.problems.is_empty(), &anchor) {
             (false, _) => EvidenceVerdict::NotValid,
             (true, None) => EvidenceVerdict::NotAnchored,
             (true, Some(_)) => EvidenceVerdict::Valid,
@@ -223,25 +259,26 @@ impl ExportCheck {
         DecisionsReport {
             verdict,
             valid: verdict == EvidenceVerdict::Valid,
-            anchor: self.anchor,
+            anchor,
             organization_id: self.organization.map(|org| org.to_string()),
             decisions: self.decisions,
             by_slot: self.by_slot,
             masked: self.masked,
             first_block: self.first,
-            last_block: self.last.as_ref().map(|last| last.sequence),
-            complete_until: self.last.map(|last| last.at),
+            last_block: self.last.as_ref().map(|last| last.entry.sequence),
+            last_block_at: self.last.map(|last| last.entry.at),
             problems: self.problems,
         }
     }
 }
 
 /// Whether a block is in the log. The blocks before it are, too: its entry has their hash.
-fn is_in(evidence: &LogEvidence, org: &OrgId, block: &LedgerEntry, head: &Checkpoint) -> bool {
-    let chain = DecisionChain::of(org);
-    let leaf = entry_leaf(chain.chain(), block.sequence, &block.hash);
+fn is_in(evidence: &LogEvidence, org: &OrgId, block: &BlockLine, head: &Checkpoint) -> bool {
+    let (chain, entry) = (DecisionChain::of(org), &block.entry);
+    let leaf = entry_leaf(chain.chain(), entry.sequence, &entry.hash);
     let mut proofs = evidence.inclusion.iter();
-    let proof = proofs.find(|proof| proof.sequence == block.sequence);
+    let proof = proofs
+        .find(|proof| proof.sequence == entry.sequence && proof.leaf_index == block.leaf_index);
     proof.is_some_and(|place| {
         let nodes: Option<Vec<Hash>> = place.proof.iter().map(|node| merkle::parse(node)).collect();
         nodes.is_some_and(|nodes| {

@@ -29,7 +29,7 @@ use holdfast_domain::hash::sha256;
 use holdfast_domain::ledger::{LedgerEntry, verify_chain};
 
 pub use bundle::{Bundle, BundleError};
-pub use decisions::{DecisionsReport, verify_decisions};
+pub use decisions::{DecisionsReport, ExpectedExport, verify_decisions};
 pub use log::TrustedLogs;
 pub use pool::{PoolReport, verify_pool};
 pub use report::{

@@ -1,5 +1,6 @@
 //! Replays the decisions of an export with another component.
 //!
+//! Parameters and answers are as they were recorded; members of records have underscores.
 //! Components give equal answers to equal questions, so a question with its recorded answer is asked once.
 
 use std::collections::HashMap;
@@ -91,9 +92,9 @@ pub fn replay(
                     break;
                 }
             }
-            // A send fails if all workers have failed, which have the reason.
-            if batch.len() == BATCH && sender.send(std::mem::take(&mut batch)).is_err() {
-                break;
+            if batch.len() == BATCH {
+                // Workers receive until the end, whatever happens to them.
+                let _ = sender.send(std::mem::take(&mut batch));
             }
         }
         let _ = sender.send(batch);
@@ -113,20 +114,17 @@ pub fn replay(
 }
 
 fn work(receiver: &Mutex<Receiver<Vec<String>>>, rules: &RulesProgram) -> io::Result<ReplayWork> {
-    let mut done = ReplayWork::default();
+    let mut done = Ok(ReplayWork::default());
     loop {
         let batch = receiver
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .recv();
         let Ok(batch) = batch else {
-            return Ok(done);
+            return done;
         };
-        for line in &batch {
-            let line = serde_json::from_str(line)
-                .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-            done.line(rules, &line);
-        }
+        // Goes on receiving after an error: the reader of the file waits for room in the queue.
+        done = done.and_then(|done| done.lines(rules, &batch));
     }
 }
 
@@ -140,6 +138,15 @@ struct ReplayWork {
 }
 
 impl ReplayWork {
+    fn lines(mut self, rules: &RulesProgram, lines: &[String]) -> io::Result<Self> {
+        for line in lines {
+            let line = serde_json::from_str(line)
+                .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+            self.line(rules, &line);
+        }
+        Ok(self)
+    }
+
     fn line(&mut self, rules: &RulesProgram, line: &ReplayedLine<'_>) {
         if line.r#type != "decision" {
             return;
@@ -224,8 +231,9 @@ fn asked(
     given: &str,
     answer: &str,
 ) -> Option<Vec<DecisionDifference>> {
-    let with: Map<String, Value> = serde_json::from_str(given).ok()?;
+    let given: Map<String, Value> = serde_json::from_str(given).ok()?;
     let recorded: Value = serde_json::from_str(answer).ok()?;
+    let (with, recorded) = rules.with_wit_names(function, given, &recorded)?;
     let now = rules.call(function, &with);
     if now.is_err() {
         return None;

@@ -206,7 +206,10 @@ pub fn decisions_text(report: &DecisionsReport) -> String {
         lines.push(format!("     {decisions} decisions of {slot}"));
     }
     if report.masked > 0 {
-        lines.push(format!("     {} have a mask", report.masked));
+        lines.push(format!(
+            "     {} have masked values, of which the rest is not proven",
+            report.masked
+        ));
     }
     let organization = report
         .organization_id
@@ -216,8 +219,8 @@ pub fn decisions_text(report: &DecisionsReport) -> String {
         (Some(first), Some(last)) => format!("blocks {first} to {last}"),
         _ => "no block".into(),
     };
-    let until = report.complete_until;
-    let until = until.map_or(String::new(), |time| format!(", complete until {time}"));
+    let until = report.last_block_at;
+    let until = until.map_or(String::new(), |time| format!(", the last of {time}"));
     lines.push(format!(
         "{}: {organization}, {} decisions, {blocks}{until}",
         report.verdict, report.decisions

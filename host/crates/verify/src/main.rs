@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use clap::Parser;
 use holdfast_evidence::{
-    Bundle, BundleError, DecisionsReport, EvidenceVerdict, IssuedStatement, PoolReport,
-    StatementReport, TrustedLogs, VerificationReport, verify_decisions, verify_pool,
+    Bundle, BundleError, DecisionsReport, EvidenceVerdict, ExpectedExport, IssuedStatement,
+    PoolReport, StatementReport, TrustedLogs, VerificationReport, verify_decisions, verify_pool,
     verify_statement,
 };
 use holdfast_rules::compiler::{self, ComponentCompiler};
@@ -40,6 +40,17 @@ struct VerifyCommand {
     /// Export of decisions in JSON Lines, instead of a bundle.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["bundle", "component", "pool", "statement"])]
     decisions: Option<PathBuf>,
+    /// Last block of an export of decisions that was verified before: this one begins behind it.
+    #[arg(
+        long,
+        value_name = "BLOCK",
+        requires = "decisions",
+        default_value_t = 0
+    )]
+    after: i64,
+    /// Accept masked values in an export of decisions.
+    #[arg(long, requires = "decisions")]
+    masked: bool,
     #[command(flatten)]
     arguments: VerifyArguments,
     /// Root certificates of time stamping authorities, in PEM.
@@ -82,7 +93,11 @@ fn main() -> ExitCode {
         };
     }
     if let Some(file) = &command.decisions {
-        return match decisions(file, &trusted) {
+        let expected = ExpectedExport {
+            after: command.after,
+            masked: command.masked,
+        };
+        return match decisions(file, expected, &trusted) {
             Ok(report) => printed(command.json, &report, decisions_text, report.verdict),
             Err(error) => failed(&error, USAGE),
         };
@@ -118,10 +133,18 @@ fn pool(file: &Path, trusted: &TrustedLogs) -> Result<PoolReport, Failure> {
     Ok(verify_pool(std::io::BufReader::new(opened), trusted)?)
 }
 
-fn decisions(file: &Path, trusted: &TrustedLogs) -> Result<DecisionsReport, Failure> {
+fn decisions(
+    file: &Path,
+    expected: ExpectedExport,
+    trusted: &TrustedLogs,
+) -> Result<DecisionsReport, Failure> {
     let opened = std::fs::File::open(file);
     let opened = opened.map_err(|error| format!("{}: {error}", file.display()))?;
-    Ok(verify_decisions(std::io::BufReader::new(opened), trusted)?)
+    Ok(verify_decisions(
+        std::io::BufReader::new(opened),
+        expected,
+        trusted,
+    )?)
 }
 
 fn statement(file: &Path, trusted: &TrustedLogs) -> Result<StatementReport, Failure> {

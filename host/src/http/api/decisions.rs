@@ -64,7 +64,7 @@ pub async fn export(
             query.append_pair("after", &after.to_string());
             query.append_pair("limit", &limit.to_string());
             query.append_pair("mask", &names);
-            reply.with_next(&format!("/decisions?{}", query.finish()))
+            reply.with_next(&format!("?{}", query.finish()))
         }
         false => reply,
     })

@@ -210,7 +210,7 @@ fn desired_of(desired: &[DesiredView], slot: Slot) -> Vec<DesiredView> {
 }
 
 /// Returns the active component of a slot, or of a provider's instance.
-pub(super) async fn component_at(
+async fn component_at(
     core: &Core,
     connection: &mut sqlx::AnyConnection,
     owner: &ComponentOwner,

@@ -12,12 +12,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::AnyConnection;
 
-use super::activation::{self, ActivationRequest, component_at};
+use super::activation::{self, ActivationRequest};
 use super::changes::{self, ChangeOfficer, ChangeProblem, NewChange, ProposedChange};
+use super::following::default_component;
 use super::{ComponentManager, ComponentOwner, record};
+use crate::config::SecretText;
 use crate::domain::clock::Timestamp;
-use crate::domain::component::{Component, ComponentActivation, InstanceReference};
-use crate::domain::component_change::{ChangeState, ComponentChange, RequestedChange};
+use crate::domain::component::{
+    Component, ComponentActivation, ComponentIdentity, InstanceReference,
+};
+use crate::domain::component_change::RequestedChange;
 use crate::domain::component_state::{
     DesiredComponent, DesiredState, DesiredStatus, DesiredView, StateSigners, signed_bytes,
 };
@@ -25,18 +29,16 @@ use crate::domain::hash::sha256;
 use crate::domain::id::OrgId;
 use crate::service::signing::provider_instance::InstanceConfig;
 use crate::service::{Core, ServiceError, ValidationIssue};
-use crate::store::component_state::StoredState;
+use crate::store::component_state::{StateSignature, StoredState};
 use crate::store::{
     StoreError, component_changes, component_state as rows, components, organizations,
 };
 
-/// Change requests that are searched for an open one.
-const REQUESTS: i64 = 200;
-/// Longest state, in bytes.
-const LONGEST: usize = 256 * 1024;
+/// Longest state, in bytes. The ledger has all of them.
+const LONGEST: usize = 64 * 1024;
 
 /// Secrets of provider instances by place, for example `provider.signing/acme`.
-pub type StateSecrets = BTreeMap<String, BTreeMap<String, String>>;
+pub type StateSecrets = BTreeMap<String, BTreeMap<String, SecretText>>;
 
 /// A state with its signatures.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -46,7 +48,7 @@ pub type StateSecrets = BTreeMap<String, BTreeMap<String, String>>;
 }]))]
 pub struct SignedState {
     /// Content of `holdfast.components.yaml`.
-    #[schemars(length(max = 262_144))]
+    #[schemars(length(max = 65_536))]
     pub state: String,
     /// Ed25519 signatures in base64, over `holdfast component state v1`, a line feed and the state.
     #[serde(default)]
@@ -118,7 +120,7 @@ pub async fn current(
     Ok(Some(StateView {
         version: stored.version,
         sha256: sha256(stored.content.as_bytes()),
-        signed_by: stored.signed_by,
+        signed_by: names(&stored.signatures),
         signatures_required: signers.required(),
         set_by: Some(stored.set_by),
         set_at: Some(stored.set_at),
@@ -139,15 +141,15 @@ pub async fn apply(
     let mut connection = core.store.read().await?;
     let signers = signers(core, &mut connection, owner).await?;
     drop(connection);
-    let signed_by = signed_by(&signers, signed);
+    let signatures = valid_signatures(&signers, signed);
     if !signed.dry_run {
-        enough(&signers, &signed_by)?;
+        enough(&signers, &signatures)?;
     }
     let configs = configs(&state, &signed.secrets, signed.dry_run)?;
-    let mut set_at = None;
-    if !signed.dry_run {
-        set_at = Some(set(core, owner, &state, signed, &signed_by).await?);
-    }
+    let set_at = match signed.dry_run {
+        true => None,
+        false => Some(set(core, owner, &state, signed).await?),
+    };
     let mut views = Vec::new();
     for desired in &state.components {
         let config = configs.get(&desired.place());
@@ -158,12 +160,19 @@ pub async fn apply(
             && found.view.status == DesiredStatus::Drifted
             && let Some(component) = &found.component
         {
+            if let Some(at) = found.scheduled {
+                return Err(ServiceError::Conflict(format!(
+                    "{}: another activation is scheduled for {at}; roll it back first",
+                    desired.place()
+                )));
+            }
             let change = PlannedActivation {
                 state: &state,
                 desired,
                 component,
                 config: config.cloned(),
             };
+            still_set(core, owner, &state).await?;
             change
                 .make(core, management, owner, officer, &mut found.view)
                 .await?;
@@ -173,7 +182,7 @@ pub async fn apply(
     Ok(StateView {
         version: state.version,
         sha256: sha256(signed.state.as_bytes()),
-        signed_by,
+        signed_by: names(&signatures),
         signatures_required: signers.required(),
         set_by: set_at.map(|_| owner.actor.clone()),
         set_at,
@@ -189,11 +198,32 @@ pub async fn check_signatures(
 ) -> Result<(), ServiceError> {
     let mut connection = core.store.read().await?;
     let signers = signers(core, &mut connection, owner).await?;
-    enough(&signers, &signed_by(&signers, signed))
+    enough(&signers, &valid_signatures(&signers, signed))
 }
 
-fn enough(signers: &StateSigners, signed_by: &[String]) -> Result<(), ServiceError> {
-    let (given, required) = (signed_by.len(), signers.required());
+fn names(signatures: &[StateSignature]) -> Vec<String> {
+    let names = signatures.iter().map(|one| one.name.clone());
+    names.collect()
+}
+
+/// Refuses to go on with a state after another one was set.
+async fn still_set(
+    core: &Core,
+    owner: &ComponentOwner,
+    state: &DesiredState,
+) -> Result<(), ServiceError> {
+    let mut connection = core.store.read().await?;
+    let stored = rows::get(&mut connection, owner.org.as_ref()).await?;
+    match stored.is_some_and(|stored| stored.version == state.version) {
+        true => Ok(()),
+        false => Err(ServiceError::Conflict(
+            "Another state was set meanwhile".into(),
+        )),
+    }
+}
+
+fn enough(signers: &StateSigners, signatures: &[StateSignature]) -> Result<(), ServiceError> {
+    let (given, required) = (signatures.len(), signers.required());
     match given >= required {
         true => Ok(()),
         false => Err(ChangeProblem::SignaturesMissing { given, required }.into()),
@@ -217,23 +247,26 @@ async fn signers(
         .unwrap_or_else(installation))
 }
 
-/// Returns the names of the keys that signed a state.
-fn signed_by(signers: &StateSigners, signed: &SignedState) -> Vec<String> {
+/// Returns the valid signatures of a state, one for each key.
+fn valid_signatures(signers: &StateSigners, signed: &SignedState) -> Vec<StateSignature> {
     let message = signed_bytes(&signed.state);
-    let signatures: Vec<Vec<u8>> = signed
-        .signatures
-        .iter()
-        .filter_map(|signature| STANDARD.decode(signature.trim()).ok())
-        .collect();
-    let has_signed = |key: &str| {
-        let key = UnparsedPublicKey::new(&ED25519, hex::decode(key).unwrap_or_default());
-        let mut signatures = signatures.iter();
-        signatures.any(|signature| key.verify(&message, signature).is_ok())
+    let by = |public_key: &str| {
+        let key = UnparsedPublicKey::new(&ED25519, hex::decode(public_key).unwrap_or_default());
+        let mut signatures = signed.signatures.iter().map(|signature| signature.trim());
+        signatures.find(|signature| {
+            let signature = STANDARD.decode(signature).unwrap_or_default();
+            key.verify(&message, &signature).is_ok()
+        })
     };
     let keys = signers.keys.iter();
-    keys.filter(|(_, key)| has_signed(key))
-        .map(|(name, _)| name.clone())
-        .collect()
+    keys.filter_map(|(name, public_key)| {
+        Some(StateSignature {
+            name: name.clone(),
+            public_key: public_key.clone(),
+            signature: by(public_key)?.to_owned(),
+        })
+    })
+    .collect()
 }
 
 /// Returns the settings of provider instances by place, with their secrets. A dry run may lack secrets; then their
@@ -266,8 +299,9 @@ fn configs(
             continue;
         }
         let named = given.into_iter().flatten();
-        let secrets: BTreeMap<&String, &String> = named
+        let secrets: BTreeMap<&String, &str> = named
             .filter(|(name, _)| config.secrets.contains_key(*name))
+            .map(|(name, secret)| (name, secret.reveal()))
             .collect();
         let mut value = json!({
             "base_url": config.base_url, "allow_hosts": config.allow_hosts,
@@ -301,12 +335,15 @@ async fn set(
     owner: &ComponentOwner,
     state: &DesiredState,
     signed: &SignedState,
-    signed_by: &[String],
 ) -> Result<Timestamp, ServiceError> {
     let org = owner.org.as_ref();
     let mut tx = core.store.begin().await?;
     components::lock_changes(&mut tx).await?;
     let now = core.clock.now();
+    // Again, now that no other change can come in between: a key may have lost its trust.
+    let signers = signers(core, &mut tx, owner).await?;
+    let signatures = valid_signatures(&signers, signed);
+    enough(&signers, &signatures)?;
     let before = rows::get(&mut tx, org).await?;
     match before {
         // The same state again.
@@ -322,14 +359,14 @@ async fn set(
     let stored = StoredState {
         version: state.version,
         content: signed.state.clone(),
-        signed_by: signed_by.to_vec(),
+        signatures: signatures.clone(),
         set_by: owner.actor.clone(),
         set_at: now,
     };
     rows::put(&mut tx, org, &stored).await?;
     let details = json!({
-        "version": state.version, "sha256": sha256(signed.state.as_bytes()), "signed_by": signed_by,
-        "source": state.source,
+        "version": state.version, "sha256": sha256(signed.state.as_bytes()), "state": signed.state,
+        "signatures": signatures,
     });
     record(core, &mut tx, owner, "state.set", details).await?;
     tx.commit().await?;
@@ -341,6 +378,8 @@ struct ComparedComponent {
     view: DesiredView,
     /// The desired component, if it was uploaded.
     component: Option<Component>,
+    /// Date of a scheduled activation.
+    scheduled: Option<Timestamp>,
 }
 
 async fn compared(
@@ -352,46 +391,53 @@ async fn compared(
 ) -> Result<ComparedComponent, ServiceError> {
     let (org, now) = (owner.org.as_ref(), core.clock.now());
     let instance = desired.instance.as_deref().unwrap_or_default();
-    let component = found(connection, owner, desired).await?;
-    let live = components::live_of(connection, org, desired.slot).await?;
-    let of_instance = live.iter().filter(|one| one.instance == instance);
-    let is_desired = |one: &&&ComponentActivation| {
-        component
-            .as_ref()
-            .is_some_and(|found| found.id == one.component)
+    let at = InstanceReference {
+        org: org.cloned(),
+        name: instance.to_owned(),
     };
-    let scheduled = of_instance.clone().filter(|one| one.effective_at > now);
-    let is_scheduled = scheduled.clone().any(|one| is_desired(&&one));
-    let in_effect = of_instance
-        .filter(|one| one.effective_at <= now)
-        .max_by_key(|one| one.effective_at);
-    let active = match (in_effect, desired.slot.is_provider()) {
-        (None, true) => None,
-        _ => Some(
-            component_at(core, connection, owner, desired.slot, instance)
-                .await?
-                .identity,
-        ),
-    };
-    let same_settings = match (config, in_effect.and_then(|one| one.config.as_deref())) {
+    // Without settings at hand, none are compared.
+    let has_settings = |sealed: Option<&str>| match (config, sealed) {
         (None, _) => true,
-        (Some(_), None) => false,
         (Some(config), Some(sealed)) => {
-            let org = org.cloned();
-            let name = instance.to_owned();
-            let at = InstanceReference { org, name };
             InstanceConfig::open(sealed, &core.cipher, &at).as_ref() == Some(config)
         }
+        (Some(_), None) => false,
     };
+    let component = found(connection, owner, desired).await?;
+    let live = components::live_of(connection, org, desired.slot).await?;
+    let in_effect = activation::current(&live, instance, now);
+    let active = active(core, connection, owner, desired, in_effect).await?;
     let is_active = active
         .as_ref()
-        .is_some_and(|active| active.sha256 == desired.sha256);
-    let request = match (&component, org) {
-        (Some(component), Some(org)) => requested(connection, org, component, desired, now).await?,
-        _ => None,
+        .is_some_and(|active| active.sha256 == desired.sha256)
+        && has_settings(in_effect.and_then(|one| one.config.as_deref()));
+    let mut scheduled = live
+        .iter()
+        .filter(|one| one.instance == instance && one.effective_at > now);
+    let scheduled = scheduled.next();
+    let is_scheduled = scheduled.is_some_and(|one| {
+        let is_component = component
+            .as_ref()
+            .is_some_and(|found| found.id == one.component);
+        let is_on_date = desired.effective_at == Some(one.effective_at);
+        is_component && is_on_date && has_settings(one.config.as_deref())
+    });
+    let requests = match org {
+        Some(org) => component_changes::open(connection, org, now).await?,
+        None => Vec::new(),
     };
+    let request = requests.into_iter().find(|change| {
+        let is_it = matches!(
+            &change.content.change,
+            RequestedChange::Activate { component_id, instance, effective_at, .. }
+                if component.as_ref().is_some_and(|found| found.id == *component_id)
+                    && *instance == desired.instance
+                    && *effective_at == desired.effective_at.filter(|at| *at > change.requested_at)
+        );
+        is_it && has_settings(change.config.as_deref())
+    });
     let status = match () {
-        () if is_active && same_settings => DesiredStatus::Active,
+        () if is_active && scheduled.is_none() => DesiredStatus::Active,
         () if is_scheduled => DesiredStatus::Scheduled,
         () if component.is_none() => DesiredStatus::Missing,
         () if request.is_some() => DesiredStatus::Requested,
@@ -404,12 +450,38 @@ async fn compared(
             component: desired.identity(),
             effective_at: desired.effective_at,
             status,
-            active: active.filter(|_| !is_active),
+            active: active.filter(|active| active.sha256 != desired.sha256),
             change_id: request.map(|change| change.id),
             activation_id: None,
         },
+        scheduled: scheduled.map(|one| one.effective_at),
         component,
     })
+}
+
+/// Returns the active component, by the database and not by what this node has loaded so far.
+async fn active(
+    core: &Core,
+    connection: &mut AnyConnection,
+    owner: &ComponentOwner,
+    desired: &DesiredComponent,
+    in_effect: Option<&ComponentActivation>,
+) -> Result<Option<ComponentIdentity>, ServiceError> {
+    let (org, now) = (owner.org.as_ref(), core.clock.now());
+    let mut id = in_effect.map(|one| one.component.clone());
+    if id.is_none() && org.is_some() && !desired.slot.is_provider() {
+        let installation = components::live_of(connection, None, desired.slot).await?;
+        id = activation::current(&installation, "", now).map(|one| one.component.clone());
+    }
+    match id {
+        Some(id) => {
+            let found = components::get(connection, org, &id).await?;
+            Ok(found.map(|component| component.identity))
+        }
+        // An instance that is not set up.
+        None if desired.slot.is_provider() => Ok(None),
+        None => Ok(Some(default_component(desired.slot, "", now)?.identity)),
+    }
 }
 
 /// Returns the desired component of the owner or the installation. One with the same name and version and other
@@ -428,27 +500,6 @@ async fn found(
         }
     }
     Ok(None)
-}
-
-/// Returns the open request to activate this component.
-async fn requested(
-    connection: &mut AnyConnection,
-    org: &OrgId,
-    component: &Component,
-    desired: &DesiredComponent,
-    now: Timestamp,
-) -> Result<Option<ComponentChange>, StoreError> {
-    let found = component_changes::list(connection, org, None, REQUESTS).await?;
-    let is_it = |change: &ComponentChange| {
-        let is_open = change.state == ChangeState::Open && change.expires_at > now;
-        let activates = matches!(
-            &change.content.change,
-            RequestedChange::Activate { component_id, instance, .. }
-                if *component_id == component.id && *instance == desired.instance
-        );
-        is_open && activates
-    };
-    Ok(found.into_iter().find(is_it))
 }
 
 /// Activation that brings a slot to its desired state.

@@ -1,4 +1,4 @@
-//! Decisions of rules as data: blocks in the ledger, exports, and what they prove.
+//! Decisions of rules as data: blocks in the ledger, exports, and their proofs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use holdfast::config::Config;
+use holdfast::domain::checkpoint::{Checkpoint, CheckpointSigner, entry_leaf};
 use holdfast::domain::organization::OrgSettings;
 use holdfast_test_guests::{LENIENT, OPINIONATED};
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
@@ -14,7 +15,9 @@ use serde_json::{Value, json};
 
 use crate::cli::plugin_kit::holdfast;
 use crate::support::process::this_program;
-use crate::support::{SETTINGS, TestApp, decisions_output, operator, postgres, release_form};
+use crate::support::{
+    SETTINGS, TestApp, decisions_output, operator, operator_output, postgres, release_form,
+};
 
 /// Exports an organization's decisions by the operator's tool.
 fn exported(app: &TestApp, name: &str, more: &[&str]) -> PathBuf {
@@ -91,16 +94,18 @@ async fn exports_are_complete(app: TestApp) {
         let report = verified(&written(folder.path(), &fewer), &key);
         assert_eq!(report["verdict"], "NOT VALID", "without {line}");
         if line["type"] == "decision" {
-            let problem = report["problems"][0].as_str().unwrap();
-            assert!(problem.contains("of which"), "{problem}");
+            let problems = report["problems"].to_string();
+            assert!(problems.contains("of which"), "{problems}");
         }
     }
-    let changes: [fn(&mut Value); 5] = [
+    let changes: [fn(&mut Value); 7] = [
         |line| line["answer"] = json!({ "ok": "voided" }),
         |line| line["given"]["trigger"] = json!("send"),
         |line| line["component"]["version"] = json!("9.9.9"),
         |line| line["given_sha256"] = json!("0".repeat(64)),
         |line| line["at"] = json!("2020-01-01T00:00:00.000Z"),
+        |line| line["position"] = json!(99),
+        |line| line["replay"] = json!("/envelopes/other/replay"),
     ];
     let place = all
         .iter()
@@ -135,15 +140,76 @@ async fn exports_are_complete(app: TestApp) {
 
 /// Returns a key of the same name that did not sign the log.
 fn other_key(key: &str) -> String {
-    let signer = holdfast::domain::checkpoint::CheckpointSigner::new(&[5; 32]).unwrap();
+    let signer = CheckpointSigner::new(&[5; 32]).unwrap();
     let name = key.split('+').next().unwrap();
     signer.verifier(name).to_string()
+}
+
+fn written_text(app: &TestApp, text: &str) -> PathBuf {
+    let file = app.data.path().join("part.jsonl");
+    std::fs::write(&file, text).unwrap();
+    file
+}
+
+/// Blocks under a head of another log, followed by the public head of the real one, which proves nothing about
+/// them.
+fn forged(app: &TestApp, export: &str) {
+    let mut all: Vec<Value> = export
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let head = all.pop().unwrap();
+    let seed = [7; 32];
+    let signer = CheckpointSigner::new(&seed).unwrap();
+    let mut own = head.clone();
+    let mut blocks = all.iter().filter(|line| line["type"] == "block");
+    let last = blocks.next_back().unwrap()["entry"].clone();
+    let chain = format!("decisions:{}", app.org);
+    let leaf = entry_leaf(
+        &chain,
+        last["sequence"].as_i64().unwrap(),
+        last["hash"].as_str().unwrap(),
+    );
+    let checkpoint = Checkpoint {
+        origin: "forged.example/ledger".into(),
+        size: 1,
+        root: leaf,
+    };
+    own["log"]["checkpoint"] = signer.sign(&checkpoint).into();
+    own["log"]["public_key"] = signer.verifier(&checkpoint.origin).to_string().into();
+    own["log"]["inclusion"] =
+        json!([{ "sequence": last["sequence"], "leaf_index": 0, "proof": [] }]);
+    let last = all.iter().rposition(|line| line["type"] == "block");
+    all[last.unwrap()]["leaf_index"] = json!(0);
+    all.retain(|line| line["type"] != "head");
+    let trusted = app.data.path().join("trusted");
+    std::fs::write(
+        &trusted,
+        format!("{}\n", head["log"]["public_key"].as_str().unwrap()),
+    )
+    .unwrap();
+    let verdict = |lines: &[Value]| {
+        let file = written(app.data.path(), lines);
+        let trust = ["--trust", trusted.to_str().unwrap()];
+        let output = decisions_output(file.to_str().unwrap(), &trust);
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        report["verdict"].as_str().unwrap().to_owned()
+    };
+    let real = [all.as_slice(), std::slice::from_ref(&head)].concat();
+    assert_ne!(verdict(&real), "VALID", "its last block has another place");
+    let forged = [all.as_slice(), &[own.clone()]].concat();
+    assert_eq!(verdict(&forged), "CONSISTENT, NOT ANCHORED");
+    assert_eq!(
+        verdict(&[forged.as_slice(), &[head]].concat()),
+        "CONSISTENT, NOT ANCHORED"
+    );
 }
 
 async fn over_the_api(app: &TestApp, whole: &Path, key: &str) {
     let officer = app.token("compliance");
     // Page by page, as the links say.
     let (mut text, mut next, mut pages) = (String::new(), "/decisions?limit=1".to_owned(), 0);
+    let mut first = None;
     loop {
         let page = app.get_with_bearer(&officer, &next).await;
         assert_eq!(page.status, 200, "{}", page.text());
@@ -153,14 +219,33 @@ async fn over_the_api(app: &TestApp, whole: &Path, key: &str) {
             break;
         };
         let link = link.to_str().unwrap();
-        let address = link.strip_prefix('<').and_then(|link| link.split_once('>'));
-        next = address.unwrap().0.to_owned();
+        let query = link.strip_prefix('<').and_then(|link| link.split_once('>'));
+        let query = query.unwrap().0;
+        assert!(query.starts_with("?format=jsonl&after="), "{query}");
+        next = format!("/decisions{query}");
+        first.get_or_insert(text.clone());
     }
     assert_eq!(pages, 2);
     let file = app.data.path().join("pages.jsonl");
-    std::fs::write(&file, text).unwrap();
+    std::fs::write(&file, &text).unwrap();
     let report = verified(&file, key);
     assert_eq!(report["verdict"], "VALID", "{report:#}");
+    // Neither page is enough.
+    let first = first.unwrap();
+    let second = text.strip_prefix(first.as_str()).unwrap();
+    for (page, problem) in [
+        (first.as_str(), "the pages behind block 1 are missing"),
+        (second, "block 1 is missing: block 2 is in its place"),
+    ] {
+        let page = written_text(app, page);
+        let report = verified(&page, key);
+        assert_eq!(report["verdict"], "NOT VALID");
+        assert_eq!(report["problems"][0], problem, "{report:#}");
+    }
+    let page = written_text(app, second);
+    let known = decisions_output(page.to_str().unwrap(), &["--key", key, "--after", "1"]);
+    assert_eq!(known.status.code(), Some(0), "{known:?}");
+    forged(app, &text);
     assert_eq!(
         report["decisions"],
         json!(decisions(&lines(whole)).count()),
@@ -169,18 +254,25 @@ async fn over_the_api(app: &TestApp, whole: &Path, key: &str) {
 
     // A mask leaves out, and the proof holds.
     let masked = app
-        .get_with_bearer(&officer, "/decisions?mask=submitters,customer-id,detail")
+        .get_with_bearer(
+            &officer,
+            "/decisions?mask=submitters,signed_documents,custodians,detail",
+        )
         .await;
     let text = masked.text();
-    assert!(!text.contains("jordan.lee@example.com") || !text.contains("\"submitters\""));
-    assert!(!text.contains("\"submitters\"") && !text.contains("\"detail\""));
+    assert!(!text.contains("jordan.lee@example.com"), "{text}");
     std::fs::write(&file, text).unwrap();
-    let report = verified(&file, key);
+    let output = decisions_output(file.to_str().unwrap(), &["--key", key, "--masked"]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(
         (&report["verdict"], &report["masked"]),
         (&json!("VALID"), &json!(2)),
         "{report:#}"
     );
+    // A mask that the reader does not know of could hide a change.
+    let report = verified(&file, key);
+    let problem = report["problems"][0].as_str().unwrap();
+    assert!(problem.ends_with("are masked or were changed"), "{problem}");
 
     let columns = app
         .get_with_bearer(&officer, "/decisions?format=parquet")
@@ -223,7 +315,7 @@ async fn over_the_api(app: &TestApp, whole: &Path, key: &str) {
         app.org.as_str()
     );
 
-    // Nobody else sees them.
+    // Other users do not see them.
     app.get_with_bearer(&app.token("member"), "/decisions")
         .await
         .error(403);
@@ -263,6 +355,48 @@ async fn an_export_proves_that_no_decision_is_left_out_on_postgresql() {
     exports_are_complete(TestApp::with(change, OrgSettings::default()).await).await;
 }
 
+/// Further decisions, as many as a year of a small lender.
+async fn add_decisions(app: &TestApp) {
+    app.execute(
+        "insert into lifecycle_decision (bucket, decision_id, org_id, envelope_id, from_status,
+             trigger_name, to_status, facts, component, at)
+         with recursive number(n) as (select 1 union all select n + 1 from number where n < 30000)
+         select d.bucket, d.decision_id || '_' || n, d.org_id, d.envelope_id, d.from_status,
+             d.trigger_name, d.to_status, d.facts, d.component, d.at
+         from number, (select * from lifecycle_decision limit 1) d",
+    )
+    .await;
+}
+
+/// Two programs that make blocks at once share the decisions.
+#[tokio::test(flavor = "multi_thread")]
+async fn two_recorders_make_one_chain() {
+    let database = postgres::new_database().await;
+    let url = database.clone();
+    let change = |config: &mut Config| {
+        let settings = format!("database_url = '{database}'\n");
+        std::fs::write(config.data_dir.join(SETTINGS), settings).unwrap();
+        config.database_url = Some(url);
+    };
+    let app = TestApp::with(change, OrgSettings::default()).await;
+    app.vaulted_envelope().await;
+    add_decisions(&app).await;
+    let exports = ["one.jsonl", "two.jsonl", "three.jsonl"].map(|name| {
+        let (data, org) = (app.data.path().to_owned(), app.org.to_string());
+        let file = app.data.path().join(name);
+        std::thread::spawn(move || {
+            let path = file.to_str().unwrap();
+            operator(&data, &["decisions", "export", "--org", &org, path]);
+        })
+    });
+    for export in exports {
+        export.join().unwrap();
+    }
+    let report = verified(&exported(&app, "all.jsonl", &[]), &app.ledger_key().await);
+    assert_eq!(report["verdict"], "VALID", "{report:#}");
+    assert!(report["decisions"].as_u64() > Some(30_000), "{report:#}");
+}
+
 /// Decisions get into blocks without the operator, and those of a controller belong to the controller.
 #[tokio::test(flavor = "multi_thread")]
 async fn decisions_get_into_blocks_by_themselves() {
@@ -283,7 +417,7 @@ async fn decisions_get_into_blocks_by_themselves() {
             .lines()
             .map(|line| serde_json::from_str::<Value>(line).unwrap())
             .collect();
-        if decisions(&found).any(|line| line["given"]["trigger"] == "vault-out") {
+        if decisions(&found).any(|line| line["given"]["trigger"] == "VaultOut") {
             return;
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
@@ -373,6 +507,25 @@ async fn an_export_is_replayed_without_the_server() {
     assert!(refused("holdfast-messaging").contains("neither a file nor the name"));
     std::fs::write(&elsewhere, "{}\n").unwrap();
     assert!(refused("holdfast-lifecycle").contains("missing field `type`"));
+    // More lines than wait for the threads.
+    std::fs::write(&elsewhere, "{}\n".repeat(20_000)).unwrap();
+    assert!(refused("holdfast-lifecycle").contains("missing field `type`"));
+    // Other files are left alone.
+    let data = app.data.path();
+    let other = data.join("other.json");
+    for text in ["{}", "one line", "{\"type\": \"other\"}\n"] {
+        std::fs::write(&other, text).unwrap();
+        let export = [
+            "decisions",
+            "export",
+            "--org",
+            app.org.as_str(),
+            other.to_str().unwrap(),
+        ];
+        let output = operator_output(data, &export);
+        assert!(!output.status.success(), "{text}");
+        assert_eq!(std::fs::read_to_string(&other).unwrap(), text);
+    }
 }
 
 /// Twenty kills at any moment of an export: the next run goes on, and the file is that of an export without
@@ -381,16 +534,7 @@ async fn an_export_is_replayed_without_the_server() {
 async fn an_export_survives_kills() {
     let app = TestApp::start().await;
     app.vaulted_envelope().await;
-    // Further decisions, as many as a year of a small lender.
-    app.execute(
-        "insert into lifecycle_decision (bucket, decision_id, org_id, envelope_id, from_status,
-             trigger_name, to_status, facts, component, at)
-         with recursive number(n) as (select 1 union all select n + 1 from number where n < 30000)
-         select d.bucket, d.decision_id || '_' || n, d.org_id, d.envelope_id, d.from_status,
-             d.trigger_name, d.to_status, d.facts, d.component, d.at
-         from number, (select * from lifecycle_decision limit 1) d",
-    )
-    .await;
+    add_decisions(&app).await;
     let (data, file) = (app.data.path(), app.data.path().join("killed.jsonl"));
     let export = || {
         let mut command = Command::new(this_program());

@@ -4,8 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use axum::http::Method;
+use holdfast::config::Config;
 use holdfast::domain::component::Slot;
+use holdfast::domain::component_state::StateSigners;
 use holdfast::domain::hash::sha256;
+use holdfast::domain::organization::OrgSettings;
 use serde_json::{Value, json};
 
 use super::registry::variant;
@@ -205,11 +208,23 @@ async fn a_signed_state_requests_its_changes_and_shows_drift() {
     let ledger = app.get_with_bearer(&officer, "/component-ledger").await;
     let ledger = ledger.data(200);
     let entries = ledger.as_array().unwrap().iter();
-    let versions: Vec<&Value> = entries
+    let entries: Vec<&Value> = entries
         .filter(|entry| entry["action"] == "state.set")
-        .map(|entry| &entry["details"]["version"])
+        .map(|entry| &entry["details"])
         .collect();
-    assert_eq!(versions, [&json!(1), &json!(2)]);
+    assert_eq!(entries.len(), 2);
+    // The ledger alone suffices to check the signatures.
+    assert_eq!(entries[0]["state"], wanted.as_str());
+    let kept = entries[0]["signatures"].as_array().unwrap();
+    assert_eq!(
+        (
+            &kept[0]["name"],
+            &kept[0]["public_key"],
+            &kept[0]["signature"]
+        ),
+        (&json!("ada"), &ada.public_key(), &both[0])
+    );
+    assert_eq!(kept[1]["signature"], both[1]);
 
     bad_states(&app, &officer, &newer).await;
 }
@@ -254,6 +269,56 @@ async fn bad_states(app: &TestApp, officer: &str, good: &str) {
         assert_eq!(refused.status, 422, "{state}: {text}");
         assert!(text.contains(why), "{why}: {text}");
     }
+    // A state comes from others than the operator: it names no file or variable of the machine.
+    let with = |further: &str| {
+        let provider = provider.replace("slot:", "instance: acme, slot:");
+        let provider = provider.replace(" }", &format!(", {further} }}"));
+        format!("version: 1\n{organization}\ncomponents:\n {provider}\n")
+    };
+    for reference in [
+        "env: PATH",
+        "file: /etc/passwd",
+        "file: ../secret",
+        "file: ''",
+    ] {
+        let config = format!(
+            "config: {{ base_url: 'https://a.example', secrets: {{ key: {{ {reference} }} }} }}"
+        );
+        let text = sent(app, &app.admin(), &with(&config), &[]).await.text();
+        assert!(
+            text.contains("must be a file beside the state"),
+            "{reference}: {text}"
+        );
+    }
+    for from in ["/etc/passwd", "../rules.wasm", "a/../../b"] {
+        let text = sent(app, &app.admin(), &with(&format!("from: {from}")), &[])
+            .await
+            .text();
+        assert!(text.contains("`from` must be a file"), "{from}: {text}");
+    }
+    let many: String = (0..101)
+        .map(|number| {
+            format!(
+                " {}\n",
+                provider.replace("slot:", &format!("instance: a{number}, slot:"))
+            )
+        })
+        .collect();
+    let huge = [
+        (
+            format!("version: 1\n{organization}\ncomponents:\n{many}"),
+            "more than 100",
+        ),
+        (
+            good.replace("version: 2", "version: 18446744073709551615"),
+            "begins with 1",
+        ),
+        (format!("{good}# {}", "x".repeat(70_000)), "65536"),
+    ];
+    for (state, why) in huge {
+        let text = sent(app, officer, &state, &[]).await.text();
+        assert!(text.contains(why), "{why}: {text}");
+    }
     let unknown = format!("version: 1\n{organization}\ncomponents:\n {entry}\n");
     assert_eq!(status(&planned(app, officer, &unknown).await), "missing");
     // Providers are an admin's, and nobody else's organization can be set.
@@ -272,14 +337,24 @@ async fn bad_states(app: &TestApp, officer: &str, good: &str) {
 /// Without a policy the changes are made at once. Settings belong to the state, secrets by their names.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_state_sets_up_a_provider() {
-    let app = TestApp::start().await;
-    let admin = app.web_admin();
     let folder = tempfile::tempdir().unwrap();
     let ada = Signer::new(folder.path(), "ada");
+    let keys = StateSigners {
+        keys: [(
+            "ada".to_owned(),
+            ada.public_key().as_str().unwrap().to_owned(),
+        )]
+        .into(),
+        threshold: 1,
+    };
+    let change = |config: &mut Config| config.components.state = keys;
+    let app = TestApp::with(change, OrgSettings::default()).await;
+    let admin = app.web_admin();
+    // One person would change the keys and the components.
     let policy = json!({ "state": { "keys": { "ada": ada.public_key() } } });
     app.as_bearer(Method::PUT, admin, "/component-policy", policy)
         .await
-        .data(200);
+        .error(422);
     let bytes = variant(Slot::Messaging, "oak");
     let plugin = app
         .upload_component(admin, "oak-sms", "1.0.0", &bytes)
@@ -289,7 +364,7 @@ async fn a_state_sets_up_a_provider() {
         format!(
             "version: {version}\norganization: {}\ncomponents:\n  - slot: provider.messaging\n    instance: oak\n    \
              name: oak-sms\n    version: 1.0.0\n    sha256: {}\n    config:\n      base_url: https://sms.oak.example\n      \
-             settings: {{ from: \"{sender}\", account_sid: AC1 }}\n      secrets: {{ auth_token: {{ env: OAK_TOKEN }} }}\n",
+             settings: {{ from: \"{sender}\", account_sid: AC1 }}\n      secrets: {{ auth_token: {{ env: HOLDFAST_STATE_OAK }} }}\n",
             app.org, plugin["sha256"]
         )
     };
@@ -321,6 +396,48 @@ async fn a_state_sets_up_a_provider() {
         let plan = app.post_with_bearer(admin, STATE, body).await.data(200);
         assert_eq!(status(&plan), expected, "{sender} {secret}");
     }
+}
+
+/// A date that was moved is not the date that is scheduled.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_scheduled_activation_has_the_date_of_the_state() {
+    let folder = tempfile::tempdir().unwrap();
+    let ada = Signer::new(folder.path(), "ada");
+    let keys = StateSigners {
+        keys: [(
+            "ada".to_owned(),
+            ada.public_key().as_str().unwrap().to_owned(),
+        )]
+        .into(),
+        threshold: 1,
+    };
+    let change = |config: &mut Config| config.components.state = keys;
+    let app = TestApp::with(change, OrgSettings::default()).await;
+    let officer = app.token("compliance");
+    let rules = rules(&app, &officer, "1.0.0").await;
+    let dated = |version: u64, date: &str| {
+        format!("{}    effective_at: {date}\n", state(&app, version, &rules))
+    };
+    let signed = |state: &str| [ada.signature(state)];
+    let first = dated(1, "2090-01-01T05:00:00.000Z");
+    let set = sent(&app, &officer, &first, &signed(&first))
+        .await
+        .data(200);
+    assert_eq!(status(&set), "scheduled");
+    let activation = &set["components"][0]["activation_id"];
+    let again = sent(&app, &officer, &first, &signed(&first)).await;
+    assert_eq!(status(&again.data(200)), "scheduled");
+    let moved = dated(2, "2089-01-01T05:00:00.000Z");
+    assert_eq!(status(&planned(&app, &officer, &moved).await), "drifted");
+    let refused = sent(&app, &officer, &moved, &signed(&moved)).await;
+    let why = refused.error(409);
+    assert!(why.contains("is scheduled for 2090-01-01"), "{why}");
+    let back = json!({ "activation_id": activation, "reason": "Another date" });
+    app.post_with_bearer(&officer, "/component-slots/rules.compliance/rollback", back)
+        .await
+        .data(200);
+    let set = sent(&app, &officer, &moved, &signed(&moved)).await;
+    assert_eq!(status(&set.data(200)), "scheduled");
 }
 
 /// Where keys are configured, no operator changes the installation's components alone.

@@ -5,13 +5,10 @@ mod columns;
 use std::io::{self, Write as _};
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::mpsc;
 
 use self::columns::ColumnWriter;
-use crate::components::behaviour::RulesProgram;
-use crate::components::embedded;
-use crate::domain::component::Slot;
 use crate::domain::decision::{self, DecisionChain, DecisionLine, RECORDED};
 use crate::domain::envelope::words;
 use crate::domain::hash::canonical_sha256;
@@ -22,14 +19,16 @@ use crate::files::{FilesError, SpooledFile};
 use crate::service::vault::log;
 use crate::service::{Core, ServiceError};
 use crate::store::decision_blocks::{self, RecordedDecision};
-use crate::store::{chores, ledger, log as places};
+use crate::store::{StoreError, chores, ledger, log as places, organizations};
 
 /// Interval at which decisions get into blocks.
 const PERIOD: Duration = Duration::from_secs(60);
 /// Most decisions of a slot in a block.
-const OF_SLOT: i64 = 1_000;
-/// Organizations that are looked up at once.
-const ORGANIZATIONS: i64 = 100;
+const OF_SLOT: i64 = 250;
+/// Most blocks of an organization in one run.
+const AT_ONCE: usize = 100;
+/// Most organizations in one run.
+const ORGANIZATIONS: i64 = 1_000;
 /// Blocks that a page reads at once.
 const BLOCKS: i64 = 64;
 /// Lines that may wait for the writer of the file.
@@ -87,37 +86,41 @@ pub struct ExportPage {
 /// Puts the decisions of all organizations into blocks, once a minute on one node.
 pub async fn record_when_due(core: &Core) -> Result<(), ServiceError> {
     let now = core.clock.now();
-    if chores::claim(&core.store, "decisions", now, now + PERIOD).await? {
-        record(core).await?;
+    if !chores::claim(&core.store, "decisions", now, now + PERIOD).await? {
+        return Ok(());
+    }
+    let mut connection = core.store.read().await?;
+    let waiting = decision_blocks::waiting(&mut connection, ORGANIZATIONS).await?;
+    drop(connection);
+    for org in &waiting {
+        // What one organization has recorded does not keep the others from their blocks.
+        if let Err(error) = record_some(core, org, AT_ONCE).await {
+            tracing::error!(%org, %error, "decisions could not be put into blocks");
+        }
     }
     Ok(())
 }
 
-/// Puts the decisions that are in no block into blocks. Returns the number of blocks.
-pub async fn record(core: &Core) -> Result<u64, ServiceError> {
-    let mut blocks = 0;
-    loop {
-        let mut connection = core.store.read().await?;
-        let waiting = decision_blocks::waiting(&mut connection, ORGANIZATIONS).await?;
-        drop(connection);
-        let before = blocks;
-        for org in &waiting {
-            while record_block(core, org).await? {
-                blocks += 1;
-            }
-        }
-        // None of them are left, or another node is at work.
-        if blocks == before {
-            return Ok(blocks);
-        }
-    }
+/// Puts all decisions of an organization that are in no block into blocks.
+pub async fn record(core: &Core, org: &OrgId) -> Result<(), ServiceError> {
+    record_some(core, org, usize::MAX).await
 }
 
-/// Adds a block of an organization. Returns false if nothing waits, or another node adds it.
+async fn record_some(core: &Core, org: &OrgId, most: usize) -> Result<(), ServiceError> {
+    for _ in 0..most {
+        if !record_block(core, org).await? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Adds a block of an organization. Returns false if nothing waits.
 async fn record_block(core: &Core, org: &OrgId) -> Result<bool, ServiceError> {
-    let translator = WitNames::load(core)?;
     let chain = DecisionChain::of(org);
     let mut tx = core.store.begin().await?;
+    // Two nodes must not choose the same block, or one take what the other counts.
+    organizations::lock(&mut tx, org).await?;
     let block = ledger::last_sequence(&mut tx, org, &chain).await? + 1;
     let taken = decision_blocks::take(&mut tx, org, block, OF_SLOT).await?;
     if taken.is_empty() {
@@ -126,7 +129,7 @@ async fn record_block(core: &Core, org: &OrgId) -> Result<bool, ServiceError> {
     let times = || taken.iter().map(|decision| decision.at);
     let (from, to) = (times().min(), times().max());
     let count = taken.len();
-    let lines = translator.lines(taken, block, &[])?;
+    let lines = lines(taken, block, &[])?;
     let root = decision::root_of(lines.iter().map(DecisionLine::leaf));
     let root = root.map_err(|missing| ServiceError::Internal(missing.to_string()))?;
     let entry = NewEntry {
@@ -135,90 +138,56 @@ async fn record_block(core: &Core, org: &OrgId) -> Result<bool, ServiceError> {
         action: RECORDED.into(),
         details: json!({ "count": count, "root": root, "from": from, "to": to }),
     };
-    match ledger::append(&mut tx, Some(org), &chain, entry).await {
-        Ok(_) => tx.commit().await?,
-        Err(error) if error.is_unique_violation() => return Ok(false),
-        Err(error) => return Err(error.into()),
+    let entry = ledger::append(&mut tx, Some(org), &chain, entry).await?;
+    if entry.sequence != block {
+        return Err(StoreError::Conflict.into());
     }
+    tx.commit().await?;
     Ok(true)
 }
 
-/// Names of the WIT packages for the functions that decide.
-struct WitNames(Vec<RulesProgram>);
+/// Converts the decisions of a block to the lines of an export. Parameters and answers stay as they were recorded, so
+/// that a later release writes the same lines.
+fn lines(
+    decisions: Vec<RecordedDecision>,
+    block: i64,
+    mask: &[String],
+) -> Result<Vec<DecisionLine>, ServiceError> {
+    let lines = (0..).zip(decisions);
+    lines
+        .map(|(position, decision)| line(decision, block, position, mask))
+        .collect()
+}
 
-impl WitNames {
-    fn load(core: &Core) -> Result<Self, ServiceError> {
-        let slots = [
-            Slot::Compliance,
-            Slot::Lifecycle,
-            Slot::Placement,
-            Slot::Control,
-        ];
-        let programs = embedded().filter(|artifact| slots.contains(&artifact.slot));
-        let programs = programs.map(|artifact| core.components.program(&artifact));
-        Ok(Self(programs.collect::<Result<_, _>>()?))
-    }
-
-    /// Converts the decisions of a block to the lines of an export.
-    fn lines(
-        &self,
-        decisions: Vec<RecordedDecision>,
-        block: i64,
-        mask: &[String],
-    ) -> Result<Vec<DecisionLine>, ServiceError> {
-        let lines = (0..).zip(decisions);
-        lines
-            .map(|(position, decision)| self.line(decision, block, position, mask))
-            .collect()
-    }
-
-    fn line(
-        &self,
-        decision: RecordedDecision,
-        block: i64,
-        position: u64,
-        mask: &[String],
-    ) -> Result<DecisionLine, ServiceError> {
-        let unknown = || ServiceError::Internal(format!("the decision {} is unknown", decision.id));
-        let program = self.0.iter().find(|program| program.slot == decision.slot);
-        let program = program.ok_or_else(unknown)?;
-        let Value::Object(given) = decision.given.clone() else {
-            return Err(unknown());
-        };
-        let document = given.get("document_sha256").cloned();
-        let named = program.with_wit_names(&decision.function, given, &decision.answer);
-        let (mut given, mut answer) = named.ok_or_else(unknown)?;
-        if let Some(document) = document {
-            // Documents are not part of an export.
-            given.remove("pdf");
-            given.insert("document_sha256".into(), document);
-        }
-        let mut given = Value::Object(given);
-        let (given_sha256, answer_sha256) = (canonical_sha256(&given), canonical_sha256(&answer));
-        let masked = decision::mask(&mut given, mask) | decision::mask(&mut answer, mask);
-        let envelope_id = EnvelopeId::parse(&decision.subject);
-        let replay = envelope_id
-            .as_ref()
-            .map(|envelope| format!("/envelopes/{envelope}/replay"));
-        Ok(DecisionLine {
-            block,
-            position,
-            template_id: TemplateId::parse(&decision.subject).filter(|_| envelope_id.is_none()),
-            envelope_id,
-            decision_id: decision.id,
-            slot: decision.slot,
-            function: decision.function,
-            at: decision.at,
-            component: serde_json::from_value(decision.component)
-                .map_err(|error| ServiceError::Internal(error.to_string()))?,
-            given,
-            given_sha256,
-            answer,
-            answer_sha256,
-            masked,
-            replay,
-        })
-    }
+fn line(
+    decision: RecordedDecision,
+    block: i64,
+    position: u64,
+    mask: &[String],
+) -> Result<DecisionLine, ServiceError> {
+    let (mut given, mut answer) = (decision.given, decision.answer);
+    let (given_sha256, answer_sha256) = (canonical_sha256(&given), canonical_sha256(&answer));
+    let masked = decision::mask(&mut given, mask) | decision::mask(&mut answer, mask);
+    let envelope_id = EnvelopeId::parse(&decision.subject);
+    let template_id = TemplateId::parse(&decision.subject).filter(|_| envelope_id.is_none());
+    Ok(DecisionLine {
+        block,
+        position,
+        decision_id: decision.id,
+        slot: decision.slot,
+        function: decision.function,
+        replay: envelope_id.as_ref().map(decision::replay_path),
+        envelope_id,
+        template_id,
+        at: decision.at,
+        component: serde_json::from_value(decision.component)
+            .map_err(|error| ServiceError::Internal(error.to_string()))?,
+        given,
+        given_sha256,
+        answer,
+        answer_sha256,
+        masked,
+    })
 }
 
 /// Writes a page of an organization's decisions: whole blocks, which are in the log already.
@@ -267,7 +236,6 @@ async fn read(
     options: &ExportOptions,
     sender: mpsc::Sender<ExportLine>,
 ) -> Result<(i64, bool), ServiceError> {
-    let names = WitNames::load(core)?;
     let chain = DecisionChain::of(org);
     let mut head = match log::signed_head(core).await {
         Ok(head) => Some(head),
@@ -303,7 +271,7 @@ async fn read(
             let block = entry.sequence;
             let decisions = decision_blocks::of_block(&mut connection, org, block).await?;
             count += decisions.len() as u64;
-            let lines = names.lines(decisions, block, &options.mask)?;
+            let lines = lines(decisions, block, &options.mask)?;
             let lines = lines
                 .into_iter()
                 .map(|line| ExportLine::Decision(Box::new(line)));
