@@ -12,12 +12,14 @@ use holdfast::components::egress::NetworkAccess;
 use holdfast::components::providers::{ProviderError, ProviderLease};
 use holdfast::config::{Config, SecretText};
 use holdfast::domain::clock::Clock;
+use holdfast::domain::component::Slot;
 use holdfast::domain::id::EnvelopeId;
 use holdfast::domain::organization::{OrgSettings, Scope};
 use holdfast::store::{envelopes, room};
 use serde_json::{Value, json};
 use sqlx::Row as _;
 
+use crate::service::components::registry::variant;
 use crate::support::docuseal::{DocusealFault, FakeDocuseal, SECRET, TOKEN, errors, signature};
 use crate::support::{CONTRACT, TestApp, TestResponse, buyer_and_seller, envelope_body, form, pdf};
 
@@ -1366,4 +1368,110 @@ async fn a_signer_completed_without_a_signature_counts_as_unsigned() {
     let compliance = format!("/partner/envelopes/{id}/compliance");
     let compliance = setup.app.get(&compliance).await.data(200);
     assert_eq!(compliance["compliance"]["checks"][3]["satisfied"], false);
+}
+
+/// One template goes through a candidate before any signer meets it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_candidate_is_tried_with_one_template() {
+    let docuseal = FakeDocuseal::start().await;
+    let insecure = |config: &mut Config| config.providers.allow_insecure = true;
+    let app = TestApp::with(insecure, OrgSettings::default()).await;
+    let admin = app.admin();
+    let bytes = variant(Slot::Signing, "own");
+    let uploaded = app
+        .upload_component(&admin, "own-sign", "1.0.0", &bytes)
+        .await
+        .data(201);
+    let template = app.contract_template().await;
+    let request = |token: &str| {
+        json!({
+            "component_id": uploaded["component_id"], "instance": "own", "template_id": template["template_id"],
+            "config": {
+                "base_url": format!("{}/api", docuseal.url),
+                "secrets": { "api_key": token, "webhook_secret": SECRET },
+            },
+        })
+    };
+    let path = "/component-slots/provider.signing/try";
+    let tried = async |body: Value| app.post_with_bearer(&admin, path, body).await;
+    let good = tried(request(TOKEN)).await.data(200);
+    assert_eq!(good["ok"], true, "{good:#}");
+    let calls: Vec<&Value> = good["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|step| &step["call"])
+        .collect();
+    assert_eq!(
+        calls,
+        ["create-template", "read-template", "archive-template"]
+    );
+    assert_eq!(good["fields_sent"], good["fields_at_provider"]);
+    assert_eq!(docuseal.requests("DELETE", "/templates/").len(), 1);
+
+    let wrong = tried(request("misspelt")).await;
+    assert!(!wrong.text().contains("misspelt"));
+    let wrong = wrong.data(200);
+    assert_eq!(
+        (&wrong["ok"], wrong["steps"].as_array().unwrap().len()),
+        (&json!(false), 1)
+    );
+    assert!(wrong["steps"][0]["reason"].is_string(), "{wrong:#}");
+
+    // Nothing is active, and the ledger has both trials.
+    let slots = app
+        .get_with_bearer(&admin, "/component-slots")
+        .await
+        .data(200);
+    let mut slots = slots.as_array().unwrap().iter();
+    let signing = slots
+        .find(|slot| slot["slot"] == "provider.signing")
+        .unwrap();
+    assert_eq!(signing["instances"], json!([]));
+    let ledger = app
+        .get_with_bearer(&admin, "/component-ledger")
+        .await
+        .data(200);
+    let trials = ledger.as_array().unwrap().iter();
+    let trials: Vec<&Value> = trials
+        .filter(|entry| entry["action"] == "component.tried")
+        .map(|entry| &entry["details"]["ok"])
+        .collect();
+    assert_eq!(trials, [&json!(true), &json!(false)]);
+
+    let mut bad = request(TOKEN);
+    bad["template_id"] = json!("tmpl_01jt8s5gq2e6m9x4k7w3c5d8fb");
+    tried(bad).await.error(404);
+    let empty = json!({ "name": "Empty" });
+    let empty = app
+        .post_with_bearer(&admin, "/templates", empty)
+        .await
+        .data(201);
+    let mut bad = request(TOKEN);
+    bad["template_id"] = empty["template_id"].clone();
+    tried(bad).await.error(409);
+    let mut bad = request(TOKEN);
+    bad["config"] = Value::Null;
+    assert!(
+        tried(bad.clone())
+            .await
+            .error(422)
+            .contains("has no settings")
+    );
+    let rules = "/component-slots/rules.compliance/try";
+    app.post_with_bearer(&admin, rules, request(TOKEN))
+        .await
+        .error(422);
+    app.post_with_bearer(&app.token("compliance"), path, request(TOKEN))
+        .await
+        .error(403);
+    app.post_with_bearer(&app.other_admin(), path, request(TOKEN))
+        .await
+        .error(404);
+    // The stored secrets are not for a component that others have to approve.
+    let policy = json!({ "reviews_required": 1 });
+    app.as_bearer(axum::http::Method::PUT, &admin, "/component-policy", policy)
+        .await
+        .data(200);
+    tried(bad).await.error(409);
 }

@@ -145,7 +145,7 @@ pub mod errors {
 }
 
 pub struct FakeDocuseal {
-    url: String,
+    pub url: String,
     account: Shared,
 }
 

@@ -33,6 +33,7 @@ use crate::service::components::changes::ChangeOfficer;
 use crate::service::components::instance_log::{self, LogLineView};
 use crate::service::components::live_shadow::{self, LiveShadow, StartShadow};
 use crate::service::components::shadow::{self, ReplayRequest, ShadowReport};
+use crate::service::components::trial::{self, TrialView, TryRequest};
 use crate::service::components::{
     self, ActivationRequest, ActivationView, ComponentOwner, ComponentUpload, ComponentView,
     RollbackRequest, SlotView, UPLOAD_LIMIT,
@@ -298,6 +299,16 @@ pub async fn activate(
     let activation =
         components::activate(&app, &app.management, &officer.owner, slot, request).await?;
     Ok(DataReply::new(&activation))
+}
+
+/// Creates the template at the vendor, reads it and archives it. Activates nothing. For `provider.signing`.
+pub async fn try_out(
+    State(app): State<App>,
+    SlotOfficer { officer, slot }: SlotOfficer,
+    ValidJson(request): ValidJson<TryRequest>,
+) -> Result<Found<TrialView>, HttpError> {
+    let tried = trial::try_out(&app, &app.management, &officer.caller, slot, request).await?;
+    Ok(DataReply::new(&tried))
 }
 
 pub async fn roll_back(

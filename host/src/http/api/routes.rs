@@ -296,6 +296,8 @@ areas! {
             "List slots with their active component and history";
         post "/component-slots/{slot}/activate", components::activate => activateComponent [409]
             "Activate a component in a slot, now or on an effective date";
+        post "/component-slots/{slot}/try", components::try_out => tryComponent [404, 409, 422, 503]
+            "Send one template through a signing provider's candidate; activates nothing";
         post "/component-slots/{slot}/rollback", components::roll_back => rollBackComponent [409]
             "Roll back to the previous activation";
         get "/component-slots/{slot}/shadow", components::live => getLiveShadow []

@@ -15,6 +15,7 @@ mod probe;
 mod quota;
 pub mod shadow;
 pub mod state;
+pub mod trial;
 
 use std::sync::Arc;
 

@@ -34,12 +34,7 @@ pub(super) async fn probe(
         return Ok(None);
     };
     let at = InstanceReference::own(org, &checked.instance);
-    let active = core.components.active();
-    let present = active.at(slot, Some(org), &at.name, core.clock.now());
-    let present = present.and_then(|(live, _)| live.config.clone());
-    let sealed = checked.config.clone().or(present);
-    let config = sealed.and_then(|sealed| InstanceConfig::open(&sealed, &core.cipher, &at));
-    let Some(config) = config else {
+    let Some(config) = settings_of(core, owner, checked) else {
         return Ok(None);
     };
     let lease = core.lease_with(slot, &at.to_string(), &config);
@@ -68,4 +63,24 @@ pub(super) async fn probe(
         ok: reason.is_none(),
         reason: reason.map(|reason| reason.chars().take(REASON).collect()),
     }))
+}
+
+/// Returns the settings of an organization's instance: those to be activated, or else the present ones.
+pub(super) fn settings_of(
+    core: &Core,
+    owner: &ComponentOwner,
+    checked: &CheckedActivation,
+) -> Option<InstanceConfig> {
+    let org = owner.org.as_ref()?;
+    let at = InstanceReference::own(org, &checked.instance);
+    let active = core.components.active();
+    let present = active.at(
+        checked.component.slot,
+        Some(org),
+        &at.name,
+        core.clock.now(),
+    );
+    let present = present.and_then(|(live, _)| live.config.clone());
+    let sealed = checked.config.clone().or(present)?;
+    InstanceConfig::open(&sealed, &core.cipher, &at)
 }

@@ -808,7 +808,7 @@ pub(super) fn placement_issue(issue: placement::Issue) -> ValidationIssue {
     )
 }
 
-pub(super) fn provider_fields(fields: &[Field]) -> Vec<provider::Field> {
+pub(in crate::service) fn provider_fields(fields: &[Field]) -> Vec<provider::Field> {
     fields
         .iter()
         .map(|field| provider::Field {

@@ -1,0 +1,153 @@
+//! Trying a signing provider before it is activated: one template goes to the vendor and back.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::activation::{self, ActivationRequest};
+use super::changes::permit_alone;
+use super::probe::settings_of;
+use super::{ComponentManager, ComponentOwner, following, named, record};
+use crate::components::providers::ProviderError;
+use crate::domain::component::{InstanceReference, Slot};
+use crate::domain::id::RequestId;
+use crate::fair_queue::WorkOwner;
+use crate::service::envelopes::uploads::admit;
+use crate::service::signing::provider_instance::InstanceConfig;
+use crate::service::templates::{self, provider_fields};
+use crate::service::{Caller, Core, ServiceError};
+
+/// Body of `POST /component-slots/{slot}/try`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "component_id": "cmp_01jt8s5gq2e6m9x4k7w3c5d8fa", "instance": "acme-sign",
+    "template_id": "tmpl_01jt8s5gq2e6m9x4k7w3c5d8fb",
+}]))]
+pub struct TryRequest {
+    pub component_id: String,
+    #[schemars(length(min = 1, max = 64))]
+    pub instance: String,
+    /// Settings; those of the instance if absent.
+    pub config: Option<InstanceConfig>,
+    /// Template of the organization with a document.
+    pub template_id: String,
+}
+
+/// Result of a trial.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "ok": false, "fields_sent": 2, "fields_at_provider": null,
+    "steps": [{ "call": "create-template", "ok": false, "reason": "the provider answered 401 Unauthorized" }],
+}]))]
+pub struct TrialView {
+    /// Whether every call succeeded, and the vendor has all fields.
+    pub ok: bool,
+    /// The calls, up to the first that failed. A template that was created is archived.
+    pub steps: Vec<TrialStep>,
+    pub fields_sent: usize,
+    /// Number of fields that the vendor's template has; null if it could not be read.
+    pub fields_at_provider: Option<usize>,
+}
+
+/// A call of a trial.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct TrialStep {
+    /// Function of the slot's interface.
+    pub call: &'static str,
+    pub ok: bool,
+    /// The plugin's reason, if it failed.
+    pub reason: Option<String>,
+}
+
+/// Sends a template through a candidate: creates it at the vendor, reads it and archives it. Activates nothing.
+///
+/// # Errors
+/// Where changes need approvals, a candidate is tried with settings of the request only, and not with the stored
+/// secrets.
+pub async fn try_out(
+    core: &Core,
+    management: &Arc<ComponentManager>,
+    caller: &Caller,
+    slot: Slot,
+    request: TryRequest,
+) -> Result<TrialView, ServiceError> {
+    if slot != Slot::Signing {
+        let why = "Only provider.signing has templates to try";
+        return Err(ServiceError::Semantic(why.into()));
+    }
+    let (owner, org) = (ComponentOwner::from(caller), &caller.org);
+    if request.config.is_none() {
+        permit_alone(core, &mut *core.store.read().await?, &owner).await?;
+    }
+    let activation = ActivationRequest {
+        component_id: request.component_id,
+        config: request.config,
+        instance: Some(request.instance),
+        reason: None,
+        effective_at: None,
+    };
+    let checked = activation::check(core, &owner, slot, activation).await?;
+    let template = templates::get(core, caller, &request.template_id).await?;
+    let document = template.document.as_ref();
+    let document =
+        document.ok_or_else(|| ServiceError::Conflict("Template has no document".into()))?;
+    let at = InstanceReference::own(org, &checked.instance);
+    let config = settings_of(core, &owner, &checked);
+    let config = config.ok_or_else(|| {
+        ServiceError::Semantic("The instance has no settings: send them as `config`".into())
+    })?;
+    let artifact = following::artifact(core, management, &checked.component).await?;
+    let plugin = core.components.signing_from(&artifact, org)?;
+    let lease = || core.lease_with(slot, &at.to_string(), &config);
+    let room = admit(
+        core,
+        &WorkOwner::new(org, template.id.as_str()),
+        document.size.unsigned_abs(),
+    )
+    .await?;
+    let pdf = core.files.get(document).await?;
+    let fields = provider_fields(&template.fields);
+    let mut trial = TrialView {
+        ok: false,
+        steps: Vec::new(),
+        fields_sent: fields.len(),
+        fields_at_provider: None,
+    };
+    // A repeated trial is another template.
+    let external_id = format!("trial-{}", RequestId::new());
+    let name = format!("Trial: {}", template.name);
+    let created = plugin.create_template(lease(), &name, &external_id, pdf, &fields);
+    let created = trial.note("create-template", created.await);
+    drop(room);
+    if let Some(created) = created {
+        let read = plugin.read_template(lease(), &created.template_id).await;
+        let read = trial.note("read-template", read);
+        trial.fields_at_provider = read.map(|read| read.fields.len());
+        let archived = plugin.archive_template(lease(), &created.template_id);
+        trial.note("archive-template", archived.await);
+    }
+    trial.ok = trial.steps.iter().all(|step| step.ok)
+        && trial.fields_at_provider == Some(trial.fields_sent);
+    let mut tx = core.store.begin().await?;
+    let details = json!({
+        "component": named(&checked.component), "instance": checked.instance, "template_id": template.id,
+        "ok": trial.ok,
+    });
+    record(core, &mut tx, &owner, "component.tried", details).await?;
+    tx.commit().await?;
+    Ok(trial)
+}
+
+impl TrialView {
+    fn note<T>(&mut self, call: &'static str, result: Result<T, ProviderError>) -> Option<T> {
+        let reason = result.as_ref().err().map(ToString::to_string);
+        self.steps.push(TrialStep {
+            call,
+            ok: reason.is_none(),
+            reason,
+        });
+        result.ok()
+    }
+}
