@@ -345,6 +345,7 @@ pub async fn run(
             let progress = |done| bar.set_position(done);
             let request = ReplayRequest {
                 records: Some(records),
+                after: None,
                 since,
                 until,
                 kind,

@@ -36,6 +36,8 @@ use crate::store::{StoreError, envelopes, ledger, templates};
 
 /// Default number of records to replay (contract, section 6).
 const RECORDS: i64 = 1000;
+/// Time limit of a report.
+const TIME: Duration = Duration::from_secs(60);
 /// Number of differences returned. All of them are counted.
 const SHOWN: usize = 1000;
 /// Records that are read and compared at once.
@@ -51,9 +53,13 @@ const PICTURE: u32 = 400;
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[schemars(extend("examples" = [{ "records": 1000, "since": "2026-01-01T00:00:00.000Z", "kind": "esign" }]))]
 pub struct ReplayRequest {
-    /// Number of most recent records to replay; defaults to 1,000. At most 50 documents.
-    #[schemars(range(min = 1, max = 20_000))]
+    /// Number of most recent records to replay; defaults to 1,000. At most 50 documents. A report has those that a
+    /// minute suffices for, and `next`.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub records: Option<i64>,
+    /// Continues behind this id: `next` of a report.
+    #[schemars(length(max = 100))]
+    pub after: Option<String>,
     /// Only decisions from this time on.
     pub since: Option<Timestamp>,
     /// Only decisions before this time.
@@ -71,7 +77,7 @@ pub struct ReplayRequest {
     "differences": [{ "record_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "check": "Secured party identified",
                       "direction": "stricter", "before": true, "after": false,
                       "before_sentence": "First Example Bank", "after_sentence": "No secured party" }],
-    "groups": [],
+    "groups": [], "next": null,
 }]))]
 pub struct ShadowReport {
     pub component_id: ComponentId,
@@ -93,6 +99,8 @@ pub struct ShadowReport {
     pub differences: Vec<DecisionDifference>,
     /// All differences by check and direction, those of sentences only as well.
     pub groups: Vec<DifferenceGroup>,
+    /// Value of `after` that the next report continues with; null if no decision is left.
+    pub next: Option<String>,
 }
 
 impl ReplayRequest {
@@ -170,6 +178,7 @@ struct ReplayComparison {
     candidate: Duration,
     differences: Vec<DecisionDifference>,
     groups: DifferenceGroups,
+    next: Option<String>,
 }
 
 impl ReplayComparison {
@@ -183,6 +192,7 @@ impl ReplayComparison {
             candidate: Duration::ZERO,
             differences: Vec::new(),
             groups: DifferenceGroups::default(),
+            next: None,
         }
     }
 
@@ -199,10 +209,15 @@ impl ReplayComparison {
             since: request.since,
             until: request.until,
             kind: request.kind,
-            after: None,
+            after: request.after.clone(),
         };
         let mut left = request.number();
-        while left > 0 {
+        let deadline = Instant::now() + TIME;
+        loop {
+            if left <= 0 || Instant::now() > deadline {
+                self.next = window.after;
+                break;
+            }
             let limit = left.min(PAGE);
             let mut connection = core.store.read().await?;
             let page = T::page(&mut connection, org, &window, limit).await?;
@@ -212,6 +227,7 @@ impl ReplayComparison {
             };
             window.after = Some(last.id());
             left -= limit;
+            let is_last = i64::try_from(page.len()).is_ok_and(|found| found < limit);
             let compare = compare.clone();
             let task = tokio::task::spawn_blocking(move || {
                 page.iter().map(compare).collect::<Result<Vec<_>, _>>()
@@ -224,6 +240,9 @@ impl ReplayComparison {
                 self.candidate += one.candidate;
                 self.note(&one.record, &one.before, &one.after);
                 progress(self.compared);
+            }
+            if is_last {
+                break;
             }
         }
         Ok(())
@@ -414,6 +433,7 @@ pub async fn replay(
         candidate_ms: millis(comparison.candidate),
         differences: comparison.differences,
         groups: comparison.groups.into_sorted(),
+        next: comparison.next,
     })
 }
 

@@ -374,6 +374,22 @@ async fn stored_decisions_are_compared_by_time_and_kind(app: TestApp) {
     let all = compared(&moves, json!({})).await;
     assert!(all > 64 && all < 1000, "{all}");
     assert_eq!(compared(&moves, json!({ "records": 65 })).await, 65);
+    // All of them, report by report.
+    let (mut seen, mut after) = (0, Value::Null);
+    loop {
+        let path = format!(
+            "/components/{}/shadow",
+            moves["component_id"].as_str().unwrap()
+        );
+        let body = json!({ "records": 40, "after": after });
+        let report = app.post_with_bearer(token, &path, body).await.data(200);
+        seen += report["compared"].as_u64().unwrap();
+        after = report["next"].clone();
+        if after.is_null() {
+            break;
+        }
+    }
+    assert_eq!(seen, all);
     assert_eq!(compared(&rules, json!({})).await, 1);
     for component in [&moves, &rules] {
         let of = async |body: Value| compared(component, body).await;
