@@ -120,8 +120,10 @@
 //! | script | simulated external service for the tests of a plugin |
 //! | activation, rollback | making a component active in a slot from a time on; its reversal |
 //! | change request | change of components, or of their policy, that other people approve |
+//! | desired state, drift | signed list of the components that shall be active; difference from it |
 //! | shadow | candidate that runs beside the active component, without effect |
 //! | decision | stored result of rules, with facts and component |
+//! | block | run of decisions of an organization's rules, to which an entry of its ledger commits |
 //! | artifact, native code | bytes of a component; machine code compiled from them |
 //! | fuel | deterministic measure of the work of rules |
 //! | gate, turn | limit of concurrent calls; permission for one call |

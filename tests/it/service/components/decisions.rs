@@ -51,6 +51,18 @@ fn decisions(lines: &[Value]) -> impl Iterator<Item = &Value> {
     lines.iter().filter(|line| line["type"] == "decision")
 }
 
+/// Starts a service on PostgreSQL, which the operator's tool finds, too.
+async fn on_postgresql() -> TestApp {
+    let database = postgres::new_database().await;
+    let url = database.clone();
+    let change = |config: &mut Config| {
+        let settings = format!("database_url = '{database}'\n");
+        std::fs::write(config.data_dir.join(SETTINGS), settings).unwrap();
+        config.database_url = Some(url);
+    };
+    TestApp::with(change, OrgSettings::default()).await
+}
+
 async fn exports_are_complete(app: TestApp) {
     let id = app.vaulted_envelope().await;
     let file = exported(&app, "decisions.jsonl", &[]);
@@ -345,14 +357,7 @@ async fn an_export_proves_that_no_decision_is_left_out_on_sqlite() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_export_proves_that_no_decision_is_left_out_on_postgresql() {
-    let database = postgres::new_database().await;
-    let url = database.clone();
-    let change = |config: &mut Config| {
-        let settings = format!("database_url = '{database}'\n");
-        std::fs::write(config.data_dir.join(SETTINGS), settings).unwrap();
-        config.database_url = Some(url);
-    };
-    exports_are_complete(TestApp::with(change, OrgSettings::default()).await).await;
+    exports_are_complete(on_postgresql().await).await;
 }
 
 /// Further decisions, as many as a year of a small lender.
@@ -371,14 +376,7 @@ async fn add_decisions(app: &TestApp) {
 /// Two programs that make blocks at once share the decisions.
 #[tokio::test(flavor = "multi_thread")]
 async fn two_recorders_make_one_chain() {
-    let database = postgres::new_database().await;
-    let url = database.clone();
-    let change = |config: &mut Config| {
-        let settings = format!("database_url = '{database}'\n");
-        std::fs::write(config.data_dir.join(SETTINGS), settings).unwrap();
-        config.database_url = Some(url);
-    };
-    let app = TestApp::with(change, OrgSettings::default()).await;
+    let app = on_postgresql().await;
     app.vaulted_envelope().await;
     add_decisions(&app).await;
     let exports = ["one.jsonl", "two.jsonl", "three.jsonl"].map(|name| {

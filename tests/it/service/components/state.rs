@@ -54,6 +54,17 @@ impl Signer {
     }
 }
 
+/// Starts a service with one key for the states of the installation and its organizations.
+async fn trusting(signer: &Signer) -> TestApp {
+    let key = signer.public_key().as_str().unwrap().to_owned();
+    let keys = StateSigners {
+        keys: [("ada".to_owned(), key)].into(),
+        threshold: 1,
+    };
+    let change = |config: &mut Config| config.components.state = keys;
+    TestApp::with(change, OrgSettings::default()).await
+}
+
 /// Returns a state that wants these rules.
 fn state(app: &TestApp, version: u64, rules: &Value) -> String {
     let (name, rules_version) = (&rules["name"], &rules["version"]);
@@ -339,16 +350,7 @@ async fn bad_states(app: &TestApp, officer: &str, good: &str) {
 async fn a_state_sets_up_a_provider() {
     let folder = tempfile::tempdir().unwrap();
     let ada = Signer::new(folder.path(), "ada");
-    let keys = StateSigners {
-        keys: [(
-            "ada".to_owned(),
-            ada.public_key().as_str().unwrap().to_owned(),
-        )]
-        .into(),
-        threshold: 1,
-    };
-    let change = |config: &mut Config| config.components.state = keys;
-    let app = TestApp::with(change, OrgSettings::default()).await;
+    let app = trusting(&ada).await;
     let admin = app.web_admin();
     // One person would change the keys and the components.
     let policy = json!({ "state": { "keys": { "ada": ada.public_key() } } });
@@ -403,16 +405,7 @@ async fn a_state_sets_up_a_provider() {
 async fn a_scheduled_activation_has_the_date_of_the_state() {
     let folder = tempfile::tempdir().unwrap();
     let ada = Signer::new(folder.path(), "ada");
-    let keys = StateSigners {
-        keys: [(
-            "ada".to_owned(),
-            ada.public_key().as_str().unwrap().to_owned(),
-        )]
-        .into(),
-        threshold: 1,
-    };
-    let change = |config: &mut Config| config.components.state = keys;
-    let app = TestApp::with(change, OrgSettings::default()).await;
+    let app = trusting(&ada).await;
     let officer = app.token("compliance");
     let rules = rules(&app, &officer, "1.0.0").await;
     let dated = |version: u64, date: &str| {
