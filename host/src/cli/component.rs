@@ -401,7 +401,7 @@ async fn upload(
     output: &CommandOutput,
 ) -> Result<ExitCode, Failure> {
     let owner = upload.whose.owner(app).await?;
-    let found = registry::component(&app.config, &upload.file, Path::new("")).await?;
+    let found = registry::component(&app.config, &upload.file, Path::new(""), true).await?;
     let named = (upload.name, upload.version);
     match admitted(app, &owner, named, found, upload.signature).await {
         Ok(component) => {

@@ -150,7 +150,8 @@ fn secrets(state: &DesiredState, beside: &Path, dry_run: bool) -> Result<StateSe
             let found = match reference {
                 SecretReference::Env(variable) => std::env::var(variable)
                     .map_err(|_| format!("the environment variable {variable} is not set")),
-                SecretReference::File(file) => fs::read_to_string(beside.join(file))
+                SecretReference::File(file) => registry::below(beside, file)
+                    .and_then(fs::read_to_string)
                     .map(|text| text.trim_end().to_owned())
                     .map_err(|error| format!("{file}: {error}")),
             };
@@ -181,12 +182,14 @@ async fn upload(
         )
         .into());
     };
-    let found = registry::component(&app.config, from, beside).await;
+    // A state of an organization is not pulled with the operator's logins.
+    let logins = owner.org.is_none();
+    let found = registry::component(&app.config, from, beside, logins).await;
     let found = found.map_err(|error| format!("{place}: {error}"))?;
     if sha256(&found.bytes) != desired.sha256 {
         return Err(format!("{place}: {from} is not the component with this sha256").into());
     }
-    let signature = fs::read_to_string(beside.join(format!("{from}.sig"))).ok();
+    let signature = desired.signature.clone();
     let named = (desired.name.clone(), desired.version.clone());
     match component::admitted(app, owner, named, found, signature).await {
         Ok(_) => Ok(()),

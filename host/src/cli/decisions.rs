@@ -17,6 +17,7 @@ use super::{Failure, org_id};
 use crate::components::replay::{self, ExportReplay};
 use crate::config::Config;
 use crate::domain::id::OrgId;
+use crate::domain::ledger::LedgerEntry;
 use crate::evidence::decisions::ExportLine;
 use crate::service::components::decisions::{self, ExportFormat, ExportOptions, ExportPage};
 use crate::service::vault::log;
@@ -24,8 +25,6 @@ use crate::start;
 
 /// Decisions that are read at once.
 const PAGE: u64 = 10_000;
-/// Begin of an export's lines.
-const BEGIN: &[u8] = b"{\"type\":\"";
 
 #[derive(Subcommand)]
 pub enum DecisionsCommand {
@@ -97,8 +96,16 @@ async fn export(
     };
     let last = match wanted.format {
         ExportFormat::JsonLines => {
-            let (mut file, known) = continued(&wanted.file, &wanted.org)?;
-            options.after = known.unwrap_or(options.after);
+            let (mut file, known) = continued(&wanted.file)?;
+            if let Some(last) = &known.last {
+                if !decisions::is_block_of(&app, &wanted.org, last).await? {
+                    let name = wanted.file.display();
+                    return Err(format!("{name}: it is the export of another organization").into());
+                }
+                options.after = last.sequence;
+            }
+            file.set_len(known.kept)?;
+            file.seek(io::SeekFrom::End(0))?;
             loop {
                 let page = decisions::export(&app, &wanted.org, options.clone()).await?;
                 options.after = page.last;
@@ -140,43 +147,49 @@ fn append(page: ExportPage, file: &mut File) -> io::Result<()> {
     Ok(())
 }
 
-/// Opens an export for the next page, and returns its last block. Cuts off the lines behind that block: the next
-/// page has them again.
-fn continued(path: &Path, org: &OrgId) -> Result<(File, Option<i64>), Failure> {
+/// What a file has of an export.
+struct KnownExport {
+    /// Length up to the end of the last block. The next page has the lines behind it again.
+    kept: u64,
+    /// Entry of the last block.
+    last: Option<LedgerEntry>,
+}
+
+/// Opens an export, or a new file, and changes nothing.
+fn continued(path: &Path) -> Result<(File, KnownExport), Failure> {
     let file = OpenOptions::new()
         .read(true)
         .write(true)
         .create(true)
         .truncate(false)
         .open(path)?;
-    let refused = |why: &str| Failure::from(format!("{}: {why}", path.display()));
     let mut reader = BufReader::new(file);
-    let (mut line, mut read, mut kept, mut last) = (Vec::new(), 0, 0, None);
+    let (mut line, mut read) = (Vec::new(), 0);
+    let mut known = KnownExport {
+        kept: 0,
+        last: None,
+    };
     loop {
         line.clear();
         let length = reader.read_until(b'\n', &mut line)?;
         read += length as u64;
-        let is_whole = line.last() == Some(&b'\n');
-        if length == 0 || (!is_whole && read > length as u64) {
+        if length == 0 {
             break;
         }
+        let is_cut_off = line.last() != Some(&b'\n');
         match serde_json::from_slice(&line) {
-            Ok(ExportLine::Block(block)) => (kept, last) = (read, Some(block.entry.sequence)),
-            Ok(ExportLine::Head(head)) if head.organization_id != *org => {
-                return Err(refused("it is the export of another organization"));
+            Ok(ExportLine::Block(block)) if !is_cut_off => {
+                (known.kept, known.last) = (read, Some(block.entry));
             }
             Ok(_) => {}
-            // The first line, cut off by an interruption.
-            Err(_) if !is_whole && (line.starts_with(BEGIN) || BEGIN.starts_with(&line)) => {
-                break;
+            Err(error) if is_cut_off && error.is_eof() => break,
+            Err(error) => {
+                let name = path.display();
+                return Err(format!("{name}: it is no export of decisions: {error}").into());
             }
-            Err(error) => return Err(refused(&format!("it is no export of decisions: {error}"))),
         }
     }
-    let mut file = reader.into_inner();
-    file.set_len(kept)?;
-    file.seek(io::SeekFrom::End(0))?;
-    Ok((file, last))
+    Ok((reader.into_inner(), known))
 }
 
 async fn replay(

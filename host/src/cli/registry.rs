@@ -1,6 +1,7 @@
 //! Components from files and from OCI registries.
 
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use serde_json::json;
@@ -21,14 +22,29 @@ pub struct FoundComponent {
     pub from: Option<String>,
 }
 
-/// Reads a component: a file below `beside`, or a reference `oci://host/name@sha256:…`.
+/// Returns the path of a file in a folder or below, also where a link leads out of it.
+pub fn below(folder: &Path, file: &str) -> io::Result<PathBuf> {
+    let (folder, found) = (folder.canonicalize()?, folder.join(file).canonicalize()?);
+    match found.starts_with(folder) {
+        true => Ok(found),
+        false => Err(io::Error::other("it leads out of the folder of the state")),
+    }
+}
+
+/// Reads a component: a file below `beside`, or a reference `oci://host/name@sha256:…`, with the configured login of
+/// its registry if `logins`.
 pub async fn component(
     config: &Config,
     place: &str,
     beside: &Path,
+    logins: bool,
 ) -> Result<FoundComponent, Failure> {
     if !RegistryReference::is_meant(place) {
-        let bytes = disk::read(&beside.join(place));
+        let file = match beside == Path::new("") {
+            true => place.into(),
+            false => below(beside, place)?,
+        };
+        let bytes = disk::read(&file);
         let bytes = bytes.map_err(|error| format!("{place}: {error}"))?;
         return Ok(FoundComponent {
             bytes: bytes.into(),
@@ -37,7 +53,7 @@ pub async fn component(
     }
     tls::use_one();
     let reference: RegistryReference = place.parse()?;
-    let bytes = Registry::new(config, &reference)?
+    let bytes = Registry::new(config, &reference, logins)?
         .pull(UPLOAD_LIMIT)
         .await
         .map_err(|error| format!("{reference}: {error}"))?;
@@ -57,7 +73,7 @@ pub async fn pull(
     if !RegistryReference::is_meant(reference) {
         return Err(format!("{reference} is no reference: it begins with oci://").into());
     }
-    let found = component(config, reference, Path::new("")).await?;
+    let found = component(config, reference, Path::new(""), true).await?;
     std::fs::write(file, &found.bytes)?;
     let size = found.bytes.len();
     let text = format!("{}: {size} bytes", file.display());
@@ -75,7 +91,7 @@ pub async fn push(
     tls::use_one();
     let reference: RegistryReference = reference.parse()?;
     let created = Clock::default().now().to_string();
-    let pushed = Registry::new(config, &reference)?
+    let pushed = Registry::new(config, &reference, true)?
         .push(disk::read(file)?.into(), &created)
         .await
         .map_err(|error| format!("{reference}: {error}"))?;

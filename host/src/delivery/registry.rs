@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -29,6 +30,8 @@ const LAYER: &str = "application/wasm";
 const MANIFEST_LIMIT: u64 = 4 * 1024 * 1024;
 /// Largest answer of a token service, in bytes.
 const TOKEN_LIMIT: u64 = 64 * 1024;
+/// Time limit of one request, its body included.
+const PATIENCE: Duration = Duration::from_secs(120);
 /// Redirects of one request.
 const REDIRECTS: usize = 5;
 
@@ -89,13 +92,8 @@ impl FromStr for RegistryReference {
             let (host, rest) = text.strip_prefix("oci://")?.split_once('/')?;
             let (name, version) = match rest.split_once('@') {
                 Some((name, digest)) => {
-                    let hex = digest.strip_prefix("sha256:")?;
-                    let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-                    let is_digest = hex.len() == 64 && hex.bytes().all(is_hex);
-                    (
-                        name,
-                        is_digest.then(|| ReferenceVersion::Digest(digest.to_owned()))?,
-                    )
+                    let version = ReferenceVersion::Digest(digest.to_owned());
+                    (name, is_digest(digest).then_some(version)?)
                 }
                 None => {
                     let (name, tag) = rest.rsplit_once(':')?;
@@ -121,6 +119,12 @@ impl FromStr for RegistryReference {
         };
         parse().ok_or_else(|| RegistryError::Reference(text.to_owned()))
     }
+}
+
+fn is_digest(text: &str) -> bool {
+    let hex = text.strip_prefix("sha256:").unwrap_or_default();
+    let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    hex.len() == 64 && hex.bytes().all(is_hex)
 }
 
 fn of_tag(byte: u8) -> bool {
@@ -189,20 +193,24 @@ pub struct Registry<'a> {
 }
 
 impl<'a> Registry<'a> {
-    /// Creates a client with the configured login of the registry.
+    /// Creates a client, with the configured login of the registry if `logins`.
     ///
     /// # Errors
     /// [`RegistryError::Unreachable`] if no client can be made.
     pub fn new(
         config: &'a Config,
         reference: &'a RegistryReference,
+        logins: bool,
     ) -> Result<Self, RegistryError> {
         let allow_insecure = config.providers.allow_insecure;
         Ok(Self {
             http: guard::client(allow_insecure).map_err(RegistryError::Unreachable)?,
             allow_insecure,
             reference,
-            login: config.components.registries.get(&reference.host),
+            login: match logins {
+                true => config.components.registries.get(&reference.host),
+                false => None,
+            },
             authorization: None,
         })
     }
@@ -232,6 +240,9 @@ impl<'a> Registry<'a> {
         };
         if layer.media_type != LAYER {
             return Err(unfit(format!("its layer is of type {}", layer.media_type)));
+        }
+        if !is_digest(&layer.digest) {
+            return Err(unfit("its layer has no SHA-256".into()));
         }
         if layer.size > limit {
             return Err(RegistryError::TooLarge("the component".into()));
@@ -294,7 +305,7 @@ impl<'a> Registry<'a> {
         let begun = self.sent(begin).await?;
         let mut url =
             location(&base, &begun).ok_or(RegistryError::Protocol("an upload has no location"))?;
-        guard::check_url(&url, self.allow_insecure)?;
+        self.check(&url)?;
         url.query_pairs_mut().append_pair("digest", &blob.digest);
         let put = RegistryRequest {
             method: Method::PUT,
@@ -311,12 +322,7 @@ impl<'a> Registry<'a> {
         let unknown = |_| RegistryError::Reference(self.reference.to_string());
         let url = |scheme: &str| Url::parse(&format!("{scheme}://{host}/v2/{name}/{path}"));
         let mut url_of = url("https").map_err(unknown)?;
-        let is_loopback = match url_of.host() {
-            Some(Host::Ipv4(address)) => address.is_loopback(),
-            Some(Host::Ipv6(address)) => address.is_loopback(),
-            _ => false,
-        };
-        if self.allow_insecure && is_loopback {
+        if self.allow_insecure && is_loopback(&url_of) {
             url_of = url("http").map_err(unknown)?;
         }
         guard::check_url(&url_of, self.allow_insecure)?;
@@ -338,28 +344,26 @@ impl<'a> Registry<'a> {
         body(self.sent(request).await?, what, limit).await
     }
 
-    /// Sends a request. Logs in when the registry asks for it, and follows redirects without the login.
+    /// Sends a request. Logs in when the registry asks for it, and follows redirects. Other origins get no login.
     async fn sent(&mut self, request: RegistryRequest) -> Result<reqwest::Response, RegistryError> {
-        let mut response = self.once(&request, &request.url, true).await?;
-        if response.status() == StatusCode::UNAUTHORIZED && self.authorization.is_none() {
-            let challenge = response.headers().get(WWW_AUTHENTICATE);
-            let challenge = challenge
-                .and_then(|value| value.to_str().ok())
-                .unwrap_or_default();
-            self.authorization = Some(self.authorized(challenge).await?);
-            response = self.once(&request, &request.url, true).await?;
-        }
         let mut at = request.url.clone();
+        let mut response = self.once(&request, &at).await?;
+        let asks = response.status() == StatusCode::UNAUTHORIZED && self.is_own(&at)?;
+        if asks && self.authorization.is_none() {
+            let challenge = response.headers().get(WWW_AUTHENTICATE);
+            let challenge = challenge.and_then(|value| value.to_str().ok());
+            let challenge = challenge.unwrap_or_default().to_owned();
+            self.authorization = Some(self.authorized(&challenge).await?);
+            response = self.once(&request, &at).await?;
+        }
         for _ in 0..REDIRECTS {
             if !response.status().is_redirection() || request.method != Method::GET {
                 break;
             }
             let missing = RegistryError::Protocol("a redirect has no location");
             let next = location(&at, &response).ok_or(missing)?;
-            guard::check_url(&next, self.allow_insecure)?;
-            response = self
-                .once(&request, &next, next.origin() == request.url.origin())
-                .await?;
+            self.check(&next)?;
+            response = self.once(&request, &next).await?;
             at = next;
         }
         match response.status().is_success() {
@@ -371,13 +375,28 @@ impl<'a> Registry<'a> {
         }
     }
 
+    /// Whether a URL is of the registry itself.
+    fn is_own(&self, url: &Url) -> Result<bool, RegistryError> {
+        Ok(url.origin() == self.url("")?.origin())
+    }
+
+    /// Checks an address that the registry names. Without TLS only this machine may be asked, in development.
+    fn check(&self, url: &Url) -> Result<(), RegistryError> {
+        guard::check_url(url, self.allow_insecure)?;
+        match url.scheme() == "https" || is_loopback(url) {
+            true => Ok(()),
+            false => Err(AddressRefusal::Scheme(url.scheme().into()).into()),
+        }
+    }
+
     async fn once(
         &self,
         request: &RegistryRequest,
         url: &Url,
-        with_login: bool,
     ) -> Result<reqwest::Response, RegistryError> {
+        let with_login = self.is_own(url)?;
         let mut sent = self.http.request(request.method.clone(), url.clone());
+        sent = sent.timeout(PATIENCE);
         sent = sent.header(ACCEPT, format!("{MANIFEST}, */*"));
         if let Some(authorization) = self.authorization.as_ref().filter(|_| with_login) {
             sent = sent.header(AUTHORIZATION, authorization);
@@ -409,13 +428,13 @@ impl<'a> Registry<'a> {
         let realm = parameters.get("realm").ok_or(unknown)?;
         let mut url = Url::parse(realm)
             .map_err(|_| RegistryError::Protocol("its token service has no address"))?;
-        guard::check_url(&url, self.allow_insecure)?;
+        self.check(&url)?;
         for name in ["service", "scope"] {
             if let Some(value) = parameters.get(name) {
                 url.query_pairs_mut().append_pair(name, value);
             }
         }
-        let mut request = self.http.get(url);
+        let mut request = self.http.get(url).timeout(PATIENCE);
         if let Some(basic) = basic {
             request = request.header(AUTHORIZATION, basic);
         }
@@ -443,6 +462,15 @@ struct RegistryRequest {
     /// Name of the requested object, for errors.
     what: &'static str,
     body: Option<(&'static str, Bytes)>,
+}
+
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        Some(Host::Domain(name)) => name == "localhost",
+        None => false,
+    }
 }
 
 /// Parses the parameters of a challenge (RFC 9110, section 11.2).

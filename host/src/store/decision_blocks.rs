@@ -69,20 +69,30 @@ const TABLES: [DecisionTable; 4] = [
     },
 ];
 
-/// Returns organizations with decisions that are in no block yet.
-pub async fn waiting(connection: &mut AnyConnection, limit: i64) -> Result<Vec<OrgId>, StoreError> {
+/// Returns organizations with decisions that are in no block yet, in the order of their ids behind `after`.
+pub async fn waiting(
+    connection: &mut AnyConnection,
+    after: &str,
+    limit: usize,
+) -> Result<Vec<OrgId>, StoreError> {
     let mut found = BTreeSet::new();
     for table in &TABLES {
         let DecisionTable { name, owner, .. } = table;
-        let text =
-            format!("select distinct {owner} as owner from {name} where block is null limit $1");
-        let rows = sqlx::query(AssertSqlSafe(text)).bind(limit);
-        for row in rows.fetch_all(&mut *connection).await? {
+        let text = format!(
+            "select distinct {owner} as owner from {name}
+             where block is null and {owner} > $1 order by {owner} limit $2"
+        );
+        let rows = sqlx::query(AssertSqlSafe(text))
+            .bind(after)
+            .bind(i64::try_from(limit).unwrap_or(i64::MAX))
+            .fetch_all(&mut *connection)
+            .await?;
+        for row in rows {
             let columns = table.columns(&row);
             found.insert(columns.parsed("owner", OrgId::parse)?);
         }
     }
-    Ok(found.into_iter().collect())
+    Ok(found.into_iter().take(limit).collect())
 }
 
 /// Puts up to `limit` decisions of each slot that are in no block into block `block`, and returns them in the

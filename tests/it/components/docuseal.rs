@@ -1407,6 +1407,7 @@ async fn a_candidate_is_tried_with_one_template() {
         ["create-template", "read-template", "archive-template"]
     );
     assert_eq!(good["fields_sent"], good["fields_at_provider"]);
+    assert!(good["provider_template_id"].is_string());
     assert_eq!(docuseal.requests("DELETE", "/templates/").len(), 1);
 
     let wrong = tried(request("misspelt")).await;
@@ -1435,9 +1436,16 @@ async fn a_candidate_is_tried_with_one_template() {
     let trials = ledger.as_array().unwrap().iter();
     let trials: Vec<&Value> = trials
         .filter(|entry| entry["action"] == "component.tried")
-        .map(|entry| &entry["details"]["ok"])
+        .map(|entry| &entry["details"])
         .collect();
-    assert_eq!(trials, [&json!(true), &json!(false)]);
+    assert_eq!(
+        (
+            &trials[0]["ok"],
+            &trials[0]["external_id"],
+            &trials[1]["ok"]
+        ),
+        (&json!(true), &good["external_id"], &json!(false))
+    );
 
     let mut bad = request(TOKEN);
     bad["template_id"] = json!("tmpl_01jt8s5gq2e6m9x4k7w3c5d8fb");

@@ -96,6 +96,8 @@ pub struct DesiredComponent {
     /// File beside the state, or a reference `oci://…`, from which the program uploads a component that the
     /// installation does not have.
     pub from: Option<String>,
+    /// Ed25519 signature of the component in base64, where the installation requires one.
+    pub signature: Option<String>,
     pub effective_at: Option<Timestamp>,
     pub reason: Option<String>,
     pub source: Option<ChangeSource>,
@@ -120,16 +122,16 @@ pub struct DesiredConfig {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum SecretReference {
-    /// Environment variable of the program that applies the state: `HOLDFAST_STATE_…`.
+    /// Environment variable of the program that applies the state: `HOLDFAST_STATE_…`, with the id of the organization.
     Env(String),
     /// File beside the state or below.
     File(String),
 }
 
 impl SecretReference {
-    fn is_admitted(&self) -> bool {
+    fn is_admitted(&self, prefix: &str) -> bool {
         match self {
-            Self::Env(variable) => variable.starts_with(VARIABLES),
+            Self::Env(variable) => variable.starts_with(prefix),
             Self::File(file) => is_below(file),
         }
     }
@@ -142,6 +144,14 @@ fn is_below(path: &str) -> bool {
 }
 
 impl DesiredState {
+    /// Returns the begin of the variables that the state may name. One organization cannot name those of another.
+    fn variables(&self) -> String {
+        match &self.organization {
+            Some(org) => format!("{VARIABLES}{}_", org.as_str().to_uppercase()),
+            None => VARIABLES.to_owned(),
+        }
+    }
+
     /// Returns the first thing that is wrong with the state, apart from what an installation knows.
     pub fn problem(&self) -> Option<String> {
         let mut seen = BTreeSet::new();
@@ -160,9 +170,10 @@ impl DesiredState {
             let is_digest = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
             let references = desired.config.iter().flat_map(|config| &config.secrets);
             for (name, reference) in references {
-                if !reference.is_admitted() {
+                let prefix = self.variables();
+                if !reference.is_admitted(&prefix) {
                     return about(&format!(
-                        "the secret {name} must be a file beside the state or below, or a variable {VARIABLES}…"
+                        "the secret {name} must be a file beside the state or below, or a variable {prefix}…"
                     ));
                 }
             }

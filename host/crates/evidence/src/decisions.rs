@@ -110,11 +110,11 @@ pub fn verify_decisions(
         match serde_json::from_str(&line) {
             Ok(ExportLine::Decision(decision)) => check.decision(&decision),
             Ok(ExportLine::Block(block)) => check.block(&block),
-            Ok(ExportLine::Head(head)) => check.head(&head, trusted),
+            Ok(ExportLine::Head(head)) => check.head(&head),
             Err(error) => check.problem(format!("line {number} is not of an export: {error}")),
         }
     }
-    Ok(check.report())
+    Ok(check.report(trusted))
 }
 
 #[derive(Default)]
@@ -132,8 +132,8 @@ struct ExportCheck {
     unproven: bool,
     /// Value of `next` in the last head.
     next: Option<i64>,
-    /// Anchor of each head that proves blocks, or of the only head of an export without any.
-    anchors: Vec<Option<VerdictAnchor>>,
+    /// The last head that proves blocks, with the last of them; or a head of an export without any.
+    proof: Option<(LogEvidence, Option<BlockLine>)>,
     problems: Vec<String>,
 }
 
@@ -209,7 +209,7 @@ impl ExportCheck {
         self.last = Some(block.clone());
     }
 
-    fn head(&mut self, head: &HeadLine, trusted: &TrustedLogs) {
+    fn head(&mut self, head: &HeadLine) {
         self.next = head.next;
         let organization = self
             .organization
@@ -223,34 +223,40 @@ impl ExportCheck {
             }
             return;
         };
-        let log = opened(evidence, trusted);
-        if let Some(failed) = log.findings.iter().find(|finding| finding.ok != Some(true)) {
-            self.problem(failed.detail.clone());
-        }
-        if self.unproven
-            && let Some(last) = self.last.clone()
-            && let Some(checkpoint) = &log.checkpoint
-            && !is_in(evidence, &head.organization_id, &last, checkpoint)
-        {
-            let number = last.entry.sequence;
-            self.problem(format!("block {number} is not the one that the log holds"));
-        }
-        // A head that proves no block says nothing about those before it.
+        // Each block has the hash of the one before: the last head vouches for all, and a head that proves no block
+        // for none.
         if self.unproven || self.last.is_none() {
-            self.anchors.push(log.anchor);
+            self.proof = Some((evidence.clone(), self.last.clone()));
         }
         self.unproven = false;
     }
 
-    fn report(mut self) -> DecisionsReport {
+    /// Checks the head of the log, and that it has the last block. Returns what anchors it.
+    fn anchored(&mut self, trusted: &TrustedLogs) -> Option<VerdictAnchor> {
+        let (evidence, last) = self.proof.take()?;
+        let log = opened(&evidence, trusted);
+        let failed = log.findings.iter().find(|finding| finding.ok != Some(true));
+        if let Some(failed) = failed {
+            self.problem(failed.detail.clone());
+        }
+        if let (Some(last), Some(org), Some(checkpoint)) =
+            (last, self.organization.clone(), &log.checkpoint)
+            && !is_in(&evidence, &org, &last, checkpoint)
+        {
+            let number = last.entry.sequence;
+            self.problem(format!("block {number} is not the one that the log holds"));
+        }
+        log.anchor
+    }
+
+    fn report(mut self, trusted: &TrustedLogs) -> DecisionsReport {
         if !self.open.is_empty() || self.unproven || self.organization.is_none() {
             self.problem("the end of the export is missing".into());
         }
         if let Some(next) = self.next {
             self.problem(format!("the pages behind block {next} are missing"));
         }
-        let anchors: Option<Vec<VerdictAnchor>> = self.anchors.into_iter().collect();
-        let anchor = anchors.and_then(|mut anchors| anchors.pop());
+        let anchor = self.anchored(trusted);
         let verdict = match (self.problems.is_empty(), &anchor) {
             (false, _) => EvidenceVerdict::NotValid,
             (true, None) => EvidenceVerdict::NotAnchored,

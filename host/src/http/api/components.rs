@@ -307,7 +307,13 @@ pub async fn try_out(
     SlotOfficer { officer, slot }: SlotOfficer,
     ValidJson(request): ValidJson<TryRequest>,
 ) -> Result<Found<TrialView>, HttpError> {
-    let tried = trial::try_out(&app, &app.management, &officer.caller, slot, request).await?;
+    // Completes even if the client disconnects: the vendor's template is archived.
+    let tried = tokio::spawn(async move {
+        trial::try_out(&app, &app.management, &officer.caller, slot, request).await
+    });
+    let tried = tried
+        .await
+        .map_err(|error| ServiceError::Internal(error.to_string()))??;
     Ok(DataReply::new(&tried))
 }
 

@@ -275,6 +275,8 @@ pub(super) struct CheckedActivation {
     pub reason: Option<String>,
     /// None: from now on.
     pub effective_at: Option<Timestamp>,
+    /// Whether the component may be an older version of the active one.
+    pub may_be_older: bool,
 }
 
 /// Checks a requested activation.
@@ -344,6 +346,7 @@ pub(super) async fn check(
         instance,
         reason: request.reason,
         effective_at: request.effective_at,
+        may_be_older: false,
     })
 }
 
@@ -357,26 +360,62 @@ pub async fn activate(
 ) -> Result<ActivationView, ServiceError> {
     // Refuse early, before a component is loaded and a provider asked. Decided again under the lock.
     permit_alone(core, &mut *core.store.read().await?, owner).await?;
-    make(core, management, owner, slot, request, true).await
+    make(
+        core,
+        management,
+        owner,
+        slot,
+        request,
+        &ChangeConsent::Alone,
+    )
+    .await
 }
 
-/// Activates a component. `alone` is false for a change that others have agreed to.
+/// Who agrees to an activation.
+pub(super) enum ChangeConsent {
+    /// The caller alone, where the policy permits that.
+    Alone,
+    /// Those who signed this version of the state. It may go back to an older version of a component, and these
+    /// scheduled activations are rolled back.
+    State {
+        version: u64,
+        instead_of: Vec<ActivationId>,
+    },
+}
+
+/// Activates a component.
 pub(super) async fn make(
     core: &Core,
     management: &Arc<ComponentManager>,
     owner: &ComponentOwner,
     slot: Slot,
     request: ActivationRequest,
-    alone: bool,
+    consent: &ChangeConsent,
 ) -> Result<ActivationView, ServiceError> {
-    let checked = check(core, owner, slot, request).await?;
+    let mut checked = check(core, owner, slot, request).await?;
+    checked.may_be_older = matches!(consent, ChangeConsent::State { .. });
     // Loaded here first, so that a component that cannot be loaded is not activated.
     prepare(core, management, &checked.component).await?;
     let probe = probe(core, management, owner, &checked).await?;
     let mut tx = core.store.begin().await?;
     components::begin_change(&mut tx).await?;
-    if alone {
-        permit_alone(core, &mut tx, owner).await?;
+    match consent {
+        ChangeConsent::Alone => permit_alone(core, &mut tx, owner).await?,
+        ChangeConsent::State {
+            version,
+            instead_of,
+        } => {
+            state::still_set(&mut tx, owner, *version).await?;
+            for activation in instead_of {
+                let going_back = RollBack {
+                    slot,
+                    instance: &checked.instance,
+                    activation: Some(activation.as_str()),
+                    reason: checked.reason.clone(),
+                };
+                roll_back_in(core, &mut tx, owner, going_back, None).await?;
+            }
+        }
     }
     let activation = activate_in(core, &mut tx, owner, checked, None).await?;
     tx.commit().await?;
@@ -404,12 +443,14 @@ pub(super) async fn activate_in(
         config: new_config,
         reason,
         effective_at,
+        may_be_older,
     } = checked;
     let (slot, effective_at) = (component.slot, effective_at.unwrap_or(now));
     let before = components::live_of(tx, owner.org.as_ref(), slot).await?;
     let before: Vec<&ComponentActivation> = counting(&before, &instance);
     let current = at(&before, now);
-    if let Some(current) = current
+    if !may_be_older
+        && let Some(current) = current
         && let Some(active) = components::get(tx, owner.org.as_ref(), &current.component).await?
     {
         older(&active, &component)?;

@@ -16,7 +16,7 @@ const UNKNOWN: &str = "0";
 /// A service that takes longer does not keep its settings from being activated.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Characters of a reason.
-const REASON: usize = 500;
+pub(super) const REASON: usize = 500;
 
 /// Asks an organization's provider for an object that it cannot know, with the settings that are to be
 /// activated. `None` for rules, and for slots without a call that changes nothing.

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::AnyConnection;
 
-use super::activation::{self, ActivationRequest};
+use super::activation::{self, ActivationRequest, ChangeConsent};
 use super::changes::{self, ChangeOfficer, ChangeProblem, NewChange, ProposedChange};
 use super::following::default_component;
 use super::{ComponentManager, ComponentOwner, record};
@@ -23,10 +23,11 @@ use crate::domain::component::{
 };
 use crate::domain::component_change::RequestedChange;
 use crate::domain::component_state::{
-    DesiredComponent, DesiredState, DesiredStatus, DesiredView, StateSigners, signed_bytes,
+    DesiredComponent, DesiredConfig, DesiredState, DesiredStatus, DesiredView, StateSigners,
+    signed_bytes,
 };
 use crate::domain::hash::sha256;
-use crate::domain::id::OrgId;
+use crate::domain::id::{ActivationId, OrgId};
 use crate::service::signing::provider_instance::InstanceConfig;
 use crate::service::{Core, ServiceError, ValidationIssue};
 use crate::store::component_state::{StateSignature, StoredState};
@@ -148,7 +149,10 @@ pub async fn apply(
     let configs = configs(&state, &signed.secrets, signed.dry_run)?;
     let set_at = match signed.dry_run {
         true => None,
-        false => Some(set(core, owner, &state, signed).await?),
+        false => {
+            check_scheduled(core, owner, &state, &configs).await?;
+            Some(set(core, owner, &state, signed).await?)
+        }
     };
     let mut views = Vec::new();
     for desired in &state.components {
@@ -160,19 +164,13 @@ pub async fn apply(
             && found.view.status == DesiredStatus::Drifted
             && let Some(component) = &found.component
         {
-            if let Some(at) = found.scheduled {
-                return Err(ServiceError::Conflict(format!(
-                    "{}: another activation is scheduled for {at}; roll it back first",
-                    desired.place()
-                )));
-            }
             let change = PlannedActivation {
                 state: &state,
                 desired,
                 component,
                 config: config.cloned(),
+                instead_of: found.others.iter().map(|one| one.id.clone()).collect(),
             };
-            still_set(core, owner, &state).await?;
             change
                 .make(core, management, owner, officer, &mut found.view)
                 .await?;
@@ -206,20 +204,45 @@ fn names(signatures: &[StateSignature]) -> Vec<String> {
     names.collect()
 }
 
-/// Refuses to go on with a state after another one was set.
-async fn still_set(
-    core: &Core,
+/// Refuses to go on with a version after another state was set.
+pub(super) async fn still_set(
+    connection: &mut AnyConnection,
     owner: &ComponentOwner,
-    state: &DesiredState,
+    version: u64,
 ) -> Result<(), ServiceError> {
-    let mut connection = core.store.read().await?;
-    let stored = rows::get(&mut connection, owner.org.as_ref()).await?;
-    match stored.is_some_and(|stored| stored.version == state.version) {
+    let stored = rows::get(connection, owner.org.as_ref()).await?;
+    match stored.is_some_and(|stored| stored.version == version) {
         true => Ok(()),
         false => Err(ServiceError::Conflict(
             "Another state was set meanwhile".into(),
         )),
     }
+}
+
+/// Refuses a state of an organization that contradicts a scheduled activation, which is rolled back by a change of its
+/// own. For the installation, the state rolls it back.
+async fn check_scheduled(
+    core: &Core,
+    owner: &ComponentOwner,
+    state: &DesiredState,
+    configs: &BTreeMap<String, InstanceConfig>,
+) -> Result<(), ServiceError> {
+    if owner.org.is_none() {
+        return Ok(());
+    }
+    let mut connection = core.store.read().await?;
+    for desired in &state.components {
+        let place = desired.place();
+        let config = configs.get(&place);
+        let found = compared(core, &mut connection, owner, desired, config).await?;
+        if let Some(other) = found.others.first() {
+            return Err(ServiceError::Conflict(format!(
+                "{place}: another activation is scheduled for {}; roll it back first",
+                other.effective_at
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn enough(signers: &StateSigners, signatures: &[StateSignature]) -> Result<(), ServiceError> {
@@ -378,8 +401,20 @@ struct ComparedComponent {
     view: DesiredView,
     /// The desired component, if it was uploaded.
     component: Option<Component>,
-    /// Date of a scheduled activation.
-    scheduled: Option<Timestamp>,
+    /// Scheduled activations that the state does not want, the earliest first.
+    others: Vec<ComponentActivation>,
+}
+
+/// Whether settings are those that a state wants, apart from the values of secrets.
+fn is_like(kept: &InstanceConfig, wanted: &DesiredConfig) -> bool {
+    let url = wanted.base_url.parse().ok();
+    let names = kept.secrets.keys().eq(wanted.secrets.keys());
+    let timeout = wanted.timeout_seconds.unwrap_or(kept.timeout_seconds);
+    url.as_ref() == Some(&kept.base_url)
+        && names
+        && kept.allow_hosts == wanted.allow_hosts
+        && kept.settings == wanted.settings
+        && kept.timeout_seconds == timeout
 }
 
 async fn compared(
@@ -395,13 +430,16 @@ async fn compared(
         org: org.cloned(),
         name: instance.to_owned(),
     };
-    // Without settings at hand, none are compared.
-    let has_settings = |sealed: Option<&str>| match (config, sealed) {
-        (None, _) => true,
-        (Some(config), Some(sealed)) => {
-            InstanceConfig::open(sealed, &core.cipher, &at).as_ref() == Some(config)
-        }
-        (Some(_), None) => false,
+    let has_settings = |sealed: Option<&str>| {
+        let Some(wanted) = &desired.config else {
+            return true;
+        };
+        let kept = sealed.and_then(|sealed| InstanceConfig::open(sealed, &core.cipher, &at));
+        kept.is_some_and(|kept| match config {
+            Some(config) => kept == *config,
+            // The secrets are not at hand.
+            None => is_like(&kept, wanted),
+        })
     };
     let component = found(connection, owner, desired).await?;
     let live = components::live_of(connection, org, desired.slot).await?;
@@ -411,17 +449,19 @@ async fn compared(
         .as_ref()
         .is_some_and(|active| active.sha256 == desired.sha256)
         && has_settings(in_effect.and_then(|one| one.config.as_deref()));
-    let mut scheduled = live
+    let scheduled = live
         .iter()
         .filter(|one| one.instance == instance && one.effective_at > now);
-    let scheduled = scheduled.next();
-    let is_scheduled = scheduled.is_some_and(|one| {
-        let is_component = component
-            .as_ref()
-            .is_some_and(|found| found.id == one.component);
-        let is_on_date = desired.effective_at == Some(one.effective_at);
-        is_component && is_on_date && has_settings(one.config.as_deref())
-    });
+    let (wanted, mut others): (Vec<&ComponentActivation>, Vec<&ComponentActivation>) = scheduled
+        .partition(|one| {
+            let is_component = component
+                .as_ref()
+                .is_some_and(|found| found.id == one.component);
+            let is_on_date = desired.effective_at == Some(one.effective_at);
+            is_component && is_on_date && has_settings(one.config.as_deref())
+        });
+    others.sort_by_key(|one| (one.effective_at, &one.id));
+    let others: Vec<ComponentActivation> = others.into_iter().cloned().collect();
     let requests = match org {
         Some(org) => component_changes::open(connection, org, now).await?,
         None => Vec::new(),
@@ -437,8 +477,8 @@ async fn compared(
         is_it && has_settings(change.config.as_deref())
     });
     let status = match () {
-        () if is_active && scheduled.is_none() => DesiredStatus::Active,
-        () if is_scheduled => DesiredStatus::Scheduled,
+        () if is_active && others.is_empty() => DesiredStatus::Active,
+        () if !wanted.is_empty() && others.is_empty() => DesiredStatus::Scheduled,
         () if component.is_none() => DesiredStatus::Missing,
         () if request.is_some() => DesiredStatus::Requested,
         () => DesiredStatus::Drifted,
@@ -454,7 +494,7 @@ async fn compared(
             change_id: request.map(|change| change.id),
             activation_id: None,
         },
-        scheduled: scheduled.map(|one| one.effective_at),
+        others,
         component,
     })
 }
@@ -508,6 +548,8 @@ struct PlannedActivation<'a> {
     desired: &'a DesiredComponent,
     component: &'a Component,
     config: Option<InstanceConfig>,
+    /// Scheduled activations that the state does not want.
+    instead_of: Vec<ActivationId>,
 }
 
 impl PlannedActivation<'_> {
@@ -538,7 +580,11 @@ impl PlannedActivation<'_> {
                 reason: Some(reason),
                 effective_at,
             };
-            let made = activation::make(core, management, owner, desired.slot, request, false);
+            let consent = ChangeConsent::State {
+                version,
+                instead_of: self.instead_of,
+            };
+            let made = activation::make(core, management, owner, desired.slot, request, &consent);
             view.activation_id = Some(made.await?.activation_id);
             view.status = status;
             return Ok(());

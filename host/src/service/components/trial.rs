@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::activation::{self, ActivationRequest};
 use super::changes::permit_alone;
-use super::probe::settings_of;
+use super::probe::{REASON, settings_of};
 use super::{ComponentManager, ComponentOwner, following, named, record};
 use crate::components::providers::ProviderError;
 use crate::domain::component::{InstanceReference, Slot};
@@ -39,6 +39,7 @@ pub struct TryRequest {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "ok": false, "fields_sent": 2, "fields_at_provider": null,
+    "external_id": "trial-req_01jt8s5gq2e6m9x4k7w3c5d8fc", "provider_template_id": null,
     "steps": [{ "call": "create-template", "ok": false, "reason": "the provider answered 401 Unauthorized" }],
 }]))]
 pub struct TrialView {
@@ -49,6 +50,10 @@ pub struct TrialView {
     pub fields_sent: usize,
     /// Number of fields that the vendor's template has; null if it could not be read.
     pub fields_at_provider: Option<usize>,
+    /// Id that the vendor's template was created with.
+    pub external_id: String,
+    /// Id of the template at the vendor; null if none was created.
+    pub provider_template_id: Option<String>,
 }
 
 /// A call of a trial.
@@ -109,17 +114,26 @@ pub async fn try_out(
     .await?;
     let pdf = core.files.get(document).await?;
     let fields = provider_fields(&template.fields);
+    // A repeated trial is another template.
+    let external_id = format!("trial-{}", RequestId::new());
     let mut trial = TrialView {
         ok: false,
         steps: Vec::new(),
         fields_sent: fields.len(),
         fields_at_provider: None,
+        external_id,
+        provider_template_id: None,
     };
-    // A repeated trial is another template.
-    let external_id = format!("trial-{}", RequestId::new());
+    let mut details = json!({
+        "component": named(&checked.component), "instance": checked.instance, "template_id": template.id,
+        "external_id": trial.external_id,
+    });
+    // First, so that a template that a crash leaves at the vendor can be found.
+    note(core, &owner, "component.trial", details.clone()).await?;
     let name = format!("Trial: {}", template.name);
-    let created = plugin.create_template(lease(), &name, &external_id, pdf, &fields);
-    let created = trial.note("create-template", created.await);
+    let created = plugin.create_template(lease(), &name, &trial.external_id, pdf, &fields);
+    let created = created.await;
+    let created = trial.note("create-template", created);
     drop(room);
     if let Some(created) = created {
         let read = plugin.read_template(lease(), &created.template_id).await;
@@ -127,22 +141,31 @@ pub async fn try_out(
         trial.fields_at_provider = read.map(|read| read.fields.len());
         let archived = plugin.archive_template(lease(), &created.template_id);
         trial.note("archive-template", archived.await);
+        trial.provider_template_id = Some(created.template_id);
     }
     trial.ok = trial.steps.iter().all(|step| step.ok)
         && trial.fields_at_provider == Some(trial.fields_sent);
-    let mut tx = core.store.begin().await?;
-    let details = json!({
-        "component": named(&checked.component), "instance": checked.instance, "template_id": template.id,
-        "ok": trial.ok,
-    });
-    record(core, &mut tx, &owner, "component.tried", details).await?;
-    tx.commit().await?;
+    details["ok"] = json!(trial.ok);
+    details["provider_template_id"] = json!(trial.provider_template_id);
+    note(core, &owner, "component.tried", details).await?;
     Ok(trial)
+}
+
+async fn note(
+    core: &Core,
+    owner: &ComponentOwner,
+    action: &str,
+    details: Value,
+) -> Result<(), ServiceError> {
+    let mut tx = core.store.begin().await?;
+    record(core, &mut tx, owner, action, details).await?;
+    Ok(tx.commit().await?)
 }
 
 impl TrialView {
     fn note<T>(&mut self, call: &'static str, result: Result<T, ProviderError>) -> Option<T> {
         let reason = result.as_ref().err().map(ToString::to_string);
+        let reason: Option<String> = reason.map(|reason| reason.chars().take(REASON).collect());
         self.steps.push(TrialStep {
             call,
             ok: reason.is_none(),

@@ -99,6 +99,12 @@ async fn exports_are_complete(app: TestApp) {
     assert!(placement["answer"]["ok"][0]["areas"][0]["page"].is_number());
 
     // Each line is needed, and none can be changed.
+    let other = operator(app.data.path(), &["org", "create", "--name", "Oak"]);
+    let (other, path) = (other["org_id"].as_str().unwrap(), file.to_str().unwrap());
+    let continued = ["decisions", "export", "--org", other, path];
+    let output = operator_output(app.data.path(), &continued);
+    assert!(!output.status.success(), "{output:?}");
+    assert_eq!(lines(&file), all);
     let folder = tempfile::tempdir().unwrap();
     for left_out in 0..all.len() {
         let mut fewer = all.clone();
@@ -511,7 +517,12 @@ async fn an_export_is_replayed_without_the_server() {
     // Other files are left alone.
     let data = app.data.path();
     let other = data.join("other.json");
-    for text in ["{}", "one line", "{\"type\": \"other\"}\n"] {
+    for text in [
+        "{}",
+        "one line",
+        "{\"type\": \"other\"}\n",
+        "{\"type\":\"FeatureCollection\"}",
+    ] {
         std::fs::write(&other, text).unwrap();
         let export = [
             "decisions",

@@ -54,6 +54,11 @@ impl Signer {
     }
 }
 
+/// Returns a variable that a state of the organization may name.
+fn variable(app: &TestApp) -> String {
+    format!("HOLDFAST_STATE_{}_TOKEN", app.org.as_str().to_uppercase())
+}
+
 /// Starts a service with one key for the states of the installation and its organizations.
 async fn trusting(signer: &Signer) -> TestApp {
     let key = signer.public_key().as_str().unwrap().to_owned();
@@ -366,8 +371,10 @@ async fn a_state_sets_up_a_provider() {
         format!(
             "version: {version}\norganization: {}\ncomponents:\n  - slot: provider.messaging\n    instance: oak\n    \
              name: oak-sms\n    version: 1.0.0\n    sha256: {}\n    config:\n      base_url: https://sms.oak.example\n      \
-             settings: {{ from: \"{sender}\", account_sid: AC1 }}\n      secrets: {{ auth_token: {{ env: HOLDFAST_STATE_OAK }} }}\n",
-            app.org, plugin["sha256"]
+             settings: {{ from: \"{sender}\", account_sid: AC1 }}\n      secrets: {{ auth_token: {{ env: {} }} }}\n",
+            app.org,
+            plugin["sha256"],
+            variable(&app)
         )
     };
     let first = wanted(1, "+15550100");
@@ -398,6 +405,11 @@ async fn a_state_sets_up_a_provider() {
         let plan = app.post_with_bearer(admin, STATE, body).await.data(200);
         assert_eq!(status(&plan), expected, "{sender} {secret}");
     }
+    // Without the secrets, everything else is compared.
+    let plan = planned(&app, admin, &wanted(2, "+15550199")).await;
+    assert_eq!(status(&plan), "drifted");
+    let plan = planned(&app, admin, &wanted(2, "+15550100")).await;
+    assert_eq!(status(&plan), "active");
 }
 
 /// A date that was moved is not the date that is scheduled.
@@ -487,6 +499,19 @@ async fn operators_change_the_installation_together() {
     let (done, text) = told(&apply);
     assert!(!done && text.contains("is not the component"), "{text}");
     fs::write(folder.path().join("rules.wasm"), &bytes).unwrap();
+    // A link leads out of the folder.
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("rules.wasm"), &bytes).unwrap();
+    fs::remove_file(folder.path().join("rules.wasm")).unwrap();
+    std::os::unix::fs::symlink(
+        outside.path().join("rules.wasm"),
+        folder.path().join("rules.wasm"),
+    )
+    .unwrap();
+    let (done, text) = told(&apply);
+    assert!(!done && text.contains("leads out of the folder"), "{text}");
+    fs::remove_file(folder.path().join("rules.wasm")).unwrap();
+    fs::write(folder.path().join("rules.wasm"), &bytes).unwrap();
     let applied = operator(app.data.path(), &apply);
     assert_eq!(status(&applied), "active", "{applied:#}");
     let again = operator(app.data.path(), &apply);
@@ -509,4 +534,48 @@ async fn operators_change_the_installation_together() {
         let (done, text) = told(alone);
         assert!(!done && text.contains("by a signed state"), "{text}");
     }
+
+    // A later state goes back to an older version, and takes back what was scheduled.
+    let newer = variant(Slot::Lifecycle, "newer");
+    fs::write(folder.path().join("newer.wasm"), &newer).unwrap();
+    let states = [
+        (2, "1.1.0", &newer, "newer.wasm", "", "active"),
+        (
+            3,
+            "1.0.0",
+            &bytes,
+            "rules.wasm",
+            "    effective_at: 2090-01-01T05:00:00.000Z\n",
+            "scheduled",
+        ),
+        (4, "1.0.0", &bytes, "rules.wasm", "", "active"),
+    ];
+    for (version, rules_version, bytes, from, dated, expected) in states {
+        let wanted = format!(
+            "version: {version}\ncomponents:\n  - slot: rules.lifecycle\n    name: our-lifecycle\n    \
+             version: {rules_version}\n    sha256: {}\n    from: {from}\n{dated}",
+            sha256(bytes)
+        );
+        fs::write(file, &wanted).unwrap();
+        for (signer, name) in [(&ada, &by_ada), (&ben, &by_ben)] {
+            fs::write(name, signer.signature(&wanted).as_str().unwrap()).unwrap();
+        }
+        let applied = operator(app.data.path(), &apply);
+        assert_eq!(status(&applied), expected, "{applied:#}");
+        let again = operator(app.data.path(), &apply);
+        assert_eq!(status(&again), expected, "{again:#}");
+    }
+    let slots = operator(app.data.path(), &["component", "slots"]);
+    let mut slots = slots.as_array().unwrap().iter();
+    let slot = slots
+        .find(|slot| slot["slot"] == "rules.lifecycle")
+        .unwrap();
+    let history = slot["history"].as_array().unwrap().iter();
+    let dated = |one: &&Value| one["effective_at"].as_str().unwrap().starts_with("2090");
+    let scheduled: Vec<&Value> = history.filter(dated).collect();
+    assert_eq!(scheduled.len(), 1);
+    assert!(
+        scheduled[0]["rolled_back"].is_object() || scheduled[0]["rolled_back_at"].is_string(),
+        "{slot:#}"
+    );
 }

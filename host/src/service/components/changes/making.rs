@@ -168,6 +168,7 @@ async fn make(
                 reason: Some(content.reason.clone()),
                 // A time that has passed in the meantime: from now on.
                 effective_at: effective_at.filter(|at| *at > now),
+                may_be_older: false,
             };
             let made = activation::activate_in(core, tx, owner, checked, Some(&change.id)).await?;
             Ok(Some(made.id))

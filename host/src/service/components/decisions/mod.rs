@@ -13,7 +13,7 @@ use crate::domain::decision::{self, DecisionChain, DecisionLine, RECORDED};
 use crate::domain::envelope::words;
 use crate::domain::hash::canonical_sha256;
 use crate::domain::id::{EnvelopeId, OrgId, TemplateId};
-use crate::domain::ledger::NewEntry;
+use crate::domain::ledger::{LedgerEntry, NewEntry};
 use crate::evidence::decisions::{BlockLine, ExportLine, HeadLine};
 use crate::files::{FilesError, SpooledFile};
 use crate::service::vault::log;
@@ -27,8 +27,8 @@ const PERIOD: Duration = Duration::from_secs(60);
 const OF_SLOT: i64 = 250;
 /// Most blocks of an organization in one run.
 const AT_ONCE: usize = 100;
-/// Most organizations in one run.
-const ORGANIZATIONS: i64 = 1_000;
+/// Organizations that are looked up at once.
+const ORGANIZATIONS: usize = 1_000;
 /// Blocks that a page reads at once.
 const BLOCKS: i64 = 64;
 /// Lines that may wait for the writer of the file.
@@ -89,16 +89,34 @@ pub async fn record_when_due(core: &Core) -> Result<(), ServiceError> {
     if !chores::claim(&core.store, "decisions", now, now + PERIOD).await? {
         return Ok(());
     }
-    let mut connection = core.store.read().await?;
-    let waiting = decision_blocks::waiting(&mut connection, ORGANIZATIONS).await?;
-    drop(connection);
-    for org in &waiting {
-        // What one organization has recorded does not keep the others from their blocks.
-        if let Err(error) = record_some(core, org, AT_ONCE).await {
-            tracing::error!(%org, %error, "decisions could not be put into blocks");
+    let mut after = String::new();
+    loop {
+        let mut connection = core.store.read().await?;
+        let waiting = decision_blocks::waiting(&mut connection, &after, ORGANIZATIONS).await?;
+        drop(connection);
+        for org in &waiting {
+            // What one organization has recorded does not keep the others from their blocks.
+            if let Err(error) = record_some(core, org, AT_ONCE).await {
+                tracing::error!(%org, %error, "decisions could not be put into blocks");
+            }
+        }
+        match waiting.last() {
+            Some(last) => last.as_str().clone_into(&mut after),
+            None => return Ok(()),
         }
     }
-    Ok(())
+}
+
+/// Whether a block is one of this organization.
+pub async fn is_block_of(
+    core: &Core,
+    org: &OrgId,
+    block: &LedgerEntry,
+) -> Result<bool, ServiceError> {
+    let chain = DecisionChain::of(org);
+    let mut connection = core.store.read().await?;
+    let found = ledger::behind(&mut connection, org, &chain, block.sequence - 1, 1).await?;
+    Ok(found.first() == Some(block))
 }
 
 /// Puts all decisions of an organization that are in no block into blocks.
