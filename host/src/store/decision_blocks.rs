@@ -35,7 +35,7 @@ pub struct RecordedDecision {
 struct DecisionTable {
     name: &'static str,
     id: &'static str,
-    /// Column of the organization whose rules decided.
+    /// Column of the owner of the deciding rules.
     owner: &'static str,
     read: fn(&RowColumns<'_>) -> Result<RecordedDecision, StoreError>,
 }

@@ -70,7 +70,7 @@ pub struct DecisionsReport {
     pub decisions: u64,
     /// Number of decisions by slot.
     pub by_slot: BTreeMap<String, u64>,
-    /// Number of decisions with values that a mask changed. What is left of those values is not proven.
+    /// Number of decisions with masked values. The rest of such a value is not proven.
     pub masked: u64,
     /// First block. Decisions before it are not in the export.
     pub first_block: Option<i64>,

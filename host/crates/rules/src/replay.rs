@@ -94,7 +94,7 @@ pub fn replay(
                 }
             }
             if batch.len() == BATCH {
-                // Workers receive until the end, whatever happens to them.
+                // Workers receive until the end, after an error too.
                 let _ = sender.send(std::mem::take(&mut batch));
             }
         }
@@ -124,12 +124,12 @@ fn work(receiver: &Mutex<Receiver<Vec<String>>>, rules: &RulesProgram) -> io::Re
         let Ok(batch) = batch else {
             return done;
         };
-        // Goes on receiving after an error: the reader of the file waits for room in the queue.
+        // Receives after an error, too: the reader of the file waits for room in the queue.
         done = done.and_then(|done| done.lines(rules, &batch));
     }
 }
 
-/// What one thread did.
+/// Results of one thread.
 #[derive(Default)]
 struct ReplayWork {
     report: ExportReplay,

@@ -337,7 +337,7 @@ async fn bad_states(app: &TestApp, officer: &str, good: &str) {
     }
     let unknown = format!("version: 1\n{organization}\ncomponents:\n {entry}\n");
     assert_eq!(status(&planned(app, officer, &unknown).await), "missing");
-    // Providers are an admin's, and nobody else's organization can be set.
+    // Providers are an admin's, and the state of another organization is refused.
     let acme = format!(
         "version: 1\n{organization}\ncomponents:\n {}\n",
         provider.replace("slot:", "instance: acme, slot:")
@@ -535,7 +535,7 @@ async fn operators_change_the_installation_together() {
         assert!(!done && text.contains("by a signed state"), "{text}");
     }
 
-    // A later state goes back to an older version, and takes back what was scheduled.
+    // A later state goes back to an older version, and rolls back a scheduled activation.
     let newer = variant(Slot::Lifecycle, "newer");
     fs::write(folder.path().join("newer.wasm"), &newer).unwrap();
     let states = [

@@ -95,7 +95,7 @@ pub async fn record_when_due(core: &Core) -> Result<(), ServiceError> {
         let waiting = decision_blocks::waiting(&mut connection, &after, ORGANIZATIONS).await?;
         drop(connection);
         for org in &waiting {
-            // What one organization has recorded does not keep the others from their blocks.
+            // An organization with unreadable decisions must not keep the others from their blocks.
             if let Err(error) = record_some(core, org, AT_ONCE).await {
                 tracing::error!(%org, %error, "decisions could not be put into blocks");
             }
