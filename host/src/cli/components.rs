@@ -214,7 +214,7 @@ fn lines(view: &StateView) -> Vec<String> {
             let request = one.change_id.as_ref().map(|change| format!(", {change}"));
             format!(
                 "{:<9} {place}: {}{}{}",
-                one.status,
+                one.status.as_str(),
                 one.component,
                 instead.unwrap_or_default(),
                 request.unwrap_or_default()

@@ -134,10 +134,11 @@ async fn export(
             last
         }
     };
-    let text = format!(
-        "{} has the decisions up to block {last}",
-        wanted.file.display()
-    );
+    let name = wanted.file.display();
+    let text = match last {
+        0 => format!("{name}: there are no decisions yet"),
+        last => format!("{name} has the decisions up to block {last}"),
+    };
     output.one(&json!({ "file": wanted.file, "last_block": last }), &text);
     Ok(ExitCode::SUCCESS)
 }

@@ -1,5 +1,7 @@
 //! Output for people or for programs.
 
+use std::io::{self, Write as _};
+
 use serde_json::{Value, json};
 
 /// Output format of a command.
@@ -7,11 +9,7 @@ pub struct CommandOutput {
     json: bool,
 }
 
-#[expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "this is what prints"
-)]
+#[expect(clippy::print_stderr, reason = "this is what prints")]
 impl CommandOutput {
     pub fn new(json: bool) -> Self {
         Self { json }
@@ -19,10 +17,9 @@ impl CommandOutput {
 
     /// Prints a result: the JSON value, or the text.
     pub fn one(&self, value: &Value, text: &str) {
-        if self.json {
-            println!("{value}");
-        } else {
-            println!("{text}");
+        match self.json {
+            true => print(&value.to_string()),
+            false => print(text),
         }
     }
 
@@ -48,8 +45,13 @@ impl CommandOutput {
             cause = error.source();
         }
         if self.json {
-            println!("{}", json!({ "error": text }));
+            print(&json!({ "error": text }).to_string());
         }
         eprintln!("holdfast: {text}");
     }
+}
+
+/// Prints a line. A reader such as `head` may have ended: then it has what it wanted.
+fn print(text: &str) {
+    let _ = writeln!(io::stdout(), "{text}");
 }

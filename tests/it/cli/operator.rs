@@ -352,3 +352,17 @@ fn expect_failure(folder: &str, check: &str) {
         .unwrap();
     assert_eq!(finding["ok"], false, "{report}");
 }
+
+/// A reader such as `head` ends before the command has printed all.
+#[test]
+fn a_reader_that_ends_early_is_no_failure() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = Command::new(env!("CARGO_BIN_EXE_holdfast"))
+        .arg("settings")
+        .stdout(writer)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.is_empty(), "{said}");
+}

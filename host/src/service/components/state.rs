@@ -585,8 +585,8 @@ impl PlannedActivation<'_> {
                 instead_of: self.instead_of,
             };
             let made = activation::make(core, management, owner, desired.slot, request, &consent);
-            view.activation_id = Some(made.await?.activation_id);
-            view.status = status;
+            let made = made.await?.activation_id;
+            became(view, status, Some(made));
             return Ok(());
         };
         let new = NewChange {
@@ -608,10 +608,18 @@ impl PlannedActivation<'_> {
         if change.approvals_required == 0 {
             let id = change.change_id.as_str();
             let made = changes::apply(core, management, officer, id).await?;
-            view.activation_id = made.activation_id;
-            view.status = status;
+            became(view, status, made.activation_id);
         }
         Ok(())
+    }
+}
+
+/// Notes that the desired component was activated.
+fn became(view: &mut DesiredView, status: DesiredStatus, activation: Option<ActivationId>) {
+    view.activation_id = activation;
+    view.status = status;
+    if status == DesiredStatus::Active {
+        view.active = None;
     }
 }
 

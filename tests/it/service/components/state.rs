@@ -390,6 +390,7 @@ async fn a_state_sets_up_a_provider() {
     let set = set.data(200);
     assert_eq!(status(&set), "active", "{set:#}");
     assert!(set["components"][0]["activation_id"].is_string());
+    assert_eq!(set["components"][0]["active"], Value::Null);
     let again = app.post_with_bearer(admin, STATE, body).await.data(200);
     assert_eq!(
         (status(&again), &again["components"][0]["activation_id"]),
