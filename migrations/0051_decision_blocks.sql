@@ -25,7 +25,7 @@ create index lifecycle_decision_without_block on lifecycle_decision (org_id) whe
 create index control_decision_without_block on control_decision (controller_id) where block is null;
 create index evaluation_without_block on evaluation (org_id) where block is null;
 create index placement_decision_without_block on placement_decision (org_id) where block is null;
-create index lifecycle_decision_by_block on lifecycle_decision (org_id, block);
-create index control_decision_by_block on control_decision (controller_id, block);
-create index evaluation_by_block on evaluation (org_id, block);
-create index placement_decision_by_block on placement_decision (org_id, block);
+create index lifecycle_decision_by_block on lifecycle_decision (org_id, block) where block is not null;
+create index control_decision_by_block on control_decision (controller_id, block) where block is not null;
+create index evaluation_by_block on evaluation (org_id, block) where block is not null;
+create index placement_decision_by_block on placement_decision (org_id, block) where block is not null;

@@ -96,7 +96,7 @@ pub async fn waiting(
 }
 
 /// Puts up to `limit` decisions of each slot that are in no block into block `block`, and returns them in the
-/// order of the block.
+/// order of the block. Ids are unique over all buckets; the buckets are named for the primary key.
 pub async fn take(
     tx: &mut WriteTransaction,
     org: &OrgId,
@@ -109,9 +109,11 @@ pub async fn take(
             name, id, owner, ..
         } = table;
         let text = format!(
-            "update {name} set block = $1 where (bucket, {id}) in (
-                 select bucket, {id} from {name} where {owner} = $2 and block is null
-                 order by {id} limit $3) and block is null
+            "update {name} set block = $1
+             where bucket in (select bucket from {name} where {owner} = $2 and block is null)
+                 and {id} in (select {id} from {name} where {owner} = $2 and block is null
+                     order by {id} limit $3)
+                 and block is null
              returning *"
         );
         let rows = sqlx::query(AssertSqlSafe(text))
