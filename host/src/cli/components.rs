@@ -106,7 +106,7 @@ async fn apply(
     };
     let app = start::start(config).await?;
     // The signatures first: a state comes from others, who may not read secrets of this machine. A plan without them
-    // compares no settings.
+    // compares no secrets.
     match state::check_signatures(&app, &owner, &signed).await {
         Ok(()) => signed.secrets = secrets(&state, beside, dry_run)?,
         Err(_) if dry_run => {}

@@ -51,7 +51,7 @@ impl CommandOutput {
     }
 }
 
-/// Prints a line. A reader such as `head` may have ended: then it has what it wanted.
+/// Prints a line. A reader such as `head` may have ended, which is no failure.
 fn print(text: &str) {
     let _ = writeln!(io::stdout(), "{text}");
 }

@@ -10,6 +10,7 @@ use super::{StoreError, WriteTransaction};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus};
 use crate::domain::id::{DecisionId, EnvelopeId, OrgId, TemplateId};
+use crate::domain::template::Template;
 
 /// Which stored decisions are read, newest first.
 #[derive(Clone, Debug, Default)]
@@ -210,8 +211,8 @@ fn evaluated(row: &sqlx::any::AnyRow) -> Result<StoredEvaluation, StoreError> {
 #[derive(Clone, Debug)]
 pub struct PlacementDecision {
     pub id: DecisionId,
-    /// SHA-256 of the document, lower-case hex.
-    pub document: String,
+    /// SHA-256 of the document, lower-case hex; `None` for that of the template. A document loses its tags.
+    pub document: Option<String>,
     /// Parameters of the call, without the document.
     pub facts: Value,
     /// What the component returned.
@@ -223,11 +224,12 @@ pub struct PlacementDecision {
 /// Records a placement, in the transaction that changes the template.
 pub async fn insert_placement(
     tx: &mut WriteTransaction,
-    org: &OrgId,
-    template: &TemplateId,
+    template: &Template,
     made: &PlacementDecision,
     at: Timestamp,
 ) -> Result<(), StoreError> {
+    let org = &template.org;
+    let stored = template.document.as_ref().map(|file| &file.sha256);
     sqlx::query(
         "insert into placement_decision (bucket, decision_id, org_id, template_id, document, facts,
              answer, component, at)
@@ -236,8 +238,8 @@ pub async fn insert_placement(
     .bind(org.bucket())
     .bind(made.id.as_str())
     .bind(org.as_str())
-    .bind(template.as_str())
-    .bind(&made.document)
+    .bind(template.id.as_str())
+    .bind(made.document.as_ref().or(stored))
     .bind(json_text(&made.facts))
     .bind(json_text(&made.answer))
     .bind(json_text(&made.component))
@@ -249,7 +251,7 @@ pub async fn insert_placement(
     )
     .bind(org.bucket())
     .bind(org.as_str())
-    .bind(template.as_str())
+    .bind(template.id.as_str())
     .bind(json_text(&made.component))
     .execute(&mut **tx)
     .await?;

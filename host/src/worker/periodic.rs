@@ -50,7 +50,7 @@ pub(super) async fn run(app: App, stop: CancellationToken) {
             ("transfers", transfers::expire(&app).await),
             (
                 "blocks of decisions",
-                decisions::record_when_due(&app).await,
+                decisions::record_when_due(&app.at(PriorityClass::Batch)).await,
             ),
         ] {
             if let Err(error) = result {

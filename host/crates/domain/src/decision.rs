@@ -4,7 +4,6 @@
 //! `decisions:<organization>` with the number of its decisions and the root of a Merkle tree over them
 //! (RFC 6962), so that a missing one shows.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -35,7 +34,7 @@ impl LedgerChain for DecisionChain {
 }
 
 /// A decision in an export.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DecisionLine {
     /// Number of its block.
     pub block: i64,

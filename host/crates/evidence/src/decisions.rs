@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufRead};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::formats::LogEvidence;
@@ -22,7 +21,7 @@ const PROBLEMS: usize = 100;
 
 /// Line of an export: the decisions of a block, the block itself, and after the last block of each page the head
 /// of the log.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ExportLine {
     /// A decision.
@@ -34,7 +33,7 @@ pub enum ExportLine {
 }
 
 /// End of a block.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BlockLine {
     /// Entry of the chain `decisions:<organization>`; its details have `count` and `root`.
     pub entry: LedgerEntry,
@@ -43,7 +42,7 @@ pub struct BlockLine {
 }
 
 /// End of a page.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HeadLine {
     /// Owner of the rules that decided.
     pub organization_id: OrgId,

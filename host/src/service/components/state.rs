@@ -147,7 +147,7 @@ pub async fn apply(
         enough(&signers, &signatures)?;
     }
     let configs = configs(&state, &signed.secrets, signed.dry_run)?;
-    let set_at = match signed.dry_run {
+    let stored = match signed.dry_run {
         true => None,
         false => {
             check_scheduled(core, owner, &state, &configs).await?;
@@ -182,8 +182,8 @@ pub async fn apply(
         sha256: sha256(signed.state.as_bytes()),
         signed_by: names(&signatures),
         signatures_required: signers.required(),
-        set_by: set_at.map(|_| owner.actor.clone()),
-        set_at,
+        set_by: stored.as_ref().map(|stored| stored.set_by.clone()),
+        set_at: stored.map(|stored| stored.set_at),
         components: views,
     })
 }
@@ -292,8 +292,8 @@ fn valid_signatures(signers: &StateSigners, signed: &SignedState) -> Vec<StateSi
     .collect()
 }
 
-/// Returns the settings of provider instances by place, with their secrets. A dry run may lack secrets; then their
-/// settings are not compared.
+/// Returns the settings of provider instances by place, with their secrets. A dry run may lack secrets; then
+/// those are not compared.
 fn configs(
     state: &DesiredState,
     secrets: &StateSecrets,
@@ -352,13 +352,13 @@ fn configs(
     }
 }
 
-/// Stores a state, with an entry of the component ledger.
+/// Stores a state, with an entry of the component ledger. The same state again is left as it was set.
 async fn set(
     core: &Core,
     owner: &ComponentOwner,
     state: &DesiredState,
     signed: &SignedState,
-) -> Result<Timestamp, ServiceError> {
+) -> Result<StoredState, ServiceError> {
     let org = owner.org.as_ref();
     let mut tx = core.store.begin().await?;
     components::lock_changes(&mut tx).await?;
@@ -369,8 +369,7 @@ async fn set(
     enough(&signers, &signatures)?;
     let before = rows::get(&mut tx, org).await?;
     match before {
-        // The same state again.
-        Some(before) if before.content == signed.state => return Ok(before.set_at),
+        Some(before) if before.content == signed.state => return Ok(before),
         Some(before) if state.version <= before.version => {
             return Err(ServiceError::Conflict(format!(
                 "Version {} was set before; count up the version of the state",
@@ -393,7 +392,7 @@ async fn set(
     });
     record(core, &mut tx, owner, "state.set", details).await?;
     tx.commit().await?;
-    Ok(now)
+    Ok(stored)
 }
 
 /// Desired component, compared with the active one.

@@ -173,8 +173,7 @@ async fn keep(
     match templates::insert(&mut tx, &template).await {
         Ok(()) => {
             if let Some(placed) = &placed {
-                decisions::insert_placement(&mut tx, &caller.org, &template.id, placed, now)
-                    .await?;
+                decisions::insert_placement(&mut tx, &template, placed, now).await?;
             }
             tx.commit().await?;
         }

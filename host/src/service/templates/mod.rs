@@ -216,7 +216,7 @@ pub async fn create(
     let mut tx = core.store.begin().await?;
     signing.write(&mut tx).await?;
     templates::insert(&mut tx, &template).await?;
-    decisions::insert_placement(&mut tx, &caller.org, &template.id, &placed, now).await?;
+    decisions::insert_placement(&mut tx, &template, &placed, now).await?;
     pages::keep(core, &mut tx, &template, &facts, &reader).await?;
     warnings.extend(warnings::of_roles(&template));
     let created = CreatedTemplate { template, warnings };
@@ -269,7 +269,7 @@ pub async fn add_fields(
     signing.write(&mut tx).await?;
     let now = core.clock.now();
     templates::set_fields(&mut tx, &template, &all, now).await?;
-    decisions::insert_placement(&mut tx, &caller.org, &template.id, &placed, now).await?;
+    decisions::insert_placement(&mut tx, &template, &placed, now).await?;
     let shown = AddedFields {
         template: template.id.clone(),
         fields: added,
@@ -583,7 +583,7 @@ async fn place(
     let facts = json!({ "fields": requested });
     let placed = rules.place(pdf.clone(), requested).await?;
     let placed = placed.map_err(place_error)?;
-    let decision = decided(rules, pdf, facts, &placed)?;
+    let decision = decided(rules, None, facts, &placed)?;
     let placed = placed.into_iter().map(resolved);
     // The component keeps the order of the request.
     let with_rules = |(field, asked): (Field, &RequestedField)| Field {
@@ -601,13 +601,13 @@ async fn place(
 /// Returns the decision that placed these fields.
 fn decided(
     rules: &PlacementRules,
-    pdf: &Bytes,
+    document: Option<String>,
     facts: Value,
     placed: &[placement::ResolvedField],
 ) -> Result<PlacementDecision, ServiceError> {
     Ok(PlacementDecision {
         id: DecisionId::new(),
-        document: sha256(pdf),
+        document,
         facts,
         answer: json!({ "ok": placed }),
         component: json!(rules.identity()?),
@@ -675,7 +675,9 @@ pub(super) async fn from_tags(
 ) -> Result<TaggedDocument, ServiceError> {
     let tags = rules.tags(pdf.clone()).await?.map_err(place_error)?;
     let mut warnings = warnings::of_tags(&tags);
-    let placed = decided(rules, &pdf, json!({}), &tags)?;
+    // Without tags, the document stays as it is.
+    let document = (!tags.is_empty()).then(|| sha256(&pdf));
+    let placed = decided(rules, document, json!({}), &tags)?;
     if tags.is_empty() {
         let fields = Vec::new();
         return Ok(TaggedDocument {
