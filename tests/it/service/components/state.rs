@@ -165,6 +165,8 @@ async fn a_signed_state_requests_its_changes_and_shows_drift() {
     // The same state again requests nothing twice.
     let again = sent(&app, &officer, &wanted, &both).await.data(200);
     assert_eq!(again["components"][0]["change_id"], change);
+    let by_another = sent(&app, &reviewer, &wanted, &both).await.data(200);
+    assert_eq!(by_another["set_by"], set["set_by"]);
     let open = app.get_with_bearer(&officer, "/component-changes").await;
     assert_eq!(open.data(200).as_array().unwrap().len(), 1);
 
