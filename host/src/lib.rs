@@ -26,6 +26,7 @@ pub mod http;
 mod keys;
 mod mail;
 pub mod metrics;
+mod publishers;
 mod room;
 mod sandbox;
 pub mod sealing;

@@ -8,7 +8,7 @@ use url::Url;
 
 use crate::components::compiler::ComponentCompiler;
 use crate::components::{ComponentError, ComponentRegistry};
-use crate::config::{Config, ConfigError, SealingKeyFiles};
+use crate::config::{ComponentSettings, Config, ConfigError, SealingKeyFiles};
 use crate::delivery::guard::{self, DnsLookup, SystemLookup};
 use crate::delivery::sender::{SenderError, WebhookSender};
 use crate::disk;
@@ -19,6 +19,7 @@ use crate::files::{Files, FilesError};
 use crate::keys::{BEARER_TOKENS, InstallationKeys};
 use crate::mail::MailSender;
 use crate::metrics::Metrics;
+use crate::publishers::{self, BundleVerifier, RootError};
 use crate::sealing::{SealError, SealingKey, TimestampAuthority, TrustRoots};
 use crate::service::access::issuer::TokenIssuer;
 use crate::service::access::rate_limit::RateLimits;
@@ -53,6 +54,9 @@ pub enum StartError {
     /// The roots of signatures in uploads cannot be read.
     #[error("signatures.trust_file {0}")]
     SignatureTrust(TrustError),
+    /// The trusted root of Sigstore cannot be used.
+    #[error("components.sigstore_root_file: {0}")]
+    SigstoreRoot(RootError),
     /// The object store could not be opened.
     #[error("cannot use the object store {place}: {source}")]
     Files {
@@ -208,6 +212,9 @@ pub async fn start_with_lookup(
     let signature_roots = signature_roots
         .map_err(StartError::SignatureTrust)?
         .map(Arc::new);
+    let bundles = BundleVerifier::new(config.components.sigstore_root_file.as_deref());
+    let bundles = Arc::new(bundles.map_err(StartError::SigstoreRoot)?);
+    check_publisher_keys(&config.components)?;
     let log = LogSequencer::new(keys.log()).ok_or(StartError::Log)?;
     let metrics = Metrics::new(&components.metrics());
     let issuer = match &config.auth.oidc {
@@ -236,6 +243,7 @@ pub async fn start_with_lookup(
         fingerprint_key,
         document_memory: FairQueue::new(uploads::IN_MEMORY),
         signature_roots,
+        bundles,
         http,
         metrics: Arc::new(metrics),
         stopping: CancellationToken::new(),
@@ -318,4 +326,17 @@ pub(crate) fn keys(config: &Config) -> Result<InstallationKeys, StartError> {
         folder: config.data_dir.display().to_string(),
         source,
     })
+}
+
+/// Refuses publishers with keys of no use.
+fn check_publisher_keys(settings: &ComponentSettings) -> Result<(), ConfigError> {
+    for (setting, publishers) in [
+        ("components.trusted", &settings.trusted),
+        ("components.state.keys", &settings.state.keys),
+    ] {
+        if let Some((name, why)) = publishers::problem_of(publishers) {
+            return Err(ConfigError::refused(format!("{setting}.{name}"), why));
+        }
+    }
+    Ok(())
 }

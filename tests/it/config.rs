@@ -62,12 +62,12 @@ fn invalid_settings_are_refused_at_start() {
             "components.compile_limit",
         ),
         (
-            "[components.trusted_keys]\nours = 'abcd'",
-            "components.trusted_keys.ours",
+            "[components.trusted]\nours = 'abcd'",
+            "components.trusted.ours",
         ),
         (
             "[components.trusted_keys]\nours = 'no hex'",
-            "components.trusted_keys.ours",
+            "components.trusted.ours",
         ),
         (
             "[providers]\nallow_insecure = true\n[providers.signing.cloud]\nbase_url = 'ftp://sign.example'",

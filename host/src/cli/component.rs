@@ -26,6 +26,7 @@ use crate::domain::component::{ConformanceResult, Slot};
 use crate::domain::envelope::EnvelopeKind;
 use crate::domain::id::{EnvelopeId, OrgId};
 use crate::files::{FilesError, SpoolWriter};
+use crate::service::components::attestations::{self, AttestationView};
 use crate::service::components::shadow::{self, ReplayRequest};
 use crate::service::components::{
     self, ActivationRequest, ComponentOwner, ComponentUpload, ComponentView, RollbackRequest,
@@ -75,6 +76,15 @@ pub enum ComponentCommand {
         file: PathBuf,
         /// `oci://host/name:tag`.
         reference: String,
+        /// File with a bundle of Sigstore to attach. Can be given several times.
+        #[arg(long, value_name = "FILE")]
+        bundle: Vec<PathBuf>,
+    },
+    /// Show what publishers say about a component: signatures, provenance, bills of materials.
+    Attestations {
+        component: String,
+        #[command(flatten)]
+        whose: OwnerArguments,
     },
     /// List components, newest first.
     List {
@@ -135,6 +145,12 @@ pub struct UploadFile {
     /// Ed25519 signature of the file, in base64.
     #[arg(long)]
     signature: Option<String>,
+    /// File with bundles of Sigstore about the file. Can be given several times.
+    #[arg(long, value_name = "FILE")]
+    bundle: Vec<PathBuf>,
+    /// Manifest of the component in a registry, if the bundles are about it.
+    #[arg(long, value_name = "FILE")]
+    manifest: Option<PathBuf>,
     #[command(flatten)]
     whose: OwnerArguments,
 }
@@ -232,8 +248,12 @@ pub async fn run(
             registry::pull(&reference, &file, &config, output).await?;
             return Ok(ExitCode::SUCCESS);
         }
-        ComponentCommand::Push { file, reference } => {
-            registry::push(&file, &reference, &config, output).await?;
+        ComponentCommand::Push {
+            file,
+            reference,
+            bundle,
+        } => {
+            registry::push(&file, &reference, &bundle, &config, output).await?;
             return Ok(ExitCode::SUCCESS);
         }
         ComponentCommand::Check { file, script } => {
@@ -252,6 +272,14 @@ pub async fn run(
         | ComponentCommand::Push { .. }
         | ComponentCommand::Check { .. } => {}
         ComponentCommand::Upload(upload) => return self::upload(&app, upload, output).await,
+        ComponentCommand::Attestations { component, whose } => {
+            let owner = whose.owner(&app).await?;
+            let found = attestations::list(&app, &owner, &component)
+                .await
+                .map_err(told)?;
+            let lines: Vec<String> = found.iter().map(attestation_line).collect();
+            output.one(&json!(found), &lines.join("\n"));
+        }
         ComponentCommand::List { whose } => {
             let owner = whose.owner(&app).await?;
             components::keep_defaults(&app).await?;
@@ -382,6 +410,17 @@ pub async fn run(
     Ok(ExitCode::SUCCESS)
 }
 
+fn attestation_line(one: &AttestationView) -> String {
+    let kind = one.predicate_type.as_deref().unwrap_or("signature");
+    let by = match (&one.identity, &one.issuer) {
+        (Some(identity), Some(issuer)) => format!("{identity} of {issuer}"),
+        _ => "a key".to_owned(),
+    };
+    let publisher = one.publisher.as_deref().unwrap_or("not trusted");
+    let logged = one.logged_at.map(|at| format!(", logged {at}"));
+    format!("{kind}  {publisher}: {by}{}", logged.unwrap_or_default())
+}
+
 /// Converts a service error, with its details.
 pub fn told(error: ServiceError) -> Failure {
     match error {
@@ -401,7 +440,15 @@ async fn upload(
     output: &CommandOutput,
 ) -> Result<ExitCode, Failure> {
     let owner = upload.whose.owner(app).await?;
-    let found = registry::component(&app.config, &upload.file, Path::new(""), true).await?;
+    let mut found = registry::component(&app.config, &upload.file, Path::new(""), true).await?;
+    let given = registry::bundles(&upload.bundle)?;
+    if !given.is_empty() {
+        found.bundles.texts.extend(given);
+        found.bundles.attached = false;
+    }
+    if let Some(manifest) = &upload.manifest {
+        found.bundles.manifest = Some(disk::read(manifest)?.into());
+    }
     let named = (upload.name, upload.version);
     match admitted(app, &owner, named, found, upload.signature).await {
         Ok(component) => {
@@ -435,6 +482,7 @@ pub async fn admitted(
         version,
         file: spooled.await.map_err(FilesError::Spool)?,
         signature,
+        bundles: found.bundles,
         from: found.from,
     };
     let _place = components::place(app, &app.management, owner)?;

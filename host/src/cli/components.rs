@@ -49,6 +49,9 @@ pub struct StateFile {
     /// File with a signature by `holdfast components sign`. Can be given several times.
     #[arg(long, value_name = "FILE")]
     signature: Vec<PathBuf>,
+    /// File with a bundle of Sigstore by `cosign sign-blob`. Can be given several times.
+    #[arg(long, value_name = "FILE")]
+    bundle: Vec<PathBuf>,
 }
 
 /// Runs a command.
@@ -98,10 +101,16 @@ async fn apply(
     for file in &wanted.signature {
         signatures.push(fs::read_to_string(file)?);
     }
+    let bundles = registry::bundles(&wanted.bundle)?;
+    let bundles = bundles
+        .iter()
+        .map(|bundle| serde_json::from_str(bundle))
+        .collect::<Result<_, _>>()?;
     let mut signed = SignedState {
         secrets: StateSecrets::new(),
         state: text,
         signatures,
+        bundles,
         dry_run,
     };
     let app = start::start(config).await?;
@@ -222,7 +231,7 @@ fn lines(view: &StateView) -> Vec<String> {
         })
         .collect();
     lines.push(format!(
-        "version {}, signed by {} of {} required keys",
+        "version {}, signed by {} of {} required publishers",
         view.version,
         view.signed_by.len(),
         view.signatures_required

@@ -13,6 +13,7 @@ use crate::delivery::registry::{Registry, RegistryReference};
 use crate::disk;
 use crate::domain::clock::Clock;
 use crate::service::components::UPLOAD_LIMIT;
+use crate::service::components::attestations::OfferedBundles;
 use crate::tls;
 
 /// Component with its origin.
@@ -20,6 +21,20 @@ pub struct FoundComponent {
     pub bytes: Bytes,
     /// Reference in a registry; none for a file.
     pub from: Option<String>,
+    /// Bundles of Sigstore that refer to it in the registry.
+    pub bundles: OfferedBundles,
+}
+
+/// Reads files with bundles of Sigstore.
+pub fn bundles(files: &[PathBuf]) -> Result<Vec<String>, Failure> {
+    let mut all = Vec::new();
+    for file in files {
+        let text = std::fs::read_to_string(file);
+        let text = text.map_err(|error| format!("{}: {error}", file.display()))?;
+        let bundles = OfferedBundles::split(&text);
+        all.extend(bundles.map_err(|why| format!("{}: {why}", file.display()))?);
+    }
+    Ok(all)
 }
 
 /// Returns the path of a file in a folder or below, also where a link leads out of it.
@@ -49,21 +64,28 @@ pub async fn component(
         return Ok(FoundComponent {
             bytes: bytes.into(),
             from: None,
+            bundles: OfferedBundles::default(),
         });
     }
     tls::use_one();
     let reference: RegistryReference = place.parse()?;
-    let bytes = Registry::new(config, &reference, logins)?
+    let pulled = Registry::new(config, &reference, logins)?
         .pull(UPLOAD_LIMIT)
         .await
         .map_err(|error| format!("{reference}: {error}"))?;
     Ok(FoundComponent {
-        bytes,
+        bytes: pulled.bytes,
         from: Some(reference.to_string()),
+        bundles: OfferedBundles {
+            texts: pulled.bundles,
+            manifest: Some(pulled.manifest),
+            attached: true,
+        },
     })
 }
 
-/// `holdfast component pull`.
+/// `holdfast component pull`. Beside the file it writes the manifest, and the bundles if there are any: with them the
+/// component can be uploaded where there is no network.
 pub async fn pull(
     reference: &str,
     file: &Path,
@@ -75,26 +97,60 @@ pub async fn pull(
     }
     let found = component(config, reference, Path::new(""), true).await?;
     std::fs::write(file, &found.bytes)?;
-    let size = found.bytes.len();
-    let text = format!("{}: {size} bytes", file.display());
-    output.one(&json!({ "file": file, "bytes": size }), &text);
+    let beside = |extension: &str| {
+        let mut path = file.as_os_str().to_owned();
+        path.push(extension);
+        PathBuf::from(path)
+    };
+    if let Some(manifest) = &found.bundles.manifest {
+        std::fs::write(beside(".manifest.json"), manifest)?;
+    }
+    let bundles = &found.bundles.texts;
+    if !bundles.is_empty() {
+        // One bundle on each line.
+        let lines: Vec<String> = bundles.iter().map(|bundle| one_line(bundle)).collect();
+        std::fs::write(beside(".sigstore.jsonl"), lines.join("\n") + "\n")?;
+    }
+    let (size, count) = (found.bytes.len(), bundles.len());
+    let text = format!(
+        "{}: {size} bytes, {count} bundles of Sigstore",
+        file.display()
+    );
+    output.one(
+        &json!({ "file": file, "bytes": size, "bundles": count }),
+        &text,
+    );
     Ok(())
+}
+
+fn one_line(bundle: &str) -> String {
+    match serde_json::from_str::<serde_json::Value>(bundle) {
+        Ok(bundle) => bundle.to_string(),
+        Err(_) => bundle.replace(['\n', '\r'], " "),
+    }
 }
 
 /// `holdfast component push`.
 pub async fn push(
     file: &Path,
     reference: &str,
+    bundle_files: &[PathBuf],
     config: &Config,
     output: &CommandOutput,
 ) -> Result<(), Failure> {
     tls::use_one();
+    let bundles = bundles(bundle_files)?;
     let reference: RegistryReference = reference.parse()?;
     let created = Clock::default().now().to_string();
     let pushed = Registry::new(config, &reference, true)?
         .push(disk::read(file)?.into(), &created)
         .await
         .map_err(|error| format!("{reference}: {error}"))?;
+    let mut registry = Registry::new(config, &pushed, true)?;
+    for bundle in bundles {
+        let attached = registry.attach(bundle.into()).await;
+        attached.map_err(|error| format!("{pushed}: {error}"))?;
+    }
     let pushed = pushed.to_string();
     output.one(&json!({ "reference": pushed }), &pushed);
     Ok(())

@@ -9,12 +9,10 @@ use url::Url;
 
 use super::{Config, ConfigError, EMBEDDED};
 use crate::domain::component::Slot;
+use crate::domain::publisher::problem_of;
 
 /// Upper limit of `bulk.concurrency`: items of bulk batches in flight at one provider.
 const MOST_AT_ONCE: usize = 1_000;
-
-/// Bytes of an Ed25519 public key.
-const PUBLIC_KEY_BYTES: usize = 32;
 
 impl Config {
     /// Resolves secret files and rejects invalid values.
@@ -38,7 +36,7 @@ impl Config {
         self.check_urls()?;
         self.check_durations()?;
         self.check_numbers()?;
-        self.check_trusted_keys()?;
+        self.check_publishers()?;
         if let Some(why) = self.components.state.problem() {
             return Err(ConfigError::refused("components.state", why));
         }
@@ -164,21 +162,14 @@ impl Config {
         Ok(())
     }
 
-    fn check_trusted_keys(&self) -> Result<(), ConfigError> {
-        for (name, key) in &self.components.trusted_keys {
-            let bytes = hex::decode(key).unwrap_or_default();
-            if bytes.len() != PUBLIC_KEY_BYTES {
-                let why = format!(
-                    "must be an Ed25519 public key: {PUBLIC_KEY_BYTES} bytes, as {} hexadecimal digits",
-                    2 * PUBLIC_KEY_BYTES
-                );
-                return Err(ConfigError::refused(
-                    format!("components.trusted_keys.{name}"),
-                    why,
-                ));
-            }
+    fn check_publishers(&self) -> Result<(), ConfigError> {
+        match problem_of(&self.components.trusted) {
+            None => Ok(()),
+            Some((name, why)) => Err(ConfigError::refused(
+                format!("components.trusted.{name}"),
+                why,
+            )),
         }
-        Ok(())
     }
 
     fn check_providers(&self, slot: Slot) -> Result<(), ConfigError> {

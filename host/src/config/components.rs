@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::domain::component_state::StateSigners;
+use crate::domain::publisher::Publisher;
 
 use super::limits::{AllLimits, LimitSettings};
 use super::{ConfigError, SecretText, duration};
@@ -22,9 +23,13 @@ pub struct ComponentSettings {
     #[serde(deserialize_with = "duration")]
     #[schemars(with = "String")]
     pub compile_limit: Duration,
-    /// Ed25519 public keys by name, in hex. If any are set,
-    /// only components signed with one of them are admitted.
-    pub trusted_keys: BTreeMap<String, String>,
+    /// Publishers by name: Ed25519 public keys in hex, or tables with `key` (PEM) or `identity` and `issuer` (Sigstore),
+    /// and with `slots`. If there are any, only components signed by one of them are admitted. Earlier name: `trusted_keys`.
+    #[serde(alias = "trusted_keys")]
+    pub trusted: BTreeMap<String, Publisher>,
+    /// Trusted root for bundles of Sigstore (`trusted_root.json`); that of the public instance, as of this
+    /// release, if not set.
+    pub sigstore_root_file: Option<PathBuf>,
     /// Program that compiles components in a separate process; default: this executable.
     pub compiler: Option<PathBuf>,
     /// Which uploads are accepted; default: `signed` in
@@ -86,7 +91,8 @@ impl Default for ComponentSettings {
         Self {
             limits: BTreeMap::new(),
             compile_limit: Duration::from_secs(120),
-            trusted_keys: BTreeMap::new(),
+            trusted: BTreeMap::new(),
+            sigstore_root_file: None,
             compiler: None,
             uploads: None,
             quota_bytes: 512 * 1024 * 1024,
@@ -103,7 +109,7 @@ impl Default for ComponentSettings {
 impl ComponentSettings {
     /// Returns the configured policy, or the default for the environment.
     pub fn uploads(&self, production: bool) -> UploadPolicy {
-        let signed = production || !self.trusted_keys.is_empty();
+        let signed = production || !self.trusted.is_empty();
         self.uploads.unwrap_or(match signed {
             true => UploadPolicy::Signed,
             false => UploadPolicy::On,
@@ -132,7 +138,8 @@ mod tests {
         let mut settings = ComponentSettings::default();
         assert_eq!(settings.uploads(false), UploadPolicy::On);
         assert_eq!(settings.uploads(true), UploadPolicy::Signed);
-        settings.trusted_keys.insert("counsel".into(), "00".into());
+        let key = Publisher::from("00".to_owned());
+        settings.trusted.insert("counsel".into(), key);
         assert_eq!(settings.uploads(false), UploadPolicy::Signed);
         settings.uploads = Some(UploadPolicy::On);
         assert_eq!(settings.uploads(true), UploadPolicy::On);

@@ -25,6 +25,17 @@ use crate::domain::hash::sha256;
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const CONFIG: &str = "application/vnd.wasm.config.v0+json";
 const LAYER: &str = "application/wasm";
+const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+const EMPTY: &str = "application/vnd.oci.empty.v1+json";
+/// Begin of the types of bundles (Sigstore bundle format, versions 0.1 to 0.3).
+const BUNDLE: &str = "application/vnd.dev.sigstore.bundle";
+/// Type of pushed bundles.
+const BUNDLE_V0_3: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
+
+/// Most bundles that are read with a component.
+const BUNDLES: usize = 10;
+/// Largest bundle, in bytes.
+const BUNDLE_LIMIT: u64 = 1024 * 1024;
 
 /// Largest manifest, in bytes (OCI Distribution Specification: registries accept at least this).
 const MANIFEST_LIMIT: u64 = 4 * 1024 * 1024;
@@ -153,12 +164,29 @@ struct ImageManifest {
     layers: Vec<Descriptor>,
 }
 
+/// Index of the manifests that refer to another (OCI Image Specification 1.1).
+#[derive(Debug, Default, Deserialize)]
+struct ReferrerIndex {
+    manifests: Vec<Descriptor>,
+}
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Descriptor {
     media_type: String,
     digest: String,
     size: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    artifact_type: Option<String>,
+}
+
+/// Component from a registry.
+pub struct PulledComponent {
+    pub bytes: Bytes,
+    /// The manifest that the reference names.
+    pub manifest: Bytes,
+    /// Bundles of Sigstore that refer to the manifest, not verified.
+    pub bundles: Vec<String>,
 }
 
 impl Descriptor {
@@ -167,8 +195,14 @@ impl Descriptor {
             media_type: media_type.into(),
             digest: digest(bytes),
             size: bytes.len() as u64,
+            artifact_type: None,
         }
     }
+}
+
+/// Returns the tag of the list of manifests that refer to another.
+fn referrers_tag(subject: &str) -> String {
+    subject.replace(':', "-")
 }
 
 fn digest(bytes: &[u8]) -> String {
@@ -215,20 +249,20 @@ impl<'a> Registry<'a> {
         })
     }
 
-    /// Downloads the component of at most `limit` bytes.
+    /// Downloads the component of at most `limit` bytes, and the bundles that refer to it.
     ///
     /// # Errors
     /// The reference names a tag, or the registry has other bytes.
-    pub async fn pull(&mut self, limit: u64) -> Result<Bytes, RegistryError> {
+    pub async fn pull(&mut self, limit: u64) -> Result<PulledComponent, RegistryError> {
         let ReferenceVersion::Digest(wanted) = self.reference.version.clone() else {
             return Err(RegistryError::Reference(self.reference.to_string()));
         };
         let path = format!("manifests/{wanted}");
-        let manifest = self.read(&path, "the manifest", MANIFEST_LIMIT).await?;
-        checked("the manifest", &manifest, &wanted)?;
+        let text = self.read(&path, "the manifest", MANIFEST_LIMIT).await?;
+        checked("the manifest", &text, &wanted)?;
         let unfit = |why: String| RegistryError::Manifest(why);
         let manifest: ImageManifest =
-            serde_json::from_slice(&manifest).map_err(|error| unfit(error.to_string()))?;
+            serde_json::from_slice(&text).map_err(|error| unfit(error.to_string()))?;
         if manifest.config.media_type != CONFIG {
             return Err(unfit(format!(
                 "its config is of type {}",
@@ -250,7 +284,115 @@ impl<'a> Registry<'a> {
         let path = format!("blobs/{}", layer.digest);
         let bytes = self.read(&path, "the component", limit).await?;
         checked("the component", &bytes, &layer.digest)?;
-        Ok(bytes)
+        Ok(PulledComponent {
+            bytes,
+            manifest: text,
+            bundles: self.bundles(&wanted).await?,
+        })
+    }
+
+    /// Downloads the bundles that refer to a manifest.
+    async fn bundles(&mut self, subject: &str) -> Result<Vec<String>, RegistryError> {
+        let mut bundles = Vec::new();
+        let of_bundle =
+            |kind: &Option<String>| kind.as_ref().is_some_and(|kind| kind.starts_with(BUNDLE));
+        let referrers = self.referrers(subject).await?.0.manifests;
+        let referrers = referrers.iter().filter(|one| of_bundle(&one.artifact_type));
+        for referrer in referrers.filter(|one| is_digest(&one.digest)) {
+            let path = format!("manifests/{}", referrer.digest);
+            let manifest = self.read(&path, "a bundle", MANIFEST_LIMIT).await?;
+            checked("a bundle", &manifest, &referrer.digest)?;
+            let Ok(manifest) = serde_json::from_slice::<ImageManifest>(&manifest) else {
+                continue;
+            };
+            let layers = manifest.layers.iter();
+            for layer in layers.filter(|one| one.media_type.starts_with(BUNDLE)) {
+                if bundles.len() == BUNDLES || !is_digest(&layer.digest) {
+                    break;
+                }
+                let path = format!("blobs/{}", layer.digest);
+                let bundle = self.read(&path, "a bundle", BUNDLE_LIMIT).await?;
+                checked("a bundle", &bundle, &layer.digest)?;
+                bundles.push(String::from_utf8_lossy(&bundle).into_owned());
+            }
+        }
+        Ok(bundles)
+    }
+
+    /// Returns the manifests that refer to another, and whether the registry keeps that list itself. Others keep it
+    /// under a tag (OCI Distribution Specification 1.1, "Referrers tag schema").
+    async fn referrers(&mut self, subject: &str) -> Result<(ReferrerIndex, bool), RegistryError> {
+        let ways = [
+            format!("referrers/{subject}"),
+            format!("manifests/{}", referrers_tag(subject)),
+        ];
+        for (path, own) in ways.iter().zip([true, false]) {
+            match self.read(path, "the list of bundles", MANIFEST_LIMIT).await {
+                Ok(index) => {
+                    let index = serde_json::from_slice(&index);
+                    let unknown = |_| RegistryError::Protocol("a list of bundles is unreadable");
+                    return Ok((index.map_err(unknown)?, own));
+                }
+                Err(RegistryError::Status { status, .. }) if status.is_client_error() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok((ReferrerIndex::default(), false))
+    }
+
+    /// Uploads a bundle about a component that was pushed.
+    ///
+    /// # Errors
+    /// The reference names a tag, or the registry does not take the bundle.
+    pub async fn attach(&mut self, bundle: Bytes) -> Result<(), RegistryError> {
+        let ReferenceVersion::Digest(subject) = self.reference.version.clone() else {
+            return Err(RegistryError::Reference(self.reference.to_string()));
+        };
+        let path = format!("manifests/{subject}");
+        let text = self.read(&path, "the manifest", MANIFEST_LIMIT).await?;
+        let config = Bytes::from_static(b"{}");
+        let (layer, empty) = (
+            Descriptor::of(BUNDLE_V0_3, &bundle),
+            Descriptor::of(EMPTY, &config),
+        );
+        self.put_blob(&empty, config).await?;
+        self.put_blob(&layer, bundle).await?;
+        let manifest = json!({
+            "schemaVersion": 2, "mediaType": MANIFEST, "artifactType": BUNDLE_V0_3, "config": empty,
+            "layers": [layer], "subject": Descriptor::of(MANIFEST, &text),
+        });
+        let manifest = Bytes::from(manifest.to_string());
+        let mut described = Descriptor::of(MANIFEST, &manifest);
+        described.artifact_type = Some(BUNDLE_V0_3.into());
+        self.put_manifest(&described.digest, MANIFEST, manifest)
+            .await?;
+        let (index, own) = self.referrers(&subject).await?;
+        if own {
+            return Ok(());
+        }
+        let mut manifests = index.manifests;
+        manifests.retain(|one| one.digest != described.digest);
+        manifests.push(described);
+        let index = json!({ "schemaVersion": 2, "mediaType": INDEX, "manifests": manifests });
+        let tag = referrers_tag(&subject);
+        self.put_manifest(&tag, INDEX, Bytes::from(index.to_string()))
+            .await
+    }
+
+    async fn put_manifest(
+        &mut self,
+        name: &str,
+        kind: &'static str,
+        manifest: Bytes,
+    ) -> Result<(), RegistryError> {
+        let request = RegistryRequest {
+            method: Method::PUT,
+            url: self.url(&format!("manifests/{name}"))?,
+            what: "the manifest",
+            body: Some((kind, manifest)),
+        };
+        self.sent(request).await?;
+        Ok(())
     }
 
     /// Uploads a component under the tag of the reference. Returns the reference by digest.
@@ -279,14 +421,7 @@ impl<'a> Registry<'a> {
         });
         let manifest = Bytes::from(manifest.to_string());
         let digest = digest(&manifest);
-        let url = self.url(&format!("manifests/{tag}"))?;
-        let request = RegistryRequest {
-            method: Method::PUT,
-            url,
-            what: "the manifest",
-            body: Some((MANIFEST, manifest)),
-        };
-        self.sent(request).await?;
+        self.put_manifest(&tag, MANIFEST, manifest).await?;
         Ok(RegistryReference {
             version: ReferenceVersion::Digest(digest),
             ..self.reference.clone()
@@ -397,7 +532,7 @@ impl<'a> Registry<'a> {
         let with_login = self.is_own(url)?;
         let mut sent = self.http.request(request.method.clone(), url.clone());
         sent = sent.timeout(PATIENCE);
-        sent = sent.header(ACCEPT, format!("{MANIFEST}, */*"));
+        sent = sent.header(ACCEPT, format!("{MANIFEST}, {INDEX}, */*"));
         if let Some(authorization) = self.authorization.as_ref().filter(|_| with_login) {
             sent = sent.header(AUTHORIZATION, authorization);
         }

@@ -24,6 +24,7 @@ use crate::fair_queue::FairQueue;
 use crate::files::Files;
 use crate::mail::MailSender;
 use crate::metrics::{Metrics, ProviderLabels};
+use crate::publishers::BundleVerifier;
 use crate::room::Room;
 use crate::sandbox::Sandbox;
 use crate::service::ServiceError;
@@ -64,6 +65,8 @@ pub struct Core {
     pub(crate) document_memory: FairQueue,
     /// Roots of the certificates of signatures in uploads.
     pub(crate) signature_roots: Option<Arc<TrustRoots>>,
+    /// Verifies signatures on components and states.
+    pub(crate) bundles: Arc<BundleVerifier>,
     /// HTTP client for requests to providers.
     pub(crate) http: reqwest::Client,
     /// Lines of provider instances that are not stored yet.

@@ -11,12 +11,27 @@ use crate::domain::id::OrgId;
 /// Signature of a state, with the key that it is checked with.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct StateSignature {
-    /// Name of the key.
+    /// Name of the publisher.
     pub name: String,
-    /// Ed25519, hex.
-    pub public_key: String,
-    /// Base64.
+    /// What it is checked with: the key, or the identity and its issuer.
+    #[serde(flatten)]
+    pub publisher: SignedBy,
+    /// Base64, or a bundle of Sigstore.
     pub signature: String,
+}
+
+/// Key or identity of a signature.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum SignedBy {
+    /// Ed25519 in hex, or PEM.
+    Key {
+        public_key: String,
+    },
+    Identity {
+        identity: String,
+        issuer: String,
+    },
 }
 
 /// Stored state.

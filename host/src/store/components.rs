@@ -85,18 +85,9 @@ pub async fn insert_vectors(
     component: &Component,
     vectors: &Value,
 ) -> Result<(), StoreError> {
-    let (bucket, org) = owned(component.org.as_ref());
-    sqlx::query(
-        "insert into component_vectors (bucket, component_id, org_id, vectors)
-         values ($1, $2, $3, $4)",
-    )
-    .bind(bucket)
-    .bind(component.id.as_str())
-    .bind(org)
-    .bind(vectors.to_string())
-    .execute(&mut **tx)
-    .await?;
-    Ok(())
+    let text = "insert into component_vectors (bucket, component_id, org_id, vectors)
+         values ($1, $2, $3, $4)";
+    insert_beside(tx, component, text, vectors).await
 }
 
 /// Returns the vectors that hold for a component, if there are any.
@@ -104,21 +95,70 @@ pub async fn vectors(
     connection: &mut AnyConnection,
     component: &Component,
 ) -> Result<Option<Value>, StoreError> {
+    let text = "select component_id, vectors as value from component_vectors
+         where bucket = $1 and component_id = $2";
+    beside(connection, component, "component_vectors", text).await
+}
+
+/// Adds what publishers say about a component.
+pub async fn insert_attestations(
+    tx: &mut WriteTransaction,
+    component: &Component,
+    attestations: &Value,
+) -> Result<(), StoreError> {
+    let text = "insert into component_attestations (bucket, component_id, org_id, attestations)
+         values ($1, $2, $3, $4)";
+    insert_beside(tx, component, text, attestations).await
+}
+
+/// Returns what publishers say about a component, if they say anything.
+pub async fn attestations(
+    connection: &mut AnyConnection,
+    component: &Component,
+) -> Result<Option<Value>, StoreError> {
+    let text = "select component_id, attestations as value from component_attestations
+         where bucket = $1 and component_id = $2";
+    beside(connection, component, "component_attestations", text).await
+}
+
+/// Adds a JSON value about a component to another table.
+async fn insert_beside(
+    tx: &mut WriteTransaction,
+    component: &Component,
+    text: &'static str,
+    value: &Value,
+) -> Result<(), StoreError> {
+    let (bucket, org) = owned(component.org.as_ref());
+    sqlx::query(text)
+        .bind(bucket)
+        .bind(component.id.as_str())
+        .bind(org)
+        .bind(value.to_string())
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}
+
+/// Returns the JSON value about a component in another table.
+async fn beside(
+    connection: &mut AnyConnection,
+    component: &Component,
+    table: &'static str,
+    text: &'static str,
+) -> Result<Option<Value>, StoreError> {
     let (bucket, _) = owned(component.org.as_ref());
-    let row = sqlx::query(
-        "select component_id, vectors from component_vectors where bucket = $1 and component_id = $2",
-    )
-    .bind(bucket)
-    .bind(component.id.as_str())
-    .fetch_optional(connection)
-    .await?;
+    let row = sqlx::query(text)
+        .bind(bucket)
+        .bind(component.id.as_str())
+        .fetch_optional(connection)
+        .await?;
     row.map(|row| {
         let columns = RowColumns {
             row: &row,
-            table: "component_vectors",
+            table,
             id: "component_id",
         };
-        columns.json("vectors")
+        columns.json("value")
     })
     .transpose()
 }
@@ -376,14 +416,18 @@ pub async fn supersede(
     Ok(())
 }
 
-/// Returns number of an organization's components, and their total size with their vectors.
+/// Returns number of an organization's components, and their total size with their vectors and attestations.
 pub async fn usage(connection: &mut AnyConnection, org: &OrgId) -> Result<(i64, i64), StoreError> {
     let (bucket, owner) = owned(Some(org));
     let row = sqlx::query(
         "select count(*) as versions,
-             cast(coalesce(sum(c.size + coalesce(length(v.vectors), 0)), 0) as bigint) as bytes
-         from component c left join component_vectors v
-             on v.bucket = c.bucket and v.component_id = c.component_id
+             cast(coalesce(sum(c.size + coalesce(length(v.vectors), 0)
+                 + coalesce(length(a.attestations), 0)), 0) as bigint) as bytes
+         from component c
+             left join component_vectors v
+                 on v.bucket = c.bucket and v.component_id = c.component_id
+             left join component_attestations a
+                 on a.bucket = c.bucket and a.component_id = c.component_id
          where c.bucket = $1 and c.org_id = $2",
     )
     .bind(bucket)

@@ -70,6 +70,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     50 "0050_instance_log",
     51 "0051_decision_blocks",
     52 "0052_component_state",
+    53 "0053_component_attestations",
 ];
 
 /// Version of the row that serves as the lock.

@@ -11,11 +11,10 @@ use super::component::{ComponentIdentity, Slot};
 use super::component_change::ChangeSource;
 use super::envelope::words;
 use super::id::{ActivationId, ChangeId, OrgId};
+use super::publisher::{Publisher, problem_of};
 
 /// First bytes of a signed message: signatures of other files are not valid for a state.
 const CONTEXT: &[u8] = b"holdfast component state v1\n";
-/// Length of an Ed25519 public key, in bytes.
-const KEY: usize = 32;
 
 /// Returns the bytes that are signed (Ed25519) for a state.
 pub fn signed_bytes(text: &str) -> Vec<u8> {
@@ -32,10 +31,10 @@ const COMPONENTS: usize = 100;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct StateSigners {
-    /// Ed25519 public keys by name, in hex.
+    /// Publishers by name: Ed25519 public keys in hex, or tables with a key in PEM or an identity of Sigstore.
     #[schemars(length(max = 20))]
-    pub keys: BTreeMap<String, String>,
-    /// Number of keys that have to sign; 0 is one.
+    pub keys: BTreeMap<String, Publisher>,
+    /// Number of publishers that have to sign; 0 is one.
     #[schemars(range(max = 20))]
     pub threshold: u32,
 }
@@ -47,16 +46,11 @@ impl StateSigners {
 
     /// Returns why they cannot be used.
     pub fn problem(&self) -> Option<String> {
-        let is_key = |key: &String| hex::decode(key).is_ok_and(|key| key.len() == KEY);
-        if let Some((name, _)) = self.keys.iter().find(|(_, key)| !is_key(key)) {
-            return Some(format!(
-                "{name} must be an Ed25519 public key: {KEY} bytes, as {} hexadecimal digits",
-                2 * KEY
-            ));
+        if let Some((name, why)) = problem_of(&self.keys) {
+            return Some(format!("{name} {why}"));
         }
-        let distinct: BTreeSet<String> = self.keys.values().map(|key| key.to_lowercase()).collect();
-        if distinct.len() < self.keys.len() {
-            return Some("a key is named twice".into());
+        if let Some((name, _)) = self.keys.iter().find(|(_, key)| !key.slots.is_empty()) {
+            return Some(format!("{name} signs whole states, so it has no slots"));
         }
         match self.keys.is_empty() || self.required() <= self.keys.len() {
             true => None,
@@ -250,26 +244,30 @@ mod tests {
 
     #[test]
     fn signers_are_distinct_keys_and_enough_of_them() {
-        let key = |byte: u8| hex::encode([byte; KEY]);
-        let signers = |keys: &[(&str, String)], threshold| StateSigners {
+        let key = |byte: u8| hex::encode([byte; 32]);
+        let signers = |keys: &[(&str, Publisher)], threshold| StateSigners {
             keys: keys
                 .iter()
                 .map(|(name, key)| ((*name).to_owned(), key.clone()))
                 .collect(),
             threshold,
         };
+        let [one, two] = [1, 2].map(|byte| Publisher::from(key(byte)));
+        let of_a_slot = Publisher {
+            slots: vec![Slot::Compliance],
+            ..one.clone()
+        };
         assert_eq!(StateSigners::default().problem(), None);
-        assert_eq!(signers(&[("a", key(1)), ("b", key(2))], 2).problem(), None);
+        let both = [("a", one.clone()), ("b", two)];
+        assert_eq!(signers(&both, 2).problem(), None);
         for (wrong, why) in [
-            (signers(&[("a", "00".into())], 1), "a must be"),
+            (signers(&[("a", "00".to_owned().into())], 1), "a must be"),
             (
-                signers(&[("a", key(10)), ("b", key(10).to_uppercase())], 1),
-                "a key is named twice",
+                signers(&[("a", one.clone()), ("b", one.clone())], 1),
+                "b is named twice",
             ),
-            (
-                signers(&[("a", key(1))], 2),
-                "2 signatures are required of 1",
-            ),
+            (signers(&[("a", of_a_slot)], 1), "a signs whole states"),
+            (signers(&[("a", one)], 2), "2 signatures are required of 1"),
         ] {
             let told = wrong.problem().unwrap();
             assert!(told.starts_with(why), "{told}");

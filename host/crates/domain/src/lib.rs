@@ -182,6 +182,7 @@ pub mod organization;
 pub mod package;
 pub mod prefill;
 pub mod priority;
+pub mod publisher;
 pub mod signature;
 pub mod similarity;
 pub mod statement;

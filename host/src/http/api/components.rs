@@ -28,6 +28,7 @@ use crate::http::middleware::unknown::check_query;
 use crate::http::openapi;
 use crate::http::reply::{Created, CursorReply, DataReply, FileReply, Found, PageReply, Wasm};
 use crate::service::access::windows::LimitedCredential;
+use crate::service::components::attestations::{self, AttestationView, OfferedBundles};
 use crate::service::components::behaviour::{self, DiffRequest};
 use crate::service::components::changes::ChangeOfficer;
 use crate::service::components::instance_log::{self, LogLineView};
@@ -167,6 +168,10 @@ pub struct ComponentForm {
     /// Ed25519 signature of the file, in base64. Required where only signed components are
     /// admitted.
     signature: Option<String>,
+    /// Bundles of Sigstore about the file: one JSON object, or JSON Lines. At most 10.
+    bundles: Option<String>,
+    /// Manifest of the component in a registry, if bundles are about it.
+    manifest: Option<String>,
 }
 
 pub async fn upload(
@@ -186,11 +191,18 @@ pub async fn upload(
             format!("file is larger than {UPLOAD_LIMIT} bytes"),
         ));
     }
+    let bundles = OfferedBundles::split(&text("bundles").unwrap_or_default());
+    let bundles = OfferedBundles {
+        texts: bundles.map_err(|why| HttpError::bad_request(format!("bundles: {why}")))?,
+        manifest: text("manifest").ok().map(Into::into),
+        attached: false,
+    };
     let upload = ComponentUpload {
         from: None,
         name,
         version,
         signature: text("signature").ok(),
+        bundles,
         file,
     };
     let officer = &uploader.officer;
@@ -270,6 +282,16 @@ pub async fn vectors(
 ) -> Result<Found<VectorSet>, HttpError> {
     let vectors = behaviour::vectors(&app, &officer.owner, &id).await?;
     Ok(DataReply::new(&vectors))
+}
+
+/// Returns the verified bundles of Sigstore that came with a component: signatures, provenance, bills of materials.
+pub async fn attestations(
+    State(app): State<App>,
+    officer: ComponentOfficer,
+    ResourceId(id): ResourceId,
+) -> Result<Found<Vec<AttestationView>>, HttpError> {
+    let found = attestations::list(&app, &officer.owner, &id).await?;
+    Ok(DataReply::new(&found))
 }
 
 pub async fn diff(

@@ -290,6 +290,8 @@ areas! {
             "Compare a component with the active one on stored records; changes nothing";
         get "/components/{id}/vectors", components::vectors => listComponentVectors []
             "List the vectors that a component brought or inherited, and must keep";
+        get "/components/{id}/attestations", components::attestations => listComponentAttestations []
+            "List what publishers say about a component: signatures, provenance, bills of materials";
         post "/components/{id}/diff", components::diff => diffComponent []
             "Compare a component with the active one on generated facts; changes nothing";
         get "/component-slots", components::slots => listComponentSlots []

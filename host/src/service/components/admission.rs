@@ -3,20 +3,18 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use ring::signature::{ED25519, UnparsedPublicKey};
 use semver::Version;
 use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::attestations::{self, KeptAttestations, OfferedBundles};
 use super::{ComponentManager, ComponentOwner, ComponentView, named, object_name, quota, record};
 use crate::components::compiler::CompileError;
 use crate::components::inspection::{AdmissionReason, InspectedComponent};
 use crate::components::vectors::{VectorChange, VectorSet};
 use crate::components::{ComponentArtifact, ExaminedComponent, is_reserved_name};
-use crate::config::{Config, UploadPolicy};
+use crate::config::UploadPolicy;
 use crate::domain::component::{Component, ComponentIdentity, ConformanceResult, Slot};
 use crate::domain::id::ComponentId;
 use crate::files::{FilesError, SpooledFile};
@@ -36,6 +34,8 @@ pub struct ComponentUpload {
     pub file: SpooledFile,
     /// Ed25519 signature of the file, in base64.
     pub signature: Option<String>,
+    /// Bundles of Sigstore about the file.
+    pub bundles: OfferedBundles,
     /// Reference in the registry that the component comes from, for the ledger.
     pub from: Option<String>,
 }
@@ -129,6 +129,7 @@ pub async fn upload<E: From<ServiceError>>(
         bytes,
         vectors: admitted.vectors,
         changed: admitted.changed,
+        attestations: admitted.attestations,
         before: before.map(|before| before.id),
     };
     Ok(keep(core, owner, &upload, kept).await?)
@@ -152,6 +153,7 @@ struct AdmittedComponent {
     bytes: Bytes,
     vectors: VectorSet,
     changed: Vec<VectorChange>,
+    attestations: KeptAttestations,
     /// The version whose vectors it passed.
     before: Option<ComponentId>,
 }
@@ -163,6 +165,7 @@ struct AdmissionResult {
     vectors: VectorSet,
     changed: Vec<VectorChange>,
     signed_by: Option<String>,
+    attestations: KeptAttestations,
 }
 
 /// What the version before demands of a candidate.
@@ -183,11 +186,12 @@ async fn compiled_and_examined<E: From<ServiceError>>(
 ) -> Result<(Bytes, AdmissionResult), E> {
     let bytes = upload.file.read().await;
     let bytes = bytes.map_err(|error| ServiceError::from(FilesError::Spool(error)))?;
-    let signed_by = signed_by(&core.config, owner, upload, &bytes)?;
+    let signatures = attestations::verified(core, owner, upload, &bytes).await?;
     let compiled = management.compiler.compile(bytes.clone()).await;
     let (inspected, native) = compiled.map_err(ServiceError::from)?;
     // The slot is known only after inspection, so its permission is checked here.
     may(inspected.slot)?;
+    let signed_by = signatures.publisher(&core.config, inspected.slot)?;
     // Vectors are about functions of a slot: those of another are not asked.
     let vectors = match before.slot {
         Some(slot) if slot != inspected.slot => VectorSet::default(),
@@ -200,6 +204,7 @@ async fn compiled_and_examined<E: From<ServiceError>>(
         vectors: examined.vectors,
         changed: examined.changed,
         signed_by,
+        attestations: signatures.kept,
     };
     Ok((bytes, admitted))
 }
@@ -216,8 +221,10 @@ async fn keep(
         bytes,
         vectors,
         changed,
+        attestations,
         before,
     } = admitted;
+    let statements = json!(attestations);
     core.files
         .keep(&object_name(&component.identity.sha256), bytes)
         .await?;
@@ -228,7 +235,8 @@ async fn keep(
         return Ok((known.into(), false));
     }
     // Concurrent uploads may have used up the quota since the first check.
-    let size = upload.file.size() + vectors.size() as u64;
+    let beside = vectors.size() + statements.to_string().len();
+    let size = upload.file.size() + beside as u64;
     quota::check_size(core, &mut tx, owner.org.as_ref(), size).await?;
     let newest = components::newest_named(&mut tx, owner.org.as_ref(), &upload.name).await?;
     if let Some(newest) = newest
@@ -248,6 +256,10 @@ async fn keep(
     if !vectors.vectors.is_empty() {
         components::insert_vectors(&mut tx, &component, &json!(vectors)).await?;
         details["vectors"] = json!(vectors.vectors.len());
+    }
+    if !attestations.is_empty() {
+        components::insert_attestations(&mut tx, &component, &statements).await?;
+        details["attestations"] = attestations.summary();
     }
     if !changed.is_empty() {
         details["changed_vectors"] = json!(changed);
@@ -390,47 +402,4 @@ fn grown(
             )
         })
         .collect()
-}
-
-/// Returns the name of the trusted key that signed the component. None if no signature is
-/// required and none was sent.
-fn signed_by(
-    config: &Config,
-    owner: &ComponentOwner,
-    upload: &ComponentUpload,
-    bytes: &Bytes,
-) -> Result<Option<String>, ServiceError> {
-    let keys = &config.components.trusted_keys;
-    let uploads = config.components.uploads(config.is_production());
-    let needed = match owner.org {
-        Some(_) => uploads == UploadPolicy::Signed,
-        None => !keys.is_empty(),
-    };
-    if !needed && (keys.is_empty() || upload.signature.is_none()) {
-        return Ok(None);
-    }
-    let refused = |message: &str| {
-        ServiceError::NotAdmitted(vec![AdmissionReason::new("signature", message.to_owned())])
-    };
-    let Some(signature) = &upload.signature else {
-        return Err(refused(
-            "this installation admits signed components only: send `signature`, the Ed25519 \
-             signature of the file in base64",
-        ));
-    };
-    let signature = STANDARD
-        .decode(signature.trim())
-        .map_err(|_| refused("the signature is not base64"))?;
-    let by = |key: &String| {
-        let key = hex::decode(key).unwrap_or_default();
-        let key = UnparsedPublicKey::new(&ED25519, key);
-        key.verify(bytes, &signature).is_ok()
-    };
-    let found = keys.iter().find(|(_, key)| by(key));
-    match found {
-        Some((name, _)) => Ok(Some(name.clone())),
-        None => Err(refused(
-            "the signature is of none of the keys that this installation trusts",
-        )),
-    }
 }

@@ -4,6 +4,7 @@
 
 mod activation;
 mod admission;
+pub mod attestations;
 pub mod behaviour;
 pub mod changes;
 pub mod decisions;
@@ -126,7 +127,7 @@ pub struct ComponentView {
     pub imports: Vec<String>,
     /// `organization`: owned by the caller's organization; `installation`: shared by all.
     pub scope: ComponentScope,
-    /// Name of the trusted key that signed the component.
+    /// Name of the trusted publisher that signed the component.
     pub signed_by: Option<String>,
     pub uploaded_by: String,
     pub created_at: Timestamp,

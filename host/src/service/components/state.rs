@@ -4,12 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use ring::signature::{ED25519, UnparsedPublicKey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use sqlx::AnyConnection;
 
 use super::activation::{self, ActivationRequest, ChangeConsent};
@@ -28,9 +25,10 @@ use crate::domain::component_state::{
 };
 use crate::domain::hash::sha256;
 use crate::domain::id::{ActivationId, OrgId};
+use crate::publishers;
 use crate::service::signing::provider_instance::InstanceConfig;
 use crate::service::{Core, ServiceError, ValidationIssue};
-use crate::store::component_state::{StateSignature, StoredState};
+use crate::store::component_state::{SignedBy, StateSignature, StoredState};
 use crate::store::{
     StoreError, component_changes, component_state as rows, components, organizations,
 };
@@ -55,6 +53,10 @@ pub struct SignedState {
     #[serde(default)]
     #[schemars(length(max = 20))]
     pub signatures: Vec<String>,
+    /// Bundles of Sigstore about the file, as `cosign sign-blob` makes them.
+    #[serde(default)]
+    #[schemars(length(max = 20))]
+    pub bundles: Vec<Value>,
     /// Secrets that the state refers to, by slot and instance (`provider.signing/acme`) and by name.
     #[serde(default)]
     pub secrets: StateSecrets,
@@ -70,7 +72,7 @@ pub struct StateView {
     pub version: u64,
     /// SHA-256 of the file, lower-case hex.
     pub sha256: String,
-    /// Names of the keys that signed it.
+    /// Names of the publishers that signed it.
     pub signed_by: Vec<String>,
     /// Number of signatures that it needs.
     pub signatures_required: usize,
@@ -142,7 +144,7 @@ pub async fn apply(
     let mut connection = core.store.read().await?;
     let signers = signers(core, &mut connection, owner).await?;
     drop(connection);
-    let signatures = valid_signatures(&signers, signed);
+    let signatures = valid_signatures(core, &signers, signed);
     if !signed.dry_run {
         enough(&signers, &signatures)?;
     }
@@ -196,7 +198,7 @@ pub async fn check_signatures(
 ) -> Result<(), ServiceError> {
     let mut connection = core.store.read().await?;
     let signers = signers(core, &mut connection, owner).await?;
-    enough(&signers, &valid_signatures(&signers, signed))
+    enough(&signers, &valid_signatures(core, &signers, signed))
 }
 
 fn names(signatures: &[StateSignature]) -> Vec<String> {
@@ -270,26 +272,45 @@ async fn signers(
         .unwrap_or_else(installation))
 }
 
-/// Returns the valid signatures of a state, one for each key.
-fn valid_signatures(signers: &StateSigners, signed: &SignedState) -> Vec<StateSignature> {
+/// Returns the valid signatures of a state, one for each publisher.
+fn valid_signatures(
+    core: &Core,
+    signers: &StateSigners,
+    signed: &SignedState,
+) -> Vec<StateSignature> {
     let message = signed_bytes(&signed.state);
-    let by = |public_key: &str| {
-        let key = UnparsedPublicKey::new(&ED25519, hex::decode(public_key).unwrap_or_default());
-        let mut signatures = signed.signatures.iter().map(|signature| signature.trim());
-        signatures.find(|signature| {
-            let signature = STANDARD.decode(signature).unwrap_or_default();
-            key.verify(&message, &signature).is_ok()
-        })
-    };
-    let keys = signers.keys.iter();
-    keys.filter_map(|(name, public_key)| {
+    let file = [signed.state.as_bytes()];
+    let mut found: BTreeMap<String, String> = BTreeMap::new();
+    for bundle in signed.bundles.iter().map(Value::to_string) {
+        // A statement about the file is no approval of it.
+        if let Ok(proven) = core.bundles.verify(&signers.keys, &file, &bundle)
+            && let (Some(name), None) = (proven.publisher, proven.predicate_type)
+        {
+            found.insert(name, bundle);
+        }
+    }
+    for (name, signature) in publishers::ed25519(&signers.keys, &message, &signed.signatures) {
+        found.insert(name.to_owned(), signature.to_owned());
+    }
+    let found = found.into_iter().filter_map(|(name, signature)| {
+        let publisher = signers.keys.get(&name)?;
+        let publisher = match (&publisher.key, &publisher.identity, &publisher.issuer) {
+            (Some(key), _, _) => SignedBy::Key {
+                public_key: key.clone(),
+            },
+            (None, Some(identity), Some(issuer)) => SignedBy::Identity {
+                identity: identity.clone(),
+                issuer: issuer.clone(),
+            },
+            _ => return None,
+        };
         Some(StateSignature {
-            name: name.clone(),
-            public_key: public_key.clone(),
-            signature: by(public_key)?.to_owned(),
+            name,
+            publisher,
+            signature,
         })
-    })
-    .collect()
+    });
+    found.collect()
 }
 
 /// Returns the settings of provider instances by place, with their secrets. A dry run may lack secrets; then
@@ -365,7 +386,7 @@ async fn set(
     let now = core.clock.now();
     // Again, now that no other change can come in between: a key may have lost its trust.
     let signers = signers(core, &mut tx, owner).await?;
-    let signatures = valid_signatures(&signers, signed);
+    let signatures = valid_signatures(core, &signers, signed);
     enough(&signers, &signatures)?;
     let before = rows::get(&mut tx, org).await?;
     match before {

@@ -798,8 +798,8 @@ async fn an_installation_can_require_signed_components() {
     let trust = |config: &mut Config| {
         config
             .components
-            .trusted_keys
-            .insert("counsel".into(), trusted);
+            .trusted
+            .insert("counsel".into(), trusted.into());
     };
     let app = TestApp::with(trust, OrgSettings::default()).await;
     let officer = app.token("compliance");

@@ -63,7 +63,7 @@ fn variable(app: &TestApp) -> String {
 async fn trusting(signer: &Signer) -> TestApp {
     let key = signer.public_key().as_str().unwrap().to_owned();
     let keys = StateSigners {
-        keys: [("ada".to_owned(), key)].into(),
+        keys: [("ada".to_owned(), key.into())].into(),
         threshold: 1,
     };
     let change = |config: &mut Config| config.components.state = keys;

@@ -9,6 +9,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::component_change::ChangePolicy;
 use crate::domain::id::{ChangeId, OrgId};
 use crate::domain::ledger::NewEntry;
+use crate::publishers;
 use crate::service::{Core, ServiceError, ValidationIssue};
 use crate::store::{StoreError, WriteTransaction, components, ledger, organizations};
 
@@ -93,7 +94,11 @@ pub async fn set_by_operator(
 }
 
 pub(super) fn check_policy(policy: &ChangePolicy, path: &[&str]) -> Result<(), ServiceError> {
-    let Some((member, why)) = policy.problem() else {
+    let of_key = || {
+        let (name, why) = publishers::problem_of(&policy.state.keys)?;
+        Some(("state", format!("{name} {why}")))
+    };
+    let Some((member, why)) = policy.problem().or_else(of_key) else {
         return Ok(());
     };
     let path: Vec<&str> = path.iter().copied().chain([member]).collect();

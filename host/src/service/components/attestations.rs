@@ -1,0 +1,279 @@
+//! Signatures of publishers on uploaded components, and what they say about them: provenance and bills of materials.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::admission::ComponentUpload;
+use super::{ComponentOwner, get};
+use crate::components::inspection::AdmissionReason;
+use crate::config::{Config, UploadPolicy};
+use crate::domain::clock::Timestamp;
+use crate::domain::component::Slot;
+use crate::domain::hash::sha256;
+use crate::publishers::{self, VerifiedBundle};
+use crate::service::{Core, ServiceError};
+use crate::store::components;
+
+/// Most bundles of a component.
+const MOST: usize = 10;
+
+/// Types of statements with which a publisher answers for a component: releases of cosign, and provenance (SLSA). A bill
+/// of materials or the report of a scanner says something about a component, but not that it may be used.
+const RELEASES: [&str; 2] = [
+    "https://sigstore.dev/cosign/sign/",
+    "https://slsa.dev/provenance/",
+];
+
+/// Bundles of Sigstore about an upload.
+#[derive(Clone, Default)]
+pub struct OfferedBundles {
+    pub texts: Vec<String>,
+    /// Manifest of the component in a registry, which bundles may be about instead of the file.
+    pub manifest: Option<Bytes>,
+    /// They came with the component from a registry, where others can add bundles: those that prove nothing
+    /// are left out.
+    pub attached: bool,
+}
+
+impl OfferedBundles {
+    /// Splits a text into bundles: one object, or JSON Lines.
+    ///
+    /// # Errors
+    /// The text is no JSON, or has too many values.
+    pub fn split(text: &str) -> Result<Vec<String>, String> {
+        let bundles = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+        let bundles: Result<Vec<Value>, _> = bundles.take(MOST + 1).collect();
+        let bundles = bundles.map_err(|error| error.to_string())?;
+        match bundles.len() {
+            0..=MOST => Ok(bundles.iter().map(Value::to_string).collect()),
+            _ => Err(format!("they are more than {MOST}")),
+        }
+    }
+}
+
+/// A bundle that is kept with a component.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct KeptBundle {
+    #[serde(flatten)]
+    proven: VerifiedBundle,
+    bundle: String,
+}
+
+/// Bundles that are kept with a component.
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub struct KeptAttestations {
+    bundles: Vec<KeptBundle>,
+    /// Manifest that bundles are about.
+    manifest: Option<String>,
+}
+
+impl KeptAttestations {
+    pub fn is_empty(&self) -> bool {
+        self.bundles.is_empty()
+    }
+
+    /// Returns what the ledger says about them.
+    pub fn summary(&self) -> Value {
+        let bundles = self.bundles.iter();
+        bundles
+            .map(|one| {
+                let proven = &one.proven;
+                json!({
+                    "publisher": proven.publisher, "identity": proven.identity, "issuer": proven.issuer,
+                    "predicate_type": proven.predicate_type, "sha256": sha256(one.bundle.as_bytes()),
+                })
+            })
+            .collect()
+    }
+}
+
+/// Valid signatures of an upload, before its slot is known.
+pub struct VerifiedSignatures {
+    /// Whether the component needs one.
+    needed: bool,
+    /// Names of the publishers that answer for it.
+    publishers: Vec<String>,
+    pub kept: KeptAttestations,
+}
+
+fn refused(message: impl Into<String>) -> ServiceError {
+    ServiceError::NotAdmitted(vec![AdmissionReason::new("signature", message)])
+}
+
+/// Whether an owner's components have to be signed.
+fn is_needed(config: &Config, owner: &ComponentOwner) -> bool {
+    match owner.org {
+        Some(_) => config.components.uploads(config.is_production()) == UploadPolicy::Signed,
+        None => !config.components.trusted.is_empty(),
+    }
+}
+
+/// Verifies the signature and the bundles of an upload.
+pub async fn verified(
+    core: &Core,
+    owner: &ComponentOwner,
+    upload: &ComponentUpload,
+    bytes: &Bytes,
+) -> Result<VerifiedSignatures, ServiceError> {
+    let needed = is_needed(&core.config, owner);
+    let (core, bytes) = (core.clone(), bytes.clone());
+    let (signature, bundles) = (upload.signature.clone(), upload.bundles.clone());
+    // Hashes of a large file take their time.
+    let verified = tokio::task::spawn_blocking(move || {
+        let publishers = &core.config.components.trusted;
+        let mut found = VerifiedSignatures {
+            needed,
+            publishers: Vec::new(),
+            kept: KeptAttestations::default(),
+        };
+        let mut reasons = Vec::new();
+        match signature {
+            Some(signature) if needed || !publishers.is_empty() => {
+                if STANDARD.decode(signature.trim()).is_err() {
+                    return Err(refused("the signature is not base64"));
+                }
+                let signers = publishers::ed25519(publishers, &bytes, &[signature]);
+                if signers.is_empty() {
+                    return Err(refused(
+                        "the signature is of none of the keys that this installation trusts",
+                    ));
+                }
+                let names = signers.into_iter().map(|(name, _)| name.to_owned());
+                found.publishers.extend(names);
+            }
+            _ => {}
+        }
+        if bundles.texts.len() > MOST {
+            return Err(refused(format!("there are more than {MOST} bundles")));
+        }
+        let files = [Some(&bytes), bundles.manifest.as_ref()];
+        let files: Vec<&[u8]> = files.into_iter().flatten().map(|file| &**file).collect();
+        for (at, bundle) in bundles.texts.into_iter().enumerate() {
+            match core.bundles.verify(publishers, &files, &bundle) {
+                Ok(proven) => {
+                    let answers = RELEASES.iter().any(|release| {
+                        let kind = proven.predicate_type.as_ref();
+                        kind.is_none_or(|kind| kind.starts_with(release))
+                    });
+                    match &proven.publisher {
+                        Some(publisher) if answers => found.publishers.push(publisher.clone()),
+                        Some(_) => reasons.push(format!("bundle {} is no release", at + 1)),
+                        None => reasons.push(format!(
+                            "bundle {} is signed by {} of {}, whom this installation does not trust",
+                            at + 1,
+                            proven.identity.as_deref().unwrap_or("nobody"),
+                            proven.issuer.as_deref().unwrap_or("nobody"),
+                        )),
+                    }
+                    found.kept.bundles.push(KeptBundle { proven, bundle });
+                }
+                Err(error) if bundles.attached => {
+                    reasons.push(format!("bundle {}: {error}", at + 1));
+                }
+                Err(error) => return Err(refused(format!("bundle {}: {error}", at + 1))),
+            }
+        }
+        if !found.kept.is_empty() {
+            let manifest = bundles.manifest.as_ref();
+            found.kept.manifest =
+                manifest.map(|manifest| String::from_utf8_lossy(manifest).into_owned());
+        }
+        match needed && found.publishers.is_empty() {
+            false => Ok(found),
+            true if reasons.is_empty() => Err(refused(
+                "this installation admits signed components only: send `signature`, the Ed25519 signature of the \
+                 file in base64, or `bundles` of Sigstore",
+            )),
+            true => Err(refused(reasons.join("; "))),
+        }
+    });
+    verified
+        .await
+        .map_err(|error| ServiceError::Internal(format!("signatures of a component: {error}")))?
+}
+
+impl VerifiedSignatures {
+    /// Returns the publisher that answers for a component of a slot.
+    ///
+    /// # Errors
+    /// One is needed, and there is none for the slot.
+    pub fn publisher(&self, config: &Config, slot: Slot) -> Result<Option<String>, ServiceError> {
+        let trusted = &config.components.trusted;
+        let covers = |name: &&String| trusted.get(*name).is_some_and(|one| one.covers(slot));
+        let found = self.publishers.iter().find(covers);
+        match (found, self.publishers.first()) {
+            (None, Some(other)) if self.needed => Err(refused(format!(
+                "{other} may not sign components of {slot}"
+            ))),
+            (found, _) => Ok(found.cloned()),
+        }
+    }
+}
+
+/// What a publisher says about a component.
+#[derive(Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "publisher": "release", "identity": "https://github.com/acme/rules/.github/workflows/release.yml@refs/tags/v2.1.0",
+    "issuer": "https://token.actions.githubusercontent.com", "logged_at": "2026-05-04T15:04:05.000Z",
+    "predicate_type": "https://slsa.dev/provenance/v1",
+    "statement": { "_type": "https://in-toto.io/Statement/v1", "predicateType": "https://slsa.dev/provenance/v1" },
+    "bundle": { "mediaType": "application/vnd.dev.sigstore.bundle.v0.3+json" }, "manifest": null,
+}]))]
+pub struct AttestationView {
+    /// Name of the trusted publisher; null if the installation does not trust the identity.
+    pub publisher: Option<String>,
+    /// Identity in the certificate; null if the bundle was made with a key.
+    pub identity: Option<String>,
+    /// OpenID Connect issuer of the identity.
+    pub issuer: Option<String>,
+    /// Time of the entry in the transparency log, where the log signs it.
+    pub logged_at: Option<Timestamp>,
+    /// Type of the statement; null for a plain signature.
+    pub predicate_type: Option<String>,
+    /// The statement (in-toto), for example provenance (SLSA) or a bill of materials; null for a plain signature.
+    pub statement: Option<Value>,
+    /// The bundle of Sigstore, which anyone can verify.
+    pub bundle: Value,
+    /// Manifest in the registry that the bundle may be about instead of the component's file.
+    pub manifest: Option<String>,
+}
+
+/// Returns what publishers say about a component.
+pub async fn list(
+    core: &Core,
+    owner: &ComponentOwner,
+    id: &str,
+) -> Result<Vec<AttestationView>, ServiceError> {
+    let component = get(core, owner, id).await?;
+    let mut connection = core.store.read().await?;
+    let kept = components::attestations(&mut connection, &component).await?;
+    let Some(kept) = kept else {
+        return Ok(Vec::new());
+    };
+    let kept: KeptAttestations = serde_json::from_value(kept)
+        .map_err(|error| ServiceError::Internal(format!("attestations of {id}: {error}")))?;
+    let views = kept.bundles.into_iter().map(|one| {
+        let VerifiedBundle {
+            publisher,
+            identity,
+            issuer,
+            logged_at,
+            predicate_type,
+        } = one.proven;
+        AttestationView {
+            publisher,
+            identity,
+            issuer,
+            logged_at,
+            predicate_type,
+            statement: publishers::statement_of(&one.bundle),
+            bundle: serde_json::from_str(&one.bundle).unwrap_or_default(),
+            manifest: kept.manifest.clone(),
+        }
+    });
+    Ok(views.collect())
+}
