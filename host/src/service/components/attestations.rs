@@ -136,7 +136,8 @@ pub async fn verified(
                 if STANDARD.decode(signature.trim()).is_err() {
                     return Err(refused("the signature is not base64"));
                 }
-                let signers = publishers::ed25519(publishers, &bytes, &[signature]);
+                let signatures = [signature];
+                let signers = publishers::ed25519(publishers, &bytes, &signatures);
                 if signers.is_empty() {
                     return Err(refused(
                         "the signature is of none of the keys that this installation trusts",
