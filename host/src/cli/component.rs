@@ -76,8 +76,13 @@ pub enum ComponentCommand {
         file: PathBuf,
         /// `oci://host/name:tag`.
         reference: String,
-        /// File with a bundle of Sigstore to attach. Can be given several times.
-        #[arg(long, value_name = "FILE")]
+    },
+    /// Attach bundles of Sigstore to a component in an OCI registry.
+    Attach {
+        /// `oci://host/name@sha256:…`.
+        reference: String,
+        /// Files with bundles about the component or its manifest.
+        #[arg(required = true)]
         bundle: Vec<PathBuf>,
     },
     /// Show what publishers say about a component: signatures, provenance, bills of materials.
@@ -248,12 +253,12 @@ pub async fn run(
             registry::pull(&reference, &file, &config, output).await?;
             return Ok(ExitCode::SUCCESS);
         }
-        ComponentCommand::Push {
-            file,
-            reference,
-            bundle,
-        } => {
-            registry::push(&file, &reference, &bundle, &config, output).await?;
+        ComponentCommand::Push { file, reference } => {
+            registry::push(&file, &reference, &config, output).await?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        ComponentCommand::Attach { reference, bundle } => {
+            registry::attach(&reference, &bundle, &config, output).await?;
             return Ok(ExitCode::SUCCESS);
         }
         ComponentCommand::Check { file, script } => {
@@ -270,6 +275,7 @@ pub async fn run(
         | ComponentCommand::Diff(_)
         | ComponentCommand::Pull { .. }
         | ComponentCommand::Push { .. }
+        | ComponentCommand::Attach { .. }
         | ComponentCommand::Check { .. } => {}
         ComponentCommand::Upload(upload) => return self::upload(&app, upload, output).await,
         ComponentCommand::Attestations { component, whose } => {

@@ -134,24 +134,41 @@ fn one_line(bundle: &str) -> String {
 pub async fn push(
     file: &Path,
     reference: &str,
-    bundle_files: &[PathBuf],
     config: &Config,
     output: &CommandOutput,
 ) -> Result<(), Failure> {
     tls::use_one();
-    let bundles = bundles(bundle_files)?;
     let reference: RegistryReference = reference.parse()?;
     let created = Clock::default().now().to_string();
     let pushed = Registry::new(config, &reference, true)?
         .push(disk::read(file)?.into(), &created)
         .await
         .map_err(|error| format!("{reference}: {error}"))?;
-    let mut registry = Registry::new(config, &pushed, true)?;
-    for bundle in bundles {
-        let attached = registry.attach(bundle.into()).await;
-        attached.map_err(|error| format!("{pushed}: {error}"))?;
-    }
     let pushed = pushed.to_string();
     output.one(&json!({ "reference": pushed }), &pushed);
+    Ok(())
+}
+
+/// `holdfast component attach`.
+pub async fn attach(
+    reference: &str,
+    files: &[PathBuf],
+    config: &Config,
+    output: &CommandOutput,
+) -> Result<(), Failure> {
+    tls::use_one();
+    let bundles = bundles(files)?;
+    let reference: RegistryReference = reference.parse()?;
+    let mut registry = Registry::new(config, &reference, true)?;
+    let count = bundles.len();
+    for bundle in bundles {
+        let attached = registry.attach(bundle.into()).await;
+        attached.map_err(|error| format!("{reference}: {error}"))?;
+    }
+    let text = format!("{reference}: {count} bundles attached");
+    output.one(
+        &json!({ "reference": reference.to_string(), "bundles": count }),
+        &text,
+    );
     Ok(())
 }

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::service::components::registry::variant;
+use crate::support::sigstore::{ISSUER, PROVENANCE, Signing, Sigstore, WORKFLOW};
 use crate::support::{SETTINGS, TestApp, operator_output};
 
 /// User of the registry, with `PASSWORD` as bcrypt.
@@ -201,6 +202,117 @@ async fn an_upload_from_a_registry_names_it() {
     assert_eq!(last["details"]["from"], reference.as_str(), "{last:#}");
 }
 
+/// Bundles are pulled with the component. Everything after that works without the registry.
+#[tokio::test(flavor = "multi_thread")]
+async fn bundles_come_with_a_component_from_a_registry() {
+    let registry = RunningRegistry::start();
+    let operator = Operator::new(&registry.address, PASSWORD);
+    let at = |rest: &str| format!("oci://{}/rules{rest}", registry.address);
+    let [bytes, other] = ["signed", "other"].map(|note| variant(Slot::Compliance, note));
+    let reference = operator.pushed(&bytes, &at(":1"));
+    let (_, digest) = reference.rsplit_once(':').unwrap();
+    let manifest = format!(
+        "docker/registry/v2/blobs/sha256/{}/{digest}/data",
+        &digest[..2]
+    );
+    let manifest = fs::read(registry.storage.join(manifest)).unwrap();
+    let sigstore = Sigstore::signing(&[
+        Signing::of(&manifest).saying(PROVENANCE, json!({})),
+        Signing::of(&other),
+        Signing::of(&bytes).by("https://github.com/oak/rules/other"),
+    ]);
+    let bundle = |at: usize| {
+        let file = operator.path(&format!("bundle{at}.json"));
+        fs::write(&file, format!("{:#}", sigstore.bundles[at])).unwrap();
+        file
+    };
+    let attach = |bundles: &[usize]| {
+        let files: Vec<String> = bundles.iter().map(|at| bundle(*at)).collect();
+        let mut arguments = vec!["component", "attach", &reference];
+        arguments.extend(files.iter().map(String::as_str));
+        let (done, text) = operator.runs(&arguments);
+        assert!(done, "{text}");
+    };
+    let app = TestApp::start().await;
+    let settings = fs::read_to_string(operator.folder.path().join(SETTINGS)).unwrap();
+    let root = sigstore.root_file(app.data.path());
+    let trusting = format!(
+        "{settings}[components]\nsigstore_root_file = \"{}\"\n[components.trusted.release]\n\
+         identity = \"{WORKFLOW}\"\nissuer = \"{ISSUER}\"\n",
+        root.display()
+    );
+    fs::write(app.data.path().join(SETTINGS), trusting).unwrap();
+    let upload = |version: &str, file: &str, more: &[&str]| {
+        let named = [
+            "component",
+            "upload",
+            file,
+            "--name",
+            "our-rules",
+            "--version",
+            version,
+        ];
+        operator_output(app.data.path(), &[named.as_slice(), more].concat())
+    };
+    let fails = |output: std::process::Output, why: &str| {
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(
+            !output.status.success() && text.contains(why),
+            "{why}: {text}"
+        );
+    };
+
+    fails(
+        upload("1.0.0", &reference, &[]),
+        "admits signed components only",
+    );
+    attach(&[1, 2]);
+    let wrong = "bundle 1: it is about another file; bundle 2 is signed by https://github.com/oak/rules/other of";
+    fails(upload("1.0.0", &reference, &[]), wrong);
+    let (done, text) = operator.runs(&["component", "attach", &at(":1"), &bundle(0)]);
+    assert!(!done && text.contains("oci://host/name@sha256:"), "{text}");
+    // The same bundle again, and others beside it.
+    attach(&[0]);
+    attach(&[0]);
+    let pulled = operator.path("pulled.wasm");
+    let (done, text) = operator.runs(&["component", "pull", &reference, &pulled]);
+    assert!(done && text.contains("\"bundles\":3"), "{text}");
+    let from_registry = upload("0.9.0", &reference, &[]);
+    let uploaded: Value = serde_json::from_slice(&from_registry.stdout).unwrap();
+    assert_eq!(uploaded["signed_by"], "release", "{uploaded:#}");
+    drop(registry);
+
+    // Offline, with the files beside the component.
+    let bundles = format!("{pulled}.sigstore.jsonl");
+    let manifest = format!("{pulled}.manifest.json");
+    let all = fs::read_to_string(&bundles).unwrap();
+    let about_it = all
+        .lines()
+        .find(|line| line.contains("dsseEnvelope"))
+        .unwrap();
+    let one = operator.path("one.jsonl");
+    fs::write(&one, about_it).unwrap();
+    fails(
+        upload("1.0.0", &pulled, &["--bundle", &one]),
+        "about another file",
+    );
+    let done = upload(
+        "1.0.0",
+        &pulled,
+        &["--bundle", &one, "--manifest", &manifest],
+    );
+    let uploaded: Value = serde_json::from_slice(&done.stdout).unwrap();
+    assert_eq!(uploaded["signed_by"], "release", "{uploaded:#}");
+    let id = uploaded["component_id"].as_str().unwrap();
+    let kept = crate::support::operator(app.data.path(), &["component", "attestations", id]);
+    assert_eq!(kept[0]["predicate_type"], PROVENANCE);
+    assert_eq!(kept[0]["publisher"], "release");
+    assert_eq!(
+        kept[0]["manifest"],
+        String::from_utf8(fs::read(manifest).unwrap()).unwrap()
+    );
+}
+
 /// Requests that a stand-in for a hosted registry received: path, and authorization.
 type Received = Arc<Mutex<Vec<(String, Option<String>)>>>;
 
@@ -232,7 +344,7 @@ async fn hosted(State(received): State<Received>, request: Request) -> Response 
             .into_response();
     }
     match path {
-        path if path.contains("/manifests/") => {
+        path if path.contains("/manifests/sha256:") => {
             manifest(&layer, component.len(), "application/wasm").into_response()
         }
         path if path.ends_with(&layer) => {

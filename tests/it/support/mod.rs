@@ -24,6 +24,7 @@ pub mod receiver;
 mod requests;
 pub mod rewrite;
 pub mod s3;
+pub mod sigstore;
 pub mod smtp;
 mod templates;
 mod tenants;

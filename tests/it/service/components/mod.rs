@@ -1,10 +1,11 @@
 //! Components of organizations and operators.
 
+mod attestations;
 mod behaviour;
 mod calendar;
 mod changes;
 mod decisions;
 pub mod registry;
-mod state;
+pub mod state;
 mod uploads;
 mod vectors;

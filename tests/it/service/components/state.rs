@@ -71,7 +71,7 @@ async fn trusting(signer: &Signer) -> TestApp {
 }
 
 /// Returns a state that wants these rules.
-fn state(app: &TestApp, version: u64, rules: &Value) -> String {
+pub fn state(app: &TestApp, version: u64, rules: &Value) -> String {
     let (name, rules_version) = (&rules["name"], &rules["version"]);
     format!(
         "version: {version}\norganization: {}\nsource: {{ url: https://git.oak.example/rules, commit: 4f1c2ab }}\n\
@@ -96,7 +96,7 @@ fn status(view: &Value) -> &str {
     view["components"][0]["status"].as_str().unwrap()
 }
 
-async fn rules(app: &TestApp, token: &str, version: &str) -> Value {
+pub async fn rules(app: &TestApp, token: &str, version: &str) -> Value {
     let bytes = variant(Slot::Compliance, version);
     app.upload_component(token, "oak-rules", version, &bytes)
         .await
