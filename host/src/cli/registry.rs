@@ -9,7 +9,7 @@ use serde_json::json;
 use super::Failure;
 use super::output::CommandOutput;
 use crate::config::Config;
-use crate::delivery::registry::{Registry, RegistryReference};
+use crate::delivery::registry::{Login, Registry, RegistryReference};
 use crate::disk;
 use crate::domain::clock::Clock;
 use crate::service::components::UPLOAD_LIMIT;
@@ -69,7 +69,11 @@ pub async fn component(
     }
     tls::use_one();
     let reference: RegistryReference = place.parse()?;
-    let pulled = Registry::new(config, &reference, logins)?
+    let login = match logins {
+        true => Login::configured(config, &reference)?,
+        false => None,
+    };
+    let pulled = Registry::new(config, &reference, login)?
         .pull(UPLOAD_LIMIT)
         .await
         .map_err(|error| format!("{reference}: {error}"))?;
@@ -140,7 +144,7 @@ pub async fn push(
     tls::use_one();
     let reference: RegistryReference = reference.parse()?;
     let created = Clock::default().now().to_string();
-    let pushed = Registry::new(config, &reference, true)?
+    let pushed = Registry::new(config, &reference, Login::configured(config, &reference)?)?
         .push(disk::read(file)?.into(), &created)
         .await
         .map_err(|error| format!("{reference}: {error}"))?;
@@ -159,7 +163,8 @@ pub async fn attach(
     tls::use_one();
     let bundles = bundles(files)?;
     let reference: RegistryReference = reference.parse()?;
-    let mut registry = Registry::new(config, &reference, true)?;
+    let login = Login::configured(config, &reference)?;
+    let mut registry = Registry::new(config, &reference, login)?;
     let count = bundles.len();
     for bundle in bundles {
         let attached = registry.attach(bundle.into()).await;

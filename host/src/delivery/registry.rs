@@ -19,7 +19,7 @@ use serde_json::json;
 use url::{Host, Url};
 
 use super::guard::{self, AddressRefusal};
-use crate::config::{Config, RegistryLogin};
+use crate::config::{Config, SecretText};
 use crate::domain::hash::sha256;
 
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
@@ -216,35 +216,57 @@ struct IssuedToken {
     access_token: Option<String>,
 }
 
+/// Login of a registry.
+pub struct Login {
+    pub username: String,
+    pub password: SecretText,
+}
+
+impl Login {
+    /// Returns the configured login for the registry of a reference, if there is one.
+    ///
+    /// # Errors
+    /// [`RegistryError::Login`] if its file cannot be read.
+    pub fn configured(
+        config: &Config,
+        reference: &RegistryReference,
+    ) -> Result<Option<Self>, RegistryError> {
+        let Some(login) = config.components.registries.get(&reference.host) else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            username: login.username.clone(),
+            password: login.password().map_err(RegistryError::Login)?,
+        }))
+    }
+}
+
 /// Client of one repository.
 pub struct Registry<'a> {
     http: reqwest::Client,
     allow_insecure: bool,
     reference: &'a RegistryReference,
-    login: Option<&'a RegistryLogin>,
+    login: Option<Login>,
     /// Header for requests to the registry, once it has asked for one.
     authorization: Option<String>,
 }
 
 impl<'a> Registry<'a> {
-    /// Creates a client, with the configured login of the registry if `logins`.
+    /// Creates a client.
     ///
     /// # Errors
     /// [`RegistryError::Unreachable`] if no client can be made.
     pub fn new(
-        config: &'a Config,
+        config: &Config,
         reference: &'a RegistryReference,
-        logins: bool,
+        login: Option<Login>,
     ) -> Result<Self, RegistryError> {
         let allow_insecure = config.providers.allow_insecure;
         Ok(Self {
             http: guard::client(allow_insecure).map_err(RegistryError::Unreachable)?,
             allow_insecure,
             reference,
-            login: match logins {
-                true => config.components.registries.get(&reference.host),
-                false => None,
-            },
+            login,
             authorization: None,
         })
     }
@@ -545,17 +567,13 @@ impl<'a> Registry<'a> {
 
     /// Returns the header for a challenge: a token of the registry's token service, or the login itself.
     async fn authorized(&self, challenge: &str) -> Result<String, RegistryError> {
-        let basic = match self.login {
-            Some(login) => {
-                let password = login.password().map_err(RegistryError::Login)?;
-                let pair = format!("{}:{}", login.username, password.reveal());
-                Some(format!("Basic {}", STANDARD.encode(pair)))
-            }
-            None => None,
-        };
+        let basic = self.login.as_ref().map(|login| {
+            let pair = format!("{}:{}", login.username, login.password.reveal());
+            format!("Basic {}", STANDARD.encode(pair))
+        });
         let (scheme, parameters) = challenge.split_once(' ').unwrap_or((challenge, ""));
         if !scheme.eq_ignore_ascii_case("bearer") {
-            let needed = RegistryError::Protocol("it asks for a login, and none is configured");
+            let needed = RegistryError::Protocol("it asks for a login, and there is none");
             return basic.ok_or(needed);
         }
         let parameters = parameters_of(parameters);

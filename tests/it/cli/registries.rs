@@ -11,8 +11,10 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use holdfast::config::Config;
 use holdfast::domain::component::Slot;
 use holdfast::domain::hash::sha256;
+use holdfast::domain::organization::OrgSettings;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -164,7 +166,7 @@ fn a_component_comes_from_a_registry_by_its_digest() {
     let nobody = Operator::new("registry.example", PASSWORD);
     refused(
         nobody.pulled(&reference),
-        "it asks for a login, and none is configured",
+        "it asks for a login, and there is none",
     );
 
     // Bytes that changed inside the registry.
@@ -311,6 +313,88 @@ async fn bundles_come_with_a_component_from_a_registry() {
         kept[0]["manifest"],
         String::from_utf8(fs::read(manifest).unwrap()).unwrap()
     );
+}
+
+/// Organizations name a registry and bring a login for one pull.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_organization_uploads_from_its_registry() {
+    let registry = RunningRegistry::start();
+    let operator = Operator::new(&registry.address, PASSWORD);
+    let bytes = variant(Slot::Compliance, "of an organization");
+    let tag = format!("oci://{}/rules:1", registry.address);
+    let reference = operator.pushed(&bytes, &tag);
+    let insecure = |config: &mut Config| {
+        config.providers.allow_insecure = true;
+        // The login of the operator is not for organizations.
+        let folder = operator.folder.path();
+        let login = json!({ "username": "lender", "password_file": folder.join("password") });
+        let login = serde_json::from_value(login).unwrap();
+        let registries = &mut config.components.registries;
+        registries.insert(registry.address.clone(), login);
+    };
+    let app = TestApp::with(insecure, OrgSettings::default()).await;
+    let officer = app.token("compliance");
+    let upload = async |texts: &[(&str, &str)]| {
+        let named = [("name", "our-rules"), ("version", "1.0.0")];
+        let texts = [named.as_slice(), texts].concat();
+        app.upload_form(&officer, None, &texts).await
+    };
+    let login = [("username", "lender"), ("password", PASSWORD)];
+    let from = [("from", reference.as_str())];
+    let changed = format!("{}{}", &reference[..reference.len() - 1], "0");
+    for (texts, why) in [
+        (
+            vec![("from", tag.as_str())],
+            "write it as oci://host/name@sha256:",
+        ),
+        (from.to_vec(), "it asks for a login, and there is none"),
+        (
+            [
+                from.as_slice(),
+                &[("username", "lender"), ("password", "wrong")],
+            ]
+            .concat(),
+            "401",
+        ),
+        (
+            [[("from", changed.as_str())].as_slice(), &login].concat(),
+            "404",
+        ),
+        (
+            vec![(
+                "from",
+                "oci://169.254.169.254/rules@sha256:0000000000000000000000000000000000000000000000000000000000000000",
+            )],
+            "the address is refused",
+        ),
+    ] {
+        let refused = upload(&texts).await;
+        assert_eq!(refused.status, 422, "{}", refused.text());
+        assert_eq!(refused.json()["details"][0]["code"], "registry");
+        assert!(refused.text().contains(why), "{why}: {}", refused.text());
+        assert!(!refused.text().contains(PASSWORD), "{}", refused.text());
+    }
+    for (texts, why) in [
+        (vec![], "file or from is required"),
+        (vec![from[0], login[0]], "username and password go together"),
+        (
+            vec![from[0], ("bundles", "{}")],
+            "from and bundles exclude each other",
+        ),
+    ] {
+        assert_eq!(upload(&texts).await.error(400), why);
+    }
+    let both = [("name", "our-rules"), ("version", "1.0.0"), from[0]];
+    let both = app.upload_form(&officer, Some(&bytes), &both).await;
+    assert_eq!(both.error(400), "file and from exclude each other");
+
+    let component = upload(&[from.as_slice(), &login].concat()).await.data(201);
+    assert_eq!(component["sha256"], sha256(&bytes).as_str());
+    let history = app.get_with_bearer(&officer, "/component-ledger").await;
+    assert!(!history.text().contains(PASSWORD));
+    let history = history.data(200);
+    let last = history.as_array().unwrap().last().unwrap();
+    assert_eq!(last["details"]["from"], reference.as_str());
 }
 
 /// Requests that a stand-in for a hosted registry received: path, and authorization.

@@ -26,7 +26,7 @@ impl TestApp {
         file: &[u8],
         texts: &[(&str, &str)],
     ) -> TestResponse {
-        let (content_type, body) = form_of(content_type, file, texts);
+        let (content_type, body) = form_of(Some((content_type, file)), texts);
         self.post_text(key, path, &content_type, body).await
     }
 
@@ -48,7 +48,18 @@ impl TestApp {
         component: &[u8],
         texts: &[(&str, &str)],
     ) -> TestResponse {
-        let (content_type, body) = form_of("application/wasm", component, texts);
+        self.upload_form(token, Some(component), texts).await
+    }
+
+    /// Sends the form of an upload of a component.
+    pub async fn upload_form(
+        &self,
+        token: &str,
+        component: Option<&[u8]>,
+        texts: &[(&str, &str)],
+    ) -> TestResponse {
+        let file = component.map(|component| ("application/wasm", component));
+        let (content_type, body) = form_of(file, texts);
         let request = Request::post(api("/components"))
             .header("authorization", format!("Bearer {token}"))
             .header("content-type", content_type);
@@ -57,7 +68,7 @@ impl TestApp {
 
     /// Uploads a template into the library like the web app.
     pub async fn library_template(&self, texts: &[(&str, &str)], pdf: &[u8]) -> TestResponse {
-        let (content_type, body) = form_of("application/pdf", pdf, texts);
+        let (content_type, body) = form_of(Some(("application/pdf", pdf)), texts);
         let request = Request::post(api("/templates"))
             .header("authorization", format!("Bearer {}", self.web_admin()))
             .header("content-type", content_type);
@@ -66,7 +77,7 @@ impl TestApp {
 }
 
 /// Encodes a multipart form; returns its content type and its bytes.
-fn form_of(content_type: &str, file: &[u8], texts: &[(&str, &str)]) -> (String, Vec<u8>) {
+fn form_of(file: Option<(&str, &[u8])>, texts: &[(&str, &str)]) -> (String, Vec<u8>) {
     const BOUNDARY: &str = "a-boundary-no-file-contains";
     let mut body = Vec::new();
     for (name, text) in texts {
@@ -75,12 +86,15 @@ fn form_of(content_type: &str, file: &[u8], texts: &[(&str, &str)]) -> (String, 
         );
         body.extend(head.into_bytes());
     }
-    let head = format!(
-        "--{BOUNDARY}\r\ncontent-disposition: form-data; name=\"file\"; filename=\"file\"\r\n\
-         content-type: {content_type}\r\n\r\n"
-    );
-    body.extend(head.into_bytes());
-    body.extend(file);
-    body.extend(format!("\r\n--{BOUNDARY}--\r\n").into_bytes());
+    if let Some((content_type, file)) = file {
+        let head = format!(
+            "--{BOUNDARY}\r\ncontent-disposition: form-data; name=\"file\"; filename=\"file\"\r\n\
+             content-type: {content_type}\r\n\r\n"
+        );
+        body.extend(head.into_bytes());
+        body.extend(file);
+        body.extend(b"\r\n");
+    }
+    body.extend(format!("--{BOUNDARY}--\r\n").into_bytes());
     (format!("multipart/form-data; boundary={BOUNDARY}"), body)
 }

@@ -14,6 +14,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::components::behaviour::BehaviourDiff;
 use crate::components::vectors::VectorSet;
 use crate::components::worlds::{self, PublishedWorld};
+use crate::config::SecretText;
 use crate::domain::component::{ComponentIdentity, Slot};
 use crate::domain::id::{LogLineId, TokenId};
 use crate::domain::ledger::LedgerEntry;
@@ -33,6 +34,7 @@ use crate::service::components::behaviour::{self, DiffRequest};
 use crate::service::components::changes::ChangeOfficer;
 use crate::service::components::instance_log::{self, LogLineView};
 use crate::service::components::live_shadow::{self, LiveShadow, StartShadow};
+use crate::service::components::pull::{self, Login};
 use crate::service::components::shadow::{self, ReplayRequest, ShadowReport};
 use crate::service::components::trial::{self, TrialView, TryRequest};
 use crate::service::components::{
@@ -158,9 +160,16 @@ impl OperationInput for ComponentUploader {
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "documents the form")]
 pub struct ComponentForm {
-    /// A WebAssembly component, at most 32 MiB.
+    /// A WebAssembly component, at most 32 MiB. Required without `from`.
     #[schemars(extend("format" = "binary"))]
-    file: String,
+    file: Option<String>,
+    /// Place of the component in a registry instead: `oci://host/name@sha256:…`. Bundles that refer to it there
+    /// come with it.
+    from: Option<String>,
+    /// User of the registry. Login and password are used for this pull only.
+    username: Option<String>,
+    /// Password or access token of the user.
+    password: Option<String>,
     /// Lower-case letters, digits and `-`; at most 64.
     name: String,
     /// Semantic version.
@@ -179,26 +188,48 @@ pub async fn upload(
     uploader: ComponentUploader,
     mut form: MultipartForm<ComponentForm>,
 ) -> Result<Created<ComponentView>, HttpError> {
-    let file = form.file()?.file;
+    let file = form.file();
     let mut text = |name: &str| {
         let text = form.texts.remove(name).filter(|text| !text.is_empty());
         text.ok_or_else(|| HttpError::bad_request(format!("{name} is required")))
     };
     let (name, version) = (text("name")?, text("version")?);
+    let login = match (text("username"), text("password")) {
+        (Ok(username), Ok(password)) => Some(Login {
+            username,
+            password: SecretText::new(password),
+        }),
+        (Err(_), Err(_)) => None,
+        _ => return Err(HttpError::bad_request("username and password go together")),
+    };
+    let bundles = OfferedBundles::split(&text("bundles").unwrap_or_default());
+    let given = OfferedBundles {
+        texts: bundles.map_err(|why| HttpError::bad_request(format!("bundles: {why}")))?,
+        manifest: text("manifest").ok().map(Into::into),
+        attached: false,
+    };
+    let (file, from, bundles) = match (file, text("from")) {
+        (Ok(upload), Err(_)) => (upload.file, None, given),
+        (Err(_), Ok(from)) if given.texts.is_empty() => {
+            let pulled = pull::pull(&app, &from, login).await?;
+            (pulled.file, Some(pulled.from), pulled.bundles)
+        }
+        (Err(_), Ok(_)) => {
+            return Err(HttpError::bad_request(
+                "from and bundles exclude each other",
+            ));
+        }
+        (Ok(_), Ok(_)) => return Err(HttpError::bad_request("file and from exclude each other")),
+        (Err(_), Err(_)) => return Err(HttpError::bad_request("file or from is required")),
+    };
     if file.size() > UPLOAD_LIMIT {
         return Err(HttpError::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             format!("file is larger than {UPLOAD_LIMIT} bytes"),
         ));
     }
-    let bundles = OfferedBundles::split(&text("bundles").unwrap_or_default());
-    let bundles = OfferedBundles {
-        texts: bundles.map_err(|why| HttpError::bad_request(format!("bundles: {why}")))?,
-        manifest: text("manifest").ok().map(Into::into),
-        attached: false,
-    };
     let upload = ComponentUpload {
-        from: None,
+        from,
         name,
         version,
         signature: text("signature").ok(),

@@ -13,6 +13,7 @@ pub mod instance_log;
 pub mod live_shadow;
 mod loading;
 mod probe;
+pub mod pull;
 mod quota;
 pub mod shadow;
 pub mod state;

@@ -1,0 +1,58 @@
+//! Components that the service pulls from a registry for an organization.
+
+use bytes::Bytes;
+
+use super::admission::UPLOAD_LIMIT;
+use super::attestations::OfferedBundles;
+use crate::components::inspection::AdmissionReason;
+pub use crate::delivery::registry::Login;
+use crate::delivery::registry::{PulledComponent, Registry, RegistryError, RegistryReference};
+use crate::files::{FilesError, SpoolWriter, SpooledFile};
+use crate::service::{Core, ServiceError};
+
+/// A pulled component on disk, with the bundles that refer to it.
+pub struct PulledFile {
+    pub file: SpooledFile,
+    pub bundles: OfferedBundles,
+    /// The reference, as in the ledger.
+    pub from: String,
+}
+
+/// Pulls a component by `oci://host/name@sha256:…`. The login is used for this pull only, and that of the
+/// operator never.
+///
+/// # Errors
+/// [`ServiceError::NotAdmitted`] with the code `registry` if the registry does not serve it.
+pub async fn pull(
+    core: &Core,
+    reference: &str,
+    login: Option<Login>,
+) -> Result<PulledFile, ServiceError> {
+    let refused = |error: RegistryError| {
+        ServiceError::NotAdmitted(vec![AdmissionReason::new("registry", error.to_string())])
+    };
+    let reference: RegistryReference = reference.parse().map_err(refused)?;
+    let mut registry = Registry::new(&core.config, &reference, login).map_err(refused)?;
+    let pulled = registry.pull(UPLOAD_LIMIT).await.map_err(refused)?;
+    let PulledComponent {
+        bytes,
+        manifest,
+        bundles,
+    } = pulled;
+    let file = spooled(core, &bytes).await;
+    Ok(PulledFile {
+        file: file.map_err(FilesError::Spool)?,
+        bundles: OfferedBundles {
+            texts: bundles,
+            manifest: Some(manifest),
+            attached: true,
+        },
+        from: reference.to_string(),
+    })
+}
+
+async fn spooled(core: &Core, bytes: &Bytes) -> std::io::Result<SpooledFile> {
+    let mut spool = SpoolWriter::new(&core.config.spool_folder()).await?;
+    spool.write(bytes).await?;
+    spool.finish().await
+}
