@@ -3,12 +3,13 @@
 //! Bundles are verified offline against a trusted root: the certificate with its entry in a Certificate
 //! Transparency log, the entry in the transparency log of signatures, and the signature.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use p256::ecdsa::signature::hazmat::PrehashVerifier as _;
+use p256::pkcs8::DecodePublicKey as _;
 use ring::digest;
 use ring::signature::{self as algorithms, UnparsedPublicKey, VerificationAlgorithm};
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,11 @@ use crate::domain::publisher::Publisher;
 /// Type of the payload of attestations (in-toto Attestation Framework 1.0).
 const STATEMENT: &str = "application/vnd.in-toto+json";
 
+/// Most log entries of a bundle: Sigstore's clients make one.
+const LOG_ENTRIES: usize = 4;
+/// Begin of an Ed25519 public key in DER (RFC 8410, section 4).
+const ED25519_KEY: [u8; 12] = [48, 42, 48, 5, 6, 3, 43, 101, 112, 3, 33, 0];
+
 /// Reason why a bundle proves nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum BundleError {
@@ -36,6 +42,8 @@ pub enum BundleError {
     Unreadable(String),
     #[error("it has no proof of an entry in a transparency log")]
     NotLogged,
+    #[error("it has more than {LOG_ENTRIES} entries of transparency logs")]
+    TooManyEntries,
     #[error("it is about another file")]
     OtherFile,
     #[error("it is not signed with a key of a trusted publisher")]
@@ -87,7 +95,7 @@ impl BundleVerifier {
         Ok(Self(Verifier::new(&root).map_err(Box::new)?))
     }
 
-    /// Verifies a bundle about one of some files.
+    /// Verifies a bundle about one of some files. Returns also which file it is about.
     ///
     /// # Errors
     /// The bundle is about another file, not logged or not valid; or it was made with a key of no publisher.
@@ -96,19 +104,23 @@ impl BundleVerifier {
         publishers: &BTreeMap<String, Publisher>,
         files: &[&[u8]],
         text: &str,
-    ) -> Result<VerifiedBundle, BundleError> {
+    ) -> Result<(VerifiedBundle, usize), BundleError> {
         let unreadable = |error: &dyn ToString| BundleError::Unreadable(error.to_string());
         let bundle = Bundle::from_json(text).map_err(|error| unreadable(&error))?;
         let logged = &bundle.verification_material.tlog_entries;
         if logged.is_empty() || logged.iter().any(|entry| entry.inclusion_proof.is_none()) {
             return Err(BundleError::NotLogged);
         }
+        if logged.len() > LOG_ENTRIES {
+            return Err(BundleError::TooManyEntries);
+        }
         let predicate_type = match statement(&bundle) {
             Some(statement) => statement["predicateType"].as_str().map(str::to_owned),
             None => None,
         };
         if bundle.signing_certificate().is_some() {
-            let proven = self.about_one(files, &bundle, &VerificationPolicy::any_identity())?;
+            let (proven, about) =
+                self.about_one(files, &bundle, &VerificationPolicy::any_identity())?;
             let identity = proven.identity().map(ToString::to_string);
             let issuer = proven.issuer().map(str::to_owned);
             let trusted = publishers.iter().find(|(_, publisher)| {
@@ -116,27 +128,29 @@ impl BundleVerifier {
                     && publisher.identity == identity
                     && publisher.issuer == issuer
             });
-            return Ok(VerifiedBundle {
+            let verified = VerifiedBundle {
                 publisher: trusted.map(|(name, _)| name.clone()),
                 identity,
                 issuer,
                 logged_at: logged_at(&proven),
                 predicate_type,
-            });
+            };
+            return Ok((verified, about));
         }
         for (name, publisher) in publishers {
             let key = publisher.pem().and_then(|pem| public_key(pem).ok());
             let Some(key) = key else { continue };
             let policy = PublicKeyVerificationPolicy::new(key);
             match self.about_one(files, &bundle, &policy) {
-                Ok(proven) => {
-                    return Ok(VerifiedBundle {
+                Ok((proven, about)) => {
+                    let verified = VerifiedBundle {
                         publisher: Some(name.clone()),
                         identity: None,
                         issuer: None,
                         logged_at: logged_at(&proven),
                         predicate_type,
-                    });
+                    };
+                    return Ok((verified, about));
                 }
                 Err(BundleError::OtherFile) => return Err(BundleError::OtherFile),
                 Err(_) => {}
@@ -150,10 +164,10 @@ impl BundleVerifier {
         files: &[&[u8]],
         bundle: &Bundle,
         policy: &impl sigstore_verify::Policy,
-    ) -> Result<VerificationResult, BundleError> {
-        for file in files {
+    ) -> Result<(VerificationResult, usize), BundleError> {
+        for (at, file) in files.iter().enumerate() {
             match self.0.verify(*file, bundle, policy) {
-                Ok(proven) => return Ok(proven),
+                Ok(proven) => return Ok((proven, at)),
                 Err(VerifyError::ArtifactMismatch(_)) => {}
                 Err(error) => return Err(BundleError::Invalid(error)),
             }
@@ -182,11 +196,20 @@ pub fn statement_of(text: &str) -> Option<serde_json::Value> {
     statement(&Bundle::from_json(text).ok()?)
 }
 
-/// Parses the public key of Sigstore bundles.
-fn public_key(pem: &str) -> Result<DerPublicKey, CryptoError> {
-    let key = DerPublicKey::from_pem(pem).map_err(|error| unsupported(error.to_string()))?;
-    sigstore_verify::crypto::VerificationKey::from_spki(&key)?;
-    Ok(key)
+/// Parses the public key of Sigstore bundles: ECDSA with P-256, which Sigstore's clients make, or Ed25519.
+fn public_key(pem: &str) -> Result<DerPublicKey, String> {
+    let key = DerPublicKey::from_pem(pem).map_err(|error| error.to_string())?;
+    let is_p256 = p256::PublicKey::from_public_key_der(key.as_bytes()).is_ok();
+    match is_p256 || ed25519_of(key.as_bytes()).is_some() {
+        true => Ok(key),
+        false => Err("it is neither of ECDSA with P-256 nor of Ed25519".into()),
+    }
+}
+
+/// Returns the Ed25519 key in a key in DER.
+fn ed25519_of(der: &[u8]) -> Option<&[u8]> {
+    let key = der.strip_prefix(&ED25519_KEY)?;
+    (key.len() == 32).then_some(key)
 }
 
 /// Returns the first publisher with a key that cannot be used, and why.
@@ -195,6 +218,23 @@ pub fn problem_of(publishers: &BTreeMap<String, Publisher>) -> Option<(&str, Str
         let problem = public_key(publisher.pem()?).err()?;
         Some((name.as_str(), format!("has a key of no use: {problem}")))
     })
+}
+
+/// Returns the first of several signers that cannot be used, and why. One key does not count twice.
+pub fn problem_of_signers(signers: &BTreeMap<String, Publisher>) -> Option<(&str, String)> {
+    let mut seen = BTreeSet::new();
+    let twice = signers.iter().find(|(_, signer)| {
+        let der = signer.pem().and_then(|pem| public_key(pem).ok());
+        let key = match &der {
+            Some(der) => ed25519_of(der.as_bytes())
+                .unwrap_or(der.as_bytes())
+                .to_vec(),
+            None => signer.ed25519().unwrap_or_default(),
+        };
+        !key.is_empty() && !seen.insert(key)
+    });
+    let twice = twice.map(|(name, _)| (name.as_str(), "has the key of another".to_owned()));
+    problem_of(signers).or(twice)
 }
 
 /// Returns the publishers with an Ed25519 key that one of some signatures is of, each with its signature.

@@ -330,13 +330,12 @@ pub(crate) fn keys(config: &Config) -> Result<InstallationKeys, StartError> {
 
 /// Refuses publishers with keys of no use.
 fn check_publisher_keys(settings: &ComponentSettings) -> Result<(), ConfigError> {
-    for (setting, publishers) in [
-        ("components.trusted", &settings.trusted),
-        ("components.state.keys", &settings.state.keys),
-    ] {
-        if let Some((name, why)) = publishers::problem_of(publishers) {
-            return Err(ConfigError::refused(format!("{setting}.{name}"), why));
-        }
+    let trusted = publishers::problem_of(&settings.trusted);
+    let trusted = trusted.map(|found| ("components.trusted", found));
+    let signers = publishers::problem_of_signers(&settings.state.keys);
+    let signers = signers.map(|found| ("components.state.keys", found));
+    match trusted.or(signers) {
+        Some((setting, (name, why))) => Err(ConfigError::refused(format!("{setting}.{name}"), why)),
+        None => Ok(()),
     }
-    Ok(())
 }

@@ -153,7 +153,8 @@ pub struct UploadFile {
     /// File with bundles of Sigstore about the file. Can be given several times.
     #[arg(long, value_name = "FILE")]
     bundle: Vec<PathBuf>,
-    /// Manifest of the component in a registry, if the bundles are about it.
+    /// Manifest of the component, as `pull` wrote it. The bundles came from the registry then: those that prove nothing
+    /// are left out.
     #[arg(long, value_name = "FILE")]
     manifest: Option<PathBuf>,
     #[command(flatten)]
@@ -447,13 +448,14 @@ async fn upload(
 ) -> Result<ExitCode, Failure> {
     let owner = upload.whose.owner(app).await?;
     let mut found = registry::component(&app.config, &upload.file, Path::new(""), true).await?;
-    let given = registry::bundles(&upload.bundle)?;
-    if !given.is_empty() {
-        found.bundles.texts.extend(given);
-        found.bundles.attached = false;
-    }
-    if let Some(manifest) = &upload.manifest {
-        found.bundles.manifest = Some(disk::read(manifest)?.into());
+    let bundles = registry::bundles(&upload.bundle)?;
+    match &upload.manifest {
+        // Files of a pull, in which others may have put bundles.
+        Some(manifest) => {
+            found.bundles.manifest = Some(disk::read(manifest)?.into());
+            found.bundles.attached.extend(bundles);
+        }
+        None => found.bundles.given = bundles,
     }
     let named = (upload.name, upload.version);
     match admitted(app, &owner, named, found, upload.signature).await {

@@ -14,6 +14,7 @@ use crate::domain::control::PartyKey;
 use crate::domain::id::OrgId;
 use crate::domain::ledger::LedgerEntry;
 use crate::domain::organization::{OrgSettings, Organization, PaymentSettings};
+use crate::publishers;
 use crate::service::access::credentials;
 use crate::service::components::changes;
 use crate::service::control::{self, keys::PartyKeyView};
@@ -262,6 +263,10 @@ fn changed(settings: &OrgSettings, changes: &[String]) -> Result<OrgSettings, Fa
     }
     if let Some((member, why)) = settings.component_changes.problem() {
         return Err(format!("component_changes.{member}: {why}").into());
+    }
+    let signers = &settings.component_changes.state.keys;
+    if let Some((name, why)) = publishers::problem_of_signers(signers) {
+        return Err(format!("component_changes.state: {name} {why}").into());
     }
     Ok(settings)
 }

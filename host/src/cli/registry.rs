@@ -3,13 +3,13 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use serde_json::json;
 
 use super::Failure;
 use super::output::CommandOutput;
 use crate::config::Config;
-use crate::delivery::registry::{Login, Registry, RegistryReference};
+use crate::delivery::registry::{Login, Registry, RegistryError, RegistryReference};
 use crate::disk;
 use crate::domain::clock::Clock;
 use crate::service::components::UPLOAD_LIMIT;
@@ -73,23 +73,26 @@ pub async fn component(
         true => Login::configured(config, &reference)?,
         false => None,
     };
-    let pulled = Registry::new(config, &reference, login)?
-        .pull(UPLOAD_LIMIT)
-        .await
-        .map_err(|error| format!("{reference}: {error}"))?;
+    let mut registry = Registry::new(config, &reference, login)?;
+    let pulled = async {
+        let (mut download, manifest) = registry.component(UPLOAD_LIMIT).await?;
+        let mut bytes = BytesMut::new();
+        while let Some(piece) = download.piece().await? {
+            bytes.extend_from_slice(&piece);
+        }
+        Ok::<_, RegistryError>((bytes.freeze(), manifest))
+    };
+    let pulled = pulled.await;
+    let (bytes, manifest) = pulled.map_err(|error| format!("{reference}: {error}"))?;
     Ok(FoundComponent {
-        bytes: pulled.bytes,
+        bytes,
         from: Some(reference.to_string()),
-        bundles: OfferedBundles {
-            texts: pulled.bundles,
-            manifest: Some(pulled.manifest),
-            attached: true,
-        },
+        bundles: OfferedBundles::attached(registry.attached().await, manifest),
     })
 }
 
-/// `holdfast component pull`. Beside the file it writes the manifest, and the bundles if there are any: with them the
-/// component can be uploaded where there is no network.
+/// `holdfast component pull`. Beside the file it writes the manifest and the bundles: with them the component can be
+/// uploaded where there is no network.
 pub async fn pull(
     reference: &str,
     file: &Path,
@@ -109,29 +112,30 @@ pub async fn pull(
     if let Some(manifest) = &found.bundles.manifest {
         std::fs::write(beside(".manifest.json"), manifest)?;
     }
-    let bundles = &found.bundles.texts;
-    if !bundles.is_empty() {
-        // One bundle on each line.
-        let lines: Vec<String> = bundles.iter().map(|bundle| one_line(bundle)).collect();
-        std::fs::write(beside(".sigstore.jsonl"), lines.join("\n") + "\n")?;
-    }
-    let (size, count) = (found.bytes.len(), bundles.len());
-    let text = format!(
+    let bundles = &found.bundles.attached;
+    // One bundle on each line. The file of an earlier pull does not stay.
+    let lines: String = bundles
+        .iter()
+        .filter_map(|bundle| one_line(bundle))
+        .collect();
+    std::fs::write(beside(".sigstore.jsonl"), lines)?;
+    let (size, count, problems) = (found.bytes.len(), bundles.len(), &found.bundles.problems);
+    let mut text = format!(
         "{}: {size} bytes, {count} bundles of Sigstore",
         file.display()
     );
-    output.one(
-        &json!({ "file": file, "bytes": size, "bundles": count }),
-        &text,
-    );
+    for problem in problems {
+        text += &format!("\nnot read: {problem}");
+    }
+    let view = json!({ "file": file, "bytes": size, "bundles": count, "problems": problems });
+    output.one(&view, &text);
     Ok(())
 }
 
-fn one_line(bundle: &str) -> String {
-    match serde_json::from_str::<serde_json::Value>(bundle) {
-        Ok(bundle) => bundle.to_string(),
-        Err(_) => bundle.replace(['\n', '\r'], " "),
-    }
+/// Returns a bundle on a line of its own, if it is JSON.
+fn one_line(bundle: &str) -> Option<String> {
+    let bundle: serde_json::Value = serde_json::from_str(bundle).ok()?;
+    Some(format!("{bundle}\n"))
 }
 
 /// `holdfast component push`.

@@ -15,7 +15,9 @@ use bytes::{Bytes, BytesMut};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, LOCATION, WWW_AUTHENTICATE};
 use reqwest::{Method, StatusCode};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use tokio::time::{Instant, timeout_at};
 use url::{Host, Url};
 
 use super::guard::{self, AddressRefusal};
@@ -39,12 +41,20 @@ const BUNDLE_LIMIT: u64 = 1024 * 1024;
 
 /// Largest manifest, in bytes (OCI Distribution Specification: registries accept at least this).
 const MANIFEST_LIMIT: u64 = 4 * 1024 * 1024;
+/// Largest manifest of a component, in bytes. It has two descriptors and some annotations.
+const OWN_MANIFEST_LIMIT: u64 = 64 * 1024;
 /// Largest answer of a token service, in bytes.
 const TOKEN_LIMIT: u64 = 64 * 1024;
 /// Time limit of one request, its body included.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// Name of a component in errors.
+const COMPONENT: &str = "the component";
+/// Time limit of downloading a component, and of downloading its bundles.
+const PULL_PATIENCE: Duration = Duration::from_secs(300);
 /// Redirects of one request.
 const REDIRECTS: usize = 5;
+/// Attempts to add to a list that others change, too.
+const ATTEMPTS: usize = 5;
 
 /// Reason why a registry did not serve a request. The texts have no address but that of the reference.
 #[derive(Debug, thiserror::Error)]
@@ -67,6 +77,8 @@ pub enum RegistryError {
     Manifest(String),
     #[error("the registry answers in a way that the protocol does not know: {0}")]
     Protocol(&'static str),
+    #[error("the registry takes longer than {} seconds", PULL_PATIENCE.as_secs())]
+    Slow,
     #[error("the password of the registry cannot be read: {0}")]
     Login(#[source] std::io::Error),
 }
@@ -122,7 +134,7 @@ impl FromStr for RegistryReference {
                         .all(|byte| of_name(byte) || b"._-".contains(&byte))
             };
             let is_name = name.len() <= 255 && name.split('/').all(is_part);
-            (is_name && !host.is_empty()).then(|| Self {
+            (is_name && is_host(host)).then(|| Self {
                 host: host.to_owned(),
                 name: name.to_owned(),
                 version,
@@ -130,6 +142,22 @@ impl FromStr for RegistryReference {
         };
         parse().ok_or_else(|| RegistryError::Reference(text.to_owned()))
     }
+}
+
+/// Whether a text is a host, with a port or without, and nothing else.
+fn is_host(text: &str) -> bool {
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) if !port.contains(']') => (host, Some(port)),
+        _ => (text, None),
+    };
+    let of_name = |byte: u8| byte.is_ascii_alphanumeric() || b".-".contains(&byte);
+    let of_address = |byte: u8| byte.is_ascii_hexdigit() || b":.".contains(&byte);
+    let is_address = |inner: &str| !inner.is_empty() && inner.bytes().all(of_address);
+    let is_named = match host.strip_prefix('[') {
+        Some(rest) => rest.strip_suffix(']').is_some_and(is_address),
+        None => !host.is_empty() && host.bytes().all(of_name),
+    };
+    is_named && text.len() <= 255 && port.is_none_or(|port| port.parse::<u16>().is_ok())
 }
 
 fn is_digest(text: &str) -> bool {
@@ -164,29 +192,84 @@ struct ImageManifest {
     layers: Vec<Descriptor>,
 }
 
-/// Index of the manifests that refer to another (OCI Image Specification 1.1).
-#[derive(Debug, Default, Deserialize)]
-struct ReferrerIndex {
-    manifests: Vec<Descriptor>,
-}
-
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Descriptor {
     media_type: String,
     digest: String,
     size: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    artifact_type: Option<String>,
 }
 
-/// Component from a registry.
-pub struct PulledComponent {
-    pub bytes: Bytes,
-    /// The manifest that the reference names.
-    pub manifest: Bytes,
-    /// Bundles of Sigstore that refer to the manifest, not verified.
+impl ImageManifest {
+    /// Returns the one layer of a component's manifest.
+    fn component(text: &[u8]) -> Result<Descriptor, RegistryError> {
+        let unfit = |why: String| RegistryError::Manifest(why);
+        if text.len() as u64 > OWN_MANIFEST_LIMIT {
+            return Err(RegistryError::TooLarge("the manifest".into()));
+        }
+        let manifest: Self =
+            serde_json::from_slice(text).map_err(|error| unfit(error.to_string()))?;
+        if manifest.config.media_type != CONFIG {
+            let kind = manifest.config.media_type;
+            return Err(unfit(format!("its config is of type {kind}")));
+        }
+        let [layer] = manifest.layers.as_slice() else {
+            return Err(unfit(format!("it has {} layers", manifest.layers.len())));
+        };
+        if layer.media_type != LAYER {
+            return Err(unfit(format!("its layer is of type {}", layer.media_type)));
+        }
+        if !is_digest(&layer.digest) {
+            return Err(unfit("its layer has no SHA-256".into()));
+        }
+        Ok(layer.clone())
+    }
+}
+
+/// Whether a text is the manifest of the component with a SHA-256 (lower-case hex).
+pub fn is_manifest_of(text: &[u8], sha256: &str) -> bool {
+    ImageManifest::component(text).is_ok_and(|layer| layer.digest == format!("sha256:{sha256}"))
+}
+
+/// Bundles of Sigstore that refer to a manifest, not verified.
+#[derive(Default)]
+pub struct AttachedBundles {
     pub bundles: Vec<String>,
+    /// Why further bundles could not be read.
+    pub problems: Vec<String>,
+}
+
+/// Component that is being downloaded.
+pub struct ComponentDownload {
+    response: reqwest::Response,
+    hash: Sha256,
+    /// Bytes that may follow.
+    left: u64,
+    /// `sha256:` and 64 digits.
+    expected: String,
+    deadline: Instant,
+}
+
+impl ComponentDownload {
+    /// Returns the next piece. The pieces are those of the component if the last call gives `None`.
+    ///
+    /// # Errors
+    /// The registry has other bytes, or more than the limit, or is too slow.
+    pub async fn piece(&mut self) -> Result<Option<Bytes>, RegistryError> {
+        let piece = timeout_at(self.deadline, self.response.chunk()).await;
+        let piece = piece
+            .map_err(|_| RegistryError::Slow)?
+            .map_err(unreachable)?;
+        let Some(piece) = piece else {
+            let found = format!("sha256:{}", hex::encode(self.hash.finalize_reset()));
+            same_digest(COMPONENT, &found, &self.expected)?;
+            return Ok(None);
+        };
+        let left = self.left.checked_sub(piece.len() as u64);
+        self.left = left.ok_or_else(|| RegistryError::TooLarge(COMPONENT.into()))?;
+        self.hash.update(&piece);
+        Ok(Some(piece))
+    }
 }
 
 impl Descriptor {
@@ -195,7 +278,6 @@ impl Descriptor {
             media_type: media_type.into(),
             digest: digest(bytes),
             size: bytes.len() as u64,
-            artifact_type: None,
         }
     }
 }
@@ -271,95 +353,132 @@ impl<'a> Registry<'a> {
         })
     }
 
-    /// Downloads the component of at most `limit` bytes, and the bundles that refer to it.
+    /// Begins to download the component of at most `limit` bytes. Returns also the manifest that the reference names.
     ///
     /// # Errors
-    /// The reference names a tag, or the registry has other bytes.
-    pub async fn pull(&mut self, limit: u64) -> Result<PulledComponent, RegistryError> {
-        let ReferenceVersion::Digest(wanted) = self.reference.version.clone() else {
-            return Err(RegistryError::Reference(self.reference.to_string()));
-        };
-        let path = format!("manifests/{wanted}");
-        let text = self.read(&path, "the manifest", MANIFEST_LIMIT).await?;
-        checked("the manifest", &text, &wanted)?;
-        let unfit = |why: String| RegistryError::Manifest(why);
-        let manifest: ImageManifest =
-            serde_json::from_slice(&text).map_err(|error| unfit(error.to_string()))?;
-        if manifest.config.media_type != CONFIG {
-            return Err(unfit(format!(
-                "its config is of type {}",
-                manifest.config.media_type
-            )));
-        }
-        let [layer] = manifest.layers.as_slice() else {
-            return Err(unfit(format!("it has {} layers", manifest.layers.len())));
-        };
-        if layer.media_type != LAYER {
-            return Err(unfit(format!("its layer is of type {}", layer.media_type)));
-        }
-        if !is_digest(&layer.digest) {
-            return Err(unfit("its layer has no SHA-256".into()));
-        }
-        if layer.size > limit {
-            return Err(RegistryError::TooLarge("the component".into()));
-        }
-        let path = format!("blobs/{}", layer.digest);
-        let bytes = self.read(&path, "the component", limit).await?;
-        checked("the component", &bytes, &layer.digest)?;
-        Ok(PulledComponent {
-            bytes,
-            manifest: text,
-            bundles: self.bundles(&wanted).await?,
-        })
+    /// The reference names a tag, or the registry has no component there.
+    pub async fn component(
+        &mut self,
+        limit: u64,
+    ) -> Result<(ComponentDownload, Bytes), RegistryError> {
+        let deadline = Instant::now() + PULL_PATIENCE;
+        let begun = timeout_at(deadline, async {
+            let wanted = self.digest()?;
+            let path = format!("manifests/{wanted}");
+            let manifest = self.read(&path, "the manifest", MANIFEST_LIMIT).await?;
+            checked("the manifest", &manifest, &wanted)?;
+            let layer = ImageManifest::component(&manifest)?;
+            if layer.size > limit {
+                return Err(RegistryError::TooLarge(COMPONENT.into()));
+            }
+            let request = self.get(&format!("blobs/{}", layer.digest), COMPONENT)?;
+            let download = ComponentDownload {
+                response: self.sent(request).await?,
+                hash: Sha256::new(),
+                left: limit,
+                expected: layer.digest,
+                deadline,
+            };
+            Ok((download, manifest))
+        });
+        begun.await.map_err(|_| RegistryError::Slow)?
     }
 
-    /// Downloads the bundles that refer to a manifest.
-    async fn bundles(&mut self, subject: &str) -> Result<Vec<String>, RegistryError> {
-        let mut bundles = Vec::new();
-        let of_bundle =
-            |kind: &Option<String>| kind.as_ref().is_some_and(|kind| kind.starts_with(BUNDLE));
-        let referrers = self.referrers(subject).await?.0.manifests;
-        let referrers = referrers.iter().filter(|one| of_bundle(&one.artifact_type));
-        for referrer in referrers.filter(|one| is_digest(&one.digest)) {
-            let path = format!("manifests/{}", referrer.digest);
-            let manifest = self.read(&path, "a bundle", MANIFEST_LIMIT).await?;
-            checked("a bundle", &manifest, &referrer.digest)?;
-            let Ok(manifest) = serde_json::from_slice::<ImageManifest>(&manifest) else {
-                continue;
-            };
-            let layers = manifest.layers.iter();
-            for layer in layers.filter(|one| one.media_type.starts_with(BUNDLE)) {
-                if bundles.len() == BUNDLES || !is_digest(&layer.digest) {
-                    break;
-                }
-                let path = format!("blobs/{}", layer.digest);
-                let bundle = self.read(&path, "a bundle", BUNDLE_LIMIT).await?;
-                checked("a bundle", &bundle, &layer.digest)?;
-                bundles.push(String::from_utf8_lossy(&bundle).into_owned());
+    /// Downloads the bundles that refer to the manifest. Others can add to them, so that one which cannot be read is
+    /// only noted.
+    pub async fn attached(&mut self) -> AttachedBundles {
+        let mut found = AttachedBundles::default();
+        let read = async {
+            let subject = self.digest()?;
+            self.read_bundles(&subject, &mut found).await
+        };
+        let ended = timeout_at(Instant::now() + PULL_PATIENCE, read).await;
+        if let Err(error) = ended.unwrap_or(Err(RegistryError::Slow)) {
+            found.problems.push(error.to_string());
+        }
+        found
+    }
+
+    fn digest(&self) -> Result<String, RegistryError> {
+        match &self.reference.version {
+            ReferenceVersion::Digest(digest) => Ok(digest.clone()),
+            ReferenceVersion::Tag(_) => Err(RegistryError::Reference(self.reference.to_string())),
+        }
+    }
+
+    async fn read_bundles(
+        &mut self,
+        subject: &str,
+        found: &mut AttachedBundles,
+    ) -> Result<(), RegistryError> {
+        let index = self.referrers(subject).await?.manifests;
+        let of_bundle = |one: &&Value| {
+            let kind = one["artifactType"].as_str();
+            kind.is_some_and(|kind| kind.starts_with(BUNDLE))
+        };
+        let digests: Vec<&str> = index
+            .iter()
+            .filter(of_bundle)
+            .map(|one| one["digest"].as_str().unwrap_or_default())
+            .collect();
+        if digests.len() > BUNDLES {
+            found.problems.push(format!(
+                "{} bundles refer to it; the first {BUNDLES} were read",
+                digests.len()
+            ));
+        }
+        for digest in digests.into_iter().take(BUNDLES) {
+            match self.bundle(digest).await {
+                Ok(bundle) => found.bundles.push(bundle),
+                Err(error) => found.problems.push(error.to_string()),
             }
         }
-        Ok(bundles)
+        Ok(())
     }
 
-    /// Returns the manifests that refer to another, and whether the registry keeps that list itself. Others keep it
-    /// under a tag (OCI Distribution Specification 1.1, "Referrers tag schema").
-    async fn referrers(&mut self, subject: &str) -> Result<(ReferrerIndex, bool), RegistryError> {
-        let ways = [
-            format!("referrers/{subject}"),
-            format!("manifests/{}", referrers_tag(subject)),
-        ];
-        for (path, own) in ways.iter().zip([true, false]) {
-            match self.read(path, "the list of bundles", MANIFEST_LIMIT).await {
-                Ok(index) => {
-                    let index = serde_json::from_slice(&index);
-                    let unknown = |_| RegistryError::Protocol("a list of bundles is unreadable");
-                    return Ok((index.map_err(unknown)?, own));
-                }
-                Err(RegistryError::Status { status, .. }) if status.is_client_error() => {}
+    /// Downloads the bundle of a referring manifest.
+    async fn bundle(&mut self, digest: &str) -> Result<String, RegistryError> {
+        let what = "a bundle";
+        let unfit = || RegistryError::Protocol("a bundle has no layer with a SHA-256");
+        if !is_digest(digest) {
+            return Err(unfit());
+        }
+        let path = format!("manifests/{digest}");
+        let manifest = self.read(&path, what, MANIFEST_LIMIT).await?;
+        checked(what, &manifest, digest)?;
+        let manifest: ImageManifest = serde_json::from_slice(&manifest).map_err(|_| unfit())?;
+        let of_bundle = |one: &&Descriptor| one.media_type.starts_with(BUNDLE);
+        let layer = manifest.layers.iter().find(of_bundle);
+        let layer = layer
+            .filter(|layer| is_digest(&layer.digest))
+            .ok_or_else(unfit)?;
+        let path = format!("blobs/{}", layer.digest);
+        let bundle = self.read(&path, what, BUNDLE_LIMIT).await?;
+        checked(what, &bundle, &layer.digest)?;
+        let unreadable = |_| RegistryError::Protocol("a bundle is no text");
+        String::from_utf8(bundle.into()).map_err(unreadable)
+    }
+
+    /// Returns the list of the manifests that refer to another. Registries that do not keep it have it under a tag
+    /// (OCI Distribution Specification 1.1, "Referrers tag schema").
+    async fn referrers(&mut self, subject: &str) -> Result<ReferrerList, RegistryError> {
+        let kept = format!("referrers/{subject}?artifactType={BUNDLE_V0_3}").replace('+', "%2B");
+        let tagged = format!("manifests/{}", referrers_tag(subject));
+        for (path, is_kept) in [(kept, true), (tagged, false)] {
+            match self
+                .read(&path, "the list of bundles", MANIFEST_LIMIT)
+                .await
+            {
+                Ok(index) => return ReferrerList::parsed(&index, is_kept),
+                Err(RegistryError::Status { status, .. }) if is_absent(status, is_kept) => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok((ReferrerIndex::default(), false))
+        Ok(ReferrerList {
+            index: json!({ "schemaVersion": 2, "mediaType": INDEX }),
+            manifests: Vec::new(),
+            is_kept: false,
+        })
     }
 
     /// Uploads a bundle about a component that was pushed.
@@ -367,11 +486,10 @@ impl<'a> Registry<'a> {
     /// # Errors
     /// The reference names a tag, or the registry does not take the bundle.
     pub async fn attach(&mut self, bundle: Bytes) -> Result<(), RegistryError> {
-        let ReferenceVersion::Digest(subject) = self.reference.version.clone() else {
-            return Err(RegistryError::Reference(self.reference.to_string()));
-        };
+        let subject = self.digest()?;
         let path = format!("manifests/{subject}");
         let text = self.read(&path, "the manifest", MANIFEST_LIMIT).await?;
+        checked("the manifest", &text, &subject)?;
         let config = Bytes::from_static(b"{}");
         let (layer, empty) = (
             Descriptor::of(BUNDLE_V0_3, &bundle),
@@ -384,21 +502,28 @@ impl<'a> Registry<'a> {
             "layers": [layer], "subject": Descriptor::of(MANIFEST, &text),
         });
         let manifest = Bytes::from(manifest.to_string());
-        let mut described = Descriptor::of(MANIFEST, &manifest);
-        described.artifact_type = Some(BUNDLE_V0_3.into());
+        let described = Descriptor::of(MANIFEST, &manifest);
         self.put_manifest(&described.digest, MANIFEST, manifest)
             .await?;
-        let (index, own) = self.referrers(&subject).await?;
-        if own {
-            return Ok(());
+        let mut entry = json!(described);
+        entry["artifactType"] = json!(BUNDLE_V0_3);
+        // Somebody may write the list at the same time.
+        for _ in 0..ATTEMPTS {
+            let list = self.referrers(&subject).await?;
+            if list.is_kept || list.names(&described.digest) {
+                return Ok(());
+            }
+            let index = list.with(entry.clone());
+            let index = Bytes::from(index.to_string());
+            self.put_manifest(&referrers_tag(&subject), INDEX, index)
+                .await?;
         }
-        let mut manifests = index.manifests;
-        manifests.retain(|one| one.digest != described.digest);
-        manifests.push(described);
-        let index = json!({ "schemaVersion": 2, "mediaType": INDEX, "manifests": manifests });
-        let tag = referrers_tag(&subject);
-        self.put_manifest(&tag, INDEX, Bytes::from(index.to_string()))
-            .await
+        match self.referrers(&subject).await?.names(&described.digest) {
+            true => Ok(()),
+            false => Err(RegistryError::Protocol(
+                "its list of bundles keeps changing",
+            )),
+        }
     }
 
     async fn put_manifest(
@@ -492,21 +617,25 @@ impl<'a> Registry<'a> {
         what: &'static str,
         limit: u64,
     ) -> Result<Bytes, RegistryError> {
-        let request = RegistryRequest {
+        let request = self.get(path, what)?;
+        body(self.sent(request).await?, what, limit).await
+    }
+
+    fn get(&self, path: &str, what: &'static str) -> Result<RegistryRequest, RegistryError> {
+        Ok(RegistryRequest {
             method: Method::GET,
             url: self.url(path)?,
             what,
             body: None,
-        };
-        body(self.sent(request).await?, what, limit).await
+        })
     }
 
     /// Sends a request. Logs in when the registry asks for it, and follows redirects. Other origins get no login.
     async fn sent(&mut self, request: RegistryRequest) -> Result<reqwest::Response, RegistryError> {
         let mut at = request.url.clone();
         let mut response = self.once(&request, &at).await?;
-        let asks = response.status() == StatusCode::UNAUTHORIZED && self.is_own(&at)?;
-        if asks && self.authorization.is_none() {
+        // Each request may need another scope, or a new token.
+        if response.status() == StatusCode::UNAUTHORIZED && self.is_own(&at)? {
             let challenge = response.headers().get(WWW_AUTHENTICATE);
             let challenge = challenge.and_then(|value| value.to_str().ok());
             let challenge = challenge.unwrap_or_default().to_owned();
@@ -561,7 +690,6 @@ impl<'a> Registry<'a> {
         if let Some((kind, bytes)) = &request.body {
             sent = sent.header(CONTENT_TYPE, *kind).body(bytes.clone());
         }
-        let unreachable = |error: reqwest::Error| RegistryError::Unreachable(error.without_url());
         sent.send().await.map_err(unreachable)
     }
 
@@ -591,7 +719,6 @@ impl<'a> Registry<'a> {
         if let Some(basic) = basic {
             request = request.header(AUTHORIZATION, basic);
         }
-        let unreachable = |error: reqwest::Error| RegistryError::Unreachable(error.without_url());
         let response = request.send().await.map_err(unreachable)?;
         let what = "a token";
         if !response.status().is_success() {
@@ -615,6 +742,50 @@ struct RegistryRequest {
     /// Name of the requested object, for errors.
     what: &'static str,
     body: Option<(&'static str, Bytes)>,
+}
+
+/// List of the manifests that refer to another (OCI Image Specification 1.1, image index). Members that this program
+/// does not know stay.
+struct ReferrerList {
+    index: Value,
+    manifests: Vec<Value>,
+    /// Whether the registry keeps it itself.
+    is_kept: bool,
+}
+
+impl ReferrerList {
+    fn parsed(text: &[u8], is_kept: bool) -> Result<Self, RegistryError> {
+        let unreadable = || RegistryError::Protocol("the list of bundles is unreadable");
+        let mut index: Value = serde_json::from_slice(text).map_err(|_| unreadable())?;
+        let Some(Value::Array(manifests)) = index.get_mut("manifests").map(Value::take) else {
+            return Err(unreadable());
+        };
+        Ok(Self {
+            index,
+            manifests,
+            is_kept,
+        })
+    }
+
+    fn names(&self, digest: &str) -> bool {
+        self.manifests.iter().any(|one| one["digest"] == digest)
+    }
+
+    fn with(mut self, entry: Value) -> Value {
+        self.manifests.push(entry);
+        self.index["manifests"] = Value::Array(self.manifests);
+        self.index
+    }
+}
+
+/// Whether a status says that there is no list: the registry does not keep such lists, or has none under the tag.
+fn is_absent(status: StatusCode, is_kept: bool) -> bool {
+    let unknown = [StatusCode::BAD_REQUEST, StatusCode::METHOD_NOT_ALLOWED];
+    status == StatusCode::NOT_FOUND || (is_kept && unknown.contains(&status))
+}
+
+fn unreachable(error: reqwest::Error) -> RegistryError {
+    RegistryError::Unreachable(error.without_url())
 }
 
 fn is_loopback(url: &Url) -> bool {
@@ -653,7 +824,6 @@ async fn body(
     limit: u64,
 ) -> Result<Bytes, RegistryError> {
     let mut read = BytesMut::new();
-    let unreachable = |error: reqwest::Error| RegistryError::Unreachable(error.without_url());
     while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
         if read.len() as u64 + chunk.len() as u64 > limit {
             return Err(RegistryError::TooLarge(what.into()));
@@ -664,7 +834,11 @@ async fn body(
 }
 
 fn checked(what: &str, bytes: &[u8], expected: &str) -> Result<(), RegistryError> {
-    match digest(bytes) == expected {
+    same_digest(what, &digest(bytes), expected)
+}
+
+fn same_digest(what: &str, found: &str, expected: &str) -> Result<(), RegistryError> {
+    match found == expected {
         true => Ok(()),
         false => Err(RegistryError::Digest {
             what: what.into(),
@@ -683,6 +857,7 @@ mod tests {
         for known in [
             format!("oci://ghcr.io/acme/rules@sha256:{digest}"),
             format!("oci://127.0.0.1:5000/rules@sha256:{digest}"),
+            format!("oci://[::1]:5000/rules@sha256:{digest}"),
             "oci://registry.example/acme/rules/compliance:1.2.0".to_owned(),
         ] {
             assert_eq!(
@@ -698,6 +873,9 @@ mod tests {
             format!("oci://ghcr.io/acme/../rules@sha256:{digest}"),
             format!("oci://ghcr.io/Acme@sha256:{digest}"),
             "oci:///rules:1".to_owned(),
+            format!("oci://api.example\\admin?id=1#/rules@sha256:{digest}"),
+            format!("oci://user@api.example/rules@sha256:{digest}"),
+            format!("oci://api.example:port/rules@sha256:{digest}"),
             "oci://ghcr.io/rules:a b".to_owned(),
         ] {
             assert!(wrong.parse::<RegistryReference>().is_err(), "{wrong}");

@@ -98,3 +98,24 @@ pub async fn put(
     .await?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn signatures_of_the_first_release_are_read_and_written_unchanged() {
+        let stored = json!({ "name": "ada", "public_key": "5b3e", "signature": "9Jx=" });
+        let read: StateSignature = serde_json::from_value(stored.clone()).unwrap();
+        assert!(matches!(&read.publisher, SignedBy::Key { public_key } if public_key == "5b3e"));
+        assert_eq!(json!(read), stored);
+        let identity = json!({
+            "name": "ben", "identity": "ben@oak.example", "issuer": "https://token.example",
+            "signature": "{}",
+        });
+        let read: StateSignature = serde_json::from_value(identity.clone()).unwrap();
+        assert_eq!(json!(read), identity);
+    }
+}

@@ -1,5 +1,6 @@
 //! Components in OCI registries.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use holdfast::config::Config;
 use holdfast::domain::component::Slot;
@@ -284,29 +285,20 @@ async fn bundles_come_with_a_component_from_a_registry() {
     assert_eq!(uploaded["signed_by"], "release", "{uploaded:#}");
     drop(registry);
 
-    // Offline, with the files beside the component.
+    // Offline, with the files beside the component. Others have attached bundles that prove nothing.
     let bundles = format!("{pulled}.sigstore.jsonl");
     let manifest = format!("{pulled}.manifest.json");
-    let all = fs::read_to_string(&bundles).unwrap();
-    let about_it = all
-        .lines()
-        .find(|line| line.contains("dsseEnvelope"))
-        .unwrap();
-    let one = operator.path("one.jsonl");
-    fs::write(&one, about_it).unwrap();
     fails(
-        upload("1.0.0", &pulled, &["--bundle", &one]),
+        upload("1.0.0", &pulled, &["--bundle", &bundles]),
         "about another file",
     );
-    let done = upload(
-        "1.0.0",
-        &pulled,
-        &["--bundle", &one, "--manifest", &manifest],
-    );
+    let files = ["--bundle", &bundles, "--manifest", &manifest];
+    let done = upload("1.0.0", &pulled, &files);
     let uploaded: Value = serde_json::from_slice(&done.stdout).unwrap();
     assert_eq!(uploaded["signed_by"], "release", "{uploaded:#}");
     let id = uploaded["component_id"].as_str().unwrap();
     let kept = crate::support::operator(app.data.path(), &["component", "attestations", id]);
+    assert_eq!(kept.as_array().unwrap().len(), 1, "{kept:#}");
     assert_eq!(kept[0]["predicate_type"], PROVENANCE);
     assert_eq!(kept[0]["publisher"], "release");
     assert_eq!(
@@ -381,12 +373,24 @@ async fn an_organization_uploads_from_its_registry() {
             vec![from[0], ("bundles", "{}")],
             "from and bundles exclude each other",
         ),
+        (
+            vec![from[0], ("manifest", "{}")],
+            "from and manifest exclude each other",
+        ),
     ] {
         assert_eq!(upload(&texts).await.error(400), why);
     }
     let both = [("name", "our-rules"), ("version", "1.0.0"), from[0]];
     let both = app.upload_form(&officer, Some(&bytes), &both).await;
     assert_eq!(both.error(400), "file and from exclude each other");
+    let needless = [
+        ("name", "our-rules"),
+        ("version", "1.0.0"),
+        login[0],
+        login[1],
+    ];
+    let needless = app.upload_form(&officer, Some(&bytes), &needless).await;
+    assert_eq!(needless.error(400), "file and username exclude each other");
 
     let component = upload(&[from.as_slice(), &login].concat()).await.data(201);
     assert_eq!(component["sha256"], sha256(&bytes).as_str());
@@ -443,6 +447,99 @@ async fn hosted(State(received): State<Received>, request: Request) -> Response 
         }
         _ => StatusCode::NOT_FOUND.into_response(),
     }
+}
+
+/// Stands in for a registry with a token service for each scope and a list of referrers of its own.
+#[derive(Clone, Default)]
+struct ModernRegistry(Arc<Mutex<BTreeMap<String, Vec<u8>>>>);
+
+impl ModernRegistry {
+    async fn answer(State(registry): State<Self>, request: Request) -> Response {
+        let (parts, body) = request.into_parts();
+        let body = axum::body::to_bytes(body, 1 << 24).await.unwrap();
+        let path = parts.uri.path().to_owned();
+        let query = parts.uri.query().unwrap_or_default().to_owned();
+        let header = |name| {
+            parts
+                .headers
+                .get(name)
+                .map(|value: &HeaderValue| value.to_str().unwrap())
+        };
+        let host = header(header::HOST).unwrap();
+        if path == "/token" {
+            // The token is good for the asked scope only.
+            let scope = query.rsplit("scope=").next().unwrap().to_owned();
+            return axum::Json(json!({ "token": scope })).into_response();
+        }
+        let is_read = parts.method == Method::GET;
+        let scope = if is_read { "pull" } else { "push" };
+        if header(header::AUTHORIZATION) != Some(&format!("Bearer {scope}")) {
+            let challenge = format!("Bearer realm=\"http://{host}/token\",scope=\"{scope}\"");
+            let headers = [(header::WWW_AUTHENTICATE, challenge)];
+            return (StatusCode::UNAUTHORIZED, headers).into_response();
+        }
+        let mut kept = registry.0.lock().unwrap();
+        if is_read && path.contains("/referrers/") {
+            assert!(query.starts_with("artifactType=application"), "{query}");
+            let manifests: Vec<Value> = kept
+                .values()
+                .filter_map(|bytes| {
+                    let manifest: Value = serde_json::from_slice(bytes).ok()?;
+                    let digest = format!("sha256:{}", sha256(bytes));
+                    let subject = manifest["subject"]["digest"].as_str()?;
+                    path.ends_with(subject).then(
+                        || json!({ "digest": digest, "artifactType": manifest["artifactType"] }),
+                    )
+                })
+                .collect();
+            return axum::Json(json!({ "manifests": manifests })).into_response();
+        }
+        if is_read {
+            let name = path.rsplit('/').next().unwrap();
+            return match kept.get(name) {
+                Some(bytes) => bytes.clone().into_response(),
+                None => StatusCode::NOT_FOUND.into_response(),
+            };
+        }
+        if path.ends_with("/uploads/") {
+            let headers = [(header::LOCATION, format!("http://{host}/v2/upload"))];
+            return (StatusCode::ACCEPTED, headers).into_response();
+        }
+        kept.insert(format!("sha256:{}", sha256(&body)), body.to_vec());
+        StatusCode::CREATED.into_response()
+    }
+}
+
+/// Bundles are attached where each request needs a token of its own, and the registry keeps the list.
+#[tokio::test(flavor = "multi_thread")]
+async fn bundles_are_attached_to_a_hosted_registry() {
+    let router = Router::new()
+        .fallback(ModernRegistry::answer)
+        .with_state(ModernRegistry::default());
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    tokio::spawn(axum::serve(listener, router).into_future());
+    let bytes = variant(Slot::Compliance, "modern");
+    let pulled = bytes.clone();
+    let blocking = tokio::task::spawn_blocking(move || {
+        let operator = Operator::new(&address, PASSWORD);
+        let tag = format!("oci://{address}/rules:1");
+        let reference = operator.pushed(&bytes, &tag);
+        let file = operator.path("bundle.json");
+        fs::write(
+            &file,
+            "{\"mediaType\": \"application/vnd.dev.sigstore.bundle.v0.3+json\"}",
+        )
+        .unwrap();
+        let (done, text) = operator.runs(&["component", "attach", &reference, &file]);
+        assert!(done, "{text}");
+        let pulled = operator.pulled(&reference).unwrap();
+        let bundles = format!("{}.sigstore.jsonl", operator.path("pulled.wasm"));
+        (pulled, fs::read_to_string(bundles).unwrap())
+    });
+    let (found, bundles) = blocking.await.unwrap();
+    assert_eq!(found, pulled);
+    assert_eq!(bundles.lines().count(), 1, "{bundles}");
 }
 
 fn manifest(layer: &str, size: usize, kind: &str) -> String {

@@ -11,7 +11,7 @@ use super::component::{ComponentIdentity, Slot};
 use super::component_change::ChangeSource;
 use super::envelope::words;
 use super::id::{ActivationId, ChangeId, OrgId};
-use super::publisher::{Publisher, problem_of};
+use super::publisher::{Publisher, named_twice, problem_of};
 
 /// First bytes of a signed message: signatures of other files are not valid for a state.
 const CONTEXT: &[u8] = b"holdfast component state v1\n";
@@ -48,6 +48,9 @@ impl StateSigners {
     pub fn problem(&self) -> Option<String> {
         if let Some((name, why)) = problem_of(&self.keys) {
             return Some(format!("{name} {why}"));
+        }
+        if let Some(name) = named_twice(&self.keys) {
+            return Some(format!("{name} is named twice"));
         }
         if let Some((name, _)) = self.keys.iter().find(|(_, key)| !key.slots.is_empty()) {
             return Some(format!("{name} signs whole states, so it has no slots"));

@@ -85,6 +85,13 @@ pub async fn upload<E: From<ServiceError>>(
     let mut connection = core.store.read().await.map_err(ServiceError::from)?;
     // Repeating an upload succeeds without compiling again.
     if let Some(known) = known(&mut connection, owner, &upload).await? {
+        if !upload.bundles.given.is_empty() {
+            return Err(ServiceError::Conflict(format!(
+                "{} was uploaded before; bundles come with the first upload of a version",
+                known.identity
+            ))
+            .into());
+        }
         return Ok((known.into(), false));
     }
     quota::check_size(core, &mut connection, org, upload.file.size()).await?;

@@ -11,10 +11,11 @@ use super::admission::ComponentUpload;
 use super::{ComponentOwner, get};
 use crate::components::inspection::AdmissionReason;
 use crate::config::{Config, UploadPolicy};
+use crate::delivery::registry::{self, AttachedBundles};
 use crate::domain::clock::Timestamp;
 use crate::domain::component::Slot;
 use crate::domain::hash::sha256;
-use crate::publishers::{self, VerifiedBundle};
+use crate::publishers::{self, BundleError, VerifiedBundle};
 use crate::service::{Core, ServiceError};
 use crate::store::components;
 
@@ -31,15 +32,28 @@ const RELEASES: [&str; 2] = [
 /// Bundles of Sigstore about an upload.
 #[derive(Clone, Default)]
 pub struct OfferedBundles {
-    pub texts: Vec<String>,
+    /// Bundles that the uploader gave. All of them have to be valid.
+    pub given: Vec<String>,
+    /// Bundles that came with the component from a registry, where others can add some: those that prove nothing are
+    /// left out.
+    pub attached: Vec<String>,
     /// Manifest of the component in a registry, which bundles may be about instead of the file.
     pub manifest: Option<Bytes>,
-    /// They came with the component from a registry, where others can add bundles: those that prove nothing
-    /// are left out.
-    pub attached: bool,
+    /// Why further bundles could not be read.
+    pub problems: Vec<String>,
 }
 
 impl OfferedBundles {
+    /// Returns what came with a component from a registry.
+    pub fn attached(attached: AttachedBundles, manifest: Bytes) -> Self {
+        Self {
+            given: Vec::new(),
+            attached: attached.bundles,
+            manifest: Some(manifest),
+            problems: attached.problems,
+        }
+    }
+
     /// Splits a text into bundles: one object, or JSON Lines.
     ///
     /// # Errors
@@ -61,14 +75,14 @@ pub struct KeptBundle {
     #[serde(flatten)]
     proven: VerifiedBundle,
     bundle: String,
+    /// Manifest that the bundle is about; none if it is about the file.
+    manifest: Option<String>,
 }
 
 /// Bundles that are kept with a component.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub struct KeptAttestations {
     bundles: Vec<KeptBundle>,
-    /// Manifest that bundles are about.
-    manifest: Option<String>,
 }
 
 impl KeptAttestations {
@@ -119,71 +133,76 @@ pub async fn verified(
     upload: &ComponentUpload,
     bytes: &Bytes,
 ) -> Result<VerifiedSignatures, ServiceError> {
-    let needed = is_needed(&core.config, owner);
-    let (core, bytes) = (core.clone(), bytes.clone());
-    let (signature, bundles) = (upload.signature.clone(), upload.bundles.clone());
+    let offered = OfferedSignatures {
+        needed: is_needed(&core.config, owner),
+        bytes: bytes.clone(),
+        sha256: upload.file.sha256().to_owned(),
+        signature: upload.signature.clone(),
+        bundles: upload.bundles.clone(),
+    };
+    let core = core.clone();
     // Hashes of a large file take their time.
-    let verified = tokio::task::spawn_blocking(move || {
-        let publishers = &core.config.components.trusted;
+    let verified = tokio::task::spawn_blocking(move || offered.verified(&core));
+    verified
+        .await
+        .map_err(|error| ServiceError::Internal(format!("signatures of a component: {error}")))?
+}
+
+/// Signatures of an upload that were not verified yet.
+struct OfferedSignatures {
+    needed: bool,
+    bytes: Bytes,
+    sha256: String,
+    signature: Option<String>,
+    bundles: OfferedBundles,
+}
+
+impl OfferedSignatures {
+    fn verified(mut self, core: &Core) -> Result<VerifiedSignatures, ServiceError> {
         let mut found = VerifiedSignatures {
-            needed,
-            publishers: Vec::new(),
+            needed: self.needed,
+            publishers: self.keys(&core.config)?,
             kept: KeptAttestations::default(),
         };
-        let mut reasons = Vec::new();
-        match signature {
-            Some(signature) if needed || !publishers.is_empty() => {
-                if STANDARD.decode(signature.trim()).is_err() {
-                    return Err(refused("the signature is not base64"));
-                }
-                let signatures = [signature];
-                let signers = publishers::ed25519(publishers, &bytes, &signatures);
-                if signers.is_empty() {
-                    return Err(refused(
-                        "the signature is of none of the keys that this installation trusts",
-                    ));
-                }
-                let names = signers.into_iter().map(|(name, _)| name.to_owned());
-                found.publishers.extend(names);
-            }
-            _ => {}
-        }
-        if bundles.texts.len() > MOST {
+        let mut reasons = std::mem::take(&mut self.bundles.problems);
+        let given = std::mem::take(&mut self.bundles.given);
+        let attached = std::mem::take(&mut self.bundles.attached);
+        if given.len() > MOST {
             return Err(refused(format!("there are more than {MOST} bundles")));
         }
-        let files = [Some(&bytes), bundles.manifest.as_ref()];
-        let files: Vec<&[u8]> = files.into_iter().flatten().map(|file| &**file).collect();
-        for (at, bundle) in bundles.texts.into_iter().enumerate() {
-            match core.bundles.verify(publishers, &files, &bundle) {
-                Ok(proven) => {
-                    let answers = RELEASES.iter().any(|release| {
-                        let kind = proven.predicate_type.as_ref();
-                        kind.is_none_or(|kind| kind.starts_with(release))
-                    });
-                    match &proven.publisher {
-                        Some(publisher) if answers => found.publishers.push(publisher.clone()),
-                        Some(_) => reasons.push(format!("bundle {} is no release", at + 1)),
-                        None => reasons.push(format!(
-                            "bundle {} is signed by {} of {}, whom this installation does not trust",
-                            at + 1,
-                            proven.identity.as_deref().unwrap_or("nobody"),
-                            proven.issuer.as_deref().unwrap_or("nobody"),
+        if let Some(manifest) = &self.bundles.manifest
+            && !registry::is_manifest_of(manifest, &self.sha256)
+        {
+            return Err(refused("the manifest is that of another component"));
+        }
+        let given = given.into_iter().map(|bundle| (bundle, false));
+        let attached = attached.into_iter().map(|bundle| (bundle, true));
+        for (at, (bundle, is_attached)) in given.chain(attached).enumerate() {
+            let number = at + 1;
+            match self.proven(core, &bundle) {
+                Ok((kept, is_release)) => {
+                    match (&kept.proven.publisher, is_release) {
+                        (Some(publisher), true) => found.publishers.push(publisher.clone()),
+                        (Some(_), false) => {
+                            reasons.push(format!("bundle {number} is no release"));
+                        }
+                        (None, _) => reasons.push(format!(
+                            "bundle {number} is signed by {} of {}, whom this installation does not trust",
+                            kept.proven.identity.as_deref().unwrap_or("nobody"),
+                            kept.proven.issuer.as_deref().unwrap_or("nobody"),
                         )),
                     }
-                    found.kept.bundles.push(KeptBundle { proven, bundle });
+                    // What strangers attach in a registry is not kept where publishers are known.
+                    let is_strange = is_attached && self.needed && kept.proven.publisher.is_none();
+                    if !is_strange && found.kept.bundles.len() < MOST {
+                        found.kept.bundles.push(kept);
+                    }
                 }
-                Err(error) if bundles.attached => {
-                    reasons.push(format!("bundle {}: {error}", at + 1));
-                }
-                Err(error) => return Err(refused(format!("bundle {}: {error}", at + 1))),
+                Err(error) if is_attached => reasons.push(format!("bundle {number}: {error}")),
+                Err(error) => return Err(refused(format!("bundle {number}: {error}"))),
             }
         }
-        if !found.kept.is_empty() {
-            let manifest = bundles.manifest.as_ref();
-            found.kept.manifest =
-                manifest.map(|manifest| String::from_utf8_lossy(manifest).into_owned());
-        }
-        match needed && found.publishers.is_empty() {
+        match self.needed && found.publishers.is_empty() {
             false => Ok(found),
             true if reasons.is_empty() => Err(refused(
                 "this installation admits signed components only: send `signature`, the Ed25519 signature of the \
@@ -191,10 +210,49 @@ pub async fn verified(
             )),
             true => Err(refused(reasons.join("; "))),
         }
-    });
-    verified
-        .await
-        .map_err(|error| ServiceError::Internal(format!("signatures of a component: {error}")))?
+    }
+
+    /// Returns the publishers whose Ed25519 key the signature is of.
+    fn keys(&self, config: &Config) -> Result<Vec<String>, ServiceError> {
+        let publishers = &config.components.trusted;
+        let signature = self.signature.clone();
+        let Some(signature) = signature.filter(|_| self.needed || !publishers.is_empty()) else {
+            return Ok(Vec::new());
+        };
+        if STANDARD.decode(signature.trim()).is_err() {
+            return Err(refused("the signature is not base64"));
+        }
+        let signatures = [signature];
+        let signers = publishers::ed25519(publishers, &self.bytes, &signatures);
+        match signers.is_empty() {
+            true => Err(refused(
+                "the signature is of none of the keys that this installation trusts",
+            )),
+            false => Ok(signers
+                .into_iter()
+                .map(|(name, _)| name.to_owned())
+                .collect()),
+        }
+    }
+
+    /// Verifies a bundle. Returns also whether its publisher answers for the component with it.
+    fn proven(&self, core: &Core, bundle: &str) -> Result<(KeptBundle, bool), BundleError> {
+        let files = [Some(&self.bytes), self.bundles.manifest.as_ref()];
+        let files: Vec<&[u8]> = files.into_iter().flatten().map(|file| &**file).collect();
+        let publishers = &core.config.components.trusted;
+        let (proven, about) = core.bundles.verify(publishers, &files, bundle)?;
+        let is_release = RELEASES.iter().any(|release| {
+            let kind = proven.predicate_type.as_ref();
+            kind.is_none_or(|kind| kind.starts_with(release))
+        });
+        let manifest = self.bundles.manifest.as_ref().filter(|_| about > 0);
+        let kept = KeptBundle {
+            proven,
+            bundle: bundle.to_owned(),
+            manifest: manifest.map(|manifest| String::from_utf8_lossy(manifest).into_owned()),
+        };
+        Ok((kept, is_release))
+    }
 }
 
 impl VerifiedSignatures {
@@ -239,7 +297,7 @@ pub struct AttestationView {
     pub statement: Option<Value>,
     /// The bundle of Sigstore, which anyone can verify.
     pub bundle: Value,
-    /// Manifest in the registry that the bundle may be about instead of the component's file.
+    /// Manifest in the registry that the bundle is about; null if it is about the component's file.
     pub manifest: Option<String>,
 }
 
@@ -255,26 +313,41 @@ pub async fn list(
     let Some(kept) = kept else {
         return Ok(Vec::new());
     };
-    let kept: KeptAttestations = serde_json::from_value(kept)
-        .map_err(|error| ServiceError::Internal(format!("attestations of {id}: {error}")))?;
-    let views = kept.bundles.into_iter().map(|one| {
+    // Statements can be long.
+    let views = tokio::task::spawn_blocking(move || {
+        let kept: KeptAttestations = serde_json::from_value(kept)?;
+        Ok::<_, serde_json::Error>(
+            kept.bundles
+                .into_iter()
+                .map(AttestationView::from)
+                .collect(),
+        )
+    });
+    let failed = |error: &dyn std::fmt::Display| {
+        ServiceError::Internal(format!("attestations of {id}: {error}"))
+    };
+    let views = views.await.map_err(|error| failed(&error))?;
+    views.map_err(|error| failed(&error))
+}
+
+impl From<KeptBundle> for AttestationView {
+    fn from(kept: KeptBundle) -> Self {
         let VerifiedBundle {
             publisher,
             identity,
             issuer,
             logged_at,
             predicate_type,
-        } = one.proven;
-        AttestationView {
+        } = kept.proven;
+        Self {
             publisher,
             identity,
             issuer,
             logged_at,
             predicate_type,
-            statement: publishers::statement_of(&one.bundle),
-            bundle: serde_json::from_str(&one.bundle).unwrap_or_default(),
-            manifest: kept.manifest.clone(),
+            statement: publishers::statement_of(&kept.bundle),
+            bundle: serde_json::from_str(&kept.bundle).unwrap_or_default(),
+            manifest: kept.manifest,
         }
-    });
-    Ok(views.collect())
+    }
 }

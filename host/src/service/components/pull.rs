@@ -1,12 +1,10 @@
 //! Components that the service pulls from a registry for an organization.
 
-use bytes::Bytes;
-
 use super::admission::UPLOAD_LIMIT;
 use super::attestations::OfferedBundles;
 use crate::components::inspection::AdmissionReason;
 pub use crate::delivery::registry::Login;
-use crate::delivery::registry::{PulledComponent, Registry, RegistryError, RegistryReference};
+use crate::delivery::registry::{Registry, RegistryError, RegistryReference};
 use crate::files::{FilesError, SpoolWriter, SpooledFile};
 use crate::service::{Core, ServiceError};
 
@@ -33,26 +31,16 @@ pub async fn pull(
     };
     let reference: RegistryReference = reference.parse().map_err(refused)?;
     let mut registry = Registry::new(&core.config, &reference, login).map_err(refused)?;
-    let pulled = registry.pull(UPLOAD_LIMIT).await.map_err(refused)?;
-    let PulledComponent {
-        bytes,
-        manifest,
-        bundles,
-    } = pulled;
-    let file = spooled(core, &bytes).await;
+    let spool = SpoolWriter::new(&core.config.spool_folder()).await;
+    let mut spool = spool.map_err(FilesError::Spool)?;
+    let (mut download, manifest) = registry.component(UPLOAD_LIMIT).await.map_err(refused)?;
+    while let Some(piece) = download.piece().await.map_err(refused)? {
+        spool.write(&piece).await.map_err(FilesError::Spool)?;
+    }
+    let attached = registry.attached().await;
     Ok(PulledFile {
-        file: file.map_err(FilesError::Spool)?,
-        bundles: OfferedBundles {
-            texts: bundles,
-            manifest: Some(manifest),
-            attached: true,
-        },
+        file: spool.finish().await.map_err(FilesError::Spool)?,
+        bundles: OfferedBundles::attached(attached, manifest),
         from: reference.to_string(),
     })
-}
-
-async fn spooled(core: &Core, bytes: &Bytes) -> std::io::Result<SpooledFile> {
-    let mut spool = SpoolWriter::new(&core.config.spool_folder()).await?;
-    spool.write(bytes).await?;
-    spool.finish().await
 }

@@ -144,7 +144,7 @@ pub async fn apply(
     let mut connection = core.store.read().await?;
     let signers = signers(core, &mut connection, owner).await?;
     drop(connection);
-    let signatures = valid_signatures(core, &signers, signed);
+    let signatures = valid_signatures(core, &signers, signed).await?;
     if !signed.dry_run {
         enough(&signers, &signatures)?;
     }
@@ -153,7 +153,8 @@ pub async fn apply(
         true => None,
         false => {
             check_scheduled(core, owner, &state, &configs).await?;
-            Some(set(core, owner, &state, signed).await?)
+            let approval = (&signers, signatures.as_slice());
+            Some(set(core, owner, &state, signed, approval).await?)
         }
     };
     let mut views = Vec::new();
@@ -198,7 +199,9 @@ pub async fn check_signatures(
 ) -> Result<(), ServiceError> {
     let mut connection = core.store.read().await?;
     let signers = signers(core, &mut connection, owner).await?;
-    enough(&signers, &valid_signatures(core, &signers, signed))
+    drop(connection);
+    let signatures = valid_signatures(core, &signers, signed).await?;
+    enough(&signers, &signatures)
 }
 
 fn names(signatures: &[StateSignature]) -> Vec<String> {
@@ -273,17 +276,24 @@ async fn signers(
 }
 
 /// Returns the valid signatures of a state, one for each publisher.
-fn valid_signatures(
+async fn valid_signatures(
     core: &Core,
     signers: &StateSigners,
     signed: &SignedState,
-) -> Vec<StateSignature> {
+) -> Result<Vec<StateSignature>, ServiceError> {
+    let (core, signers, signed) = (core.clone(), signers.clone(), signed.clone());
+    let valid = tokio::task::spawn_blocking(move || verified(&core, &signers, &signed));
+    let failed = |error| ServiceError::Internal(format!("signatures of a state: {error}"));
+    valid.await.map_err(failed)
+}
+
+fn verified(core: &Core, signers: &StateSigners, signed: &SignedState) -> Vec<StateSignature> {
     let message = signed_bytes(&signed.state);
     let file = [signed.state.as_bytes()];
     let mut found: BTreeMap<String, String> = BTreeMap::new();
     for bundle in signed.bundles.iter().map(Value::to_string) {
         // A statement about the file is no approval of it.
-        if let Ok(proven) = core.bundles.verify(&signers.keys, &file, &bundle)
+        if let Ok((proven, _)) = core.bundles.verify(&signers.keys, &file, &bundle)
             && let (Some(name), None) = (proven.publisher, proven.predicate_type)
         {
             found.insert(name, bundle);
@@ -379,15 +389,17 @@ async fn set(
     owner: &ComponentOwner,
     state: &DesiredState,
     signed: &SignedState,
+    (signers_before, signatures): (&StateSigners, &[StateSignature]),
 ) -> Result<StoredState, ServiceError> {
     let org = owner.org.as_ref();
     let mut tx = core.store.begin().await?;
     components::lock_changes(&mut tx).await?;
     let now = core.clock.now();
-    // Again, now that no other change can come in between: a key may have lost its trust.
-    let signers = signers(core, &mut tx, owner).await?;
-    let signatures = valid_signatures(core, &signers, signed);
-    enough(&signers, &signatures)?;
+    // Now no other change can come in between: a key may have lost its trust.
+    if signers(core, &mut tx, owner).await? != *signers_before {
+        let message = "Who signs states was changed meanwhile";
+        return Err(ServiceError::Conflict(message.into()));
+    }
     let before = rows::get(&mut tx, org).await?;
     match before {
         Some(before) if before.content == signed.state => return Ok(before),
@@ -402,7 +414,7 @@ async fn set(
     let stored = StoredState {
         version: state.version,
         content: signed.state.clone(),
-        signatures: signatures.clone(),
+        signatures: signatures.to_vec(),
         set_by: owner.actor.clone(),
         set_at: now,
     };

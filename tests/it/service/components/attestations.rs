@@ -3,15 +3,17 @@
 use std::path::Path;
 
 use axum::http::Method;
+use base64::Engine as _;
 use holdfast::config::Config;
 use holdfast::domain::component::Slot;
+use holdfast::domain::hash::sha256;
 use holdfast::domain::organization::OrgSettings;
 use serde_json::{Value, json};
 
 use super::registry::variant;
 use super::state::{rules, state};
 use crate::support::sigstore::{ISSUER, MATERIALS, PROVENANCE, Signing, Sigstore, WORKFLOW};
-use crate::support::{TestApp, TestResponse};
+use crate::support::{TestApp, TestResponse, operator_output};
 
 /// Starts a service that trusts these publishers, and bundles of this instance of Sigstore.
 async fn trusting(publishers: Value, sigstore: &Sigstore, folder: &Path) -> TestApp {
@@ -104,6 +106,10 @@ async fn a_component_is_admitted_with_a_bundle_of_its_publisher() {
     let next = uploaded(&app, "1.0.1", &bytes, &format!("{signature:#}")).await;
     assert_eq!(next.data(201)["signed_by"], "release");
 
+    // Bundles come with the first upload of a version.
+    let again = uploaded(&app, "1.0.0", &bytes, &signature.to_string()).await;
+    assert!(again.error(409).contains("was uploaded before"));
+
     // Another organization sees nothing.
     app.get_with_bearer(&app.other_admin(), &path)
         .await
@@ -152,9 +158,14 @@ async fn a_bundle_that_proves_nothing_is_refused_by_name() {
         let other = of_other["verificationMaterial"]["tlogEntries"][0].clone();
         bundle["verificationMaterial"]["tlogEntries"][0] = other;
     });
+    let of_another_authority = changed(&|bundle| {
+        let theirs = elsewhere.bundles[0]["verificationMaterial"]["x509CertificateChain"].clone();
+        bundle["verificationMaterial"]["x509CertificateChain"] = theirs;
+    });
     let promised = changed(&|bundle| {
         let mut logged = entry(bundle);
-        logged["integratedTime"] = json!("1700000000");
+        let time: i64 = logged["integratedTime"].as_str().unwrap().parse().unwrap();
+        logged["integratedTime"] = json!((time + 5).to_string());
         bundle["verificationMaterial"]["tlogEntries"][0] = logged;
     });
     for (bundle, why) in [
@@ -176,10 +187,11 @@ async fn a_bundle_that_proves_nothing_is_refused_by_name() {
             &unproven,
             "bundle 1: it has no proof of an entry in a transparency log",
         ),
-        (&of_another_log, "bundle 1: "),
-        (&of_another_entry, "bundle 1: "),
-        (&promised, "bundle 1: "),
-        (&elsewhere.bundles[0], "bundle 1: "),
+        (&of_another_log, "No log key valid"),
+        (&of_another_entry, "bundle 1: it is about another file"),
+        (&promised, "invalid inclusion promise"),
+        (&elsewhere.bundles[0], "No log key valid"),
+        (&of_another_authority, "certificate chain is invalid"),
         (
             &json!({ "mediaType": "text/plain" }),
             "bundle 1: it is no bundle of Sigstore",
@@ -205,6 +217,46 @@ async fn a_bundle_that_proves_nothing_is_refused_by_name() {
     uploaded(&app, "1.0.0", &bytes, &good.to_string())
         .await
         .data(201);
+}
+
+/// Whoever has the manifest of another component with its bundle has no signature of this one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_manifest_is_that_of_the_component() {
+    let [bytes, other] = ["one", "other"].map(|note| variant(Slot::Compliance, note));
+    let manifest = |layer: &[u8]| {
+        let layer = format!("sha256:{}", sha256(layer));
+        let config = "application/vnd.wasm.config.v0+json";
+        let layers = json!([{ "mediaType": "application/wasm", "digest": layer, "size": 1 }]);
+        json!({
+            "schemaVersion": 2, "layers": layers,
+            "config": { "mediaType": config, "digest": layer, "size": 2 },
+        })
+        .to_string()
+    };
+    let [own, of_other] = [&bytes, &other].map(|layer| manifest(layer));
+    let state = "version: 1\n";
+    let signed = [own.as_bytes(), of_other.as_bytes(), state.as_bytes()];
+    let sigstore = Sigstore::signing(&signed.map(Signing::of));
+    let folder = tempfile::tempdir().unwrap();
+    let app = trusting(release(&[]), &sigstore, folder.path()).await;
+    let upload = async |manifest: &str, at: usize| {
+        let bundle = sigstore.bundles[at].to_string();
+        let texts = [
+            ("name", "oak-rules"),
+            ("version", "1.0.0"),
+            ("bundles", bundle.as_str()),
+            ("manifest", manifest),
+        ];
+        let officer = app.token("compliance");
+        app.upload_signed_component(&officer, &bytes, &texts).await
+    };
+    let why = "the manifest is that of another component";
+    refused(&upload(&of_other, 1).await, why);
+    refused(&upload(state, 2).await, why);
+    refused(&upload(&own, 1).await, "bundle 1: it is about another file");
+    let padded = own.replacen('{', &format!("{{\"pad\":\"{}\",", "x".repeat(65_536)), 1);
+    refused(&upload(&padded, 0).await, why);
+    assert_eq!(upload(&own, 0).await.data(201)["signed_by"], "release");
 }
 
 /// A publisher answers for the slots that the settings name; a key in PEM is a publisher, too.
@@ -249,10 +301,10 @@ async fn provenance_is_kept_where_no_signature_is_needed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_state_is_signed_with_bundles() {
     // The state names components, whose hash is known only after the upload.
-    let app = TestApp::start().await;
-    let officer = app.token("compliance");
-    let component = rules(&app, &officer, "1.0.0").await;
-    let wanted = state(&app, 1, &component);
+    let first = TestApp::start().await;
+    let officer = first.token("compliance");
+    let component = rules(&first, &officer, "1.0.0").await;
+    let wanted = state(&first, 1, &component);
     let [ada, ben] = ["https://oak.example/ada", "https://oak.example/ben"];
     let sigstore = Sigstore::signing(&[
         Signing::of(wanted.as_bytes()).by(ada),
@@ -263,8 +315,8 @@ async fn a_state_is_signed_with_bundles() {
         Signing::of(b"version: 1\n").by(ben),
         Signing::of(wanted.as_bytes()).by("https://oak.example/stranger"),
     ]);
-    let root = sigstore.root_file(app.data.path());
-    let app = app
+    let root = sigstore.root_file(first.data.path());
+    let app = first
         .another_node(|config| config.components.sigstore_root_file = Some(root))
         .await;
     let person = |identity| json!({ "identity": identity, "issuer": ISSUER });
@@ -313,17 +365,45 @@ async fn a_state_is_signed_with_bundles() {
     let bundle: Value = serde_json::from_str(signature["signature"].as_str().unwrap()).unwrap();
     assert_eq!(&bundle, by_ada);
 
-    // A key of no use.
-    let broken = "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n";
-    let policy = json!({
-        "reviews_required": 1, "state": { "keys": { "ada": { "key": broken } } },
-    });
-    let set = app.as_bearer(Method::PUT, app.web_admin(), "/component-policy", policy);
-    let refused = set.await;
-    let why = "ada has a key of no use";
-    assert!(
-        refused.status == 422 && refused.text().contains(why),
-        "{}",
-        refused.text()
-    );
+    // Keys of no use, and one key in two forms.
+    let pem = |der: &[u8]| {
+        let text = base64::engine::general_purpose::STANDARD.encode(der);
+        format!("-----BEGIN PUBLIC KEY-----\n{text}\n-----END PUBLIC KEY-----\n")
+    };
+    let key = [7; 32];
+    let in_der = [
+        b"\x30\x2a\x30\x05\x06\x03\x2b\x65\x70\x03\x21\x00".as_slice(),
+        &key,
+    ]
+    .concat();
+    let person = |key: &str| json!({ "key": key });
+    for (keys, why) in [
+        (
+            json!({ "ada": person(&pem(&[0; 3])) }),
+            "ada has a key of no use",
+        ),
+        (
+            json!({ "ada": hex::encode(key), "ben": person(&pem(&in_der)) }),
+            "ben has the key of another",
+        ),
+    ] {
+        let policy = json!({ "reviews_required": 1, "state": { "keys": keys } });
+        let set = app.as_bearer(Method::PUT, app.web_admin(), "/component-policy", policy);
+        let refused = set.await;
+        assert!(
+            refused.status == 422 && refused.text().contains(why),
+            "{}",
+            refused.text()
+        );
+        let change = format!(
+            "component_changes={}",
+            json!({ "reviews_required": 1, "state": { "keys": keys } })
+        );
+        let output = operator_output(
+            first.data.path(),
+            &["org", "set", app.org.as_str(), &change],
+        );
+        let told = String::from_utf8_lossy(&output.stdout);
+        assert!(!output.status.success() && told.contains(why), "{told}");
+    }
 }

@@ -282,7 +282,10 @@ fn approvals(
         approved.retain(|by| !same_person(by, &review.by));
         let counts = review.verdict == Verdict::Approve
             && review.void.is_none()
-            && policy.reviewers.contains(&review.role)
+            && policy
+                .reviewers
+                .iter()
+                .any(|named| review.role.counts_as(*named))
             && !same_person(&review.by, &change.requested_by)
             && !uploader.is_some_and(|uploader| same_person(uploader, &review.by));
         approved.extend(counts.then(|| review.by.clone()));

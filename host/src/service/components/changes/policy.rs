@@ -95,7 +95,7 @@ pub async fn set_by_operator(
 
 pub(super) fn check_policy(policy: &ChangePolicy, path: &[&str]) -> Result<(), ServiceError> {
     let of_key = || {
-        let (name, why) = publishers::problem_of(&policy.state.keys)?;
+        let (name, why) = publishers::problem_of_signers(&policy.state.keys)?;
         Some(("state", format!("{name} {why}")))
     };
     let Some((member, why)) = policy.problem().or_else(of_key) else {

@@ -69,7 +69,8 @@ pub async fn review(
     }
     if new.verdict != Verdict::Comment {
         let policy = policy_of(core, &mut tx, org).await?;
-        if !policy.reviewers.contains(&officer.role) {
+        let may_review = |named: &Role| officer.role.counts_as(*named);
+        if !policy.reviewers.iter().any(may_review) {
             return Err(ChangeProblem::RoleReviews.into());
         }
         if officer.is(&change.requested_by) {
@@ -121,7 +122,7 @@ pub async fn withdraw(
     components::lock_changes(&mut tx).await?;
     let change = find_in(&mut tx, org, id).await?;
     still_open(&change, now)?;
-    if !officer.is(&change.requested_by) && officer.role != Role::Admin {
+    if !officer.is(&change.requested_by) && !officer.role.counts_as(Role::Admin) {
         let message = "Only its requester and admins withdraw a change request";
         return Err(ServiceError::NotAllowed(message));
     }
