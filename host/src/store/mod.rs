@@ -67,6 +67,7 @@ pub mod rate_windows;
 pub mod room;
 pub mod sandbox;
 pub mod sealed;
+pub mod search;
 pub mod shadows;
 pub mod signers;
 pub mod similarity;

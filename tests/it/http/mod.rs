@@ -6,5 +6,6 @@ mod fair_use;
 mod input;
 mod openapi;
 mod partner;
+mod roles;
 mod specification;
 mod weight;

@@ -21,13 +21,13 @@ use crate::support::{
 };
 
 /// One operation of the document.
-struct ApiOperation {
-    method: Method,
-    path: String,
-    description: Value,
+pub struct ApiOperation {
+    pub method: Method,
+    pub path: String,
+    pub description: Value,
 }
 
-fn operations(document: &Value) -> Vec<ApiOperation> {
+pub fn operations(document: &Value) -> Vec<ApiOperation> {
     let paths = document["paths"].as_object().unwrap();
     paths
         .iter()
@@ -44,7 +44,7 @@ fn operations(document: &Value) -> Vec<ApiOperation> {
         .collect()
 }
 
-fn document() -> Value {
+pub fn document() -> Value {
     holdfast::http::openapi_document("https://holdfast.example/api/v2")
 }
 

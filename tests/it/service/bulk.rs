@@ -273,7 +273,7 @@ async fn bulk_send_requires_the_organization_header_and_the_admin_role() {
     let member = app.token("member");
     assert_eq!(
         ask(Some(&member), Some(own)).await.error(403),
-        "Admin role is required"
+        "Role owner, admin or sender is required"
     );
     assert_eq!(
         ask(Some(&admin), None).await.error(400),

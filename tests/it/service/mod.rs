@@ -9,6 +9,7 @@ mod envelopes;
 mod idempotency;
 mod kba;
 mod payments;
+mod search;
 mod signing;
 mod templates;
 mod vault;

@@ -224,9 +224,68 @@ words! {
 words! {
     /// Role of a web-app user.
     Role {
+        Owner = "owner",
         Admin = "admin",
+        Sender = "sender",
         Compliance = "compliance",
+        Auditor = "auditor",
+        Controller = "controller",
+        Developer = "developer",
         Member = "member",
+    }
+}
+
+words! {
+    /// What web-app users may do, by their role.
+    Permission {
+        // Reads envelopes, their signers, checks and ledgers.
+        ReadEnvelopes = "read_envelopes",
+        // Makes and sends envelopes; templates, packages, customers and batches.
+        Send = "send",
+        // Reads evidence, rules and decisions, and repeats decisions.
+        ReadEvidence = "read_evidence",
+        // Changes rules, and requests and reviews such changes.
+        ChangeRules = "change_rules",
+        // Changes provider instances and the policy of changes.
+        ChangeProviders = "change_providers",
+        // API keys and webhooks.
+        Integrate = "integrate",
+        // Users, settings and brand.
+        Administer = "administer",
+        // Reads who did what, findings of the integrity sweep, and usage.
+        Audit = "audit",
+    }
+}
+
+impl Role {
+    /// Whether users with this role have a permission.
+    pub fn may(self, permission: Permission) -> bool {
+        let further: &[Self] = match permission {
+            Permission::ReadEnvelopes => &[
+                Self::Sender,
+                Self::Compliance,
+                Self::Auditor,
+                Self::Controller,
+            ],
+            Permission::Send => &[Self::Sender],
+            Permission::ReadEvidence | Permission::Audit => &[Self::Compliance, Self::Auditor],
+            Permission::ChangeRules => &[Self::Compliance],
+            Permission::Integrate => &[Self::Developer],
+            Permission::ChangeProviders | Permission::Administer => &[],
+        };
+        matches!(self, Self::Owner | Self::Admin) || further.contains(&self)
+    }
+
+    /// Whether a user with this role counts where another role is named: an owner is an admin, too.
+    pub fn counts_as(self, named: Self) -> bool {
+        self == named || (self == Self::Owner && named == Self::Admin)
+    }
+}
+
+impl Permission {
+    /// Returns the roles with this permission.
+    pub fn roles(self) -> impl Iterator<Item = Role> {
+        Role::ALL.iter().copied().filter(move |role| role.may(self))
     }
 }
 

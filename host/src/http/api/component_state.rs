@@ -3,7 +3,7 @@
 
 use axum::extract::State;
 
-use super::components::ComponentOfficer;
+use super::components::{ChangingOfficer, ComponentOfficer};
 use crate::http::error::HttpError;
 use crate::http::middleware::extract::ValidJson;
 use crate::http::reply::{DataReply, Found};
@@ -26,7 +26,7 @@ pub async fn read(
 /// state may be sent again. With `dry_run` nothing changes.
 pub async fn apply(
     State(app): State<App>,
-    officer: ComponentOfficer,
+    officer: ChangingOfficer,
     ValidJson(signed): ValidJson<SignedState>,
 ) -> Result<Found<StateView>, HttpError> {
     let owner = ComponentOwner::from(&officer.caller);

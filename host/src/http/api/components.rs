@@ -1,6 +1,8 @@
 //! Components and their slots, for web-app users with the role `admin`. The role `compliance` may
 //! manage rules components only.
 
+use std::marker::PhantomData;
+
 use aide::OperationInput;
 use aide::generate::GenContext;
 use aide::openapi::Operation;
@@ -18,15 +20,13 @@ use crate::config::SecretText;
 use crate::domain::component::{ComponentIdentity, Slot};
 use crate::domain::id::{LogLineId, TokenId};
 use crate::domain::ledger::LedgerEntry;
-use crate::domain::organization::Role;
+use crate::domain::organization::{Permission, Role};
 use crate::http::error::HttpError;
-use crate::http::middleware::caller::member;
+use crate::http::middleware::caller::{RequiredPermission, WebCaller, may, require};
 use crate::http::middleware::extract::{
     MultipartForm, ResourceId, SlotPath, ValidJson, ValidQuery, page_and_limit,
 };
 use crate::http::middleware::limits;
-use crate::http::middleware::unknown::check_query;
-use crate::http::openapi;
 use crate::http::reply::{Created, CursorReply, DataReply, FileReply, Found, PageReply, Wasm};
 use crate::service::access::windows::LimitedCredential;
 use crate::service::components::attestations::{self, AttestationView, OfferedBundles};
@@ -43,16 +43,20 @@ use crate::service::components::{
 };
 use crate::service::{App, Caller, ServiceError};
 
-/// Web-app user with the role `admin` or `compliance`.
-pub struct ComponentOfficer {
+/// Web-app user who reads rules and evidence, or has another permission for them.
+pub struct ComponentOfficer<P = may::ReadEvidence> {
     pub(super) caller: Caller,
     owner: ComponentOwner,
     role: Role,
     token: Option<TokenId>,
+    _permission: PhantomData<P>,
 }
 
-impl From<ComponentOfficer> for ChangeOfficer {
-    fn from(officer: ComponentOfficer) -> Self {
+/// Web-app user who may change rules, or providers too.
+pub type ChangingOfficer = ComponentOfficer<may::ChangeRules>;
+
+impl<P> From<ComponentOfficer<P>> for ChangeOfficer {
+    fn from(officer: ComponentOfficer<P>) -> Self {
         Self {
             caller: officer.caller,
             role: officer.role,
@@ -61,54 +65,42 @@ impl From<ComponentOfficer> for ChangeOfficer {
     }
 }
 
-impl ComponentOfficer {
-    /// Refuses a compliance officer access to provider slots and to the policy of changes, which has no slot.
+impl ChangingOfficer {
+    /// Refuses an officer who changes rules only access to provider slots and to the policy of changes, which has no
+    /// slot.
     pub(super) fn may_change(&self, slot: Option<Slot>) -> Result<(), HttpError> {
-        match self.role == Role::Admin || slot.is_some_and(|slot| !slot.is_provider()) {
+        match slot.is_some_and(|slot| !slot.is_provider()) {
             true => Ok(()),
-            false => Err(HttpError::new(
-                StatusCode::FORBIDDEN,
-                "Admin role is required",
-            )),
+            false => require(self.role, Permission::ChangeProviders),
         }
     }
 }
 
-impl FromRequestParts<App> for ComponentOfficer {
+impl<P: RequiredPermission> FromRequestParts<App> for ComponentOfficer<P> {
     type Rejection = HttpError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
-        let user = member(parts, app).await?;
-        if !matches!(user.role, Role::Admin | Role::Compliance) {
-            return Err(HttpError::new(
-                StatusCode::FORBIDDEN,
-                "Admin or compliance role is required",
-            ));
-        }
-        check_query(parts)?;
-        let caller = Caller::from(&user);
+        let user = WebCaller::<P>::from_request_parts(parts, app).await?;
         Ok(Self {
-            owner: ComponentOwner::from(&caller),
-            caller,
+            owner: ComponentOwner::from(&user.caller),
+            caller: user.caller,
             role: user.role,
             token: user.token,
+            _permission: PhantomData,
         })
     }
 }
 
-impl OperationInput for ComponentOfficer {
-    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
-        openapi::security(operation, "bearer", &["admin", "compliance"]);
-        for status in [401, 403, 429] {
-            openapi::error(operation, status);
-        }
+impl<P: RequiredPermission> OperationInput for ComponentOfficer<P> {
+    fn operation_input(context: &mut GenContext, operation: &mut Operation) {
+        WebCaller::<P>::operation_input(context, operation);
     }
 }
 
 /// Officer together with the path's slot, which they may change. Both are decided before the body
 /// is read.
 pub struct SlotOfficer {
-    officer: ComponentOfficer,
+    officer: ChangingOfficer,
     slot: Slot,
 }
 
@@ -116,7 +108,7 @@ impl FromRequestParts<App> for SlotOfficer {
     type Rejection = HttpError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
-        let officer = ComponentOfficer::from_request_parts(parts, app).await?;
+        let officer = ChangingOfficer::from_request_parts(parts, app).await?;
         let SlotPath(slot) = SlotPath::from_request_parts(parts, app).await?;
         let slot = known(&slot)?;
         officer.may_change(Some(slot))?;
@@ -126,14 +118,14 @@ impl FromRequestParts<App> for SlotOfficer {
 
 impl OperationInput for SlotOfficer {
     fn operation_input(context: &mut GenContext, operation: &mut Operation) {
-        ComponentOfficer::operation_input(context, operation);
+        ChangingOfficer::operation_input(context, operation);
         SlotPath::operation_input(context, operation);
     }
 }
 
 /// Officer with a permit for one upload, acquired before its bytes are read.
 pub struct ComponentUploader {
-    officer: ComponentOfficer,
+    officer: ChangingOfficer,
     _place: OwnedSemaphorePermit,
 }
 
@@ -141,7 +133,7 @@ impl FromRequestParts<App> for ComponentUploader {
     type Rejection = HttpError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
-        let officer = ComponentOfficer::from_request_parts(parts, app).await?;
+        let officer = ChangingOfficer::from_request_parts(parts, app).await?;
         let org = officer.caller.org.as_str();
         // Compiling and checking a component is expensive, so uploads have a limit of their own.
         limits::admit(app, LimitedCredential::Uploads, org, parts)?;
@@ -152,7 +144,7 @@ impl FromRequestParts<App> for ComponentUploader {
 
 impl OperationInput for ComponentUploader {
     fn operation_input(context: &mut GenContext, operation: &mut Operation) {
-        ComponentOfficer::operation_input(context, operation);
+        ChangingOfficer::operation_input(context, operation);
     }
 }
 
@@ -177,7 +169,8 @@ pub struct ComponentForm {
     /// Ed25519 signature of the file, in base64. Required where only signed components are
     /// admitted.
     signature: Option<String>,
-    /// Bundles of Sigstore about the file: one JSON object, or JSON Lines. At most 10.
+    /// Bundles of Sigstore about the file: one JSON object, or JSON Lines. At most 10. All texts of the form together
+    /// have at most 1 MiB.
     bundles: Option<String>,
     /// Manifest of the component in a registry, if bundles are about it.
     manifest: Option<String>,
@@ -204,22 +197,21 @@ pub async fn upload(
     };
     let bundles = OfferedBundles::split(&text("bundles").unwrap_or_default());
     let given = OfferedBundles {
-        texts: bundles.map_err(|why| HttpError::bad_request(format!("bundles: {why}")))?,
+        given: bundles.map_err(|why| HttpError::bad_request(format!("bundles: {why}")))?,
         manifest: text("manifest").ok().map(Into::into),
-        attached: false,
+        ..OfferedBundles::default()
     };
+    let excluded = |what: &str| HttpError::bad_request(format!("{what} exclude each other"));
     let (file, from, bundles) = match (file, text("from")) {
+        (Ok(_), Err(_)) if login.is_some() => return Err(excluded("file and username")),
         (Ok(upload), Err(_)) => (upload.file, None, given),
-        (Err(_), Ok(from)) if given.texts.is_empty() => {
+        (Err(_), Ok(_)) if !given.given.is_empty() => return Err(excluded("from and bundles")),
+        (Err(_), Ok(_)) if given.manifest.is_some() => return Err(excluded("from and manifest")),
+        (Err(_), Ok(from)) => {
             let pulled = pull::pull(&app, &from, login).await?;
             (pulled.file, Some(pulled.from), pulled.bundles)
         }
-        (Err(_), Ok(_)) => {
-            return Err(HttpError::bad_request(
-                "from and bundles exclude each other",
-            ));
-        }
-        (Ok(_), Ok(_)) => return Err(HttpError::bad_request("file and from exclude each other")),
+        (Ok(_), Ok(_)) => return Err(excluded("file and from")),
         (Err(_), Err(_)) => return Err(HttpError::bad_request("file or from is required")),
     };
     if file.size() > UPLOAD_LIMIT {

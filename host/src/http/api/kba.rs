@@ -3,7 +3,7 @@
 use axum::extract::State;
 
 use crate::http::error::HttpError;
-use crate::http::middleware::caller::AdminCaller;
+use crate::http::middleware::caller::{WebCaller, may};
 use crate::http::middleware::extract::ResourceId;
 use crate::http::reply::{DataReply, Found};
 use crate::service::App;
@@ -12,7 +12,7 @@ use crate::service::kba::{self, KbaResult};
 /// Returns the KBA results of an envelope.
 pub async fn results(
     State(app): State<App>,
-    AdminCaller(caller): AdminCaller,
+    WebCaller { caller, .. }: WebCaller<may::ReadEnvelopes>,
     ResourceId(id): ResourceId,
 ) -> Result<Found<Vec<KbaResult>>, HttpError> {
     Ok(DataReply::new(&kba::results(&app, &caller, &id).await?))

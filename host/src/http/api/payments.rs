@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 
 use crate::http::error::HttpError;
-use crate::http::middleware::caller::{AdminCaller, bearer_token};
+use crate::http::middleware::caller::{WebCaller, bearer_token, may};
 use crate::http::middleware::extract::ResourceId;
 use crate::http::middleware::unknown::check_query;
 use crate::http::openapi;
@@ -61,7 +61,7 @@ pub async fn status(
 /// Returns the same for the organization's back office, regardless of who the payer is.
 pub async fn collect(
     State(app): State<App>,
-    AdminCaller(caller): AdminCaller,
+    WebCaller { caller, .. }: WebCaller<may::Send>,
     ResourceId(id): ResourceId,
 ) -> Result<Found<PaymentIntent>, HttpError> {
     Ok(DataReply::new(

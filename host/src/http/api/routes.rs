@@ -11,6 +11,10 @@ use super::{
     callbacks, component_changes, component_state, components, decisions, downloads, embed, kba,
     ledger, payments, web, webhooks,
 };
+use crate::http::middleware::caller::{
+    ComplianceRead, EnvelopesRead, EnvelopesWrite, PartnerCaller as Key, VaultRead, VaultWrite,
+    WebCaller as Web, may,
+};
 use crate::http::openapi::describe;
 use crate::service::App;
 
@@ -45,54 +49,54 @@ areas! {
     partner_envelopes {
         get "/partner/envelopes", envelopes::list => listEnvelopes []
             "List envelopes, newest first";
-        post "/partner/envelopes", envelopes::create => createEnvelope [404, 409, 502, 503]
+        post "/partner/envelopes", envelopes::create::<Key<EnvelopesWrite>> => createEnvelope [404, 409, 502, 503]
             "Create an envelope, and send it when it has a template";
         get "/partner/envelopes/{id}", envelopes::read => getEnvelope []
             "Read an envelope";
         get "/partner/envelopes/{id}/status", envelopes::status => getEnvelopeStatus []
             "Read the status of an envelope";
-        post "/partner/envelopes/{id}/upload", envelopes::upload => uploadDocument [409]
+        post "/partner/envelopes/{id}/upload", envelopes::upload::<Key<EnvelopesWrite>> => uploadDocument [409]
             "Attach or replace the document";
-        post "/partner/envelopes/{id}/void", envelopes::void => voidEnvelope [409, 502, 503]
+        post "/partner/envelopes/{id}/void", envelopes::void::<Key<EnvelopesWrite>> => voidEnvelope [409, 502, 503]
             "Void an envelope";
-        post "/partner/envelopes/{id}/remind", envelopes::remind => remindSigners [409]
+        post "/partner/envelopes/{id}/remind", envelopes::remind::<Key<EnvelopesWrite>> => remindSigners [409]
             "Mail a new link to signers who have not signed";
         get "/partner/envelopes/{id}/signing-links", envelopes::signing_links => getSigningLinks [409]
             "Create a short-lived link for each signer";
-        get "/partner/envelopes/{id}/signers", envelopes::signers => listSigners []
+        get "/partner/envelopes/{id}/signers", envelopes::signers::<Key<EnvelopesRead>> => listSigners []
             "List the signers and the other recipients";
-        patch "/partner/envelopes/{id}/signers/{role}", envelopes::correct_signer => correctSigner [409]
+        patch "/partner/envelopes/{id}/signers/{role}", envelopes::correct_signer::<Key<EnvelopesWrite>> => correctSigner [409]
             "Correct or replace a signer who has not signed";
-        post "/partner/envelopes/{id}/extend", envelopes::extend => extendEnvelope [409]
+        post "/partner/envelopes/{id}/extend", envelopes::extend::<Key<EnvelopesWrite>> => extendEnvelope [409]
             "Move the expiry to a later time";
-        get "/partner/envelopes/{id}/document", envelopes::document => getUnsignedDocument [409]
+        get "/partner/envelopes/{id}/document", envelopes::document::<Key<EnvelopesRead>> => getUnsignedDocument [409]
             "Download the document without signatures";
-        get "/partner/envelopes/{id}/attachments", envelopes::attachments => listAttachments []
+        get "/partner/envelopes/{id}/attachments", envelopes::attachments::<Key<EnvelopesRead>> => listAttachments []
             "List the files that signers attached";
-        get "/partner/envelopes/{id}/attachments/{sha256}", envelopes::attachment => getAttachment []
+        get "/partner/envelopes/{id}/attachments/{sha256}", envelopes::attachment::<Key<EnvelopesRead>> => getAttachment []
             "Download a file that a signer attached";
     }
 
     partner_vault {
-        post "/partner/envelopes/{id}/vault-in-signed", vault::vault_in_signed
+        post "/partner/envelopes/{id}/vault-in-signed", vault::vault_in_signed::<Key<VaultWrite>>
             => vaultInSigned [409, 422, 502, 503]
             "Vault a signed envelope";
-        post "/partner/envelopes/{id}/vault-in-upload", vault::vault_in_upload => vaultInUpload [409, 422]
+        post "/partner/envelopes/{id}/vault-in-upload", vault::vault_in_upload::<Key<VaultWrite>> => vaultInUpload [409, 422]
             "Vault an uploaded document";
         get "/partner/envelopes/{id}/vault/signed-url", vault::signed_url => getAuthoritativeLink [409]
             "Create a single-use link to the authoritative copy";
-        get "/partner/envelopes/{id}/vault/copy/signed-url", vault::copy_signed_url => getCopyLink [409]
+        get "/partner/envelopes/{id}/vault/copy/signed-url", vault::copy_signed_url::<Key<VaultRead>> => getCopyLink [409]
             "Create a link to the non-authoritative copy";
-        get "/partner/envelopes/{id}/vault/certificate", vault::certificate => getCertificate []
+        get "/partner/envelopes/{id}/vault/certificate", vault::certificate::<Key<ComplianceRead>> => getCertificate []
             "Read the compliance certificate";
-        get "/partner/envelopes/{id}/completion-certificate", vault::completion_certificate
+        get "/partner/envelopes/{id}/completion-certificate", vault::completion_certificate::<Key<VaultRead>>
             => getCompletionCertificate [409]
             "Download the certificate of completion";
-        get "/partner/envelopes/{id}/custody-record", vault::custody_record => getCustodyRecord [409]
+        get "/partner/envelopes/{id}/custody-record", vault::custody_record::<Key<VaultRead>> => getCustodyRecord [409]
             "Download the custody record";
-        get "/partner/envelopes/{id}/compliance", vault::compliance => getCompliance []
+        get "/partner/envelopes/{id}/compliance", vault::compliance::<Key<ComplianceRead>> => getCompliance []
             "Evaluate the eight checks now";
-        get "/partner/envelopes/{id}/custody", vault::custody => getCustodyLedger []
+        get "/partner/envelopes/{id}/custody", vault::custody::<Key<ComplianceRead>> => getCustodyLedger []
             "Read the custody ledger";
         post "/partner/envelopes/{id}/vault-out", vault::vault_out => vaultOut [409]
             "Release the authoritative copy permanently";
@@ -198,8 +202,54 @@ areas! {
     }
 
     web_envelopes {
+        get "/envelopes", web::search::search => searchEnvelopes []
+            "Search the envelopes of the organization, newest first";
+        post "/envelopes", envelopes::create::<Web<may::Send>> => makeEnvelope [404, 409, 502, 503]
+            "Create an envelope, and send it when it has a template";
         get "/envelopes/{id}", web::envelope => readEnvelope []
             "Read an envelope of the organization";
+        post "/envelopes/{id}/upload", envelopes::upload::<Web<may::Send>> => attachDocument [409]
+            "Attach or replace the document";
+        post "/envelopes/{id}/void", envelopes::void::<Web<may::Send>> => cancelEnvelope [409, 502, 503]
+            "Void an envelope";
+        post "/envelopes/{id}/remind", envelopes::remind::<Web<may::Send>> => remindPeople [409]
+            "Mail a new link to signers who have not signed";
+        post "/envelopes/{id}/extend", envelopes::extend::<Web<may::Send>> => postponeExpiry [409]
+            "Move the expiry to a later time";
+        get "/envelopes/{id}/signers", envelopes::signers::<Web<may::ReadEnvelopes>> => readSigners []
+            "List the signers and the other recipients";
+        patch "/envelopes/{id}/signers/{role}", envelopes::correct_signer::<Web<may::Send>> => changeSigner [409]
+            "Correct or replace a signer who has not signed";
+        get "/envelopes/{id}/document", envelopes::document::<Web<may::ReadEnvelopes>>
+            => readUnsignedDocument [409]
+            "Download the document without signatures";
+        get "/envelopes/{id}/attachments", envelopes::attachments::<Web<may::ReadEnvelopes>>
+            => readAttachments []
+            "List the files that signers attached";
+        get "/envelopes/{id}/attachments/{sha256}", envelopes::attachment::<Web<may::ReadEnvelopes>>
+            => readAttachment []
+            "Download a file that a signer attached";
+        get "/envelopes/{id}/compliance", vault::compliance::<Web<may::ReadEnvelopes>> => readCompliance []
+            "Evaluate the eight checks now";
+        get "/envelopes/{id}/custody", vault::custody::<Web<may::ReadEnvelopes>> => readCustodyLedger []
+            "Read the custody ledger";
+        get "/envelopes/{id}/certificate", vault::certificate::<Web<may::ReadEnvelopes>> => readCertificate []
+            "Read the compliance certificate";
+        get "/envelopes/{id}/completion-certificate", vault::completion_certificate::<Web<may::ReadEnvelopes>>
+            => readCompletionCertificate [409]
+            "Download the certificate of completion";
+        get "/envelopes/{id}/custody-record", vault::custody_record::<Web<may::ReadEnvelopes>>
+            => readCustodyRecord [409]
+            "Download the custody record";
+        get "/envelopes/{id}/copy-link", vault::copy_signed_url::<Web<may::ReadEnvelopes>>
+            => readCopyLink [409]
+            "Create a link to the non-authoritative copy";
+        post "/envelopes/{id}/vault-in-signed", vault::vault_in_signed::<Web<may::Send>>
+            => vaultSigned [409, 422, 502, 503]
+            "Vault a signed envelope";
+        post "/envelopes/{id}/vault-in-upload", vault::vault_in_upload::<Web<may::Send>>
+            => vaultUpload [409, 422]
+            "Vault an uploaded document";
         get "/envelopes/{id}/bundle", web::bundle => getBundle [409]
             "The evidence bundle of a released envelope";
         post "/envelopes/{id}/verify", web::verify => verifyEnvelope [409]

@@ -9,7 +9,7 @@ use crate::domain::event::EventType;
 use crate::domain::id::EventId;
 use crate::domain::webhook::DeliveryStatus;
 use crate::http::error::HttpError;
-use crate::http::middleware::caller::{AdminCaller, EnvelopesWrite, PartnerCaller};
+use crate::http::middleware::caller::{EnvelopesWrite, PartnerCaller, WebCaller, may};
 use crate::http::middleware::extract::{ResourceId, ValidJson, ValidQuery, page_and_limit};
 use crate::http::middleware::once::IdempotencyKeyHeader;
 use crate::http::reply::{Created, DataReply, Found, PageReply};
@@ -30,7 +30,7 @@ pub struct EndpointQuery {
 /// Lists all endpoints on one page: there are at most 25.
 pub async fn list(
     State(app): State<App>,
-    AdminCaller(caller): AdminCaller,
+    WebCaller { caller, .. }: WebCaller<may::Integrate>,
     ValidQuery(query): ValidQuery<EndpointQuery>,
 ) -> Result<PageReply<EndpointView>, HttpError> {
     let found = webhooks::list(&app, &caller, query.partner_key_id.as_deref()).await?;
@@ -44,7 +44,7 @@ pub async fn list(
 
 pub async fn create(
     State(app): State<App>,
-    AdminCaller(caller): AdminCaller,
+    WebCaller { caller, .. }: WebCaller<may::Integrate>,
     once: IdempotencyKeyHeader,
     ValidJson(request): ValidJson<CreateEndpoint>,
 ) -> Result<Created<WithSecret>, HttpError> {
@@ -56,7 +56,7 @@ pub async fn create(
 
 pub async fn change(
     State(app): State<App>,
-    AdminCaller(caller): AdminCaller,
+    WebCaller { caller, .. }: WebCaller<may::Integrate>,
     ResourceId(id): ResourceId,
     ValidJson(request): ValidJson<ChangeEndpoint>,
 ) -> Result<Found<EndpointView>, HttpError> {
@@ -67,7 +67,7 @@ pub async fn change(
 
 pub async fn delete(
     State(app): State<App>,
-    AdminCaller(caller): AdminCaller,
+    WebCaller { caller, .. }: WebCaller<may::Integrate>,
     ResourceId(id): ResourceId,
 ) -> Result<Found<DeletedEndpoint>, HttpError> {
     Ok(DataReply::new(&webhooks::delete(&app, &caller, &id).await?))
@@ -75,7 +75,7 @@ pub async fn delete(
 
 pub async fn rotate(
     State(app): State<App>,
-    AdminCaller(caller): AdminCaller,
+    WebCaller { caller, .. }: WebCaller<may::Integrate>,
     ResourceId(id): ResourceId,
     once: IdempotencyKeyHeader,
 ) -> Result<Found<WithSecret>, HttpError> {
@@ -87,7 +87,7 @@ pub async fn rotate(
 
 pub async fn test(
     State(app): State<App>,
-    AdminCaller(caller): AdminCaller,
+    WebCaller { caller, .. }: WebCaller<may::Integrate>,
     ResourceId(id): ResourceId,
     once: IdempotencyKeyHeader,
 ) -> Result<Found<EndpointTestResult>, HttpError> {
@@ -112,7 +112,7 @@ pub struct DeliveryQuery {
 
 pub async fn deliveries(
     State(app): State<App>,
-    AdminCaller(caller): AdminCaller,
+    WebCaller { caller, .. }: WebCaller<may::Integrate>,
     ResourceId(id): ResourceId,
     ValidQuery(query): ValidQuery<DeliveryQuery>,
 ) -> Result<PageReply<DeliveryView>, HttpError> {
@@ -131,7 +131,7 @@ pub async fn deliveries(
 
 pub async fn delivery(
     State(app): State<App>,
-    AdminCaller(caller): AdminCaller,
+    WebCaller { caller, .. }: WebCaller<may::Integrate>,
     ResourceId(id): ResourceId,
 ) -> Result<Found<DeliveryDetails>, HttpError> {
     Ok(DataReply::new(&deliveries::get(&app, &caller, &id).await?))
@@ -139,7 +139,7 @@ pub async fn delivery(
 
 pub async fn redeliver(
     State(app): State<App>,
-    AdminCaller(caller): AdminCaller,
+    WebCaller { caller, .. }: WebCaller<may::Integrate>,
     ResourceId(id): ResourceId,
     once: IdempotencyKeyHeader,
 ) -> Result<Created<DeliveryView>, HttpError> {
@@ -149,7 +149,7 @@ pub async fn redeliver(
     .await
 }
 
-pub async fn catalog(AdminCaller(_): AdminCaller) -> Found<Vec<CatalogEntry>> {
+pub async fn catalog(_: WebCaller<may::Integrate>) -> Found<Vec<CatalogEntry>> {
     DataReply::new(&webhooks::catalog())
 }
 

@@ -18,8 +18,8 @@ use super::limits;
 use super::notes::{self, RequestNotes, SharedNotes};
 use super::unknown::check_query;
 use crate::domain::envelope::Envelope;
-use crate::domain::id::KeyId;
-use crate::domain::organization::{ApiKeyRecord, Role, Scope};
+use crate::domain::id::{KeyId, TokenId};
+use crate::domain::organization::{ApiKeyRecord, Permission, Role, Scope};
 use crate::http::error::HttpError;
 use crate::http::openapi;
 use crate::service::access::windows::LimitedCredential;
@@ -273,11 +273,8 @@ impl OperationInput for EmbedKeyCaller {
     }
 }
 
-/// Web-app user with the role `admin`.
-pub struct AdminCaller(pub Caller);
-
 /// Returns the web-app user of the request's bearer token.
-pub async fn member(parts: &mut Parts, app: &App) -> Result<WebUser, HttpError> {
+async fn web_user(parts: &mut Parts, app: &App) -> Result<WebUser, HttpError> {
     let notes = notes::of(parts);
     let token = bearer_token(parts)?;
     limits::admit(app, LimitedCredential::WebToken, token, parts)?;
@@ -300,50 +297,121 @@ pub async fn member(parts: &mut Parts, app: &App) -> Result<WebUser, HttpError> 
     Ok(user)
 }
 
-impl FromRequestParts<App> for AdminCaller {
+/// Permission of web-app users, as a type parameter.
+pub trait RequiredPermission: Send + Sync + 'static {
+    const PERMISSION: Permission;
+}
+
+macro_rules! permissions {
+    ($($name:ident),* $(,)?) => {
+        /// One type for each permission that handlers require.
+        pub mod may {
+            use super::{Permission, RequiredPermission};
+            $(
+                pub struct $name;
+
+                impl RequiredPermission for $name {
+                    const PERMISSION: Permission = Permission::$name;
+                }
+            )*
+        }
+    };
+}
+
+permissions!(
+    ReadEnvelopes,
+    Send,
+    ReadEvidence,
+    ChangeRules,
+    ChangeProviders,
+    Integrate
+);
+
+/// Web-app user whose role has the permission.
+pub struct WebCaller<P> {
+    pub caller: Caller,
+    pub role: Role,
+    pub token: Option<TokenId>,
+    _permission: PhantomData<P>,
+}
+
+impl<P: RequiredPermission> FromRequestParts<App> for WebCaller<P> {
     type Rejection = HttpError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
-        let user = member(parts, app).await?;
-        if user.role != Role::Admin {
-            return Err(HttpError::new(
-                StatusCode::FORBIDDEN,
-                "Admin role is required",
-            ));
-        }
+        let user = web_user(parts, app).await?;
+        require(user.role, P::PERMISSION)?;
         check_query(parts)?;
-        Ok(Self(Caller::from(&user)))
+        Ok(Self {
+            caller: Caller::from(&user),
+            role: user.role,
+            token: user.token,
+            _permission: PhantomData,
+        })
     }
 }
 
-impl OperationInput for AdminCaller {
+/// Refuses users whose role has not the permission.
+pub fn require(role: Role, permission: Permission) -> Result<(), HttpError> {
+    if role.may(permission) {
+        return Ok(());
+    }
+    let roles: Vec<&str> = permission.roles().map(Role::as_str).collect();
+    let text = match roles.split_last() {
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => String::new(),
+    };
+    let text = format!("Role {text} is required");
+    Err(HttpError::new(StatusCode::FORBIDDEN, text))
+}
+
+impl<P: RequiredPermission> OperationInput for WebCaller<P> {
     fn operation_input(_: &mut GenContext, operation: &mut Operation) {
-        openapi::security(operation, "bearer", &["admin"]);
+        let roles: Vec<&str> = P::PERMISSION.roles().map(Role::as_str).collect();
+        openapi::security(operation, "bearer", &roles);
         for status in [401, 403, 429] {
             openapi::error(operation, status);
         }
     }
 }
 
-/// Web-app admin who names the organization, as bulk send requires.
-pub struct BulkAdmin(pub Caller);
+/// Credential of a request about an organization's envelopes: an API key with a scope, or a web-app user with a role.
+pub trait Authorized: FromRequestParts<App, Rejection = HttpError> + OperationInput + Send {
+    fn caller(&self) -> &Caller;
+}
 
-impl FromRequestParts<App> for BulkAdmin {
+impl<S: RequiredScope + Send + 'static> Authorized for PartnerCaller<S> {
+    fn caller(&self) -> &Caller {
+        &self.caller
+    }
+}
+
+impl<P: RequiredPermission> Authorized for WebCaller<P> {
+    fn caller(&self) -> &Caller {
+        &self.caller
+    }
+}
+
+/// Web-app user who may send and names the organization, as bulk send requires.
+pub struct BulkSender(pub Caller);
+
+impl FromRequestParts<App> for BulkSender {
     type Rejection = HttpError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
-        let AdminCaller(caller) = AdminCaller::from_request_parts(parts, app).await?;
+        let user = WebCaller::<may::Send>::from_request_parts(parts, app).await?;
         // Its value is checked together with the token.
         if !parts.headers.contains_key("x-org-id") {
             return Err(HttpError::bad_request("X-Org-Id is required"));
         }
-        Ok(Self(caller))
+        Ok(Self(user.caller))
     }
 }
 
-impl OperationInput for BulkAdmin {
+impl OperationInput for BulkSender {
     fn operation_input(context: &mut GenContext, operation: &mut Operation) {
-        AdminCaller::operation_input(context, operation);
+        WebCaller::<may::Send>::operation_input(context, operation);
         let schema = json_schema!({
             "properties": { "X-Org-Id": {
                 "type": "string", "description": "The organization of the token.",

@@ -26,6 +26,7 @@ use crate::service::idempotency::ResponseRecorder;
 use crate::service::signing::links;
 use crate::service::signing::provider::provider;
 use crate::service::{Caller, Core, ServiceError, mails};
+use crate::store::search::{self, EnvelopeSearch, FoundEnvelope};
 use crate::store::{StoreError, WriteTransaction, envelopes, signers};
 
 /// Returns the signers who can sign now: with signing order those of the first turn in which somebody
@@ -75,6 +76,17 @@ pub async fn get_with_key(
     let id = EnvelopeId::parse(id).unwrap_or_else(EnvelopeId::new);
     let mut connection = core.store.read().await?;
     Ok(envelopes::get_for_key(&mut connection, key, &id).await?)
+}
+
+/// Returns the caller's newest envelopes that fit a search.
+pub async fn search(
+    core: &Core,
+    caller: &Caller,
+    search: &EnvelopeSearch,
+    limit: i64,
+) -> Result<Vec<FoundEnvelope>, ServiceError> {
+    let mut connection = core.store.read().await?;
+    Ok(search::envelopes(&mut connection, &caller.org, search, limit).await?)
 }
 
 /// Returns a page of the caller's envelopes, newest first, and the total count.

@@ -157,7 +157,7 @@ async fn every_claim_of_a_token_is_validated() {
         ("exp", Value::Null),
         ("nbf", json!(now() + 600)),
         ("org_id", json!("maple")),
-        ("role", json!("owner")),
+        ("role", json!("chief")),
         ("email", json!(5)),
     ] {
         let mut claims = good.clone();
@@ -169,7 +169,7 @@ async fn every_claim_of_a_token_is_validated() {
     member["role"] = "member".into();
     assert_eq!(
         ask(&app, &key.sign(&member)).await.error(403),
-        "Admin or compliance role is required"
+        "Role owner, admin, compliance or auditor is required"
     );
 }
 
@@ -248,7 +248,10 @@ async fn an_administrators_endpoint_requires_an_administrators_token() {
         assert_eq!(ask(&app, role).await.error(404), "Envelope not found");
     }
     let refused = ask(&app, &token("member")).await;
-    assert_eq!(refused.error(403), "Admin or compliance role is required");
+    assert_eq!(
+        refused.error(403),
+        "Role owner, admin, compliance or auditor is required"
+    );
     assert_eq!(ask(&app, "no.jwt.atall").await.error(401), "Invalid token");
     let bundle = "/api/v2/envelopes/env_01h455vb4pex5vsknk084sn02q/bundle";
     let bare = Request::get(bundle).body(Body::empty()).unwrap();

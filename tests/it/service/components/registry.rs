@@ -224,14 +224,17 @@ async fn only_compliance_officers_manage_rules_and_only_admins_manage_providers(
     let (admin, officer, member) = (app.admin(), app.token("compliance"), app.token("member"));
     for path in ["/components", "/component-slots", "/component-ledger"] {
         let refused = app.get_with_bearer(&member, path).await;
-        assert_eq!(refused.error(403), "Admin or compliance role is required");
+        assert_eq!(
+            refused.error(403),
+            "Role owner, admin, compliance or auditor is required"
+        );
         app.get_with_bearer(&officer, path).await.data(200);
     }
     let plugin = variant(Slot::Signing, "plugin");
     let refused = app
         .upload_component(&officer, "plugin", "1.0.0", &plugin)
         .await;
-    assert_eq!(refused.error(403), "Admin role is required");
+    assert_eq!(refused.error(403), "Role owner or admin is required");
     let plugin = app
         .upload_component(&admin, "plugin", "1.0.0", &plugin)
         .await
@@ -247,7 +250,7 @@ async fn only_compliance_officers_manage_rules_and_only_admins_manage_providers(
     ] {
         let path = format!("{SLOTS}/provider.signing/{act}");
         let refused = app.post_with_bearer(&officer, &path, body).await;
-        assert_eq!(refused.error(403), "Admin role is required");
+        assert_eq!(refused.error(403), "Role owner or admin is required");
     }
     let unknown = app
         .post_with_bearer(

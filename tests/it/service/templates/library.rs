@@ -101,7 +101,10 @@ async fn identity_verification_of_a_template_cannot_be_changed() {
     assert_eq!(answer.error(404), "Template not found");
     let member = app.token("member");
     let answer = app.get_with_bearer(&member, &path).await;
-    assert_eq!(answer.error(403), "Admin role is required");
+    assert_eq!(
+        answer.error(403),
+        "Role owner, admin, sender, compliance, auditor or controller is required"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -11,9 +11,7 @@ use super::views::{
 use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer};
 use crate::domain::id::CustomerId;
 use crate::http::error::HttpError;
-use crate::http::middleware::caller::{
-    EnvelopeReader, EnvelopesRead, EnvelopesWrite, PartnerCaller,
-};
+use crate::http::middleware::caller::{Authorized, EnvelopeReader, EnvelopesRead, PartnerCaller};
 use crate::http::middleware::extract::{
     FileForm, FilePath, MultipartForm, ResourceId, RolePath, ValidJson, ValidQuery, page_and_limit,
 };
@@ -80,15 +78,15 @@ pub async fn status(
     Ok(DataReply::new(&StatusView::from(&envelope)))
 }
 
-pub async fn create(
+pub async fn create<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<EnvelopesWrite>,
+    partner: C,
     once: IdempotencyKeyHeader,
     ValidJson(request): ValidJson<creation::CreateEnvelope>,
 ) -> Result<CreatedWithWarnings<EnvelopeView>, HttpError> {
     once.answer_with_warnings(
         &app,
-        &partner.caller,
+        partner.caller(),
         |created: &creation::CreatedEnvelope| (EnvelopeView::from(created), created.warnings.clone()),
         |app, caller, answer| async move {
             creation::create(&app, &caller, request, &answer).await
@@ -97,16 +95,16 @@ pub async fn create(
     .await
 }
 
-pub async fn upload(
+pub async fn upload<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<EnvelopesWrite>,
+    partner: C,
     ResourceId(id): ResourceId,
     once: IdempotencyKeyHeader,
     mut form: MultipartForm<FileForm>,
 ) -> Result<Created<UploadView>, HttpError> {
     let file = form.file()?;
     let show = |stored: &uploads::StoredUpload| UploadView::from(stored);
-    once.answer(&app, &partner.caller, show, |app, caller, answer| async move {
+    once.answer(&app, partner.caller(), show, |app, caller, answer| async move {
         uploads::upload(&app, &caller, &id, file, &answer).await
     })
     .await
@@ -119,9 +117,9 @@ pub struct VoidRequest {
     reason: Option<String>,
 }
 
-pub async fn void(
+pub async fn void<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<EnvelopesWrite>,
+    partner: C,
     ResourceId(id): ResourceId,
     once: IdempotencyKeyHeader,
     ValidJson(request): ValidJson<VoidRequest>,
@@ -129,7 +127,7 @@ pub async fn void(
     let show = |envelope: &Envelope| EnvelopeView::from(envelope);
     once.answer(
         &app,
-        &partner.caller,
+        partner.caller(),
         show,
         |app, caller, answer| async move {
             envelopes::void(&app, &caller, &id, request.reason, &answer).await
@@ -138,14 +136,14 @@ pub async fn void(
     .await
 }
 
-pub async fn remind(
+pub async fn remind<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<EnvelopesWrite>,
+    partner: C,
     ResourceId(id): ResourceId,
     once: IdempotencyKeyHeader,
     ValidJson(request): ValidJson<RemindRequest>,
 ) -> Result<Found<RemindedSigners>, HttpError> {
-    once.run(&app, &partner.caller, |app, caller, answer| async move {
+    once.run(&app, partner.caller(), |app, caller, answer| async move {
         reminders::remind(&app, &caller, &id, request, &answer).await
     })
     .await
@@ -161,20 +159,20 @@ pub async fn signing_links(
 }
 
 /// Returns the signers in signing order, and the recipients who do not sign.
-pub async fn signers(
+pub async fn signers<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<EnvelopesRead>,
+    partner: C,
     ResourceId(id): ResourceId,
 ) -> Result<Found<PeopleView>, HttpError> {
-    let (signers, recipients) = envelopes::people(&app, &partner.caller, &id).await?;
+    let (signers, recipients) = envelopes::people(&app, partner.caller(), &id).await?;
     Ok(DataReply::new(&PeopleView::new(&signers, recipients)))
 }
 
 /// Changes name or address of a signer who has not signed. Another address means another person. The
 /// signer's earlier links no longer work; a new one is mailed when it is the signer's turn.
-pub async fn correct_signer(
+pub async fn correct_signer<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<EnvelopesWrite>,
+    partner: C,
     ResourceId(id): ResourceId,
     RolePath(role): RolePath,
     once: IdempotencyKeyHeader,
@@ -183,7 +181,7 @@ pub async fn correct_signer(
     let show = |signer: &Signer| SignerView::from(signer);
     once.answer(
         &app,
-        &partner.caller,
+        partner.caller(),
         show,
         |app, caller, answer| async move {
             corrections::correct(&app, &caller, &id, &role, request, &answer).await
@@ -193,51 +191,51 @@ pub async fn correct_signer(
 }
 
 /// Moves the expiry of an envelope that is not finished to a later time.
-pub async fn extend(
+pub async fn extend<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<EnvelopesWrite>,
+    partner: C,
     ResourceId(id): ResourceId,
     once: IdempotencyKeyHeader,
     ValidJson(request): ValidJson<expiry::ExtendExpiry>,
 ) -> Result<Found<EnvelopeView>, HttpError> {
     let show = |envelope: &Envelope| EnvelopeView::from(envelope);
-    once.answer(&app, &partner.caller, show, |app, caller, answer| async move {
+    once.answer(&app, partner.caller(), show, |app, caller, answer| async move {
         expiry::extend(&app, &caller, &id, request, &answer).await
     })
     .await
 }
 
 /// Returns the document as it was sent, before anybody signed.
-pub async fn document(
+pub async fn document<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<EnvelopesRead>,
+    partner: C,
     ResourceId(id): ResourceId,
 ) -> Result<FileReply<Pdf>, HttpError> {
-    let envelope = envelopes::get(&app, &partner.caller, &id).await?;
+    let envelope = envelopes::get(&app, partner.caller(), &id).await?;
     let pdf = documents::unsigned(&app, &envelope).await?;
     FileReply::of_bytes(&app, &format!("{id}-unsigned.pdf"), &pdf).await
 }
 
 /// Lists the files that signers attached, in signing order. A file of a signer who has not signed may
 /// still be replaced.
-pub async fn attachments(
+pub async fn attachments<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<EnvelopesRead>,
+    partner: C,
     ResourceId(id): ResourceId,
 ) -> Result<Found<AttachmentsView>, HttpError> {
-    let envelope = envelopes::get(&app, &partner.caller, &id).await?;
+    let envelope = envelopes::get(&app, partner.caller(), &id).await?;
     let files = documents::attachments(&app, &envelope).await?;
     Ok(DataReply::new(&AttachmentsView::from(files)))
 }
 
 /// Returns a file that a signer attached, with the bytes that the signer sent.
-pub async fn attachment(
+pub async fn attachment<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<EnvelopesRead>,
+    partner: C,
     ResourceId(id): ResourceId,
     FilePath(sha256): FilePath,
 ) -> Result<FileReply<PdfOrPicture>, HttpError> {
-    let envelope = envelopes::get(&app, &partner.caller, &id).await?;
+    let envelope = envelopes::get(&app, partner.caller(), &id).await?;
     let (file, bytes) = documents::attachment(&app, &envelope, &sha256).await?;
     let ending = file.content_type.rsplit('/').next().unwrap_or_default();
     let name = format!("{id}-attachment.{ending}");

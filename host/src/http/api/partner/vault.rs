@@ -11,9 +11,7 @@ use crate::domain::envelope::{Envelope, EnvelopeStatus};
 use crate::domain::id::{CustomerId, EnvelopeId};
 use crate::evidence::formats::CustodyLedger;
 use crate::http::error::HttpError;
-use crate::http::middleware::caller::{
-    ComplianceRead, PartnerCaller, VaultRead, VaultRelease, VaultWrite,
-};
+use crate::http::middleware::caller::{Authorized, PartnerCaller, VaultRead, VaultRelease};
 use crate::http::middleware::extract::{ResourceId, ValidJson, ValidQuery};
 use crate::http::middleware::once::IdempotencyKeyHeader;
 use crate::http::reply::{DataReply, FileReply, Found, Pdf, Zip};
@@ -25,18 +23,18 @@ use crate::service::vault::vault_in::{self, VaultInEndpoint};
 use crate::service::vault::vault_out::{self, ReleaseForm, ReleaseLinks};
 use crate::service::vault::{completion, custody, custody_record};
 
-pub async fn vault_in_signed(
+pub async fn vault_in_signed<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<VaultWrite>,
+    partner: C,
     ResourceId(id): ResourceId,
     once: IdempotencyKeyHeader,
 ) -> Result<Found<EnvelopeView>, HttpError> {
     vault_in(app, partner, id, once, VaultInEndpoint::Signed).await
 }
 
-pub async fn vault_in_upload(
+pub async fn vault_in_upload<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<VaultWrite>,
+    partner: C,
     ResourceId(id): ResourceId,
     once: IdempotencyKeyHeader,
 ) -> Result<Found<EnvelopeView>, HttpError> {
@@ -45,9 +43,9 @@ pub async fn vault_in_upload(
 
 /// Vaults an envelope. The pipeline is repeatable and always gives the same answer, so the
 /// idempotent answer needs no commit together with the change.
-async fn vault_in(
+async fn vault_in<C: Authorized>(
     app: App,
-    partner: PartnerCaller<VaultWrite>,
+    partner: C,
     id: String,
     once: IdempotencyKeyHeader,
     entrance: VaultInEndpoint,
@@ -55,7 +53,7 @@ async fn vault_in(
     let show = |envelope: &Envelope| EnvelopeView::from(envelope);
     once.answer(
         &app,
-        &partner.caller,
+        partner.caller(),
         show,
         move |app, caller, _| async move {
             vault_in::vault_in(&app, &app.vault, &caller, &id, entrance).await
@@ -98,12 +96,12 @@ pub async fn signed_url(
     Ok(DataReply::new(&link.into()))
 }
 
-pub async fn copy_signed_url(
+pub async fn copy_signed_url<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<VaultRead>,
+    partner: C,
     ResourceId(id): ResourceId,
 ) -> Result<Found<LinkView>, HttpError> {
-    let link = downloads::copy(&app, &partner.caller, &id).await?;
+    let link = downloads::copy(&app, partner.caller(), &id).await?;
     Ok(DataReply::new(&link.into()))
 }
 
@@ -117,12 +115,12 @@ pub async fn copy_signed_url(
 }]))]
 pub struct CertificateView(Map<String, Value>);
 
-pub async fn certificate(
+pub async fn certificate<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<ComplianceRead>,
+    partner: C,
     ResourceId(id): ResourceId,
 ) -> Result<Found<CertificateView>, HttpError> {
-    let bytes = compliance::certificate(&app, &partner.caller, &id).await?;
+    let bytes = compliance::certificate(&app, partner.caller(), &id).await?;
     let certificate = serde_json::from_slice(&bytes)
         .map_err(|error| HttpError::internal(format!("stored certificate: {error}")))?;
     Ok(DataReply::new(&CertificateView(certificate)))
@@ -157,13 +155,13 @@ pub struct ComplianceQuery {
     as_of: Option<RulesAsOf>,
 }
 
-pub async fn compliance(
+pub async fn compliance<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<ComplianceRead>,
+    partner: C,
     ResourceId(id): ResourceId,
     ValidQuery(query): ValidQuery<ComplianceQuery>,
 ) -> Result<Found<EnvelopeCompliance>, HttpError> {
-    let caller = &partner.caller;
+    let caller = partner.caller();
     let (envelope, compliance) =
         compliance::evaluate(&app, &app.management, caller, &id, query.as_of).await?;
     Ok(DataReply::new(&EnvelopeCompliance {
@@ -176,12 +174,12 @@ pub async fn compliance(
     }))
 }
 
-pub async fn custody(
+pub async fn custody<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<ComplianceRead>,
+    partner: C,
     ResourceId(id): ResourceId,
 ) -> Result<Found<CustodyLedger>, HttpError> {
-    let ledger = custody::ledger(&app, &app.vault, &partner.caller, &id).await?;
+    let ledger = custody::ledger(&app, &app.vault, partner.caller(), &id).await?;
     Ok(DataReply::new(&ledger))
 }
 
@@ -241,24 +239,24 @@ pub async fn vault_out(
 
 /// Returns the certificate of completion: a PDF for people that shows who signed when and how, with
 /// a code that leads to a public verification page. 409 before the envelope is vaulted.
-pub async fn completion_certificate(
+pub async fn completion_certificate<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<VaultRead>,
+    partner: C,
     ResourceId(id): ResourceId,
 ) -> Result<FileReply<Pdf>, HttpError> {
-    let envelope = envelope_service::get(&app, &partner.caller, &id).await?;
+    let envelope = envelope_service::get(&app, partner.caller(), &id).await?;
     let pdf = completion::certificate(&app, &envelope, None).await?;
     FileReply::of_bytes(&app, &format!("{id}-completion.pdf"), &pdf).await
 }
 
 /// Returns the custody record: a PDF for people. After the release it is the final one, with vaulting and
 /// release in its history. 409 before the envelope is vaulted.
-pub async fn custody_record(
+pub async fn custody_record<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<VaultRead>,
+    partner: C,
     ResourceId(id): ResourceId,
 ) -> Result<FileReply<Pdf>, HttpError> {
-    let pdf = custody_record::custody_record(&app, &app.management, &partner.caller, &id).await?;
+    let pdf = custody_record::custody_record(&app, &app.management, partner.caller(), &id).await?;
     FileReply::of_bytes(&app, &format!("{id}-custody-record.pdf"), &pdf).await
 }
 

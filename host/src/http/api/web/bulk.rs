@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use crate::domain::bulk::BatchStatus;
 use crate::http::error::HttpError;
-use crate::http::middleware::caller::BulkAdmin;
+use crate::http::middleware::caller::BulkSender;
 use crate::http::middleware::extract::{PageQuery, ResourceId, ValidJson, ValidQuery};
 use crate::http::middleware::once::IdempotencyKeyHeader;
 use crate::http::reply::{Accepted, CreatedWithWarnings, DataReply, Found, PageReply};
@@ -35,7 +35,7 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 
 pub async fn create(
     State(app): State<App>,
-    BulkAdmin(caller): BulkAdmin,
+    BulkSender(caller): BulkSender,
     once: IdempotencyKeyHeader,
     ValidJson(request): ValidJson<CreateBatch>,
 ) -> Result<CreatedWithWarnings<BatchView>, HttpError> {
@@ -49,7 +49,7 @@ pub async fn create(
 
 pub async fn list(
     State(app): State<App>,
-    BulkAdmin(caller): BulkAdmin,
+    BulkSender(caller): BulkSender,
     ValidQuery(query): ValidQuery<PageQuery>,
 ) -> Result<PageReply<BatchView>, HttpError> {
     let (page, limit) = query.checked()?;
@@ -59,7 +59,7 @@ pub async fn list(
 
 pub async fn read(
     State(app): State<App>,
-    BulkAdmin(caller): BulkAdmin,
+    BulkSender(caller): BulkSender,
     ResourceId(id): ResourceId,
 ) -> Result<Found<BatchOverview>, HttpError> {
     Ok(DataReply::new(&bulk::overview(&app, &caller, &id).await?))
@@ -67,7 +67,7 @@ pub async fn read(
 
 pub async fn change(
     State(app): State<App>,
-    BulkAdmin(caller): BulkAdmin,
+    BulkSender(caller): BulkSender,
     ResourceId(id): ResourceId,
     ValidJson(request): ValidJson<ChangeBatch>,
 ) -> Result<Found<BatchView>, HttpError> {
@@ -78,7 +78,7 @@ pub async fn change(
 
 pub async fn delete(
     State(app): State<App>,
-    BulkAdmin(caller): BulkAdmin,
+    BulkSender(caller): BulkSender,
     ResourceId(id): ResourceId,
 ) -> Result<Found<DeletedBatch>, HttpError> {
     Ok(DataReply::new(&bulk::delete(&app, &caller, &id).await?))
@@ -86,7 +86,7 @@ pub async fn delete(
 
 pub async fn set_clients(
     State(app): State<App>,
-    BulkAdmin(caller): BulkAdmin,
+    BulkSender(caller): BulkSender,
     ResourceId(id): ResourceId,
     once: IdempotencyKeyHeader,
     ValidJson(request): ValidJson<SetClients>,
@@ -99,7 +99,7 @@ pub async fn set_clients(
 
 pub async fn consent(
     State(app): State<App>,
-    BulkAdmin(caller): BulkAdmin,
+    BulkSender(caller): BulkSender,
     ResourceId(id): ResourceId,
     once: IdempotencyKeyHeader,
     ValidJson(request): ValidJson<VaultConsent>,
@@ -112,7 +112,7 @@ pub async fn consent(
 
 pub async fn submit(
     State(app): State<App>,
-    BulkAdmin(caller): BulkAdmin,
+    BulkSender(caller): BulkSender,
     ResourceId(id): ResourceId,
     once: IdempotencyKeyHeader,
 ) -> Result<Accepted<BatchView>, HttpError> {
@@ -124,7 +124,7 @@ pub async fn submit(
 
 pub async fn cancel(
     State(app): State<App>,
-    BulkAdmin(caller): BulkAdmin,
+    BulkSender(caller): BulkSender,
     ResourceId(id): ResourceId,
     once: IdempotencyKeyHeader,
 ) -> Result<Found<BatchView>, HttpError> {
@@ -136,7 +136,7 @@ pub async fn cancel(
 
 pub async fn retry(
     State(app): State<App>,
-    BulkAdmin(caller): BulkAdmin,
+    BulkSender(caller): BulkSender,
     ResourceId(id): ResourceId,
     once: IdempotencyKeyHeader,
 ) -> Result<Accepted<BatchView>, HttpError> {
@@ -179,7 +179,7 @@ impl OperationOutput for ProgressStream {
 /// reconnects has missed nothing.
 pub async fn events(
     State(app): State<App>,
-    BulkAdmin(caller): BulkAdmin,
+    BulkSender(caller): BulkSender,
     ResourceId(id): ResourceId,
 ) -> Result<ProgressStream, HttpError> {
     let first = bulk::progress(&app, &caller, &id).await?;

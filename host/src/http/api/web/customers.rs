@@ -3,7 +3,7 @@
 use axum::extract::State;
 
 use crate::http::error::HttpError;
-use crate::http::middleware::caller::AdminCaller;
+use crate::http::middleware::caller::{WebCaller, may};
 use crate::http::middleware::extract::{PageQuery, ResourceId, ValidJson, ValidQuery};
 use crate::http::middleware::once::IdempotencyKeyHeader;
 use crate::http::reply::{Created, DataReply, Found, PageReply};
@@ -12,7 +12,7 @@ use crate::service::customers::{self, ChangeCustomer, CreateCustomer, OwnCustome
 
 pub async fn create(
     State(app): State<App>,
-    AdminCaller(caller): AdminCaller,
+    WebCaller { caller, .. }: WebCaller<may::Send>,
     once: IdempotencyKeyHeader,
     ValidJson(request): ValidJson<CreateCustomer>,
 ) -> Result<Created<OwnCustomer>, HttpError> {
@@ -24,7 +24,7 @@ pub async fn create(
 
 pub async fn list(
     State(app): State<App>,
-    AdminCaller(caller): AdminCaller,
+    WebCaller { caller, .. }: WebCaller<may::ReadEnvelopes>,
     ValidQuery(query): ValidQuery<PageQuery>,
 ) -> Result<PageReply<OwnCustomer>, HttpError> {
     let (page, limit) = query.checked()?;
@@ -34,7 +34,7 @@ pub async fn list(
 
 pub async fn read(
     State(app): State<App>,
-    AdminCaller(caller): AdminCaller,
+    WebCaller { caller, .. }: WebCaller<may::ReadEnvelopes>,
     ResourceId(id): ResourceId,
 ) -> Result<Found<OwnCustomer>, HttpError> {
     Ok(DataReply::new(&customers::get(&app, &caller, &id).await?))
@@ -42,7 +42,7 @@ pub async fn read(
 
 pub async fn change(
     State(app): State<App>,
-    AdminCaller(caller): AdminCaller,
+    WebCaller { caller, .. }: WebCaller<may::Send>,
     ResourceId(id): ResourceId,
     ValidJson(request): ValidJson<ChangeCustomer>,
 ) -> Result<Found<OwnCustomer>, HttpError> {

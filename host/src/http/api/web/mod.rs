@@ -3,6 +3,7 @@
 pub mod bulk;
 pub mod customers;
 pub mod packages;
+pub mod search;
 pub mod templates;
 
 use axum::extract::State;
@@ -14,7 +15,7 @@ use crate::evidence::VerificationReport;
 use crate::http::api::components::ComponentOfficer;
 use crate::http::api::partner::views::{EnvelopeView, OwnSigningLinks};
 use crate::http::error::HttpError;
-use crate::http::middleware::caller::AdminCaller;
+use crate::http::middleware::caller::{WebCaller, may};
 use crate::http::middleware::extract::{ResourceId, ValidJson};
 use crate::http::middleware::once::IdempotencyKeyHeader;
 use crate::http::reply::{Created, DataReply, FileReply, Found, Zip};
@@ -60,7 +61,7 @@ pub struct VaultError {
 
 pub async fn envelope(
     State(app): State<App>,
-    AdminCaller(caller): AdminCaller,
+    WebCaller { caller, .. }: WebCaller<may::ReadEnvelopes>,
     ResourceId(id): ResourceId,
 ) -> Result<Found<OwnEnvelope>, HttpError> {
     let envelope = envelopes::get(&app, &caller, &id).await?;
@@ -79,7 +80,7 @@ pub async fn envelope(
 /// Starts a session of the field builder.
 pub async fn builder_session(
     State(app): State<App>,
-    AdminCaller(caller): AdminCaller,
+    WebCaller { caller, .. }: WebCaller<may::Send>,
     once: IdempotencyKeyHeader,
     ValidJson(request): ValidJson<StartSession>,
 ) -> Result<Created<IssuedSession>, HttpError> {
@@ -92,7 +93,7 @@ pub async fn builder_session(
 /// Sends an envelope that was created unsent.
 pub async fn send(
     State(app): State<App>,
-    AdminCaller(caller): AdminCaller,
+    WebCaller { caller, .. }: WebCaller<may::Send>,
     ResourceId(id): ResourceId,
     once: IdempotencyKeyHeader,
     ValidJson(request): ValidJson<SendEnvelope>,
@@ -107,7 +108,7 @@ pub async fn send(
 /// Returns a fresh link for each signer.
 pub async fn signing_links(
     State(app): State<App>,
-    AdminCaller(caller): AdminCaller,
+    WebCaller { caller, .. }: WebCaller<may::Send>,
     ResourceId(id): ResourceId,
 ) -> Result<Found<OwnSigningLinks>, HttpError> {
     let links = envelopes::signing_links(&app, &caller, &id).await?;
@@ -117,7 +118,7 @@ pub async fn signing_links(
 /// Sets or withdraws consent to unattended vaulting of an envelope.
 pub async fn vault_consent(
     State(app): State<App>,
-    AdminCaller(caller): AdminCaller,
+    WebCaller { caller, .. }: WebCaller<may::Send>,
     ResourceId(id): ResourceId,
     once: IdempotencyKeyHeader,
     ValidJson(request): ValidJson<VaultConsent>,

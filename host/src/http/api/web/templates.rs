@@ -10,7 +10,7 @@ use crate::domain::id::TemplateId;
 use crate::domain::template::{SourceFormat, Template};
 use crate::http::api::partner::templates::fields;
 use crate::http::error::HttpError;
-use crate::http::middleware::caller::AdminCaller;
+use crate::http::middleware::caller::{WebCaller, may};
 use crate::http::middleware::extract::{
     JsonOrForm, MultipartForm, PageQuery, ResourceId, ValidJson, ValidQuery,
 };
@@ -97,7 +97,7 @@ pub struct DeletedTemplate {
 
 pub async fn create(
     State(app): State<App>,
-    AdminCaller(caller): AdminCaller,
+    WebCaller { caller, .. }: WebCaller<may::Send>,
     once: IdempotencyKeyHeader,
     request: JsonOrForm<DraftTemplate, TemplateForm>,
 ) -> Result<CreatedWithWarnings<TemplateView>, HttpError> {
@@ -164,7 +164,7 @@ fn flag(name: &str, text: Option<String>) -> Result<bool, HttpError> {
 
 pub async fn list(
     State(app): State<App>,
-    AdminCaller(caller): AdminCaller,
+    WebCaller { caller, .. }: WebCaller<may::ReadEnvelopes>,
     ValidQuery(query): ValidQuery<PageQuery>,
 ) -> Result<PageReply<TemplateView>, HttpError> {
     let (page, limit) = query.checked()?;
@@ -175,7 +175,7 @@ pub async fn list(
 
 pub async fn read(
     State(app): State<App>,
-    AdminCaller(caller): AdminCaller,
+    WebCaller { caller, .. }: WebCaller<may::ReadEnvelopes>,
     ResourceId(id): ResourceId,
 ) -> Result<Found<TemplateView>, HttpError> {
     let template = templates::get(&app, &caller, &id).await?;
@@ -184,7 +184,7 @@ pub async fn read(
 
 pub async fn change(
     State(app): State<App>,
-    AdminCaller(caller): AdminCaller,
+    WebCaller { caller, .. }: WebCaller<may::Send>,
     ResourceId(id): ResourceId,
     ValidJson(request): ValidJson<ChangeTemplate>,
 ) -> Result<Found<TemplateView>, HttpError> {
@@ -194,7 +194,7 @@ pub async fn change(
 
 pub async fn delete(
     State(app): State<App>,
-    AdminCaller(caller): AdminCaller,
+    WebCaller { caller, .. }: WebCaller<may::Send>,
     ResourceId(id): ResourceId,
 ) -> Result<Found<DeletedTemplate>, HttpError> {
     let template = templates::delete(&app, &caller, &id).await?;

@@ -1,0 +1,133 @@
+//! Search of envelopes, for web-app users.
+
+use axum::extract::State;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::clock::Timestamp;
+use crate::domain::envelope::{EnvelopeKind, EnvelopeStatus};
+use crate::domain::id::{CustomerId, EnvelopeId};
+use crate::http::error::HttpError;
+use crate::http::middleware::caller::{WebCaller, may};
+use crate::http::middleware::extract::{ValidQuery, page_and_limit};
+use crate::http::reply::CursorReply;
+use crate::service::App;
+use crate::service::envelopes;
+use crate::store::search::{EnvelopeSearch, FoundEnvelope};
+
+/// Longest text to search for, in characters.
+const TEXT_LIMIT: usize = 200;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct SearchQuery {
+    /// Id, begin of the external id, or a part of the name, or of the name or address of a signer; at most 200
+    /// characters. Case of ASCII letters does not matter.
+    q: Option<String>,
+    /// Statuses, separated by commas.
+    status: Option<String>,
+    kind: Option<EnvelopeKind>,
+    customer_id: Option<CustomerId>,
+    /// Only envelopes created at this time or later.
+    created_from: Option<Timestamp>,
+    /// Only envelopes created before this time.
+    created_before: Option<Timestamp>,
+    /// Only vaulted envelopes with a lower compliance score.
+    #[schemars(range(min = 1, max = 100))]
+    score_below: Option<i64>,
+    /// Last id of the page before.
+    starting_after: Option<EnvelopeId>,
+    /// 1 to 100; 20 when absent.
+    #[schemars(range(min = 1, max = 100))]
+    limit: Option<i64>,
+}
+
+/// Envelope that a search found.
+#[derive(Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "envelope_name": "Retail instalment contract 2041",
+    "envelope_kind": "esign", "status": "vaulted", "customer_id": "cust_01jdk7m3e8f4x9s2w5v6b0c1db",
+    "external_id": "deal-2041", "compliance_score": 88, "created_at": "2026-11-21T09:30:00.000Z",
+    "updated_at": "2026-11-21T09:41:07.250Z", "expires_at": "2026-12-21T09:30:00.000Z",
+}]))]
+pub struct EnvelopeHit {
+    envelope_id: EnvelopeId,
+    envelope_name: String,
+    envelope_kind: EnvelopeKind,
+    status: EnvelopeStatus,
+    customer_id: CustomerId,
+    external_id: Option<String>,
+    /// Score of the certificate; null before the envelope is vaulted.
+    compliance_score: Option<i64>,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    expires_at: Option<Timestamp>,
+}
+
+impl From<FoundEnvelope> for EnvelopeHit {
+    fn from(found: FoundEnvelope) -> Self {
+        Self {
+            envelope_id: found.id,
+            envelope_name: found.name,
+            envelope_kind: found.kind,
+            status: found.status,
+            customer_id: found.customer,
+            external_id: found.external_id,
+            compliance_score: found.compliance_score,
+            created_at: found.created_at,
+            updated_at: found.updated_at,
+            expires_at: found.expires_at,
+        }
+    }
+}
+
+/// Returns the newest envelopes for which all conditions hold. Pages are stable: new envelopes do not move them.
+pub async fn search(
+    State(app): State<App>,
+    WebCaller { caller, .. }: WebCaller<may::ReadEnvelopes>,
+    ValidQuery(query): ValidQuery<SearchQuery>,
+) -> Result<CursorReply<EnvelopeHit>, HttpError> {
+    let (_, limit) = page_and_limit(None, query.limit, 20, 100)?;
+    let text = query.q.map(|text| text.trim().to_owned());
+    let text = text.filter(|text| !text.is_empty());
+    if text
+        .as_ref()
+        .is_some_and(|text| text.chars().count() > TEXT_LIMIT)
+    {
+        let why = format!("q has more than {TEXT_LIMIT} characters");
+        return Err(HttpError::bad_request(why));
+    }
+    if query
+        .score_below
+        .is_some_and(|score| !(1..=100).contains(&score))
+    {
+        return Err(HttpError::bad_request("score_below must be 1 to 100"));
+    }
+    let search = EnvelopeSearch {
+        text,
+        statuses: statuses(query.status.as_deref().unwrap_or_default())?,
+        kind: query.kind,
+        customer: query.customer_id,
+        created_from: query.created_from,
+        created_before: query.created_before,
+        score_below: query.score_below,
+        after: query.starting_after,
+    };
+    let found = envelopes::search(&app, &caller, &search, limit + 1).await?;
+    let hits = found.into_iter().map(EnvelopeHit::from).collect();
+    Ok(CursorReply::new(hits, limit))
+}
+
+fn statuses(text: &str) -> Result<Vec<EnvelopeStatus>, HttpError> {
+    let named = text.split(',').map(str::trim).filter(|one| !one.is_empty());
+    let parsed = named.map(|one| {
+        EnvelopeStatus::parse(one).ok_or_else(|| {
+            let known = EnvelopeStatus::ALL.iter().map(|status| status.as_str());
+            let known: Vec<&str> = known.collect();
+            HttpError::bad_request(format!(
+                "{one} is no status; known are {}",
+                known.join(", ")
+            ))
+        })
+    });
+    parsed.collect()
+}

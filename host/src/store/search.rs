@@ -1,0 +1,163 @@
+//! Search of an organization's envelopes.
+
+use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, AssertSqlSafe};
+
+use super::StoreError;
+use super::row::RowColumns;
+use crate::domain::clock::Timestamp;
+use crate::domain::envelope::{EnvelopeKind, EnvelopeStatus};
+use crate::domain::id::{CustomerId, EnvelopeId, OrgId};
+
+/// Conditions of a search; all of them hold.
+#[derive(Default)]
+pub struct EnvelopeSearch {
+    /// The id, the begin of the external id, or a part of the name, or of the name or address of a signer; in any
+    /// case of ASCII letters.
+    pub text: Option<String>,
+    /// Any of these; all if there are none.
+    pub statuses: Vec<EnvelopeStatus>,
+    pub kind: Option<EnvelopeKind>,
+    pub customer: Option<CustomerId>,
+    pub created_from: Option<Timestamp>,
+    pub created_before: Option<Timestamp>,
+    /// Only certificates with a lower score.
+    pub score_below: Option<i64>,
+    /// Only older envelopes than this.
+    pub after: Option<EnvelopeId>,
+}
+
+/// Envelope that a search found.
+pub struct FoundEnvelope {
+    pub id: EnvelopeId,
+    pub name: String,
+    pub kind: EnvelopeKind,
+    pub status: EnvelopeStatus,
+    pub customer: CustomerId,
+    pub external_id: Option<String>,
+    pub compliance_score: Option<i64>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub expires_at: Option<Timestamp>,
+}
+
+/// Returns the newest envelopes that fit.
+pub async fn envelopes(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    search: &EnvelopeSearch,
+    limit: i64,
+) -> Result<Vec<FoundEnvelope>, StoreError> {
+    let mut conditions = Conditions::default();
+    conditions.text("org_id = {}", org.as_str());
+    if let Some(after) = &search.after {
+        conditions.text("envelope_id < {}", after.as_str());
+    }
+    if let Some(customer) = &search.customer {
+        conditions.text("customer_id = {}", customer.as_str());
+    }
+    if let Some(kind) = search.kind {
+        conditions.text("kind = {}", kind.as_str());
+    }
+    if !search.statuses.is_empty() {
+        // Words of an enumeration, not of the caller.
+        let statuses = search.statuses.iter();
+        let statuses: Vec<String> = statuses.map(|one| format!("'{}'", one.as_str())).collect();
+        conditions
+            .all
+            .push(format!("status in ({})", statuses.join(", ")));
+    }
+    if let Some(from) = search.created_from {
+        conditions.text("created_at >= {}", &from.to_string());
+    }
+    if let Some(before) = search.created_before {
+        conditions.text("created_at < {}", &before.to_string());
+    }
+    if let Some(score) = search.score_below {
+        conditions.all.push(format!("compliance_score < {score}"));
+    }
+    if let Some(text) = &search.text {
+        let text = text.to_ascii_lowercase();
+        let part = format!("%{}%", escaped(&text));
+        let begin = format!("{}%", escaped(&text));
+        let (id, begin, part) = (
+            conditions.value(&text),
+            conditions.value(&begin),
+            conditions.value(&part),
+        );
+        conditions.all.push(format!(
+            "(envelope_id = {id} or lower(external_id) like {begin} escape '!'
+                 or lower(name) like {part} escape '!'
+                 or exists (select 1 from signer s
+                     where s.bucket = envelope.bucket and s.envelope_id = envelope.envelope_id
+                         and (lower(s.name) like {part} escape '!'
+                             or lower(s.email) like {part} escape '!')))"
+        ));
+    }
+    let text = format!(
+        "select envelope_id, name, kind, status, customer_id, external_id, compliance_score,
+             created_at, updated_at, expires_at
+         from envelope where bucket = $1 and {} order by envelope_id desc limit $2",
+        conditions.all.join(" and ")
+    );
+    let mut query = sqlx::query(AssertSqlSafe(text))
+        .bind(org.bucket())
+        .bind(limit);
+    for value in conditions.values {
+        query = query.bind(value);
+    }
+    let rows = query.fetch_all(connection).await?;
+    rows.iter().map(found).collect()
+}
+
+/// Conditions of a statement whose first two parameters are bucket and limit.
+#[derive(Default)]
+struct Conditions {
+    all: Vec<String>,
+    values: Vec<String>,
+}
+
+impl Conditions {
+    /// Adds a condition with one parameter, written as `{}`.
+    fn text(&mut self, condition: &str, value: &str) {
+        let parameter = self.value(value);
+        self.all.push(condition.replace("{}", &parameter));
+    }
+
+    fn value(&mut self, value: &str) -> String {
+        self.values.push(value.to_owned());
+        format!("${}", self.values.len() + 2)
+    }
+}
+
+/// Escapes the wildcards of `like` with `!`.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if matches!(letter, '!' | '%' | '_') {
+            escaped.push('!');
+        }
+        escaped.push(letter);
+    }
+    escaped
+}
+
+fn found(row: &AnyRow) -> Result<FoundEnvelope, StoreError> {
+    let columns = RowColumns {
+        row,
+        table: "envelope",
+        id: "envelope_id",
+    };
+    Ok(FoundEnvelope {
+        id: columns.parsed("envelope_id", EnvelopeId::parse)?,
+        name: columns.text("name")?,
+        kind: columns.parsed("kind", EnvelopeKind::parse)?,
+        status: columns.parsed("status", EnvelopeStatus::parse)?,
+        customer: columns.parsed("customer_id", CustomerId::parse)?,
+        external_id: columns.optional_text("external_id")?,
+        compliance_score: columns.optional_number("compliance_score")?,
+        created_at: columns.time("created_at")?,
+        updated_at: columns.time("updated_at")?,
+        expires_at: columns.optional_time("expires_at")?,
+    })
+}
