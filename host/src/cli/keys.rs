@@ -9,13 +9,12 @@ use crate::config::Config;
 use crate::domain::clock::Clock;
 use crate::domain::id::{KeyId, OrgId};
 use crate::domain::organization::{ApiKeyRecord, Scope};
-use crate::domain::token::ApiKey;
-use crate::service::access::credentials;
+use crate::service::access::api_keys::{self, ApiKeyView, DEFAULT_RPM, IssuedKey};
 use crate::start;
-use crate::store::{Store, StoreError, WriteTransaction, api_keys};
+use crate::store::{Store, api_keys as key_rows};
 
-/// Default rate limit of a key in requests per minute.
-const DEFAULT_RPM: i64 = 100;
+/// Actor of the entries in the credential ledger.
+const OPERATOR: &str = "operator";
 
 #[derive(Subcommand)]
 pub enum KeyCommand {
@@ -67,6 +66,7 @@ pub async fn run(
     output: &CommandOutput,
 ) -> Result<(), Failure> {
     let store = start::open_store(config).await?;
+    let now = Clock::default().now();
     match command {
         KeyCommand::Create {
             org,
@@ -87,21 +87,17 @@ pub async fn run(
                 last_used_at: None,
                 revision: 0,
             };
-            let key = ApiKey::generate();
             let mut tx = store.begin().await?;
-            api_keys::insert(&mut tx, &record, &key.hash(), Clock::default().now()).await?;
-            audit(&mut tx, &record, "key.created").await?;
+            let issued = api_keys::issue(&mut tx, &record, OPERATOR, now).await?;
             tx.commit().await?;
-            show(output, &record, Some(&key));
+            show_issued(output, &record, &issued);
         }
         KeyCommand::Rotate { key: id } => {
             let record = existing(&store, &id).await?;
-            let key = ApiKey::generate();
             let mut tx = store.begin().await?;
-            api_keys::replace_hash(&mut tx, &id, &key.hash()).await?;
-            audit(&mut tx, &record, "key.rotated").await?;
+            let issued = api_keys::replace(&mut tx, &record, OPERATOR, now).await?;
             tx.commit().await?;
-            show(output, &record, Some(&key));
+            show_issued(output, &record, &issued);
         }
         KeyCommand::Update {
             key: id,
@@ -112,68 +108,40 @@ pub async fn run(
             record.scopes = scopes.unwrap_or(record.scopes);
             record.rate_limit_rpm = rpm.unwrap_or(record.rate_limit_rpm);
             let mut tx = store.begin().await?;
-            api_keys::update(&mut tx, &id, &record.scopes, record.rate_limit_rpm).await?;
-            audit(&mut tx, &record, "key.updated").await?;
+            api_keys::update(&mut tx, &record, OPERATOR, now).await?;
             tx.commit().await?;
-            show(output, &record, None);
+            output.one(&view(&record), &line(&record));
         }
         KeyCommand::Deactivate { key: id } => {
-            let mut record = existing(&store, &id).await?;
+            let record = existing(&store, &id).await?;
             let mut tx = store.begin().await?;
-            api_keys::deactivate(&mut tx, &id).await?;
-            record.active = false;
-            audit(&mut tx, &record, "key.deactivated").await?;
+            let record = api_keys::end(&mut tx, record, OPERATOR, now).await?;
             tx.commit().await?;
-            show(output, &record, None);
+            output.one(&view(&record), &line(&record));
         }
         KeyCommand::List { org } => {
             organizations::existing(&store, &org).await?;
             let mut connection = store.read().await?;
-            let records = api_keys::list(&mut connection, &org).await?;
+            let records = key_rows::list(&mut connection, &org).await?;
             let lines: Vec<String> = records.iter().map(line).collect();
-            let views = records.iter().map(|record| view(record, None)).collect();
+            let views = records.iter().map(view).collect();
             output.one(&Value::Array(views), &lines.join("\n"));
         }
     }
     Ok(())
 }
 
-/// Records an action on a key, with the key's resulting permissions.
-async fn audit(
-    tx: &mut WriteTransaction,
-    record: &ApiKeyRecord,
-    action: &str,
-) -> Result<(), StoreError> {
-    let mut details = view(record, None);
-    if let Value::Object(members) = &mut details {
-        members.remove("org_id");
-        members.remove("last_used_at");
-    }
-    credentials::record(
-        tx,
-        Some(&record.org),
-        action,
-        details,
-        Clock::default().now(),
-    )
-    .await
-}
-
 async fn existing(store: &Store, id: &KeyId) -> Result<ApiKeyRecord, Failure> {
     let mut connection = store.read().await?;
-    let found = api_keys::by_id(&mut connection, id).await?;
+    let found = key_rows::by_id(&mut connection, id).await?;
     found.ok_or_else(|| format!("there is no key {id}").into())
 }
 
-fn show(output: &CommandOutput, record: &ApiKeyRecord, key: Option<&ApiKey>) {
-    let view = view(record, key);
-    match key {
-        Some(key) => {
-            let note = format!("{}: this key is shown this once", record.id);
-            output.with_note(&view, key.reveal(), &note);
-        }
-        None => output.one(&view, &line(record)),
-    }
+fn show_issued(output: &CommandOutput, record: &ApiKeyRecord, issued: &IssuedKey) {
+    let mut shown = view(record);
+    shown["api_key"] = json!(issued.api_key);
+    let note = format!("{}: this key is shown this once", record.id);
+    output.with_note(&shown, &issued.api_key, &note);
 }
 
 fn line(record: &ApiKeyRecord) -> String {
@@ -195,21 +163,10 @@ fn line(record: &ApiKeyRecord) -> String {
     )
 }
 
-/// JSON view: `{key_id, api_key, scopes, rate_limit_rpm, …}`; `api_key` only for a new key.
-fn view(record: &ApiKeyRecord, key: Option<&ApiKey>) -> Value {
-    let mut view = json!({
-        "key_id": record.id,
-        "org_id": record.org,
-        "name": record.name,
-        "scopes": record.scopes,
-        "rate_limit_rpm": record.rate_limit_rpm,
-        "owner_email": record.owner_email,
-        "active": record.active,
-        "last_used_at": record.last_used_at,
-    });
-    if let (Value::Object(members), Some(key)) = (&mut view, key) {
-        members.insert("api_key".into(), key.reveal().into());
-    }
+/// JSON view: `{key_id, org_id, scopes, rate_limit_rpm, …}`.
+fn view(record: &ApiKeyRecord) -> Value {
+    let mut view = json!(ApiKeyView::from(record));
+    view["org_id"] = json!(record.org);
     view
 }
 

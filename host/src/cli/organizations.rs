@@ -18,6 +18,7 @@ use crate::publishers;
 use crate::service::access::credentials;
 use crate::service::components::changes;
 use crate::service::control::{self, keys::PartyKeyView};
+use crate::service::organizations as settings;
 use crate::start;
 use crate::store::{Store, components, organizations, party_keys};
 
@@ -47,7 +48,7 @@ pub enum OrganizationCommand {
         /// Id or thumbprint of the key.
         key: String,
     },
-    /// List the changes of API keys, web-app tokens and keys for acts of control.
+    /// List the changes of settings, API keys, web-app tokens and keys for acts of control.
     Audit {
         #[arg(value_parser = org_id)]
         org: OrgId,
@@ -163,14 +164,16 @@ async fn change_settings(
     organizations::lock(&mut tx, org).await?;
     let organization = organizations::get(&mut tx, org).await?;
     let mut organization = organization.ok_or_else(|| unknown(org))?;
-    let previous = organization.settings.component_changes.clone();
+    let before = organization.clone();
     organization.settings = change(organization.settings)?;
     organizations::set_settings(&mut tx, org, &organization.settings).await?;
+    let now = Clock::default().now();
+    let previous = before.settings.component_changes.clone();
     let next = &organization.settings.component_changes;
     if *next != previous {
-        let now = Clock::default().now();
         changes::set_by_operator(&mut tx, org, &previous, next, now).await?;
     }
+    settings::record(&mut tx, "operator", before, &organization, now).await?;
     tx.commit().await?;
     Ok(organization)
 }
@@ -252,17 +255,8 @@ fn changed(settings: &OrgSettings, changes: &[String]) -> Result<OrgSettings, Fa
     }
     let mut settings: OrgSettings = serde_json::from_value(Value::Object(members))?;
     settings.payment = settings.payment.map(PaymentSettings::checked).transpose()?;
-    if settings.envelope_ttl_days == 0 {
-        return Err("envelope_ttl_days must be at least 1".into());
-    }
-    for text in settings.consent.values() {
-        let parts = [&text.version, &text.statement, &text.disclosure];
-        if parts.iter().any(|part| part.trim().is_empty()) {
-            return Err("a consent text needs version, statement and disclosure".into());
-        }
-    }
-    if let Some((member, why)) = settings.component_changes.problem() {
-        return Err(format!("component_changes.{member}: {why}").into());
+    if let Some((setting, why)) = settings.problem() {
+        return Err(format!("{setting}: {why}").into());
     }
     let signers = &settings.component_changes.state.keys;
     if let Some((name, why)) = publishers::problem_of_signers(signers) {

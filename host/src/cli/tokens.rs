@@ -43,7 +43,7 @@ pub struct IssueToken {
     org: OrgId,
     #[arg(long)]
     email: String,
-    /// Role: admin, compliance or member.
+    /// Role: owner, admin, sender, compliance, auditor, controller, developer or member (docs/roles.md).
     #[arg(long, value_parser = role)]
     role: Role,
     /// Lifetime, for example 30m or 8h; at most `auth.max_token_ttl`.

@@ -30,6 +30,7 @@ pub mod idempotency;
 pub mod kba;
 pub mod mails;
 pub mod messaging;
+pub mod organizations;
 pub mod payments;
 pub mod signing;
 pub mod templates;

@@ -9,7 +9,7 @@ use super::row::{OwnedEnvelope, RowColumns};
 use super::{Store, StoreError, WriteTransaction};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::Envelope;
-use crate::domain::id::EnvelopeId;
+use crate::domain::id::{EnvelopeId, OrgId};
 
 /// Progress of the checks.
 #[derive(Clone, Copy, Debug)]
@@ -133,6 +133,48 @@ pub async fn with_problems<T: DeserializeOwned>(
             let columns = columns(row);
             let envelope = columns.parsed("envelope_id", EnvelopeId::parse)?;
             Ok((envelope, columns.json("problems")?))
+        })
+        .collect()
+}
+
+/// Envelope whose last check found problems.
+pub struct EnvelopeProblems<T> {
+    pub envelope: EnvelopeId,
+    pub name: String,
+    pub checked_at: Option<Timestamp>,
+    pub problems: T,
+}
+
+/// Returns the envelopes of an organization with problems, newest first, or those behind one.
+pub async fn problems_of<T: DeserializeOwned>(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    after: Option<&EnvelopeId>,
+    limit: i64,
+) -> Result<Vec<EnvelopeProblems<T>>, StoreError> {
+    let rows = sqlx::query(
+        "select i.envelope_id, i.problems, i.checked_at, e.name
+         from integrity_check i
+             join envelope e on e.bucket = i.bucket and e.envelope_id = i.envelope_id
+         where i.bucket = $1 and i.org_id = $2 and i.problems is not null
+             and ($3 = '' or i.envelope_id < $3)
+         order by i.envelope_id desc limit $4",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(after.map_or("", EnvelopeId::as_str))
+    .bind(limit)
+    .fetch_all(connection)
+    .await?;
+    rows.iter()
+        .map(|row| {
+            let columns = columns(row);
+            Ok(EnvelopeProblems {
+                envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
+                name: columns.text("name")?,
+                checked_at: columns.optional_time("checked_at")?,
+                problems: columns.json("problems")?,
+            })
         })
         .collect()
 }

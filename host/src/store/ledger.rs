@@ -156,6 +156,43 @@ pub async fn behind(
     .collect()
 }
 
+/// Place of an entry: its chain, and its number in it.
+pub struct LedgerPosition {
+    pub chain: String,
+    pub sequence: i64,
+}
+
+/// Returns the newest entries of two chains together, each with its chain, or those before one.
+pub async fn newest_of(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    chains: [&str; 2],
+    before: Option<&LedgerPosition>,
+    limit: i64,
+) -> Result<Vec<(String, LedgerEntry)>, StoreError> {
+    // Entries of one moment are ordered by chain and number.
+    let text = "select e.* from ledger_entry e
+         left join ledger_entry b on b.bucket = e.bucket and b.org_id = e.org_id
+             and b.envelope_id = $5 and b.sequence = $6
+         where e.bucket = $1 and e.org_id = $2 and e.envelope_id in ($3, $4)
+             and ($5 = '' or e.at < b.at or (e.at = b.at and (e.envelope_id < b.envelope_id
+                 or (e.envelope_id = b.envelope_id and e.sequence < b.sequence))))
+         order by e.at desc, e.envelope_id desc, e.sequence desc limit $7";
+    let rows = sqlx::query(text)
+        .bind(org.bucket())
+        .bind(org.as_str())
+        .bind(chains[0])
+        .bind(chains[1])
+        .bind(before.map_or("", |before| before.chain.as_str()))
+        .bind(before.map_or(0, |before| before.sequence))
+        .bind(limit)
+        .fetch_all(connection)
+        .await?;
+    rows.iter()
+        .map(|row| Ok((row.try_get("envelope_id")?, entry(row)?)))
+        .collect()
+}
+
 fn entry(row: &AnyRow) -> Result<LedgerEntry, StoreError> {
     let columns = RowColumns {
         row,

@@ -95,7 +95,7 @@ fn a_mistyped_command_argument_lists_the_known_values() {
             "token", "issue", "--org", org_id, "--email", "a@b.c", "--role", "king",
         ],
     );
-    assert!(role.contains("admin, compliance, member"), "{role}");
+    assert!(role.contains("owner, admin, sender, compliance"), "{role}");
     let nobody = holdfast::domain::id::OrgId::new().to_string();
     let missing = failure(
         data,

@@ -208,10 +208,14 @@ async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
     let batch = json!({ "name": "Notice", "document_source": "new" });
     let batch = app.web(Method::POST, "/bulk-send", batch).await.data(201);
     let batch_id = batch["batch_id"].as_str().unwrap().to_owned();
+    let key = json!({ "scopes": ["envelopes:read"] });
+    let key = app.web(Method::POST, "/api-keys", key).await.data(201);
+    let api_key_id = key["key_id"].as_str().unwrap().to_owned();
     let (release_id, transfer_id) = release_and_transfer(app).await;
     let (view_id, copy_id) = view_and_copy(app).await;
     let (pledge_id, key_id) = pledge_and_key(app).await;
     vec![
+        ("/api-keys/", api_key_id, "key_01h455vb4pex5vsknk084sn02q"),
         (
             "/component-changes/",
             change_id,

@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::envelope::FileType;
@@ -21,8 +22,9 @@ pub struct OrganizationBrand {
 }
 
 /// A colour as `#rrggbb`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(with = "String", extend("pattern" = "^#[0-9a-fA-F]{6}$", "examples" = ["#1d4ed8"]))]
 pub struct BrandColor([u8; 3]);
 
 impl BrandColor {
@@ -76,8 +78,9 @@ impl TryFrom<String> for BrandColor {
 }
 
 /// A PNG or JPEG of at most [`LOGO_LIMIT`] bytes; base64 in settings.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
 pub struct BrandLogo {
     pub bytes: Vec<u8>,
     pub file_type: FileType,

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
@@ -11,7 +12,7 @@ use crate::clock::Timestamp;
 pub const DAY_OF_SIGNING: &str = "{{date}}";
 
 /// Dates of an organization.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DateSettings {
     /// Form of dates in signed documents.
@@ -21,7 +22,7 @@ pub struct DateSettings {
 }
 
 /// Form of a date.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DateFormat {
     /// `2026-11-25` (ISO 8601).
@@ -36,8 +37,9 @@ pub enum DateFormat {
 }
 
 /// Name of a time zone in the IANA database, for example `America/New_York`.
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(with = "String", extend("examples" = ["America/New_York"]))]
 pub struct ZoneName(jiff::tz::TimeZone);
 
 impl Default for ZoneName {

@@ -1,12 +1,25 @@
 //! Languages of pages and mails, and the choice among them.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Language of texts for people.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    JsonSchema,
 )]
 #[serde(try_from = "String", into = "String")]
+#[schemars(with = "String", extend("examples" = ["en", "es-MX"]))]
 pub enum Locale {
     /// English.
     #[default]
@@ -165,7 +178,7 @@ impl From<Locale> for String {
 }
 
 /// Consent to signing electronically, in an organization's own words.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConsentText {
     /// Version, which the ledger names with each signature.

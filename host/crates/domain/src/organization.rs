@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use iso_currency::Currency;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::brand::OrganizationBrand;
@@ -71,6 +72,29 @@ impl OrgSettings {
         origin.as_ref().is_ok_and(permitted)
     }
 
+    /// Returns the first setting that cannot be used, and why.
+    pub fn problem(&self) -> Option<(&'static str, String)> {
+        if let Some(why) = self
+            .payment
+            .clone()
+            .and_then(|payment| payment.checked().err())
+        {
+            return Some(("payment", why));
+        }
+        if self.envelope_ttl_days == 0 {
+            return Some(("envelope_ttl_days", "must be at least 1".into()));
+        }
+        for text in self.consent.values() {
+            let parts = [&text.version, &text.statement, &text.disclosure];
+            if parts.iter().any(|part| part.trim().is_empty()) {
+                let why = "a consent text needs version, statement and disclosure";
+                return Some(("consent", why.into()));
+            }
+        }
+        let (member, why) = self.component_changes.problem()?;
+        Some(("component_changes", format!("{member}: {why}")))
+    }
+
     /// Returns how the files of a record are worded.
     pub fn wording(&self) -> RecordWording {
         RecordWording {
@@ -108,8 +132,9 @@ impl Default for OrgSettings {
 
 /// Origin of a page of the organization's own: scheme, host and port in a browser's serialization.
 /// Plain http is allowed for loopback hosts only.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
+#[schemars(with = "String", extend("examples" = ["https://app.example.com"]))]
 pub struct PageOrigin(String);
 
 impl PageOrigin {
@@ -141,7 +166,7 @@ impl TryFrom<String> for PageOrigin {
 }
 
 /// A one-time payment at signing.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PaymentSettings {
     /// Amount in minor units of the currency.

@@ -6,7 +6,7 @@ use aide::axum::routing::{
 };
 
 use super::partner::{control, customers, envelopes, templates, vault};
-use super::web::{bulk, packages};
+use super::web::{administration, bulk, packages};
 use super::{
     callbacks, component_changes, component_state, components, decisions, downloads, embed, kba,
     ledger, payments, web, webhooks,
@@ -390,6 +390,27 @@ areas! {
             "List decisions about components as a hash chain";
         get "/component-worlds", components::worlds => listComponentWorlds []
             "List the WIT worlds that components can target";
+    }
+
+    administration {
+        get "/api-keys", administration::keys => listApiKeys []
+            "List the API keys of the organization";
+        post "/api-keys", administration::create_key => createApiKey [409, 422]
+            "Create an API key; it is shown this once";
+        patch "/api-keys/{id}", administration::change_key => changeApiKey [422]
+            "Change scopes or rate limit of an API key";
+        post "/api-keys/{id}/rotate", administration::rotate_key => rotateApiKey [422]
+            "Replace an API key; the old one stops working at once";
+        post "/api-keys/{id}/deactivate", administration::deactivate_key => deactivateApiKey []
+            "Deactivate an API key for good";
+        get "/organization", administration::organization => getOrganization []
+            "Read the settings of the organization";
+        patch "/organization", administration::change_organization => changeOrganization [422]
+            "Change settings of the organization";
+        get "/audit-log", administration::audit_log => listAuditLog []
+            "List who changed keys, tokens, settings and components, newest first";
+        get "/findings", administration::findings => listFindings []
+            "List envelopes whose stored record is not what was stored";
     }
 
     webhook_endpoints {

@@ -324,7 +324,9 @@ permissions!(
     ReadEvidence,
     ChangeRules,
     ChangeProviders,
-    Integrate
+    Integrate,
+    Administer,
+    Audit
 );
 
 /// Web-app user whose role has the permission.

@@ -10,10 +10,10 @@ use crate::domain::ledger::{LedgerChain, LedgerEntry, NewEntry};
 use crate::store::{StoreError, WriteTransaction, ledger};
 
 /// Ledger chain of one owner: an organization, or the installation.
-struct CredentialChain(String);
+pub struct CredentialChain(String);
 
 impl CredentialChain {
-    fn of(org: Option<&OrgId>) -> Self {
+    pub fn of(org: Option<&OrgId>) -> Self {
         Self(match org {
             Some(org) => format!("credentials:{org}"),
             None => "credentials".into(),

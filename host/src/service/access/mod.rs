@@ -1,5 +1,7 @@
 //! Credentials: API keys and web-app bearer tokens.
 
+pub mod api_keys;
+pub mod audit;
 pub mod credentials;
 pub mod issuer;
 pub mod jwt;
@@ -23,7 +25,7 @@ use crate::service::access::jwt::ExpiringClaims;
 use crate::service::access::rate_limit::RateLimits;
 use crate::service::access::windows::LocalWindows;
 use crate::service::{Caller, Core, ServiceError};
-use crate::store::{api_keys, tokens};
+use crate::store::{api_keys as key_rows, tokens};
 
 /// Token keys, and in-memory state of recently used credentials.
 pub struct AccessState {
@@ -57,7 +59,7 @@ pub async fn api_key(
     };
     let mut connection = core.store.read().await?;
     let hash = key.hash();
-    let record = api_keys::by_hash(&mut connection, &hash).await?;
+    let record = key_rows::by_hash(&mut connection, &hash).await?;
     let record = record.filter(|record| record.active).map(Arc::new);
     // Without a record, this removes a deactivated key from the cache.
     access.known_keys.remember(&hash, record.as_ref());
@@ -149,7 +151,7 @@ async fn write_key_usage(
 ) -> Result<(), ServiceError> {
     let mut tx = core.store.begin().await?;
     for (key, at) in seen {
-        api_keys::touch(&mut tx, key, *at).await?;
+        key_rows::touch(&mut tx, key, *at).await?;
     }
     Ok(tx.commit().await?)
 }

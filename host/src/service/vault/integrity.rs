@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
@@ -17,7 +18,7 @@ use crate::domain::merkle;
 use crate::files::FilesError;
 use crate::service::events;
 use crate::service::vault::vault_in;
-use crate::service::{Core, ServiceError};
+use crate::service::{Caller, Core, ServiceError};
 use crate::store::integrity::{self, IntegrityProgress};
 use crate::store::row::OwnedEnvelope;
 use crate::store::{StoreError, envelopes, ledger, log, vault};
@@ -30,7 +31,7 @@ const LEASE: Duration = Duration::from_secs(600);
 const BATCH: i64 = 16;
 
 /// A failed integrity check.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IntegrityProblem {
     /// `authoritative copy`, `copy`, `certificate`, `custody record`, `signed
     /// document`, `ledger` or `log`.
@@ -41,6 +42,40 @@ pub struct IntegrityProblem {
     pub expected_hash: Option<String>,
     /// Hash computed from the present content.
     pub actual_hash: Option<String>,
+}
+
+/// Envelope whose stored record is not what was stored.
+#[derive(Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "envelope_name": "Retail instalment contract 2041",
+    "checked_at": "2026-11-21T09:41:07.250Z",
+    "problems": [{ "check": "copy", "detail": "the bytes have another hash", "expected_hash": "9f86d081…",
+        "actual_hash": "60303ae2…" }],
+}]))]
+pub struct IntegrityFinding {
+    pub envelope_id: EnvelopeId,
+    pub envelope_name: String,
+    /// Time of the last check, in which the problems were found.
+    pub checked_at: Option<Timestamp>,
+    pub problems: Vec<IntegrityProblem>,
+}
+
+/// Returns the findings about the envelopes of an organization, newest envelope first.
+pub async fn findings(
+    core: &Core,
+    caller: &Caller,
+    after: Option<&EnvelopeId>,
+    limit: i64,
+) -> Result<Vec<IntegrityFinding>, ServiceError> {
+    let mut connection = core.store.read().await?;
+    let found = integrity::problems_of(&mut connection, &caller.org, after, limit).await?;
+    let findings = found.into_iter().map(|one| IntegrityFinding {
+        envelope_id: one.envelope,
+        envelope_name: one.name,
+        checked_at: one.checked_at,
+        problems: one.problems,
+    });
+    Ok(findings.collect())
 }
 
 impl IntegrityProblem {

@@ -1,4 +1,5 @@
 //! Access: tokens and rate limits.
 
+mod administration;
 mod rate_limits;
 mod tokens;

@@ -126,6 +126,17 @@ async fn a_flipped_byte(app: TestApp) {
     let data = &tampering[0]["data"];
     assert_ne!(data["expected_hash"], data["actual_hash"]);
     assert_eq!(data["problems"][0]["check"], "authoritative copy");
+    let auditor = app.token("auditor");
+    let findings = app.get_with_bearer(&auditor, "/findings").await.data(200);
+    assert_eq!(findings.as_array().unwrap().len(), 1, "{findings:#}");
+    assert_eq!(findings[0]["envelope_id"], id.as_str());
+    assert_eq!(findings[0]["problems"][0]["check"], "authoritative copy");
+    assert!(findings[0]["checked_at"].is_string(), "{findings:#}");
+    let behind = format!("/findings?starting_after={id}");
+    let behind = app.get_with_bearer(&auditor, &behind).await;
+    assert_eq!(behind.data(200), serde_json::json!([]));
+    let stranger = app.get_with_bearer(&app.other_admin(), "/findings").await;
+    assert_eq!(stranger.data(200), serde_json::json!([]));
     let link = format!("/partner/envelopes/{id}/vault/signed-url");
     let link = app.get(&link).await.data(200);
     let denied = app.get(link["signed_url"].as_str().unwrap()).await;

@@ -1,5 +1,6 @@
 //! The web-app surface, authenticated by bearer token.
 
+pub mod administration;
 pub mod bulk;
 pub mod customers;
 pub mod packages;

@@ -1,0 +1,256 @@
+//! Settings of an organization that its own users change.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::access::credentials;
+use super::{Caller, Core, ServiceError, ValidationIssue};
+use crate::domain::brand::{BrandColor, BrandLogo};
+use crate::domain::change::FieldPatch;
+use crate::domain::clock::Timestamp;
+use crate::domain::dates::DateSettings;
+use crate::domain::hash::sha256;
+use crate::domain::id::OrgId;
+use crate::domain::jurisdiction::Jurisdiction;
+use crate::domain::locale::{ConsentText, Locale};
+use crate::domain::organization::{OrgSettings, Organization, PageOrigin, PaymentSettings};
+use crate::store::{StoreError, WriteTransaction, organizations};
+
+/// Most origins of one list.
+const ORIGINS: usize = 50;
+/// Longest part of a consent text, in characters.
+const CONSENT: usize = 20_000;
+
+/// Branding that signers see.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct BrandView {
+    /// Display name that replaces the organization's name.
+    pub name: Option<String>,
+    /// Colour of buttons and lines.
+    pub color: Option<BrandColor>,
+    /// SHA-256 of the logo.
+    pub logo_sha256: Option<String>,
+}
+
+/// An organization with its settings.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "org_id": "org_01jdk7m3e8f4x9s2w5v6b0c1da", "name": "Crescent Auto Finance", "created_at": "2026-05-04T15:04:05.000Z",
+    "auto_vault": true, "envelope_ttl_days": 30, "payment": null,
+    "brand": { "name": "Crescent", "color": "#0b57d0", "logo_sha256": null },
+    "embed_origins": ["https://app.crescent.example"], "return_origins": [],
+    "dates": { "format": "month_first", "time_zone": "America/New_York" }, "language": "en", "consent": {},
+    "chattel_paper_jurisdiction": "US-DE",
+}]))]
+pub struct OrganizationView {
+    pub org_id: OrgId,
+    pub name: String,
+    pub created_at: Timestamp,
+    /// Whether every signed envelope is vaulted automatically.
+    pub auto_vault: bool,
+    /// Days until an unfinished envelope expires.
+    pub envelope_ttl_days: u32,
+    /// Payment requested for every envelope. The operator sets it.
+    pub payment: Option<PaymentSettings>,
+    pub brand: BrandView,
+    /// Origins of pages that may embed the widgets.
+    pub embed_origins: Vec<PageOrigin>,
+    /// Origins of pages to which signers may return after signing.
+    pub return_origins: Vec<PageOrigin>,
+    /// Dates in signed documents.
+    pub dates: DateSettings,
+    /// Language of pages and mails for people who have not chosen one.
+    pub language: Locale,
+    /// Consent to signing electronically in the organization's own words, by language.
+    pub consent: BTreeMap<String, ConsentText>,
+    /// Jurisdiction of chattel paper, for envelopes that state none.
+    pub chattel_paper_jurisdiction: Option<Jurisdiction>,
+}
+
+impl From<Organization> for OrganizationView {
+    fn from(organization: Organization) -> Self {
+        let settings = organization.settings;
+        let logo = settings.brand.logo.as_ref();
+        Self {
+            org_id: organization.id,
+            name: organization.name,
+            created_at: organization.created_at,
+            auto_vault: settings.auto_vault,
+            envelope_ttl_days: settings.envelope_ttl_days,
+            payment: settings.payment,
+            brand: BrandView {
+                logo_sha256: logo.map(|logo| sha256(&logo.bytes)),
+                name: settings.brand.name,
+                color: settings.brand.color,
+            },
+            embed_origins: settings.embed_origins,
+            return_origins: settings.return_origins,
+            dates: settings.dates,
+            language: settings.language,
+            consent: settings
+                .consent
+                .into_iter()
+                .map(|(locale, text)| (locale.as_str().to_owned(), text))
+                .collect(),
+            chattel_paper_jurisdiction: settings.chattel_paper_jurisdiction,
+        }
+    }
+}
+
+/// Change of the branding: absent members stay unchanged, null clears a value.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChangeBrand {
+    #[serde(default)]
+    #[schemars(with = "Option<String>", length(min = 1, max = 100))]
+    pub name: FieldPatch<String>,
+    #[serde(default)]
+    #[schemars(with = "Option<BrandColor>")]
+    pub color: FieldPatch<BrandColor>,
+    /// PNG or JPEG of at most 64 KiB, in base64.
+    #[serde(default)]
+    #[schemars(with = "Option<String>", length(max = 87_384))]
+    pub logo: FieldPatch<BrandLogo>,
+}
+
+/// Body of `PATCH /organization`: absent members stay unchanged, null clears a value.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "language": "es", "brand": { "color": "#0b57d0" }, "return_origins": ["https://app.crescent.example"],
+}]))]
+pub struct ChangeOrganization {
+    pub auto_vault: Option<bool>,
+    #[schemars(range(min = 1, max = 3650))]
+    pub envelope_ttl_days: Option<u32>,
+    pub brand: Option<ChangeBrand>,
+    #[schemars(length(max = 50))]
+    pub embed_origins: Option<Vec<PageOrigin>>,
+    #[schemars(length(max = 50))]
+    pub return_origins: Option<Vec<PageOrigin>>,
+    pub dates: Option<DateSettings>,
+    pub language: Option<Locale>,
+    #[schemars(with = "Option<BTreeMap<String, ConsentText>>")]
+    pub consent: Option<BTreeMap<Locale, ConsentText>>,
+    #[serde(default)]
+    #[schemars(with = "Option<Jurisdiction>")]
+    pub chattel_paper_jurisdiction: FieldPatch<Jurisdiction>,
+}
+
+impl ChangeOrganization {
+    fn apply(self, settings: &mut OrgSettings) -> Result<(), ServiceError> {
+        let refused = |path: &[&str], expected: &str, why: &str| {
+            ServiceError::Invalid(vec![ValidationIssue::new(
+                "invalid_value",
+                path,
+                expected,
+                "another value",
+                why,
+            )])
+        };
+        if let Some(brand) = self.brand {
+            if let FieldPatch::Set(name) = &brand.name
+                && (name.trim().is_empty() || name.chars().any(char::is_control))
+            {
+                let why = "A name is one line with something on it";
+                return Err(refused(&["brand", "name"], "one line", why));
+            }
+            brand.name.apply(&mut settings.brand.name);
+            brand.color.apply(&mut settings.brand.color);
+            brand.logo.apply(&mut settings.brand.logo);
+        }
+        for (name, origins) in [
+            ("embed_origins", &self.embed_origins),
+            ("return_origins", &self.return_origins),
+        ] {
+            if origins.as_ref().is_some_and(|all| all.len() > ORIGINS) {
+                return Err(refused(&[name], "at most 50 origins", "Too many origins"));
+            }
+        }
+        let is_long = |text: &ConsentText| {
+            let parts = [&text.version, &text.statement, &text.disclosure];
+            parts.into_iter().any(|part| part.chars().count() > CONSENT)
+        };
+        let consent = self.consent.as_ref();
+        if consent.is_some_and(|consent| consent.values().any(is_long)) {
+            return Err(refused(
+                &["consent"],
+                "shorter texts",
+                "The text is too long",
+            ));
+        }
+        settings.auto_vault = self.auto_vault.unwrap_or(settings.auto_vault);
+        settings.envelope_ttl_days = self.envelope_ttl_days.unwrap_or(settings.envelope_ttl_days);
+        if let Some(origins) = self.embed_origins {
+            settings.embed_origins = origins;
+        }
+        if let Some(origins) = self.return_origins {
+            settings.return_origins = origins;
+        }
+        if let Some(dates) = self.dates {
+            settings.dates = dates;
+        }
+        if let Some(consent) = self.consent {
+            settings.consent = consent;
+        }
+        settings.language = self.language.unwrap_or(settings.language);
+        self.chattel_paper_jurisdiction
+            .apply(&mut settings.chattel_paper_jurisdiction);
+        match settings.problem() {
+            Some((setting, why)) => Err(refused(&[setting], "a value that can be used", &why)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Returns the organization of the caller.
+pub async fn get(core: &Core, caller: &Caller) -> Result<OrganizationView, ServiceError> {
+    let mut connection = core.store.read().await?;
+    let found = organizations::get(&mut connection, &caller.org).await?;
+    Ok(found.ok_or(ServiceError::NotFound("Organization"))?.into())
+}
+
+/// Changes settings of the caller's organization.
+pub async fn change(
+    core: &Core,
+    caller: &Caller,
+    change: ChangeOrganization,
+) -> Result<OrganizationView, ServiceError> {
+    let org = &caller.org;
+    let mut tx = core.store.begin().await?;
+    organizations::lock(&mut tx, org).await?;
+    let found = organizations::get(&mut tx, org).await?;
+    let mut organization = found.ok_or(ServiceError::NotFound("Organization"))?;
+    let before = organization.clone();
+    change.apply(&mut organization.settings)?;
+    organizations::set_settings(&mut tx, org, &organization.settings).await?;
+    let now = core.clock.now();
+    record(&mut tx, &caller.actor, before, &organization, now).await?;
+    tx.commit().await?;
+    Ok(organization.into())
+}
+
+/// Records what changed in the credential ledger; nothing if nothing did.
+pub async fn record(
+    tx: &mut WriteTransaction,
+    actor: &str,
+    before: Organization,
+    after: &Organization,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let org = after.id.clone();
+    let [before, after] = [before, after.clone()].map(|one| json!(OrganizationView::from(one)));
+    let mut changed = Map::new();
+    let members = after.as_object().into_iter().flatten();
+    for (name, value) in members.filter(|(name, value)| before[name.as_str()] != **value) {
+        let change = json!({ "before": before[name.as_str()], "after": value });
+        changed.insert(name.clone(), change);
+    }
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let details = json!({ "changed": Value::Object(changed) });
+    credentials::record_by(tx, Some(&org), actor, "settings.changed", details, now).await
+}
