@@ -18,6 +18,7 @@ mod rules;
 mod scaffold;
 mod tokens;
 mod usage;
+mod users;
 mod vault;
 mod verify;
 
@@ -73,6 +74,9 @@ enum CliCommand {
     /// Manage web-app bearer tokens.
     #[command(subcommand)]
     Token(tokens::TokenCommand),
+    /// Manage the users of an organization, who sign in to the console.
+    #[command(subcommand)]
+    User(users::UserCommand),
     /// Rotate the keys of this installation.
     #[command(subcommand)]
     Keys(rotation::KeyRotationCommand),
@@ -194,6 +198,7 @@ async fn run(
         CliCommand::Org(command) => organizations::run(command, &config, output).await?,
         CliCommand::Key(command) => keys::run(command, &config, output).await?,
         CliCommand::Token(command) => tokens::run(command, &config, output).await?,
+        CliCommand::User(command) => users::run(command, config, output).await?,
         CliCommand::Keys(command) => rotation::run(command, &config, output).await?,
         CliCommand::Verify(verify) => return verify::run(verify, config, output).await,
         CliCommand::Vault(command) => return vault::run(command, config, output).await,

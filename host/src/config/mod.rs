@@ -103,6 +103,7 @@ pub struct Config {
     pub bulk: BulkSettings,
     /// Components that can be replaced at run time.
     pub components: ComponentSettings,
+    pub console: ConsoleSettings,
     /// Limits on connections and requests.
     pub http: HttpSettings,
     /// Request rate limits for links, tokens and client addresses.
@@ -242,6 +243,32 @@ impl Default for AuthSettings {
         Self {
             max_token_ttl: Duration::from_secs(86_400),
             oidc: None,
+        }
+    }
+}
+
+/// `[console]`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ConsoleSettings {
+    /// Whether the console is served, and users can sign in.
+    pub enabled: bool,
+    /// Longest time until a user signs in again.
+    #[serde(deserialize_with = "duration")]
+    #[schemars(with = "String")]
+    pub session_ttl: Duration,
+    /// Time without a request after which a session ends.
+    #[serde(deserialize_with = "duration")]
+    #[schemars(with = "String")]
+    pub idle: Duration,
+}
+
+impl Default for ConsoleSettings {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            session_ttl: Duration::from_secs(12 * 3600),
+            idle: Duration::from_secs(2 * 3600),
         }
     }
 }
@@ -575,6 +602,7 @@ impl Default for Config {
             webhooks: WebhookSettings::default(),
             bulk: BulkSettings::default(),
             components: ComponentSettings::default(),
+            console: ConsoleSettings::default(),
             http: HttpSettings::default(),
             rate_limits: RateLimitSettings::default(),
             control: ControlSettings::default(),

@@ -39,8 +39,8 @@ use error::HttpError;
 use middleware::notes::SharedNotes;
 use middleware::{bodies, limits, unknown};
 use pages::{
-    assets, brand, builder, control, docs, embed, inspection, joining, payments, people, signing,
-    verification,
+    assets, brand, builder, console, control, docs, embed, inspection, joining, payments, people,
+    signing, verification,
 };
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -74,6 +74,7 @@ pub fn router(app: App) -> Router {
         .merge(inspection::routes())
         .merge(control::routes())
         .merge(joining::routes())
+        .merge(console::routes(app.config.console.enabled))
         .merge(assets::routes())
         .merge(brand::routes())
         .layer(CompressionLayer::new().compress_when(is_compressible));

@@ -404,6 +404,32 @@ pub(crate) fn party_invitation(
     }
 }
 
+/// Builds the mail with which a user signs in.
+pub(crate) fn sign_in(
+    texts: Texts,
+    organization: &str,
+    email: &str,
+    until: &str,
+    url: String,
+) -> MailContent {
+    let values = [
+        ("organization", one_line(organization)),
+        ("email", one_line(email)),
+        ("until", until.to_owned()),
+    ];
+    MailContent {
+        texts,
+        subject: texts.with("sign-in-subject", values.clone()),
+        to: None,
+        paragraphs: vec![texts.with("sign-in-mail", values)],
+        button: Some(MailButton {
+            label: texts.text("sign-in-button"),
+            url,
+        }),
+        notes: vec![texts.text("sign-in-note")],
+    }
+}
+
 /// Builds the notification that a webhook endpoint was disabled.
 pub(crate) fn endpoint_disabled(texts: Texts, endpoint: &Endpoint) -> MailContent {
     let host = host(texts, endpoint);

@@ -205,11 +205,16 @@ impl ChangeOrganization {
     }
 }
 
+/// Returns an organization.
+pub async fn read(core: &Core, org: &OrgId) -> Result<Organization, ServiceError> {
+    let mut connection = core.store.read().await?;
+    let found = organizations::get(&mut connection, org).await?;
+    found.ok_or(ServiceError::NotFound("Organization"))
+}
+
 /// Returns the organization of the caller.
 pub async fn get(core: &Core, caller: &Caller) -> Result<OrganizationView, ServiceError> {
-    let mut connection = core.store.read().await?;
-    let found = organizations::get(&mut connection, &caller.org).await?;
-    Ok(found.ok_or(ServiceError::NotFound("Organization"))?.into())
+    Ok(read(core, &caller.org).await?.into())
 }
 
 /// Changes settings of the caller's organization.

@@ -71,6 +71,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     51 "0051_decision_blocks",
     52 "0052_component_state",
     53 "0053_component_attestations",
+    54 "0054_users",
 ];
 
 /// Version of the row that serves as the lock.

@@ -74,6 +74,7 @@ pub mod similarity;
 pub mod templates;
 pub mod tokens;
 pub mod transfers;
+pub mod users;
 pub mod vault;
 pub mod views;
 pub mod webhooks;

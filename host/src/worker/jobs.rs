@@ -18,8 +18,8 @@ use crate::domain::job::{
     AdvanceTransfer, ArchiveSubmission, ArchiveTemplate, CompareRecords, DeleteObject,
     ExecuteSubmission, FollowSubmission, JobKind, JobPayload, JobQueue, MailAccessCode,
     MailCompletion, MailDecline, MailEndpointDisabled, MailEndpointFailing, MailInvitation,
-    MailPartyInvitation, MailReleaseRequest, MailReminder, MailView, MailWithdrawal, NextStep,
-    PaidInSandbox, ReleaseRecord, RetryPolicy, SendBatch, TextAccessCode, TextInvitation,
+    MailPartyInvitation, MailReleaseRequest, MailReminder, MailSignIn, MailView, MailWithdrawal,
+    NextStep, PaidInSandbox, ReleaseRecord, RetryPolicy, SendBatch, TextAccessCode, TextInvitation,
     TextReminder, VaultEnvelope, VoidBatch, WithdrawSubmission,
 };
 use crate::domain::priority::PriorityClass;
@@ -356,6 +356,13 @@ impl RunnableJob for MailPartyInvitation {
     }
 }
 
+impl RunnableJob for MailSignIn {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
+        mails::with_sign_in(app, job, &self.link).await?;
+        Ok(NextStep::Done)
+    }
+}
+
 impl RunnableJob for SendBatch {
     async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
         Ok(bulk::drive::drive(app, &app.bulk, &job.org, &self.batch).await?)
@@ -451,7 +458,7 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
     }
     by_name! {
         VaultEnvelope ArchiveSubmission WithdrawSubmission ArchiveTemplate DeleteObject
-        SendBatch VoidBatch ReleaseRecord MailReleaseRequest MailView MailPartyInvitation AdvanceTransfer CompareRecords
+        SendBatch VoidBatch ReleaseRecord MailReleaseRequest MailView MailPartyInvitation MailSignIn AdvanceTransfer CompareRecords
         MailInvitation MailReminder MailAccessCode MailCompletion MailDecline MailWithdrawal
         TextInvitation TextReminder TextAccessCode
         MailEndpointFailing MailEndpointDisabled

@@ -4,23 +4,26 @@ use crate::components::providers::ProviderError;
 use crate::domain::control::{PartyInvitation, ReleaseState};
 use crate::domain::dates::DateSettings;
 use crate::domain::envelope::{Envelope, Recipient, RecipientKind, Signer, SignerStatus};
-use crate::domain::id::{EndpointId, InvitationId, OrgId, ViewId};
+use crate::domain::id::{EndpointId, InvitationId, OrgId, SignInId, ViewId};
 use crate::domain::job::{MailAddressee, MailReleaseRequest};
 use crate::domain::locale::Locale;
 use crate::domain::organization::Organization;
+use crate::domain::user::SignInLink;
 use crate::mail::MailError;
 use crate::mail::layout::MailBranding;
 use crate::mail::letters::{
     self, DeclineRecipient, LinkFacts, MailContent, OutcomeNotice, ReleaseFacts, ViewFacts,
 };
 use crate::mail::message::{MessageDraft, PdfAttachment};
+use crate::service::access::sessions;
 use crate::service::control::{invitations, views as inspected};
 use crate::service::signing::{access_codes, links};
 use crate::service::vault::{completion, copies};
 use crate::service::{App, ServiceError};
 use crate::store::jobs::ClaimedJob;
 use crate::store::{
-    StoreError, control, envelopes, organizations, party_invitations, signers, views, webhooks,
+    StoreError, control, envelopes, organizations, party_invitations, signers, users, views,
+    webhooks,
 };
 use crate::texts::Texts;
 
@@ -279,6 +282,32 @@ pub(super) async fn about_invitation(
     let (from, name) = (sender.display_name(), &invitation.name);
     let letter = letters::party_invitation(texts, from, name, url, id.as_str());
     notify(app, job, &sender, &invitation.email, &letter).await
+}
+
+/// Sends a user the link to sign in, unless it is over.
+pub(super) async fn with_sign_in(
+    app: &App,
+    job: &ClaimedJob,
+    id: &SignInId,
+) -> Result<(), DeliveryError> {
+    let mut connection = app.store.read().await?;
+    let now = app.clock.now();
+    let link = users::link(&mut connection, id).await?;
+    let open = |link: &SignInLink| link.used_at.is_none() && link.expires_at > now;
+    let Some(link) = link.filter(open) else {
+        return Ok(());
+    };
+    let user = users::get(&mut connection, &link.org, &link.user).await?;
+    let organization = organizations::get(&mut connection, &link.org).await?;
+    drop(connection);
+    let (Some(user), Some(organization)) = (user, organization) else {
+        return Ok(());
+    };
+    let texts = Texts::of(organization.settings.language);
+    let until = texts.moment(&organization.settings.dates, link.expires_at);
+    let url = sessions::url(app, id)?;
+    let letter = letters::sign_in(texts, &organization.name, &user.email, &until, url);
+    notify(app, job, &organization, &user.email, &letter).await
 }
 
 impl MailSubject {

@@ -42,6 +42,7 @@ pub(super) async fn run(app: App, stop: CancellationToken) {
             ),
             ("kept answers", forget_answers(&app).await),
             ("revoked tokens", access::forget_revoked(&app).await),
+            ("ended sessions", access::sessions::forget(&app).await),
             ("expired changes", changes::forget_expired(&app).await),
             ("logs of instances", instance_log::flush(&app).await),
             ("old logs of instances", instance_log::forget(&app).await),

@@ -233,6 +233,15 @@ prefixed_id!(
     ReleaseId, "rel_"
 );
 
+prefixed_id!(
+    /// A link with which a user signs in once.
+    SignInId, "sin_"
+);
+prefixed_id!(
+    /// A session of a user in a browser.
+    SessionId, "ses_"
+);
+
 impl ComponentId {
     /// Derives the id of a component that is built into the binary: the same on every node.
     pub fn of_default(sha256: &[u8; 32]) -> Self {

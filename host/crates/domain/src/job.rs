@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::clock::Timestamp;
 use super::envelope::KeptFile;
 use super::id::{
-    BatchId, EndpointId, EnvelopeId, IntentId, InvitationId, ReleaseId, TemplateId, TransferId,
-    ViewId,
+    BatchId, EndpointId, EnvelopeId, IntentId, InvitationId, ReleaseId, SignInId, TemplateId,
+    TransferId, ViewId,
 };
 
 /// Queue with its own number of slots.
@@ -195,6 +195,18 @@ pub struct MailPartyInvitation {
 
 impl JobPayload for MailPartyInvitation {
     const NAME: &'static str = "mail.party_invitation";
+    const QUEUE: JobQueue = JobQueue::Mail;
+}
+
+/// Sends a user a link to sign in.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct MailSignIn {
+    /// The link.
+    pub link: SignInId,
+}
+
+impl JobPayload for MailSignIn {
+    const NAME: &'static str = "mail.sign_in";
     const QUEUE: JobQueue = JobQueue::Mail;
 }
 
@@ -432,6 +444,7 @@ pub const KINDS: &[JobKind] = &[
     JobKind::of::<MailReleaseRequest>(),
     JobKind::of::<MailView>(),
     JobKind::of::<MailPartyInvitation>(),
+    JobKind::of::<MailSignIn>(),
     JobKind::of::<SendBatch>(),
     JobKind::of::<VoidBatch>(),
     JobKind::of::<MailInvitation>(),

@@ -14,7 +14,8 @@
 //! | organization | tenant: the owner of envelopes, templates, keys and settings |
 //! | bucket | one of 64 partitions of tenant data, derived from the organization's id |
 //! | partner | program of an organization that calls the API with an API key |
-//! | user | person of an organization who uses the web app; has a role such as `admin` |
+//! | user | person of an organization who uses the web app or the console; has a role such as `admin` |
+//! | session | sign-in of a user in one browser |
 //! | caller | authenticated sender of a request: an API key, a user or an embed token |
 //! | scope | permission of an API key |
 //! | customer | business contact of an organization that an envelope is for; *client* in batches |
@@ -190,5 +191,6 @@ pub mod succession;
 pub mod template;
 pub mod token;
 pub mod transfer;
+pub mod user;
 pub mod warning;
 pub mod webhook;

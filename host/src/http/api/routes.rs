@@ -6,7 +6,7 @@ use aide::axum::routing::{
 };
 
 use super::partner::{control, customers, envelopes, templates, vault};
-use super::web::{administration, bulk, packages};
+use super::web::{administration, bulk, packages, users};
 use super::{
     callbacks, component_changes, component_state, components, decisions, downloads, embed, kba,
     ledger, payments, web, webhooks,
@@ -407,6 +407,16 @@ areas! {
             "Read the settings of the organization";
         patch "/organization", administration::change_organization => changeOrganization [422]
             "Change settings of the organization";
+        get "/users", users::list => listUsers []
+            "List the users of the organization";
+        post "/users", users::invite => inviteUser [409, 422]
+            "Invite a user, who gets a link to sign in";
+        patch "/users/{id}", users::change => changeUser [409]
+            "Give a user another role";
+        post "/users/{id}/invite", users::invite_again => inviteUserAgain [409]
+            "Mail a user another link to sign in";
+        post "/users/{id}/end", users::end => endUser [409]
+            "End the access of a user";
         get "/audit-log", administration::audit_log => listAuditLog []
             "List who changed keys, tokens, settings and components, newest first";
         get "/findings", administration::findings => listFindings []

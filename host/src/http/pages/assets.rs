@@ -51,6 +51,10 @@ static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
         include_str!("assets/signing.css"),
         include_str!("assets/builder.css")
     );
+    let console_style = concat!(
+        include_str!("assets/signing.css"),
+        include_str!("assets/console.css")
+    );
     // Every page can be embedded, and reports to the page around it.
     let script_of = |name: &str, text: &str| {
         let text = format!("{}{text}", include_str!("assets/frame.js"));
@@ -76,6 +80,7 @@ static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
         script_of("payment.js", PAYMENT),
         Asset::of("builder.css", style, builder_style),
         script_of("builder.js", BUILDER),
+        Asset::of("console.css", style, console_style),
         Asset::of("icon.svg", "image/svg+xml", ICON),
     ];
     assets.extend(fonts);
@@ -121,6 +126,13 @@ impl Asset {
         ];
         (headers, self.bytes.clone()).into_response()
     }
+}
+
+/// Returns the address of the script of pages, if they have one.
+pub fn script(name: &str) -> Option<String> {
+    let name = format!("{name}.js");
+    let asset = ASSETS.iter().find(|asset| asset.name == name);
+    asset.map(Asset::address)
 }
 
 /// Returns the address of an asset, with its version.

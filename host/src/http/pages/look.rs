@@ -140,7 +140,7 @@ impl PageLook {
         self.page(status, title, happening, "signing", body)
     }
 
-    /// Renders a page with the named style sheet and script.
+    /// Renders a page with the named style sheet, and the script of that name if there is one.
     pub fn page(
         &self,
         status: StatusCode,
@@ -162,7 +162,9 @@ impl PageLook {
                     @if self.brand.color.is_some() {
                         link rel="stylesheet" href={ (self.path) "/brand.css" };
                     }
-                    script src=(assets::address(&format!("{name}.js"))) type="module" {}
+                    @if let Some(script) = assets::script(name) {
+                        script src=(script) type="module" {}
+                    }
                 }
                 body data-embedders=(self.origins()) data-happening=[happening.map(EmbedMessage::as_str)] {
                     (body)

@@ -5,6 +5,7 @@ mod attachments;
 pub mod brand;
 pub mod builder;
 mod code;
+pub mod console;
 pub mod control;
 pub mod docs;
 pub mod embed;

@@ -6,6 +6,8 @@ pub mod credentials;
 pub mod issuer;
 pub mod jwt;
 pub mod rate_limit;
+pub mod sessions;
+pub mod users;
 pub mod windows;
 
 use std::collections::{BTreeMap, HashMap};

@@ -251,14 +251,18 @@ pub async fn revoke(
 }
 
 /// Returns the last part of a link. It is a keyed hash of the linked object, and is not stored.
-pub(super) fn link_code(core: &Core, kind: &str, id: &str) -> Result<String, ServiceError> {
+pub(in crate::service) fn link_code(
+    core: &Core,
+    kind: &str,
+    id: &str,
+) -> Result<String, ServiceError> {
     let key = guard::key(core)?;
     let code = hmac_sha256(key, &[kind.as_bytes(), b"\n", id.as_bytes()]);
     Ok(URL_SAFE_NO_PAD.encode(code))
 }
 
 /// Whether `given` is the last part of a link.
-pub(super) fn is_link(
+pub(in crate::service) fn is_link(
     core: &Core,
     kind: &str,
     id: &str,

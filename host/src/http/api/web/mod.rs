@@ -6,6 +6,7 @@ pub mod customers;
 pub mod packages;
 pub mod search;
 pub mod templates;
+pub mod users;
 
 use axum::extract::State;
 use schemars::JsonSchema;

@@ -1,0 +1,336 @@
+//! Search of envelopes, and the page of one.
+
+use axum::extract::{Path, Query, State};
+use axum::response::{IntoResponse, Redirect, Response};
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::PATH;
+use super::frame::{Place, failed, status};
+use super::visitor::{ConsoleForm, Visitor};
+use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer};
+use crate::domain::id::EnvelopeId;
+use crate::domain::organization::Permission;
+use crate::service::envelopes::compliance::{self, ComplianceView};
+use crate::service::idempotency::{IdempotencyReceipt, ResponseRecorder};
+use crate::service::signing::reminders::{self, RemindRequest};
+use crate::service::vault::{custody, history::history, vault_in};
+use crate::service::{App, ServiceError, envelopes};
+use crate::store::search::{EnvelopeSearch, FoundEnvelope};
+
+/// Envelopes of a page.
+const PAGE: i64 = 25;
+
+#[derive(Deserialize)]
+pub struct ListQuery {
+    q: Option<String>,
+    status: Option<String>,
+    score_below: Option<String>,
+    after: Option<String>,
+}
+
+/// Shows the envelopes that fit, newest first. What cannot be read is left out of the search.
+pub async fn list(
+    State(app): State<App>,
+    visitor: Visitor,
+    Query(query): Query<ListQuery>,
+) -> Response {
+    if let Err(refused) = visitor.require(Permission::ReadEnvelopes) {
+        return refused;
+    }
+    let texts = visitor.texts;
+    let text = query.q.as_deref().unwrap_or_default().trim();
+    let text: String = text.chars().take(200).collect();
+    let chosen = query.status.as_deref().unwrap_or_default();
+    let score_below = query
+        .score_below
+        .as_deref()
+        .and_then(|text| text.parse().ok());
+    let search = EnvelopeSearch {
+        text: (!text.is_empty()).then(|| text.clone()),
+        statuses: chosen
+            .split(',')
+            .filter_map(EnvelopeStatus::parse)
+            .collect(),
+        score_below,
+        after: query.after.as_deref().and_then(EnvelopeId::parse),
+        ..EnvelopeSearch::default()
+    };
+    let found = match envelopes::search(&app, &visitor.caller, &search, PAGE + 1).await {
+        Ok(found) => found,
+        Err(error) => return failed(error),
+    };
+    let shown = &found[..found.len().min(usize::try_from(PAGE).unwrap_or_default())];
+    let older = shown
+        .last()
+        .filter(|_| found.len() > shown.len())
+        .map(|last| {
+            let mut next = url::form_urlencoded::Serializer::new(String::new());
+            next.append_pair("q", &text).append_pair("status", chosen);
+            if let Some(score) = score_below {
+                next.append_pair("score_below", &score.to_string());
+            }
+            next.append_pair("after", last.id.as_str());
+            format!("{PATH}/envelopes?{}", next.finish())
+        });
+    let body = html! {
+        form.search method="get" action={ (PATH) "/envelopes" } role="search" {
+            div.field {
+                label for="q" { (texts.text("console-search-hint")) }
+                input id="q" name="q" type="search" value=(text) maxlength="200";
+            }
+            div.field {
+                label for="status" { (texts.text("console-status")) }
+                select id="status" name="status" {
+                    option value="" { (texts.text("console-all-statuses")) }
+                    @for one in EnvelopeStatus::ALL {
+                        option value=(one) selected[chosen == one.as_str()] { (status(texts, *one)) }
+                    }
+                }
+            }
+            button type="submit" { (texts.text("console-search")) }
+        }
+        @if shown.is_empty() {
+            p { (texts.text("console-nothing")) }
+        } @else {
+            (rows(&visitor, shown))
+        }
+        @if let Some(older) = older {
+            p { a href=(older) { (texts.text("console-older")) } }
+        }
+    };
+    visitor.page(Place::Envelopes, &texts.text("console-envelopes"), body)
+}
+
+/// Renders found envelopes.
+pub fn rows(visitor: &Visitor, found: &[FoundEnvelope]) -> Markup {
+    let texts = visitor.texts;
+    html! {
+        ul.rows {
+            @for envelope in found {
+                li {
+                    a href={ (PATH) "/envelopes/" (envelope.id) } { (envelope.name) }
+                    p.soft {
+                        span.tag { (status(texts, envelope.status)) } " "
+                        @if let Some(external) = &envelope.external_id { (external) " · " }
+                        (visitor.moment(envelope.created_at))
+                        @if let Some(score) = envelope.compliance_score {
+                            " · " (texts.with("console-score", [("score", score)]))
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What the page of an envelope shows.
+struct ShownEnvelope {
+    envelope: Envelope,
+    signers: Vec<Signer>,
+    history: Vec<(crate::domain::clock::Timestamp, String)>,
+    compliance: ComplianceView,
+    failure: Option<String>,
+}
+
+async fn read(app: &App, visitor: &Visitor, id: &str) -> Result<ShownEnvelope, ServiceError> {
+    let caller = &visitor.caller;
+    let (envelope, compliance) =
+        compliance::evaluate(app, &app.management, caller, id, None).await?;
+    let (signers, _) = envelopes::people(app, caller, id).await?;
+    let ledger = custody::ledger(app, &app.vault, caller, id).await?;
+    let lines = history(visitor.texts, &ledger.entries);
+    let failure = vault_in::failure(app, &envelope).await?;
+    Ok(ShownEnvelope {
+        envelope,
+        signers,
+        history: lines.into_iter().map(|line| (line.at, line.text)).collect(),
+        compliance,
+        failure: failure.map(|failure| format!("{}: {}", failure.step, failure.message)),
+    })
+}
+
+#[derive(Default, Deserialize)]
+pub struct ShownQuery {
+    /// What was done before.
+    done: Option<String>,
+}
+
+/// Shows one envelope: people, history, checks, and what can be done.
+pub async fn show(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+    Query(query): Query<ShownQuery>,
+) -> Response {
+    if let Err(refused) = visitor.require(Permission::ReadEnvelopes) {
+        return refused;
+    }
+    let shown = match read(&app, &visitor, &id).await {
+        Ok(shown) => shown,
+        Err(error) => return failed(error),
+    };
+    let note = match query.done.as_deref() {
+        Some("reminded") => Some(visitor.texts.text("console-reminded")),
+        Some("voided") => Some(visitor.texts.text("console-voided")),
+        _ => None,
+    };
+    page(&visitor, &shown, note.map(|note| html! { (note) }))
+}
+
+fn page(visitor: &Visitor, shown: &ShownEnvelope, note: Option<Markup>) -> Response {
+    let (texts, envelope) = (visitor.texts, &shown.envelope);
+    let action = |name: &str| format!("{PATH}/envelopes/{}/{name}", envelope.id);
+    let compliance = &shown.compliance;
+    let is_open = envelope.status.is_out_for_signing();
+    let body = html! {
+        @if let Some(note) = note { p.done role="status" { (note) } }
+        p.soft {
+            span.tag { (status(texts, envelope.status)) } " "
+            code { (envelope.id) }
+            @if let Some(external) = &envelope.external_id { " · " (external) }
+        }
+        @if let Some(failure) = &shown.failure {
+            p.alarm role="alert" { (texts.text("console-stuck")) " " (failure) }
+        }
+        section.card {
+            h2 { (texts.text("console-people")) }
+            ul.rows {
+                @for signer in &shown.signers {
+                    li {
+                        p { strong { (signer.name) } " " span.soft { (signer.role) } }
+                        p.soft { (signer.email) }
+                        p.soft {
+                            @if let Some(at) = signer.completed_at {
+                                (texts.text("console-signed-at")) " " (visitor.moment(at))
+                            } @else {
+                                (texts.text("console-unsigned"))
+                            }
+                        }
+                    }
+                }
+            }
+            @if is_open && visitor.may(Permission::Send) {
+                form method="post" action=(action("remind")) {
+                    (visitor.token())
+                    button type="submit" { (texts.text("console-remind")) }
+                }
+            }
+        }
+        section.card {
+            h2 { (texts.text("vault-what-happened")) }
+            ol.ledger {
+                @for (at, text) in &shown.history {
+                    li { (visitor.moment(*at)) " " span.detail { (text) } }
+                }
+            }
+        }
+        section.card {
+            h2 { (texts.with("console-checks", [("score", i64::from(compliance.score))])) }
+            ul.rows {
+                @for check in &compliance.checks {
+                    li {
+                        p {
+                            span.tag.wrong[!check.satisfied] {
+                                @if check.satisfied { (texts.text("yes")) } @else { (texts.text("no")) }
+                            }
+                            " " strong { (check.requirement) }
+                        }
+                        p.soft { (check.ucc_reference) ": " (check.detail) }
+                    }
+                }
+            }
+            @if envelope.status.is_signed() && visitor.may(Permission::ReadEvidence) {
+                form method="post" action=(action("verify")) {
+                    (visitor.token())
+                    button type="submit" { (texts.text("console-verify")) }
+                }
+            }
+        }
+        @if envelope.status.is_unfinished() && visitor.may(Permission::Send) {
+            details.card {
+                summary { (texts.text("console-void")) }
+                form method="post" action=(action("void")) {
+                    (visitor.token())
+                    div.field {
+                        label for="reason" { (texts.text("console-reason")) }
+                        input id="reason" name="reason" required maxlength="500";
+                    }
+                    button.danger type="submit" { (texts.text("console-void")) }
+                }
+            }
+        }
+    };
+    visitor.page(Place::Envelopes, &envelope.name, body)
+}
+
+/// Recorder of an act whose answer nobody asks for again.
+fn unrecorded<T>() -> ResponseRecorder<T> {
+    ResponseRecorder::new(IdempotencyReceipt::default(), 200, |_| {
+        serde_json::Value::Null
+    })
+}
+
+fn back(id: &str, done: &str) -> Response {
+    Redirect::to(&format!("{PATH}/envelopes/{id}?done={done}")).into_response()
+}
+
+/// Mails the signers another link.
+pub async fn remind(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
+    if let Err(refused) = form.visitor.require(Permission::Send) {
+        return refused;
+    }
+    let caller = &form.visitor.caller;
+    let all = RemindRequest::default();
+    match reminders::remind(&app, caller, &id, all, &unrecorded()).await {
+        Ok(_) => back(&id, "reminded"),
+        Err(error) => failed(error),
+    }
+}
+
+/// Voids the envelope.
+pub async fn void(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
+    if let Err(refused) = form.visitor.require(Permission::Send) {
+        return refused;
+    }
+    let reason = form.value("reason").to_owned();
+    if reason.is_empty() || reason.chars().count() > 500 {
+        return back(&id, "");
+    }
+    let caller = form.visitor.caller.clone();
+    let path = id.clone();
+    // Completes even if the browser goes away: the provider is called first.
+    let voided = tokio::spawn(async move {
+        envelopes::void(&app, &caller, &path, Some(reason), &unrecorded()).await
+    });
+    match voided.await {
+        Ok(Ok(_)) => back(&id, "voided"),
+        Ok(Err(error)) => failed(error),
+        Err(error) => failed(ServiceError::Internal(error.to_string())),
+    }
+}
+
+/// Verifies the evidence now, and shows the result.
+pub async fn verify(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
+    let visitor = &form.visitor;
+    if let Err(refused) = visitor.require(Permission::ReadEvidence) {
+        return refused;
+    }
+    let verified = async {
+        let shown = read(&app, visitor, &id).await?;
+        let trusted = custody::own_trust(&app)?;
+        let (vault, caller) = (&app.vault, &visitor.caller);
+        let report = custody::verify(&app, &app.management, vault, caller, &id, trusted).await?;
+        Ok::<_, ServiceError>((shown, report))
+    };
+    let (shown, report) = match verified.await {
+        Ok(verified) => verified,
+        Err(error) => return failed(error),
+    };
+    let texts = visitor.texts;
+    let note = match report.valid {
+        true => html! { (texts.text("console-verified")) },
+        false => html! { (texts.text("console-not-verified")) " " code { (report.verdict) } },
+    };
+    page(visitor, &shown, Some(note))
+}

@@ -1,0 +1,116 @@
+//! Frame of the pages with their navigation, and parts that several of them have.
+
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use maud::{Markup, html};
+
+use super::PATH;
+use super::visitor::Visitor;
+use crate::domain::clock::Timestamp;
+use crate::domain::envelope::EnvelopeStatus;
+use crate::domain::organization::{Permission, Role};
+use crate::http::error::HttpError;
+use crate::http::pages::look::PageLook;
+use crate::service::ServiceError;
+use crate::texts::Texts;
+
+/// Page of the navigation.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    Home,
+    Envelopes,
+    Users,
+    Sessions,
+}
+
+/// Returns the answer for an error of a service. Its page comes from the layer around all pages.
+pub fn failed(error: ServiceError) -> Response {
+    HttpError::from(error).into_response()
+}
+
+impl Visitor {
+    /// Renders a page.
+    pub fn page(&self, place: Place, title: &str, body: Markup) -> Response {
+        let texts = self.texts;
+        let places = [
+            (Place::Home, "", "console-home", true),
+            (
+                Place::Envelopes,
+                "/envelopes",
+                "console-envelopes",
+                self.may(Permission::ReadEnvelopes),
+            ),
+            (
+                Place::Users,
+                "/users",
+                "console-users",
+                self.may(Permission::Administer),
+            ),
+            (Place::Sessions, "/sessions", "console-sessions", true),
+        ];
+        let markup = html! {
+            header.top.console {
+                p.brand { (self.organization.display_name()) }
+                nav aria-label=(texts.text("console-navigation")) {
+                    @for (one, path, name, _) in places.into_iter().filter(|(.., shown)| *shown) {
+                        a href={ (PATH) (path) } aria-current=[(one == place).then_some("page")] {
+                            (texts.text(name))
+                        }
+                    }
+                }
+                form.leave method="post" action={ (PATH) "/sign-out" } {
+                    (self.token())
+                    span.who { (self.signed_in.user.email) }
+                    button.quiet type="submit" { (texts.text("console-sign-out")) }
+                }
+            }
+            main.console {
+                h1 { (title) }
+                (body)
+            }
+        };
+        PageLook::plain(texts).page(StatusCode::OK, title, None, "console", markup)
+    }
+
+    /// Renders the token that every form of the session has.
+    pub fn token(&self) -> Markup {
+        html! { input type="hidden" name="token" value=(self.signed_in.form_token); }
+    }
+
+    /// Renders a moment in the organization's form of dates.
+    pub fn moment(&self, at: Timestamp) -> Markup {
+        let text = self.texts.moment(&self.organization.settings.dates, at);
+        html! { time datetime=(at) { (text) } }
+    }
+}
+
+/// Returns the name of a status.
+pub fn status(texts: Texts, status: EnvelopeStatus) -> String {
+    texts.text(match status {
+        EnvelopeStatus::Pending => "status-pending",
+        EnvelopeStatus::Uploaded => "status-uploaded",
+        EnvelopeStatus::Preparing => "status-preparing",
+        EnvelopeStatus::Sent => "status-sent",
+        EnvelopeStatus::Viewed => "status-viewed",
+        EnvelopeStatus::Completed => "status-completed",
+        EnvelopeStatus::Vaulted => "status-vaulted",
+        EnvelopeStatus::VaultedOut => "status-vaulted-out",
+        EnvelopeStatus::Declined => "status-declined",
+        EnvelopeStatus::Voided => "status-voided",
+        EnvelopeStatus::Expired => "status-expired",
+    })
+}
+
+/// Returns the name of a role.
+pub fn role(texts: Texts, role: Role) -> String {
+    texts.text(match role {
+        Role::Owner => "role-owner",
+        Role::Admin => "role-admin",
+        Role::Sender => "role-sender",
+        Role::Compliance => "role-compliance",
+        Role::Auditor => "role-auditor",
+        Role::Controller => "role-controller",
+        Role::Developer => "role-developer",
+        Role::Member => "role-member",
+    })
+}

@@ -1,0 +1,55 @@
+//! The console: pages for an organization's own people, signed in with a session.
+//!
+//! | File | Pages |
+//! |---|---|
+//! | `visitor` | who is signed in, and forms with their token |
+//! | `sign_in` | sign-in by a mailed link, sign-out, open sessions |
+//! | `frame` | frame with the navigation |
+//! | `home` | what needs attention |
+//! | `envelopes` | search, and one envelope |
+//! | `people` | users of the organization |
+//!
+//! Reading works without a script. Every form has the token of its session, and the session's cookie is sent with
+//! requests from these pages only (`SameSite=Strict`).
+
+mod envelopes;
+mod frame;
+mod home;
+mod people;
+mod sign_in;
+mod visitor;
+
+use axum::Router;
+use axum::routing::{get, post};
+
+use crate::service::App;
+
+/// Path below which the pages are.
+pub const PATH: &str = "/console";
+
+/// Returns the routes; none where the console is switched off.
+pub fn routes(enabled: bool) -> Router<App> {
+    if !enabled {
+        return Router::new();
+    }
+    let below = |rest: &str| format!("{PATH}{rest}");
+    Router::new()
+        .route(PATH, get(home::show))
+        .route(&below("/sign-in"), get(sign_in::ask).post(sign_in::send))
+        .route(
+            &below("/enter/{link}/{code}"),
+            get(sign_in::offer).post(sign_in::enter),
+        )
+        .route(&below("/sign-out"), post(sign_in::leave))
+        .route(&below("/sessions"), get(sign_in::sessions))
+        .route(&below("/sessions/{id}/end"), post(sign_in::end_session))
+        .route(&below("/envelopes"), get(envelopes::list))
+        .route(&below("/envelopes/{id}"), get(envelopes::show))
+        .route(&below("/envelopes/{id}/remind"), post(envelopes::remind))
+        .route(&below("/envelopes/{id}/void"), post(envelopes::void))
+        .route(&below("/envelopes/{id}/verify"), post(envelopes::verify))
+        .route(&below("/users"), get(people::list).post(people::invite))
+        .route(&below("/users/{id}/role"), post(people::change))
+        .route(&below("/users/{id}/invite"), post(people::invite_again))
+        .route(&below("/users/{id}/end"), post(people::end))
+}

@@ -1,0 +1,173 @@
+//! Users of the organization.
+
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Redirect, Response};
+use maud::{Markup, html};
+
+use super::PATH;
+use super::frame::{Place, failed, role};
+use super::visitor::{ConsoleForm, Visitor};
+use crate::domain::organization::{Permission, Role};
+use crate::domain::user::UserStatus;
+use crate::service::access::users::{self, ChangeUser, NewUser, UserManager, UserView};
+use crate::service::{App, ServiceError};
+
+/// Lists the users, with a form to invite another.
+pub async fn list(State(app): State<App>, visitor: Visitor) -> Response {
+    shown(&app, &visitor, None).await
+}
+
+async fn shown(app: &App, visitor: &Visitor, problem: Option<String>) -> Response {
+    if let Err(refused) = visitor.require(Permission::Administer) {
+        return refused;
+    }
+    let found = match users::list(app, &visitor.caller.org).await {
+        Ok(found) => found,
+        Err(error) => return failed(error),
+    };
+    let texts = visitor.texts;
+    let body = html! {
+        @if let Some(problem) = problem { p.alarm role="alert" { (problem) } }
+        ul.rows {
+            @for user in &found { li { (row(visitor, user)) } }
+        }
+        section.card {
+            h2 { (texts.text("console-invite")) }
+            form method="post" action={ (PATH) "/users" } {
+                (visitor.token())
+                div.field {
+                    label for="email" { (texts.text("sign-in-email")) }
+                    input id="email" name="email" type="email" required maxlength="200";
+                }
+                div.field {
+                    label for="role" { (texts.text("console-role")) }
+                    (roles(visitor, "role", Role::Sender))
+                }
+                button type="submit" { (texts.text("console-invite")) }
+            }
+        }
+    };
+    visitor.page(Place::Users, &texts.text("console-users"), body)
+}
+
+fn roles(visitor: &Visitor, id: &str, chosen: Role) -> Markup {
+    html! {
+        select id=(id) name="role" {
+            @for one in Role::ALL {
+                option value=(one) selected[*one == chosen] { (role(visitor.texts, *one)) }
+            }
+        }
+    }
+}
+
+fn row(visitor: &Visitor, user: &UserView) -> Markup {
+    let texts = visitor.texts;
+    let action = |name: &str| format!("{PATH}/users/{}/{name}", user.user_id);
+    let has_access = user.status != UserStatus::Ended;
+    let field = format!("role-{}", user.user_id);
+    html! {
+        p {
+            strong { (user.email) } " "
+            span.tag { (role(texts, user.role)) }
+            @match user.status {
+                UserStatus::Invited => { " " span.soft { (texts.text("console-invited")) } }
+                UserStatus::Ended => { " " span.soft { (texts.text("console-ended")) } }
+                UserStatus::Active => {}
+            }
+        }
+        @if let Some(at) = user.signed_in_at {
+            p.soft { (texts.text("console-signed-in")) " " (visitor.moment(at)) }
+        }
+        @if has_access && user.email != visitor.signed_in.user.email {
+            details {
+                summary { (texts.text("console-change")) }
+                form method="post" action=(action("role")) {
+                    (visitor.token())
+                    div.field {
+                        label for=(field) { (texts.text("console-role")) }
+                        (roles(visitor, &field, user.role))
+                    }
+                    button type="submit" { (texts.text("console-change-role")) }
+                }
+                form method="post" action=(action("invite")) {
+                    (visitor.token())
+                    button.quiet type="submit" { (texts.text("console-invite-again")) }
+                }
+                form method="post" action=(action("end")) {
+                    (visitor.token())
+                    button.danger type="submit" { (texts.text("console-end-access")) }
+                }
+            }
+        }
+    }
+}
+
+/// Shows the list after an act, or with the reason for which it was refused.
+async fn after<T>(app: &App, form: &ConsoleForm, done: Result<T, ServiceError>) -> Response {
+    match done {
+        Ok(_) => Redirect::to(&format!("{PATH}/users")).into_response(),
+        Err(error @ (ServiceError::Conflict(_) | ServiceError::NotAllowed(_))) => {
+            shown(app, &form.visitor, Some(error.to_string())).await
+        }
+        Err(ServiceError::Invalid(issues)) => {
+            let told = issues.iter().map(|issue| issue.message.clone());
+            let told: Vec<String> = told.collect();
+            shown(app, &form.visitor, Some(told.join("; "))).await
+        }
+        Err(error) => failed(error),
+    }
+}
+
+fn manager(visitor: &Visitor) -> UserManager<'_> {
+    UserManager {
+        caller: &visitor.caller,
+        role: Some(visitor.signed_in.user.role),
+    }
+}
+
+/// Invites a user.
+pub async fn invite(State(app): State<App>, form: ConsoleForm) -> Response {
+    if let Err(refused) = form.visitor.require(Permission::Administer) {
+        return refused;
+    }
+    let Some(role) = Role::parse(form.value("role")) else {
+        return Redirect::to(&format!("{PATH}/users")).into_response();
+    };
+    let email = form.value("email").to_owned();
+    let invited = users::invite(&app, &manager(&form.visitor), NewUser { email, role }).await;
+    after(&app, &form, invited).await
+}
+
+/// Mails a user another link.
+pub async fn invite_again(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    form: ConsoleForm,
+) -> Response {
+    if let Err(refused) = form.visitor.require(Permission::Administer) {
+        return refused;
+    }
+    let invited = users::invite_again(&app, &manager(&form.visitor), &id).await;
+    after(&app, &form, invited).await
+}
+
+/// Gives a user another role.
+pub async fn change(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
+    if let Err(refused) = form.visitor.require(Permission::Administer) {
+        return refused;
+    }
+    let Some(role) = Role::parse(form.value("role")) else {
+        return Redirect::to(&format!("{PATH}/users")).into_response();
+    };
+    let changed = users::change(&app, &manager(&form.visitor), &id, ChangeUser { role }).await;
+    after(&app, &form, changed).await
+}
+
+/// Ends the access of a user.
+pub async fn end(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
+    if let Err(refused) = form.visitor.require(Permission::Administer) {
+        return refused;
+    }
+    let ended = users::end(&app, &manager(&form.visitor), &id).await;
+    after(&app, &form, ended).await
+}

@@ -1,0 +1,157 @@
+//! Who is signed in, and forms with the token of the session.
+
+use std::collections::BTreeMap;
+
+use axum::extract::{FromRequest, FromRequestParts, RawForm, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Redirect, Response};
+use maud::html;
+use subtle::ConstantTimeEq as _;
+
+use super::PATH;
+use super::frame::failed;
+use crate::domain::locale::Locale;
+use crate::domain::organization::{Organization, Permission};
+use crate::domain::token::LinkToken;
+use crate::http::error::HttpError;
+use crate::http::middleware::{limits, notes};
+use crate::http::pages::look::{PageLook, texts_for};
+use crate::service::access::WebUser;
+use crate::service::access::sessions::{self, SignedIn};
+use crate::service::access::windows::LimitedCredential;
+use crate::service::{App, Caller, organizations};
+use crate::texts::Texts;
+
+/// Cookie of the session. Browsers take it over HTTPS and from this machine only, and from no other path or subdomain.
+const COOKIE: &str = "__Host-holdfast";
+
+/// Returns the cookie of a new session; an empty one ends it.
+pub fn cookie(secret: Option<&LinkToken>) -> HeaderValue {
+    let value = match secret {
+        Some(secret) => format!("{COOKIE}={}", secret.reveal()),
+        None => format!("{COOKIE}=; Max-Age=0"),
+    };
+    let cookie = format!("{value}; Path=/; Secure; HttpOnly; SameSite=Strict");
+    // The parts are of this program, so that they are always valid.
+    HeaderValue::from_str(&cookie).unwrap_or_else(|_| HeaderValue::from_static(""))
+}
+
+fn secret(headers: &HeaderMap) -> Option<&str> {
+    let cookies = headers.get_all(header::COOKIE).iter();
+    let pairs = cookies
+        .filter_map(|cookies| cookies.to_str().ok())
+        .flat_map(|cookies| cookies.split(';'));
+    let mut named = pairs.filter_map(|pair| pair.trim().split_once('='));
+    named.find_map(|(name, value)| (name == COOKIE).then_some(value))
+}
+
+/// A signed-in user who asks for a page.
+pub struct Visitor {
+    pub signed_in: SignedIn,
+    pub organization: Organization,
+    pub texts: Texts,
+    pub caller: Caller,
+}
+
+impl Visitor {
+    pub fn may(&self, permission: Permission) -> bool {
+        self.signed_in.user.role.may(permission)
+    }
+
+    /// Refuses a user whose role has not the permission.
+    pub fn require(&self, permission: Permission) -> Result<(), Response> {
+        match self.may(permission) {
+            true => Ok(()),
+            false => Err(self.refused()),
+        }
+    }
+
+    fn refused(&self) -> Response {
+        let title = self.texts.text("console-forbidden-title");
+        let text = html! { p { (self.texts.text("console-forbidden")) } };
+        PageLook::plain(self.texts).notice(StatusCode::FORBIDDEN, &title, None, text)
+    }
+}
+
+impl FromRequestParts<App> for Visitor {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Response> {
+        let asks = |parts: &Parts| {
+            let path = parts
+                .uri
+                .path_and_query()
+                .map_or(PATH, |path| path.as_str());
+            let back = match parts.method == Method::GET {
+                true => url::form_urlencoded::byte_serialize(path.as_bytes()).collect(),
+                false => String::new(),
+            };
+            Redirect::to(&format!("{PATH}/sign-in?next={back}")).into_response()
+        };
+        let Some(secret) = secret(&parts.headers).map(str::to_owned) else {
+            return Err(asks(parts));
+        };
+        let found = sessions::signed_in(app, &secret).await;
+        let found = found.map_err(|error| HttpError::from(error).into_response())?;
+        let Some(signed_in) = found else {
+            return Err(asks(parts));
+        };
+        limits::admit(app, LimitedCredential::WebToken, &secret, parts)
+            .map_err(IntoResponse::into_response)?;
+        let user = WebUser::from(&signed_in);
+        let notes = notes::of(parts);
+        let _ = notes.org.set(user.org.clone());
+        let _ = notes.credential.set(signed_in.session.id.to_string());
+        let caller = Caller::from(&user);
+        let organization = organizations::read(app, &caller.org).await;
+        let organization = organization.map_err(failed)?;
+        Ok(Self {
+            texts: texts_for(&parts.headers, organization.settings.language),
+            organization,
+            caller,
+            signed_in,
+        })
+    }
+}
+
+/// Form of a signed-in user, sent from a page of the same session.
+pub struct ConsoleForm {
+    pub visitor: Visitor,
+    pub values: BTreeMap<String, String>,
+}
+
+impl ConsoleForm {
+    pub fn value(&self, name: &str) -> &str {
+        self.values.get(name).map_or("", |value| value.trim())
+    }
+}
+
+impl FromRequest<App> for ConsoleForm {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Response> {
+        let (mut parts, body) = request.into_parts();
+        let visitor = Visitor::from_request_parts(&mut parts, app).await?;
+        let values = read_form(Request::from_parts(parts, body), app).await?;
+        let given = values.get("token").map_or("", String::as_str);
+        let right = visitor.signed_in.form_token.as_bytes();
+        match bool::from(given.as_bytes().ct_eq(right)) {
+            true => Ok(Self { visitor, values }),
+            false => Err(visitor.refused()),
+        }
+    }
+}
+
+/// Reads the values of a form.
+pub async fn read_form(request: Request, app: &App) -> Result<BTreeMap<String, String>, Response> {
+    let RawForm(bytes) = RawForm::from_request(request, app)
+        .await
+        .map_err(IntoResponse::into_response)?;
+    Ok(url::form_urlencoded::parse(&bytes).into_owned().collect())
+}
+
+/// Returns the language of a visitor who is not signed in.
+pub fn plain(headers: &HeaderMap) -> Texts {
+    texts_for(headers, Locale::default())
+}

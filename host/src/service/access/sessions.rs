@@ -1,0 +1,214 @@
+//! Sign-in of users in a browser: links by mail, and sessions.
+
+use std::time::Duration;
+
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+
+use super::{WebUser, credentials, users};
+use crate::domain::id::{SessionId, SignInId};
+use crate::domain::organization::Organization;
+use crate::domain::token::LinkToken;
+use crate::domain::user::{Session, SignInLink, User, UserStatus};
+use crate::room::form::RequestOrigin;
+use crate::service::control::views::{is_link, link_code};
+use crate::service::{Core, ServiceError};
+use crate::store::{organizations, users as rows};
+
+/// Life of a link that a user asks for.
+const LINK: Duration = Duration::from_secs(900);
+/// Time between two links that a user asks for.
+const PAUSE: Duration = Duration::from_secs(60);
+/// Interval at which the use of a session is noted.
+const SEEN: Duration = Duration::from_secs(60);
+/// Time for which links and sessions are kept after their end.
+const KEPT: Duration = Duration::from_secs(30 * 86_400);
+
+/// A signed-in user.
+#[derive(Clone, Debug)]
+pub struct SignedIn {
+    pub session: Session,
+    pub user: User,
+    /// Token of the session's forms.
+    pub form_token: String,
+}
+
+impl From<&SignedIn> for WebUser {
+    fn from(signed_in: &SignedIn) -> Self {
+        Self {
+            org: signed_in.user.org.clone(),
+            email: signed_in.user.email.clone(),
+            role: signed_in.user.role,
+            token: None,
+        }
+    }
+}
+
+/// Mails links to the users with an address, one for each organization. Says nothing about whether there are any.
+pub async fn request_link(core: &Core, email: &str) -> Result<(), ServiceError> {
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
+    for user in rows::with_address(&mut tx, &users::address(email)).await? {
+        let last = rows::last_link(&mut tx, &user).await?;
+        if last.is_none_or(|last| last + PAUSE <= now) {
+            users::send_link(&mut tx, &user, LINK, now).await?;
+        }
+    }
+    Ok(tx.commit().await?)
+}
+
+/// Returns the URL of a link.
+pub fn url(core: &Core, id: &SignInId) -> Result<String, ServiceError> {
+    let code = link_code(core, "sign-in", id.as_str())?;
+    let base = core.config.public_url();
+    Ok(format!("{base}/console/enter/{id}/{code}"))
+}
+
+/// A link with whom it signs in.
+pub struct OfferedSignIn {
+    pub link: SignInLink,
+    pub user: User,
+    pub organization: Organization,
+    /// Whether it can be used.
+    pub is_open: bool,
+}
+
+/// Returns what a link offers; none for an unknown link.
+pub async fn offered(
+    core: &Core,
+    id: &str,
+    code: &str,
+) -> Result<Option<OfferedSignIn>, ServiceError> {
+    let Some(id) = SignInId::parse(id) else {
+        return Ok(None);
+    };
+    if !is_link(core, "sign-in", id.as_str(), code)? {
+        return Ok(None);
+    }
+    let now = core.clock.now();
+    let mut connection = core.store.read().await?;
+    let Some(link) = rows::link(&mut connection, &id).await? else {
+        return Ok(None);
+    };
+    let user = rows::get(&mut connection, &link.org, &link.user).await?;
+    let organization = organizations::get(&mut connection, &link.org).await?;
+    Ok(user.zip(organization).map(|(user, organization)| {
+        let is_open =
+            link.used_at.is_none() && link.expires_at > now && user.status != UserStatus::Ended;
+        OfferedSignIn {
+            link,
+            user,
+            organization,
+            is_open,
+        }
+    }))
+}
+
+/// Signs a user in. Returns the secret of the new session; none if the link is over.
+pub async fn sign_in(
+    core: &Core,
+    offered: OfferedSignIn,
+    origin: RequestOrigin,
+) -> Result<Option<LinkToken>, ServiceError> {
+    if !offered.is_open {
+        return Ok(None);
+    }
+    let (link, now) = (&offered.link, core.clock.now());
+    let mut tx = core.store.begin().await?;
+    organizations::lock(&mut tx, &link.org).await?;
+    if !rows::use_link(&mut tx, link, now).await? {
+        return Ok(None);
+    }
+    // The user may have lost access meanwhile.
+    let user = rows::get(&mut tx, &link.org, &link.user).await?;
+    let Some(user) = user.filter(|user| user.status != UserStatus::Ended) else {
+        return Ok(None);
+    };
+    let user = User {
+        status: UserStatus::Active,
+        signed_in_at: Some(now),
+        ..user
+    };
+    rows::update(&mut tx, &user).await?;
+    let secret = LinkToken::generate(user.org.bucket());
+    let session = Session {
+        id: SessionId::new(),
+        org: user.org.clone(),
+        user: user.id.clone(),
+        created_at: now,
+        seen_at: now,
+        expires_at: now + core.config.console.session_ttl,
+        address: origin.ip,
+        browser: origin.user_agent,
+    };
+    rows::insert_session(&mut tx, &session, &secret.hash()).await?;
+    let details = json!({
+        "user_id": user.id, "session_id": session.id, "address": session.address,
+        "browser": session.browser, "expires_at": session.expires_at,
+    });
+    let actor = format!("user:{}", user.email);
+    let action = "user.signed_in";
+    credentials::record_by(&mut tx, Some(&user.org), &actor, action, details, now).await?;
+    tx.commit().await?;
+    Ok(Some(secret))
+}
+
+/// Returns the signed-in user of a session's secret.
+pub async fn signed_in(core: &Core, secret: &str) -> Result<Option<SignedIn>, ServiceError> {
+    let Some(secret) = LinkToken::parse(secret) else {
+        return Ok(None);
+    };
+    let now = core.clock.now();
+    let mut connection = core.store.read().await?;
+    let found = rows::session_of(&mut connection, &secret, now).await?;
+    drop(connection);
+    let Some((session, user)) = found else {
+        return Ok(None);
+    };
+    if session.seen_at + core.config.console.idle <= now {
+        return Ok(None);
+    }
+    if session.seen_at + SEEN <= now {
+        let mut tx = core.store.begin().await?;
+        rows::seen(&mut tx, &session, now).await?;
+        tx.commit().await?;
+    }
+    Ok(Some(SignedIn {
+        session,
+        user,
+        form_token: form_token(&secret),
+    }))
+}
+
+/// Derives the token of a session's forms, which pages of other origins do not know.
+fn form_token(secret: &LinkToken) -> String {
+    let digest = Sha256::digest(format!("form\n{}", secret.reveal()));
+    hex::encode(&digest[..16])
+}
+
+/// Returns the open sessions of a user.
+pub async fn list(core: &Core, user: &User) -> Result<Vec<Session>, ServiceError> {
+    let mut connection = core.store.read().await?;
+    Ok(rows::sessions(&mut connection, user, core.clock.now()).await?)
+}
+
+/// Ends one session of a user, or all of them.
+pub async fn end(core: &Core, user: &User, only: Option<&SessionId>) -> Result<(), ServiceError> {
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
+    let ended = rows::end_sessions(&mut tx, user, only).await?;
+    if ended > 0 {
+        let details = json!({ "user_id": user.id, "session_id": only, "sessions": ended });
+        let actor = format!("user:{}", user.email);
+        let action = "session.ended";
+        credentials::record_by(&mut tx, Some(&user.org), &actor, action, details, now).await?;
+    }
+    Ok(tx.commit().await?)
+}
+
+/// Deletes what has been over for a while.
+pub async fn forget(core: &Core) -> Result<(), ServiceError> {
+    let mut tx = core.store.begin().await?;
+    rows::forget(&mut tx, core.clock.now() - KEPT).await?;
+    Ok(tx.commit().await?)
+}

@@ -1,0 +1,307 @@
+//! Users of an organization: invitations, roles and the end of access.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::credentials;
+use crate::domain::clock::Timestamp;
+use crate::domain::id::{OrgId, SignInId, UserId};
+use crate::domain::job::MailSignIn;
+use crate::domain::organization::Role;
+use crate::domain::user::{SignInLink, User, UserStatus};
+use crate::mail::is_address;
+use crate::service::{Caller, Core, ServiceError, ValidationIssue};
+use crate::store::{StoreError, WriteTransaction, jobs, organizations, users as rows};
+
+/// Life of the link in an invitation.
+const INVITATION: Duration = Duration::from_secs(7 * 86_400);
+/// Most users of an organization with access.
+const MOST: usize = 1_000;
+
+/// A user.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "user_id": "usr_01jdk7m3e8f4x9s2w5v6b0c1da", "email": "ada@acme.example", "role": "compliance", "status": "active",
+    "created_by": "user:owner@acme.example", "created_at": "2026-05-04T15:04:05.000Z",
+    "signed_in_at": "2026-11-21T09:41:07.250Z",
+}]))]
+pub struct UserView {
+    pub user_id: UserId,
+    pub email: String,
+    pub role: Role,
+    pub status: UserStatus,
+    /// Who invited the user.
+    pub created_by: String,
+    pub created_at: Timestamp,
+    /// Last sign-in in the console.
+    pub signed_in_at: Option<Timestamp>,
+}
+
+impl From<&User> for UserView {
+    fn from(user: &User) -> Self {
+        Self {
+            user_id: user.id.clone(),
+            email: user.email.clone(),
+            role: user.role,
+            status: user.status,
+            created_by: user.created_by.clone(),
+            created_at: user.created_at,
+            signed_in_at: user.signed_in_at,
+        }
+    }
+}
+
+/// Body of `POST /users`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "email": "ada@acme.example", "role": "compliance" }]))]
+pub struct NewUser {
+    /// Gets a link to sign in.
+    #[schemars(email, length(max = 200))]
+    pub email: String,
+    pub role: Role,
+}
+
+/// Body of `PATCH /users/{id}`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "role": "auditor" }]))]
+pub struct ChangeUser {
+    pub role: Role,
+}
+
+/// Person who manages users.
+pub struct UserManager<'a> {
+    pub caller: &'a Caller,
+    /// None for the operator, who may do everything.
+    pub role: Option<Role>,
+}
+
+impl UserManager<'_> {
+    /// Only owners give the role `owner`, and change owners.
+    fn may_give(&self, role: Role) -> Result<(), ServiceError> {
+        match (role, self.role) {
+            (Role::Owner, Some(own)) if own != Role::Owner => {
+                Err(ServiceError::NotAllowed("Only an owner manages owners"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A person's own role is given by somebody else.
+    fn is_other(&self, user: &User) -> Result<(), ServiceError> {
+        let own = self.caller.email.as_ref();
+        match own.is_some_and(|own| own.to_lowercase() == user.email) {
+            true => Err(ServiceError::NotAllowed(
+                "Nobody changes the own access: ask another owner or admin",
+            )),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Returns an address in the form in which it is stored.
+pub fn address(text: &str) -> String {
+    text.trim().to_lowercase()
+}
+
+/// Lists the users of an organization.
+pub async fn list(core: &Core, org: &OrgId) -> Result<Vec<UserView>, ServiceError> {
+    let mut connection = core.store.read().await?;
+    let users = rows::list(&mut connection, org).await?;
+    Ok(users.iter().map(UserView::from).collect())
+}
+
+/// Invites a person. The mail has a link to sign in; an ended user gets access again.
+pub async fn invite(
+    core: &Core,
+    manager: &UserManager<'_>,
+    new: NewUser,
+) -> Result<(UserView, SignInId), ServiceError> {
+    manager.may_give(new.role)?;
+    let (org, now) = (&manager.caller.org, core.clock.now());
+    let email = address(&new.email);
+    if !is_address(&email) {
+        return Err(ServiceError::Invalid(vec![ValidationIssue::new(
+            "invalid_string",
+            &["email"],
+            "an e-mail address",
+            new.email,
+            "Not an e-mail address",
+        )]));
+    }
+    let mut tx = core.store.begin().await?;
+    // The lock serializes concurrent invitations.
+    organizations::lock(&mut tx, org).await?;
+    let users = rows::list(&mut tx, org).await?;
+    let with_access = users.iter().filter(|user| user.status != UserStatus::Ended);
+    if with_access.count() >= MOST {
+        return Err(ServiceError::Conflict(format!(
+            "The organization has {MOST} users"
+        )));
+    }
+    let user = match users.into_iter().find(|user| user.email == email) {
+        Some(user) if user.status == UserStatus::Ended => {
+            manager.is_other(&user)?;
+            manager.may_give(user.role)?;
+            let again = User {
+                role: new.role,
+                status: UserStatus::Invited,
+                ..user
+            };
+            rows::update(&mut tx, &again).await?;
+            again
+        }
+        Some(_) => {
+            let message = "A user with this address exists";
+            return Err(ServiceError::Conflict(message.into()));
+        }
+        None => {
+            let user = User {
+                id: UserId::new(),
+                org: org.clone(),
+                email,
+                role: new.role,
+                status: UserStatus::Invited,
+                created_by: manager.caller.actor.clone(),
+                created_at: now,
+                signed_in_at: None,
+            };
+            rows::insert(&mut tx, &user).await?;
+            user
+        }
+    };
+    let link = send_link(&mut tx, &user, INVITATION, now).await?;
+    note(&mut tx, manager, "user.invited", &user, now).await?;
+    tx.commit().await?;
+    Ok((UserView::from(&user), link))
+}
+
+/// Mails the user another link. Returns its id.
+pub async fn invite_again(
+    core: &Core,
+    manager: &UserManager<'_>,
+    id: &str,
+) -> Result<(UserView, SignInId), ServiceError> {
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
+    let user = find(&mut tx, &manager.caller.org, id).await?;
+    manager.may_give(user.role)?;
+    if user.status == UserStatus::Ended {
+        let message = "The user has no access any more: invite the address anew";
+        return Err(ServiceError::Conflict(message.into()));
+    }
+    let link = send_link(&mut tx, &user, INVITATION, now).await?;
+    note(&mut tx, manager, "user.invited", &user, now).await?;
+    tx.commit().await?;
+    Ok((UserView::from(&user), link))
+}
+
+/// Gives a user another role. Open sessions go on with it.
+pub async fn change(
+    core: &Core,
+    manager: &UserManager<'_>,
+    id: &str,
+    change: ChangeUser,
+) -> Result<UserView, ServiceError> {
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
+    organizations::lock(&mut tx, &manager.caller.org).await?;
+    let user = find(&mut tx, &manager.caller.org, id).await?;
+    manager.is_other(&user)?;
+    manager.may_give(user.role)?;
+    manager.may_give(change.role)?;
+    let user = User {
+        role: change.role,
+        ..user
+    };
+    rows::update(&mut tx, &user).await?;
+    still_owned(&mut tx, &user).await?;
+    note(&mut tx, manager, "user.changed", &user, now).await?;
+    tx.commit().await?;
+    Ok(UserView::from(&user))
+}
+
+/// Ends the access of a user, with all sessions and links.
+pub async fn end(
+    core: &Core,
+    manager: &UserManager<'_>,
+    id: &str,
+) -> Result<UserView, ServiceError> {
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
+    organizations::lock(&mut tx, &manager.caller.org).await?;
+    let user = find(&mut tx, &manager.caller.org, id).await?;
+    manager.is_other(&user)?;
+    manager.may_give(user.role)?;
+    let user = User {
+        status: UserStatus::Ended,
+        ..user
+    };
+    rows::update(&mut tx, &user).await?;
+    rows::end_links(&mut tx, &user, now).await?;
+    rows::end_sessions(&mut tx, &user, None).await?;
+    still_owned(&mut tx, &user).await?;
+    note(&mut tx, manager, "user.ended", &user, now).await?;
+    tx.commit().await?;
+    Ok(UserView::from(&user))
+}
+
+async fn find(tx: &mut WriteTransaction, org: &OrgId, id: &str) -> Result<User, ServiceError> {
+    let unknown = ServiceError::NotFound("User");
+    let Some(id) = UserId::parse(id) else {
+        return Err(unknown);
+    };
+    rows::get(tx, org, &id).await?.ok_or(unknown)
+}
+
+/// Refuses a change that leaves the organization without an owner. One that never had one may go on without.
+async fn still_owned(tx: &mut WriteTransaction, changed: &User) -> Result<(), ServiceError> {
+    let users = rows::list(tx, &changed.org).await?;
+    let is_owner = |user: &User| user.role == Role::Owner && user.status != UserStatus::Ended;
+    let lost = users.iter().any(|user| user.role == Role::Owner) || changed.role == Role::Owner;
+    match users.iter().any(is_owner) || !lost {
+        true => Ok(()),
+        false => Err(ServiceError::Conflict(
+            "The organization needs another owner first".into(),
+        )),
+    }
+}
+
+/// Queues the mail with a link that lives for `life`. Returns the link.
+pub(super) async fn send_link(
+    tx: &mut WriteTransaction,
+    user: &User,
+    life: Duration,
+    now: Timestamp,
+) -> Result<SignInId, StoreError> {
+    let link = SignInLink {
+        id: SignInId::new(),
+        org: user.org.clone(),
+        user: user.id.clone(),
+        created_at: now,
+        expires_at: now + life,
+        used_at: None,
+    };
+    rows::insert_link(tx, &link).await?;
+    let job = MailSignIn {
+        link: link.id.clone(),
+    };
+    jobs::insert(tx, &user.org, &job, Some(link.id.as_str()), now).await?;
+    Ok(link.id)
+}
+
+async fn note(
+    tx: &mut WriteTransaction,
+    manager: &UserManager<'_>,
+    action: &str,
+    user: &User,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let details = json!({
+        "user_id": user.id, "email": user.email, "role": user.role, "status": user.status,
+    });
+    let actor = &manager.caller.actor;
+    credentials::record_by(tx, Some(&user.org), actor, action, details, now).await
+}

@@ -1,0 +1,353 @@
+//! Users, their sign-in links and their sessions.
+
+use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, AssertSqlSafe};
+
+use super::row::RowColumns;
+use super::{StoreError, WriteTransaction};
+use crate::domain::clock::Timestamp;
+use crate::domain::id::{OrgId, SessionId, SignInId, UserId};
+use crate::domain::organization::Role;
+use crate::domain::token::{LinkToken, SecretHash};
+use crate::domain::user::{Session, SignInLink, User, UserStatus};
+
+pub async fn insert(tx: &mut WriteTransaction, user: &User) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into org_user (bucket, user_id, org_id, email, role, status, created_by, created_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8)",
+    )
+    .bind(user.org.bucket())
+    .bind(user.id.as_str())
+    .bind(user.org.as_str())
+    .bind(&user.email)
+    .bind(user.role.as_str())
+    .bind(user.status.as_str())
+    .bind(&user.created_by)
+    .bind(user.created_at.to_string())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Stores role, status and last sign-in of a user.
+pub async fn update(tx: &mut WriteTransaction, user: &User) -> Result<(), StoreError> {
+    sqlx::query(
+        "update org_user set role = $4, status = $5, signed_in_at = $6
+         where bucket = $1 and org_id = $2 and user_id = $3",
+    )
+    .bind(user.org.bucket())
+    .bind(user.org.as_str())
+    .bind(user.id.as_str())
+    .bind(user.role.as_str())
+    .bind(user.status.as_str())
+    .bind(user.signed_in_at.map(|at| at.to_string()))
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+pub async fn get(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    id: &UserId,
+) -> Result<Option<User>, StoreError> {
+    sqlx::query("select * from org_user where bucket = $1 and org_id = $2 and user_id = $3")
+        .bind(org.bucket())
+        .bind(org.as_str())
+        .bind(id.as_str())
+        .fetch_optional(connection)
+        .await?
+        .map(|row| user(&row))
+        .transpose()
+}
+
+/// Returns the users of an organization, oldest first.
+pub async fn list(connection: &mut AnyConnection, org: &OrgId) -> Result<Vec<User>, StoreError> {
+    sqlx::query("select * from org_user where bucket = $1 and org_id = $2 order by user_id")
+        .bind(org.bucket())
+        .bind(org.as_str())
+        .fetch_all(connection)
+        .await?
+        .iter()
+        .map(user)
+        .collect()
+}
+
+/// Returns the users with an address, in all organizations.
+pub async fn with_address(
+    connection: &mut AnyConnection,
+    email: &str,
+) -> Result<Vec<User>, StoreError> {
+    sqlx::query("select * from org_user where email = $1 and status <> 'ended' order by user_id")
+        .bind(email)
+        .fetch_all(connection)
+        .await?
+        .iter()
+        .map(user)
+        .collect()
+}
+
+pub async fn insert_link(tx: &mut WriteTransaction, link: &SignInLink) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into sign_in_link (bucket, link_id, org_id, user_id, created_at, expires_at)
+         values ($1, $2, $3, $4, $5, $6)",
+    )
+    .bind(link.org.bucket())
+    .bind(link.id.as_str())
+    .bind(link.org.as_str())
+    .bind(link.user.as_str())
+    .bind(link.created_at.to_string())
+    .bind(link.expires_at.to_string())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Returns a link of any organization; who has it knows only its id.
+pub async fn link(
+    connection: &mut AnyConnection,
+    id: &SignInId,
+) -> Result<Option<SignInLink>, StoreError> {
+    sqlx::query("select * from sign_in_link where link_id = $1")
+        .bind(id.as_str())
+        .fetch_optional(connection)
+        .await?
+        .map(|row| sign_in_link(&row))
+        .transpose()
+}
+
+/// Returns the time of the newest link of a user.
+pub async fn last_link(
+    connection: &mut AnyConnection,
+    user: &User,
+) -> Result<Option<Timestamp>, StoreError> {
+    let row = sqlx::query(
+        "select link_id, created_at from sign_in_link
+         where bucket = $1 and org_id = $2 and user_id = $3 order by created_at desc limit 1",
+    )
+    .bind(user.org.bucket())
+    .bind(user.org.as_str())
+    .bind(user.id.as_str())
+    .fetch_optional(connection)
+    .await?;
+    let columns = |row: &AnyRow| {
+        RowColumns {
+            row,
+            table: "sign_in_link",
+            id: "link_id",
+        }
+        .time("created_at")
+    };
+    row.as_ref().map(columns).transpose()
+}
+
+/// Uses a link. Returns false if it was used before.
+pub async fn use_link(
+    tx: &mut WriteTransaction,
+    link: &SignInLink,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    let done = sqlx::query(
+        "update sign_in_link set used_at = $4
+         where bucket = $1 and org_id = $2 and link_id = $3 and used_at is null",
+    )
+    .bind(link.org.bucket())
+    .bind(link.org.as_str())
+    .bind(link.id.as_str())
+    .bind(now.to_string())
+    .execute(&mut **tx)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// Uses up all links of a user, who has lost access or has another role.
+pub async fn end_links(
+    tx: &mut WriteTransaction,
+    user: &User,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "update sign_in_link set used_at = $4
+         where bucket = $1 and org_id = $2 and user_id = $3 and used_at is null",
+    )
+    .bind(user.org.bucket())
+    .bind(user.org.as_str())
+    .bind(user.id.as_str())
+    .bind(now.to_string())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+pub async fn insert_session(
+    tx: &mut WriteTransaction,
+    session: &Session,
+    secret: &SecretHash,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into user_session (bucket, session_id, org_id, user_id, secret_hash, created_at,
+             seen_at, expires_at, address, browser)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+    )
+    .bind(session.org.bucket())
+    .bind(session.id.as_str())
+    .bind(session.org.as_str())
+    .bind(session.user.as_str())
+    .bind(secret.as_str())
+    .bind(session.created_at.to_string())
+    .bind(session.seen_at.to_string())
+    .bind(session.expires_at.to_string())
+    .bind(session.address.as_deref())
+    .bind(session.browser.as_deref())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Returns the session of a secret, with its user.
+pub async fn session_of(
+    connection: &mut AnyConnection,
+    secret: &LinkToken,
+    now: Timestamp,
+) -> Result<Option<(Session, User)>, StoreError> {
+    let row = sqlx::query(
+        "select * from user_session where bucket = $1 and secret_hash = $2 and expires_at > $3",
+    )
+    .bind(secret.bucket())
+    .bind(secret.hash().as_str())
+    .bind(now.to_string())
+    .fetch_optional(&mut *connection)
+    .await?;
+    let Some(session) = row.map(|row| session(&row)).transpose()? else {
+        return Ok(None);
+    };
+    let user = get(connection, &session.org, &session.user).await?;
+    let user = user.filter(|user| user.status == UserStatus::Active);
+    Ok(user.map(|user| (session, user)))
+}
+
+/// Returns the open sessions of a user, newest first.
+pub async fn sessions(
+    connection: &mut AnyConnection,
+    user: &User,
+    now: Timestamp,
+) -> Result<Vec<Session>, StoreError> {
+    sqlx::query(
+        "select * from user_session
+         where bucket = $1 and org_id = $2 and user_id = $3 and expires_at > $4
+         order by session_id desc",
+    )
+    .bind(user.org.bucket())
+    .bind(user.org.as_str())
+    .bind(user.id.as_str())
+    .bind(now.to_string())
+    .fetch_all(connection)
+    .await?
+    .iter()
+    .map(session)
+    .collect()
+}
+
+/// Notes that a session was used.
+pub async fn seen(
+    tx: &mut WriteTransaction,
+    session: &Session,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "update user_session set seen_at = $4
+         where bucket = $1 and org_id = $2 and session_id = $3 and seen_at < $4",
+    )
+    .bind(session.org.bucket())
+    .bind(session.org.as_str())
+    .bind(session.id.as_str())
+    .bind(now.to_string())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Ends one session of a user, or all of them. Returns how many.
+pub async fn end_sessions(
+    tx: &mut WriteTransaction,
+    user: &User,
+    only: Option<&SessionId>,
+) -> Result<u64, StoreError> {
+    let done = sqlx::query(
+        "delete from user_session
+         where bucket = $1 and org_id = $2 and user_id = $3 and ($4 = '' or session_id = $4)",
+    )
+    .bind(user.org.bucket())
+    .bind(user.org.as_str())
+    .bind(user.id.as_str())
+    .bind(only.map_or("", SessionId::as_str))
+    .execute(&mut **tx)
+    .await?;
+    Ok(done.rows_affected())
+}
+
+/// Deletes sessions and links whose time is over since a while.
+pub async fn forget(tx: &mut WriteTransaction, before: Timestamp) -> Result<(), StoreError> {
+    for text in [
+        "delete from user_session where expires_at < $1",
+        "delete from sign_in_link where expires_at < $1",
+    ] {
+        sqlx::query(AssertSqlSafe(text))
+            .bind(before.to_string())
+            .execute(&mut **tx)
+            .await?;
+    }
+    Ok(())
+}
+
+fn user(row: &AnyRow) -> Result<User, StoreError> {
+    let columns = RowColumns {
+        row,
+        table: "org_user",
+        id: "user_id",
+    };
+    Ok(User {
+        id: columns.parsed("user_id", UserId::parse)?,
+        org: columns.parsed("org_id", OrgId::parse)?,
+        email: columns.text("email")?,
+        role: columns.parsed("role", Role::parse)?,
+        status: columns.parsed("status", UserStatus::parse)?,
+        created_by: columns.text("created_by")?,
+        created_at: columns.time("created_at")?,
+        signed_in_at: columns.optional_time("signed_in_at")?,
+    })
+}
+
+fn sign_in_link(row: &AnyRow) -> Result<SignInLink, StoreError> {
+    let columns = RowColumns {
+        row,
+        table: "sign_in_link",
+        id: "link_id",
+    };
+    Ok(SignInLink {
+        id: columns.parsed("link_id", SignInId::parse)?,
+        org: columns.parsed("org_id", OrgId::parse)?,
+        user: columns.parsed("user_id", UserId::parse)?,
+        created_at: columns.time("created_at")?,
+        expires_at: columns.time("expires_at")?,
+        used_at: columns.optional_time("used_at")?,
+    })
+}
+
+fn session(row: &AnyRow) -> Result<Session, StoreError> {
+    let columns = RowColumns {
+        row,
+        table: "user_session",
+        id: "session_id",
+    };
+    Ok(Session {
+        id: columns.parsed("session_id", SessionId::parse)?,
+        org: columns.parsed("org_id", OrgId::parse)?,
+        user: columns.parsed("user_id", UserId::parse)?,
+        created_at: columns.time("created_at")?,
+        seen_at: columns.time("seen_at")?,
+        expires_at: columns.time("expires_at")?,
+        address: columns.optional_text("address")?,
+        browser: columns.optional_text("browser")?,
+    })
+}
