@@ -207,6 +207,16 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "users.rs",
+        &[
+            // Who signs in knows an address or a link.
+            "select * from org_user where email",
+            "select * from sign_in_link where link_id",
+            "delete from user_session where expires_at",
+            "delete from sign_in_link where expires_at",
+        ],
+    ),
+    (
         "views.rs",
         &[
             // Those who have a link or a copy know only its id.

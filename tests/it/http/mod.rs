@@ -1,6 +1,7 @@
 //! Requests and connections from the client's side.
 
 mod connections;
+mod console;
 mod exposure;
 mod fair_use;
 mod input;

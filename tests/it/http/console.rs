@@ -1,0 +1,534 @@
+//! The console: sign-in, sessions, and its pages by role.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{Method, Request};
+use holdfast::domain::organization::Role;
+use serde_json::{Value, json};
+
+use crate::support::browser::{EmulatedScreen, TestBrowser};
+use crate::support::{TestApp, TestResponse, envelope_body, operator};
+
+/// Sends a request of a browser, with the cookie of a session.
+async fn asked(
+    app: &TestApp,
+    method: Method,
+    path: &str,
+    cookie: &str,
+    form: &str,
+) -> TestResponse {
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header("accept", "text/html")
+        .header("content-type", "application/x-www-form-urlencoded")
+        .header("cookie", cookie)
+        .body(Body::from(form.to_owned()))
+        .unwrap();
+    app.send(request).await
+}
+
+/// A user who is signed in.
+struct Session {
+    cookie: String,
+    user: Value,
+}
+
+impl Session {
+    /// Invites a user and signs in with the link.
+    async fn of(app: &TestApp, email: &str, role: &str) -> Self {
+        let user = invited(app, email, role);
+        let path = path_of(&user);
+        let entered = asked(app, Method::POST, &path, "", "").await;
+        assert_eq!(entered.status, 303, "{}", entered.text());
+        let cookie = entered.headers["set-cookie"].to_str().unwrap();
+        let cookie = cookie.split(';').next().unwrap().to_owned();
+        Self { cookie, user }
+    }
+
+    async fn get(&self, app: &TestApp, path: &str) -> TestResponse {
+        asked(app, Method::GET, path, &self.cookie, "").await
+    }
+
+    /// Sends a form with the token of the session.
+    async fn post(&self, app: &TestApp, path: &str, form: &str) -> TestResponse {
+        let token = self.token(app).await;
+        let form = format!("token={token}&{form}");
+        asked(app, Method::POST, path, &self.cookie, &form).await
+    }
+
+    async fn token(&self, app: &TestApp) -> String {
+        let page = self.get(app, "/console/sessions").await.text();
+        let (_, rest) = page.split_once("name=\"token\" value=\"").expect("a token");
+        rest.split('"').next().unwrap().to_owned()
+    }
+}
+
+fn invited(app: &TestApp, email: &str, role: &str) -> Value {
+    let arguments = [
+        "user",
+        "invite",
+        "--org",
+        app.org.as_str(),
+        "--email",
+        email,
+        "--role",
+        role,
+    ];
+    operator(app.data.path(), &arguments)
+}
+
+/// Returns the path of a link.
+fn path_of(user: &Value) -> String {
+    let url = user["url"].as_str().unwrap();
+    let at = url.find("/console/").expect("a link of the console");
+    url[at..].to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_link_signs_in_once() {
+    let app = TestApp::start().await;
+    let user = invited(&app, "Ada@Oak.example", "owner");
+    assert_eq!(
+        (&user["email"], &user["status"]),
+        (&json!("ada@oak.example"), &json!("invited"))
+    );
+    let path = path_of(&user);
+    // Programs that follow links sign in nobody.
+    for _ in 0..2 {
+        let page = asked(&app, Method::GET, &path, "", "").await;
+        assert!(
+            page.status == 200 && page.text().contains("ada@oak.example"),
+            "{}",
+            page.text()
+        );
+        assert!(page.headers.get("set-cookie").is_none());
+        let policy = page.headers["content-security-policy"].to_str().unwrap();
+        assert!(policy.contains("frame-ancestors 'none'"), "{policy}");
+    }
+    let entered = asked(&app, Method::POST, &path, "", "").await;
+    assert_eq!(entered.headers["location"], "/console");
+    let cookie = entered.headers["set-cookie"].to_str().unwrap().to_owned();
+    assert!(cookie.starts_with("__Host-holdfast="), "{cookie}");
+    for attribute in ["Path=/", "Secure", "HttpOnly", "SameSite=Strict"] {
+        assert!(cookie.split("; ").any(|one| one == attribute), "{cookie}");
+    }
+    let cookie = cookie.split(';').next().unwrap();
+    let home = asked(&app, Method::GET, "/console", cookie, "").await;
+    assert!(home.status == 200 && home.text().contains("ada@oak.example"));
+    assert_eq!(home.headers["cache-control"], "no-store");
+
+    for method in [Method::GET, Method::POST] {
+        let again = asked(&app, method, &path, "", "").await;
+        assert_eq!(again.status, 410, "{}", again.text());
+    }
+    let guessed = format!("{}x", &path[..path.len() - 1]);
+    assert_eq!(asked(&app, Method::GET, &guessed, "", "").await.status, 404);
+    assert_eq!(
+        asked(&app, Method::POST, &guessed, "", "").await.status,
+        410
+    );
+    // The list of who did what has the sign-in, and no secret.
+    let log = app.get_with_bearer(app.web_admin(), "/audit-log").await;
+    let secret = cookie.split_once('=').unwrap().1;
+    let code = path.rsplit('/').next().unwrap();
+    assert!(!log.text().contains(secret) && !log.text().contains(code));
+    let acts = log.json()["data"].clone();
+    let acts: Vec<&str> = acts
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["action"].as_str().unwrap())
+        .collect();
+    assert!(
+        acts.contains(&"user.invited") && acts.contains(&"user.signed_in"),
+        "{acts:?}"
+    );
+
+    // A link and a session have an end.
+    let late = invited(&app, "late@oak.example", "member");
+    let session = Session::of(&app, "eva@oak.example", "auditor").await;
+    let later = app.as_of(Duration::from_secs(8 * 86_400)).await;
+    let over = asked(&later, Method::POST, &path_of(&late), "", "").await;
+    assert_eq!(over.status, 410);
+    let gone = session.get(&later, "/console/envelopes?q=a").await;
+    assert_eq!(gone.status, 303);
+    assert_eq!(
+        gone.headers["location"],
+        "/console/sign-in?next=%2Fconsole%2Fenvelopes%3Fq%3Da"
+    );
+    for nobody in ["", "__Host-holdfast=", "__Host-holdfast=0000", "other=1"] {
+        let answer = asked(&app, Method::GET, "/console", nobody, "").await;
+        assert_eq!(answer.status, 303, "{nobody}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_asks_for_a_link_by_mail() {
+    let app = TestApp::start().await;
+    invited(&app, "ada@oak.example", "owner");
+    let first = app.wait_for_mails(1).await;
+    assert!(
+        readable(&first[0]).contains("/console/enter/"),
+        "{}",
+        first[0]
+    );
+    let send = async |app: &TestApp, email: &str| {
+        let form = format!("email={email}&next=%2Fconsole");
+        let sent = asked(app, Method::POST, "/console/sign-in", "", &form).await;
+        assert_eq!(sent.status, 200, "{}", sent.text());
+        sent.text()
+    };
+    // The answer does not tell who has access.
+    let later = app.as_of(Duration::from_secs(120)).await;
+    let known = send(&later, "ADA%40oak.example").await;
+    let unknown = send(&later, "nobody%40oak.example").await;
+    assert_eq!(known, unknown);
+    let mails = later.wait_for_mails(2).await;
+    let mail = readable(mails.iter().find(|mail| !first.contains(mail)).unwrap());
+    let at = mail.find("/console/enter/").unwrap();
+    let is_of_link = |one: &char| one.is_ascii_alphanumeric() || "/_-".contains(*one);
+    let path: String = mail[at..].chars().take_while(is_of_link).collect();
+    let entered = asked(&later, Method::POST, &path, "", "").await;
+    assert_eq!(entered.status, 303, "{path}: {}", entered.text());
+    // At most one in a minute.
+    send(&later, "ada%40oak.example").await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(later.wait_for_mails(2).await.len(), 2);
+}
+
+/// Returns the text of a mail without the line breaks of its encoding.
+fn readable(mail: &str) -> String {
+    mail.replace("=\r\n", "")
+        .replace("=\n", "")
+        .replace("=3D", "=")
+}
+
+/// A form of another page, of another session or of nobody does nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_needs_the_token_of_its_session() {
+    let app = TestApp::start().await;
+    let [ada, eva] = [("ada@oak.example", "owner"), ("eva@oak.example", "admin")];
+    let [ada, eva] = [
+        Session::of(&app, ada.0, ada.1).await,
+        Session::of(&app, eva.0, eva.1).await,
+    ];
+    let form = "email=mallory%40evil.example&role=owner";
+    let foreign = format!("token={}&{form}", eva.token(&app).await);
+    for form in [form.to_owned(), format!("token=&{form}"), foreign] {
+        let refused = asked(&app, Method::POST, "/console/users", &ada.cookie, &form).await;
+        assert_eq!(refused.status, 403, "{}", refused.text());
+    }
+    let nobody = asked(&app, Method::POST, "/console/users", "", form).await;
+    assert_eq!(nobody.status, 303);
+    let users = app
+        .get_with_bearer(app.web_admin(), "/users")
+        .await
+        .data(200);
+    assert_eq!(users.as_array().unwrap().len(), 2, "{users:#}");
+
+    // The right one works, and signing out ends the session on the server.
+    let done = ada.post(&app, "/console/users", form).await;
+    assert_eq!(done.status, 303, "{}", done.text());
+    let left = ada.post(&app, "/console/sign-out", "").await;
+    assert!(
+        left.headers["set-cookie"]
+            .to_str()
+            .unwrap()
+            .contains("Max-Age=0")
+    );
+    assert_eq!(ada.get(&app, "/console").await.status, 303);
+}
+
+/// Every page for every role.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_role_sees_exactly_its_pages() {
+    let app = TestApp::start().await;
+    let template = app.contract_template().await;
+    let envelope = app
+        .post(
+            "/partner/envelopes",
+            envelope_body(&template["template_id"]),
+        )
+        .await
+        .data(201);
+    let id = envelope["envelope_id"].as_str().unwrap();
+    let page = format!("/console/envelopes/{id}");
+    let readers = [
+        "owner",
+        "admin",
+        "sender",
+        "compliance",
+        "auditor",
+        "controller",
+    ];
+    let senders = ["owner", "admin", "sender"];
+    let administrators = ["owner", "admin"];
+    for role in Role::ALL {
+        let role = role.as_str();
+        let session = Session::of(&app, &format!("{role}@oak.example"), role).await;
+        for (path, roles) in [
+            ("/console", None),
+            ("/console/sessions", None),
+            ("/console/envelopes", Some(readers.as_slice())),
+            (page.as_str(), Some(&readers)),
+            ("/console/users", Some(&administrators)),
+        ] {
+            let answer = session.get(&app, path).await;
+            let may = roles.is_none_or(|roles| roles.contains(&role));
+            assert_eq!(
+                answer.status,
+                if may { 200 } else { 403 },
+                "{path} as {role}: {}",
+                answer.text()
+            );
+        }
+        let shown = session.get(&app, &page).await.text();
+        assert_eq!(
+            shown.contains("Send a reminder"),
+            senders.contains(&role),
+            "{role}"
+        );
+        for (act, roles) in [
+            (format!("{page}/remind"), senders.as_slice()),
+            (
+                format!("{page}/verify"),
+                &["owner", "admin", "compliance", "auditor"],
+            ),
+            ("/console/users".to_owned(), &administrators),
+            (
+                "/console/users/usr_01h455vb4pex5vsknk084sn02q/end".to_owned(),
+                &administrators,
+            ),
+        ] {
+            let answer = session.post(&app, &act, "").await;
+            assert_eq!(
+                answer.status != 403,
+                roles.contains(&role),
+                "{act} as {role}: {}",
+                answer.text()
+            );
+        }
+    }
+    // What belongs to another organization does not exist.
+    let org = operator(app.data.path(), &["org", "create", "--name", "Elm"]);
+    let org = org["org_id"].as_str().unwrap();
+    let arguments = [
+        "user",
+        "invite",
+        "--org",
+        org,
+        "--email",
+        "kim@elm.example",
+        "--role",
+        "owner",
+    ];
+    let kim = operator(app.data.path(), &arguments);
+    let entered = asked(&app, Method::POST, &path_of(&kim), "", "").await;
+    let other = entered.headers["set-cookie"].to_str().unwrap();
+    let other = other.split(';').next().unwrap().to_owned();
+    let foreign = asked(&app, Method::GET, &page, &other, "").await;
+    let unknown = asked(
+        &app,
+        Method::GET,
+        "/console/envelopes/env_01h455vb4pex5vsknk084sn02q",
+        &other,
+        "",
+    )
+    .await;
+    assert!(
+        foreign.status == 404 && unknown.status == 404,
+        "{}",
+        foreign.text()
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn owners_manage_owners_and_nobody_the_own_access() {
+    let app = TestApp::start().await;
+    let ada = Session::of(&app, "ada@oak.example", "owner").await;
+    let eva = Session::of(&app, "eva@oak.example", "admin").await;
+    let owner = app.person("ada@oak.example", "owner");
+    let admin = app.person("eva@oak.example", "admin");
+    let id = |session: &Session| session.user["user_id"].as_str().unwrap().to_owned();
+    let path = |session: &Session, act: &str| format!("/users/{}{act}", id(session));
+    let role = |role: &str| json!({ "role": role });
+    let patch = async |token: &str, path: &str, body: Value| {
+        app.as_bearer(Method::PATCH, token, path, body).await
+    };
+
+    let refused = app
+        .post_with_bearer(
+            &admin,
+            "/users",
+            json!({ "email": "new@oak.example", "role": "owner" }),
+        )
+        .await;
+    assert_eq!(refused.error(403), "Only an owner manages owners");
+    assert_eq!(
+        patch(&admin, &path(&ada, ""), role("member"))
+            .await
+            .error(403),
+        "Only an owner manages owners"
+    );
+    assert_eq!(
+        app.post_with_bearer(&admin, &path(&ada, "/end"), json!({}))
+            .await
+            .status,
+        403
+    );
+    let own = "Nobody changes the own access: ask another owner or admin";
+    assert_eq!(
+        patch(&admin, &path(&eva, ""), role("owner"))
+            .await
+            .error(403),
+        own
+    );
+    assert_eq!(
+        app.post_with_bearer(&owner, &path(&ada, "/end"), json!({}))
+            .await
+            .error(403),
+        own
+    );
+    let taken = app
+        .post_with_bearer(
+            &owner,
+            "/users",
+            json!({ "email": "EVA@oak.example", "role": "sender" }),
+        )
+        .await;
+    assert_eq!(taken.error(409), "A user with this address exists");
+
+    // A second owner; then the first one may go, and the last may not.
+    let promoted = patch(&owner, &path(&eva, ""), role("owner"))
+        .await
+        .data(200);
+    assert_eq!(promoted["role"], "owner");
+    let second = app.person("eva@oak.example", "owner");
+    app.post_with_bearer(&second, &path(&ada, "/end"), json!({}))
+        .await
+        .data(200);
+    assert_eq!(
+        ada.get(&app, "/console").await.status,
+        303,
+        "the session ended with the access"
+    );
+    let last = ["user", "end", &id(&eva), "--org", app.org.as_str()];
+    let output = crate::support::operator_output(app.data.path(), &last);
+    assert!(!output.status.success());
+    assert!(String::from_utf8_lossy(&output.stdout).contains("needs another owner first"));
+    assert_eq!(eva.get(&app, "/console/users").await.status, 200);
+
+    // Another role applies to open sessions at once.
+    let sam = Session::of(&app, "sam@oak.example", "sender").await;
+    assert_eq!(sam.get(&app, "/console/envelopes").await.status, 200);
+    patch(&second, &path(&sam, ""), role("developer"))
+        .await
+        .data(200);
+    assert_eq!(sam.get(&app, "/console/envelopes").await.status, 403);
+    let ended = patch(
+        &second,
+        "/users/usr_01h455vb4pex5vsknk084sn02q",
+        role("member"),
+    )
+    .await;
+    assert_eq!(ended.error(404), "User not found");
+    // Who was ended is invited again, with the role of the invitation.
+    let again = json!({ "email": "ada@oak.example", "role": "auditor" });
+    let again = app
+        .post_with_bearer(&second, "/users", again)
+        .await
+        .data(201);
+    assert_eq!(
+        (&again["role"], &again["status"]),
+        (&json!("auditor"), &json!("invited"))
+    );
+}
+
+/// Why has the buyer not signed? From the mail to the answer, with a finger.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_console_works_on_a_phone() {
+    let app = TestApp::on_a_socket().await;
+    let template = app.contract_template().await;
+    let mut body = envelope_body(&template["template_id"]);
+    body["envelope_name"] = json!("Loan of Jordan");
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    app.vaulted_envelope().await;
+    let user = invited(&app, "ada@oak.example", "owner");
+    let browser = TestBrowser::open(EmulatedScreen::Phone).await;
+    browser
+        .goto(&format!("{}{}", app.url(), path_of(&user)))
+        .await;
+    browser.picture("console-enter-phone").await;
+    browser.is_accessible("the link").await;
+    browser.click("main button").await;
+    browser.read("Waiting for signatures").await;
+    browser.picture("console-home-phone").await;
+    browser.is_accessible("home").await;
+    let width = "return document.documentElement.scrollWidth <= innerWidth";
+    assert_eq!(browser.run(width).await, true, "home scrolls sideways");
+    browser.click("nav a[href='/console/envelopes']").await;
+    browser.type_into("#q", "jordan").await;
+    browser.picture("console-envelopes-phone").await;
+    browser.is_accessible("envelopes").await;
+    assert_eq!(browser.run(width).await, true, "envelopes scroll sideways");
+    browser.click("form.search button").await;
+    browser.read("Loan of Jordan").await;
+    browser.click("main .rows a").await;
+    browser.read("Has not signed").await;
+    browser.picture("console-envelope-phone").await;
+    browser.is_accessible("an envelope").await;
+    assert_eq!(
+        browser.run(width).await,
+        true,
+        "an envelope scrolls sideways"
+    );
+    browser.click("form[action$='/remind'] button").await;
+    browser.read("The signers get a new link.").await;
+    let id = envelope["envelope_id"].as_str().unwrap();
+    let ledger = app
+        .get(&format!("/partner/envelopes/{id}/custody"))
+        .await
+        .data(200);
+    assert!(
+        ledger.to_string().contains("user:ada@oak.example"),
+        "{ledger:#}"
+    );
+
+    browser.click("nav a[href='/console/users']").await;
+    browser.type_into("#email", "sam@oak.example").await;
+    browser.click("section.card form button").await;
+    browser.read("sam@oak.example").await;
+    browser.dark().await;
+    browser.picture("console-users-dark-phone").await;
+    browser.is_accessible("users").await;
+    browser.click("nav a[href='/console/sessions']").await;
+    browser.read("this browser").await;
+    browser.is_accessible("sessions").await;
+    browser.click("form.leave button").await;
+    browser.read("There is no password.").await;
+    browser.picture("console-sign-in-phone").await;
+    browser.is_accessible("the sign-in").await;
+}
+
+/// Reading and acting work without a script, and a record in the vault is verified.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_console_works_without_javascript() {
+    let app = TestApp::on_a_socket().await;
+    let id = app.vaulted_envelope().await;
+    app.custody(&id).await;
+    let user = invited(&app, "eva@oak.example", "auditor");
+    let browser = TestBrowser::without_javascript(EmulatedScreen::Desktop).await;
+    browser
+        .goto(&format!("{}{}", app.url(), path_of(&user)))
+        .await;
+    browser.click("main button").await;
+    browser
+        .goto(&format!("{}/console/envelopes/{id}", app.url()))
+        .await;
+    browser.read("Checks of the law: 100 of 100").await;
+    browser.picture("console-envelope-desktop").await;
+    browser.click("form[action$='/verify'] button").await;
+    browser.read("The evidence is valid.").await;
+}
