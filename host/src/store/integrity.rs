@@ -137,7 +137,7 @@ pub async fn with_problems<T: DeserializeOwned>(
         .collect()
 }
 
-/// Envelope whose last check found problems.
+/// Envelope with problems in its last check.
 pub struct EnvelopeProblems<T> {
     pub envelope: EnvelopeId,
     pub name: String,

@@ -286,7 +286,7 @@ pub async fn end_sessions(
     Ok(done.rows_affected())
 }
 
-/// Deletes sessions and links whose time is over since a while.
+/// Deletes sessions and links that expired before a time.
 pub async fn forget(tx: &mut WriteTransaction, before: Timestamp) -> Result<(), StoreError> {
     for text in [
         "delete from user_session where expires_at < $1",

@@ -95,7 +95,7 @@ async fn a_link_signs_in_once() {
         (&json!("ada@oak.example"), &json!("invited"))
     );
     let path = path_of(&user);
-    // Programs that follow links sign in nobody.
+    // Programs follow links; only the button signs in.
     for _ in 0..2 {
         let page = asked(&app, Method::GET, &path, "", "").await;
         assert!(
@@ -129,7 +129,7 @@ async fn a_link_signs_in_once() {
         asked(&app, Method::POST, &guessed, "", "").await.status,
         410
     );
-    // The list of who did what has the sign-in, and no secret.
+    // The audit log has the sign-in, without secrets.
     let log = app.get_with_bearer(app.web_admin(), "/audit-log").await;
     let secret = cookie.split_once('=').unwrap().1;
     let code = path.rsplit('/').next().unwrap();
@@ -205,7 +205,7 @@ fn readable(mail: &str) -> String {
         .replace("=3D", "=")
 }
 
-/// A form of another page, of another session or of nobody does nothing.
+/// Forms without the token of the session are refused and change nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_form_needs_the_token_of_its_session() {
     let app = TestApp::start().await;

@@ -420,7 +420,7 @@ areas! {
         get "/audit-log", administration::audit_log => listAuditLog []
             "List who changed keys, tokens, settings and components, newest first";
         get "/findings", administration::findings => listFindings []
-            "List envelopes whose stored record is not what was stored";
+            "List envelopes with a changed or incomplete stored record";
     }
 
     webhook_endpoints {

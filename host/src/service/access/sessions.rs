@@ -44,7 +44,7 @@ impl From<&SignedIn> for WebUser {
     }
 }
 
-/// Mails links to the users with an address, one for each organization. Says nothing about whether there are any.
+/// Mails links to the users with an address, one for each organization. The answer is the same if there are none.
 pub async fn request_link(core: &Core, email: &str) -> Result<(), ServiceError> {
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
@@ -64,7 +64,7 @@ pub fn url(core: &Core, id: &SignInId) -> Result<String, ServiceError> {
     Ok(format!("{base}/console/enter/{id}/{code}"))
 }
 
-/// A link with whom it signs in.
+/// A sign-in link with its user.
 pub struct OfferedSignIn {
     pub link: SignInLink,
     pub user: User,
@@ -206,7 +206,7 @@ pub async fn end(core: &Core, user: &User, only: Option<&SessionId>) -> Result<(
     Ok(tx.commit().await?)
 }
 
-/// Deletes what has been over for a while.
+/// Deletes old links and sessions.
 pub async fn forget(core: &Core) -> Result<(), ServiceError> {
     let mut tx = core.store.begin().await?;
     rows::forget(&mut tx, core.clock.now() - KEPT).await?;

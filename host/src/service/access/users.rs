@@ -89,7 +89,7 @@ impl UserManager<'_> {
         }
     }
 
-    /// A person's own role is given by somebody else.
+    /// Refuses a change of the person's own access.
     fn is_other(&self, user: &User) -> Result<(), ServiceError> {
         let own = self.caller.email.as_ref();
         match own.is_some_and(|own| own.to_lowercase() == user.email) {

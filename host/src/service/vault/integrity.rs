@@ -44,7 +44,7 @@ pub struct IntegrityProblem {
     pub actual_hash: Option<String>,
 }
 
-/// Envelope whose stored record is not what was stored.
+/// Envelope with a changed or incomplete stored record.
 #[derive(Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "envelope_name": "Retail instalment contract 2041",

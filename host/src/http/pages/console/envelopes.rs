@@ -29,7 +29,7 @@ pub struct ListQuery {
     after: Option<String>,
 }
 
-/// Shows the envelopes that fit, newest first. What cannot be read is left out of the search.
+/// Shows the envelopes that fit, newest first. Unreadable conditions are ignored.
 pub async fn list(
     State(app): State<App>,
     visitor: Visitor,
@@ -124,7 +124,7 @@ pub fn rows(visitor: &Visitor, found: &[FoundEnvelope]) -> Markup {
     }
 }
 
-/// What the page of an envelope shows.
+/// Content of the page of an envelope.
 struct ShownEnvelope {
     envelope: Envelope,
     signers: Vec<Signer>,
@@ -152,11 +152,11 @@ async fn read(app: &App, visitor: &Visitor, id: &str) -> Result<ShownEnvelope, S
 
 #[derive(Default, Deserialize)]
 pub struct ShownQuery {
-    /// What was done before.
+    /// The act before.
     done: Option<String>,
 }
 
-/// Shows one envelope: people, history, checks, and what can be done.
+/// Shows one envelope: people, history, checks and actions.
 pub async fn show(
     State(app): State<App>,
     visitor: Visitor,
@@ -264,7 +264,7 @@ fn page(visitor: &Visitor, shown: &ShownEnvelope, note: Option<Markup>) -> Respo
     visitor.page(Place::Envelopes, &envelope.name, body)
 }
 
-/// Recorder of an act whose answer nobody asks for again.
+/// Recorder for acts without an idempotency key.
 fn unrecorded<T>() -> ResponseRecorder<T> {
     ResponseRecorder::new(IdempotencyReceipt::default(), 200, |_| {
         serde_json::Value::Null

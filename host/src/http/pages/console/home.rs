@@ -1,4 +1,4 @@
-//! The first page: what needs attention.
+//! The first page: envelopes by state, and findings.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -17,7 +17,7 @@ use crate::store::search::EnvelopeSearch;
 /// Envelopes of each list.
 const SHOWN: i64 = 5;
 
-/// Shows lists of envelopes by what they need.
+/// Shows findings, and lists of envelopes by state.
 pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
     match lists(&app, &visitor).await {
         Ok(body) => {

@@ -5,7 +5,7 @@
 //! | `visitor` | who is signed in, and forms with their token |
 //! | `sign_in` | sign-in by a mailed link, sign-out, open sessions |
 //! | `frame` | frame with the navigation |
-//! | `home` | what needs attention |
+//! | `home` | envelopes by state, findings |
 //! | `envelopes` | search, and one envelope |
 //! | `people` | users of the organization |
 //!

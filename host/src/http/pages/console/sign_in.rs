@@ -75,7 +75,7 @@ pub async fn send(State(app): State<App>, request: Request) -> Response {
     PageLook::plain(texts).notice(StatusCode::OK, &title, None, text)
 }
 
-/// Shows whom a link signs in. Programs that follow the links of mails sign in nobody.
+/// Shows the user of a link. Only the button signs in, because programs follow the links of mails.
 pub async fn offer(
     State(app): State<App>,
     headers: HeaderMap,
@@ -104,7 +104,7 @@ pub async fn offer(
     PageLook::plain(texts).notice(StatusCode::OK, &title, None, body)
 }
 
-/// Page of a link that was used, or whose time is over.
+/// Page of a used or expired link.
 fn over(texts: Texts) -> Response {
     let body = html! {
         p { (texts.text("sign-in-over")) }

@@ -59,7 +59,7 @@ impl Visitor {
         self.signed_in.user.role.may(permission)
     }
 
-    /// Refuses a user whose role has not the permission.
+    /// Refuses a user without the permission.
     pub fn require(&self, permission: Permission) -> Result<(), Response> {
         match self.may(permission) {
             true => Ok(()),
