@@ -65,6 +65,8 @@ fn invalid_settings_are_refused_at_start() {
             "[components.trusted]\nours = 'abcd'",
             "components.trusted.ours",
         ),
+        ("[console]\nidle = '1m'", "console.idle"),
+        ("[console]\nsession_ttl = '1h'", "console.idle"),
         (
             "[components.trusted_keys]\nours = 'no hex'",
             "components.trusted.ours",

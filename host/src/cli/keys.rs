@@ -11,7 +11,7 @@ use crate::domain::id::{KeyId, OrgId};
 use crate::domain::organization::{ApiKeyRecord, Scope};
 use crate::service::access::api_keys::{self, ApiKeyView, DEFAULT_RPM, IssuedKey};
 use crate::start;
-use crate::store::{Store, api_keys as key_rows};
+use crate::store::{WriteTransaction, api_keys as key_rows, organizations as organization_rows};
 
 /// Actor of the entries in the credential ledger.
 const OPERATOR: &str = "operator";
@@ -93,8 +93,8 @@ pub async fn run(
             show_issued(output, &record, &issued);
         }
         KeyCommand::Rotate { key: id } => {
-            let record = existing(&store, &id).await?;
             let mut tx = store.begin().await?;
+            let record = locked(&mut tx, &id).await?;
             let issued = api_keys::replace(&mut tx, &record, OPERATOR, now).await?;
             tx.commit().await?;
             show_issued(output, &record, &issued);
@@ -104,17 +104,17 @@ pub async fn run(
             scopes,
             rpm,
         } => {
-            let mut record = existing(&store, &id).await?;
+            let mut tx = store.begin().await?;
+            let mut record = locked(&mut tx, &id).await?;
             record.scopes = scopes.unwrap_or(record.scopes);
             record.rate_limit_rpm = rpm.unwrap_or(record.rate_limit_rpm);
-            let mut tx = store.begin().await?;
             api_keys::update(&mut tx, &record, OPERATOR, now).await?;
             tx.commit().await?;
             output.one(&view(&record), &line(&record));
         }
         KeyCommand::Deactivate { key: id } => {
-            let record = existing(&store, &id).await?;
             let mut tx = store.begin().await?;
+            let record = locked(&mut tx, &id).await?;
             let record = api_keys::end(&mut tx, record, OPERATOR, now).await?;
             tx.commit().await?;
             output.one(&view(&record), &line(&record));
@@ -131,10 +131,13 @@ pub async fn run(
     Ok(())
 }
 
-async fn existing(store: &Store, id: &KeyId) -> Result<ApiKeyRecord, Failure> {
-    let mut connection = store.read().await?;
-    let found = key_rows::by_id(&mut connection, id).await?;
-    found.ok_or_else(|| format!("there is no key {id}").into())
+/// Returns a key. Locks its organization, so that no other change comes in between.
+async fn locked(tx: &mut WriteTransaction, id: &KeyId) -> Result<ApiKeyRecord, Failure> {
+    let unknown = || format!("there is no key {id}");
+    let found = key_rows::by_id(tx, id).await?.ok_or_else(unknown)?;
+    organization_rows::lock(tx, &found.org).await?;
+    let found = key_rows::by_id(tx, id).await?;
+    Ok(found.ok_or_else(unknown)?)
 }
 
 fn show_issued(output: &CommandOutput, record: &ApiKeyRecord, issued: &IssuedKey) {

@@ -255,8 +255,8 @@ fn changed(settings: &OrgSettings, changes: &[String]) -> Result<OrgSettings, Fa
     }
     let mut settings: OrgSettings = serde_json::from_value(Value::Object(members))?;
     settings.payment = settings.payment.map(PaymentSettings::checked).transpose()?;
-    if let Some((setting, why)) = settings.problem() {
-        return Err(format!("{setting}: {why}").into());
+    if let Some((_, why)) = settings.problem() {
+        return Err(why.into());
     }
     let signers = &settings.component_changes.state.keys;
     if let Some((name, why)) = publishers::problem_of_signers(signers) {

@@ -14,6 +14,9 @@ use crate::domain::publisher::problem_of;
 /// Upper limit of `bulk.concurrency`: items of bulk batches in flight at one provider.
 const MOST_AT_ONCE: usize = 1_000;
 
+/// Least value of `console.idle`: the use of a session is noted once a minute.
+const LEAST_IDLE: Duration = Duration::from_secs(120);
+
 impl Config {
     /// Resolves secret files and rejects invalid values.
     pub fn checked(mut self) -> Result<Self, ConfigError> {
@@ -37,6 +40,7 @@ impl Config {
         self.check_durations()?;
         self.check_numbers()?;
         self.check_publishers()?;
+        self.check_console()?;
         if let Some(why) = self.components.state.problem() {
             return Err(ConfigError::refused("components.state", why));
         }
@@ -160,6 +164,17 @@ impl Config {
             return Err(ConfigError::refused("traces.sample", why));
         }
         Ok(())
+    }
+
+    fn check_console(&self) -> Result<(), ConfigError> {
+        let (idle, longest) = (self.console.idle, self.console.session_ttl);
+        match (LEAST_IDLE..=longest).contains(&idle) {
+            true => Ok(()),
+            false => Err(ConfigError::refused(
+                "console.idle",
+                "must be from 2m to console.session_ttl",
+            )),
+        }
     }
 
     fn check_publishers(&self) -> Result<(), ConfigError> {

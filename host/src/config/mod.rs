@@ -103,6 +103,7 @@ pub struct Config {
     pub bulk: BulkSettings,
     /// Components that can be replaced at run time.
     pub components: ComponentSettings,
+    /// Pages for the people of organizations.
     pub console: ConsoleSettings,
     /// Limits on connections and requests.
     pub http: HttpSettings,

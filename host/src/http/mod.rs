@@ -262,6 +262,7 @@ fn logged_path(path: &str, signing_path: &str) -> String {
         inspection::PATH,
         control::PATH,
         joining::PATH,
+        console::ENTRANCE,
         signing_path,
     ];
     for before in carrying {
@@ -328,6 +329,14 @@ mod tests {
         assert_eq!(
             logged_path("/inspect/viw_1/c2VjcmV0/pages/1.png", "/sign"),
             "/inspect/…"
+        );
+        assert_eq!(
+            logged_path("/console/enter/sin_1/c2VjcmV0", "/sign"),
+            "/console/enter/…"
+        );
+        assert_eq!(
+            logged_path("/console/envelopes", "/sign"),
+            "/console/envelopes"
         );
         assert_eq!(logged_path("/healthz", ""), "/healthz");
         assert_eq!(logged_path(&format!("/sign/{token}."), "/sign"), "/sign/…");

@@ -13,7 +13,7 @@ use crate::domain::id::{CustomerId, EnvelopeId, OrgId};
 #[derive(Default)]
 pub struct EnvelopeSearch {
     /// The id, the begin of the external id, or a part of the name, or of the name or address of a signer; in any
-    /// case of ASCII letters.
+    /// case, of ASCII letters only on SQLite.
     pub text: Option<String>,
     /// Any of these; all if there are none.
     pub statuses: Vec<EnvelopeStatus>,
@@ -77,7 +77,7 @@ pub async fn envelopes(
         conditions.all.push(format!("compliance_score < {score}"));
     }
     if let Some(text) = &search.text {
-        let text = text.to_ascii_lowercase();
+        let text = text.clone();
         let part = format!("%{}%", escaped(&text));
         let begin = format!("{}%", escaped(&text));
         let (id, begin, part) = (
@@ -86,12 +86,12 @@ pub async fn envelopes(
             conditions.value(&part),
         );
         conditions.all.push(format!(
-            "(envelope_id = {id} or lower(external_id) like {begin} escape '!'
-                 or lower(name) like {part} escape '!'
+            "(envelope_id = {id} or lower(external_id) like lower({begin}) escape '!'
+                 or lower(name) like lower({part}) escape '!'
                  or exists (select 1 from signer s
                      where s.bucket = envelope.bucket and s.envelope_id = envelope.envelope_id
-                         and (lower(s.name) like {part} escape '!'
-                             or lower(s.email) like {part} escape '!')))"
+                         and (lower(s.name) like lower({part}) escape '!'
+                             or lower(s.email) like lower({part}) escape '!')))"
         ));
     }
     let text = format!(

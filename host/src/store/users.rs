@@ -1,7 +1,7 @@
 //! Users, their sign-in links and their sessions.
 
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, AssertSqlSafe};
+use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 
 use super::row::RowColumns;
 use super::{StoreError, WriteTransaction};
@@ -29,10 +29,10 @@ pub async fn insert(tx: &mut WriteTransaction, user: &User) -> Result<(), StoreE
     Ok(())
 }
 
-/// Stores role, status and last sign-in of a user.
+/// Stores role, status, last sign-in and inviter of a user.
 pub async fn update(tx: &mut WriteTransaction, user: &User) -> Result<(), StoreError> {
     sqlx::query(
-        "update org_user set role = $4, status = $5, signed_in_at = $6
+        "update org_user set role = $4, status = $5, signed_in_at = $6, created_by = $7
          where bucket = $1 and org_id = $2 and user_id = $3",
     )
     .bind(user.org.bucket())
@@ -41,6 +41,7 @@ pub async fn update(tx: &mut WriteTransaction, user: &User) -> Result<(), StoreE
     .bind(user.role.as_str())
     .bind(user.status.as_str())
     .bind(user.signed_in_at.map(|at| at.to_string()))
+    .bind(&user.created_by)
     .execute(&mut **tx)
     .await?;
     Ok(())
@@ -71,6 +72,24 @@ pub async fn list(connection: &mut AnyConnection, org: &OrgId) -> Result<Vec<Use
         .iter()
         .map(user)
         .collect()
+}
+
+/// Whether the access of the user with an address was ended.
+pub async fn is_ended(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    email: &str,
+) -> Result<bool, StoreError> {
+    let row = sqlx::query(
+        "select user_id from org_user
+         where bucket = $1 and org_id = $2 and email = $3 and status = 'ended'",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(email)
+    .fetch_optional(connection)
+    .await?;
+    Ok(row.is_some())
 }
 
 /// Returns the users with an address, in all organizations.
@@ -116,29 +135,33 @@ pub async fn link(
         .transpose()
 }
 
-/// Returns the time of the newest link of a user.
-pub async fn last_link(
+/// Links of a user within a time.
+pub struct SentLinks {
+    pub count: i64,
+    pub last: Option<Timestamp>,
+}
+
+/// Counts the links that were sent to a user since a time.
+pub async fn links_since(
     connection: &mut AnyConnection,
     user: &User,
-) -> Result<Option<Timestamp>, StoreError> {
+    since: Timestamp,
+) -> Result<SentLinks, StoreError> {
     let row = sqlx::query(
-        "select link_id, created_at from sign_in_link
-         where bucket = $1 and org_id = $2 and user_id = $3 order by created_at desc limit 1",
+        "select count(*) as count, max(created_at) as last from sign_in_link
+         where bucket = $1 and org_id = $2 and user_id = $3 and created_at > $4",
     )
     .bind(user.org.bucket())
     .bind(user.org.as_str())
     .bind(user.id.as_str())
-    .fetch_optional(connection)
+    .bind(since.to_string())
+    .fetch_one(connection)
     .await?;
-    let columns = |row: &AnyRow| {
-        RowColumns {
-            row,
-            table: "sign_in_link",
-            id: "link_id",
-        }
-        .time("created_at")
-    };
-    row.as_ref().map(columns).transpose()
+    let last: Option<String> = row.try_get("last")?;
+    Ok(SentLinks {
+        count: row.try_get("count")?,
+        last: last.and_then(|last| Timestamp::parse(&last)),
+    })
 }
 
 /// Uses a link. Returns false if it was used before.
@@ -160,7 +183,7 @@ pub async fn use_link(
     Ok(done.rows_affected() == 1)
 }
 
-/// Uses up all links of a user, who has lost access or has another role.
+/// Ends all open links of a user.
 pub async fn end_links(
     tx: &mut WriteTransaction,
     user: &User,
@@ -231,16 +254,18 @@ pub async fn sessions(
     connection: &mut AnyConnection,
     user: &User,
     now: Timestamp,
+    seen_after: Timestamp,
 ) -> Result<Vec<Session>, StoreError> {
     sqlx::query(
         "select * from user_session
-         where bucket = $1 and org_id = $2 and user_id = $3 and expires_at > $4
+         where bucket = $1 and org_id = $2 and user_id = $3 and expires_at > $4 and seen_at > $5
          order by session_id desc",
     )
     .bind(user.org.bucket())
     .bind(user.org.as_str())
     .bind(user.id.as_str())
     .bind(now.to_string())
+    .bind(seen_after.to_string())
     .fetch_all(connection)
     .await?
     .iter()

@@ -27,7 +27,11 @@ async fn finds(app: &TestApp) {
     let template = app.contract_template().await;
     let mut ids = Vec::new();
     for (name, external, email) in [
-        ("Loan 100% of Ms. Weber", "deal-1", "Anna.Weber@oak.example"),
+        (
+            "Loan 100% of Ms. Ölmann-Weber",
+            "deal-1",
+            "Anna.Weber@oak.example",
+        ),
         ("Loan 100 of Mr. Koch", "deal-2", "koch@oak.example"),
         ("Lease of Mr. Koch", "DEAL_3", "koch@oak.example"),
     ] {
@@ -51,6 +55,7 @@ async fn finds(app: &TestApp) {
         ("q=100%25", &all[2..]),
         ("q=deal_", &all[..1]),
         ("q=deal", &all),
+        ("q=%C3%96lmann", &all[2..]),
         ("q=eal-1", &[]),
         ("q=!", &[]),
         ("q=%20%20", &all),

@@ -74,15 +74,9 @@ impl OrgSettings {
 
     /// Returns the first setting that cannot be used, and why.
     pub fn problem(&self) -> Option<(&'static str, String)> {
-        if let Some(why) = self
-            .payment
-            .clone()
-            .and_then(|payment| payment.checked().err())
-        {
-            return Some(("payment", why));
-        }
         if self.envelope_ttl_days == 0 {
-            return Some(("envelope_ttl_days", "must be at least 1".into()));
+            let why = "envelope_ttl_days must be at least 1";
+            return Some(("envelope_ttl_days", why.into()));
         }
         for text in self.consent.values() {
             let parts = [&text.version, &text.statement, &text.disclosure];
@@ -92,7 +86,10 @@ impl OrgSettings {
             }
         }
         let (member, why) = self.component_changes.problem()?;
-        Some(("component_changes", format!("{member}: {why}")))
+        Some((
+            "component_changes",
+            format!("component_changes.{member}: {why}"),
+        ))
     }
 
     /// Returns how the files of a record are worded.
@@ -273,9 +270,9 @@ words! {
         ChangeRules = "change_rules",
         // Changes provider instances and the policy of changes.
         ChangeProviders = "change_providers",
-        // API keys and webhooks.
+        // Webhooks; sees and ends API keys.
         Integrate = "integrate",
-        // Users, settings and brand.
+        // Users, API keys, settings and brand.
         Administer = "administer",
         // Reads who did what, findings of the integrity sweep, and usage.
         Audit = "audit",

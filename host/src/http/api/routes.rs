@@ -395,11 +395,11 @@ areas! {
     administration {
         get "/api-keys", administration::keys => listApiKeys []
             "List the API keys of the organization";
-        post "/api-keys", administration::create_key => createApiKey [409, 422]
+        post "/api-keys", administration::create_key => createApiKey [409]
             "Create an API key; it is shown this once";
-        patch "/api-keys/{id}", administration::change_key => changeApiKey [422]
+        patch "/api-keys/{id}", administration::change_key => changeApiKey [409]
             "Change scopes or rate limit of an API key";
-        post "/api-keys/{id}/rotate", administration::rotate_key => rotateApiKey [422]
+        post "/api-keys/{id}/rotate", administration::rotate_key => rotateApiKey [409]
             "Replace an API key; the old one stops working at once";
         post "/api-keys/{id}/deactivate", administration::deactivate_key => deactivateApiKey []
             "Deactivate an API key for good";

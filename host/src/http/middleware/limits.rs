@@ -20,6 +20,8 @@ use crate::service::access::windows::LimitedCredential;
 
 /// Refusals without delay for one address within a window.
 const REFUSALS: u32 = 100;
+/// Sign-in links that an address asks for within a minute.
+const SIGN_INS: u32 = 10;
 /// Delay of each further refusal.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -41,6 +43,7 @@ pub fn admit(
         LimitedCredential::BuilderSession => limits.builder_session,
         LimitedCredential::Uploads => limits.component_uploads,
         LimitedCredential::Ledger => limits.ledger,
+        LimitedCredential::SignIn => SIGN_INS,
         LimitedCredential::Address => limits.address,
         LimitedCredential::Refused => REFUSALS,
     };
@@ -52,8 +55,10 @@ pub fn admit(
             windows
                 .take(LimitedCredential::Address, address, limits.address)
                 .and_then(|()| match credential {
-                    // The log needs no credential, so its own limit counts by address too.
-                    LimitedCredential::Ledger => windows.take(credential, key, limit),
+                    // These need no credential, so that their own limits count by address too.
+                    LimitedCredential::Ledger | LimitedCredential::SignIn => {
+                        windows.take(credential, key, limit)
+                    }
                     _ => Ok(()),
                 })
         }

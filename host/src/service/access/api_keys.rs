@@ -3,28 +3,20 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sqlx::AnyConnection;
 
 use super::credentials;
 use crate::domain::clock::Timestamp;
 use crate::domain::id::{KeyId, OrgId};
-use crate::domain::organization::{ApiKeyRecord, Permission, Role, Scope};
+use crate::domain::organization::{ApiKeyRecord, Scope};
 use crate::domain::token::ApiKey;
 use crate::service::idempotency::ResponseRecorder;
-use crate::service::{Caller, Core, ServiceError, ValidationIssue};
+use crate::service::{Caller, Core, ServiceError};
 use crate::store::{StoreError, WriteTransaction, api_keys, organizations};
 
 /// Default rate limit of a key in requests per minute, and the highest that an organization sets itself.
 pub const DEFAULT_RPM: i64 = 100;
 /// Most active keys of an organization that its users create.
 const MOST: usize = 100;
-
-/// Scopes that only an owner or admin gives: acts that cannot be undone, and those of a secured party.
-const GUARDED: [Scope; 3] = [
-    Scope::VaultRelease,
-    Scope::ControlWrite,
-    Scope::ControlConsent,
-];
 
 /// API key, without the key itself.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -102,43 +94,26 @@ pub struct KeyChange {
     pub rate_limit_rpm: Option<i64>,
 }
 
-/// Person who manages keys.
-pub struct KeyManager<'a> {
-    pub caller: &'a Caller,
-    pub role: Role,
+/// Returns a key of the caller's organization. Locks the organization, so that no other change comes in between.
+async fn locked(
+    tx: &mut WriteTransaction,
+    caller: &Caller,
+    id: &str,
+) -> Result<ApiKeyRecord, ServiceError> {
+    organizations::lock(tx, &caller.org).await?;
+    let found = match KeyId::parse(id) {
+        Some(id) => api_keys::by_id(tx, &id).await?,
+        None => None,
+    };
+    found
+        .filter(|record| record.org == caller.org)
+        .ok_or(ServiceError::NotFound("API key"))
 }
 
-impl KeyManager<'_> {
-    /// Refuses scopes that the person may not give.
-    fn check(&self, scopes: &[Scope]) -> Result<(), ServiceError> {
-        let guarded = scopes.iter().position(|scope| GUARDED.contains(scope));
-        match guarded {
-            Some(at) if !self.role.may(Permission::Administer) => {
-                let at = at.to_string();
-                Err(ServiceError::Invalid(vec![ValidationIssue::new(
-                    "not_permitted",
-                    &["scopes", &at],
-                    "another scope",
-                    self.role.as_str(),
-                    "Only an owner or admin gives this scope",
-                )]))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    async fn find(
-        &self,
-        connection: &mut AnyConnection,
-        id: &str,
-    ) -> Result<ApiKeyRecord, ServiceError> {
-        let found = match KeyId::parse(id) {
-            Some(id) => api_keys::by_id(connection, &id).await?,
-            None => None,
-        };
-        found
-            .filter(|record| record.org == self.caller.org)
-            .ok_or(ServiceError::NotFound("API key"))
+fn still_active(record: &ApiKeyRecord) -> Result<(), ServiceError> {
+    match record.active {
+        true => Ok(()),
+        false => Err(ServiceError::Conflict("The key is deactivated".into())),
     }
 }
 
@@ -152,12 +127,11 @@ pub async fn list(core: &Core, org: &OrgId) -> Result<Vec<ApiKeyView>, ServiceEr
 /// Creates a key for a person of the organization.
 pub async fn create(
     core: &Core,
-    manager: &KeyManager<'_>,
+    caller: &Caller,
     new: NewKey,
     answer: &ResponseRecorder<IssuedKey>,
 ) -> Result<IssuedKey, ServiceError> {
-    manager.check(&new.scopes)?;
-    let (org, now) = (&manager.caller.org, core.clock.now());
+    let (org, now) = (&caller.org, core.clock.now());
     let record = ApiKeyRecord {
         id: KeyId::new(),
         org: org.clone(),
@@ -178,7 +152,7 @@ pub async fn create(
             "The organization has {MOST} active keys; deactivate one"
         )));
     }
-    let issued = issue(&mut tx, &record, &manager.caller.actor, now).await?;
+    let issued = issue(&mut tx, &record, &caller.actor, now).await?;
     answer.commit(tx, &issued).await?;
     Ok(issued)
 }
@@ -186,21 +160,19 @@ pub async fn create(
 /// Changes scopes or rate limit of a key; the key stays the same.
 pub async fn change(
     core: &Core,
-    manager: &KeyManager<'_>,
+    caller: &Caller,
     id: &str,
     change: KeyChange,
 ) -> Result<ApiKeyView, ServiceError> {
     let mut tx = core.store.begin().await?;
-    let record = manager.find(&mut tx, id).await?;
-    // A key with guarded scopes is changed by those who give them.
-    manager.check(&record.scopes)?;
-    manager.check(change.scopes.as_deref().unwrap_or_default())?;
+    let record = locked(&mut tx, caller, id).await?;
+    still_active(&record)?;
     let record = ApiKeyRecord {
         scopes: change.scopes.unwrap_or(record.scopes),
         rate_limit_rpm: change.rate_limit_rpm.unwrap_or(record.rate_limit_rpm),
         ..record
     };
-    update(&mut tx, &record, &manager.caller.actor, core.clock.now()).await?;
+    update(&mut tx, &record, &caller.actor, core.clock.now()).await?;
     tx.commit().await?;
     Ok(ApiKeyView::from(&record))
 }
@@ -208,14 +180,14 @@ pub async fn change(
 /// Replaces a key: the old one stops working at once.
 pub async fn rotate(
     core: &Core,
-    manager: &KeyManager<'_>,
+    caller: &Caller,
     id: &str,
     answer: &ResponseRecorder<IssuedKey>,
 ) -> Result<IssuedKey, ServiceError> {
     let mut tx = core.store.begin().await?;
-    let record = manager.find(&mut tx, id).await?;
-    manager.check(&record.scopes)?;
-    let actor = &manager.caller.actor;
+    let record = locked(&mut tx, caller, id).await?;
+    still_active(&record)?;
+    let actor = &caller.actor;
     let issued = replace(&mut tx, &record, actor, core.clock.now()).await?;
     answer.commit(tx, &issued).await?;
     Ok(issued)
@@ -224,12 +196,12 @@ pub async fn rotate(
 /// Deactivates a key for good: the next request with it is refused.
 pub async fn deactivate(
     core: &Core,
-    manager: &KeyManager<'_>,
+    caller: &Caller,
     id: &str,
 ) -> Result<ApiKeyView, ServiceError> {
     let mut tx = core.store.begin().await?;
-    let record = manager.find(&mut tx, id).await?;
-    let record = end(&mut tx, record, &manager.caller.actor, core.clock.now()).await?;
+    let record = locked(&mut tx, caller, id).await?;
+    let record = end(&mut tx, record, &caller.actor, core.clock.now()).await?;
     tx.commit().await?;
     Ok(ApiKeyView::from(&record))
 }

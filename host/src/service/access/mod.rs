@@ -27,7 +27,7 @@ use crate::service::access::jwt::ExpiringClaims;
 use crate::service::access::rate_limit::RateLimits;
 use crate::service::access::windows::LocalWindows;
 use crate::service::{Caller, Core, ServiceError};
-use crate::store::{api_keys as key_rows, tokens};
+use crate::store::{api_keys as key_rows, tokens, users as user_rows};
 
 /// Token keys, and in-memory state of recently used credentials.
 pub struct AccessState {
@@ -266,14 +266,22 @@ pub async fn bearer(
     let Ok(header) = jsonwebtoken::decode_header(token) else {
         return Ok(None);
     };
-    match (header.alg, &access.issuer) {
-        (Algorithm::HS256, _) => own(core, access, token).await,
+    let user = match (header.alg, &access.issuer) {
+        (Algorithm::HS256, _) => own(core, access, token).await?,
         (Algorithm::RS256 | Algorithm::ES256, Some(issuer)) => {
             let now = core.clock.now().as_seconds();
-            Ok(issuer.user(token, &header, now).await)
+            issuer.user(token, &header, now).await
         }
-        _ => Ok(None),
-    }
+        _ => None,
+    };
+    let Some(user) = user else {
+        return Ok(None);
+    };
+    // The end of a user's access ends the tokens, too.
+    let mut connection = core.store.read().await?;
+    let email = users::address(&user.email);
+    let ended = user_rows::is_ended(&mut connection, &user.org, &email).await?;
+    Ok((!ended).then_some(user))
 }
 
 /// Validates a token of this service. A lowered `max_token_ttl` also applies to tokens that were

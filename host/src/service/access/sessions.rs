@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
+use super::users::PAUSE;
 use super::{WebUser, credentials, users};
 use crate::domain::id::{SessionId, SignInId};
 use crate::domain::organization::Organization;
@@ -17,8 +18,9 @@ use crate::store::{organizations, users as rows};
 
 /// Life of a link that a user asks for.
 const LINK: Duration = Duration::from_secs(900);
-/// Time between two links that a user asks for.
-const PAUSE: Duration = Duration::from_secs(60);
+const DAY: Duration = Duration::from_secs(86_400);
+/// Most links for a user within a day.
+const MOST_A_DAY: i64 = 20;
 /// Interval at which the use of a session is noted.
 const SEEN: Duration = Duration::from_secs(60);
 /// Time for which links and sessions are kept after their end.
@@ -44,17 +46,25 @@ impl From<&SignedIn> for WebUser {
     }
 }
 
-/// Mails links to the users with an address, one for each organization. The answer is the same if there are none.
+/// Mails links to the users with an address, one for each organization. Callers do not wait for it: its time would
+/// tell who has access.
 pub async fn request_link(core: &Core, email: &str) -> Result<(), ServiceError> {
     let now = core.clock.now();
-    let mut tx = core.store.begin().await?;
-    for user in rows::with_address(&mut tx, &users::address(email)).await? {
-        let last = rows::last_link(&mut tx, &user).await?;
-        if last.is_none_or(|last| last + PAUSE <= now) {
+    let mut connection = core.store.read().await?;
+    let users = rows::with_address(&mut connection, &users::address(email)).await?;
+    drop(connection);
+    for user in users {
+        let mut tx = core.store.begin().await?;
+        // Two requests at once would send two mails.
+        organizations::lock(&mut tx, &user.org).await?;
+        let sent = rows::links_since(&mut tx, &user, now - DAY).await?;
+        let is_soon = sent.last.is_some_and(|last| last + PAUSE > now);
+        if !is_soon && sent.count < MOST_A_DAY {
             users::send_link(&mut tx, &user, LINK, now).await?;
         }
+        tx.commit().await?;
     }
-    Ok(tx.commit().await?)
+    Ok(())
 }
 
 /// Returns the URL of a link.
@@ -130,6 +140,7 @@ pub async fn sign_in(
         ..user
     };
     rows::update(&mut tx, &user).await?;
+    rows::end_links(&mut tx, &user, now).await?;
     let secret = LinkToken::generate(user.org.bucket());
     let session = Session {
         id: SessionId::new(),
@@ -189,7 +200,9 @@ fn form_token(secret: &LinkToken) -> String {
 /// Returns the open sessions of a user.
 pub async fn list(core: &Core, user: &User) -> Result<Vec<Session>, ServiceError> {
     let mut connection = core.store.read().await?;
-    Ok(rows::sessions(&mut connection, user, core.clock.now()).await?)
+    let now = core.clock.now();
+    let seen_after = now - core.config.console.idle;
+    Ok(rows::sessions(&mut connection, user, now, seen_after).await?)
 }
 
 /// Ends one session of a user, or all of them.

@@ -18,6 +18,8 @@ use crate::store::{StoreError, WriteTransaction, jobs, organizations, users as r
 
 /// Life of the link in an invitation.
 const INVITATION: Duration = Duration::from_secs(7 * 86_400);
+/// Time between two links for a user.
+pub(super) const PAUSE: Duration = Duration::from_secs(60);
 /// Most users of an organization with access.
 const MOST: usize = 1_000;
 
@@ -120,6 +122,7 @@ pub async fn invite(
     new: NewUser,
 ) -> Result<(UserView, SignInId), ServiceError> {
     manager.may_give(new.role)?;
+    is_served(core)?;
     let (org, now) = (&manager.caller.org, core.clock.now());
     let email = address(&new.email);
     if !is_address(&email) {
@@ -148,6 +151,7 @@ pub async fn invite(
             let again = User {
                 role: new.role,
                 status: UserStatus::Invited,
+                created_by: manager.caller.actor.clone(),
                 ..user
             };
             rows::update(&mut tx, &again).await?;
@@ -173,27 +177,47 @@ pub async fn invite(
         }
     };
     let link = send_link(&mut tx, &user, INVITATION, now).await?;
-    note(&mut tx, manager, "user.invited", &user, now).await?;
+    note(&mut tx, manager, "user.invited", None, &user, now).await?;
     tx.commit().await?;
     Ok((UserView::from(&user), link))
 }
 
-/// Mails the user another link. Returns its id.
+/// Refuses to invite people where no page lets them in.
+fn is_served(core: &Core) -> Result<(), ServiceError> {
+    match core.config.console.enabled {
+        true => Ok(()),
+        false => Err(ServiceError::Conflict(
+            "This installation has switched the console off".into(),
+        )),
+    }
+}
+
+/// Mails the user another link, and ends the earlier ones. Returns its id.
 pub async fn invite_again(
     core: &Core,
     manager: &UserManager<'_>,
     id: &str,
 ) -> Result<(UserView, SignInId), ServiceError> {
+    is_served(core)?;
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
+    organizations::lock(&mut tx, &manager.caller.org).await?;
     let user = find(&mut tx, &manager.caller.org, id).await?;
     manager.may_give(user.role)?;
+    let sent = rows::links_since(&mut tx, &user, now - PAUSE).await?;
+    if manager.role.is_some() && sent.count > 0 {
+        return Err(ServiceError::QuotaUsed {
+            message: "A link was sent to this user within the last minute".into(),
+            retry_after: 60,
+        });
+    }
     if user.status == UserStatus::Ended {
         let message = "The user has no access any more: invite the address anew";
         return Err(ServiceError::Conflict(message.into()));
     }
+    rows::end_links(&mut tx, &user, now).await?;
     let link = send_link(&mut tx, &user, INVITATION, now).await?;
-    note(&mut tx, manager, "user.invited", &user, now).await?;
+    note(&mut tx, manager, "user.link_sent", None, &user, now).await?;
     tx.commit().await?;
     Ok((UserView::from(&user), link))
 }
@@ -212,13 +236,16 @@ pub async fn change(
     manager.is_other(&user)?;
     manager.may_give(user.role)?;
     manager.may_give(change.role)?;
+    let before = user.clone();
     let user = User {
         role: change.role,
         ..user
     };
     rows::update(&mut tx, &user).await?;
-    still_owned(&mut tx, &user).await?;
-    note(&mut tx, manager, "user.changed", &user, now).await?;
+    // An old link would sign in with the new role.
+    rows::end_links(&mut tx, &user, now).await?;
+    still_owned(&mut tx, &before).await?;
+    note(&mut tx, manager, "user.changed", Some(&before), &user, now).await?;
     tx.commit().await?;
     Ok(UserView::from(&user))
 }
@@ -235,6 +262,7 @@ pub async fn end(
     let user = find(&mut tx, &manager.caller.org, id).await?;
     manager.is_other(&user)?;
     manager.may_give(user.role)?;
+    let before = user.clone();
     let user = User {
         status: UserStatus::Ended,
         ..user
@@ -242,8 +270,8 @@ pub async fn end(
     rows::update(&mut tx, &user).await?;
     rows::end_links(&mut tx, &user, now).await?;
     rows::end_sessions(&mut tx, &user, None).await?;
-    still_owned(&mut tx, &user).await?;
-    note(&mut tx, manager, "user.ended", &user, now).await?;
+    still_owned(&mut tx, &before).await?;
+    note(&mut tx, manager, "user.ended", Some(&before), &user, now).await?;
     tx.commit().await?;
     Ok(UserView::from(&user))
 }
@@ -256,12 +284,11 @@ async fn find(tx: &mut WriteTransaction, org: &OrgId, id: &str) -> Result<User, 
     rows::get(tx, org, &id).await?.ok_or(unknown)
 }
 
-/// Refuses a change that leaves the organization without an owner. One that never had one may go on without.
-async fn still_owned(tx: &mut WriteTransaction, changed: &User) -> Result<(), ServiceError> {
-    let users = rows::list(tx, &changed.org).await?;
+/// Refuses a change of the last owner.
+async fn still_owned(tx: &mut WriteTransaction, before: &User) -> Result<(), ServiceError> {
     let is_owner = |user: &User| user.role == Role::Owner && user.status != UserStatus::Ended;
-    let lost = users.iter().any(|user| user.role == Role::Owner) || changed.role == Role::Owner;
-    match users.iter().any(is_owner) || !lost {
+    let users = rows::list(tx, &before.org).await?;
+    match users.iter().any(is_owner) || !is_owner(before) {
         true => Ok(()),
         false => Err(ServiceError::Conflict(
             "The organization needs another owner first".into(),
@@ -296,11 +323,13 @@ async fn note(
     tx: &mut WriteTransaction,
     manager: &UserManager<'_>,
     action: &str,
+    before: Option<&User>,
     user: &User,
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    let state = |user: &User| json!({ "role": user.role, "status": user.status });
     let details = json!({
-        "user_id": user.id, "email": user.email, "role": user.role, "status": user.status,
+        "user_id": user.id, "email": user.email, "before": before.map(state), "after": state(user),
     });
     let actor = &manager.caller.actor;
     credentials::record_by(tx, Some(&user.org), actor, action, details, now).await

@@ -22,6 +22,8 @@ pub enum LimitedCredential {
     /// Organization, counted by its component uploads.
     Uploads,
     Ledger,
+    /// Address, counted by the sign-in links that it asks for.
+    SignIn,
     Address,
     /// Address, counted by the refusals it received.
     Refused,

@@ -11,9 +11,7 @@ use crate::http::middleware::extract::{ResourceId, ValidJson, ValidQuery, page_a
 use crate::http::middleware::once::IdempotencyKeyHeader;
 use crate::http::reply::{Created, CursorReply, DataReply, Found};
 use crate::service::App;
-use crate::service::access::api_keys::{
-    self, ApiKeyView, IssuedKey, KeyChange, KeyManager, NewKey,
-};
+use crate::service::access::api_keys::{self, ApiKeyView, IssuedKey, KeyChange, NewKey};
 use crate::service::access::audit::{self, AuditEntry};
 use crate::service::organizations::{self, ChangeOrganization, OrganizationView};
 use crate::service::vault::integrity::{self, IntegrityFinding};
@@ -26,52 +24,37 @@ pub async fn keys(
     Ok(DataReply::new(&keys))
 }
 
-/// Scopes of acts that cannot be undone and of a secured party (`vault:release`, `control:write`, `control:consent`) are
-/// given by owners and admins only.
+/// A key can do everything that its scopes permit, so that owners and admins give it. Developers see and end keys.
 pub async fn create_key(
     State(app): State<App>,
-    user: WebCaller<may::Integrate>,
+    user: WebCaller<may::Administer>,
     once: IdempotencyKeyHeader,
     ValidJson(new): ValidJson<NewKey>,
 ) -> Result<Created<IssuedKey>, HttpError> {
-    let role = user.role;
-    once.run(&app, &user.caller, move |app, caller, answer| async move {
-        let manager = KeyManager {
-            caller: &caller,
-            role,
-        };
-        api_keys::create(&app, &manager, new, &answer).await
+    once.run(&app, &user.caller, |app, caller, answer| async move {
+        api_keys::create(&app, &caller, new, &answer).await
     })
     .await
 }
 
 pub async fn change_key(
     State(app): State<App>,
-    user: WebCaller<may::Integrate>,
+    user: WebCaller<may::Administer>,
     ResourceId(id): ResourceId,
     ValidJson(change): ValidJson<KeyChange>,
 ) -> Result<Found<ApiKeyView>, HttpError> {
-    let manager = KeyManager {
-        caller: &user.caller,
-        role: user.role,
-    };
-    let key = api_keys::change(&app, &manager, &id, change).await?;
+    let key = api_keys::change(&app, &user.caller, &id, change).await?;
     Ok(DataReply::new(&key))
 }
 
 pub async fn rotate_key(
     State(app): State<App>,
-    user: WebCaller<may::Integrate>,
+    user: WebCaller<may::Administer>,
     ResourceId(id): ResourceId,
     once: IdempotencyKeyHeader,
 ) -> Result<Found<IssuedKey>, HttpError> {
-    let role = user.role;
-    once.run(&app, &user.caller, move |app, caller, answer| async move {
-        let manager = KeyManager {
-            caller: &caller,
-            role,
-        };
-        api_keys::rotate(&app, &manager, &id, &answer).await
+    once.run(&app, &user.caller, |app, caller, answer| async move {
+        api_keys::rotate(&app, &caller, &id, &answer).await
     })
     .await
 }
@@ -81,11 +64,7 @@ pub async fn deactivate_key(
     user: WebCaller<may::Integrate>,
     ResourceId(id): ResourceId,
 ) -> Result<Found<ApiKeyView>, HttpError> {
-    let manager = KeyManager {
-        caller: &user.caller,
-        role: user.role,
-    };
-    let key = api_keys::deactivate(&app, &manager, &id).await?;
+    let key = api_keys::deactivate(&app, &user.caller, &id).await?;
     Ok(DataReply::new(&key))
 }
 

@@ -35,12 +35,12 @@ pub async fn list(
     visitor: Visitor,
     Query(query): Query<ListQuery>,
 ) -> Response {
-    if let Err(refused) = visitor.require(Permission::ReadEnvelopes) {
+    if let Some(refused) = visitor.refusal(Permission::ReadEnvelopes) {
         return refused;
     }
     let texts = visitor.texts;
     let text = query.q.as_deref().unwrap_or_default().trim();
-    let text: String = text.chars().take(200).collect();
+    let text: String = text.chars().filter(|one| *one != '\0').take(200).collect();
     let chosen = query.status.as_deref().unwrap_or_default();
     let score_below = query
         .score_below
@@ -163,7 +163,7 @@ pub async fn show(
     Path(id): Path<String>,
     Query(query): Query<ShownQuery>,
 ) -> Response {
-    if let Err(refused) = visitor.require(Permission::ReadEnvelopes) {
+    if let Some(refused) = visitor.refusal(Permission::ReadEnvelopes) {
         return refused;
     }
     let shown = match read(&app, &visitor, &id).await {
@@ -277,7 +277,7 @@ fn back(id: &str, done: &str) -> Response {
 
 /// Mails the signers another link.
 pub async fn remind(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
-    if let Err(refused) = form.visitor.require(Permission::Send) {
+    if let Some(refused) = form.visitor.refusal(Permission::Send) {
         return refused;
     }
     let caller = &form.visitor.caller;
@@ -290,7 +290,7 @@ pub async fn remind(State(app): State<App>, Path(id): Path<String>, form: Consol
 
 /// Voids the envelope.
 pub async fn void(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
-    if let Err(refused) = form.visitor.require(Permission::Send) {
+    if let Some(refused) = form.visitor.refusal(Permission::Send) {
         return refused;
     }
     let reason = form.value("reason").to_owned();
@@ -313,7 +313,7 @@ pub async fn void(State(app): State<App>, Path(id): Path<String>, form: ConsoleF
 /// Verifies the evidence now, and shows the result.
 pub async fn verify(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
     let visitor = &form.visitor;
-    if let Err(refused) = visitor.require(Permission::ReadEvidence) {
+    if let Some(refused) = visitor.refusal(Permission::ReadEvidence) {
         return refused;
     }
     let verified = async {

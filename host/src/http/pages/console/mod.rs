@@ -26,6 +26,8 @@ use crate::service::App;
 
 /// Path below which the pages are.
 pub const PATH: &str = "/console";
+/// Path below which the sign-in links are.
+pub const ENTRANCE: &str = "/console/enter";
 
 /// Returns the routes; none where the console is switched off.
 pub fn routes(enabled: bool) -> Router<App> {

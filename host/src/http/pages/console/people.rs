@@ -18,7 +18,7 @@ pub async fn list(State(app): State<App>, visitor: Visitor) -> Response {
 }
 
 async fn shown(app: &App, visitor: &Visitor, problem: Option<String>) -> Response {
-    if let Err(refused) = visitor.require(Permission::Administer) {
+    if let Some(refused) = visitor.refusal(Permission::Administer) {
         return refused;
     }
     let found = match users::list(app, &visitor.caller.org).await {
@@ -127,7 +127,7 @@ fn manager(visitor: &Visitor) -> UserManager<'_> {
 
 /// Invites a user.
 pub async fn invite(State(app): State<App>, form: ConsoleForm) -> Response {
-    if let Err(refused) = form.visitor.require(Permission::Administer) {
+    if let Some(refused) = form.visitor.refusal(Permission::Administer) {
         return refused;
     }
     let Some(role) = Role::parse(form.value("role")) else {
@@ -144,7 +144,7 @@ pub async fn invite_again(
     Path(id): Path<String>,
     form: ConsoleForm,
 ) -> Response {
-    if let Err(refused) = form.visitor.require(Permission::Administer) {
+    if let Some(refused) = form.visitor.refusal(Permission::Administer) {
         return refused;
     }
     let invited = users::invite_again(&app, &manager(&form.visitor), &id).await;
@@ -153,7 +153,7 @@ pub async fn invite_again(
 
 /// Gives a user another role.
 pub async fn change(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
-    if let Err(refused) = form.visitor.require(Permission::Administer) {
+    if let Some(refused) = form.visitor.refusal(Permission::Administer) {
         return refused;
     }
     let Some(role) = Role::parse(form.value("role")) else {
@@ -165,7 +165,7 @@ pub async fn change(State(app): State<App>, Path(id): Path<String>, form: Consol
 
 /// Ends the access of a user.
 pub async fn end(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
-    if let Err(refused) = form.visitor.require(Permission::Administer) {
+    if let Some(refused) = form.visitor.refusal(Permission::Administer) {
         return refused;
     }
     let ended = users::end(&app, &manager(&form.visitor), &id).await;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::extract::{FromRequest, FromRequestParts, RawForm, Request};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::html;
 use subtle::ConstantTimeEq as _;
@@ -59,12 +59,9 @@ impl Visitor {
         self.signed_in.user.role.may(permission)
     }
 
-    /// Refuses a user without the permission.
-    pub fn require(&self, permission: Permission) -> Result<(), Response> {
-        match self.may(permission) {
-            true => Ok(()),
-            false => Err(self.refused()),
-        }
+    /// Returns the page that refuses a user without the permission.
+    pub fn refusal(&self, permission: Permission) -> Option<Response> {
+        (!self.may(permission)).then(|| self.refused())
     }
 
     fn refused(&self) -> Response {
@@ -78,24 +75,14 @@ impl FromRequestParts<App> for Visitor {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Response> {
-        let asks = |parts: &Parts| {
-            let path = parts
-                .uri
-                .path_and_query()
-                .map_or(PATH, |path| path.as_str());
-            let back = match parts.method == Method::GET {
-                true => url::form_urlencoded::byte_serialize(path.as_bytes()).collect(),
-                false => String::new(),
-            };
-            Redirect::to(&format!("{PATH}/sign-in?next={back}")).into_response()
-        };
+        let asks = || Redirect::to(&format!("{PATH}/sign-in")).into_response();
         let Some(secret) = secret(&parts.headers).map(str::to_owned) else {
-            return Err(asks(parts));
+            return Err(asks());
         };
         let found = sessions::signed_in(app, &secret).await;
         let found = found.map_err(|error| HttpError::from(error).into_response())?;
         let Some(signed_in) = found else {
-            return Err(asks(parts));
+            return Err(asks());
         };
         limits::admit(app, LimitedCredential::WebToken, &secret, parts)
             .map_err(IntoResponse::into_response)?;
@@ -148,7 +135,12 @@ pub async fn read_form(request: Request, app: &App) -> Result<BTreeMap<String, S
     let RawForm(bytes) = RawForm::from_request(request, app)
         .await
         .map_err(IntoResponse::into_response)?;
-    Ok(url::form_urlencoded::parse(&bytes).into_owned().collect())
+    let values: BTreeMap<String, String> =
+        url::form_urlencoded::parse(&bytes).into_owned().collect();
+    match values.values().any(|value| value.contains('\0')) {
+        true => Err(HttpError::bad_request("A value has the character U+0000").into_response()),
+        false => Ok(values),
+    }
 }
 
 /// Returns the language of a visitor who is not signed in.
