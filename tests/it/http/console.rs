@@ -8,6 +8,7 @@ use holdfast::domain::organization::Role;
 use serde_json::{Value, json};
 
 use crate::support::browser::{EmulatedScreen, TestBrowser};
+use crate::support::receiver::{WebhookReceiver, admit};
 use crate::support::{TestApp, TestResponse, envelope_body, operator};
 
 /// Sends a request of a browser, with the cookie of a session.
@@ -317,6 +318,8 @@ async fn a_role_sees_exactly_its_pages() {
     ];
     let senders = ["owner", "admin", "sender"];
     let administrators = ["owner", "admin"];
+    let integrators = ["owner", "admin", "developer"];
+    let auditors = ["owner", "admin", "compliance", "auditor"];
     for role in Role::ALL {
         let role = role.as_str();
         let session = Session::of(&app, &format!("{role}@oak.example"), role).await;
@@ -326,6 +329,8 @@ async fn a_role_sees_exactly_its_pages() {
             ("/console/envelopes", Some(readers.as_slice())),
             (page.as_str(), Some(&readers)),
             ("/console/users", Some(&administrators)),
+            ("/console/developers", Some(&integrators)),
+            ("/console/audit", Some(&auditors)),
         ] {
             let answer = session.get(&app, path).await;
             let may = roles.is_none_or(|roles| roles.contains(&role));
@@ -349,6 +354,10 @@ async fn a_role_sees_exactly_its_pages() {
                 &["owner", "admin", "compliance", "auditor"],
             ),
             ("/console/users".to_owned(), &administrators),
+            (
+                "/console/deliveries/wdel_01h455vb4pex5vsknk084sn02q/redeliver".to_owned(),
+                &integrators,
+            ),
             (
                 "/console/users/usr_01h455vb4pex5vsknk084sn02q/end".to_owned(),
                 &administrators,
@@ -598,4 +607,52 @@ async fn the_console_works_without_javascript() {
     browser.picture("console-envelope-desktop").await;
     browser.click("form[action$='/verify'] button").await;
     browser.read("The evidence is valid.").await;
+}
+
+/// A developer finds a failed webhook, reads what was sent, and sends it again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_webhook_is_sent_again() {
+    let app = TestApp::on_a_socket_over(admit).await;
+    let receiver = WebhookReceiver::start().await;
+    receiver.answer_with(500);
+    let endpoint = app.endpoint(&receiver.url, &["*"]).await;
+    app.envelope_event().await;
+    let failed = |log: &[Value]| log.iter().any(|one| one["attempt_count"] == 1);
+    app.wait_for_log(&endpoint, failed).await;
+    receiver.answer_with(200);
+    let user = invited(&app, "dev@oak.example", "developer");
+    let browser = TestBrowser::open(EmulatedScreen::Phone).await;
+    browser
+        .goto(&format!("{}{}", app.url(), path_of(&user)))
+        .await;
+    browser.click("main button").await;
+    browser.click("nav a[href='/console/developers']").await;
+    browser.read("Receivers of webhooks").await;
+    browser.picture("console-developers-phone").await;
+    browser.is_accessible("developers").await;
+    browser.click("main .rows a").await;
+    browser.read("Deliveries").await;
+    browser.is_accessible("deliveries").await;
+    browser.click("main .rows a").await;
+    browser.read("Send again").await;
+    browser.picture("console-delivery-phone").await;
+    browser.is_accessible("a delivery").await;
+    let width = "return document.documentElement.scrollWidth <= innerWidth";
+    assert_eq!(
+        browser.run(width).await,
+        true,
+        "a delivery scrolls sideways"
+    );
+    browser.click("form[action$='/redeliver'] button").await;
+    let delivered = |log: &[Value]| {
+        log.iter()
+            .any(|one| one["status"] == "delivered" && one["redelivery_of"].is_string())
+    };
+    app.wait_for_log(&endpoint, delivered).await;
+    // The auditor reads the act of the sign-in; the developer does not.
+    let eva = Session::of(&app, "eva@oak.example", "auditor").await;
+    let audit = eva.get(&app, "/console/audit").await.text();
+    assert!(audit.contains("user.signed_in") && audit.contains("user:dev@oak.example"));
+    let odd = eva.get(&app, "/console/audit?after=7").await;
+    assert_eq!(odd.status, 200);
 }

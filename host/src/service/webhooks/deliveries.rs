@@ -32,27 +32,27 @@ const PRUNE_EVERY: Duration = Duration::from_secs(3600);
     "created_at": "2026-11-21T09:30:00.000Z", "updated_at": "2026-11-21T09:30:00.091Z",
 }]))]
 pub struct DeliveryView {
-    delivery_id: DeliveryId,
-    endpoint_id: EndpointId,
+    pub delivery_id: DeliveryId,
+    pub endpoint_id: EndpointId,
     /// Unchanged across endpoints, retries and redeliveries.
-    event_id: EventId,
-    event_type: EventType,
-    envelope_id: Option<EnvelopeId>,
-    status: DeliveryStatus,
-    attempt_count: i64,
+    pub event_id: EventId,
+    pub event_type: EventType,
+    pub envelope_id: Option<EnvelopeId>,
+    pub status: DeliveryStatus,
+    pub attempt_count: i64,
     /// Of the last attempt, like the next four members. Null without an answer.
-    response_code: Option<i64>,
+    pub response_code: Option<i64>,
     /// First 64 KiB. Null once pruned, and for a test.
-    response_body: Option<String>,
+    pub response_body: Option<String>,
     /// Reason why there is no complete answer.
-    error: Option<String>,
-    duration_ms: Option<i64>,
+    pub error: Option<String>,
+    pub duration_ms: Option<i64>,
     /// Null if no retry is scheduled.
-    next_retry_at: Option<Timestamp>,
+    pub next_retry_at: Option<Timestamp>,
     /// Delivery that this one repeats.
-    redelivery_of: Option<DeliveryId>,
-    created_at: Timestamp,
-    updated_at: Timestamp,
+    pub redelivery_of: Option<DeliveryId>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
 }
 
 impl From<&Delivery> for DeliveryView {
@@ -82,23 +82,23 @@ impl From<&Delivery> for DeliveryView {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DeliveryDetails {
     #[serde(flatten)]
-    delivery: DeliveryView,
+    pub delivery: DeliveryView,
     /// Sent payload; null once pruned.
-    payload: Option<Value>,
+    pub payload: Option<Value>,
     /// Oldest first.
-    attempts: Vec<AttemptView>,
+    pub attempts: Vec<AttemptView>,
 }
 
 /// Attempt of a delivery.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct AttemptView {
     /// Number of the attempt, from 1.
-    attempt: i64,
-    at: Timestamp,
-    response_code: Option<i64>,
-    response_body: Option<String>,
-    error: Option<String>,
-    duration_ms: i64,
+    pub attempt: i64,
+    pub at: Timestamp,
+    pub response_code: Option<i64>,
+    pub response_body: Option<String>,
+    pub error: Option<String>,
+    pub duration_ms: i64,
 }
 
 impl From<DeliveryAttempt> for AttemptView {

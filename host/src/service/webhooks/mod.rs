@@ -93,10 +93,10 @@ pub struct LegacyWebhook {
 }]))]
 pub struct EndpointView {
     pub endpoint_id: EndpointId,
-    url: String,
-    description: Option<String>,
+    pub url: String,
+    pub description: Option<String>,
     events: Vec<String>,
-    is_active: bool,
+    pub is_active: bool,
     /// Null for an endpoint of the whole organization.
     partner_key_id: Option<KeyId>,
     /// Whether deliveries are signed.
@@ -104,11 +104,11 @@ pub struct EndpointView {
     /// End of the period in which deliveries also carry the signature of the previous secret.
     grace_expires_at: Option<Timestamp>,
     /// Time since which every attempt has failed. After five days the endpoint is disabled.
-    failing_since: Option<Timestamp>,
+    pub failing_since: Option<Timestamp>,
     /// End of a pause. After ten consecutive failures, single deliveries probe the endpoint.
     paused_until: Option<Timestamp>,
     /// Reason for which this service disabled it: `gone` (it answered 410) or `failing`.
-    disabled_reason: Option<DisableReason>,
+    pub disabled_reason: Option<DisableReason>,
     disabled_at: Option<Timestamp>,
     created_at: Timestamp,
     updated_at: Timestamp,

@@ -265,7 +265,7 @@ fn page(visitor: &Visitor, shown: &ShownEnvelope, note: Option<Markup>) -> Respo
 }
 
 /// Recorder for acts without an idempotency key.
-fn unrecorded<T>() -> ResponseRecorder<T> {
+pub fn unrecorded<T>() -> ResponseRecorder<T> {
     ResponseRecorder::new(IdempotencyReceipt::default(), 200, |_| {
         serde_json::Value::Null
     })

@@ -19,6 +19,8 @@ use crate::texts::Texts;
 pub enum Place {
     Home,
     Envelopes,
+    Developers,
+    Audit,
     Users,
     Sessions,
 }
@@ -39,6 +41,18 @@ impl Visitor {
                 "/envelopes",
                 "console-envelopes",
                 self.may(Permission::ReadEnvelopes),
+            ),
+            (
+                Place::Developers,
+                "/developers",
+                "console-developers",
+                self.may(Permission::Integrate),
+            ),
+            (
+                Place::Audit,
+                "/audit",
+                "console-audit",
+                self.may(Permission::Audit),
             ),
             (
                 Place::Users,

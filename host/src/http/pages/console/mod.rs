@@ -8,10 +8,14 @@
 //! | `home` | envelopes by state, findings |
 //! | `envelopes` | search, and one envelope |
 //! | `people` | users of the organization |
+//! | `developers` | keys, receivers of webhooks, deliveries |
+//! | `audit` | who did what |
 //!
 //! Reading works without a script. Every form has the token of its session, and the session's cookie is sent with
 //! requests from these pages only (`SameSite=Strict`).
 
+mod audit;
+mod developers;
 mod envelopes;
 mod frame;
 mod home;
@@ -54,4 +58,12 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(&below("/users/{id}/role"), post(people::change))
         .route(&below("/users/{id}/invite"), post(people::invite_again))
         .route(&below("/users/{id}/end"), post(people::end))
+        .route(&below("/developers"), get(developers::show))
+        .route(&below("/receivers/{id}"), get(developers::receiver))
+        .route(&below("/deliveries/{id}"), get(developers::delivery))
+        .route(
+            &below("/deliveries/{id}/redeliver"),
+            post(developers::redeliver),
+        )
+        .route(&below("/audit"), get(audit::show))
 }
