@@ -54,6 +54,8 @@ async fn main() -> Result<()> {
             "  for curl          export BASE_URL={} API_KEY={}",
             demo.api, demo.key
         );
+        println!("  the console, as owner of the organization (the link works once):");
+        println!("                    {}", demo.owner_link(&server)?);
         println!("  a contract that waits for your signature:");
         println!("                    {}", demo.second_envelope(&pdf).await?);
         println!();
@@ -163,6 +165,8 @@ struct DemoPartner {
     http: reqwest::Client,
     api: String,
     key: String,
+    /// Its organization.
+    org: String,
 }
 
 impl DemoPartner {
@@ -184,7 +188,19 @@ impl DemoPartner {
             http: reqwest::Client::builder().no_proxy().build()?,
             api: format!("{}/api/v2", server.url),
             key: text(&key, "api_key")?,
+            org: org.to_owned(),
         })
+    }
+
+    /// Invites an owner of the organization. Returns the link to sign in to the console.
+    fn owner_link(&self, server: &DemoServer) -> Result<String> {
+        let invite = ["user", "invite", "--org", &self.org, "--role", "owner"];
+        let owner = ["--email", "owner@pinecrest.example"];
+        let invited = server.operator(&[&invite[..], &owner].concat())?;
+        let link = text(&invited, "url")?;
+        // The command does not know the port that the server chose.
+        let path = link.find("/console/").ok_or("a link of the console")?;
+        Ok(format!("{}{}", server.url, &link[path..]))
     }
 
     /// Takes a document from template to vault. Returns the id of its envelope.

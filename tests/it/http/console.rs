@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{Method, Request};
+use holdfast::domain::component::Slot;
 use holdfast::domain::organization::Role;
 use serde_json::{Value, json};
 
+use crate::service::components::registry::variant;
 use crate::support::browser::{EmulatedScreen, TestBrowser};
 use crate::support::receiver::{WebhookReceiver, admit};
 use crate::support::{TestApp, TestResponse, envelope_body, operator};
@@ -331,6 +333,7 @@ async fn a_role_sees_exactly_its_pages() {
             ("/console/users", Some(&administrators)),
             ("/console/developers", Some(&integrators)),
             ("/console/audit", Some(&auditors)),
+            ("/console/rules", Some(&auditors)),
         ] {
             let answer = session.get(&app, path).await;
             let may = roles.is_none_or(|roles| roles.contains(&role));
@@ -655,4 +658,70 @@ async fn a_failed_webhook_is_sent_again() {
     assert!(audit.contains("user.signed_in") && audit.contains("user:dev@oak.example"));
     let odd = eva.get(&app, "/console/audit?after=7").await;
     assert_eq!(odd.status, 200);
+}
+
+/// Rules in force, and a change request with its review, as readable rows.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_rules_and_their_change_requests_are_shown() {
+    let app = TestApp::on_a_socket().await;
+    let policy = json!({ "reviews_required": 1 });
+    app.as_bearer(Method::PUT, app.web_admin(), "/component-policy", policy)
+        .await
+        .data(200);
+    let officer = app.person("ben@oak.example", "compliance");
+    let bytes = variant(Slot::Compliance, "shown");
+    let component = app
+        .upload_component(&officer, "oak-rules", "1.0.0", &bytes)
+        .await
+        .data(201);
+    let change = json!({
+        "change": {
+            "action": "activate", "slot": "rules.compliance", "component_id": component["component_id"],
+        },
+        "reason": "Counsel has <agreed>",
+        "source": { "url": "https://git.oak.example/rules", "commit": "4f1c2ab" },
+    });
+    let change = app
+        .post_with_bearer(&officer, "/component-changes", change)
+        .await
+        .data(201);
+    let id = change["change_id"].as_str().unwrap();
+    let reviewer = app.person("cleo@oak.example", "compliance");
+    let review = json!({ "verdict": "approve", "comment": "Read twice" });
+    app.post_with_bearer(
+        &reviewer,
+        &format!("/component-changes/{id}/reviews"),
+        review,
+    )
+    .await
+    .data(200);
+    let eva = invited(&app, "eva@oak.example", "auditor");
+    let browser = TestBrowser::open(EmulatedScreen::Phone).await;
+    browser
+        .goto(&format!("{}{}", app.url(), path_of(&eva)))
+        .await;
+    browser.click("main button").await;
+    browser.click("nav a[href='/console/rules']").await;
+    for text in [
+        "holdfast-compliance",
+        "Approvals that a change needs: 1",
+        "oak-rules 1.0.0",
+        "Counsel has <agreed>",
+        "1 of 1 approvals",
+        "user:cleo@oak.example: Read twice",
+    ] {
+        browser.read(text).await;
+    }
+    browser.picture("console-rules-phone").await;
+    browser.is_accessible("rules").await;
+    let width = "return document.documentElement.scrollWidth <= innerWidth";
+    assert_eq!(browser.run(width).await, true, "rules scroll sideways");
+    // In force at once, with its reason.
+    let apply = format!("/component-changes/{id}/apply");
+    app.post_with_bearer(&officer, &apply, json!({}))
+        .await
+        .data(200);
+    browser.goto(&format!("{}/console/rules", app.url())).await;
+    browser.read("rules.compliance oak-rules 1.0.0").await;
+    browser.read("applied").await;
 }

@@ -201,7 +201,7 @@ pub async fn delivery(
                             }
                         }
                         @if let Some(error) = &attempt.error { p.soft { (error) } }
-                        @if let Some(answer) = &attempt.response_body { pre tabindex="0" { (answer) } }
+                        @if let Some(answer) = attempt.response_body.as_ref().filter(|answer| !answer.is_empty()) { pre tabindex="0" { (answer) } }
                     }
                 }
             }

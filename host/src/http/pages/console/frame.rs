@@ -19,6 +19,7 @@ use crate::texts::Texts;
 pub enum Place {
     Home,
     Envelopes,
+    Rules,
     Developers,
     Audit,
     Users,
@@ -41,6 +42,12 @@ impl Visitor {
                 "/envelopes",
                 "console-envelopes",
                 self.may(Permission::ReadEnvelopes),
+            ),
+            (
+                Place::Rules,
+                "/rules",
+                "console-rules",
+                self.may(Permission::ReadEvidence),
             ),
             (
                 Place::Developers,

@@ -9,6 +9,7 @@
 //! | `envelopes` | search, and one envelope |
 //! | `people` | users of the organization |
 //! | `developers` | keys, receivers of webhooks, deliveries |
+//! | `rules` | what is active, and change requests |
 //! | `audit` | who did what |
 //!
 //! Reading works without a script. Every form has the token of its session, and the session's cookie is sent with
@@ -20,6 +21,7 @@ mod envelopes;
 mod frame;
 mod home;
 mod people;
+mod rules;
 mod sign_in;
 mod visitor;
 
@@ -65,5 +67,6 @@ pub fn routes(enabled: bool) -> Router<App> {
             &below("/deliveries/{id}/redeliver"),
             post(developers::redeliver),
         )
+        .route(&below("/rules"), get(rules::show))
         .route(&below("/audit"), get(audit::show))
 }

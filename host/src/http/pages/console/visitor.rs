@@ -11,6 +11,7 @@ use subtle::ConstantTimeEq as _;
 
 use super::PATH;
 use super::frame::failed;
+use crate::domain::clock::Timestamp;
 use crate::domain::locale::Locale;
 use crate::domain::organization::{Organization, Permission};
 use crate::domain::token::LinkToken;
@@ -52,6 +53,8 @@ pub struct Visitor {
     pub organization: Organization,
     pub texts: Texts,
     pub caller: Caller,
+    /// Time of the request.
+    pub now: Timestamp,
 }
 
 impl Visitor {
@@ -98,6 +101,7 @@ impl FromRequestParts<App> for Visitor {
             organization,
             caller,
             signed_in,
+            now: app.clock.now(),
         })
     }
 }
