@@ -813,3 +813,6 @@ change-expired = منتهي
 review-approve = موافقة
 review-refuse = رفض
 review-comment = تعليق
+console-export = تصدير بصيغة CSV
+console-from = أُنشئ من
+console-to = حتى

@@ -798,3 +798,6 @@ change-expired = abgelaufen
 review-approve = zugestimmt
 review-refuse = abgelehnt
 review-comment = Anmerkung
+console-export = Als CSV ausgeben
+console-from = Angelegt ab
+console-to = bis

@@ -805,3 +805,6 @@ change-expired = expired
 review-approve = approved
 review-refuse = refused
 review-comment = comment
+console-export = Export as CSV
+console-from = Created from
+console-to = until

@@ -798,3 +798,6 @@ change-expired = caducada
 review-approve = aprobada
 review-refuse = rechazada
 review-comment = comentario
+console-export = Exportar como CSV
+console-from = Creado desde
+console-to = hasta

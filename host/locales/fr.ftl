@@ -798,3 +798,6 @@ change-expired = expirée
 review-approve = approuvée
 review-refuse = refusée
 review-comment = remarque
+console-export = Exporter en CSV
+console-from = Créée à partir du
+console-to = jusqu’au

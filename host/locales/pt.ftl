@@ -798,3 +798,6 @@ change-expired = expirado
 review-approve = aprovado
 review-refuse = recusado
 review-comment = comentário
+console-export = Exportar como CSV
+console-from = Criado desde
+console-to = até

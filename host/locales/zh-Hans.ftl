@@ -791,3 +791,6 @@ change-expired = 已过期
 review-approve = 批准
 review-refuse = 拒绝
 review-comment = 评论
+console-export = 导出为 CSV
+console-from = 创建自
+console-to = 至

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::service::components::registry::variant;
 use crate::support::browser::{EmulatedScreen, TestBrowser};
 use crate::support::receiver::{WebhookReceiver, admit};
-use crate::support::{TestApp, TestResponse, envelope_body, operator};
+use crate::support::{TestApp, TestResponse, envelope_body, form, operator};
 
 /// Sends a request of a browser, with the cookie of a session.
 async fn asked(
@@ -240,7 +240,7 @@ async fn a_form_needs_the_token_of_its_session() {
     assert_eq!(ada.get(&app, "/console").await.status, 303);
 }
 
-/// A page of another site cannot sign somebody in as a stranger.
+/// A page of another site cannot sign the visitor in to a foreign account.
 #[tokio::test(flavor = "multi_thread")]
 async fn another_site_signs_nobody_in() {
     let app = TestApp::start().await;
@@ -334,6 +334,9 @@ async fn a_role_sees_exactly_its_pages() {
             ("/console/developers", Some(&integrators)),
             ("/console/audit", Some(&auditors)),
             ("/console/rules", Some(&auditors)),
+            ("/console/envelopes.csv", Some(&readers)),
+            ("/console/audit.csv", Some(&auditors)),
+            ("/console/users.csv", Some(&administrators)),
         ] {
             let answer = session.get(&app, path).await;
             let may = roles.is_none_or(|roles| roles.contains(&role));
@@ -612,7 +615,7 @@ async fn the_console_works_without_javascript() {
     browser.read("The evidence is valid.").await;
 }
 
-/// A developer finds a failed webhook, reads what was sent, and sends it again.
+/// A developer finds a failed webhook, reads its content and sends it again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failed_webhook_is_sent_again() {
     let app = TestApp::on_a_socket_over(admit).await;
@@ -724,4 +727,54 @@ async fn the_rules_and_their_change_requests_are_shown() {
     browser.goto(&format!("{}/console/rules", app.url())).await;
     browser.read("rules.compliance oak-rules 1.0.0").await;
     browser.read("applied").await;
+}
+
+/// The records of a month below 100, with the reasons, as a table for a spreadsheet.
+#[tokio::test(flavor = "multi_thread")]
+async fn records_below_100_are_exported_with_their_reasons() {
+    let app = TestApp::start().await;
+    let good = app.vaulted_envelope().await;
+    let template = app.contract_template().await;
+    let mut body = envelope_body(&template["template_id"]);
+    body.as_object_mut().unwrap().remove("secured_party");
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    let bad = envelope["envelope_id"].as_str().unwrap().to_owned();
+    form::sign(&app, envelope["sign_url"].as_str().unwrap()).await;
+    app.wait_for(&bad, "vaulted").await;
+    let eva = Session::of(&app, "eva@oak.example", "auditor").await;
+    let table = async |query: &str| {
+        let answer = eva
+            .get(&app, &format!("/console/envelopes.csv?{query}"))
+            .await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        assert_eq!(answer.headers["content-type"], "text/csv; charset=utf-8");
+        let mut reader = csv::Reader::from_reader(answer.bytes.as_slice());
+        let rows = reader.deserialize().map(Result::unwrap);
+        rows.collect::<Vec<std::collections::BTreeMap<String, String>>>()
+    };
+    let today = holdfast::domain::clock::Clock::default().now().to_string();
+    let (day, _) = today.split_once('T').unwrap();
+    let below = table(&format!(
+        "status=vaulted&score_below=100&from={day}&to={day}"
+    ))
+    .await;
+    assert_eq!(below.len(), 1, "{below:?}");
+    assert_eq!(below[0]["envelope_id"], bad);
+    assert!(
+        below[0]["failed_checks"].contains("Secured party identified"),
+        "{below:?}"
+    );
+    let all = table("").await;
+    assert_eq!(all.len(), 2);
+    assert!(
+        all.iter()
+            .any(|row| row["envelope_id"] == good && row["failed_checks"].is_empty())
+    );
+    assert_eq!(table("to=2020-01-01").await.len(), 0);
+    assert_eq!(table("q=nothing-like-this").await.len(), 0);
+    let log = eva.get(&app, "/console/audit.csv").await.text();
+    assert!(
+        log.lines().next().unwrap() == "id,at,actor,action,details"
+            && log.contains("user.signed_in")
+    );
 }

@@ -1,5 +1,7 @@
 //! Search of envelopes, and the page of one.
 
+use std::time::Duration;
+
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
@@ -8,6 +10,7 @@ use serde::Deserialize;
 use super::PATH;
 use super::frame::{Place, failed, status};
 use super::visitor::{ConsoleForm, Visitor};
+use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer};
 use crate::domain::id::EnvelopeId;
 use crate::domain::organization::Permission;
@@ -20,13 +23,70 @@ use crate::store::search::{EnvelopeSearch, FoundEnvelope};
 
 /// Envelopes of a page.
 const PAGE: i64 = 25;
+const DAY: Duration = Duration::from_secs(86_400);
 
+/// Conditions of the search form.
 #[derive(Deserialize)]
 pub struct ListQuery {
     q: Option<String>,
     status: Option<String>,
     score_below: Option<String>,
+    /// First and last day of the creation, in UTC.
+    from: Option<String>,
+    to: Option<String>,
     after: Option<String>,
+}
+
+impl ListQuery {
+    fn text(&self) -> String {
+        let text = self.q.as_deref().unwrap_or_default().trim();
+        text.chars().filter(|one| *one != '\0').take(200).collect()
+    }
+
+    fn score_below(&self) -> Option<i64> {
+        self.score_below.as_deref()?.parse().ok()
+    }
+
+    /// Returns the search. Unreadable conditions are ignored.
+    pub fn search(&self) -> EnvelopeSearch {
+        let text = self.text();
+        let statuses = self.status.as_deref().unwrap_or_default().split(',');
+        let last = self.to.as_deref().and_then(day);
+        EnvelopeSearch {
+            text: (!text.is_empty()).then_some(text),
+            statuses: statuses.filter_map(EnvelopeStatus::parse).collect(),
+            score_below: self.score_below(),
+            created_from: self.from.as_deref().and_then(day),
+            created_before: last.map(|last| last + DAY),
+            after: self.after.as_deref().and_then(EnvelopeId::parse),
+            ..EnvelopeSearch::default()
+        }
+    }
+
+    /// Returns the conditions as a query, without the place in the list.
+    fn query(&self) -> String {
+        let mut query = url::form_urlencoded::Serializer::new(String::new());
+        query.append_pair("q", &self.text());
+        let others = [
+            ("status", &self.status),
+            ("from", &self.from),
+            ("to", &self.to),
+        ];
+        for (name, value) in others {
+            if let Some(value) = value.as_ref().filter(|value| !value.is_empty()) {
+                query.append_pair(name, value);
+            }
+        }
+        if let Some(score) = self.score_below() {
+            query.append_pair("score_below", &score.to_string());
+        }
+        query.finish()
+    }
+}
+
+/// Returns the begin of a day (`2026-11-27`) in UTC.
+fn day(text: &str) -> Option<Timestamp> {
+    Timestamp::parse(&format!("{text}T00:00:00Z"))
 }
 
 /// Shows the envelopes that fit, newest first. Unreadable conditions are ignored.
@@ -39,23 +99,8 @@ pub async fn list(
         return refused;
     }
     let texts = visitor.texts;
-    let text = query.q.as_deref().unwrap_or_default().trim();
-    let text: String = text.chars().filter(|one| *one != '\0').take(200).collect();
-    let chosen = query.status.as_deref().unwrap_or_default();
-    let score_below = query
-        .score_below
-        .as_deref()
-        .and_then(|text| text.parse().ok());
-    let search = EnvelopeSearch {
-        text: (!text.is_empty()).then(|| text.clone()),
-        statuses: chosen
-            .split(',')
-            .filter_map(EnvelopeStatus::parse)
-            .collect(),
-        score_below,
-        after: query.after.as_deref().and_then(EnvelopeId::parse),
-        ..EnvelopeSearch::default()
-    };
+    let (text, chosen) = (query.text(), query.status.clone().unwrap_or_default());
+    let search = query.search();
     let found = match envelopes::search(&app, &visitor.caller, &search, PAGE + 1).await {
         Ok(found) => found,
         Err(error) => return failed(error),
@@ -65,13 +110,8 @@ pub async fn list(
         .last()
         .filter(|_| found.len() > shown.len())
         .map(|last| {
-            let mut next = url::form_urlencoded::Serializer::new(String::new());
-            next.append_pair("q", &text).append_pair("status", chosen);
-            if let Some(score) = score_below {
-                next.append_pair("score_below", &score.to_string());
-            }
-            next.append_pair("after", last.id.as_str());
-            format!("{PATH}/envelopes?{}", next.finish())
+            let query = query.query();
+            format!("{PATH}/envelopes?{query}&after={}", last.id)
         });
     let body = html! {
         form.search method="get" action={ (PATH) "/envelopes" } role="search" {
@@ -88,8 +128,20 @@ pub async fn list(
                     }
                 }
             }
+            div.field {
+                label for="from" { (texts.text("console-from")) }
+                input id="from" name="from" type="date" value=[query.from.as_deref()];
+            }
+            div.field {
+                label for="to" { (texts.text("console-to")) }
+                input id="to" name="to" type="date" value=[query.to.as_deref()];
+            }
+            @if let Some(score) = query.score_below() {
+                input type="hidden" name="score_below" value=(score);
+            }
             button type="submit" { (texts.text("console-search")) }
         }
+        p { a href={ (PATH) "/envelopes.csv?" (query.query()) } download { (texts.text("console-export")) } }
         @if shown.is_empty() {
             p { (texts.text("console-nothing")) }
         } @else {
@@ -128,7 +180,7 @@ pub fn rows(visitor: &Visitor, found: &[FoundEnvelope]) -> Markup {
 struct ShownEnvelope {
     envelope: Envelope,
     signers: Vec<Signer>,
-    history: Vec<(crate::domain::clock::Timestamp, String)>,
+    history: Vec<(Timestamp, String)>,
     compliance: ComplianceView,
     failure: Option<String>,
 }

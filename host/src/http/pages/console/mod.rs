@@ -9,7 +9,8 @@
 //! | `envelopes` | search, and one envelope |
 //! | `people` | users of the organization |
 //! | `developers` | keys, receivers of webhooks, deliveries |
-//! | `rules` | what is active, and change requests |
+//! | `rules` | active components, change requests |
+//! | `exports` | lists as CSV |
 //! | `audit` | who did what |
 //!
 //! Reading works without a script. Every form has the token of its session, and the session's cookie is sent with
@@ -18,6 +19,7 @@
 mod audit;
 mod developers;
 mod envelopes;
+mod exports;
 mod frame;
 mod home;
 mod people;
@@ -69,4 +71,7 @@ pub fn routes(enabled: bool) -> Router<App> {
         )
         .route(&below("/rules"), get(rules::show))
         .route(&below("/audit"), get(audit::show))
+        .route(&below("/envelopes.csv"), get(exports::envelopes))
+        .route(&below("/audit.csv"), get(exports::audit))
+        .route(&below("/users.csv"), get(exports::users))
 }

@@ -31,6 +31,7 @@ async fn shown(app: &App, visitor: &Visitor, problem: Option<String>) -> Respons
         ul.rows {
             @for user in &found { li { (row(visitor, user)) } }
         }
+        p { a href={ (PATH) "/users.csv" } download { (texts.text("console-export")) } }
         section.card {
             h2 { (texts.text("console-invite")) }
             form method="post" action={ (PATH) "/users" } {

@@ -1,4 +1,4 @@
-//! Rules and providers: what is active and since when, and change requests with their reviews.
+//! Rules and providers: active components with their activation, and change requests with their reviews.
 
 use axum::extract::State;
 use axum::response::Response;

@@ -18,7 +18,7 @@ use crate::service::access::sessions;
 use crate::service::access::windows::LimitedCredential;
 use crate::texts::Texts;
 
-/// Whether a page of another site sent the request. It could sign somebody in as a stranger.
+/// Whether a page of another site sent the request. Such a page could sign the visitor in to a foreign account.
 fn is_foreign(headers: &HeaderMap) -> bool {
     let site = headers.get("sec-fetch-site");
     site.is_some_and(|site| site != "same-origin")
