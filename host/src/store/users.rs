@@ -74,22 +74,20 @@ pub async fn list(connection: &mut AnyConnection, org: &OrgId) -> Result<Vec<Use
         .collect()
 }
 
-/// Whether the access of the user with an address was ended.
-pub async fn is_ended(
+/// Returns the user of an organization with an address.
+pub async fn by_address(
     connection: &mut AnyConnection,
     org: &OrgId,
     email: &str,
-) -> Result<bool, StoreError> {
-    let row = sqlx::query(
-        "select user_id from org_user
-         where bucket = $1 and org_id = $2 and email = $3 and status = 'ended'",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(email)
-    .fetch_optional(connection)
-    .await?;
-    Ok(row.is_some())
+) -> Result<Option<User>, StoreError> {
+    sqlx::query("select * from org_user where bucket = $1 and org_id = $2 and email = $3")
+        .bind(org.bucket())
+        .bind(org.as_str())
+        .bind(email)
+        .fetch_optional(connection)
+        .await?
+        .map(|row| user(&row))
+        .transpose()
 }
 
 /// Returns the users with an address, in all organizations.

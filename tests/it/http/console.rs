@@ -516,6 +516,11 @@ async fn owners_manage_owners_and_nobody_the_own_access() {
     )
     .await;
     assert_eq!(ended.error(404), "User not found");
+    // A token has the role of the user, also one that was issued before with another.
+    let token = app.person("sam@oak.example", "admin");
+    let refused = app.get_with_bearer(&token, "/users").await;
+    assert_eq!(refused.error(403), "Role owner or admin is required");
+    app.get_with_bearer(&token, "/api-keys").await.data(200);
     // Who was ended is invited again, with the role of the invitation.
     let again = json!({ "email": "ada@oak.example", "role": "auditor" });
     let again = app

@@ -21,6 +21,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::id::{KeyId, OrgId, TokenId, UserId};
 use crate::domain::organization::{ApiKeyRecord, Role};
 use crate::domain::token::{ApiKey, SecretHash};
+use crate::domain::user::UserStatus;
 use crate::keys::Key;
 use crate::service::access::issuer::TokenIssuer;
 use crate::service::access::jwt::ExpiringClaims;
@@ -277,11 +278,17 @@ pub async fn bearer(
     let Some(user) = user else {
         return Ok(None);
     };
-    // The end of a user's access ends the tokens, too.
+    // What the organization says about its user counts more than an older token.
     let mut connection = core.store.read().await?;
     let email = users::address(&user.email);
-    let ended = user_rows::is_ended(&mut connection, &user.org, &email).await?;
-    Ok((!ended).then_some(user))
+    match user_rows::by_address(&mut connection, &user.org, &email).await? {
+        Some(known) if known.status == UserStatus::Ended => Ok(None),
+        Some(known) => Ok(Some(WebUser {
+            role: known.role,
+            ..user
+        })),
+        None => Ok(Some(user)),
+    }
 }
 
 /// Validates a token of this service. A lowered `max_token_ttl` also applies to tokens that were
