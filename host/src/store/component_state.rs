@@ -13,7 +13,7 @@ use crate::domain::id::OrgId;
 pub struct StateSignature {
     /// Name of the publisher.
     pub name: String,
-    /// What it is checked with: the key, or the identity and its issuer.
+    /// The key that checks the signature, or the identity and its issuer.
     #[serde(flatten)]
     pub publisher: SignedBy,
     /// Base64, or a bundle of Sigstore.

@@ -22,7 +22,7 @@ pub const WORKFLOW: &str =
 pub const PROVENANCE: &str = "https://slsa.dev/provenance/v1";
 pub const MATERIALS: &str = "https://cyclonedx.org/bom";
 
-/// What is signed, and by whom.
+/// A file to sign, and the signer.
 pub struct Signing<'a> {
     pub file: &'a [u8],
     /// Identity in the certificate; a key without one if `None`.

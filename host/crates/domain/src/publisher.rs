@@ -1,4 +1,4 @@
-//! Publishers: those whose signatures on components and states count.
+//! Publishers, whose signatures on components and states count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

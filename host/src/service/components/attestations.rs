@@ -1,4 +1,4 @@
-//! Signatures of publishers on uploaded components, and what they say about them: provenance and bills of materials.
+//! Signatures of publishers on uploaded components, and their statements: provenance and bills of materials.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -44,7 +44,7 @@ pub struct OfferedBundles {
 }
 
 impl OfferedBundles {
-    /// Returns what came with a component from a registry.
+    /// Returns the bundles that came with a component from a registry.
     pub fn attached(attached: AttachedBundles, manifest: Bytes) -> Self {
         Self {
             given: Vec::new(),
@@ -241,10 +241,10 @@ impl OfferedSignatures {
         let files: Vec<&[u8]> = files.into_iter().flatten().map(|file| &**file).collect();
         let publishers = &core.config.components.trusted;
         let (proven, about) = core.bundles.verify(publishers, &files, bundle)?;
-        let is_release = RELEASES.iter().any(|release| {
-            let kind = proven.predicate_type.as_ref();
-            kind.is_none_or(|kind| kind.starts_with(release))
-        });
+        let is_release = proven
+            .predicate_type
+            .as_ref()
+            .is_none_or(|kind| RELEASES.iter().any(|release| kind.starts_with(release)));
         let manifest = self.bundles.manifest.as_ref().filter(|_| about > 0);
         let kept = KeptBundle {
             proven,

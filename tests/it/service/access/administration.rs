@@ -198,7 +198,7 @@ async fn settings_are_changed_and_recorded() {
     );
     assert!(!entry.to_string().contains(&logo[..40]));
 
-    // Null clears, what is absent stays, and nothing new is recorded for no change.
+    // Null clears a field, an absent field stays, and a request without a change records nothing.
     let clear = json!({ "brand": { "logo": null }, "chattel_paper_jurisdiction": null });
     let cleared = patched(&app, &admin, path, clear.clone()).await.data(200);
     assert_eq!(

@@ -7,7 +7,7 @@ use maud::html;
 
 use super::PATH;
 use super::frame::{Place, failed};
-use super::visitor::{ConsoleForm, Visitor, cookie, plain, read_form};
+use super::visitor::{ConsoleForm, Visitor, cookie, plain, read_form, refused};
 use crate::domain::id::SessionId;
 use crate::http::middleware::limits;
 use crate::http::middleware::origin::origin;
@@ -22,12 +22,6 @@ use crate::texts::Texts;
 fn is_foreign(headers: &HeaderMap) -> bool {
     let site = headers.get("sec-fetch-site");
     site.is_some_and(|site| site != "same-origin")
-}
-
-fn refused(texts: Texts) -> Response {
-    let title = texts.text("console-forbidden-title");
-    let text = html! { p { (texts.text("console-forbidden")) } };
-    PageLook::plain(texts).notice(StatusCode::FORBIDDEN, &title, None, text)
 }
 
 /// Shows the form for the address.

@@ -64,14 +64,15 @@ impl Visitor {
 
     /// Returns the page that refuses a user without the permission.
     pub fn refusal(&self, permission: Permission) -> Option<Response> {
-        (!self.may(permission)).then(|| self.refused())
+        (!self.may(permission)).then(|| refused(self.texts))
     }
+}
 
-    fn refused(&self) -> Response {
-        let title = self.texts.text("console-forbidden-title");
-        let text = html! { p { (self.texts.text("console-forbidden")) } };
-        PageLook::plain(self.texts).notice(StatusCode::FORBIDDEN, &title, None, text)
-    }
+/// Shows that an action is not allowed.
+pub fn refused(texts: Texts) -> Response {
+    let title = texts.text("console-forbidden-title");
+    let text = html! { p { (texts.text("console-forbidden")) } };
+    PageLook::plain(texts).notice(StatusCode::FORBIDDEN, &title, None, text)
 }
 
 impl FromRequestParts<App> for Visitor {
@@ -129,7 +130,7 @@ impl FromRequest<App> for ConsoleForm {
         let right = visitor.signed_in.form_token.as_bytes();
         match bool::from(given.as_bytes().ct_eq(right)) {
             true => Ok(Self { visitor, values }),
-            false => Err(visitor.refused()),
+            false => Err(refused(visitor.texts)),
         }
     }
 }
