@@ -207,6 +207,11 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "passkeys.rs",
+        // Who signs in knows the credential only.
+        &["select * from passkey where credential_id"],
+    ),
+    (
         "users.rs",
         &[
             // Who signs in knows an address or a link.

@@ -316,6 +316,8 @@ pub(crate) struct ReleaseFacts<'a> {
     pub is_paper: bool,
     /// Id of the requested release.
     pub reference: &'a str,
+    /// Page on which users answer; none where there are no pages.
+    pub page: Option<String>,
 }
 
 /// Builds the mail that asks a controller to agree to a release.
@@ -339,7 +341,10 @@ pub(crate) fn release_request(facts: &ReleaseFacts<'_>) -> MailContent {
             texts.with(request, values),
             texts.text("mail-release-answer"),
         ],
-        button: None,
+        button: facts.page.clone().map(|url| MailButton {
+            label: texts.text("mail-release-open"),
+            url,
+        }),
         notes: vec![reference(texts, facts.reference)],
     }
 }

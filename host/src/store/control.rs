@@ -48,6 +48,23 @@ pub struct RecordFilter {
     pub after: Option<EnvelopeId>,
 }
 
+impl RecordFilter {
+    /// Returns the filter of all records in which an organization has a part.
+    pub fn of(part: ListedPart) -> Self {
+        Self {
+            part,
+            stage: None,
+            originator: None,
+            changed_from: None,
+            changed_before: None,
+            transfer: None,
+            metadata: None,
+            is_free: false,
+            after: None,
+        }
+    }
+}
+
 /// An allowed act, with the facts it was decided on.
 #[derive(Clone, Debug)]
 pub struct ControlDecision {

@@ -72,6 +72,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     52 "0052_component_state",
     53 "0053_component_attestations",
     54 "0054_users",
+    55 "0055_passkeys",
 ];
 
 /// Version of the row that serves as the lock.

@@ -61,6 +61,7 @@ pub mod packages;
 pub mod page_facts;
 pub mod party_invitations;
 pub mod party_keys;
+pub mod passkeys;
 pub mod payments;
 pub mod provider_poll;
 pub mod rate_windows;

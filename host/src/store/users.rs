@@ -106,8 +106,8 @@ pub async fn with_address(
 
 pub async fn insert_link(tx: &mut WriteTransaction, link: &SignInLink) -> Result<(), StoreError> {
     sqlx::query(
-        "insert into sign_in_link (bucket, link_id, org_id, user_id, created_at, expires_at)
-         values ($1, $2, $3, $4, $5, $6)",
+        "insert into sign_in_link (bucket, link_id, org_id, user_id, created_at, expires_at, leads_to)
+         values ($1, $2, $3, $4, $5, $6, $7)",
     )
     .bind(link.org.bucket())
     .bind(link.id.as_str())
@@ -115,6 +115,7 @@ pub async fn insert_link(tx: &mut WriteTransaction, link: &SignInLink) -> Result
     .bind(link.user.as_str())
     .bind(link.created_at.to_string())
     .bind(link.expires_at.to_string())
+    .bind(link.leads_to.as_deref())
     .execute(&mut **tx)
     .await?;
     Ok(())
@@ -207,8 +208,8 @@ pub async fn insert_session(
 ) -> Result<(), StoreError> {
     sqlx::query(
         "insert into user_session (bucket, session_id, org_id, user_id, secret_hash, created_at,
-             seen_at, expires_at, address, browser)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+             seen_at, expires_at, address, browser, confirmed_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
     )
     .bind(session.org.bucket())
     .bind(session.id.as_str())
@@ -220,6 +221,7 @@ pub async fn insert_session(
     .bind(session.expires_at.to_string())
     .bind(session.address.as_deref())
     .bind(session.browser.as_deref())
+    .bind(session.confirmed_at.to_string())
     .execute(&mut **tx)
     .await?;
     Ok(())
@@ -280,6 +282,25 @@ pub async fn seen(
     sqlx::query(
         "update user_session set seen_at = $4
          where bucket = $1 and org_id = $2 and session_id = $3 and seen_at < $4",
+    )
+    .bind(session.org.bucket())
+    .bind(session.org.as_str())
+    .bind(session.id.as_str())
+    .bind(now.to_string())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Notes that the user of a session showed who they are.
+pub async fn confirm_session(
+    tx: &mut WriteTransaction,
+    session: &Session,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "update user_session set confirmed_at = $4
+         where bucket = $1 and org_id = $2 and session_id = $3",
     )
     .bind(session.org.bucket())
     .bind(session.org.as_str())
@@ -354,6 +375,7 @@ fn sign_in_link(row: &AnyRow) -> Result<SignInLink, StoreError> {
         created_at: columns.time("created_at")?,
         expires_at: columns.time("expires_at")?,
         used_at: columns.optional_time("used_at")?,
+        leads_to: columns.optional_text("leads_to")?,
     })
 }
 
@@ -363,11 +385,13 @@ fn session(row: &AnyRow) -> Result<Session, StoreError> {
         table: "user_session",
         id: "session_id",
     };
+    let created_at = columns.time("created_at")?;
     Ok(Session {
         id: columns.parsed("session_id", SessionId::parse)?,
         org: columns.parsed("org_id", OrgId::parse)?,
         user: columns.parsed("user_id", UserId::parse)?,
-        created_at: columns.time("created_at")?,
+        created_at,
+        confirmed_at: columns.optional_time("confirmed_at")?.unwrap_or(created_at),
         seen_at: columns.time("seen_at")?,
         expires_at: columns.time("expires_at")?,
         address: columns.optional_text("address")?,

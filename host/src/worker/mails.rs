@@ -222,6 +222,7 @@ pub(super) async fn about_release(
         purpose: form("purpose_of_release"),
         is_paper: form("medium") == "paper",
         reference: release.as_str(),
+        page: sessions::record_page(app, &request.envelope),
     });
     notify(app, job, &controller, to, &letter).await
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::{Method, Request};
 use holdfast::domain::component::Slot;
+use holdfast::domain::id::OrgId;
 use holdfast::domain::organization::Role;
 use serde_json::{Value, json};
 
@@ -14,7 +15,7 @@ use crate::support::receiver::{WebhookReceiver, admit};
 use crate::support::{TestApp, TestResponse, envelope_body, form, operator};
 
 /// Sends a request of a browser, with the cookie of a session.
-async fn asked(
+pub(super) async fn asked(
     app: &TestApp,
     method: Method,
     path: &str,
@@ -33,29 +34,39 @@ async fn asked(
 }
 
 /// A user who is signed in.
-struct Session {
-    cookie: String,
+pub(super) struct Session {
+    pub(super) cookie: String,
     user: Value,
 }
 
 impl Session {
     /// Invites a user and signs in with the link.
-    async fn of(app: &TestApp, email: &str, role: &str) -> Self {
-        let user = invited(app, email, role);
+    pub(super) async fn of(app: &TestApp, email: &str, role: &str) -> Self {
+        Self::at(app, &app.org, email, role).await
+    }
+
+    /// Like [`Session::of`], for a user of another organization.
+    pub(super) async fn at(app: &TestApp, org: &OrgId, email: &str, role: &str) -> Self {
+        let user = invited_to(app, org, email, role);
         let path = path_of(&user);
         let entered = asked(app, Method::POST, &path, "", "").await;
         assert_eq!(entered.status, 303, "{}", entered.text());
-        let cookie = entered.headers["set-cookie"].to_str().unwrap();
-        let cookie = cookie.split(';').next().unwrap().to_owned();
-        Self { cookie, user }
+        Self {
+            cookie: cookie_of(&entered),
+            user,
+        }
     }
 
-    async fn get(&self, app: &TestApp, path: &str) -> TestResponse {
+    pub(super) fn user(&self) -> &Value {
+        &self.user
+    }
+
+    pub(super) async fn get(&self, app: &TestApp, path: &str) -> TestResponse {
         asked(app, Method::GET, path, &self.cookie, "").await
     }
 
     /// Sends a form with the token of the session.
-    async fn post(&self, app: &TestApp, path: &str, form: &str) -> TestResponse {
+    pub(super) async fn post(&self, app: &TestApp, path: &str, form: &str) -> TestResponse {
         let token = self.token(app).await;
         let form = format!("token={token}&{form}");
         asked(app, Method::POST, path, &self.cookie, &form).await
@@ -68,12 +79,22 @@ impl Session {
     }
 }
 
-fn invited(app: &TestApp, email: &str, role: &str) -> Value {
+/// Returns the cookie of the session that an answer began.
+pub(super) fn cookie_of(entered: &TestResponse) -> String {
+    let cookie = entered.headers["set-cookie"].to_str().unwrap();
+    cookie.split(';').next().unwrap().to_owned()
+}
+
+pub(super) fn invited(app: &TestApp, email: &str, role: &str) -> Value {
+    invited_to(app, &app.org, email, role)
+}
+
+pub(super) fn invited_to(app: &TestApp, org: &OrgId, email: &str, role: &str) -> Value {
     let arguments = [
         "user",
         "invite",
         "--org",
-        app.org.as_str(),
+        org.as_str(),
         "--email",
         email,
         "--role",
@@ -83,7 +104,7 @@ fn invited(app: &TestApp, email: &str, role: &str) -> Value {
 }
 
 /// Returns the path of a link.
-fn path_of(user: &Value) -> String {
+pub(super) fn path_of(user: &Value) -> String {
     let url = user["url"].as_str().unwrap();
     let at = url.find("/console/").expect("a link of the console");
     url[at..].to_owned()
@@ -157,7 +178,8 @@ async fn a_link_signs_in_once() {
     assert_eq!(over.status, 410);
     let gone = session.get(&later, "/console/envelopes?q=a").await;
     assert_eq!(gone.status, 303);
-    assert_eq!(gone.headers["location"], "/console/sign-in");
+    let after = "/console/sign-in?next=%2Fconsole%2Fenvelopes%3Fq%3Da";
+    assert_eq!(gone.headers["location"], after);
     for nobody in ["", "__Host-holdfast=", "__Host-holdfast=0000", "other=1"] {
         let answer = asked(&app, Method::GET, "/console", nobody, "").await;
         assert_eq!(answer.status, 303, "{nobody}");
@@ -322,12 +344,18 @@ async fn a_role_sees_exactly_its_pages() {
     let administrators = ["owner", "admin"];
     let integrators = ["owner", "admin", "developer"];
     let auditors = ["owner", "admin", "compliance", "auditor"];
+    let keepers = ["owner", "admin", "compliance", "auditor", "controller"];
+    let control = format!("/console/control/records/{id}");
     for role in Role::ALL {
         let role = role.as_str();
         let session = Session::of(&app, &format!("{role}@oak.example"), role).await;
         for (path, roles) in [
             ("/console", None),
             ("/console/sessions", None),
+            ("/console/control", Some(&keepers[..])),
+            ("/console/control/keys", Some(&keepers[..])),
+            ("/console/transfers", Some(&keepers[..])),
+            (control.as_str(), Some(&keepers[..])),
             ("/console/envelopes", Some(readers.as_slice())),
             (page.as_str(), Some(&readers)),
             ("/console/users", Some(&administrators)),
@@ -367,6 +395,10 @@ async fn a_role_sees_exactly_its_pages() {
             (
                 "/console/users/usr_01h455vb4pex5vsknk084sn02q/end".to_owned(),
                 &administrators,
+            ),
+            (
+                format!("/console/control/accept/{id}"),
+                &["owner", "admin", "controller"],
             ),
         ] {
             let answer = session.post(&app, &act, "").await;
@@ -611,6 +643,7 @@ async fn the_console_works_without_javascript() {
         .goto(&format!("{}{}", app.url(), path_of(&user)))
         .await;
     browser.click("main button").await;
+    browser.read("Waiting for signatures").await;
     browser
         .goto(&format!("{}/console/envelopes/{id}", app.url()))
         .await;

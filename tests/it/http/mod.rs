@@ -7,6 +7,7 @@ mod fair_use;
 mod input;
 mod openapi;
 mod partner;
+mod passkeys;
 mod roles;
 mod specification;
 mod weight;

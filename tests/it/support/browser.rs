@@ -276,6 +276,17 @@ impl TestBrowser {
         self.page.issue_cmd(command).await.unwrap();
     }
 
+    /// Gives the browser a device with passkeys, which recognizes its person at once.
+    pub async fn authenticator(&self) {
+        let options = json!({
+            "protocol": "ctap2", "transport": "internal", "hasResidentKey": true,
+            "hasUserVerification": true, "isUserVerified": true, "automaticPresenceSimulation": true,
+        });
+        self.tell("WebAuthn.enable", json!({})).await;
+        let device = json!({ "options": options });
+        self.tell("WebAuthn.addVirtualAuthenticator", device).await;
+    }
+
     pub async fn dark(&self) {
         let dark = json!([{ "name": "prefers-color-scheme", "value": "dark" }]);
         self.tell("Emulation.setEmulatedMedia", json!({ "features": dark }))

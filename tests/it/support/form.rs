@@ -85,10 +85,11 @@ pub fn link_in(mail: &str) -> String {
 }
 
 fn path(url: &str) -> String {
-    let rest = url
-        .strip_prefix("http://127.0.0.1:")
-        .expect("a URL of this server");
-    rest[rest.find('/').unwrap()..].to_owned()
+    let url = url::Url::parse(url).expect("a URL of this server");
+    match url.query() {
+        Some(query) => format!("{}?{query}", url.path()),
+        None => url.path().to_owned(),
+    }
 }
 
 /// Returns the version of the document that a page shows.

@@ -15,6 +15,7 @@ mod files;
 pub mod form;
 pub mod gcs;
 pub mod method;
+pub mod passkey;
 pub mod pdf;
 pub mod postgres;
 pub mod process;

@@ -39,6 +39,15 @@ impl TestApp {
         }
     }
 
+    /// Waits for a mail that fits.
+    pub async fn wait_for_mail(&self, fits: impl Fn(&String) -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(120);
+        while !self.wait_for_mails(1).await.iter().any(&fits) {
+            assert!(Instant::now() < deadline, "no such mail");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
     /// Waits for `count` mails in the outbox and returns them.
     pub async fn wait_for_mails(&self, count: usize) -> Vec<String> {
         let deadline = Instant::now() + Duration::from_secs(120);

@@ -269,6 +269,14 @@ pub struct PartyKey {
     pub revoked_at: Option<Timestamp>,
 }
 
+impl PartyKey {
+    /// Returns the id of the credential, if the key is a passkey's.
+    pub fn credential(&self) -> Option<&str> {
+        let passkey = self.registration.passkey.as_ref();
+        passkey.map(|passkey| passkey.credential_id.as_str())
+    }
+}
+
 /// Requested release of a record that another party controls.
 #[derive(Clone, Debug)]
 pub struct ReleaseRequest {

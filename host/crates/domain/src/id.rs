@@ -241,6 +241,10 @@ prefixed_id!(
     /// A session of a user in a browser.
     SessionId, "ses_"
 );
+prefixed_id!(
+    /// A passkey of a user.
+    PasskeyId, "psk_"
+);
 
 impl ComponentId {
     /// Derives the id of a component that is built into the binary: the same on every node.

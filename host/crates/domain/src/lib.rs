@@ -16,6 +16,7 @@
 //! | partner | program of an organization that calls the API with an API key |
 //! | user | person of an organization who uses the web app or the console; has a role such as `admin` |
 //! | session | sign-in of a user in one browser |
+//! | passkey | key on a person's device with which the person signs in, confirms and signs (WebAuthn) |
 //! | caller | authenticated sender of a request: an API key, a user or an embed token |
 //! | scope | permission of an API key |
 //! | customer | business contact of an organization that an envelope is for; *client* in batches |
@@ -181,6 +182,7 @@ pub mod locale;
 pub mod merkle;
 pub mod organization;
 pub mod package;
+pub mod passkey;
 pub mod prefill;
 pub mod priority;
 pub mod publisher;

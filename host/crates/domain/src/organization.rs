@@ -270,6 +270,10 @@ words! {
         ChangeRules = "change_rules",
         // Changes provider instances and the policy of changes.
         ChangeProviders = "change_providers",
+        // Reads records that the organization controls or has another part in.
+        ReadControl = "read_control",
+        // Acts on such records, and registers keys that sign these acts.
+        Control = "control",
         // Webhooks; sees and ends API keys.
         Integrate = "integrate",
         // Users, API keys, settings and brand.
@@ -291,6 +295,8 @@ impl Role {
             ],
             Permission::Send => &[Self::Sender],
             Permission::ReadEvidence | Permission::Audit => &[Self::Compliance, Self::Auditor],
+            Permission::ReadControl => &[Self::Compliance, Self::Auditor, Self::Controller],
+            Permission::Control => &[Self::Controller],
             Permission::ChangeRules => &[Self::Compliance],
             Permission::Integrate => &[Self::Developer],
             Permission::ChangeProviders | Permission::Administer => &[],

@@ -2,7 +2,8 @@
 //! installation cannot make them without the key.
 //!
 //! A statement is JSON, signed in its canonical form (RFC 8785). The signature is a compact JWS with
-//! detached content (RFC 7515, appendix F). Its header names the key by its thumbprint (RFC 7638).
+//! detached content (RFC 7515, appendix F), whose header names the key by its thumbprint (RFC 7638), or
+//! that of a passkey, whose challenge is the SHA-256 of the canonical form.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64URL;
@@ -14,6 +15,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::clock::Timestamp;
 use super::id::OrgId;
+use super::passkey::{PasskeyAssertion, PasskeyError, PasskeyKey, PasskeyUse};
 
 /// Maximum length in bytes of a signature. A header has about 80.
 const SIGNATURE_LIMIT: usize = 2000;
@@ -67,8 +69,22 @@ pub struct SignedStatement {
     pub statement: Value,
     /// Compact JWS with detached content: `header..signature`. The header has `alg` (`EdDSA` or `ES256`)
     /// and `kid`, the thumbprint of the key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 2000))]
-    pub signature: String,
+    pub signature: Option<String>,
+    /// Instead of `signature`: that of a passkey, made on a page of this installation. Its challenge is the
+    /// SHA-256 of the canonical statement.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passkey: Option<PasskeyAssertion>,
+}
+
+/// Name of the key that signed a statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SignerName<'a> {
+    /// RFC 7638.
+    Thumbprint(String),
+    /// Id of a passkey's credential.
+    Credential(&'a str),
 }
 
 /// Reason why a signature cannot be accepted.
@@ -80,6 +96,10 @@ pub enum SignatureError {
     Key(&'static str),
     #[error("the signature does not fit the statement and the key")]
     Wrong,
+    #[error("send either signature or passkey")]
+    Ambiguous,
+    #[error(transparent)]
+    Passkey(#[from] PasskeyError),
 }
 
 #[derive(Deserialize)]
@@ -121,6 +141,17 @@ impl PartyPublicKey {
     }
 }
 
+impl PartyPublicKey {
+    /// Returns the key of a passkey.
+    fn passkey(&self) -> Result<PasskeyKey, SignatureError> {
+        let key = self.parts()?.key;
+        Ok(match self.y {
+            Some(_) => PasskeyKey::p256(key),
+            None => PasskeyKey::ed25519(key),
+        })
+    }
+}
+
 struct Verifier {
     algorithm: &'static dyn VerificationAlgorithm,
     names: &'static [&'static str],
@@ -128,39 +159,38 @@ struct Verifier {
 }
 
 impl SignedStatement {
-    /// Returns the thumbprint of the key that the signature names.
+    /// Returns the name of the key that the signature is of.
     ///
     /// # Errors
-    /// The signature is not a detached JWS.
-    pub fn key(&self) -> Result<String, SignatureError> {
-        Ok(self.parts()?.1.kid)
+    /// There is not exactly one signature, or it is not a detached JWS.
+    pub fn signer(&self) -> Result<SignerName<'_>, SignatureError> {
+        match (&self.signature, &self.passkey) {
+            (Some(jws), None) => Ok(SignerName::Thumbprint(jws_parts(jws)?.1.kid)),
+            (None, Some(passkey)) => Ok(SignerName::Credential(&passkey.credential_id)),
+            _ => Err(SignatureError::Ambiguous),
+        }
     }
 
-    /// Returns header text, header and signature.
-    fn parts(&self) -> Result<(&str, JwsHeader, Vec<u8>), SignatureError> {
-        let malformed = SignatureError::Malformed;
-        if self.signature.len() > SIGNATURE_LIMIT {
-            return Err(malformed("it is too long"));
-        }
-        let parts = self.signature.split_once("..");
-        let (text, signature) = parts.ok_or(malformed("it has no `..`"))?;
-        let header = BASE64URL.decode(text).ok();
-        let header = header.and_then(|header| serde_json::from_slice(&header).ok());
-        let header: JwsHeader = header.ok_or(malformed("the header needs alg and kid"))?;
-        if header.crit.is_some() {
-            return Err(malformed("crit is not supported"));
-        }
-        let signature = BASE64URL.decode(signature);
-        let signature = signature.map_err(|_| malformed("the signature is not base64url"))?;
-        Ok((text, header, signature))
-    }
-
-    /// Checks that `key` signed the statement.
+    /// Checks that `key` signed the statement. Returns what the device stated, if the key is a passkey's.
     ///
     /// # Errors
     /// The signature is malformed, of another key, or over other content.
-    pub fn verify(&self, key: &PartyPublicKey) -> Result<(), SignatureError> {
-        let (header_text, header, signature) = self.parts()?;
+    pub fn verify(&self, key: &PartyPublicKey) -> Result<Option<PasskeyUse>, SignatureError> {
+        match (&self.signature, &self.passkey) {
+            (Some(jws), None) => self.verify_jws(jws, key).map(|()| None),
+            (None, Some(passkey)) => {
+                let used = passkey.verify(&key.passkey()?)?;
+                match used.challenge == challenge(&self.statement) {
+                    true => Ok(Some(used)),
+                    false => Err(SignatureError::Wrong),
+                }
+            }
+            _ => Err(SignatureError::Ambiguous),
+        }
+    }
+
+    fn verify_jws(&self, jws: &str, key: &PartyPublicKey) -> Result<(), SignatureError> {
+        let (header_text, header, signature) = jws_parts(jws)?;
         let verifier = key.parts()?;
         if !verifier.names.contains(&header.alg.as_str()) {
             return Err(SignatureError::Malformed("alg is not the one of the key"));
@@ -174,6 +204,29 @@ impl SignedStatement {
             .verify(signed.as_bytes(), &signature)
             .map_err(|_| SignatureError::Wrong)
     }
+}
+
+/// Returns what a passkey signs for a statement: the SHA-256 of its canonical form.
+pub fn challenge(statement: &Value) -> Vec<u8> {
+    Sha256::digest(canonical(statement)).to_vec()
+}
+
+/// Returns header text, header and signature of a detached JWS.
+fn jws_parts(jws: &str) -> Result<(&str, JwsHeader, Vec<u8>), SignatureError> {
+    let malformed = SignatureError::Malformed;
+    if jws.len() > SIGNATURE_LIMIT {
+        return Err(malformed("it is too long"));
+    }
+    let (text, signature) = jws.split_once("..").ok_or(malformed("it has no `..`"))?;
+    let header = BASE64URL.decode(text).ok();
+    let header = header.and_then(|header| serde_json::from_slice(&header).ok());
+    let header: JwsHeader = header.ok_or(malformed("the header needs alg and kid"))?;
+    if header.crit.is_some() {
+        return Err(malformed("crit is not supported"));
+    }
+    let signature = BASE64URL.decode(signature);
+    let signature = signature.map_err(|_| malformed("the signature is not base64url"))?;
+    Ok((text, header, signature))
 }
 
 /// RFC 8785. Values that were parsed from JSON always have a canonical form.
@@ -209,7 +262,8 @@ mod tests {
         let signature = pair.unwrap().sign(format!("{header}.{content}").as_bytes());
         SignedStatement {
             statement,
-            signature: format!("{header}..{}", BASE64URL.encode(signature)),
+            signature: Some(format!("{header}..{}", BASE64URL.encode(signature))),
+            passkey: None,
         }
     }
 
@@ -218,14 +272,17 @@ mod tests {
         assert_eq!(key().thumbprint(), THUMBPRINT);
         let header = json!({ "alg": "EdDSA", "kid": THUMBPRINT });
         let one = signed(&header, json!({ "b": 1, "a": "é" }));
-        assert_eq!(one.verify(&key()), Ok(()));
-        assert_eq!(one.key().unwrap(), THUMBPRINT);
+        assert_eq!(one.verify(&key()), Ok(None));
+        assert_eq!(
+            one.signer(),
+            Ok(SignerName::Thumbprint(THUMBPRINT.to_owned()))
+        );
         let text = r#"{"a":"\u00e9","b":1.0}"#;
         let same = SignedStatement {
             statement: serde_json::from_str(text).unwrap(),
             ..one.clone()
         };
-        assert_eq!(same.verify(&key()), Ok(()));
+        assert_eq!(same.verify(&key()), Ok(None));
         let other = SignedStatement {
             statement: json!({ "b": 2, "a": "é" }),
             ..one
@@ -248,10 +305,11 @@ mod tests {
             assert!(one.verify(&key()).is_err(), "{header}");
         }
         let good = signed(&json!({ "alg": "EdDSA", "kid": THUMBPRINT }), statement);
-        let attached = good.signature.replacen("..", ".e30.", 1);
+        let jws = good.signature.as_deref().unwrap();
+        let attached = jws.replacen("..", ".e30.", 1);
         for signature in ["", "..", "a..b", attached.as_str(), &"a".repeat(3000)] {
             let one = SignedStatement {
-                signature: signature.to_owned(),
+                signature: Some(signature.to_owned()),
                 ..good.clone()
             };
             assert!(one.verify(&key()).is_err(), "{signature}");

@@ -2,7 +2,7 @@
 
 use super::clock::Timestamp;
 use super::envelope::words;
-use super::id::{OrgId, SessionId, SignInId, UserId};
+use super::id::{OrgId, PasskeyId, SessionId, SignInId, UserId};
 use super::organization::Role;
 
 words! {
@@ -38,6 +38,8 @@ pub struct SignInLink {
     pub created_at: Timestamp,
     pub expires_at: Timestamp,
     pub used_at: Option<Timestamp>,
+    /// Path of the page to which the sign-in leads.
+    pub leads_to: Option<String>,
 }
 
 /// Session of a user in a browser.
@@ -49,7 +51,26 @@ pub struct Session {
     pub created_at: Timestamp,
     pub seen_at: Timestamp,
     pub expires_at: Timestamp,
+    /// When the user last showed who they are: at the sign-in, or later with a passkey.
+    pub confirmed_at: Timestamp,
     /// Address and browser at the sign-in.
     pub address: Option<String>,
     pub browser: Option<String>,
+}
+
+/// Passkey of a user.
+#[derive(Clone, Debug)]
+pub struct Passkey {
+    pub id: PasskeyId,
+    pub org: OrgId,
+    pub user: UserId,
+    /// base64url, as the browser names it.
+    pub credential_id: String,
+    /// `SubjectPublicKeyInfo` in DER (RFC 5280), base64url.
+    pub public_key: String,
+    pub name: Option<String>,
+    /// Uses that the device counted; 0 if it does not count.
+    pub use_count: i64,
+    pub created_at: Timestamp,
+    pub used_at: Option<Timestamp>,
 }

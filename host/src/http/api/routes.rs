@@ -12,8 +12,8 @@ use super::{
     ledger, payments, web, webhooks,
 };
 use crate::http::middleware::caller::{
-    ComplianceRead, EnvelopesRead, EnvelopesWrite, PartnerCaller as Key, VaultRead, VaultWrite,
-    WebCaller as Web, may,
+    ComplianceRead, ControlConsent, ControlRead, ControlWrite, EnvelopesRead, EnvelopesWrite,
+    PartnerCaller as Key, VaultRead, VaultRelease, VaultWrite, WebCaller as Web, may,
 };
 use crate::http::openapi::describe;
 use crate::service::App;
@@ -105,66 +105,75 @@ areas! {
     }
 
     partner_control {
-        get "/partner/control/records", control::list => listControlRecords []
+        get "/partner/control/records", control::list::<Key<ControlRead>> => listControlRecords []
             "List records that you control, were offered or originated, newest first";
-        get "/partner/control/records/{id}", control::read => getControlRecord [409]
+        get "/partner/control/records/{id}", control::read::<Key<ControlRead>> => getControlRecord [409]
             "Read who controls a record";
-        post "/partner/control/records/{id}/designate", control::designate => designateController [409]
+        post "/partner/control/records/{id}/designate", control::designate::<Key<ControlWrite>>
+            => designateController [409]
             "Offer control of a record to another organization";
-        post "/partner/control/records/{id}/accept", control::accept => acceptControl [409]
+        post "/partner/control/records/{id}/accept", control::accept::<Key<ControlWrite>> => acceptControl [409]
             "Take control of a record that was offered to you";
-        post "/partner/control/records/{id}/decline", control::decline => declineControl [409]
+        post "/partner/control/records/{id}/decline", control::decline::<Key<ControlWrite>> => declineControl [409]
             "Decline control that was offered to you, or withdraw the offer";
-        post "/partner/control/records/{id}/release", control::release => releaseControlledRecord [409]
+        post "/partner/control/records/{id}/release", control::release::<Key<VaultRelease>>
+            => releaseControlledRecord [409]
             "Release a record that you control";
-        get "/partner/control/transfers", control::transfers => listTransfers []
+        get "/partner/control/transfers", control::transfers::<Key<ControlRead>> => listTransfers []
             "List transfers that you sell or buy in, newest first";
-        post "/partner/control/transfers", control::propose => proposeTransfer [422]
+        post "/partner/control/transfers", control::propose::<Key<ControlWrite>> => proposeTransfer [422]
             "Offer records that you control to a buyer";
-        get "/partner/control/transfers/{id}", control::transfer => getTransfer []
+        get "/partner/control/transfers/{id}", control::transfer::<Key<ControlRead>> => getTransfer []
             "Read a transfer with its records";
-        post "/partner/control/transfers/{id}/accept", control::accept_transfer => acceptTransfer [409]
+        post "/partner/control/transfers/{id}/accept", control::accept_transfer::<Key<ControlWrite>>
+            => acceptTransfer [409]
             "Accept an offer as its buyer";
-        post "/partner/control/transfers/{id}/confirm", control::confirm_transfer
+        post "/partner/control/transfers/{id}/confirm", control::confirm_transfer::<Key<ControlWrite>>
             => confirmTransfer [409]
             "Confirm an accepted transfer as its seller; control passes to the buyer";
-        post "/partner/control/transfers/{id}/cancel", control::cancel_transfer => cancelTransfer [409]
+        post "/partner/control/transfers/{id}/cancel", control::cancel_transfer::<Key<ControlWrite>>
+            => cancelTransfer [409]
             "End a transfer before it is confirmed";
-        post "/partner/control/releases/{id}/consent", control::consent => consentToRelease [409]
+        post "/partner/control/releases/{id}/consent", control::consent::<Key<ControlConsent>>
+            => consentToRelease [409]
             "Agree to a requested release; it is made in the background";
-        post "/partner/control/releases/{id}/refuse", control::refuse => refuseRelease [409]
+        post "/partner/control/releases/{id}/refuse", control::refuse::<Key<ControlConsent>> => refuseRelease [409]
             "Refuse a requested release";
-        get "/partner/control/pools/{id}/proofs", control::proofs => getPoolProofs [409]
+        get "/partner/control/pools/{id}/proofs", control::proofs::<Key<ControlRead>> => getPoolProofs [409]
             "The proofs of a transfer's records in one zip";
-        get "/partner/control/pools/{id}/tape", control::tape => getPoolTape [409]
+        get "/partner/control/pools/{id}/tape", control::tape::<Key<ControlRead>> => getPoolTape [409]
             "Get a row for each record of a transfer";
-        post "/partner/control/pledges", control::pledge => pledgeRecord [409, 422]
+        post "/partner/control/pledges", control::pledge::<Key<ControlWrite>> => pledgeRecord [409, 422]
             "Pledge a record that you control";
-        post "/partner/control/pledges/{id}/release", control::release_pledge => releasePledge [409]
+        post "/partner/control/pledges/{id}/release", control::release_pledge::<Key<ControlConsent>>
+            => releasePledge [409]
             "Release a pledge as its pledgee";
-        post "/partner/envelopes/{id}/control-statement", control::state_control => issueControlStatement [409, 422]
+        post "/partner/envelopes/{id}/control-statement", control::state_control::<Key<ControlWrite>>
+            => issueControlStatement [409, 422]
             "Prove to the obligor of a record that you have control";
-        get "/partner/control/records/{id}/inspection", control::inspection => inspectRecord [409]
+        get "/partner/control/records/{id}/inspection", control::inspection::<Key<ControlRead>>
+            => inspectRecord [409]
             "Inspect a record; the look is recorded";
-        get "/partner/control/records/{id}/copy", control::copy => getWatermarkedCopy [409]
+        get "/partner/control/records/{id}/copy", control::copy::<Key<ControlRead>> => getWatermarkedCopy [409]
             "Get a watermarked copy of a record; it is recorded with its holder";
-        get "/partner/control/copies/{id}", control::handed_copy => getCopyHolder []
+        get "/partner/control/copies/{id}", control::handed_copy::<Key<ControlRead>> => getCopyHolder []
             "Read who has a watermarked copy";
-        post "/partner/control/copies/trace", control::trace => traceCopy []
+        post "/partner/control/copies/trace", control::trace::<Key<ControlRead>> => traceCopy []
             "Find out whose watermarked copy a file is";
-        post "/partner/control/views", control::grant_view => grantView [409, 422]
+        post "/partner/control/views", control::grant_view::<Key<ControlWrite>> => grantView [409, 422]
             "Let a person look at a record that you control";
-        post "/partner/control/views/{id}/revoke", control::revoke_view => revokeView [409]
+        post "/partner/control/views/{id}/revoke", control::revoke_view::<Key<ControlWrite>> => revokeView [409]
             "End a person's view of a record";
-        post "/partner/control/invitations", control::invite => inviteParty [409, 422]
+        post "/partner/control/invitations", control::invite::<Key<ControlWrite>> => inviteParty [409, 422]
             "Invite a party that has no organization here";
-        get "/partner/control/invitations/{id}", control::invitation => getInvitation []
+        get "/partner/control/invitations/{id}", control::invitation::<Key<ControlRead>> => getInvitation []
             "Read an invitation";
-        get "/partner/control/keys", control::list_keys => listPartyKeys []
+        get "/partner/control/keys", control::list_keys::<Key<ControlRead>> => listPartyKeys []
             "List the keys that your organization signs its acts of control with";
-        post "/partner/control/keys", control::register_key => registerPartyKey [409, 422]
+        post "/partner/control/keys", control::register_key::<Key<ControlConsent>> => registerPartyKey [409, 422]
             "Register a key; your organization then signs all its acts of control";
-        post "/partner/control/keys/{id}/revoke", control::revoke_key => revokePartyKey [409]
+        post "/partner/control/keys/{id}/revoke", control::revoke_key::<Key<ControlConsent>>
+            => revokePartyKey [409]
             "Revoke a key of your organization";
     }
 
@@ -266,6 +275,78 @@ areas! {
             "List results of identity questions, oldest first";
         post "/envelopes/{id}/vault-consent", web::vault_consent => consentToVaulting [409]
             "Give or withdraw consent to automatic vaulting of an envelope";
+    }
+
+    web_control {
+        get "/control/records", control::list::<Web<may::ReadControl>> => listControlRecordsAsUser []
+            "List records that you control, were offered or originated, newest first";
+        get "/control/records/{id}", control::read::<Web<may::ReadControl>> => getControlRecordAsUser [409]
+            "Read who controls a record";
+        post "/control/records/{id}/designate", control::designate::<Web<may::Control>>
+            => designateControllerAsUser [409]
+            "Offer control of a record to another organization";
+        post "/control/records/{id}/accept", control::accept::<Web<may::Control>> => acceptControlAsUser [409]
+            "Take control of a record that was offered to you";
+        post "/control/records/{id}/decline", control::decline::<Web<may::Control>> => declineControlAsUser [409]
+            "Decline control that was offered to you, or withdraw the offer";
+        post "/control/records/{id}/release", control::release::<Web<may::Control>>
+            => releaseControlledRecordAsUser [409]
+            "Release a record that you control";
+        get "/control/transfers", control::transfers::<Web<may::ReadControl>> => listTransfersAsUser []
+            "List transfers that you sell or buy in, newest first";
+        post "/control/transfers", control::propose::<Web<may::Control>> => proposeTransferAsUser [422]
+            "Offer records that you control to a buyer";
+        get "/control/transfers/{id}", control::transfer::<Web<may::ReadControl>> => getTransferAsUser []
+            "Read a transfer with its records";
+        post "/control/transfers/{id}/accept", control::accept_transfer::<Web<may::Control>>
+            => acceptTransferAsUser [409]
+            "Accept an offer as its buyer";
+        post "/control/transfers/{id}/confirm", control::confirm_transfer::<Web<may::Control>>
+            => confirmTransferAsUser [409]
+            "Confirm an accepted transfer as its seller; control passes to the buyer";
+        post "/control/transfers/{id}/cancel", control::cancel_transfer::<Web<may::Control>>
+            => cancelTransferAsUser [409]
+            "End a transfer before it is confirmed";
+        post "/control/releases/{id}/consent", control::consent::<Web<may::Control>>
+            => consentToReleaseAsUser [409]
+            "Agree to a requested release; it is made in the background";
+        post "/control/releases/{id}/refuse", control::refuse::<Web<may::Control>> => refuseReleaseAsUser [409]
+            "Refuse a requested release";
+        get "/control/pools/{id}/proofs", control::proofs::<Web<may::ReadControl>> => getPoolProofsAsUser [409]
+            "The proofs of a transfer's records in one zip";
+        get "/control/pools/{id}/tape", control::tape::<Web<may::ReadControl>> => getPoolTapeAsUser [409]
+            "Get a row for each record of a transfer";
+        post "/control/pledges", control::pledge::<Web<may::Control>> => pledgeRecordAsUser [409, 422]
+            "Pledge a record that you control";
+        post "/control/pledges/{id}/release", control::release_pledge::<Web<may::Control>>
+            => releasePledgeAsUser [409]
+            "Release a pledge as its pledgee";
+        post "/envelopes/{id}/control-statement", control::state_control::<Web<may::Control>>
+            => issueControlStatementAsUser [409, 422]
+            "Prove to the obligor of a record that you have control";
+        get "/control/records/{id}/inspection", control::inspection::<Web<may::ReadControl>>
+            => inspectRecordAsUser [409]
+            "Inspect a record; the look is recorded";
+        get "/control/records/{id}/copy", control::copy::<Web<may::ReadControl>> => getWatermarkedCopyAsUser [409]
+            "Get a watermarked copy of a record; it is recorded with its holder";
+        get "/control/copies/{id}", control::handed_copy::<Web<may::ReadControl>> => getCopyHolderAsUser []
+            "Read who has a watermarked copy";
+        post "/control/copies/trace", control::trace::<Web<may::ReadControl>> => traceCopyAsUser []
+            "Find out whose watermarked copy a file is";
+        post "/control/views", control::grant_view::<Web<may::Control>> => grantViewAsUser [409, 422]
+            "Let a person look at a record that you control";
+        post "/control/views/{id}/revoke", control::revoke_view::<Web<may::Control>> => revokeViewAsUser [409]
+            "End a person's view of a record";
+        post "/control/invitations", control::invite::<Web<may::Control>> => invitePartyAsUser [409, 422]
+            "Invite a party that has no organization here";
+        get "/control/invitations/{id}", control::invitation::<Web<may::ReadControl>> => getInvitationAsUser []
+            "Read an invitation";
+        get "/control/keys", control::list_keys::<Web<may::ReadControl>> => listPartyKeysAsUser []
+            "List the keys that your organization signs its acts of control with";
+        post "/control/keys", control::register_key::<Web<may::Control>> => registerPartyKeyAsUser [409, 422]
+            "Register a key; your organization then signs all its acts of control";
+        post "/control/keys/{id}/revoke", control::revoke_key::<Web<may::Control>> => revokePartyKeyAsUser [409]
+            "Revoke a key of your organization";
     }
 
     web_templates_and_packages {

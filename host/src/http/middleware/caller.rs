@@ -324,6 +324,8 @@ permissions!(
     ReadEvidence,
     ChangeRules,
     ChangeProviders,
+    ReadControl,
+    Control,
     Integrate,
     Administer,
     Audit

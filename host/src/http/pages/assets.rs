@@ -81,6 +81,7 @@ static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
         Asset::of("builder.css", style, builder_style),
         script_of("builder.js", BUILDER),
         Asset::of("console.css", style, console_style),
+        Asset::of("console.js", script, include_str!("assets/console.js")),
         Asset::of("icon.svg", "image/svg+xml", ICON),
     ];
     assets.extend(fonts);

@@ -133,11 +133,26 @@ impl PageLook {
         happening: Option<EmbedMessage>,
         body: Markup,
     ) -> Response {
-        let body = html! {
+        self.page(
+            status,
+            title,
+            happening,
+            "signing",
+            self.noticed(title, body),
+        )
+    }
+
+    /// Renders such a page with the script of the console, which asks for passkeys.
+    pub fn console_notice(&self, title: &str, body: Markup) -> Response {
+        let body = self.noticed(title, body);
+        self.page(StatusCode::OK, title, None, "console", body)
+    }
+
+    fn noticed(&self, title: &str, body: Markup) -> Markup {
+        html! {
             header.top { (self.masthead()) }
             main.notice { h1 { (title) } (body) }
-        };
-        self.page(status, title, happening, "signing", body)
+        }
     }
 
     /// Renders a page with the named style sheet, and the script of that name if there is one.

@@ -5,6 +5,7 @@ pub mod audit;
 pub mod credentials;
 pub mod issuer;
 pub mod jwt;
+pub mod passkeys;
 pub mod rate_limit;
 pub mod sessions;
 pub mod users;

@@ -2,19 +2,20 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::users::PAUSE;
 use super::{WebUser, credentials, users};
-use crate::domain::id::{SessionId, SignInId};
+use crate::domain::clock::Timestamp;
+use crate::domain::id::{EnvelopeId, SessionId, SignInId};
 use crate::domain::organization::Organization;
 use crate::domain::token::LinkToken;
 use crate::domain::user::{Session, SignInLink, User, UserStatus};
 use crate::room::form::RequestOrigin;
 use crate::service::control::views::{is_link, link_code};
 use crate::service::{Core, ServiceError};
-use crate::store::{organizations, users as rows};
+use crate::store::{WriteTransaction, organizations, users as rows};
 
 /// Life of a link that a user asks for.
 const LINK: Duration = Duration::from_secs(900);
@@ -26,6 +27,9 @@ const SEEN: Duration = Duration::from_secs(60);
 /// Time for which links and sessions are kept after their end.
 const KEPT: Duration = Duration::from_secs(30 * 86_400);
 
+/// Time for which a confirmation counts.
+const CONFIRMED: Duration = Duration::from_secs(600);
+
 /// A signed-in user.
 #[derive(Clone, Debug)]
 pub struct SignedIn {
@@ -33,6 +37,13 @@ pub struct SignedIn {
     pub user: User,
     /// Token of the session's forms.
     pub form_token: String,
+}
+
+impl SignedIn {
+    /// Whether the user showed who they are a short time ago, as sensitive acts require: who stole the cookie cannot.
+    pub fn is_confirmed(&self, now: Timestamp) -> bool {
+        self.session.confirmed_at + CONFIRMED > now
+    }
 }
 
 impl From<&SignedIn> for WebUser {
@@ -47,8 +58,12 @@ impl From<&SignedIn> for WebUser {
 }
 
 /// Mails links to the users with an address, one for each organization. Callers do not wait for it: its time would
-/// tell who has access.
-pub async fn request_link(core: &Core, email: &str) -> Result<(), ServiceError> {
+/// tell who has access. The sign-in leads to the page with the path `leads_to`.
+pub async fn request_link(
+    core: &Core,
+    email: &str,
+    leads_to: Option<&str>,
+) -> Result<(), ServiceError> {
     let now = core.clock.now();
     let mut connection = core.store.read().await?;
     let users = rows::with_address(&mut connection, &users::address(email)).await?;
@@ -60,7 +75,7 @@ pub async fn request_link(core: &Core, email: &str) -> Result<(), ServiceError> 
         let sent = rows::links_since(&mut tx, &user, now - DAY).await?;
         let is_soon = sent.last.is_some_and(|last| last + PAUSE > now);
         if !is_soon && sent.count < MOST_A_DAY {
-            users::send_link(&mut tx, &user, LINK, now).await?;
+            users::send_link(&mut tx, &user, LINK, leads_to, now).await?;
         }
         tx.commit().await?;
     }
@@ -72,6 +87,13 @@ pub fn url(core: &Core, id: &SignInId) -> Result<String, ServiceError> {
     let code = link_code(core, "sign-in", id.as_str())?;
     let base = core.config.public_url();
     Ok(format!("{base}/console/enter/{id}/{code}"))
+}
+
+/// Returns the address of the console's page of a record under control; none where the console is switched off.
+pub fn record_page(core: &Core, envelope: &EnvelopeId) -> Option<String> {
+    let base = core.config.public_url();
+    let page = format!("{base}/console/control/records/{envelope}");
+    core.config.console.enabled.then_some(page)
 }
 
 /// A sign-in link with its user.
@@ -134,13 +156,28 @@ pub async fn sign_in(
     let Some(user) = user.filter(|user| user.status != UserStatus::Ended) else {
         return Ok(None);
     };
+    rows::end_links(&mut tx, &user, now).await?;
+    let by = json!({ "link_id": link.id });
+    let secret = begin(core, &mut tx, user, origin, by).await?;
+    tx.commit().await?;
+    Ok(Some(secret))
+}
+
+/// Begins a session. `by` tells in the ledger how the user signed in.
+pub(super) async fn begin(
+    core: &Core,
+    tx: &mut WriteTransaction,
+    user: User,
+    origin: RequestOrigin,
+    by: Value,
+) -> Result<LinkToken, ServiceError> {
+    let now = core.clock.now();
     let user = User {
         status: UserStatus::Active,
         signed_in_at: Some(now),
         ..user
     };
-    rows::update(&mut tx, &user).await?;
-    rows::end_links(&mut tx, &user, now).await?;
+    rows::update(tx, &user).await?;
     let secret = LinkToken::generate(user.org.bucket());
     let session = Session {
         id: SessionId::new(),
@@ -148,20 +185,20 @@ pub async fn sign_in(
         user: user.id.clone(),
         created_at: now,
         seen_at: now,
+        confirmed_at: now,
         expires_at: now + core.config.console.session_ttl,
         address: origin.ip,
         browser: origin.user_agent,
     };
-    rows::insert_session(&mut tx, &session, &secret.hash()).await?;
+    rows::insert_session(tx, &session, &secret.hash()).await?;
     let details = json!({
         "user_id": user.id, "session_id": session.id, "address": session.address,
-        "browser": session.browser, "expires_at": session.expires_at,
+        "browser": session.browser, "expires_at": session.expires_at, "by": by,
     });
     let actor = format!("user:{}", user.email);
     let action = "user.signed_in";
-    credentials::record_by(&mut tx, Some(&user.org), &actor, action, details, now).await?;
-    tx.commit().await?;
-    Ok(Some(secret))
+    credentials::record_by(tx, Some(&user.org), &actor, action, details, now).await?;
+    Ok(secret)
 }
 
 /// Returns the signed-in user of a session's secret.

@@ -14,7 +14,7 @@ use crate::domain::organization::Role;
 use crate::domain::user::{SignInLink, User, UserStatus};
 use crate::mail::is_address;
 use crate::service::{Caller, Core, ServiceError, ValidationIssue};
-use crate::store::{StoreError, WriteTransaction, jobs, organizations, users as rows};
+use crate::store::{StoreError, WriteTransaction, jobs, organizations, passkeys, users as rows};
 
 /// Life of the link in an invitation.
 const INVITATION: Duration = Duration::from_secs(7 * 86_400);
@@ -176,7 +176,7 @@ pub async fn invite(
             user
         }
     };
-    let link = send_link(&mut tx, &user, INVITATION, now).await?;
+    let link = send_link(&mut tx, &user, INVITATION, None, now).await?;
     note(&mut tx, manager, "user.invited", None, &user, now).await?;
     tx.commit().await?;
     Ok((UserView::from(&user), link))
@@ -216,7 +216,7 @@ pub async fn invite_again(
         return Err(ServiceError::Conflict(message.into()));
     }
     rows::end_links(&mut tx, &user, now).await?;
-    let link = send_link(&mut tx, &user, INVITATION, now).await?;
+    let link = send_link(&mut tx, &user, INVITATION, None, now).await?;
     note(&mut tx, manager, "user.link_sent", None, &user, now).await?;
     tx.commit().await?;
     Ok((UserView::from(&user), link))
@@ -250,7 +250,7 @@ pub async fn change(
     Ok(UserView::from(&user))
 }
 
-/// Ends the access of a user, with all sessions and links.
+/// Ends the access of a user, with all sessions, links and passkeys.
 pub async fn end(
     core: &Core,
     manager: &UserManager<'_>,
@@ -270,6 +270,7 @@ pub async fn end(
     rows::update(&mut tx, &user).await?;
     rows::end_links(&mut tx, &user, now).await?;
     rows::end_sessions(&mut tx, &user, None).await?;
+    passkeys::delete(&mut tx, &user, None).await?;
     still_owned(&mut tx, &before).await?;
     note(&mut tx, manager, "user.ended", Some(&before), &user, now).await?;
     tx.commit().await?;
@@ -296,11 +297,12 @@ async fn still_owned(tx: &mut WriteTransaction, before: &User) -> Result<(), Ser
     }
 }
 
-/// Queues the mail with a link that lives for `life`. Returns the link.
+/// Queues the mail with a link that lives for `life` and leads to a page. Returns the link.
 pub(super) async fn send_link(
     tx: &mut WriteTransaction,
     user: &User,
     life: Duration,
+    leads_to: Option<&str>,
     now: Timestamp,
 ) -> Result<SignInId, StoreError> {
     let link = SignInLink {
@@ -310,6 +312,7 @@ pub(super) async fn send_link(
         created_at: now,
         expires_at: now + life,
         used_at: None,
+        leads_to: leads_to.map(str::to_owned),
     };
     rows::insert_link(tx, &link).await?;
     let job = MailSignIn {

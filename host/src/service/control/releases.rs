@@ -20,14 +20,15 @@ use crate::domain::envelope::{Envelope, EnvelopeStatus};
 use crate::domain::event::EventType;
 use crate::domain::id::{EnvelopeId, OrgId, ReleaseId};
 use crate::domain::job::{MailReleaseRequest, ReleaseRecord};
-use crate::domain::organization::{ApiKeyRecord, Scope};
+use crate::domain::organization::{ApiKeyRecord, Permission, Scope};
 use crate::domain::statement::SignedStatement;
+use crate::domain::user::UserStatus;
 use crate::faults;
 use crate::service::idempotency::ResponseRecorder;
 use crate::service::vault::vault_out::{self, ReleaseForm, ReleaseLinks, ReleaseMedium};
 use crate::service::{Caller, Core, ServiceError};
 use crate::store::control as rows;
-use crate::store::{StoreError, WriteTransaction, api_keys, envelopes, jobs};
+use crate::store::{StoreError, WriteTransaction, api_keys, envelopes, jobs, users};
 
 /// Permission to release a record that has parties.
 pub struct ReleasePermit {
@@ -293,7 +294,7 @@ async fn request(
     Ok(asked.id)
 }
 
-/// Returns the addresses of the owners of keys that may consent, each once.
+/// Returns the addresses of the owners of keys and of the users that may consent, each once.
 async fn people_who_consent(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -301,7 +302,11 @@ async fn people_who_consent(
     let keys = api_keys::list(connection, org).await?;
     let may = |key: &ApiKeyRecord| key.active && key.scopes.contains(&Scope::ControlConsent);
     let keys = keys.into_iter().filter(may);
-    Ok(keys.filter_map(|key| key.owner_email).collect())
+    let users = users::list(connection, org).await?.into_iter();
+    let users = users
+        .filter(|user| user.status == UserStatus::Active && user.role.may(Permission::Control));
+    let owners = keys.filter_map(|key| key.owner_email);
+    Ok(owners.chain(users.map(|user| user.email)).collect())
 }
 
 /// Agrees to a requested release as the controller. A job then makes the release.

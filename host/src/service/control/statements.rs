@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 use crate::domain::control::PartyKey;
 use crate::domain::event::EventType;
 use crate::domain::id::OrgId;
-use crate::domain::statement::{PartyPublicKey, SignedStatement, Statement};
+use crate::domain::statement::{PartyPublicKey, SignedStatement, SignerName, Statement};
 use crate::domain::token::random;
+use crate::service::access::passkeys;
 use crate::service::{Core, ServiceError};
 use crate::store::{StoreError, WriteTransaction, party_keys};
 
@@ -111,11 +112,14 @@ fn key_of<'a>(
     signed: &SignedStatement,
 ) -> Result<&'a PartyKey, StatementProblem> {
     let invalid = StatementProblem::Invalid;
-    let thumbprint = signed.key().map_err(|error| invalid(error.to_string()))?;
-    let found = keys
-        .iter()
-        .find(|key| key.public_key.thumbprint() == thumbprint);
-    found.ok_or_else(|| invalid("your organization has no key with this kid".into()))
+    let name = signed.signer();
+    let name = name.map_err(|error| invalid(error.to_string()))?;
+    let is_named = |key: &&PartyKey| match &name {
+        SignerName::Thumbprint(thumbprint) => key.public_key.thumbprint() == *thumbprint,
+        SignerName::Credential(id) => key.credential() == Some(*id),
+    };
+    let found = keys.iter().find(is_named);
+    found.ok_or_else(|| invalid("your organization has no such key".into()))
 }
 
 /// Verifies that `key` signed the expected statement, and uses up its nonce.
@@ -128,7 +132,12 @@ pub async fn verify(
 ) -> Result<(), ServiceError> {
     let invalid = StatementProblem::Invalid;
     let verified = signed.verify(key);
-    verified.map_err(|error| invalid(error.to_string()))?;
+    let used = verified.map_err(|error| invalid(error.to_string()))?;
+    if let (Some(passkey), Some(used)) = (&signed.passkey, &used)
+        && !passkeys::is_of_active_user(core, tx, expected.party, passkey, used).await?
+    {
+        return Err(StatementProblem::Revoked.into());
+    }
     let read = serde_json::from_value(signed.statement.clone());
     let statement: Statement = read.map_err(|error| invalid(error.to_string()))?;
     let differs = [
@@ -159,9 +168,9 @@ pub async fn verify(
 
 /// Returns a signed statement as the ledger keeps it.
 pub fn evidence(signed: &SignedStatement, key: &PartyPublicKey) -> Value {
-    json!({
-        "statement": signed.statement, "signature": signed.signature, "public_key": key,
-    })
+    let mut evidence = json!(signed);
+    evidence["public_key"] = json!(key);
+    evidence
 }
 
 /// Asks the party to sign.

@@ -182,6 +182,36 @@ async fn both_parties_get_the_events_and_only_their_own_references() {
     }
 }
 
+/// People of an organization act with their own token, by their role.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_acts_for_the_organization_by_role() {
+    let app = TestApp::start().await;
+    let id = app.vaulted_envelope().await;
+    let lender = Party::new(&app).await;
+    let cora = app.person("cora@oak.example", "controller");
+    let path = format!("/control/records/{id}");
+    let designate = format!("{path}/designate");
+    let body = json!({ "controller": lender.org });
+    for role in ["auditor", "compliance", "sender", "developer", "member"] {
+        let refused = app
+            .post_with_bearer(&app.token(role), &designate, body.clone())
+            .await;
+        assert_eq!(refused.status, 403, "{role}");
+    }
+    let done = app.post_with_bearer(&cora, &designate, body).await;
+    assert_eq!(done.data(200)["stage"], "designated");
+    let custody = app.custody(&id).await;
+    let last = custody["entries"].as_array().unwrap().last().unwrap();
+    assert_eq!(last["action"], "control.designated");
+    assert_eq!(last["actor"], "user:cora@oak.example");
+    let auditor = app.token("auditor");
+    let seen = app.get_with_bearer(&auditor, &path).await.data(200);
+    let by_key = app.get(&format!("/partner{path}")).await.data(200);
+    assert_eq!(seen, by_key);
+    let unknown = "/control/records/env_01h455vb4pex5vsknk084sn02q";
+    assert_eq!(app.get_with_bearer(&auditor, unknown).await.status, 404);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_designation_is_declined_or_withdrawn() {
     let app = TestApp::start().await;

@@ -10,9 +10,7 @@ use crate::domain::control::ControlStage;
 use crate::domain::id::{EnvelopeId, OrgId, TransferId};
 use crate::domain::transfer::RecordState;
 use crate::http::error::HttpError;
-use crate::http::middleware::caller::{
-    ControlConsent, ControlRead, ControlWrite, PartnerCaller, VaultRelease,
-};
+use crate::http::middleware::caller::Authorized;
 use crate::http::middleware::extract::{
     FileForm, MultipartForm, ResourceId, ValidJson, ValidQuery, page_and_limit,
 };
@@ -63,9 +61,9 @@ pub struct RecordsQuery {
 }
 
 /// Lists records. There is no total: pages follow each other by `starting_after`.
-pub async fn list(
+pub async fn list<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<ControlRead>,
+    user: C,
     ValidQuery(query): ValidQuery<RecordsQuery>,
 ) -> Result<CursorReply<RecordView>, HttpError> {
     let (_, limit) = page_and_limit(None, query.limit, 20, 100)?;
@@ -76,7 +74,7 @@ pub async fn list(
         changed_from: query.changed_from,
         changed_before: query.changed_before,
         transfer: match &query.transfer {
-            Some(id) => Some(transfer_service::seller_of(&app, &partner.caller, id).await?),
+            Some(id) => Some(transfer_service::seller_of(&app, user.caller(), id).await?),
             None => None,
         },
         metadata: match &query.metadata {
@@ -87,95 +85,95 @@ pub async fn list(
         after: query.starting_after,
     };
     // One more, to know whether there is another page.
-    let found = control::list(&app, &partner.caller, &filter, limit + 1).await?;
+    let found = control::list(&app, user.caller(), &filter, limit + 1).await?;
     Ok(CursorReply::new(found, limit))
 }
 
-pub async fn read(
+pub async fn read<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<ControlRead>,
+    user: C,
     ResourceId(id): ResourceId,
 ) -> Result<Found<RecordView>, HttpError> {
-    let record = control::get(&app, &partner.caller, &id).await?;
+    let record = control::get(&app, user.caller(), &id).await?;
     Ok(DataReply::new(&record))
 }
 
 /// Has no effect until the named organization accepts.
-pub async fn designate(
+pub async fn designate<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<ControlWrite>,
+    user: C,
     ResourceId(id): ResourceId,
     once: IdempotencyKeyHeader,
     ValidJson(form): ValidJson<DesignateForm>,
 ) -> Result<Found<RecordView>, HttpError> {
-    once.run(&app, &partner.caller, |app, caller, answer| async move {
+    once.run(&app, user.caller(), |app, caller, answer| async move {
         control::designate(&app, &caller, &id, &form, &answer).await
     })
     .await
 }
 
-pub async fn accept(
+pub async fn accept<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<ControlWrite>,
+    user: C,
     ResourceId(id): ResourceId,
     once: IdempotencyKeyHeader,
     ValidJson(form): ValidJson<SignedForm>,
 ) -> Result<Found<RecordView>, HttpError> {
-    once.run(&app, &partner.caller, |app, caller, answer| async move {
+    once.run(&app, user.caller(), |app, caller, answer| async move {
         control::accept(&app, &caller, &id, form, &answer).await
     })
     .await
 }
 
-pub async fn decline(
+pub async fn decline<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<ControlWrite>,
+    user: C,
     ResourceId(id): ResourceId,
     once: IdempotencyKeyHeader,
     ValidJson(form): ValidJson<ReasonForm>,
 ) -> Result<Found<RecordView>, HttpError> {
-    once.run(&app, &partner.caller, |app, caller, answer| async move {
+    once.run(&app, user.caller(), |app, caller, answer| async move {
         control::decline(&app, &caller, &id, form, &answer).await
     })
     .await
 }
 
 /// Releases a record as its controller. A repeat returns fresh links to the same archive.
-pub async fn release(
+pub async fn release<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<VaultRelease>,
+    user: C,
     ResourceId(id): ResourceId,
     once: IdempotencyKeyHeader,
     ValidJson(form): ValidJson<ControllerReleaseForm>,
 ) -> Result<Found<ReleaseView>, HttpError> {
     let show = |release: &ReleaseLinks| ReleaseView::from(release);
-    once.answer(&app, &partner.caller, show, |app, caller, _| async move {
+    once.answer(&app, user.caller(), show, |app, caller, _| async move {
         releases::release(&app, &caller, &id, form).await
     })
     .await
 }
 
-pub async fn consent(
+pub async fn consent<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<ControlConsent>,
+    user: C,
     ResourceId(id): ResourceId,
     once: IdempotencyKeyHeader,
     ValidJson(form): ValidJson<SignedForm>,
 ) -> Result<Found<ReleaseRequestView>, HttpError> {
-    once.run(&app, &partner.caller, |app, caller, answer| async move {
+    once.run(&app, user.caller(), |app, caller, answer| async move {
         releases::consent(&app, &caller, &id, form, &answer).await
     })
     .await
 }
 
-pub async fn refuse(
+pub async fn refuse<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<ControlConsent>,
+    user: C,
     ResourceId(id): ResourceId,
     once: IdempotencyKeyHeader,
     ValidJson(form): ValidJson<ReasonForm>,
 ) -> Result<Found<ReleaseRequestView>, HttpError> {
-    once.run(&app, &partner.caller, |app, caller, answer| async move {
+    once.run(&app, user.caller(), |app, caller, answer| async move {
         releases::refuse(&app, &caller, &id, form, &answer).await
     })
     .await
@@ -190,25 +188,25 @@ pub struct TransfersQuery {
     starting_after: Option<TransferId>,
 }
 
-pub async fn transfers(
+pub async fn transfers<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<ControlRead>,
+    user: C,
     ValidQuery(query): ValidQuery<TransfersQuery>,
 ) -> Result<CursorReply<TransferView>, HttpError> {
     let (_, limit) = page_and_limit(None, query.limit, 20, 100)?;
     let after = query.starting_after.as_ref();
-    let found = transfer_service::list(&app, &partner.caller, after, limit + 1).await?;
+    let found = transfer_service::list(&app, user.caller(), after, limit + 1).await?;
     Ok(CursorReply::new(found, limit))
 }
 
 /// The records are offered in the background; `counts` and `state` of the transfer show the progress.
-pub async fn propose(
+pub async fn propose<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<ControlWrite>,
+    user: C,
     once: IdempotencyKeyHeader,
     ValidJson(form): ValidJson<ProposeForm>,
 ) -> Result<Accepted<TransferView>, HttpError> {
-    once.run(&app, &partner.caller, |app, caller, answer| async move {
+    once.run(&app, user.caller(), |app, caller, answer| async move {
         transfer_service::propose(&app, &caller, form, &answer).await
     })
     .await
@@ -225,9 +223,9 @@ pub struct TransferQuery {
     state: Option<RecordState>,
 }
 
-pub async fn transfer(
+pub async fn transfer<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<ControlRead>,
+    user: C,
     ResourceId(id): ResourceId,
     ValidQuery(query): ValidQuery<TransferQuery>,
 ) -> Result<Found<TransferDetails>, HttpError> {
@@ -237,56 +235,56 @@ pub async fn transfer(
         after: query.starting_after,
         limit,
     };
-    let transfer = transfer_service::get(&app, &partner.caller, &id, page).await?;
+    let transfer = transfer_service::get(&app, user.caller(), &id, page).await?;
     Ok(DataReply::new(&transfer))
 }
 
-pub async fn accept_transfer(
+pub async fn accept_transfer<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<ControlWrite>,
+    user: C,
     ResourceId(id): ResourceId,
     once: IdempotencyKeyHeader,
     ValidJson(form): ValidJson<SignedForm>,
 ) -> Result<Accepted<TransferView>, HttpError> {
-    once.run(&app, &partner.caller, |app, caller, answer| async move {
+    once.run(&app, user.caller(), |app, caller, answer| async move {
         transfer_service::accept(&app, &caller, &id, form, &answer).await
     })
     .await
 }
 
-pub async fn confirm_transfer(
+pub async fn confirm_transfer<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<ControlWrite>,
+    user: C,
     ResourceId(id): ResourceId,
     once: IdempotencyKeyHeader,
     ValidJson(form): ValidJson<SignedForm>,
 ) -> Result<Accepted<TransferView>, HttpError> {
-    once.run(&app, &partner.caller, |app, caller, answer| async move {
+    once.run(&app, user.caller(), |app, caller, answer| async move {
         transfer_service::confirm(&app, &caller, &id, form, &answer).await
     })
     .await
 }
 
-pub async fn cancel_transfer(
+pub async fn cancel_transfer<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<ControlWrite>,
+    user: C,
     ResourceId(id): ResourceId,
     once: IdempotencyKeyHeader,
     ValidJson(form): ValidJson<SignedForm>,
 ) -> Result<Accepted<TransferView>, HttpError> {
-    once.run(&app, &partner.caller, |app, caller, answer| async move {
+    once.run(&app, user.caller(), |app, caller, answer| async move {
         transfer_service::cancel(&app, &caller, &id, form, &answer).await
     })
     .await
 }
 
 /// `id` is that of a transfer. `holdfast-verify --pool` checks the file without this service.
-pub async fn proofs(
+pub async fn proofs<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<ControlRead>,
+    user: C,
     ResourceId(id): ResourceId,
 ) -> Result<FileReply<Zip>, HttpError> {
-    let zip = pools::proofs(&app, &app.vault, &partner.caller, &id).await?;
+    let zip = pools::proofs(&app, &app.vault, user.caller(), &id).await?;
     Ok(FileReply::named(&format!("{id}-proofs.zip"), zip))
 }
 
@@ -308,9 +306,9 @@ pub struct TapeQuery {
 }
 
 /// `id` is that of a transfer. `exceptions` of a row has codes of problems.
-pub async fn tape(
+pub async fn tape<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<ControlRead>,
+    user: C,
     ResourceId(id): ResourceId,
     ValidQuery(query): ValidQuery<TapeQuery>,
 ) -> Result<FileReply<CsvOrJsonLines>, HttpError> {
@@ -322,32 +320,32 @@ pub async fn tape(
         seed: query.seed,
         exceptions: query.exceptions.unwrap_or(false),
     };
-    let file = tape::tape(&app, &partner.caller, &id, options).await?;
+    let file = tape::tape(&app, user.caller(), &id, options).await?;
     let name = format!("{id}.{format}");
     Ok(FileReply::named_as(format.content_type(), &name, file))
 }
 
 /// The record stays under your control and does not change hands until the pledgee releases the pledge.
-pub async fn pledge(
+pub async fn pledge<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<ControlWrite>,
+    user: C,
     once: IdempotencyKeyHeader,
     ValidJson(form): ValidJson<PledgeForm>,
 ) -> Result<Created<PledgeView>, HttpError> {
-    once.run(&app, &partner.caller, |app, caller, answer| async move {
+    once.run(&app, user.caller(), |app, caller, answer| async move {
         pledges::pledge(&app, &caller, form, &answer).await
     })
     .await
 }
 
-pub async fn release_pledge(
+pub async fn release_pledge<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<ControlConsent>,
+    user: C,
     ResourceId(id): ResourceId,
     once: IdempotencyKeyHeader,
     ValidJson(form): ValidJson<SignedForm>,
 ) -> Result<Found<PledgeView>, HttpError> {
-    once.run(&app, &partner.caller, |app, caller, answer| async move {
+    once.run(&app, user.caller(), |app, caller, answer| async move {
         pledges::release(&app, &caller, &id, form, &answer).await
     })
     .await
@@ -361,13 +359,13 @@ pub struct InspectionQuery {
 }
 
 /// Each request is an entry `control.viewed` of the record's ledger.
-pub async fn inspection(
+pub async fn inspection<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<ControlRead>,
+    user: C,
     ResourceId(id): ResourceId,
     ValidQuery(query): ValidQuery<InspectionQuery>,
 ) -> Result<Found<InspectionView>, HttpError> {
-    let (caller, purpose) = (&partner.caller, query.purpose.as_deref());
+    let (caller, purpose) = (user.caller(), query.purpose.as_deref());
     let (management, vault) = (&app.management, &app.vault);
     let look = inspection::inspect(&app, management, vault, caller, &id, purpose);
     Ok(DataReply::new(&look.await?))
@@ -382,60 +380,60 @@ pub struct CopyQuery {
 
 /// A non-authoritative copy. Every page names you, the time and the purpose, visibly and by a hidden
 /// text.
-pub async fn copy(
+pub async fn copy<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<ControlRead>,
+    user: C,
     ResourceId(id): ResourceId,
     ValidQuery(query): ValidQuery<CopyQuery>,
 ) -> Result<FileReply<Pdf>, HttpError> {
     // An unknown record is answered before a missing purpose.
     let purpose = query.purpose.unwrap_or_default();
-    let pdf = inspection::copy(&app, &app.vault, &partner.caller, &id, &purpose).await?;
+    let pdf = inspection::copy(&app, &app.vault, user.caller(), &id, &purpose).await?;
     FileReply::of_bytes(&app, &format!("{id}-copy.pdf"), &pdf).await
 }
 
 /// `id` stands at the foot of every page of the copy.
-pub async fn handed_copy(
+pub async fn handed_copy<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<ControlRead>,
+    user: C,
     ResourceId(id): ResourceId,
 ) -> Result<Found<CopyView>, HttpError> {
-    let copy = inspection::handed_copy(&app, &partner.caller, &id).await?;
+    let copy = inspection::handed_copy(&app, user.caller(), &id).await?;
     Ok(DataReply::new(&copy))
 }
 
 /// Reads the hidden text of the pages. A file without one is a 422 with the issue `no_watermark`.
-pub async fn trace(
+pub async fn trace<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<ControlRead>,
+    user: C,
     mut form: MultipartForm<FileForm>,
 ) -> Result<Found<CopyView>, HttpError> {
-    let copy = inspection::trace(&app, &partner.caller, &form.file()?).await?;
+    let copy = inspection::trace(&app, user.caller(), &form.file()?).await?;
     Ok(DataReply::new(&copy))
 }
 
 /// The person gets a mail with a link. The view ends at its time, when you revoke it, and when control
 /// passes.
-pub async fn grant_view(
+pub async fn grant_view<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<ControlWrite>,
+    user: C,
     once: IdempotencyKeyHeader,
     ValidJson(form): ValidJson<ViewForm>,
 ) -> Result<Created<ViewView>, HttpError> {
-    once.run(&app, &partner.caller, |app, caller, answer| async move {
+    once.run(&app, user.caller(), |app, caller, answer| async move {
         views::grant(&app, &caller, form, &answer).await
     })
     .await
 }
 
-pub async fn revoke_view(
+pub async fn revoke_view<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<ControlWrite>,
+    user: C,
     ResourceId(id): ResourceId,
     once: IdempotencyKeyHeader,
     ValidJson(form): ValidJson<SignedForm>,
 ) -> Result<Found<ViewView>, HttpError> {
-    once.run(&app, &partner.caller, |app, caller, answer| async move {
+    once.run(&app, user.caller(), |app, caller, answer| async move {
         views::revoke(&app, &caller, &id, form, &answer).await
     })
     .await
@@ -443,14 +441,14 @@ pub async fn revoke_view(
 
 /// The answer has the JSON, and a link for the person who demands it (UETA §16(f), 15 U.S.C. §7021(f)). The
 /// page behind the link needs no account and has the statement as a PDF, too.
-pub async fn state_control(
+pub async fn state_control<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<ControlWrite>,
+    user: C,
     ResourceId(id): ResourceId,
     once: IdempotencyKeyHeader,
     ValidJson(form): ValidJson<StatementForm>,
 ) -> Result<Created<StatementView>, HttpError> {
-    once.run(&app, &partner.caller, |app, caller, answer| async move {
+    once.run(&app, user.caller(), |app, caller, answer| async move {
         obligor::issue(&app, &caller, &id, form, &answer).await
     })
     .await
@@ -458,59 +456,59 @@ pub async fn state_control(
 
 /// The party gets a mail with a link, by which it makes an organization of its own with a key for acts of
 /// control. Your webhooks get `control.party.joined` with its id.
-pub async fn invite(
+pub async fn invite<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<ControlWrite>,
+    user: C,
     once: IdempotencyKeyHeader,
     ValidJson(form): ValidJson<InvitationForm>,
 ) -> Result<Created<InvitationView>, HttpError> {
-    once.run(&app, &partner.caller, |app, caller, answer| async move {
+    once.run(&app, user.caller(), |app, caller, answer| async move {
         invitations::invite(&app, &caller, form, &answer).await
     })
     .await
 }
 
-pub async fn invitation(
+pub async fn invitation<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<ControlRead>,
+    user: C,
     ResourceId(id): ResourceId,
 ) -> Result<Found<InvitationView>, HttpError> {
-    let invitation = invitations::get(&app, &partner.caller, &id).await?;
+    let invitation = invitations::get(&app, user.caller(), &id).await?;
     Ok(DataReply::new(&invitation))
 }
 
 /// Also lists revoked keys.
-pub async fn list_keys(
+pub async fn list_keys<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<ControlRead>,
+    user: C,
 ) -> Result<Found<Vec<PartyKeyView>>, HttpError> {
-    let keys = keys::list(&app, &partner.caller).await?;
+    let keys = keys::list(&app, user.caller()).await?;
     Ok(DataReply::new(&keys))
 }
 
 /// Without `proof`, the answer is a draft of the statement to sign. From the registration on, every act of
 /// your organization needs a signed statement.
-pub async fn register_key(
+pub async fn register_key<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<ControlConsent>,
+    user: C,
     once: IdempotencyKeyHeader,
     ValidJson(form): ValidJson<RegisterKeyForm>,
 ) -> Result<Created<PartyKeyView>, HttpError> {
-    once.run(&app, &partner.caller, |app, caller, answer| async move {
+    once.run(&app, user.caller(), |app, caller, answer| async move {
         keys::register(&app, &caller, form, &answer).await
     })
     .await
 }
 
 /// Signed with a key that is still valid, which can be the same one.
-pub async fn revoke_key(
+pub async fn revoke_key<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<ControlConsent>,
+    user: C,
     ResourceId(id): ResourceId,
     once: IdempotencyKeyHeader,
     ValidJson(form): ValidJson<SignedForm>,
 ) -> Result<Found<PartyKeyView>, HttpError> {
-    once.run(&app, &partner.caller, |app, caller, answer| async move {
+    once.run(&app, user.caller(), |app, caller, answer| async move {
         keys::revoke(&app, &caller, &id, form, &answer).await
     })
     .await

@@ -19,6 +19,7 @@ use crate::texts::Texts;
 pub enum Place {
     Home,
     Envelopes,
+    Control,
     Rules,
     Developers,
     Audit,
@@ -42,6 +43,12 @@ impl Visitor {
                 "/envelopes",
                 "console-envelopes",
                 self.may(Permission::ReadEnvelopes),
+            ),
+            (
+                Place::Control,
+                "/control",
+                "console-control",
+                self.may(Permission::ReadControl),
             ),
             (
                 Place::Rules,

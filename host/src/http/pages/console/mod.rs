@@ -3,11 +3,14 @@
 //! | File | Pages |
 //! |---|---|
 //! | `visitor` | who is signed in, and forms with their token |
+//! | `passkeys` | sign-in and confirmation with passkeys, and the own ones |
 //! | `sign_in` | sign-in by a mailed link, sign-out, open sessions |
 //! | `frame` | frame with the navigation |
 //! | `home` | envelopes by state, findings |
 //! | `envelopes` | search, and one envelope |
 //! | `people` | users of the organization |
+//! | `control` | records under control, transfers, keys |
+//! | `control_acts` | acts of control, confirmed and signed |
 //! | `developers` | keys, receivers of webhooks, deliveries |
 //! | `rules` | active components, change requests |
 //! | `exports` | lists as CSV |
@@ -17,11 +20,14 @@
 //! requests from these pages only (`SameSite=Strict`).
 
 mod audit;
+mod control;
+mod control_acts;
 mod developers;
 mod envelopes;
 mod exports;
 mod frame;
 mod home;
+mod passkeys;
 mod people;
 mod rules;
 mod sign_in;
@@ -50,6 +56,10 @@ pub fn routes(enabled: bool) -> Router<App> {
             &below("/enter/{link}/{code}"),
             get(sign_in::offer).post(sign_in::enter),
         )
+        .route(&below("/sign-in/passkey"), post(passkeys::sign_in))
+        .route(&below("/confirm"), post(passkeys::confirm))
+        .route(&below("/passkeys"), post(passkeys::add))
+        .route(&below("/passkeys/{id}/remove"), post(passkeys::remove))
         .route(&below("/sign-out"), post(sign_in::leave))
         .route(&below("/sessions"), get(sign_in::sessions))
         .route(&below("/sessions/{id}/end"), post(sign_in::end_session))
@@ -69,6 +79,14 @@ pub fn routes(enabled: bool) -> Router<App> {
             &below("/deliveries/{id}/redeliver"),
             post(developers::redeliver),
         )
+        .route(&below("/control"), get(control::list))
+        .route(&below("/control/keys"), get(control::keys))
+        .route(&below("/control/records/{id}"), get(control::show))
+        .route(&below("/control/records/{id}/copy"), get(control::copy))
+        .route(&below("/control/{act}/{id}"), post(control_acts::act))
+        .route(&below("/transfers"), get(control::transfers))
+        .route(&below("/transfers/{id}"), get(control::transfer))
+        .route(&below("/transfers/{id}/tape.csv"), get(control::tape))
         .route(&below("/rules"), get(rules::show))
         .route(&below("/audit"), get(audit::show))
         .route(&below("/envelopes.csv"), get(exports::envelopes))

@@ -1,13 +1,15 @@
 //! Sign-in by a mailed link, sign-out, and the open sessions of a user.
 
-use axum::extract::{Path, Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::extract::{Path, Query, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::html;
+use serde::Deserialize;
 
-use super::PATH;
 use super::frame::{Place, failed};
 use super::visitor::{ConsoleForm, Visitor, cookie, plain, read_form, refused};
+use super::{PATH, passkeys};
 use crate::domain::id::SessionId;
 use crate::http::middleware::limits;
 use crate::http::middleware::origin::origin;
@@ -18,27 +20,69 @@ use crate::service::access::sessions;
 use crate::service::access::windows::LimitedCredential;
 use crate::texts::Texts;
 
+/// Longest path to which a sign-in leads.
+const NEXT_LIMIT: usize = 500;
+
+/// Returns a path that leads to a page of the console; none for other places.
+pub fn local(next: &str) -> Option<&str> {
+    let rest = next.strip_prefix(PATH)?;
+    let is_below = rest.is_empty() || rest.starts_with(['/', '?']);
+    let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'\\';
+    (is_below && next.len() <= NEXT_LIMIT && next.bytes().all(is_plain)).then_some(next)
+}
+
+/// Returns the address of the sign-in that leads to the page of a request.
+pub fn address(parts: &Parts) -> String {
+    let asked = parts
+        .uri
+        .path_and_query()
+        .map_or("", |asked| asked.as_str());
+    match local(asked) {
+        Some(next) if parts.method == Method::GET && next != PATH => {
+            let next: String = url::form_urlencoded::byte_serialize(next.as_bytes()).collect();
+            format!("{PATH}/sign-in?next={next}")
+        }
+        _ => format!("{PATH}/sign-in"),
+    }
+}
+
 /// Whether a page of another site sent the request. Such a page could sign the visitor in to a foreign account.
-fn is_foreign(headers: &HeaderMap) -> bool {
+pub fn is_foreign(headers: &HeaderMap) -> bool {
     let site = headers.get("sec-fetch-site");
     site.is_some_and(|site| site != "same-origin")
 }
 
-/// Shows the form for the address.
-pub async fn ask(headers: HeaderMap) -> Response {
+#[derive(Deserialize)]
+pub struct NextPage {
+    next: Option<String>,
+}
+
+/// Shows the form for the address, and a button for passkeys.
+pub async fn ask(
+    State(app): State<App>,
+    headers: HeaderMap,
+    Query(query): Query<NextPage>,
+) -> Response {
     let texts = plain(&headers);
     let title = texts.text("sign-in-title");
+    let next = query.next.as_deref().and_then(local).unwrap_or_default();
+    let passkey = match passkeys::sign_in_form(&app, texts, next) {
+        Ok(form) => form,
+        Err(error) => return failed(error),
+    };
     let body = html! {
+        (passkey)
         p { (texts.text("sign-in-hint")) }
         form method="post" action={ (PATH) "/sign-in" } {
             div.field {
                 label for="email" { (texts.text("sign-in-email")) }
                 input id="email" name="email" type="email" required autocomplete="email" maxlength="200";
             }
+            input type="hidden" name="next" value=(next);
             button type="submit" { (texts.text("sign-in-send")) }
         }
     };
-    PageLook::plain(texts).notice(StatusCode::OK, &title, None, body)
+    PageLook::plain(texts).console_notice(&title, body)
 }
 
 /// Mails links. The answer is the same for every address.
@@ -56,8 +100,10 @@ pub async fn send(State(app): State<App>, request: Request) -> Response {
         Err(refused) => return refused,
     };
     let email = values.get("email").cloned().unwrap_or_default();
+    let next = values.get("next").and_then(|next| local(next));
+    let next = next.map(str::to_owned);
     tokio::spawn(async move {
-        if let Err(error) = sessions::request_link(&app, &email).await {
+        if let Err(error) = sessions::request_link(&app, &email, next.as_deref()).await {
             tracing::error!(%error, "a sign-in link could not be sent");
         }
     });
@@ -117,15 +163,18 @@ pub async fn enter(
         return refused(texts);
     }
     let signed_in = async {
-        match sessions::offered(&app, &link, &code).await? {
-            Some(offered) => sessions::sign_in(&app, offered, origin(&app, &parts)).await,
-            None => Ok(None),
-        }
+        let Some(offered) = sessions::offered(&app, &link, &code).await? else {
+            return Ok(None);
+        };
+        let next = offered.link.leads_to.clone();
+        let secret = sessions::sign_in(&app, offered, origin(&app, &parts)).await?;
+        Ok(secret.map(|secret| (secret, next)))
     };
     match signed_in.await {
-        Ok(Some(secret)) => {
+        Ok(Some((secret, next))) => {
             let cookie = [(header::SET_COOKIE, cookie(Some(&secret)))];
-            (cookie, Redirect::to(PATH)).into_response()
+            let next = next.as_deref().and_then(local).unwrap_or(PATH);
+            (cookie, Redirect::to(next)).into_response()
         }
         Ok(None) => over(texts),
         Err(error) => failed(error),
@@ -142,14 +191,20 @@ pub async fn leave(State(app): State<App>, form: ConsoleForm) -> Response {
     (cookie, Redirect::to(&format!("{PATH}/sign-in"))).into_response()
 }
 
-/// Lists the open sessions of the user.
+/// Lists the passkeys and open sessions of the user.
 pub async fn sessions(State(app): State<App>, visitor: Visitor) -> Response {
     let texts = visitor.texts;
     let open = match sessions::list(&app, &visitor.signed_in.user).await {
         Ok(open) => open,
         Err(error) => return failed(error),
     };
+    let passkeys = match passkeys::section(&app, &visitor).await {
+        Ok(section) => section,
+        Err(error) => return failed(error),
+    };
     let body = html! {
+        (passkeys)
+        h2 { (texts.text("console-open-sessions")) }
         p { (texts.text("console-sessions-hint")) }
         ul.rows {
             @for session in &open {

@@ -9,8 +9,8 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::html;
 use subtle::ConstantTimeEq as _;
 
-use super::PATH;
 use super::frame::failed;
+use super::sign_in;
 use crate::domain::clock::Timestamp;
 use crate::domain::locale::Locale;
 use crate::domain::organization::{Organization, Permission};
@@ -79,7 +79,7 @@ impl FromRequestParts<App> for Visitor {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Response> {
-        let asks = || Redirect::to(&format!("{PATH}/sign-in")).into_response();
+        let asks = || Redirect::to(&sign_in::address(parts)).into_response();
         let Some(secret) = secret(&parts.headers).map(str::to_owned) else {
             return Err(asks());
         };
@@ -110,6 +110,8 @@ impl FromRequestParts<App> for Visitor {
 /// Form of a signed-in user, sent from a page of the same session.
 pub struct ConsoleForm {
     pub visitor: Visitor,
+    /// Path of the request.
+    pub path: String,
     pub values: BTreeMap<String, String>,
 }
 
@@ -125,11 +127,16 @@ impl FromRequest<App> for ConsoleForm {
     async fn from_request(request: Request, app: &App) -> Result<Self, Response> {
         let (mut parts, body) = request.into_parts();
         let visitor = Visitor::from_request_parts(&mut parts, app).await?;
+        let path = parts.uri.path().to_owned();
         let values = read_form(Request::from_parts(parts, body), app).await?;
         let given = values.get("token").map_or("", String::as_str);
         let right = visitor.signed_in.form_token.as_bytes();
         match bool::from(given.as_bytes().ct_eq(right)) {
-            true => Ok(Self { visitor, values }),
+            true => Ok(Self {
+                visitor,
+                path,
+                values,
+            }),
             false => Err(refused(visitor.texts)),
         }
     }

@@ -1,0 +1,576 @@
+//! Records that the organization controls or has another part in, transfers, and the keys that sign its acts.
+
+use axum::extract::{Path, Query, State};
+use axum::response::{IntoResponse as _, Response};
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::PATH;
+use super::control_acts::ControlAct;
+use super::frame::{Place, failed};
+use super::visitor::Visitor;
+use crate::domain::control::{ControlStage, ReleaseState};
+use crate::domain::id::EnvelopeId;
+use crate::domain::organization::Permission;
+use crate::domain::transfer::TransferState;
+use crate::domain::user::Passkey;
+use crate::http::reply::{CsvOrJsonLines, FileReply, Pdf};
+use crate::service::access::passkeys;
+use crate::service::control::keys::{self, PartyKeyView};
+use crate::service::control::tape::{self, TapeFormat, TapeOptions};
+use crate::service::control::transfers::{self, RecordsPage, TransferDetails, TransferView};
+use crate::service::control::{self, RecordView, ReleaseRequestView, inspection};
+use crate::service::{App, ServiceError};
+use crate::store::control::{ListedPart, RecordFilter};
+use crate::texts::Texts;
+
+/// Records or transfers of a page.
+const PAGE: i64 = 25;
+
+#[derive(Deserialize)]
+pub struct RecordsQuery {
+    part: Option<String>,
+    after: Option<String>,
+}
+
+/// Lists records by the organization's part in them, newest first.
+pub async fn list(
+    State(app): State<App>,
+    visitor: Visitor,
+    Query(query): Query<RecordsQuery>,
+) -> Response {
+    if let Some(refused) = visitor.refusal(Permission::ReadControl) {
+        return refused;
+    }
+    let part = query.part.as_deref().and_then(ListedPart::parse);
+    let part = part.unwrap_or(ListedPart::Controller);
+    let filter = RecordFilter {
+        after: query.after.as_deref().and_then(EnvelopeId::parse),
+        ..RecordFilter::of(part)
+    };
+    let mut found = match control::list(&app, &visitor.caller, &filter, PAGE + 1).await {
+        Ok(found) => found,
+        Err(error) => return failed(error),
+    };
+    let page = usize::try_from(PAGE).unwrap_or_default();
+    let more = found.len() > page;
+    found.truncate(page);
+    let texts = visitor.texts;
+    let parts = [
+        (ListedPart::Controller, "control-mine"),
+        (ListedPart::Named, "control-offered"),
+        (ListedPart::Pledgee, "control-pledged"),
+        (ListedPart::Originator, "control-originated"),
+    ];
+    let offers = part == ListedPart::Controller && visitor.may(Permission::Control);
+    let rows = html! {
+        ul.rows {
+            @for record in &found {
+                li {
+                    @if offers && record.control.stage == ControlStage::Controlled {
+                        label.choice {
+                            input type="checkbox" name={ "record-" (record.envelope_id) } value="yes";
+                            " " (texts.text("control-choose"))
+                        }
+                    }
+                    a href={ (PATH) "/control/records/" (record.envelope_id) } { (record.name) }
+                    p.soft {
+                        span.tag { (stage(texts, record.control.stage)) } " " (record.control.originator.name)
+                        " · " (visitor.moment(record.changed_at))
+                        @if asks(record).is_some() { " " span.tag.wrong { (texts.text("control-release-waits")) } }
+                    }
+                }
+            }
+        }
+    };
+    let body = html! {
+        p {
+            a href={ (PATH) "/transfers" } { (texts.text("control-transfers")) } " · "
+            a href={ (PATH) "/control/keys" } { (texts.text("control-keys")) }
+        }
+        nav.parts aria-label=(texts.text("control-parts")) {
+            @for (one, name) in parts {
+                a href={ (PATH) "/control?part=" (one) } aria-current=[(one == part).then_some("page")] {
+                    (texts.text(name))
+                }
+            }
+        }
+        @if found.is_empty() {
+            p { (texts.text("console-nothing")) }
+        } @else if offers {
+            form.card method="post" action={ (PATH) "/control/offer/chosen" } {
+                (visitor.token())
+                input type="hidden" name="next" value={ (PATH) "/transfers" };
+                (rows)
+                (party_field(texts, "buyer", "control-buyer"))
+                div.field {
+                    label for="price_reference" { (texts.text("control-price")) }
+                    input id="price_reference" name="price_reference" maxlength="500";
+                }
+                label.choice { input type="checkbox" name="atomic" value="yes"; " " (texts.text("control-atomic")) }
+                button type="submit" { (ControlAct::Offer.label(texts)) }
+            }
+        } @else {
+            (rows)
+        }
+        @if let Some(last) = found.last().filter(|_| more) {
+            p { a href={ (PATH) "/control?part=" (part) "&after=" (last.envelope_id) } { (texts.text("console-earlier")) } }
+        }
+    };
+    visitor.page(Place::Control, &texts.text("console-control"), body)
+}
+
+/// Returns the release that waits for the controller's answer.
+fn asks(record: &RecordView) -> Option<&ReleaseRequestView> {
+    let release = record.release.as_ref();
+    release.filter(|release| release.state == ReleaseState::Requested)
+}
+
+/// Shows one record, with the acts that the organization may do.
+pub async fn show(State(app): State<App>, visitor: Visitor, Path(id): Path<String>) -> Response {
+    if let Some(refused) = visitor.refusal(Permission::ReadControl) {
+        return refused;
+    }
+    let record = match control::get(&app, &visitor.caller, &id).await {
+        Ok(record) => record,
+        Err(error) => return failed(error),
+    };
+    let texts = visitor.texts;
+    let is = |party: Option<&control::PartyView>| {
+        party.is_some_and(|party| party.organization_id == visitor.caller.org)
+    };
+    let (controls, originates) = (
+        is(Some(&record.control.controller)),
+        is(Some(&record.control.originator)),
+    );
+    let parties = [
+        ("control-originator", Some(&record.control.originator)),
+        ("control-controller", Some(&record.control.controller)),
+        ("control-designee", record.control.designee.as_ref()),
+        ("control-buyer", record.control.buyer.as_ref()),
+        ("control-pledgee", record.control.pledgee.as_ref()),
+    ];
+    let body = html! {
+        p.soft {
+            span.tag { (stage(texts, record.control.stage)) } " " code { (record.envelope_id) }
+            @if let Some(score) = record.compliance_score { " · " (texts.with("console-score", [("score", score)])) }
+        }
+        section.card {
+            h2 { (texts.text("control-parties")) }
+            ul.rows {
+                @for (name, party) in parties {
+                    @if let Some(party) = party {
+                        li { p { strong { (texts.text(name)) } " " (party.name) } p.soft { code { (party.organization_id) } } }
+                    }
+                }
+            }
+            p.soft { (texts.text("console-since")) " " (visitor.moment(record.controlled_since)) }
+            @if let Some(hash) = &record.document_hash { p.soft { "SHA-256 " code { (hash) } } }
+            @if originates && visitor.may(Permission::ReadEnvelopes) {
+                p { a href={ (PATH) "/envelopes/" (record.envelope_id) } { (texts.text("console-envelopes")) } }
+            }
+            @if let Some(transfer) = &record.transfer_id {
+                p { a href={ (PATH) "/transfers/" (transfer) } { (texts.text("control-transfers")) } }
+            }
+        }
+        @if visitor.may(Permission::Control) {
+            (acts(&visitor, &record, controls, originates, is(record.control.designee.as_ref()), is(record.control.pledgee.as_ref())))
+        }
+        @if !originates && !record.control.stage.eq(&ControlStage::Released) {
+            form.card method="get" action={ (PATH) "/control/records/" (record.envelope_id) "/copy" } {
+                h2 { (texts.text("control-copy")) }
+                p { (texts.text("control-copy-hint")) }
+                div.field {
+                    label for="purpose" { (texts.text("control-purpose")) }
+                    input id="purpose" name="purpose" required maxlength="200";
+                }
+                button.quiet type="submit" { (texts.text("control-copy")) }
+            }
+        }
+    };
+    visitor.page(Place::Control, &record.name, body)
+}
+
+#[derive(Deserialize)]
+pub struct CopyQuery {
+    purpose: Option<String>,
+}
+
+/// Gives a watermarked copy. The look is recorded.
+pub async fn copy(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+    Query(query): Query<CopyQuery>,
+) -> Response {
+    if let Some(refused) = visitor.refusal(Permission::ReadControl) {
+        return refused;
+    }
+    let purpose = query.purpose.unwrap_or_default();
+    let pdf = inspection::copy(&app, &app.vault, &visitor.caller, &id, &purpose).await;
+    match pdf {
+        Ok(pdf) => match FileReply::<Pdf>::of_bytes(&app, &format!("{id}-copy.pdf"), &pdf).await {
+            Ok(file) => file.into_response(),
+            Err(error) => error.into_response(),
+        },
+        Err(error) => failed(error),
+    }
+}
+
+/// Renders the acts that the organization may do with a record now.
+fn acts(
+    visitor: &Visitor,
+    record: &RecordView,
+    controls: bool,
+    originates: bool,
+    is_designee: bool,
+    is_pledgee: bool,
+) -> Markup {
+    let texts = visitor.texts;
+    let id = record.envelope_id.as_str();
+    let page = format!("{PATH}/control/records/{id}");
+    let form =
+        |act: ControlAct, of: &str, fields: Markup| act_form(visitor, act, of, &page, fields);
+    let reason = || {
+        html! {
+            div.field {
+                label for="reason" { (texts.text("console-reason")) }
+                input id="reason" name="reason" maxlength="2000";
+            }
+        }
+    };
+    let free = matches!(
+        record.control.stage,
+        ControlStage::Controlled | ControlStage::Originated
+    );
+    html! {
+        @if is_designee {
+            section.card {
+                h2 { (texts.text("control-offered-to-you")) }
+                (form(ControlAct::Accept, id, html! {}))
+                (form(ControlAct::Decline, id, reason()))
+            }
+        }
+        @if originates && controls && record.control.stage == ControlStage::Originated {
+            section.card {
+                h2 { (ControlAct::Designate.label(texts)) }
+                (form(ControlAct::Designate, id, party_field(texts, "controller", "control-controller")))
+            }
+        }
+        @if originates && record.control.stage == ControlStage::Designated {
+            section.card { (form(ControlAct::Decline, id, html! {})) }
+        }
+        @if let Some(release) = record.release.as_ref().filter(|_| controls) {
+            section.card {
+                h2 { (texts.text("control-release-waits")) }
+                p { (release.recipient_name) ", " (release.recipient_organization) }
+                p.soft { (release.purpose_of_release) " · " (visitor.moment(release.requested_at)) }
+                @if release.state == ReleaseState::Requested {
+                    (form(ControlAct::Consent, release.release_id.as_str(), html! {}))
+                }
+                (form(ControlAct::Refuse, release.release_id.as_str(), reason()))
+            }
+        }
+        @if let Some(pledge) = record.pledge_id.as_ref().filter(|_| is_pledgee) {
+            section.card {
+                h2 { (texts.text("control-pledge")) }
+                (form(ControlAct::ReleasePledge, pledge.as_str(), html! {}))
+            }
+        }
+        @if controls && free && record.control.epoch > 0 && record.pledge_id.is_none() {
+            details.card {
+                summary { (ControlAct::Pledge.label(texts)) }
+                (form(ControlAct::Pledge, id, html! {
+                    (party_field(texts, "pledgee", "control-pledgee"))
+                    div.field {
+                        label for="terms" { (texts.text("control-terms")) }
+                        textarea id="terms" name="terms" maxlength="10000" {}
+                    }
+                }))
+            }
+        }
+        @if controls && record.control.stage == ControlStage::Controlled {
+            details.card {
+                summary { (ControlAct::Release.label(texts)) }
+                (form(ControlAct::Release, id, release_fields(visitor)))
+            }
+        }
+    }
+}
+
+fn release_fields(visitor: &Visitor) -> Markup {
+    let texts = visitor.texts;
+    let fields = [
+        ("recipient_name", "release-recipient", "text"),
+        ("recipient_organization", "release-organization", "text"),
+        ("recipient_email", "release-email", "email"),
+        ("purpose_of_release", "release-purpose", "text"),
+        ("authorized_signature", "release-signature", "text"),
+    ];
+    let acknowledged = [
+        ("acknowledge_authoritative_copy", "release-acknowledge-copy"),
+        (
+            "acknowledge_chain_of_custody",
+            "release-acknowledge-custody",
+        ),
+    ];
+    html! {
+        @for (name, label, kind) in fields {
+            div.field {
+                label for=(name) { (texts.text(label)) }
+                input id=(name) name=(name) type=(kind) required maxlength="500";
+            }
+        }
+        div.field {
+            label for="medium" { (texts.text("release-medium")) }
+            select id="medium" name="medium" {
+                option value="" { (texts.text("release-electronic")) }
+                option value="paper" { (texts.text("release-paper")) }
+            }
+        }
+        @for (name, label) in acknowledged {
+            label.choice { input type="checkbox" name=(name) value="yes" required; " " (texts.text(label)) }
+        }
+    }
+}
+
+/// Renders the form of an act.
+fn act_form(visitor: &Visitor, act: ControlAct, of: &str, next: &str, fields: Markup) -> Markup {
+    html! {
+        form method="post" action={ (PATH) "/control/" (act) "/" (of) } {
+            (visitor.token())
+            input type="hidden" name="next" value=(next);
+            (fields)
+            button.quiet[act.is_negative()] type="submit" { (act.label(visitor.texts)) }
+        }
+    }
+}
+
+/// Renders the field for the id of an organization.
+fn party_field(texts: Texts, name: &str, label: &'static str) -> Markup {
+    html! {
+        div.field {
+            label for=(name) { (texts.text(label)) " (org_…)" }
+            input id=(name) name=(name) required maxlength="100" pattern="org_[0-9a-z]+" autocomplete="off";
+        }
+    }
+}
+
+/// Lists transfers, newest first.
+pub async fn transfers(State(app): State<App>, visitor: Visitor) -> Response {
+    if let Some(refused) = visitor.refusal(Permission::ReadControl) {
+        return refused;
+    }
+    let found = match transfers::list(&app, &visitor.caller, None, PAGE).await {
+        Ok(found) => found,
+        Err(error) => return failed(error),
+    };
+    let texts = visitor.texts;
+    let body = html! {
+        @if found.is_empty() { p { (texts.text("console-nothing")) } }
+        ul.rows {
+            @for one in &found {
+                li {
+                    a href={ (PATH) "/transfers/" (one.transfer_id) } { (one.seller.name) " → " (one.buyer.name) }
+                    p.soft {
+                        span.tag { (transfer_state(texts, one.state)) } " " (visitor.moment(one.created_at))
+                        @if let Some(reference) = &one.price_reference { " · " (reference) }
+                    }
+                }
+            }
+        }
+    };
+    visitor.page(Place::Control, &texts.text("control-transfers"), body)
+}
+
+/// Shows one transfer with its records.
+pub async fn transfer(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+) -> Response {
+    if let Some(refused) = visitor.refusal(Permission::ReadControl) {
+        return refused;
+    }
+    let page = RecordsPage {
+        state: None,
+        after: None,
+        limit: 100,
+    };
+    let details = match transfers::get(&app, &visitor.caller, &id, page).await {
+        Ok(details) => details,
+        Err(error) => return failed(error),
+    };
+    let (texts, one) = (visitor.texts, &details.transfer);
+    let page = format!("{PATH}/transfers/{}", one.transfer_id);
+    let body = html! {
+        p.soft {
+            span.tag { (transfer_state(texts, one.state)) } " "
+            (texts.text("control-until")) " " (visitor.moment(one.expires_at))
+        }
+        section.card {
+            h2 { (texts.text("control-parties")) }
+            p { (one.seller.name) " → " (one.buyer.name) }
+            @if let Some(terms) = &one.terms { p { (terms) } }
+            @if let Some(reference) = &one.price_reference { p.soft { (reference) } }
+            p { a href={ (page) "/tape.csv" } download { (texts.text("control-tape")) } }
+            @if visitor.may(Permission::Control) {
+                @for act in possible(one, one.seller.organization_id == visitor.caller.org) {
+                    (act_form(&visitor, *act, one.transfer_id.as_str(), &page, html! {}))
+                }
+            }
+        }
+        (records(&visitor, &details))
+    };
+    visitor.page(Place::Control, &texts.text("control-transfer"), body)
+}
+
+/// Returns the steps that a side can make in a transfer.
+fn possible(transfer: &TransferView, sells: bool) -> &'static [ControlAct] {
+    match (transfer.state, sells) {
+        (TransferState::Proposed, false) => {
+            &[ControlAct::AcceptTransfer, ControlAct::CancelTransfer]
+        }
+        (TransferState::Accepted, true) => {
+            &[ControlAct::ConfirmTransfer, ControlAct::CancelTransfer]
+        }
+        (TransferState::Proposed, true) | (TransferState::Accepted, false) => {
+            &[ControlAct::CancelTransfer]
+        }
+        _ => &[],
+    }
+}
+
+fn records(visitor: &Visitor, details: &TransferDetails) -> Markup {
+    let texts = visitor.texts;
+    html! {
+        section.card {
+            h2 { (texts.text("control-records")) }
+            p.soft {
+                @for (state, count) in &details.transfer.counts { span.tag { (state) ": " (count) } " " }
+            }
+            ul.rows {
+                @for record in &details.records {
+                    li {
+                        a href={ (PATH) "/control/records/" (record.envelope_id) } { code { (record.envelope_id) } }
+                        @if let Some(reason) = &record.reason { p.problem { (reason) } }
+                    }
+                }
+            }
+            @if details.has_more { p.soft { "…" } }
+        }
+    }
+}
+
+/// Gives the table of a transfer's records.
+pub async fn tape(State(app): State<App>, visitor: Visitor, Path(id): Path<String>) -> Response {
+    if let Some(refused) = visitor.refusal(Permission::ReadControl) {
+        return refused;
+    }
+    let options = TapeOptions {
+        format: TapeFormat::Csv,
+        columns: None,
+        sample: None,
+        seed: None,
+        exceptions: false,
+    };
+    let (kind, name) = (options.format.content_type(), format!("{id}.csv"));
+    match tape::tape(&app, &visitor.caller, &id, options).await {
+        Ok(file) => FileReply::<CsvOrJsonLines>::named_as(kind, &name, file).into_response(),
+        Err(error) => failed(error),
+    }
+}
+
+/// Lists the keys that sign the organization's acts, and the user's passkeys that can become one.
+pub async fn keys(State(app): State<App>, visitor: Visitor) -> Response {
+    if let Some(refused) = visitor.refusal(Permission::ReadControl) {
+        return refused;
+    }
+    let read = async {
+        let keys = keys::list(&app, &visitor.caller).await?;
+        let own = passkeys::list(&app, &visitor.signed_in.user).await?;
+        Ok::<_, ServiceError>((keys, own))
+    };
+    let (known, own) = match read.await {
+        Ok(read) => read,
+        Err(error) => return failed(error),
+    };
+    let (texts, page) = (visitor.texts, format!("{PATH}/control/keys"));
+    let may = visitor.may(Permission::Control);
+    let body = html! {
+        p { (texts.text("control-keys-hint")) }
+        section.card {
+            h2 { (texts.text("control-keys")) }
+            @if known.is_empty() { p.soft { (texts.text("console-nothing")) } }
+            ul.rows {
+                @for key in &known {
+                    li {
+                        (key_row(&visitor, key))
+                        @if may && key.revoked_at.is_none() {
+                            (act_form(&visitor, ControlAct::RevokeKey, key.key_id.as_str(), &page, html! {}))
+                        }
+                    }
+                }
+            }
+        }
+        @if may {
+            section.card {
+                h2 { (texts.text("passkeys-title")) }
+                p { a href={ (PATH) "/sessions" } { (texts.text("passkey-add")) } }
+                ul.rows {
+                    @for passkey in own.iter().filter(|one| can_become_key(one, &known)) {
+                        li {
+                            p { strong { (passkey.name.as_deref().unwrap_or("–")) } }
+                            (act_form(&visitor, ControlAct::RegisterKey, passkey.id.as_str(), &page, html! {}))
+                        }
+                    }
+                }
+            }
+        }
+    };
+    visitor.page(Place::Control, &texts.text("control-keys"), body)
+}
+
+/// Whether a passkey has a usable key that is not registered yet.
+fn can_become_key(passkey: &Passkey, known: &[PartyKeyView]) -> bool {
+    passkeys::party_key(passkey).is_some_and(|key| known.iter().all(|one| one.public_key != key))
+}
+
+fn key_row(visitor: &Visitor, key: &PartyKeyView) -> Markup {
+    let texts = visitor.texts;
+    html! {
+        p {
+            strong { (key.name.as_deref().unwrap_or("–")) } " "
+            @if key.revoked_at.is_some() { span.tag.wrong { (texts.text("console-inactive")) } }
+        }
+        p.soft { code { (key.thumbprint) } " · " (visitor.moment(key.created_at)) }
+    }
+}
+
+fn stage(texts: Texts, stage: ControlStage) -> String {
+    texts.text(match stage {
+        ControlStage::Originated => "stage-originated",
+        ControlStage::Designated => "stage-designated",
+        ControlStage::Controlled => "stage-controlled",
+        ControlStage::Proposed => "stage-proposed",
+        ControlStage::Accepted => "stage-accepted",
+        ControlStage::Released => "stage-released",
+    })
+}
+
+fn transfer_state(texts: Texts, state: TransferState) -> String {
+    texts.text(match state {
+        TransferState::Proposing
+        | TransferState::Accepting
+        | TransferState::Confirming
+        | TransferState::Cancelling
+        | TransferState::Expiring
+        | TransferState::Failing => "transfer-in-progress",
+        TransferState::Proposed => "transfer-proposed",
+        TransferState::Accepted => "transfer-accepted",
+        TransferState::Confirmed => "transfer-confirmed",
+        TransferState::Cancelled => "transfer-cancelled",
+        TransferState::Expired => "transfer-expired",
+        TransferState::Failed => "transfer-failed",
+    })
+}

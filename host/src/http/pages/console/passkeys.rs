@@ -1,0 +1,307 @@
+//! Passkeys: sign-in, confirmation of sensitive actions, and the passkeys of a user.
+
+use std::collections::BTreeMap;
+
+use axum::extract::{Path, Request, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Redirect, Response};
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::PATH;
+use super::frame::failed;
+use super::sign_in::{is_foreign, local};
+use super::visitor::{ConsoleForm, Visitor, cookie, plain, read_form, refused};
+use crate::domain::passkey::{PasskeyAssertion, PasskeyCreation};
+use crate::domain::user::{Passkey, User};
+use crate::http::middleware::limits;
+use crate::http::middleware::origin::origin;
+use crate::http::pages::look::PageLook;
+use crate::service::access::passkeys::{self, NewPasskey, PasskeyProblem, PasskeySite, Purpose};
+use crate::service::access::windows::LimitedCredential;
+use crate::service::{App, ServiceError};
+use crate::texts::Texts;
+
+/// Field with a device's answer.
+pub const ANSWER: &str = "passkey";
+/// Field that says what the answer is for: a confirmation, not the content of the form.
+const CONFIRMS: &str = "confirms";
+
+/// Form that asks the device of the user.
+pub struct DeviceForm<'a> {
+    /// `get` or `create`, as in `navigator.credentials`.
+    pub kind: &'static str,
+    pub site: &'a PasskeySite,
+    /// base64url.
+    pub challenge: String,
+    /// Ids of credentials that may answer, or that a new one may not replace.
+    pub known: Vec<&'a str>,
+    /// For a new passkey.
+    pub user: Option<&'a User>,
+    pub action: &'a str,
+    pub button: String,
+}
+
+impl DeviceForm<'_> {
+    /// Renders the form with further fields. It appears only where the browser has passkeys.
+    pub fn render(&self, texts: Texts, fields: Markup) -> Markup {
+        html! {
+            form method="post" action=(self.action) hidden
+                data-passkey=(self.kind) data-challenge=(self.challenge) data-site=(self.site.host)
+                data-known=(self.known.join(" "))
+                data-user=[self.user.map(|user| &user.id)] data-name=[self.user.map(|user| &user.email)] {
+                p.problem role="alert" hidden { (texts.text("passkey-failed")) }
+                (fields)
+                input type="hidden" name=(ANSWER);
+                button type="submit" { (self.button) }
+            }
+        }
+    }
+}
+
+/// Reads a device's answer.
+fn read<T: for<'de> Deserialize<'de>>(values: &BTreeMap<String, String>) -> Option<T> {
+    let text = values.get(ANSWER).filter(|text| text.len() <= 20_000)?;
+    serde_json::from_str(text).ok()
+}
+
+/// Renders the button that signs in with a passkey; nothing where browsers have none.
+pub fn sign_in_form(app: &App, texts: Texts, next: &str) -> Result<Markup, ServiceError> {
+    let Some(site) = passkeys::site(app) else {
+        return Ok(html! {});
+    };
+    let form = DeviceForm {
+        kind: "get",
+        challenge: passkeys::challenge(app, &Purpose::SignIn)?,
+        site: &site,
+        known: Vec::new(),
+        user: None,
+        action: &format!("{PATH}/sign-in/passkey"),
+        button: texts.text("passkey-sign-in"),
+    };
+    Ok(form.render(
+        texts,
+        html! { input type="hidden" name="next" value=(next); },
+    ))
+}
+
+/// Signs in with a passkey.
+pub async fn sign_in(State(app): State<App>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let texts = plain(&parts.headers);
+    if is_foreign(&parts.headers) {
+        return refused(texts);
+    }
+    if let Err(refused) = limits::admit(&app, LimitedCredential::SignIn, "", &parts) {
+        return refused.into_response();
+    }
+    let came_from = origin(&app, &parts);
+    let values = match read_form(Request::from_parts(parts, body), &app).await {
+        Ok(values) => values,
+        Err(refused) => return refused,
+    };
+    let next = values.get("next").map_or("", String::as_str);
+    let Some(assertion) = read::<PasskeyAssertion>(&values) else {
+        return not_accepted(texts);
+    };
+    match passkeys::sign_in(&app, &assertion, came_from).await {
+        Ok(secret) => {
+            let cookie = [(header::SET_COOKIE, cookie(Some(&secret)))];
+            (cookie, Redirect::to(local(next).unwrap_or(PATH))).into_response()
+        }
+        Err(PasskeyProblem::Failed(error)) => failed(error),
+        Err(problem) => {
+            tracing::info!(%problem, "a sign-in with a passkey was refused");
+            not_accepted(texts)
+        }
+    }
+}
+
+fn not_accepted(texts: Texts) -> Response {
+    let body = html! {
+        p { (texts.text("passkey-refused")) }
+        p { a href={ (PATH) "/sign-in" } { (texts.text("sign-in-title")) } }
+    };
+    let title = texts.text("passkey-refused-title");
+    PageLook::plain(texts).notice(StatusCode::FORBIDDEN, &title, None, body)
+}
+
+impl ConsoleForm {
+    /// Requires that the user has shown who they are a short time ago. The page that asks for it sends the form again;
+    /// after a mailed link, the user begins anew on the page `back`.
+    pub async fn confirmed(&self, app: &App, back: &str) -> Result<(), Response> {
+        let signed_in = &self.visitor.signed_in;
+        if signed_in.is_confirmed(self.visitor.now) {
+            return Ok(());
+        }
+        if self.value(CONFIRMS) == "yes"
+            && let Some(assertion) = read::<PasskeyAssertion>(&self.values)
+        {
+            return match passkeys::confirm(app, signed_in, &assertion).await {
+                Ok(()) => Ok(()),
+                Err(PasskeyProblem::Failed(error)) => Err(failed(error)),
+                Err(problem) => {
+                    tracing::info!(%problem, "a confirmation with a passkey was refused");
+                    Err(not_accepted(self.visitor.texts))
+                }
+            };
+        }
+        Err(self.ask(app, back).await.unwrap_or_else(failed))
+    }
+
+    async fn ask(&self, app: &App, back: &str) -> Result<Response, ServiceError> {
+        let (texts, signed_in) = (self.visitor.texts, &self.visitor.signed_in);
+        let known = passkeys::list(app, &signed_in.user).await?;
+        let site = passkeys::site(app).filter(|_| !known.is_empty());
+        let body = html! {
+            p { (texts.text("confirm-hint")) }
+            @if let Some(site) = &site {
+                (DeviceForm {
+                    kind: "get",
+                    challenge: passkeys::challenge(app, &Purpose::Confirm(signed_in))?,
+                    site,
+                    known: known.iter().map(|one| one.credential_id.as_str()).collect(),
+                    user: None,
+                    action: &self.path,
+                    button: texts.text("confirm-passkey"),
+                }.render(texts, html! {
+                    @for (name, value) in &self.values {
+                        @if name != ANSWER && name != CONFIRMS { input type="hidden" name=(name) value=(value); }
+                    }
+                    input type="hidden" name=(CONFIRMS) value="yes";
+                }))
+            }
+            form method="post" action={ (PATH) "/sign-in" } {
+                input type="hidden" name="email" value=(signed_in.user.email);
+                input type="hidden" name="next" value=(back);
+                button.quiet[site.is_some()] type="submit" { (texts.text("confirm-mail")) }
+            }
+        };
+        let title = texts.text("confirm-title");
+        Ok(PageLook::plain(texts).console_notice(&title, body))
+    }
+}
+
+/// Renders the passkeys of the signed-in user, with a form for another one.
+pub async fn section(app: &App, visitor: &Visitor) -> Result<Markup, ServiceError> {
+    let (texts, user) = (visitor.texts, &visitor.signed_in.user);
+    let Some(site) = passkeys::site(app) else {
+        return Ok(html! {});
+    };
+    let known = passkeys::list(app, user).await?;
+    let is_confirmed = visitor.signed_in.is_confirmed(visitor.now);
+    let form = DeviceForm {
+        kind: "create",
+        challenge: passkeys::challenge(app, &Purpose::Add(user))?,
+        site: &site,
+        known: known.iter().map(|one| one.credential_id.as_str()).collect(),
+        user: Some(user),
+        action: &format!("{PATH}/passkeys"),
+        button: texts.text("passkey-add"),
+    };
+    let fields = html! {
+        (visitor.token())
+        div.field {
+            label for="label" { (texts.text("passkey-name")) }
+            input id="label" name="label" maxlength="100" autocomplete="off";
+        }
+    };
+    Ok(html! {
+        section.card {
+            h2 { (texts.text("passkeys-title")) }
+            p { (texts.text("passkeys-hint")) }
+            ul.rows {
+                @for passkey in &known { li { (row(visitor, passkey)) } }
+            }
+            @if is_confirmed {
+                (form.render(texts, fields))
+            } @else {
+                form method="post" action={ (PATH) "/confirm" } {
+                    (visitor.token())
+                    input type="hidden" name="next" value={ (PATH) "/sessions" };
+                    button type="submit" { (texts.text("passkey-add")) }
+                }
+            }
+        }
+    })
+}
+
+/// Asks who the user is, and leads to a page then.
+pub async fn confirm(State(app): State<App>, form: ConsoleForm) -> Response {
+    let back = local(form.value("next")).unwrap_or(PATH);
+    match form.confirmed(&app, back).await {
+        Ok(()) => Redirect::to(back).into_response(),
+        Err(asks) => asks,
+    }
+}
+
+fn row(visitor: &Visitor, passkey: &Passkey) -> Markup {
+    let texts = visitor.texts;
+    html! {
+        p { strong { (passkey.name.as_deref().unwrap_or("–")) } }
+        p.soft { (texts.text("passkey-added")) " " (visitor.moment(passkey.created_at)) }
+        @if let Some(at) = passkey.used_at {
+            p.soft { (texts.text("console-last-used")) " " (visitor.moment(at)) }
+        }
+        form method="post" action={ (PATH) "/passkeys/" (passkey.id) "/remove" } {
+            (visitor.token())
+            button.quiet type="submit" { (texts.text("passkey-remove")) }
+        }
+    }
+}
+
+/// New passkey in the browser's words.
+#[derive(Deserialize)]
+struct Created {
+    #[serde(flatten)]
+    creation: PasskeyCreation,
+    public_key: String,
+}
+
+/// Adds a passkey.
+pub async fn add(State(app): State<App>, form: ConsoleForm) -> Response {
+    let back = format!("{PATH}/sessions");
+    // The answer in the form is the new passkey, so that it cannot confirm. The page asks for that before.
+    if !form.visitor.signed_in.is_confirmed(form.visitor.now) {
+        return Redirect::to(&back).into_response();
+    }
+    let Some(created) = read::<Created>(&form.values) else {
+        return not_accepted(form.visitor.texts);
+    };
+    let name = Some(form.value("label").chars().take(100).collect::<String>());
+    let new = NewPasskey {
+        creation: created.creation,
+        public_key: created.public_key,
+        name: name.filter(|name| !name.is_empty()),
+    };
+    let added = passkeys::add(&app, &form.visitor.signed_in.user, new).await;
+    done(form.visitor.texts, added.map(|_| ()), &back)
+}
+
+/// Removes a passkey.
+pub async fn remove(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
+    let back = format!("{PATH}/sessions");
+    if let Err(asks) = form.confirmed(&app, &back).await {
+        return asks;
+    }
+    let removed = passkeys::remove(&app, &form.visitor.signed_in.user, &id).await;
+    done(form.visitor.texts, removed, &back)
+}
+
+/// Leads back to the page, or shows why the passkey was not taken.
+fn done(texts: Texts, result: Result<(), PasskeyProblem>, back: &str) -> Response {
+    let text = match result {
+        Ok(()) => return Redirect::to(back).into_response(),
+        Err(PasskeyProblem::Failed(error)) => return failed(error),
+        Err(PasskeyProblem::Signs) => "passkey-signs",
+        Err(PasskeyProblem::TooMany) => "passkey-too-many",
+        Err(PasskeyProblem::Duplicate) => "passkey-duplicate",
+        Err(_) => return not_accepted(texts),
+    };
+    let body = html! {
+        p { (texts.text(text)) }
+        p { a href=(back) { (texts.text("console-back")) } }
+    };
+    let title = texts.text("passkeys-title");
+    PageLook::plain(texts).notice(StatusCode::CONFLICT, &title, None, body)
+}

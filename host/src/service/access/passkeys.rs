@@ -1,0 +1,331 @@
+//! Passkeys of users: adding and removing them, signing in, and confirming a session.
+//!
+//! A challenge is not stored. It has the end of its time, a random part and a keyed hash over both and its purpose;
+//! the random part counts once.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64URL;
+use serde_json::json;
+use url::{Host, Url};
+use x509_cert::der::Decode as _;
+use x509_cert::der::asn1::ObjectIdentifier;
+use x509_cert::spki::SubjectPublicKeyInfoRef;
+
+use super::{credentials, sessions};
+use crate::domain::clock::Timestamp;
+use crate::domain::id::{OrgId, PasskeyId};
+use crate::domain::passkey::{
+    PasskeyAssertion, PasskeyCreation, PasskeyError, PasskeyKey, PasskeyUse,
+};
+use crate::domain::statement::PartyPublicKey;
+use crate::domain::token::{LinkToken, random};
+use crate::domain::user::{Passkey, User, UserStatus};
+use crate::room::form::RequestOrigin;
+use crate::service::access::sessions::SignedIn;
+use crate::service::control::views::{is_link, link_code};
+use crate::service::{Core, ServiceError};
+use crate::store::{StoreError, WriteTransaction, party_keys, passkeys as rows, users};
+
+/// Time for an answer to a challenge.
+const LIFE: Duration = Duration::from_secs(300);
+/// Most passkeys of a user.
+const MOST: usize = 20;
+/// Length in bytes of the end and the random part of a challenge.
+const END: usize = 8;
+const NONCE: usize = 16;
+
+/// `id-ecPublicKey` and `secp256r1` (RFC 5480), `id-Ed25519` (RFC 8410), `rsaEncryption` (RFC 8017).
+const EC: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.2.1");
+const P256: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.3.1.7");
+const ED25519: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.101.112");
+const RSA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.1");
+
+/// What a challenge is for. An answer to one serves no other.
+pub enum Purpose<'a> {
+    SignIn,
+    Confirm(&'a SignedIn),
+    Add(&'a User),
+}
+
+impl Purpose<'_> {
+    fn text(&self) -> String {
+        match self {
+            Self::SignIn => "sign-in".into(),
+            Self::Confirm(signed_in) => format!("confirm {}", signed_in.session.id),
+            Self::Add(user) => format!("add {}", user.id),
+        }
+    }
+}
+
+/// Host and origin of the pages. Browsers make passkeys for names only, not for addresses.
+pub struct PasskeySite {
+    pub host: String,
+    pub origin: String,
+}
+
+/// Returns the site of the pages; none if its host is an address.
+pub fn site(core: &Core) -> Option<PasskeySite> {
+    let url = Url::parse(&core.config.public_url()).ok()?;
+    match url.host() {
+        Some(Host::Domain(host)) => Some(PasskeySite {
+            host: host.to_owned(),
+            origin: url.origin().ascii_serialization(),
+        }),
+        _ => None,
+    }
+}
+
+/// Makes a challenge, base64url.
+pub fn challenge(core: &Core, purpose: &Purpose<'_>) -> Result<String, ServiceError> {
+    let end = (core.clock.now() + LIFE).as_millis().to_be_bytes();
+    let open = [end.as_slice(), random::<NONCE>().as_slice()].concat();
+    let code = link_code(core, &purpose.text(), &BASE64URL.encode(&open))?;
+    Ok(BASE64URL.encode([open.as_slice(), code.as_bytes()].concat()))
+}
+
+/// Reason why the answer of a passkey is not accepted.
+#[derive(Debug, thiserror::Error)]
+pub enum PasskeyProblem {
+    #[error(transparent)]
+    Answer(#[from] PasskeyError),
+    #[error("the answer is for another page or comes too late")]
+    Challenge,
+    #[error("the passkey is not known here")]
+    Unknown,
+    #[error("this kind of passkey is not supported")]
+    Unsupported,
+    #[error("the passkey is registered already")]
+    Duplicate,
+    #[error("a user has at most {MOST} passkeys")]
+    TooMany,
+    #[error("this passkey signs for the organization: revoke its key first")]
+    Signs,
+    /// The device counted fewer uses than before: a copy of the passkey is in use.
+    #[error("the passkey was copied")]
+    Copied,
+    #[error(transparent)]
+    Failed(#[from] ServiceError),
+}
+
+impl From<StoreError> for PasskeyProblem {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+/// Checks that a device answered a challenge of ours, for our page. Returns the random part of the challenge.
+fn answered(
+    core: &Core,
+    used: &PasskeyUse,
+    purpose: &Purpose<'_>,
+) -> Result<String, PasskeyProblem> {
+    let is_ours = site(core).is_some_and(|site| site.origin == used.origin);
+    let (Some((open, code)), true) = (used.challenge.split_at_checked(END + NONCE), is_ours) else {
+        return Err(PasskeyProblem::Challenge);
+    };
+    let code = std::str::from_utf8(code).unwrap_or_default();
+    let (end, nonce) = open.split_at(END);
+    let end: [u8; END] = end.try_into().map_err(|_| PasskeyProblem::Challenge)?;
+    let is_known = is_link(core, &purpose.text(), &BASE64URL.encode(open), code)?;
+    match is_known && i64::from_be_bytes(end) > core.clock.now().as_millis() {
+        true => Ok(BASE64URL.encode(nonce)),
+        false => Err(PasskeyProblem::Challenge),
+    }
+}
+
+/// Reads the public key of a passkey.
+fn key(public_key: &str) -> Result<PasskeyKey, PasskeyProblem> {
+    let der = BASE64URL.decode(public_key).ok();
+    let der = der.ok_or(PasskeyProblem::Unsupported)?;
+    let info = SubjectPublicKeyInfoRef::from_der(&der).map_err(|_| PasskeyProblem::Unsupported)?;
+    let bytes = info.subject_public_key.as_bytes().map(<[u8]>::to_vec);
+    let bytes = bytes.ok_or(PasskeyProblem::Unsupported)?;
+    match info.algorithm.oid {
+        EC if info.algorithm.parameters_oid() == Ok(P256) => Ok(PasskeyKey::p256(bytes)),
+        ED25519 => Ok(PasskeyKey::ed25519(bytes)),
+        RSA => Ok(PasskeyKey::rsa(bytes)),
+        _ => Err(PasskeyProblem::Unsupported),
+    }
+}
+
+/// Returns the key in the form in which a party registers it; none for RSA.
+pub fn party_key(passkey: &Passkey) -> Option<PartyPublicKey> {
+    let der = BASE64URL.decode(&passkey.public_key).ok()?;
+    let info = SubjectPublicKeyInfoRef::from_der(&der).ok()?;
+    let bytes = info.subject_public_key.as_bytes()?;
+    let text = |bytes: &[u8]| BASE64URL.encode(bytes);
+    match (info.algorithm.oid, bytes) {
+        (ED25519, x) => Some(PartyPublicKey {
+            kty: "OKP".into(),
+            crv: "Ed25519".into(),
+            x: text(x),
+            y: None,
+        }),
+        (EC, [4, point @ ..]) if point.len() == 64 => Some(PartyPublicKey {
+            kty: "EC".into(),
+            crv: "P-256".into(),
+            x: text(&point[..32]),
+            y: Some(text(&point[32..])),
+        }),
+        _ => None,
+    }
+}
+
+/// Lists the passkeys of a user.
+pub async fn list(core: &Core, user: &User) -> Result<Vec<Passkey>, ServiceError> {
+    let mut connection = core.store.read().await?;
+    Ok(rows::list(&mut connection, user).await?)
+}
+
+/// New passkey of a user.
+pub struct NewPasskey {
+    pub creation: PasskeyCreation,
+    /// `SubjectPublicKeyInfo` in DER, base64url.
+    pub public_key: String,
+    pub name: Option<String>,
+}
+
+/// Adds a passkey.
+pub async fn add(core: &Core, user: &User, new: NewPasskey) -> Result<Passkey, PasskeyProblem> {
+    let used = new.creation.read()?;
+    answered(core, &used, &Purpose::Add(user))?;
+    key(&new.public_key)?;
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
+    // The lock serializes additions, so that the limit holds.
+    crate::store::organizations::lock(&mut tx, &user.org).await?;
+    if rows::list(&mut tx, user).await?.len() >= MOST {
+        return Err(PasskeyProblem::TooMany);
+    }
+    let passkey = Passkey {
+        id: PasskeyId::new(),
+        org: user.org.clone(),
+        user: user.id.clone(),
+        credential_id: new.creation.credential_id,
+        public_key: new.public_key,
+        name: new.name,
+        use_count: i64::from(used.count),
+        created_at: now,
+        used_at: None,
+    };
+    match rows::insert(&mut tx, &passkey).await {
+        Err(StoreError::Conflict) => return Err(PasskeyProblem::Duplicate),
+        inserted => inserted?,
+    }
+    note(&mut tx, user, "passkey.added", &passkey, now).await?;
+    tx.commit().await?;
+    Ok(passkey)
+}
+
+/// Removes a passkey of a user. One that signs for the organization stays until its key is revoked.
+pub async fn remove(core: &Core, user: &User, id: &str) -> Result<(), PasskeyProblem> {
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
+    let found = rows::list(&mut tx, user).await?;
+    let found = found.into_iter().find(|one| one.id.as_str() == id);
+    let passkey = found.ok_or(PasskeyProblem::Unknown)?;
+    let keys = party_keys::list(&mut tx, &user.org).await?;
+    let signs = keys.iter().any(|key| {
+        key.revoked_at.is_none() && key.credential() == Some(passkey.credential_id.as_str())
+    });
+    if signs {
+        return Err(PasskeyProblem::Signs);
+    }
+    if rows::delete(&mut tx, user, Some(&passkey.id)).await? > 0 {
+        note(&mut tx, user, "passkey.removed", &passkey, now).await?;
+    }
+    tx.commit().await?;
+    Ok(())
+}
+
+async fn note(
+    tx: &mut WriteTransaction,
+    user: &User,
+    action: &str,
+    passkey: &Passkey,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let details = json!({ "user_id": user.id, "passkey_id": passkey.id, "name": passkey.name });
+    let actor = format!("user:{}", user.email);
+    credentials::record_by(tx, Some(&user.org), &actor, action, details, now).await
+}
+
+/// Verifies an assertion with the passkey that it names, and notes its use.
+async fn verified(
+    core: &Core,
+    tx: &mut WriteTransaction,
+    passkey: &Passkey,
+    assertion: &PasskeyAssertion,
+    purpose: &Purpose<'_>,
+) -> Result<(), PasskeyProblem> {
+    let used = assertion.verify(&key(&passkey.public_key)?)?;
+    let nonce = answered(core, &used, purpose)?;
+    let (count, now) = (i64::from(used.count), core.clock.now());
+    if count <= passkey.use_count && (count, passkey.use_count) != (0, 0) {
+        return Err(PasskeyProblem::Copied);
+    }
+    match party_keys::use_nonce(tx, &passkey.org, &nonce, now + LIFE, now).await {
+        Err(StoreError::Conflict) => return Err(PasskeyProblem::Challenge),
+        spent => spent?,
+    }
+    Ok(rows::used(tx, passkey, count, now).await?)
+}
+
+/// Signs in with a passkey. Returns the secret of the new session.
+pub async fn sign_in(
+    core: &Core,
+    assertion: &PasskeyAssertion,
+    origin: RequestOrigin,
+) -> Result<LinkToken, PasskeyProblem> {
+    let mut tx = core.store.begin().await?;
+    let passkey = rows::of_credential(&mut tx, &assertion.credential_id).await?;
+    let passkey = passkey.ok_or(PasskeyProblem::Unknown)?;
+    let user = users::get(&mut tx, &passkey.org, &passkey.user).await?;
+    let user = user.filter(|user| user.status == UserStatus::Active);
+    let user = user.ok_or(PasskeyProblem::Unknown)?;
+    verified(core, &mut tx, &passkey, assertion, &Purpose::SignIn).await?;
+    let by = json!({ "passkey_id": passkey.id });
+    let secret = sessions::begin(core, &mut tx, user, origin, by).await?;
+    tx.commit().await.map_err(ServiceError::from)?;
+    Ok(secret)
+}
+
+/// Notes that the user of a session showed who they are.
+pub async fn confirm(
+    core: &Core,
+    signed_in: &SignedIn,
+    assertion: &PasskeyAssertion,
+) -> Result<(), PasskeyProblem> {
+    let (user, now) = (&signed_in.user, core.clock.now());
+    let mut tx = core.store.begin().await?;
+    let found = rows::list(&mut tx, user).await?;
+    let found = found
+        .into_iter()
+        .find(|one| one.credential_id == assertion.credential_id);
+    let passkey = found.ok_or(PasskeyProblem::Unknown)?;
+    let purpose = Purpose::Confirm(signed_in);
+    verified(core, &mut tx, &passkey, assertion, &purpose).await?;
+    users::confirm_session(&mut tx, &signed_in.session, now).await?;
+    tx.commit().await.map_err(ServiceError::from)?;
+    Ok(())
+}
+
+/// Whether the passkey of a party's key is that of a user with access, and its answer was given to a page of this
+/// installation. The verification of statements asks.
+pub async fn is_of_active_user(
+    core: &Core,
+    tx: &mut WriteTransaction,
+    org: &OrgId,
+    assertion: &PasskeyAssertion,
+    used: &PasskeyUse,
+) -> Result<bool, StoreError> {
+    let is_ours = site(core).is_some_and(|site| site.origin == used.origin);
+    let passkey = rows::of_credential(tx, &assertion.credential_id).await?;
+    let Some(passkey) = passkey.filter(|passkey| passkey.org == *org) else {
+        return Ok(false);
+    };
+    let user = users::get(tx, org, &passkey.user).await?;
+    Ok(is_ours && user.is_some_and(|user| user.status == UserStatus::Active))
+}
