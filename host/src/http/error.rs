@@ -87,6 +87,23 @@ impl HttpError {
         self
     }
 
+    /// Returns the message, and that of each issue.
+    fn reasons(&self) -> Vec<String> {
+        let mut reasons = vec![self.message.clone()];
+        let issues = self.details.as_deref().and_then(Value::as_array);
+        for issue in issues.into_iter().flatten() {
+            let steps = issue["path"].as_array().into_iter().flatten();
+            let steps = steps.map(|step| match step {
+                Value::String(name) => name.clone(),
+                other => other.to_string(),
+            });
+            let path: Vec<String> = steps.collect();
+            let message = issue["message"].as_str().unwrap_or_default();
+            reasons.push(format!("{}: {message}", path.join(".")));
+        }
+        reasons
+    }
+
     /// `{ error, code?, details? }`.
     pub fn body(&self) -> Value {
         let mut body = json!({ "error": self.message });
@@ -110,9 +127,16 @@ impl HttpError {
     }
 }
 
+/// Texts of an error, for pages that show them.
+#[derive(Clone)]
+pub struct ErrorReasons(pub Vec<String>);
+
 impl IntoResponse for HttpError {
     fn into_response(self) -> Response {
         let mut response = (self.status, Json(self.body())).into_response();
+        response
+            .extensions_mut()
+            .insert(ErrorReasons(self.reasons()));
         if let Some(seconds) = self.retry_after {
             response
                 .headers_mut()

@@ -4,6 +4,7 @@
 mod api;
 mod connections;
 pub(crate) mod error;
+pub mod event_schemas;
 pub mod listener;
 mod middleware;
 mod openapi;

@@ -13,6 +13,7 @@ use schemars::{Schema, json_schema};
 use serde_json::{Value, json};
 
 use super::error::HttpError;
+use super::event_schemas;
 use crate::config::RateLimitSettings;
 
 /// Returns the meaning of an error status, the same for every operation.
@@ -51,7 +52,7 @@ pub fn content<C: FromIterator<(String, MediaType)>>(
     C::from_iter([(media_type.to_owned(), media)])
 }
 
-fn schema_object(json_schema: Schema) -> SchemaObject {
+pub fn schema_object(json_schema: Schema) -> SchemaObject {
     SchemaObject {
         json_schema,
         example: None,
@@ -195,6 +196,7 @@ pub fn head(base_url: &str, limits: &RateLimitSettings) -> OpenApi {
             extensions: Default::default(),
         }),
     );
+    event_schemas::add(&mut api);
     api
 }
 

@@ -242,6 +242,28 @@ pub async fn void_approvals_of_token(
     Ok(())
 }
 
+/// Makes the approvals of open change requests void that a person gave.
+pub async fn void_approvals_of(
+    tx: &mut WriteTransaction,
+    org: &OrgId,
+    actor: &str,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "update component_review set void_reason = $4
+         where bucket = $1 and org_id = $2 and lower(reviewer) = lower($3)
+             and verdict = 'approve' and void_reason is null and change_id in (
+                 select change_id from component_change
+                 where bucket = $1 and org_id = $2 and state = 'open')",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(actor)
+    .bind(VoidReason::Revoked.as_str())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
 /// Returns the reviews of a change request, oldest first.
 pub async fn reviews(
     connection: &mut AnyConnection,

@@ -3,4 +3,4 @@
 pub mod operator;
 pub mod plugin_kit;
 mod registries;
-mod rules_kit;
+pub mod rules_kit;

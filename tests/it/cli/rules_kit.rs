@@ -21,7 +21,7 @@ fn block(language: &str) -> &'static str {
 }
 
 /// Folder with the files of the guide.
-fn guide() -> tempfile::TempDir {
+pub(crate) fn guide() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("rules.toml"), block("toml")).unwrap();
     fs::write(folder.path().join("vectors.yaml"), block("yaml")).unwrap();

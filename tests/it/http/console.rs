@@ -15,7 +15,7 @@ use crate::support::receiver::{WebhookReceiver, admit};
 use crate::support::{TestApp, TestResponse, envelope_body, form, operator};
 
 /// Sends a request of a browser, with the cookie of a session.
-pub(super) async fn asked(
+pub(crate) async fn asked(
     app: &TestApp,
     method: Method,
     path: &str,
@@ -34,19 +34,19 @@ pub(super) async fn asked(
 }
 
 /// A user who is signed in.
-pub(super) struct Session {
-    pub(super) cookie: String,
+pub(crate) struct Session {
+    pub(crate) cookie: String,
     user: Value,
 }
 
 impl Session {
     /// Invites a user and signs in with the link.
-    pub(super) async fn of(app: &TestApp, email: &str, role: &str) -> Self {
+    pub(crate) async fn of(app: &TestApp, email: &str, role: &str) -> Self {
         Self::at(app, &app.org, email, role).await
     }
 
     /// Like [`Session::of`], for a user of another organization.
-    pub(super) async fn at(app: &TestApp, org: &OrgId, email: &str, role: &str) -> Self {
+    pub(crate) async fn at(app: &TestApp, org: &OrgId, email: &str, role: &str) -> Self {
         let user = invited_to(app, org, email, role);
         let path = path_of(&user);
         let entered = asked(app, Method::POST, &path, "", "").await;
@@ -57,16 +57,16 @@ impl Session {
         }
     }
 
-    pub(super) fn user(&self) -> &Value {
+    pub(crate) fn user(&self) -> &Value {
         &self.user
     }
 
-    pub(super) async fn get(&self, app: &TestApp, path: &str) -> TestResponse {
+    pub(crate) async fn get(&self, app: &TestApp, path: &str) -> TestResponse {
         asked(app, Method::GET, path, &self.cookie, "").await
     }
 
     /// Sends a form with the token of the session.
-    pub(super) async fn post(&self, app: &TestApp, path: &str, form: &str) -> TestResponse {
+    pub(crate) async fn post(&self, app: &TestApp, path: &str, form: &str) -> TestResponse {
         let token = self.token(app).await;
         let form = format!("token={token}&{form}");
         asked(app, Method::POST, path, &self.cookie, &form).await
@@ -80,16 +80,16 @@ impl Session {
 }
 
 /// Returns the cookie of the session that an answer began.
-pub(super) fn cookie_of(entered: &TestResponse) -> String {
+pub(crate) fn cookie_of(entered: &TestResponse) -> String {
     let cookie = entered.headers["set-cookie"].to_str().unwrap();
     cookie.split(';').next().unwrap().to_owned()
 }
 
-pub(super) fn invited(app: &TestApp, email: &str, role: &str) -> Value {
+pub(crate) fn invited(app: &TestApp, email: &str, role: &str) -> Value {
     invited_to(app, &app.org, email, role)
 }
 
-pub(super) fn invited_to(app: &TestApp, org: &OrgId, email: &str, role: &str) -> Value {
+pub(crate) fn invited_to(app: &TestApp, org: &OrgId, email: &str, role: &str) -> Value {
     let arguments = [
         "user",
         "invite",
@@ -104,7 +104,7 @@ pub(super) fn invited_to(app: &TestApp, org: &OrgId, email: &str, role: &str) ->
 }
 
 /// Returns the path of a link.
-pub(super) fn path_of(user: &Value) -> String {
+pub(crate) fn path_of(user: &Value) -> String {
     let url = user["url"].as_str().unwrap();
     let at = url.find("/console/").expect("a link of the console");
     url[at..].to_owned()
@@ -346,6 +346,7 @@ async fn a_role_sees_exactly_its_pages() {
     let auditors = ["owner", "admin", "compliance", "auditor"];
     let keepers = ["owner", "admin", "compliance", "auditor", "controller"];
     let control = format!("/console/control/records/{id}");
+    let decisions = format!("{page}/decisions");
     for role in Role::ALL {
         let role = role.as_str();
         let session = Session::of(&app, &format!("{role}@oak.example"), role).await;
@@ -356,6 +357,8 @@ async fn a_role_sees_exactly_its_pages() {
             ("/console/control/keys", Some(&keepers[..])),
             ("/console/transfers", Some(&keepers[..])),
             (control.as_str(), Some(&keepers[..])),
+            ("/console/rules/rules.compliance", Some(&auditors[..])),
+            (decisions.as_str(), Some(&auditors[..])),
             ("/console/envelopes", Some(readers.as_slice())),
             (page.as_str(), Some(&readers)),
             ("/console/users", Some(&administrators)),
@@ -603,6 +606,11 @@ async fn the_console_works_on_a_phone() {
         true,
         "an envelope scrolls sideways"
     );
+    browser.click("a[href$='/decisions']").await;
+    browser.read("Why: decisions with their facts").await;
+    browser.is_accessible("decisions").await;
+    assert_eq!(browser.run(width).await, true, "decisions scroll sideways");
+    browser.click("main p a").await;
     browser.click("form[action$='/remind'] button").await;
     browser.read("The signers get a new link.").await;
     let id = envelope["envelope_id"].as_str().unwrap();
@@ -651,6 +659,11 @@ async fn the_console_works_without_javascript() {
     browser.picture("console-envelope-desktop").await;
     browser.click("form[action$='/verify'] button").await;
     browser.read("The evidence is valid.").await;
+    // Each decision, down to its facts and its component.
+    browser.click("a[href$='/decisions']").await;
+    browser.read("is written again byte for byte").await;
+    browser.click("main details summary").await;
+    browser.read("has_template").await;
 }
 
 /// A developer finds a failed webhook, reads its content and sends it again.
@@ -763,7 +776,7 @@ async fn the_rules_and_their_change_requests_are_shown() {
         .await
         .data(200);
     browser.goto(&format!("{}/console/rules", app.url())).await;
-    browser.read("rules.compliance oak-rules 1.0.0").await;
+    browser.read("oak-rules 1.0.0").await;
     browser.read("applied").await;
 }
 

@@ -1,9 +1,10 @@
 //! Requests and connections from the client's side.
 
 mod connections;
-mod console;
+pub mod console;
 mod exposure;
 mod fair_use;
+mod governing;
 mod input;
 mod openapi;
 mod partner;

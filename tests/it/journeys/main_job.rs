@@ -119,6 +119,7 @@ pub async fn signed_vaulted_certified_and_released(app: TestApp) {
         .data(200);
     assert_eq!(status["status"], "vaulted_out");
     assert_eq!(status["vaulted"], false);
+    app.events_fit_their_schemas(8).await;
 }
 
 /// Uploads and vaults a partner's pre-signed file, which has no signers.

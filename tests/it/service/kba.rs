@@ -169,6 +169,7 @@ async fn three_right_answers_open_the_document() {
     app.post(&path, release_form()).await.data(200);
     let report = operator(app.data.path(), &["verify", id]);
     assert_eq!(report["valid"], true, "{report:#}");
+    app.events_fit_their_schemas(1).await;
 }
 
 /// KBA state × (open, sign, embed, pages).

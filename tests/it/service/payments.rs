@@ -472,6 +472,7 @@ async fn a_processor_collects_the_payment_and_sends_a_callback() {
     let events = app.event_types(&id).await;
     let paid = events.iter().filter(|event| *event == "payment.succeeded");
     assert_eq!(paid.count(), 1);
+    app.events_fit_their_schemas(1).await;
 }
 
 /// The payer's page embeds the processor's form, and its policy allows no other origin.

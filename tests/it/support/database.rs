@@ -1,11 +1,16 @@
 //! Reads and changes a service's database directly, bypassing the service.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use holdfast::domain::clock::Timestamp;
+use holdfast::domain::event::EventType;
 use holdfast::domain::id::EnvelopeId;
 use holdfast::domain::ledger::GENESIS;
+use holdfast::http::event_schemas;
 use holdfast::store::{api_keys, ledger};
+
+use serde_json::Value;
 
 use super::TestApp;
 
@@ -38,6 +43,39 @@ impl TestApp {
         let statement = sqlx::AssertSqlSafe(format!("delete from {table}"));
         sqlx::query(statement).execute(&mut *tx).await.unwrap();
         tx.commit().await.unwrap();
+    }
+
+    /// Asserts that the bodies of all events fit their schemas in the OpenAPI document, and that there are at least
+    /// `types` types of them.
+    pub async fn events_fit_their_schemas(&self, types: usize) {
+        let mut connection = self.store.read().await.unwrap();
+        let bodies: Vec<String> = sqlx::query_scalar("select body from event")
+            .fetch_all(&mut *connection)
+            .await
+            .unwrap();
+        let mut seen = BTreeSet::new();
+        // Bodies are emptied after their time.
+        for body in bodies.iter().filter(|body| !body.is_empty()) {
+            let body: Value = serde_json::from_str(body).unwrap();
+            let name = body["event_type"].as_str().unwrap().to_owned();
+            let event = EventType::parse(&name).unwrap();
+            let schema = event_schemas::body(event).to_value();
+            let validator = jsonschema::validator_for(&schema).unwrap();
+            let problems: Vec<String> = validator
+                .iter_errors(&body)
+                .map(|error| format!("{}: {error}", error.instance_path()))
+                .collect();
+            assert!(problems.is_empty(), "{name}: {problems:#?}: {body:#}");
+            let documented = &schema["properties"]["data"]["properties"];
+            for member in body["data"].as_object().unwrap().keys() {
+                assert!(
+                    documented.get(member).is_some(),
+                    "{name} has an undocumented member {member}"
+                );
+            }
+            seen.insert(name);
+        }
+        assert!(seen.len() >= types, "{seen:?}");
     }
 
     /// Returns the single text that a query selects.

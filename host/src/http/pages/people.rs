@@ -6,9 +6,11 @@ use axum::middleware::Next;
 use axum::response::Response;
 use maud::html;
 
+use super::console;
 use super::look::{EmbedMessage, PageLook, texts_for};
 use crate::domain::locale::Locale;
 use crate::domain::token::LinkToken;
+use crate::http::error::ErrorReasons;
 use crate::service::App;
 use crate::service::signing::visits;
 use crate::texts::Texts;
@@ -21,6 +23,7 @@ const API: &str = "/api/";
 pub async fn errors(State(app): State<App>, request: Request, next: Next) -> Response {
     let shown = is_shown(&app, &request);
     let link = link_of(&app, request.uri().path());
+    let of_console = request.uri().path().starts_with(console::PATH);
     let texts = texts_for(request.headers(), Locale::default());
     let response = next.run(request).await;
     if !shown || !is_json(&response) {
@@ -29,8 +32,16 @@ pub async fn errors(State(app): State<App>, request: Request, next: Next) -> Res
     let Some((title, text)) = words(response.status()) else {
         return response;
     };
+    let told = response.extensions().get::<ErrorReasons>();
+    let told = told.filter(|_| of_console && is_told(response.status()));
+    let (title, text) = match told {
+        Some(ErrorReasons(reasons)) => (
+            texts.text("console-not-done"),
+            html! { @for reason in reasons { p lang="en" dir="ltr" { (reason) } } },
+        ),
+        None => (texts.text(title), html! { p { (texts.text(text)) } }),
+    };
     let look = look_of(&app, link, texts).await;
-    let (title, text) = (texts.text(title), html! { p { (texts.text(text)) } });
     let error = Some(EmbedMessage::Error);
     let mut page = look.notice(response.status(), &title, error, text);
     if let Some(after) = response.headers().get(header::RETRY_AFTER) {
@@ -76,6 +87,18 @@ async fn look_of(app: &App, link: Option<(LinkToken, String)>, texts: Texts) -> 
         Ok(Some(visitor)) => PageLook::of(visitor.organization, texts),
         _ => PageLook::plain(texts),
     }
+}
+
+/// Whether people of an organization are told the API's own reason.
+fn is_told(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::BAD_REQUEST
+            | StatusCode::FORBIDDEN
+            | StatusCode::CONFLICT
+            | StatusCode::PAYLOAD_TOO_LARGE
+            | StatusCode::UNPROCESSABLE_ENTITY
+    )
 }
 
 fn is_json(response: &Response) -> bool {

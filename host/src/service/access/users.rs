@@ -10,11 +10,13 @@ use super::credentials;
 use crate::domain::clock::Timestamp;
 use crate::domain::id::{OrgId, SignInId, UserId};
 use crate::domain::job::MailSignIn;
-use crate::domain::organization::Role;
+use crate::domain::organization::{Permission, Role};
 use crate::domain::user::{SignInLink, User, UserStatus};
 use crate::mail::is_address;
 use crate::service::{Caller, Core, ServiceError, ValidationIssue};
-use crate::store::{StoreError, WriteTransaction, jobs, organizations, passkeys, users as rows};
+use crate::store::{
+    StoreError, WriteTransaction, component_changes, jobs, organizations, passkeys, users as rows,
+};
 
 /// Life of the link in an invitation.
 const INVITATION: Duration = Duration::from_secs(7 * 86_400);
@@ -101,6 +103,11 @@ impl UserManager<'_> {
             false => Ok(()),
         }
     }
+}
+
+/// Returns the name of a user in ledgers.
+fn actor(user: &User) -> String {
+    format!("user:{}", user.email)
 }
 
 /// Returns an address in the form in which it is stored.
@@ -244,6 +251,9 @@ pub async fn change(
     rows::update(&mut tx, &user).await?;
     // An old link would sign in with the new role.
     rows::end_links(&mut tx, &user, now).await?;
+    if !user.role.may(Permission::ChangeRules) {
+        component_changes::void_approvals_of(&mut tx, &user.org, &actor(&user)).await?;
+    }
     still_owned(&mut tx, &before).await?;
     note(&mut tx, manager, "user.changed", Some(&before), &user, now).await?;
     tx.commit().await?;
@@ -271,6 +281,7 @@ pub async fn end(
     rows::end_links(&mut tx, &user, now).await?;
     rows::end_sessions(&mut tx, &user, None).await?;
     passkeys::delete(&mut tx, &user, None).await?;
+    component_changes::void_approvals_of(&mut tx, &user.org, &actor(&user)).await?;
     still_owned(&mut tx, &before).await?;
     note(&mut tx, manager, "user.ended", Some(&before), &user, now).await?;
     tx.commit().await?;

@@ -619,6 +619,7 @@ pub async fn asked_to_place(
 #[derive(Clone, Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "decision": "complete from viewed", "same": true, "detail": "leads to completed again",
+    "facts": { "kind": "esign", "signers": [] },
     "component": { "name": "holdfast-lifecycle", "version": "0.1.0", "sha256": "4be1…" },
 }]))]
 pub struct ReplayedDecision {
@@ -626,6 +627,8 @@ pub struct ReplayedDecision {
     pub decision: String,
     /// Component that made the decision and replayed it.
     pub component: Value,
+    /// What the component was told, in the names of its WIT package.
+    pub facts: Value,
     pub same: bool,
     /// Explanation of the result.
     pub detail: String,
@@ -658,6 +661,7 @@ pub async fn replay_envelope(
         replayed.push(ReplayedDecision {
             decision: what,
             component: record.component,
+            facts: record.facts,
             same,
             detail: match same {
                 true => format!("leads to {} again", record.to.as_str()),
@@ -674,6 +678,7 @@ pub async fn replay_envelope(
         replayed.push(ReplayedDecision {
             decision: record.act,
             component: record.component,
+            facts: record.facts,
             same,
             detail: match same {
                 true => "is allowed again".into(),
@@ -725,6 +730,7 @@ async fn recertified(
     Ok(ReplayedDecision {
         decision: "certificate".into(),
         component: record.component,
+        facts: record.facts,
         same,
         detail: match same {
             true => "is written again byte for byte".into(),

@@ -5,10 +5,11 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::cli::plugin_kit::holdfast;
+use crate::http::console::Session;
 use crate::support::{TestApp, envelope_body, form, operator};
 
-/// Vaults a contract that states a jurisdiction, and returns its certificate.
-async fn certificate(app: &TestApp, jurisdiction: &str) -> Value {
+/// Vaults a contract that states a jurisdiction, and returns its id and its certificate.
+async fn certificate(app: &TestApp, jurisdiction: &str) -> (String, Value) {
     let template = app.contract_template().await;
     let mut body = envelope_body(&template["template_id"]);
     body["chattel_paper_jurisdiction"] = jurisdiction.into();
@@ -20,7 +21,7 @@ async fn certificate(app: &TestApp, jurisdiction: &str) -> Value {
     let certificate = app.get(&path).await.data(200);
     let report = app.release_and_verify(id).await;
     assert_eq!(report["valid"], true, "{report:#}");
-    certificate
+    (id.to_owned(), certificate)
 }
 
 fn checks(certificate: &Value) -> usize {
@@ -46,7 +47,7 @@ async fn a_certificate_states_the_law_of_its_jurisdiction_and_date() {
     let calendar = listed.as_array().unwrap().iter();
     let mut calendar = calendar.filter(|one| one["name"] == "holdfast-compliance-calendar");
     activated(&app, &calendar.next().unwrap()["component_id"]).await;
-    let amended = certificate(&app, "US-DE").await;
+    let (id, amended) = certificate(&app, "US-DE").await;
     assert_eq!(checks(&amended), 9);
     assert_eq!(amended["ucc_9105_compliance"]["compliant"], true);
     assert_eq!(amended["chattel_paper_jurisdiction"], "US-DE");
@@ -59,7 +60,15 @@ async fn a_certificate_states_the_law_of_its_jurisdiction_and_date() {
         ),
         "{law:#}"
     );
-    let before = certificate(&app, "US-TX").await;
+    // People of the organization read it on the page of the envelope.
+    let eva = Session::of(&app, "eva@oak.example", "auditor").await;
+    let page = eva.get(&app, &format!("/console/envelopes/{id}")).await;
+    let page = page.text();
+    assert!(
+        page.contains("US-DE: UCC §9-105 as amended in 2022") && page.contains("2023-08-18"),
+        "{page}"
+    );
+    let (_, before) = certificate(&app, "US-TX").await;
     assert_eq!((checks(&before), before.get("law")), (8, None));
 }
 
@@ -119,7 +128,7 @@ async fn a_team_adds_a_state_between_releases() {
         .await
         .data(201);
     activated(&app, &uploaded["component_id"]).await;
-    let certificate = certificate(&app, "US-TX").await;
+    let (_, certificate) = certificate(&app, "US-TX").await;
     // The built-in pack of the same checks agrees.
     assert_eq!(checks(&certificate), 9);
     assert_eq!(certificate["law"]["act"], "HB 1 (2025)");

@@ -331,6 +331,16 @@ async fn each_way_around_an_approval_is_refused_by_name() {
         "approve one’s own upload",
         &review(&app, &people.ada, &change, "approve").await,
     );
+    let invite = json!({ "email": "second.ben@oak.example", "role": "compliance" });
+    let owner = app.person("ben@oak.example", "owner");
+    app.post_with_bearer(&owner, "/users", invite)
+        .await
+        .data(201);
+    let second_ben = app.person("second.ben@oak.example", "compliance");
+    refused(
+        "approve as someone whom the requester invited",
+        &review(&app, &second_ben, &change, "approve").await,
+    );
     refused(
         "approve without a reviewer’s role",
         &review(&app, &people.eve, &change, "approve").await,

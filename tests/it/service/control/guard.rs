@@ -109,6 +109,7 @@ async fn a_document_is_not_pledged_twice() {
     );
     // The same lender may have both.
     oak.pledge(&app, &second, &bank).await;
+    app.events_fit_their_schemas(1).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

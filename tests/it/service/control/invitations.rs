@@ -92,6 +92,7 @@ async fn an_invited_party_joins_and_takes_control() {
     let refused = app.post(INVITATIONS, taken).await;
     assert_eq!(refused.status, 422, "{}", refused.text());
     assert_eq!(refused.json()["details"][0]["code"], "name_taken");
+    app.events_fit_their_schemas(1).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

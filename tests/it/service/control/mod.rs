@@ -180,6 +180,7 @@ async fn both_parties_get_the_events_and_only_their_own_references() {
             assert_eq!(event["data"].get(foreign), None, "{foreign}");
         }
     }
+    app.events_fit_their_schemas(1).await;
 }
 
 /// People of an organization act with their own token, by their role.
@@ -235,6 +236,7 @@ async fn a_designation_is_declined_or_withdrawn() {
     let withdrawn = app.post(&path, json!({})).await.data(200);
     assert_eq!(withdrawn["stage"], "originated");
     vault_out(&app, &id, release_form()).await.data(200);
+    app.events_fit_their_schemas(1).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -125,6 +125,7 @@ async fn an_obligor_checks_who_has_control_without_an_account() {
     }
     let page = form::open(&app, &url).await.text();
     assert!(page.contains("control has passed on"), "{page}");
+    app.events_fit_their_schemas(1).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

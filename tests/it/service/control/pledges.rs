@@ -73,6 +73,7 @@ async fn a_pledged_record_does_not_change_hands() {
     let types: Vec<&Value> = types.iter().map(|event| &event["event_type"]).collect();
     assert_eq!(types.first(), Some(&&json!("control.pledged")));
     assert_eq!(types.last(), Some(&&json!("control.pledge.released")));
+    app.events_fit_their_schemas(1).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -113,6 +114,7 @@ async fn a_wrong_pledge_is_refused_and_changes_nothing() {
     };
     let answer = pledge(&app, &originator, draft, &warehouse).await;
     assert_eq!(code(&answer, 409), "record_not_vaulted");
+    app.events_fit_their_schemas(1).await;
 }
 
 /// The originator keeps control and pledges the same vehicle to two lenders.
@@ -149,4 +151,5 @@ async fn a_vehicle_is_pledged_to_one_party() {
     give_up(&app, &bank, &both).await.data(200);
     give_up(&app, &bank, &pledged).await.data(200);
     pledge(&app, &dealer, &second, &fund).await.data(201);
+    app.events_fit_their_schemas(1).await;
 }

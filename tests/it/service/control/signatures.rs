@@ -247,6 +247,7 @@ async fn a_sale_is_signed_by_both_parties(change: impl FnOnce(&mut Config)) {
         }))
     };
     assert!(signed_with(&lender, &lenders) && signed_with(&funder, &funders));
+    app.events_fit_their_schemas(10).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

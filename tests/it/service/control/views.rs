@@ -252,6 +252,7 @@ async fn a_person_sees_a_record_by_a_mailed_link() {
     let verified = operator_output(app.data.path(), &["verify", &id]);
     let report: Value = serde_json::from_slice(&verified.stdout).unwrap();
     assert_eq!(report["verdict"], "VALID", "{report:#}");
+    app.events_fit_their_schemas(1).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

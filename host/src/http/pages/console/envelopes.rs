@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Redirect, Response};
+use bytes::Bytes;
 use maud::{Markup, html};
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::PATH;
 use super::frame::{Place, failed, status};
@@ -14,12 +16,14 @@ use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer};
 use crate::domain::id::EnvelopeId;
 use crate::domain::organization::Permission;
+use crate::service::components::shadow;
 use crate::service::envelopes::compliance::{self, ComplianceView};
 use crate::service::idempotency::{IdempotencyReceipt, ResponseRecorder};
 use crate::service::signing::reminders::{self, RemindRequest};
 use crate::service::vault::{custody, history::history, vault_in};
 use crate::service::{App, ServiceError, envelopes};
 use crate::store::search::{EnvelopeSearch, FoundEnvelope};
+use crate::texts::Texts;
 
 /// Envelopes of a page.
 const PAGE: i64 = 25;
@@ -183,6 +187,8 @@ struct ShownEnvelope {
     history: Vec<(Timestamp, String)>,
     compliance: ComplianceView,
     failure: Option<String>,
+    /// Law that the rules chose for the record, as the certificate states it.
+    law: Option<Value>,
 }
 
 async fn read(app: &App, visitor: &Visitor, id: &str) -> Result<ShownEnvelope, ServiceError> {
@@ -193,7 +199,14 @@ async fn read(app: &App, visitor: &Visitor, id: &str) -> Result<ShownEnvelope, S
     let ledger = custody::ledger(app, &app.vault, caller, id).await?;
     let lines = history(visitor.texts, &ledger.entries);
     let failure = vault_in::failure(app, &envelope).await?;
+    let certificate = match envelope.record.certificate {
+        Some(_) => compliance::certificate(app, caller, id).await?,
+        None => Bytes::new(),
+    };
+    let certificate: Option<Value> = serde_json::from_slice(&certificate).ok();
     Ok(ShownEnvelope {
+        law: certificate
+            .and_then(|mut certificate| Some(certificate["law"].take()).filter(Value::is_object)),
         envelope,
         signers,
         history: lines.into_iter().map(|line| (line.at, line.text)).collect(),
@@ -292,12 +305,19 @@ fn page(visitor: &Visitor, shown: &ShownEnvelope, note: Option<Markup>) -> Respo
                     }
                 }
             }
+            @if let Some(law) = &shown.law { (stated_law(texts, law)) }
+            @if visitor.may(Permission::ReadEvidence) {
+                p { a href={ (action("decisions")) } { (texts.text("console-why")) } }
+            }
             @if envelope.status.is_signed() && visitor.may(Permission::ReadEvidence) {
                 form method="post" action=(action("verify")) {
                     (visitor.token())
                     button type="submit" { (texts.text("console-verify")) }
                 }
             }
+        }
+        @if envelope.status == EnvelopeStatus::Vaulted && visitor.may(Permission::ReadControl) {
+            p { a href={ (PATH) "/control/records/" (envelope.id) } { (texts.text("console-control")) } }
         }
         @if envelope.status.is_unfinished() && visitor.may(Permission::Send) {
             details.card {
@@ -314,6 +334,66 @@ fn page(visitor: &Visitor, shown: &ShownEnvelope, note: Option<Markup>) -> Respo
         }
     };
     visitor.page(Place::Envelopes, &envelope.name, body)
+}
+
+/// Renders the law that a certificate states.
+fn stated_law(texts: Texts, law: &Value) -> Markup {
+    let of = |member: &str| law[member].as_str().unwrap_or_default().to_owned();
+    let source = of("source");
+    html! {
+        h3 { (texts.text("console-law")) }
+        p { (of("jurisdiction")) ": " (of("applied")) }
+        p.soft {
+            (of("act")) " · " (texts.text("console-since")) " " (of("effective"))
+            @if source.starts_with("https://") { " · " a href=(source) rel="noreferrer" { (source) } }
+        }
+    }
+}
+
+/// Shows the decisions about an envelope with their facts and components, each made again.
+pub async fn decisions(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+) -> Response {
+    if let Some(refused) = visitor.refusal(Permission::ReadEvidence) {
+        return refused;
+    }
+    let read = async {
+        let envelope = envelopes::get(&app, &visitor.caller, &id).await?;
+        let org = &visitor.caller.org;
+        let made = shadow::replay_envelope(&app, &app.management, org, &envelope.id).await?;
+        Ok((envelope, made))
+    };
+    let (envelope, made) = match read.await {
+        Ok(read) => read,
+        Err(error) => return failed(error),
+    };
+    let texts = visitor.texts;
+    let body = html! {
+        p { a href={ (PATH) "/envelopes/" (envelope.id) } { (envelope.name) } }
+        @if made.is_empty() { p { (texts.text("console-nothing")) } }
+        ul.rows {
+            @for one in &made {
+                li {
+                    p {
+                        span.tag.wrong[!one.same] { @if one.same { (texts.text("yes")) } @else { (texts.text("no")) } }
+                        " " strong { (one.decision) } " " (one.detail)
+                    }
+                    p.soft {
+                        (one.component["name"].as_str().unwrap_or_default()) " "
+                        (one.component["version"].as_str().unwrap_or_default()) " "
+                        code { (one.component["sha256"].as_str().unwrap_or_default()) }
+                    }
+                    details {
+                        summary { (texts.text("rules-facts")) }
+                        pre tabindex="0" { (serde_json::to_string_pretty(&one.facts).unwrap_or_default()) }
+                    }
+                }
+            }
+        }
+    };
+    visitor.page(Place::Envelopes, &texts.text("console-why"), body)
 }
 
 /// Recorder for acts without an idempotency key.

@@ -12,7 +12,8 @@
 //! | `control` | records under control, transfers, keys |
 //! | `control_acts` | acts of control, confirmed and signed |
 //! | `developers` | keys, receivers of webhooks, deliveries |
-//! | `rules` | active components, change requests |
+//! | `rules` | slots, components and their comparison |
+//! | `changes` | change requests of components |
 //! | `exports` | lists as CSV |
 //! | `audit` | who did what |
 //!
@@ -20,6 +21,7 @@
 //! requests from these pages only (`SameSite=Strict`).
 
 mod audit;
+mod changes;
 mod control;
 mod control_acts;
 mod developers;
@@ -65,6 +67,10 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(&below("/sessions/{id}/end"), post(sign_in::end_session))
         .route(&below("/envelopes"), get(envelopes::list))
         .route(&below("/envelopes/{id}"), get(envelopes::show))
+        .route(
+            &below("/envelopes/{id}/decisions"),
+            get(envelopes::decisions),
+        )
         .route(&below("/envelopes/{id}/remind"), post(envelopes::remind))
         .route(&below("/envelopes/{id}/void"), post(envelopes::void))
         .route(&below("/envelopes/{id}/verify"), post(envelopes::verify))
@@ -88,6 +94,21 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(&below("/transfers/{id}"), get(control::transfer))
         .route(&below("/transfers/{id}/tape.csv"), get(control::tape))
         .route(&below("/rules"), get(rules::show))
+        .route(&below("/rules/{slot}"), get(rules::slot))
+        .route(
+            &below("/rules/{slot}/activate/{id}"),
+            post(changes::activate),
+        )
+        .route(
+            &below("/rules/{slot}/roll-back/{id}"),
+            post(changes::roll_back),
+        )
+        .route(&below("/components"), post(rules::upload))
+        .route(&below("/components/{id}"), get(rules::component))
+        .route(&below("/components/{id}/compare"), post(rules::compare))
+        .route(&below("/changes/{id}"), get(changes::show))
+        .route(&below("/changes/{id}/review"), post(changes::review))
+        .route(&below("/changes/{id}/{act}"), post(changes::act))
         .route(&below("/audit"), get(audit::show))
         .route(&below("/envelopes.csv"), get(exports::envelopes))
         .route(&below("/audit.csv"), get(exports::audit))

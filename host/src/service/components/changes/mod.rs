@@ -52,6 +52,8 @@ pub enum ChangeProblem {
     RequesterReviews,
     #[error("You uploaded this component; another person reviews it")]
     UploaderReviews,
+    #[error("The requester invited you to the organization; another person reviews it")]
+    InviteeReviews,
     #[error("The policy does not let your role review changes")]
     RoleReviews,
     #[error("This change request is {}", .0.as_str())]
@@ -75,6 +77,7 @@ impl ChangeProblem {
             Self::SecondPersonMissing => "second_person_missing",
             Self::RequesterReviews => "requester_reviews",
             Self::UploaderReviews => "uploader_reviews",
+            Self::InviteeReviews => "invitee_reviews",
             Self::RoleReviews => "role_reviews",
             Self::Closed(_) => "change_closed",
             Self::BaseMoved => "base_moved",

@@ -7,12 +7,14 @@ use serde_json::json;
 use super::super::record;
 use super::policy::policy_of;
 use super::{
-    ChangeOfficer, ChangeProblem, ChangeView, find, find_in, state_at, still_open, uploader, view,
+    ChangeOfficer, ChangeProblem, ChangeView, find, find_in, same_person, state_at, still_open,
+    uploader, view,
 };
 use crate::domain::component_change::{ChangeReview, ChangeState, Verdict};
 use crate::domain::organization::Role;
+use crate::service::access::users::address;
 use crate::service::{Core, ServiceError, ValidationIssue};
-use crate::store::{component_changes as rows, components, tokens};
+use crate::store::{component_changes as rows, components, tokens, users};
 
 /// Reviews and comments of one request.
 const REVIEWS: usize = 200;
@@ -79,6 +81,12 @@ pub async fn review(
         let uploader = uploader(&mut tx, &change).await?;
         if uploader.is_some_and(|uploader| officer.is(&uploader)) {
             return Err(ChangeProblem::UploaderReviews.into());
+        }
+        // Who invites people could invite a second address of their own.
+        let email = officer.caller.email.as_deref().unwrap_or_default();
+        let user = users::by_address(&mut tx, org, &address(email)).await?;
+        if user.is_some_and(|user| same_person(&user.created_by, &change.requested_by)) {
+            return Err(ChangeProblem::InviteeReviews.into());
         }
     }
     let review = ChangeReview {
