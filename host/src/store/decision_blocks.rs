@@ -108,12 +108,13 @@ pub async fn take(
         let DecisionTable {
             name, id, owner, ..
         } = table;
+        // The chosen rows first: as conditions of the update, PostgreSQL read the whole table for each block.
         let text = format!(
-            "update {name} set block = $1
-             where bucket in (select bucket from {name} where {owner} = $2 and block is null)
-                 and {id} in (select {id} from {name} where {owner} = $2 and block is null
-                     order by {id} limit $3)
-                 and block is null
+            "with chosen as materialized (
+                 select bucket as chosen_bucket, {id} as chosen_id from {name}
+                 where {owner} = $2 and block is null order by {id} limit $3)
+             update {name} set block = $1 from chosen
+             where bucket = chosen_bucket and {id} = chosen_id and block is null
              returning *"
         );
         let rows = sqlx::query(AssertSqlSafe(text))

@@ -73,6 +73,8 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     53 "0053_component_attestations",
     54 "0054_users",
     55 "0055_passkeys",
+    56 "0056_decisions_without_block",
+    57 "0057_party_key_requests",
 ];
 
 /// Version of the row that serves as the lock.

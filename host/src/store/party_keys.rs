@@ -7,8 +7,8 @@ use super::envelopes::one_row;
 use super::row::{RowColumns, json_text};
 use super::{StoreError, WriteTransaction};
 use crate::domain::clock::Timestamp;
-use crate::domain::control::PartyKey;
-use crate::domain::id::{OrgId, PartyKeyId};
+use crate::domain::control::{PartyKey, PartyKeyRequest};
+use crate::domain::id::{OrgId, PartyKeyId, PasskeyId};
 
 /// # Errors
 /// [`StoreError::Conflict`] if the organization has registered this key already.
@@ -68,6 +68,63 @@ pub async fn revoke(
     one_row(revoked.rows_affected())
 }
 
+/// Stores a request; an earlier one for the same passkey is replaced.
+pub async fn request(
+    tx: &mut WriteTransaction,
+    request: &PartyKeyRequest,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into party_key_request (bucket, passkey_id, org_id, requested_by, body, requested_at)
+         values ($1, $2, $3, $4, $5, $6)
+         on conflict (bucket, passkey_id) do update set body = excluded.body,
+             requested_at = excluded.requested_at",
+    )
+    .bind(request.org.bucket())
+    .bind(request.passkey.as_str())
+    .bind(request.org.as_str())
+    .bind(&request.requested_by)
+    .bind(json_text(&request.body))
+    .bind(request.requested_at.to_string())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Lists the requests of an organization since a time, oldest first.
+pub async fn requests(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    since: Timestamp,
+) -> Result<Vec<PartyKeyRequest>, StoreError> {
+    let rows = sqlx::query(
+        "select * from party_key_request
+         where bucket = $1 and org_id = $2 and requested_at > $3 order by requested_at, passkey_id",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(since.to_string())
+    .fetch_all(connection)
+    .await?;
+    rows.iter().map(key_request).collect()
+}
+
+/// Deletes the request for a passkey.
+pub async fn forget_request(
+    tx: &mut WriteTransaction,
+    org: &OrgId,
+    passkey: &PasskeyId,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "delete from party_key_request where bucket = $1 and org_id = $2 and passkey_id = $3",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(passkey.as_str())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
 /// Uses a nonce of an organization until `expires_at`. Forgets those that have expired.
 ///
 /// # Errors
@@ -98,6 +155,21 @@ pub async fn use_nonce(
     .execute(&mut **tx)
     .await?;
     one_row(used.rows_affected())
+}
+
+fn key_request(row: &AnyRow) -> Result<PartyKeyRequest, StoreError> {
+    let columns = RowColumns {
+        row,
+        table: "party_key_request",
+        id: "passkey_id",
+    };
+    Ok(PartyKeyRequest {
+        passkey: columns.parsed("passkey_id", PasskeyId::parse)?,
+        org: columns.parsed("org_id", OrgId::parse)?,
+        requested_by: columns.text("requested_by")?,
+        body: columns.json("body")?,
+        requested_at: columns.time("requested_at")?,
+    })
 }
 
 fn key(row: &AnyRow) -> Result<PartyKey, StoreError> {

@@ -209,27 +209,43 @@ pub async fn records(
         .collect()
 }
 
-/// Sets the state of a transfer's record.
-pub async fn set_record(
+/// Sets the states of a transfer's records.
+pub async fn set_records(
     tx: &mut WriteTransaction,
     transfer: &Transfer,
-    record: &TransferRecord,
+    records: &[TransferRecord],
 ) -> Result<(), StoreError> {
-    sqlx::query(
-        "update control_transfer_record set state = $4, code = $5, reason = $6, document_hash = $7,
-             accepted = $8
-         where bucket = $1 and transfer_id = $2 and envelope_id = $3",
-    )
-    .bind(transfer.seller.bucket())
-    .bind(transfer.id.as_str())
-    .bind(record.envelope.as_str())
-    .bind(record.state.as_str())
-    .bind(record.code.as_deref())
-    .bind(record.reason.as_deref())
-    .bind(record.document_hash.as_deref())
-    .bind(i64::from(record.accepted))
-    .execute(&mut **tx)
-    .await?;
+    for part in records.chunks(ROWS) {
+        let row = |index: usize| {
+            let first = 3 + index * 6;
+            let values: Vec<String> = (first..first + 6)
+                .map(|number| format!("${number}"))
+                .collect();
+            format!("({})", values.join(", "))
+        };
+        let rows: Vec<String> = (0..part.len()).map(row).collect();
+        // Columns of a list of values have these names on both databases.
+        let text = format!(
+            "update control_transfer_record set state = column2, code = column3, reason = column4,
+                 document_hash = column5, accepted = column6
+             from (values {}) as changed
+             where bucket = $1 and transfer_id = $2 and envelope_id = column1",
+            rows.join(", ")
+        );
+        let mut update = sqlx::query(AssertSqlSafe(text))
+            .bind(transfer.seller.bucket())
+            .bind(transfer.id.as_str());
+        for record in part {
+            update = update
+                .bind(record.envelope.as_str())
+                .bind(record.state.as_str())
+                .bind(record.code.as_deref())
+                .bind(record.reason.as_deref())
+                .bind(record.document_hash.as_deref())
+                .bind(i64::from(record.accepted));
+        }
+        update.execute(&mut **tx).await?;
+    }
     Ok(())
 }
 

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use axum::http::Method;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use holdfast::domain::organization::OrgSettings;
+use holdfast::domain::statement::challenge as challenge_of;
 use serde_json::{Value, json};
 
 use super::console::{Session, asked, cookie_of, invited, invited_to, path_of};
@@ -257,6 +260,13 @@ async fn a_stolen_cookie_does_nothing_sensitive() {
         (remove.as_str(), ""),
         (designate.as_str(), controller.as_str()),
         ("/console/confirm", "next=/console/sessions"),
+        ("/console/users", "email=thief%40evil.example&role=owner"),
+        (
+            "/console/users/usr_01h455vb4pex5vsknk084sn02q/role",
+            "role=owner",
+        ),
+        ("/console/users/usr_01h455vb4pex5vsknk084sn02q/invite", ""),
+        ("/console/users/usr_01h455vb4pex5vsknk084sn02q/end", ""),
     ] {
         let asks = ada.post(&later, path, form).await;
         assert_eq!(asks.status, 200, "{path}: {}", asks.text());
@@ -342,6 +352,8 @@ async fn a_sign_in_leads_nowhere_else() {
         "/api/v2/users",
         "/console/\u{e9}",
         "javascript:alert(1)",
+        "/console/../api/v2/users",
+        "/console/%2e%2E/evil",
     ] {
         let form = encoded(&[("next", elsewhere)]);
         let led = ada.post(&app, "/console/confirm", &form).await;
@@ -612,4 +624,105 @@ async fn a_browser_signs_in_and_signs_acts_with_a_passkey() {
     browser.read("controlled").await;
     let verified = operator(app.data.path(), &["verify", &id]);
     assert_eq!(verified["valid"], true, "{verified:#}");
+}
+
+/// A second person signs for the organization after the first one agreed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_person_signs_after_the_first_agrees() {
+    let app = service().await;
+    let id = app.vaulted_envelope().await;
+    let ada = Session::of(&app, "ada@oak.example", "controller").await;
+    let olaf = Session::of(&app, "olaf@oak.example", "owner").await;
+    let (mut adas, mut olafs) = (SoftPasskey::new(ORIGIN), SoftPasskey::new(ORIGIN));
+    ada.add(&app, &adas).await;
+    olaf.add(&app, &olafs).await;
+    let registered = async |person: &Session, passkey: &mut SoftPasskey| {
+        let page = person.get(&app, "/console/control/keys").await.text();
+        let (_, rest) = page.split_once("/console/control/register-key/").unwrap();
+        let path = format!(
+            "/console/control/register-key/{}",
+            rest.split('"').next().unwrap()
+        );
+        let asks = person.post(&app, &path, "next=/console/control/keys").await;
+        person.answer(&app, &asks, &path, passkey).await
+    };
+    assert_eq!(registered(&ada, &mut adas).await.status, 303);
+    let waits = registered(&olaf, &mut olafs).await;
+    assert!(waits.text().contains("within 24 hours"), "{}", waits.text());
+    let keys = app.get("/partner/control/keys").await.data(200);
+    assert_eq!(keys.as_array().unwrap().len(), 1);
+
+    // Nobody agrees to the own request; Ada does, with a signature.
+    let page = ada.get(&app, "/console/control/keys").await.text();
+    let (_, rest) = page
+        .split_once("/console/control/approve-key/")
+        .expect("the request");
+    let approve = format!(
+        "/console/control/approve-key/{}",
+        rest.split('"').next().unwrap()
+    );
+    let own = olaf.post(&app, &approve, "").await;
+    assert!(
+        own.text().contains("None of your passkeys"),
+        "{}",
+        own.text()
+    );
+    let asks = ada.post(&app, &approve, "").await;
+    let done = ada.answer(&app, &asks, &approve, &mut adas).await;
+    assert_eq!(done.status, 303, "{}", done.text());
+    let keys = app.get("/partner/control/keys").await.data(200);
+    assert_eq!(keys.as_array().unwrap().len(), 2);
+    let page = ada.get(&app, "/console/control/keys").await.text();
+    assert!(!page.contains("approve-key"), "{page}");
+    let again = ada.post(&app, &approve, "").await;
+    assert_eq!(again.status, 404);
+
+    // Olaf signs an act now.
+    let (lender, _) = app.party().await;
+    let designate = format!("/console/control/designate/{id}");
+    let asks = olaf
+        .post(&app, &designate, &format!("controller={lender}"))
+        .await;
+    let done = olaf.answer(&app, &asks, &designate, &mut olafs).await;
+    assert_eq!(done.status, 303, "{}", done.text());
+}
+
+/// A key of another kind cannot stand in the ledger under the name of a person's passkey, and a person with another
+/// role signs nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_statement_names_the_passkey_that_signed_it() {
+    let app = service().await;
+    let ada = Session::of(&app, "ada@oak.example", "controller").await;
+    let mut adas = SoftPasskey::new(ORIGIN);
+    ada.add(&app, &adas).await;
+    let mut forger = adas.with_the_name_of();
+    let body = json!({ "public_key": forger.public_key() });
+    let asks = app.post("/partner/control/keys", body.clone()).await;
+    let statement = asks.json()["details"]["statement"].clone();
+    let signed = |passkey: &mut SoftPasskey, statement: &Value| {
+        let challenge = URL_SAFE_NO_PAD.encode(challenge_of(statement));
+        json!({ "statement": statement, "passkey": passkey.get(&challenge) })
+    };
+    let mut forged = body;
+    forged["proof"] = signed(&mut forger, &statement);
+    let refused = app.post("/partner/control/keys", forged).await;
+    assert_eq!(
+        refused.json()["code"],
+        "signing_key_revoked",
+        "{}",
+        refused.text()
+    );
+
+    let body = json!({ "public_key": adas.public_key() });
+    let asks = app.post("/partner/control/keys", body.clone()).await;
+    let mut good = body;
+    good["proof"] = signed(&mut adas, &asks.json()["details"]["statement"]);
+    // As an auditor, she does not act for the organization.
+    let user = ada.user()["user_id"].as_str().unwrap();
+    let role = |role: &'static str| ["user", "role", user, role, "--org", app.org.as_str()];
+    operator(app.data.path(), &role("auditor"));
+    let refused = app.post("/partner/control/keys", good.clone()).await;
+    assert_eq!(refused.json()["code"], "signing_key_revoked");
+    operator(app.data.path(), &role("controller"));
+    app.post("/partner/control/keys", good).await.data(201);
 }

@@ -33,6 +33,23 @@ impl SoftPasskey {
         }
     }
 
+    /// Returns another passkey that claims the same credential.
+    pub fn with_the_name_of(&self) -> Self {
+        Self {
+            id: self.id,
+            ..Self::new(&self.origin)
+        }
+    }
+
+    /// Returns the key as a JWK.
+    pub fn public_key(&self) -> Value {
+        let point = self.pair.public_key().as_ref();
+        json!({
+            "kty": "EC", "crv": "P-256",
+            "x": BASE64URL.encode(&point[1..33]), "y": BASE64URL.encode(&point[33..]),
+        })
+    }
+
     fn device(&self, flags: u8) -> Vec<u8> {
         let origin = Url::parse(&self.origin).unwrap();
         let mut data = Sha256::digest(origin.host_str().unwrap()).to_vec();

@@ -3,8 +3,8 @@
 use super::clock::Timestamp;
 use super::envelope::{Envelope, words};
 use super::id::{
-    CopyId, EnvelopeId, InvitationId, KeyId, OrgId, PartyKeyId, PledgeId, ReleaseId, TransferId,
-    ViewId,
+    CopyId, EnvelopeId, InvitationId, KeyId, OrgId, PartyKeyId, PasskeyId, PledgeId, ReleaseId,
+    TransferId, ViewId,
 };
 use super::statement::{PartyPublicKey, SignedStatement};
 
@@ -267,6 +267,18 @@ pub struct PartyKey {
     /// The statement by which it was registered, signed with the key itself.
     pub registration: SignedStatement,
     pub revoked_at: Option<Timestamp>,
+}
+
+/// Request of a person that the own passkey signs for the organization.
+#[derive(Clone, Debug)]
+pub struct PartyKeyRequest {
+    pub passkey: PasskeyId,
+    pub org: OrgId,
+    /// E-mail address.
+    pub requested_by: String,
+    /// Body of the registration, with the proof.
+    pub body: serde_json::Value,
+    pub requested_at: Timestamp,
 }
 
 impl PartyKey {

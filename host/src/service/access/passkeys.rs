@@ -1,7 +1,7 @@
 //! Passkeys of users: adding and removing them, signing in, and confirming a session.
 //!
 //! A challenge is not stored. It has the end of its time, a random part and a keyed hash over both and its purpose;
-//! the random part counts once.
+//! the random part counts once in an organization.
 
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use x509_cert::spki::SubjectPublicKeyInfoRef;
 use super::{credentials, sessions};
 use crate::domain::clock::Timestamp;
 use crate::domain::id::{OrgId, PasskeyId};
+use crate::domain::organization::Permission;
 use crate::domain::passkey::{
     PasskeyAssertion, PasskeyCreation, PasskeyError, PasskeyKey, PasskeyUse,
 };
@@ -26,7 +27,9 @@ use crate::room::form::RequestOrigin;
 use crate::service::access::sessions::SignedIn;
 use crate::service::control::views::{is_link, link_code};
 use crate::service::{Core, ServiceError};
-use crate::store::{StoreError, WriteTransaction, party_keys, passkeys as rows, users};
+use crate::store::{
+    StoreError, WriteTransaction, organizations, party_keys, passkeys as rows, users,
+};
 
 /// Time for an answer to a challenge.
 const LIFE: Duration = Duration::from_secs(300);
@@ -190,12 +193,13 @@ pub struct NewPasskey {
 /// Adds a passkey.
 pub async fn add(core: &Core, user: &User, new: NewPasskey) -> Result<Passkey, PasskeyProblem> {
     let used = new.creation.read()?;
-    answered(core, &used, &Purpose::Add(user))?;
+    let nonce = answered(core, &used, &Purpose::Add(user))?;
     key(&new.public_key)?;
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
+    spend(&mut tx, &user.org, &nonce, now).await?;
     // The lock serializes additions, so that the limit holds.
-    crate::store::organizations::lock(&mut tx, &user.org).await?;
+    organizations::lock(&mut tx, &user.org).await?;
     if rows::list(&mut tx, user).await?.len() >= MOST {
         return Err(PasskeyProblem::TooMany);
     }
@@ -252,24 +256,51 @@ async fn note(
     credentials::record_by(tx, Some(&user.org), &actor, action, details, now).await
 }
 
-/// Verifies an assertion with the passkey that it names, and notes its use.
-async fn verified(
-    core: &Core,
+/// Uses the random part of a challenge.
+async fn spend(
     tx: &mut WriteTransaction,
+    org: &OrgId,
+    nonce: &str,
+    now: Timestamp,
+) -> Result<(), PasskeyProblem> {
+    match party_keys::use_nonce(tx, org, nonce, now + LIFE, now).await {
+        Err(StoreError::Conflict) => Err(PasskeyProblem::Challenge),
+        spent => Ok(spent?),
+    }
+}
+
+/// An answer whose signature and challenge were verified.
+struct VerifiedAnswer {
+    nonce: String,
+    count: i64,
+}
+
+/// Verifies an assertion with the passkey that it names. Changes nothing.
+fn verified(
+    core: &Core,
     passkey: &Passkey,
     assertion: &PasskeyAssertion,
     purpose: &Purpose<'_>,
-) -> Result<(), PasskeyProblem> {
+) -> Result<VerifiedAnswer, PasskeyProblem> {
     let used = assertion.verify(&key(&passkey.public_key)?)?;
-    let nonce = answered(core, &used, purpose)?;
-    let (count, now) = (i64::from(used.count), core.clock.now());
+    Ok(VerifiedAnswer {
+        nonce: answered(core, &used, purpose)?,
+        count: i64::from(used.count),
+    })
+}
+
+/// Uses an answer once. `passkey` was read in the transaction.
+async fn accept(
+    core: &Core,
+    tx: &mut WriteTransaction,
+    passkey: &Passkey,
+    answer: &VerifiedAnswer,
+) -> Result<(), PasskeyProblem> {
+    let (count, now) = (answer.count, core.clock.now());
     if count <= passkey.use_count && (count, passkey.use_count) != (0, 0) {
         return Err(PasskeyProblem::Copied);
     }
-    match party_keys::use_nonce(tx, &passkey.org, &nonce, now + LIFE, now).await {
-        Err(StoreError::Conflict) => return Err(PasskeyProblem::Challenge),
-        spent => spent?,
-    }
+    spend(tx, &passkey.org, &answer.nonce, now).await?;
     Ok(rows::used(tx, passkey, count, now).await?)
 }
 
@@ -279,13 +310,29 @@ pub async fn sign_in(
     assertion: &PasskeyAssertion,
     origin: RequestOrigin,
 ) -> Result<LinkToken, PasskeyProblem> {
+    let unknown = PasskeyProblem::Unknown;
+    if BASE64URL.decode(&assertion.credential_id).is_err() {
+        return Err(unknown);
+    }
+    // Strangers cause no write.
+    let mut connection = core.store.read().await?;
+    let passkey = rows::of_credential(&mut connection, &assertion.credential_id).await?;
+    drop(connection);
+    let Some(passkey) = passkey else {
+        return Err(unknown);
+    };
+    let answer = verified(core, &passkey, assertion, &Purpose::SignIn)?;
     let mut tx = core.store.begin().await?;
-    let passkey = rows::of_credential(&mut tx, &assertion.credential_id).await?;
-    let passkey = passkey.ok_or(PasskeyProblem::Unknown)?;
+    // The access of the user may be ending.
+    organizations::lock(&mut tx, &passkey.org).await?;
+    let again = rows::of_credential(&mut tx, &assertion.credential_id).await?;
+    let Some(passkey) = again else {
+        return Err(unknown);
+    };
     let user = users::get(&mut tx, &passkey.org, &passkey.user).await?;
     let user = user.filter(|user| user.status == UserStatus::Active);
-    let user = user.ok_or(PasskeyProblem::Unknown)?;
-    verified(core, &mut tx, &passkey, assertion, &Purpose::SignIn).await?;
+    let user = user.ok_or(unknown)?;
+    accept(core, &mut tx, &passkey, &answer).await?;
     let by = json!({ "passkey_id": passkey.id });
     let secret = sessions::begin(core, &mut tx, user, origin, by).await?;
     tx.commit().await.map_err(ServiceError::from)?;
@@ -305,27 +352,31 @@ pub async fn confirm(
         .into_iter()
         .find(|one| one.credential_id == assertion.credential_id);
     let passkey = found.ok_or(PasskeyProblem::Unknown)?;
-    let purpose = Purpose::Confirm(signed_in);
-    verified(core, &mut tx, &passkey, assertion, &purpose).await?;
+    let answer = verified(core, &passkey, assertion, &Purpose::Confirm(signed_in))?;
+    accept(core, &mut tx, &passkey, &answer).await?;
     users::confirm_session(&mut tx, &signed_in.session, now).await?;
     tx.commit().await.map_err(ServiceError::from)?;
     Ok(())
 }
 
-/// Whether the passkey of a party's key is that of a user with access, and its answer was given to a page of this
-/// installation. The verification of statements asks.
-pub async fn is_of_active_user(
+/// Whether the key of a statement is the passkey of a user who may act for the organization, and the answer was given
+/// to a page of this installation. The verification of statements asks.
+pub async fn may_sign(
     core: &Core,
     tx: &mut WriteTransaction,
     org: &OrgId,
+    key: &PartyPublicKey,
     assertion: &PasskeyAssertion,
     used: &PasskeyUse,
 ) -> Result<bool, StoreError> {
     let is_ours = site(core).is_some_and(|site| site.origin == used.origin);
     let passkey = rows::of_credential(tx, &assertion.credential_id).await?;
-    let Some(passkey) = passkey.filter(|passkey| passkey.org == *org) else {
+    // The signature covers the key, and not the id of the credential.
+    let is_named = |one: &Passkey| one.org == *org && party_key(one).as_ref() == Some(key);
+    let Some(passkey) = passkey.filter(is_named) else {
         return Ok(false);
     };
     let user = users::get(tx, org, &passkey.user).await?;
-    Ok(is_ours && user.is_some_and(|user| user.status == UserStatus::Active))
+    let may = |user: &User| user.status == UserStatus::Active && user.role.may(Permission::Control);
+    Ok(is_ours && user.as_ref().is_some_and(may))
 }

@@ -10,12 +10,13 @@ use super::credentials;
 use crate::domain::clock::Timestamp;
 use crate::domain::id::{OrgId, SignInId, UserId};
 use crate::domain::job::MailSignIn;
-use crate::domain::organization::{Permission, Role};
+use crate::domain::organization::Role;
 use crate::domain::user::{SignInLink, User, UserStatus};
 use crate::mail::is_address;
 use crate::service::{Caller, Core, ServiceError, ValidationIssue};
 use crate::store::{
-    StoreError, WriteTransaction, component_changes, jobs, organizations, passkeys, users as rows,
+    StoreError, WriteTransaction, component_changes, components, jobs, organizations, passkeys,
+    users as rows,
 };
 
 /// Life of the link in an invitation.
@@ -238,6 +239,8 @@ pub async fn change(
 ) -> Result<UserView, ServiceError> {
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
+    // A review that begins before counts, and is made void; a later one sees the change.
+    components::lock_changes(&mut tx).await?;
     organizations::lock(&mut tx, &manager.caller.org).await?;
     let user = find(&mut tx, &manager.caller.org, id).await?;
     manager.is_other(&user)?;
@@ -251,7 +254,7 @@ pub async fn change(
     rows::update(&mut tx, &user).await?;
     // An old link would sign in with the new role.
     rows::end_links(&mut tx, &user, now).await?;
-    if !user.role.may(Permission::ChangeRules) {
+    if user.role != before.role {
         component_changes::void_approvals_of(&mut tx, &user.org, &actor(&user)).await?;
     }
     still_owned(&mut tx, &before).await?;
@@ -268,6 +271,8 @@ pub async fn end(
 ) -> Result<UserView, ServiceError> {
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
+    // A review that begins before counts, and is made void; a later one sees the change.
+    components::lock_changes(&mut tx).await?;
     organizations::lock(&mut tx, &manager.caller.org).await?;
     let user = find(&mut tx, &manager.caller.org, id).await?;
     manager.is_other(&user)?;

@@ -1,19 +1,22 @@
 //! Keys that a party signs its acts with.
 
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::statements::{self, ExpectedStatement, SignedForm, StatementProblem};
 use crate::domain::clock::Timestamp;
-use crate::domain::control::PartyKey;
+use crate::domain::control::{PartyKey, PartyKeyRequest};
 use crate::domain::event::{Event, EventType};
 use crate::domain::id::PartyKeyId;
 use crate::domain::statement::{PartyPublicKey, SignedStatement};
+use crate::domain::user::Passkey;
 use crate::service::access::credentials;
 use crate::service::idempotency::ResponseRecorder;
 use crate::service::{Caller, Core, ServiceError, ValidationIssue};
-use crate::store::{StoreError, WriteTransaction, deliveries, events, party_keys};
+use crate::store::{StoreError, WriteTransaction, deliveries, events, party_keys, passkeys};
 
 /// Body of `POST /partner/control/keys`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -105,6 +108,11 @@ pub async fn register(
         registration: proof,
         revoked_at: None,
     };
+    if let Some(id) = key.credential()
+        && let Some(passkey) = passkeys::of_credential(&mut tx, id).await?
+    {
+        party_keys::forget_request(&mut tx, &caller.org, &passkey.id).await?;
+    }
     match party_keys::insert(&mut tx, &key).await {
         Err(StoreError::Conflict) => {
             let (path, key) = (["public_key"], key.public_key.thumbprint());
@@ -130,6 +138,35 @@ pub async fn register(
     .await?;
     answer.commit(tx, &view).await?;
     Ok(view)
+}
+
+/// Time for which a request waits: that of its proof.
+const WAITING: Duration = statements::LONGEST_LIFE;
+
+/// Keeps the registration of a passkey until somebody who signs for the organization agrees.
+pub async fn ask(
+    core: &Core,
+    caller: &Caller,
+    passkey: &Passkey,
+    body: Value,
+) -> Result<(), ServiceError> {
+    let request = PartyKeyRequest {
+        passkey: passkey.id.clone(),
+        org: caller.org.clone(),
+        requested_by: caller.email.clone().unwrap_or_default(),
+        body,
+        requested_at: core.clock.now(),
+    };
+    let mut tx = core.store.begin().await?;
+    party_keys::request(&mut tx, &request).await?;
+    Ok(tx.commit().await?)
+}
+
+/// Lists passkeys whose people ask to sign for the organization, oldest first.
+pub async fn asked(core: &Core, caller: &Caller) -> Result<Vec<PartyKeyRequest>, ServiceError> {
+    let mut connection = core.store.read().await?;
+    let since = core.clock.now() - WAITING;
+    Ok(party_keys::requests(&mut connection, &caller.org, since).await?)
 }
 
 /// Revokes a key. Its organization signs this with a key that is still valid, which can be the same one.

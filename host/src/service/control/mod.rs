@@ -38,6 +38,7 @@ use crate::domain::id::{DecisionId, EnvelopeId, OrgId, PledgeId, ReleaseId, Tran
 use crate::domain::statement::SignedStatement;
 use crate::service::components::shadow;
 use crate::service::events;
+use crate::service::vault::vault_out::ReleaseMedium;
 use crate::service::{Caller, Core, ServiceError};
 use crate::store::control::{self as rows, ControlDecision, RecordFilter};
 use crate::store::downloads::LinkedFile;
@@ -80,7 +81,8 @@ pub struct ControlView {
 #[schemars(extend("examples" = [{
     "release_id": "rel_01jdk7m3e8f4x9s2w5v6b0c1dc", "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc",
     "state": "requested", "recipient_name": "Robin Park",
-    "recipient_organization": "First Example Bank", "purpose_of_release": "Payoff",
+    "recipient_organization": "First Example Bank", "recipient_email": "robin.park@bank.example",
+    "purpose_of_release": "Payoff", "medium": "electronic",
     "requested_at": "2026-11-21T09:45:00.000Z", "answered_at": null, "reason": null,
 }]))]
 pub struct ReleaseRequestView {
@@ -89,7 +91,10 @@ pub struct ReleaseRequestView {
     pub state: ReleaseState,
     pub recipient_name: String,
     pub recipient_organization: String,
+    pub recipient_email: String,
     pub purpose_of_release: String,
+    /// `paper` for a conversion to paper.
+    pub medium: ReleaseMedium,
     pub requested_at: Timestamp,
     pub answered_at: Option<Timestamp>,
     /// Why the controller refused.
@@ -105,6 +110,11 @@ impl From<&ReleaseRequest> for ReleaseRequestView {
             state: request.state,
             recipient_name: text("recipient_name"),
             recipient_organization: text("recipient_organization"),
+            recipient_email: text("recipient_email"),
+            medium: match request.form["medium"] == "paper" {
+                true => ReleaseMedium::Paper,
+                false => ReleaseMedium::default(),
+            },
             purpose_of_release: text("purpose_of_release"),
             requested_at: request.requested_at,
             answered_at: request.answer.as_ref().map(|answer| answer.at),

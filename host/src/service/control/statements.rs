@@ -18,7 +18,7 @@ use crate::store::{StoreError, WriteTransaction, party_keys};
 /// Time that a draft gives the party to sign.
 const DRAFT_LIFE: Duration = Duration::from_secs(3600);
 /// Longest time between `issued_at` and `expires_at`.
-const LONGEST_LIFE: Duration = Duration::from_secs(24 * 3600);
+pub(super) const LONGEST_LIFE: Duration = Duration::from_secs(24 * 3600);
 /// How far a party's clock may be ahead.
 const AHEAD: Duration = Duration::from_secs(300);
 
@@ -134,7 +134,7 @@ pub async fn verify(
     let verified = signed.verify(key);
     let used = verified.map_err(|error| invalid(error.to_string()))?;
     if let (Some(passkey), Some(used)) = (&signed.passkey, &used)
-        && !passkeys::is_of_active_user(core, tx, expected.party, passkey, used).await?
+        && !passkeys::may_sign(core, tx, expected.party, key, passkey, used).await?
     {
         return Err(StatementProblem::Revoked.into());
     }
@@ -180,6 +180,11 @@ pub fn missing(
     member: &'static str,
 ) -> ServiceError {
     let now = core.clock.now();
+    // A registration may wait for a second person.
+    let life = match expected.act {
+        EventType::ControlKeyRegistered => LONGEST_LIFE,
+        _ => DRAFT_LIFE,
+    };
     let draft = Statement {
         act: expected.act.to_string(),
         party: expected.party.clone(),
@@ -188,7 +193,7 @@ pub fn missing(
         content: expected.content.clone(),
         nonce: hex::encode(random::<16>()),
         issued_at: now,
-        expires_at: now + DRAFT_LIFE,
+        expires_at: now + life,
     };
     let draft = Box::new(draft);
     StatementProblem::Missing { draft, member }.into()

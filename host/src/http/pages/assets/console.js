@@ -37,6 +37,7 @@ async function answer({ dataset }) {
 for (const form of document.querySelectorAll("form[data-passkey]")) {
   if (!window.PublicKeyCredential) continue;
   form.hidden = false;
+  form.nextElementSibling.hidden = true;
   form.addEventListener("submit", async event => {
     event.preventDefault();
     const problem = form.querySelector(".problem");

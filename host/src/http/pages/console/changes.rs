@@ -3,7 +3,7 @@
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::PATH;
 use super::frame::{Place, failed};
@@ -50,7 +50,15 @@ pub async fn show(State(app): State<App>, visitor: Visitor, Path(id): Path<Strin
     };
     let texts = visitor.texts;
     let body = html! {
-        section.card { (change_row(&visitor, &change)) }
+        section.card {
+            (change_row(&visitor, &change))
+            @if change.emergency { p { span.tag.wrong { (texts.text("rules-emergency")) } } }
+            @if let Some(probe) = &change.probe {
+                p.soft { (probe.reason.as_deref().unwrap_or("–")) }
+            }
+            h3 { (texts.text("rules-exactly")) }
+            pre tabindex="0" { (exactly(&change)) }
+        }
         @if let Some(comparison) = &change.comparison {
             section.card {
                 h2 { (texts.text("rules-compare-past")) }
@@ -66,6 +74,15 @@ pub async fn show(State(app): State<App>, visitor: Visitor, Path(id): Path<Strin
         (actions(&visitor, &change))
     };
     visitor.page(Place::Rules, &texts.text("rules-change"), body)
+}
+
+/// Returns all that the request would change, for its reviewers. Secrets have their names only.
+fn exactly(change: &ChangeView) -> String {
+    let mut shown = json!(change.change);
+    if let Some(config) = &change.config {
+        shown["config"] = config.clone();
+    }
+    serde_json::to_string_pretty(&shown).unwrap_or_default()
 }
 
 /// Renders what the user may do with a request.
@@ -92,8 +109,11 @@ fn actions(visitor: &Visitor, change: &ChangeView) -> Markup {
                         label for="comment" { (texts.text("rules-comment")) }
                         textarea id="comment" name="comment" maxlength="2000" {}
                     }
+                    fieldset {
+                        legend { (texts.text("rules-review")) }
                     @for (verdict, text) in [(Verdict::Approve, "rules-approve"), (Verdict::Refuse, "rules-refuse"), (Verdict::Comment, "rules-comment")] {
                         label.choice { input type="radio" name="verdict" value=(verdict) required; " " (texts.text(text)) }
+                    }
                     }
                     button type="submit" { (texts.text("rules-send-review")) }
                 }
@@ -139,7 +159,7 @@ pub fn past_groups(texts: Texts, groups: &[DifferenceGroup]) -> Markup {
                         td { (group.count) }
                         td { (said(&one.before, one.before_sentence.as_deref())) }
                         td { (said(&one.after, one.after_sentence.as_deref())) }
-                        td { a href={ (PATH) "/envelopes/" (one.record_id) } { code { (one.record_id) } } }
+                        td { code { (one.record_id) } }
                     }
                 }
             }))

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::PATH;
 use super::control_acts::ControlAct;
 use super::frame::{Place, failed};
-use super::visitor::Visitor;
+use super::visitor::{ConsoleForm, Visitor};
 use crate::domain::control::{ControlStage, ReleaseState};
 use crate::domain::id::EnvelopeId;
 use crate::domain::organization::Permission;
@@ -20,6 +20,7 @@ use crate::service::control::keys::{self, PartyKeyView};
 use crate::service::control::tape::{self, TapeFormat, TapeOptions};
 use crate::service::control::transfers::{self, RecordsPage, TransferDetails, TransferView};
 use crate::service::control::{self, RecordView, ReleaseRequestView, inspection};
+use crate::service::vault::vault_out::ReleaseMedium;
 use crate::service::{App, ServiceError};
 use crate::store::control::{ListedPart, RecordFilter};
 use crate::texts::Texts;
@@ -70,7 +71,7 @@ pub async fn list(
                     @if offers && record.control.stage == ControlStage::Controlled {
                         label.choice {
                             input type="checkbox" name={ "record-" (record.envelope_id) } value="yes";
-                            " " (texts.text("control-choose"))
+                            " " (texts.text("control-choose")) ": " (record.name)
                         }
                     }
                     a href={ (PATH) "/control/records/" (record.envelope_id) } { (record.name) }
@@ -177,7 +178,8 @@ pub async fn show(State(app): State<App>, visitor: Visitor, Path(id): Path<Strin
             (acts(&visitor, &record, controls, originates, is(record.control.designee.as_ref()), is(record.control.pledgee.as_ref())))
         }
         @if !originates && !record.control.stage.eq(&ControlStage::Released) {
-            form.card method="get" action={ (PATH) "/control/records/" (record.envelope_id) "/copy" } {
+            form.card method="post" action={ (PATH) "/control/records/" (record.envelope_id) "/copy" } {
+                (visitor.token())
                 h2 { (texts.text("control-copy")) }
                 p { (texts.text("control-copy-hint")) }
                 div.field {
@@ -191,23 +193,13 @@ pub async fn show(State(app): State<App>, visitor: Visitor, Path(id): Path<Strin
     visitor.page(Place::Control, &record.name, body)
 }
 
-#[derive(Deserialize)]
-pub struct CopyQuery {
-    purpose: Option<String>,
-}
-
 /// Gives a watermarked copy. The look is recorded.
-pub async fn copy(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path(id): Path<String>,
-    Query(query): Query<CopyQuery>,
-) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::ReadControl) {
+pub async fn copy(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
+    if let Some(refused) = form.visitor.refusal(Permission::ReadControl) {
         return refused;
     }
-    let purpose = query.purpose.unwrap_or_default();
-    let pdf = inspection::copy(&app, &app.vault, &visitor.caller, &id, &purpose).await;
+    let (caller, purpose) = (&form.visitor.caller, form.value("purpose"));
+    let pdf = inspection::copy(&app, &app.vault, caller, &id, purpose).await;
     match pdf {
         Ok(pdf) => match FileReply::<Pdf>::of_bytes(&app, &format!("{id}-copy.pdf"), &pdf).await {
             Ok(file) => file.into_response(),
@@ -263,7 +255,14 @@ fn acts(
         @if let Some(release) = record.release.as_ref().filter(|_| controls) {
             section.card {
                 h2 { (texts.text("control-release-waits")) }
-                p { (release.recipient_name) ", " (release.recipient_organization) }
+                p { (release.recipient_name) ", " (release.recipient_organization) ", " (release.recipient_email) }
+                p {
+                    (texts.text("release-medium")) ": "
+                    @match release.medium {
+                        ReleaseMedium::Paper => (texts.text("release-paper")),
+                        ReleaseMedium::Electronic => (texts.text("release-electronic")),
+                    }
+                }
                 p.soft { (release.purpose_of_release) " · " (visitor.moment(release.requested_at)) }
                 @if release.state == ReleaseState::Requested {
                     (form(ControlAct::Consent, release.release_id.as_str(), html! {}))
@@ -489,9 +488,10 @@ pub async fn keys(State(app): State<App>, visitor: Visitor) -> Response {
     let read = async {
         let keys = keys::list(&app, &visitor.caller).await?;
         let own = passkeys::list(&app, &visitor.signed_in.user).await?;
-        Ok::<_, ServiceError>((keys, own))
+        let asked = keys::asked(&app, &visitor.caller).await?;
+        Ok::<_, ServiceError>((keys, own, asked))
     };
-    let (known, own) = match read.await {
+    let (known, own, asked) = match read.await {
         Ok(read) => read,
         Err(error) => return failed(error),
     };
@@ -508,6 +508,19 @@ pub async fn keys(State(app): State<App>, visitor: Visitor) -> Response {
                         (key_row(&visitor, key))
                         @if may && key.revoked_at.is_none() {
                             (act_form(&visitor, ControlAct::RevokeKey, key.key_id.as_str(), &page, html! {}))
+                        }
+                    }
+                }
+            }
+        }
+        @if may && !asked.is_empty() {
+            section.card {
+                h2 { (texts.text("key-requests")) }
+                ul.rows {
+                    @for one in &asked {
+                        li {
+                            p { strong { (one.requested_by) } " " (visitor.moment(one.requested_at)) }
+                            (act_form(&visitor, ControlAct::ApproveKey, one.passkey.as_str(), &page, html! {}))
                         }
                     }
                 }

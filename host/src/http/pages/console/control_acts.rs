@@ -6,19 +6,19 @@ use axum::response::{IntoResponse, Redirect, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64URL;
 use maud::html;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::PATH;
 use super::envelopes::unrecorded;
 use super::frame::failed;
-use super::passkeys::{ANSWER, DeviceForm};
+use super::passkeys::{ANSWER, CONFIRMS, DeviceForm};
 use super::sign_in::local;
 use super::visitor::{ConsoleForm, Visitor};
 use crate::domain::envelope::words;
 use crate::domain::organization::Permission;
 use crate::domain::statement::{Statement, challenge};
 use crate::http::error::HttpError;
+use crate::http::middleware::extract::valid;
 use crate::http::pages::look::PageLook;
 use crate::service::access::passkeys;
 use crate::service::control::statements::StatementProblem;
@@ -42,6 +42,8 @@ words! {
         ConfirmTransfer = "confirm-transfer",
         CancelTransfer = "cancel-transfer",
         RegisterKey = "register-key",
+        // Agrees that another person's passkey signs, too.
+        ApproveKey = "approve-key",
         RevokeKey = "revoke-key",
     }
 }
@@ -63,6 +65,7 @@ impl ControlAct {
             Self::ConfirmTransfer => "act-confirm-transfer",
             Self::CancelTransfer => "act-cancel-transfer",
             Self::RegisterKey => "act-register-key",
+            Self::ApproveKey => "act-approve-key",
             Self::RevokeKey => "act-revoke-key",
         })
     }
@@ -90,7 +93,7 @@ impl ControlAct {
             ],
             Self::Pledge => &["pledgee", "terms"],
             Self::Offer => &["buyer", "terms", "price_reference"],
-            Self::RegisterKey => &["name"],
+            Self::RegisterKey | Self::ApproveKey => &["name"],
             _ => &[],
         }
     }
@@ -134,8 +137,23 @@ fn body(act: ControlAct, id: &str, form: &ConsoleForm) -> Value {
     Value::Object(body)
 }
 
-fn read<T: DeserializeOwned>(body: Value) -> Result<T, ServiceError> {
-    serde_json::from_value(body).map_err(|error| ServiceError::Malformed(error.to_string()))
+/// Reason why an act was not performed.
+enum NotPerformed {
+    /// The form is not one that the API would accept.
+    Form(Box<HttpError>),
+    Service(ServiceError),
+}
+
+impl From<HttpError> for NotPerformed {
+    fn from(error: HttpError) -> Self {
+        Self::Form(Box::new(error))
+    }
+}
+
+impl From<ServiceError> for NotPerformed {
+    fn from(error: ServiceError) -> Self {
+        Self::Service(error)
+    }
 }
 
 /// Performs an act. Returns links where it made a release.
@@ -145,25 +163,25 @@ async fn perform(
     act: ControlAct,
     id: &str,
     body: Value,
-) -> Result<Vec<(String, String)>, ServiceError> {
+) -> Result<Vec<(String, String)>, NotPerformed> {
     match act {
         ControlAct::Designate => {
-            control::designate(app, caller, id, &read(body)?, &unrecorded()).await?;
+            control::designate(app, caller, id, &valid(body)?, &unrecorded()).await?;
         }
         ControlAct::Accept => {
-            control::accept(app, caller, id, read(body)?, &unrecorded()).await?;
+            control::accept(app, caller, id, valid(body)?, &unrecorded()).await?;
         }
         ControlAct::Decline => {
-            control::decline(app, caller, id, read(body)?, &unrecorded()).await?;
+            control::decline(app, caller, id, valid(body)?, &unrecorded()).await?;
         }
         ControlAct::Consent => {
-            releases::consent(app, caller, id, read(body)?, &unrecorded()).await?;
+            releases::consent(app, caller, id, valid(body)?, &unrecorded()).await?;
         }
         ControlAct::Refuse => {
-            releases::refuse(app, caller, id, read(body)?, &unrecorded()).await?;
+            releases::refuse(app, caller, id, valid(body)?, &unrecorded()).await?;
         }
         ControlAct::Release => {
-            let links = releases::release(app, caller, id, read(body)?).await?;
+            let links = releases::release(app, caller, id, valid(body)?).await?;
             let files = [
                 links.authoritative,
                 links.copy,
@@ -173,28 +191,28 @@ async fn perform(
             return Ok(files.map(|link| (link.filename, link.url)).into());
         }
         ControlAct::Pledge => {
-            pledges::pledge(app, caller, read(body)?, &unrecorded()).await?;
+            pledges::pledge(app, caller, valid(body)?, &unrecorded()).await?;
         }
         ControlAct::ReleasePledge => {
-            pledges::release(app, caller, id, read(body)?, &unrecorded()).await?;
+            pledges::release(app, caller, id, valid(body)?, &unrecorded()).await?;
         }
         ControlAct::Offer => {
-            transfers::propose(app, caller, read(body)?, &unrecorded()).await?;
+            transfers::propose(app, caller, valid(body)?, &unrecorded()).await?;
         }
         ControlAct::AcceptTransfer => {
-            transfers::accept(app, caller, id, read(body)?, &unrecorded()).await?;
+            transfers::accept(app, caller, id, valid(body)?, &unrecorded()).await?;
         }
         ControlAct::ConfirmTransfer => {
-            transfers::confirm(app, caller, id, read(body)?, &unrecorded()).await?;
+            transfers::confirm(app, caller, id, valid(body)?, &unrecorded()).await?;
         }
         ControlAct::CancelTransfer => {
-            transfers::cancel(app, caller, id, read(body)?, &unrecorded()).await?;
+            transfers::cancel(app, caller, id, valid(body)?, &unrecorded()).await?;
         }
-        ControlAct::RegisterKey => {
-            keys::register(app, caller, read(body)?, &unrecorded()).await?;
+        ControlAct::RegisterKey | ControlAct::ApproveKey => {
+            keys::register(app, caller, valid(body)?, &unrecorded()).await?;
         }
         ControlAct::RevokeKey => {
-            keys::revoke(app, caller, id, read(body)?, &unrecorded()).await?;
+            keys::revoke(app, caller, id, valid(body)?, &unrecorded()).await?;
         }
     }
     Ok(Vec::new())
@@ -220,19 +238,26 @@ pub async fn act(
     if let Err(error) = chosen_key(&app, act, &id, &mut form).await {
         return failed(error);
     }
+    if let Err(error) = requested_key(&app, act, &id, &mut form).await {
+        return failed(error);
+    }
     take_signature(&mut form);
     let (caller, body) = (form.visitor.caller.clone(), body(act, &id, &form));
-    let acting = app.clone();
+    let (acting, of) = (app.clone(), id.clone());
     // Completes even if the browser goes away.
-    let done = tokio::spawn(async move { perform(&acting, &caller, act, &id, body).await });
+    let done = tokio::spawn(async move { perform(&acting, &caller, act, &of, body).await });
     match done.await {
         Ok(Ok(links)) if links.is_empty() => Redirect::to(&next).into_response(),
         Ok(Ok(links)) => released(form.visitor.texts, &next, &links),
-        Ok(Err(ServiceError::Statement(StatementProblem::Missing { draft, member }))) => {
-            let asks = ask(&app, &form, act, &draft, member);
+        Ok(Err(NotPerformed::Service(ServiceError::Statement(StatementProblem::Missing {
+            draft,
+            member,
+        })))) => {
+            let asks = ask(&app, &form, act, &id, &draft, member);
             asks.await.unwrap_or_else(failed)
         }
-        Ok(Err(error)) => failed(error),
+        Ok(Err(NotPerformed::Form(error))) => error.into_response(),
+        Ok(Err(NotPerformed::Service(error))) => failed(error),
         Err(error) => failed(ServiceError::Internal(error.to_string())),
     }
 }
@@ -264,8 +289,34 @@ async fn chosen_key(
     Ok(())
 }
 
+/// For the agreement to another person's key: writes that person's registration into the form.
+async fn requested_key(
+    app: &App,
+    act: ControlAct,
+    id: &str,
+    form: &mut ConsoleForm,
+) -> Result<(), ServiceError> {
+    if act != ControlAct::ApproveKey {
+        return Ok(());
+    }
+    let asked = keys::asked(app, &form.visitor.caller).await?;
+    let asked = asked.into_iter().find(|one| one.passkey.as_str() == id);
+    let asked = asked.ok_or(ServiceError::NotFound("Request"))?;
+    let name = asked.body["name"].as_str().unwrap_or_default().to_owned();
+    form.values.insert("name".into(), name);
+    for member in ["public_key", "proof"] {
+        let value = asked.body[member].to_string();
+        form.values.insert(member.into(), value);
+    }
+    Ok(())
+}
+
 /// Writes the statement with the device's signature into the field that it was asked for.
 fn take_signature(form: &mut ConsoleForm) {
+    // The answer was one to the question who the user is.
+    if form.value(CONFIRMS) == "yes" {
+        return;
+    }
     let read = |name: &str| serde_json::from_str::<Value>(form.value(name)).ok();
     let (Some(statement), Some(passkey)) = (read("statement"), read(ANSWER)) else {
         return;
@@ -283,12 +334,16 @@ async fn ask(
     app: &App,
     form: &ConsoleForm,
     act: ControlAct,
+    id: &str,
     draft: &Statement,
     member: &str,
 ) -> Result<Response, ServiceError> {
     let visitor = &form.visitor;
     let texts = visitor.texts;
     let known = signing_credentials(app, visitor, act, member, &form.path).await?;
+    if act == ControlAct::RegisterKey && member == "signed" && known.is_empty() {
+        return ask_others(app, form, id).await;
+    }
     let site = passkeys::site(app).filter(|_| !known.is_empty());
     let statement = json!(draft);
     let text = serde_json::to_string_pretty(&statement).unwrap_or_default();
@@ -307,7 +362,7 @@ async fn ask(
                 button: texts.text("sign-statement"),
             }.render(texts, html! {
                 @for (name, value) in &form.values {
-                    @if ![ANSWER, "confirms", "statement", "member"].contains(&name.as_str()) {
+                    @if ![ANSWER, CONFIRMS, "statement", "member"].contains(&name.as_str()) {
                         input type="hidden" name=(name) value=(value);
                     }
                 }
@@ -320,6 +375,22 @@ async fn ask(
     };
     let title = texts.text("sign-statement-title");
     Ok(PageLook::plain(texts).console_notice(&title, body))
+}
+
+/// Keeps the registration of the user's passkey until somebody who signs already agrees.
+async fn ask_others(app: &App, form: &ConsoleForm, id: &str) -> Result<Response, ServiceError> {
+    let (visitor, texts) = (&form.visitor, form.visitor.texts);
+    let own = passkeys::list(app, &visitor.signed_in.user).await?;
+    let passkey = own.iter().find(|one| one.id.as_str() == id);
+    let passkey = passkey.ok_or(ServiceError::NotFound("Passkey"))?;
+    let body = body(ControlAct::RegisterKey, id, form);
+    keys::ask(app, &visitor.caller, passkey, body).await?;
+    let text = html! {
+        p { (texts.text("key-asked")) }
+        p { a href={ (PATH) "/control/keys" } { (texts.text("console-back")) } }
+    };
+    let title = texts.text("key-asked-title");
+    Ok(PageLook::plain(texts).notice(StatusCode::OK, &title, None, text))
 }
 
 /// Returns the credentials that can sign: the new one itself as proof, or those of the user that are keys of the

@@ -88,7 +88,7 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(&below("/control"), get(control::list))
         .route(&below("/control/keys"), get(control::keys))
         .route(&below("/control/records/{id}"), get(control::show))
-        .route(&below("/control/records/{id}/copy"), get(control::copy))
+        .route(&below("/control/records/{id}/copy"), post(control::copy))
         .route(&below("/control/{act}/{id}"), post(control_acts::act))
         .route(&below("/transfers"), get(control::transfers))
         .route(&below("/transfers/{id}"), get(control::transfer))

@@ -25,7 +25,7 @@ use crate::texts::Texts;
 /// Field with a device's answer.
 pub const ANSWER: &str = "passkey";
 /// Field that says what the answer is for: a confirmation, not the content of the form.
-const CONFIRMS: &str = "confirms";
+pub const CONFIRMS: &str = "confirms";
 
 /// Form that asks the device of the user.
 pub struct DeviceForm<'a> {
@@ -55,6 +55,7 @@ impl DeviceForm<'_> {
                 input type="hidden" name=(ANSWER);
                 button type="submit" { (self.button) }
             }
+            p.soft.unscripted { (texts.text("passkey-needed")) }
         }
     }
 }

@@ -131,6 +131,9 @@ pub async fn invite(State(app): State<App>, form: ConsoleForm) -> Response {
     if let Some(refused) = form.visitor.refusal(Permission::Administer) {
         return refused;
     }
+    if let Err(asks) = form.confirmed(&app, &format!("{PATH}/users")).await {
+        return asks;
+    }
     let Some(role) = Role::parse(form.value("role")) else {
         return Redirect::to(&format!("{PATH}/users")).into_response();
     };
@@ -148,6 +151,9 @@ pub async fn invite_again(
     if let Some(refused) = form.visitor.refusal(Permission::Administer) {
         return refused;
     }
+    if let Err(asks) = form.confirmed(&app, &format!("{PATH}/users")).await {
+        return asks;
+    }
     let invited = users::invite_again(&app, &manager(&form.visitor), &id).await;
     after(&app, &form, invited).await
 }
@@ -156,6 +162,9 @@ pub async fn invite_again(
 pub async fn change(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
     if let Some(refused) = form.visitor.refusal(Permission::Administer) {
         return refused;
+    }
+    if let Err(asks) = form.confirmed(&app, &format!("{PATH}/users")).await {
+        return asks;
     }
     let Some(role) = Role::parse(form.value("role")) else {
         return Redirect::to(&format!("{PATH}/users")).into_response();
@@ -168,6 +177,9 @@ pub async fn change(State(app): State<App>, Path(id): Path<String>, form: Consol
 pub async fn end(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
     if let Some(refused) = form.visitor.refusal(Permission::Administer) {
         return refused;
+    }
+    if let Err(asks) = form.confirmed(&app, &format!("{PATH}/users")).await {
+        return asks;
     }
     let ended = users::end(&app, &manager(&form.visitor), &id).await;
     after(&app, &form, ended).await

@@ -275,7 +275,7 @@ async fn component_page(
             }
             @let run = [("count", component.conformance.vectors), ("own", component.conformance.own_vectors)];
             p.soft { (texts.with("rules-vectors", run)) }
-            @if !component.slot.is_provider() {
+            @if behaviour::can_generate(component.slot) {
                 @for (kind, text) in [("generated", "rules-compare-generated"), ("past", "rules-compare-past")] {
                     form method="post" action=(action) {
                         (visitor.token())

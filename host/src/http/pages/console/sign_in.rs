@@ -28,7 +28,14 @@ pub fn local(next: &str) -> Option<&str> {
     let rest = next.strip_prefix(PATH)?;
     let is_below = rest.is_empty() || rest.starts_with(['/', '?']);
     let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'\\';
-    (is_below && next.len() <= NEXT_LIMIT && next.bytes().all(is_plain)).then_some(next)
+    let path = rest.split(['?', '#']).next().unwrap_or_default();
+    // Browsers resolve these, also in their encoded form.
+    let leads_up = path.split('/').any(|part| {
+        let part = part.to_ascii_lowercase().replace("%2e", ".");
+        part == "." || part == ".."
+    });
+    let is_local = is_below && !leads_up && next.len() <= NEXT_LIMIT;
+    (is_local && next.bytes().all(is_plain)).then_some(next)
 }
 
 /// Returns the address of the sign-in that leads to the page of a request.

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::domain::component_change::{ChangeReview, ChangeState, Verdict};
 use crate::domain::organization::Role;
+use crate::domain::user::UserStatus;
 use crate::service::access::users::address;
 use crate::service::{Core, ServiceError, ValidationIssue};
 use crate::store::{component_changes as rows, components, tokens, users};
@@ -59,6 +60,16 @@ pub async fn review(
     {
         return Err(ServiceError::NotAllowed("Your token was revoked"));
     }
+    let email = officer.caller.email.as_deref().unwrap_or_default();
+    let user = users::by_address(&mut tx, org, &address(email)).await?;
+    // As may the access of a user, or the role.
+    let (ended, role) = match &user {
+        Some(user) => (user.status == UserStatus::Ended, user.role),
+        None => (false, officer.role),
+    };
+    if ended {
+        return Err(ServiceError::NotAllowed("Your access has ended"));
+    }
     let change = find_in(&mut tx, org, id).await?;
     if rows::reviews(&mut tx, org, &change.id).await?.len() >= REVIEWS {
         let message = format!("The request has {REVIEWS} reviews; withdraw it and make a new one");
@@ -71,7 +82,7 @@ pub async fn review(
     }
     if new.verdict != Verdict::Comment {
         let policy = policy_of(core, &mut tx, org).await?;
-        let may_review = |named: &Role| officer.role.counts_as(*named);
+        let may_review = |named: &Role| role.counts_as(*named);
         if !policy.reviewers.iter().any(may_review) {
             return Err(ChangeProblem::RoleReviews.into());
         }
@@ -83,15 +94,15 @@ pub async fn review(
             return Err(ChangeProblem::UploaderReviews.into());
         }
         // Who invites people could invite a second address of their own.
-        let email = officer.caller.email.as_deref().unwrap_or_default();
-        let user = users::by_address(&mut tx, org, &address(email)).await?;
-        if user.is_some_and(|user| same_person(&user.created_by, &change.requested_by)) {
+        let invited_by = user.as_ref().map(|user| user.created_by.as_str());
+        let invited = invited_by.is_some_and(|by| same_person(by, &change.requested_by));
+        if invited && new.verdict == Verdict::Approve {
             return Err(ChangeProblem::InviteeReviews.into());
         }
     }
     let review = ChangeReview {
         by: owner.actor.clone(),
-        role: officer.role,
+        role,
         token: officer.token.clone(),
         verdict: new.verdict,
         comment,

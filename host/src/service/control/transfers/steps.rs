@@ -120,7 +120,7 @@ async fn advance_batch(
     };
     let records = transfers::records(&mut tx, &transfer, step.from, None, limit).await?;
     let (mut names, mut refused) = (PartyNames::default(), Vec::new());
-    let mut conflicts = Vec::new();
+    let (mut conflicts, mut done) = (Vec::new(), Vec::new());
     for record in &records {
         let made = step_of(core, &mut tx, &mut names, &transfer, step, record, tree).await;
         let record = match made {
@@ -137,9 +137,10 @@ async fn advance_batch(
                 record
             }
         };
-        transfers::set_record(&mut tx, &transfer, &record).await?;
+        done.push(record);
         faults::pass("transferring");
     }
+    transfers::set_records(&mut tx, &transfer, &done).await?;
     if together && !refused.is_empty() {
         // Nothing of this transaction stays. The offer ends, with the reasons.
         drop(tx);
@@ -370,8 +371,8 @@ async fn fail(
     let mut names = PartyNames::default();
     for record in refused {
         unlock(core, &mut tx, &mut names, &transfer, &record.envelope).await?;
-        transfers::set_record(&mut tx, &transfer, record).await?;
     }
+    transfers::set_records(&mut tx, &transfer, refused).await?;
     let next = Transfer {
         state: TransferState::Failing,
         ..transfer.clone()
