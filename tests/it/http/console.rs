@@ -399,6 +399,15 @@ async fn a_role_sees_exactly_its_pages() {
                 "/console/users/usr_01h455vb4pex5vsknk084sn02q/end".to_owned(),
                 &administrators,
             ),
+            ("/console/keys".to_owned(), &administrators),
+            (
+                "/console/keys/key_01h455vb4pex5vsknk084sn02q/rotate".to_owned(),
+                &administrators,
+            ),
+            (
+                "/console/keys/key_01h455vb4pex5vsknk084sn02q/deactivate".to_owned(),
+                &integrators,
+            ),
             (
                 format!("/console/control/accept/{id}"),
                 &["owner", "admin", "controller"],
@@ -683,6 +692,9 @@ async fn a_failed_webhook_is_sent_again() {
         .goto(&format!("{}{}", app.url(), path_of(&user)))
         .await;
     browser.click("main button").await;
+    // The first page leads to it, also for users who read no envelopes.
+    browser.read("Receivers that do not take events").await;
+    browser.is_accessible("home of a developer").await;
     browser.click("nav a[href='/console/developers']").await;
     browser.read("Receivers of webhooks").await;
     browser.picture("console-developers-phone").await;
@@ -712,6 +724,66 @@ async fn a_failed_webhook_is_sent_again() {
     assert!(audit.contains("user.signed_in") && audit.contains("user:dev@oak.example"));
     let odd = eva.get(&app, "/console/audit?after=7").await;
     assert_eq!(odd.status, 200);
+}
+
+/// A key made on the page works in the call that the page shows, and is replaced and ended there.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_is_made_and_used_from_the_page() {
+    let app = TestApp::on_a_socket().await;
+    let user = invited(&app, "ada@oak.example", "owner");
+    let browser = TestBrowser::open(EmulatedScreen::Phone).await;
+    browser
+        .goto(&format!("{}{}", app.url(), path_of(&user)))
+        .await;
+    browser.click("main button").await;
+    browser.click("nav a[href='/console/developers']").await;
+    browser.click("details:has(#name) summary").await;
+    browser.type_into("#name", "Dealer system").await;
+    browser.click("input[name='scope-envelopes:read']").await;
+    browser.picture("console-new-key-phone").await;
+    browser.is_accessible("a new key").await;
+    browser.click("form[action$='/console/keys'] button").await;
+    browser.read("This key is shown this once.").await;
+    browser.is_accessible("a shown key").await;
+    let page = browser.text().await;
+    let call = page.lines().find(|line| line.starts_with("curl "));
+    let call = call.expect("a call").to_owned();
+    let answer = std::process::Command::new("sh")
+        .args(["-c", &format!("{call} -s")])
+        .output()
+        .unwrap();
+    let answer: Value = serde_json::from_slice(&answer.stdout).unwrap();
+    assert_eq!(answer["data"], json!([]), "{call}: {answer}");
+    let keys = app
+        .get_with_bearer(app.web_admin(), "/api-keys")
+        .await
+        .data(200);
+    let keys = keys.as_array().unwrap().iter();
+    let mut made = keys.filter(|key| key["name"] == "Dealer system");
+    let id = made.next().unwrap()["key_id"].as_str().unwrap().to_owned();
+
+    let ada = Session::of(&app, "bea@oak.example", "admin").await;
+    let none = ada.post(&app, "/console/keys", "name=None").await;
+    assert_eq!(none.status, 422, "a key without scopes: {}", none.text());
+    let unknown = ada
+        .post(&app, "/console/keys", "scope-everything=yes")
+        .await;
+    assert_eq!(unknown.status, 422, "{}", unknown.text());
+    let rotated = ada
+        .post(&app, &format!("/console/keys/{id}/rotate"), "")
+        .await;
+    assert_eq!(rotated.status, 201, "{}", rotated.text());
+    let old = call.split("X-API-Key: ").nth(1).unwrap();
+    let old = old.split('"').next().unwrap();
+    assert_eq!(app.get_as(old, "/partner/envelopes").await.status, 401);
+    let ended = ada
+        .post(&app, &format!("/console/keys/{id}/deactivate"), "")
+        .await;
+    assert_eq!(ended.status, 303, "{}", ended.text());
+    let again = ada
+        .post(&app, &format!("/console/keys/{id}/rotate"), "")
+        .await;
+    assert_eq!(again.status, 409, "{}", again.text());
 }
 
 /// Rules in force, and a change request with its review, as readable rows.

@@ -65,7 +65,7 @@ async fn two_people_change_the_rules_and_go_back() {
     browser.type_into("#version", "1.0.0").await;
     browser.click("form[action$='/components'] button").await;
 
-    // What would change, before anything does.
+    // The differences, before the change.
     browser
         .click("form:has(input[value='generated']) button")
         .await;
@@ -98,7 +98,7 @@ async fn two_people_change_the_rules_and_go_back() {
         .goto(&format!("{}{}", app.url(), path_of(&cleo)))
         .await;
     phone.click("main button").await;
-    phone.click("nav a[href='/console/rules']").await;
+    phone.read("Change requests").await;
     phone
         .click(&format!("a[href='/console/changes/{change}']"))
         .await;
@@ -139,7 +139,7 @@ async fn two_people_change_the_rules_and_go_back() {
     assert_eq!(active(&app).await, "holdfast-compliance");
 }
 
-/// An old session neither approves nor applies, and roles see and change what is theirs.
+/// An old session neither approves nor applies a change, and an auditor only reads it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_of_rules_is_confirmed_by_its_people() {
     let app = TestApp::start().await;

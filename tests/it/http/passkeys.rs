@@ -137,7 +137,7 @@ async fn a_user_signs_in_with_a_passkey() {
         .collect();
     assert!(acts.contains(&"passkey.added"), "{acts:?}");
 
-    // Whoever has lost access does not get in with it.
+    // A user without access does not get in with it.
     let user = ada.user()["user_id"].as_str().unwrap().to_owned();
     invited(&app, "olaf@oak.example", "owner");
     operator(
@@ -240,7 +240,7 @@ async fn a_wrong_passkey_is_not_added() {
     assert_eq!(ada.post(&app, "/console/passkeys", &form).await.status, 303);
 }
 
-/// Who stole the cookie of a session cannot do what needs a confirmation.
+/// A stolen cookie is not enough for actions that need a confirmation.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stolen_cookie_does_nothing_sensitive() {
     let app = service().await;
@@ -260,6 +260,7 @@ async fn a_stolen_cookie_does_nothing_sensitive() {
         (remove.as_str(), ""),
         (designate.as_str(), controller.as_str()),
         ("/console/confirm", "next=/console/sessions"),
+        ("/console/keys", "scope-vault:release=yes"),
         ("/console/users", "email=thief%40evil.example&role=owner"),
         (
             "/console/users/usr_01h455vb4pex5vsknk084sn02q/role",
@@ -450,7 +451,7 @@ async fn a_passkey_signs_acts_of_control() {
         .as_str()
         .unwrap()
         .to_owned();
-    // Users who may answer are told, with a link to the page.
+    // Users who may answer get a mail with a link to the page.
     let link = format!("{ORIGIN}/console/control/records/{id}");
     let is_told = |mail: &String| {
         let mail = mail.replace("=\r\n", "").replace("=\n", "");
@@ -652,7 +653,7 @@ async fn a_second_person_signs_after_the_first_agrees() {
     let keys = app.get("/partner/control/keys").await.data(200);
     assert_eq!(keys.as_array().unwrap().len(), 1);
 
-    // Nobody agrees to the own request; Ada does, with a signature.
+    // Olaf cannot agree to his own request; Ada does, with a signature.
     let page = ada.get(&app, "/console/control/keys").await.text();
     let (_, rest) = page
         .split_once("/console/control/approve-key/")

@@ -2,8 +2,8 @@
 //! installation cannot make them without the key.
 //!
 //! A statement is JSON, signed in its canonical form (RFC 8785). The signature is a compact JWS with
-//! detached content (RFC 7515, appendix F), whose header names the key by its thumbprint (RFC 7638), or
-//! that of a passkey, whose challenge is the SHA-256 of the canonical form.
+//! detached content (RFC 7515, appendix F) that names the key by its thumbprint (RFC 7638), or that of a
+//! passkey with the SHA-256 of the canonical form as its challenge.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64URL;

@@ -355,7 +355,7 @@ impl<P: RequiredPermission> FromRequestParts<App> for WebCaller<P> {
     }
 }
 
-/// Refuses users whose role has not the permission.
+/// Refuses users without the permission.
 pub fn require(role: Role, permission: Permission) -> Result<(), HttpError> {
     if role.may(permission) {
         return Ok(());

@@ -89,7 +89,7 @@ async fn look_of(app: &App, link: Option<(LinkToken, String)>, texts: Texts) -> 
     }
 }
 
-/// Whether people of an organization are told the API's own reason.
+/// Whether pages for people of an organization show the API's own reason.
 fn is_told(status: StatusCode) -> bool {
     matches!(
         status,

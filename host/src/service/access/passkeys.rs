@@ -269,7 +269,7 @@ async fn spend(
     }
 }
 
-/// An answer whose signature and challenge were verified.
+/// An answer with a verified signature and challenge.
 struct VerifiedAnswer {
     nonce: String,
     count: i64,

@@ -163,7 +163,7 @@ pub async fn sign_in(
     Ok(Some(secret))
 }
 
-/// Begins a session. `by` tells in the ledger how the user signed in.
+/// Begins a session. `by` is the way of the sign-in, for the ledger.
 pub(super) async fn begin(
     core: &Core,
     tx: &mut WriteTransaction,

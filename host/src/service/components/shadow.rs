@@ -627,7 +627,7 @@ pub struct ReplayedDecision {
     pub decision: String,
     /// Component that made the decision and replayed it.
     pub component: Value,
-    /// What the component was told, in the names of its WIT package.
+    /// Facts of the call, in the names of the component's WIT package.
     pub facts: Value,
     pub same: bool,
     /// Explanation of the result.

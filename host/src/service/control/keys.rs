@@ -143,7 +143,7 @@ pub async fn register(
 /// Time for which a request waits: that of its proof.
 const WAITING: Duration = statements::LONGEST_LIFE;
 
-/// Keeps the registration of a passkey until somebody who signs for the organization agrees.
+/// Keeps the registration of a passkey until a person with a key of the organization agrees.
 pub async fn ask(
     core: &Core,
     caller: &Caller,
@@ -162,7 +162,7 @@ pub async fn ask(
     Ok(tx.commit().await?)
 }
 
-/// Lists passkeys whose people ask to sign for the organization, oldest first.
+/// Lists the requests for passkeys to sign for the organization, oldest first.
 pub async fn asked(core: &Core, caller: &Caller) -> Result<Vec<PartyKeyRequest>, ServiceError> {
     let mut connection = core.store.read().await?;
     let since = core.clock.now() - WAITING;

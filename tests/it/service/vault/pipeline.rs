@@ -206,7 +206,7 @@ async fn a_store_that_overwrites_is_refused() {
 async fn orphaned_objects_are_removed_after_a_day() {
     let app = TestApp::start().await;
     let id = app.vaulted_envelope().await;
-    // A file with `#` is being written: the log goes on beside the test.
+    // A file with `#` is being written: the service extends its log beside the test.
     let is_written = |path: &std::path::PathBuf| !path.to_string_lossy().contains('#');
     let kept: Vec<_> = app.objects("").into_iter().filter(is_written).collect();
     let vault = app.objects("vault").remove(0);

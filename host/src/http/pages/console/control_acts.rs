@@ -49,7 +49,7 @@ words! {
 }
 
 impl ControlAct {
-    /// Returns what the button of the act says.
+    /// Returns the label of the act's button.
     pub fn label(self, texts: Texts) -> String {
         texts.text(match self {
             Self::Designate => "act-designate",
@@ -377,7 +377,7 @@ async fn ask(
     Ok(PageLook::plain(texts).console_notice(&title, body))
 }
 
-/// Keeps the registration of the user's passkey until somebody who signs already agrees.
+/// Keeps the registration of the user's passkey until a person with a key agrees.
 async fn ask_others(app: &App, form: &ConsoleForm, id: &str) -> Result<Response, ServiceError> {
     let (visitor, texts) = (&form.visitor, form.visitor.texts);
     let own = passkeys::list(app, &visitor.signed_in.user).await?;

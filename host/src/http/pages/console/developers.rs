@@ -76,10 +76,15 @@ pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
                         @if let Some(at) = key.last_used_at {
                             p.soft { (texts.text("console-last-used")) " " (visitor.moment(at)) }
                         }
+                        (super::keys::acts(&visitor, key))
                     }
                 }
             }
         }
+    };
+    let body = html! {
+        (body)
+        @if visitor.may(Permission::Administer) { (super::keys::new_key(&visitor)) }
     };
     visitor.page(Place::Developers, &texts.text("console-developers"), body)
 }

@@ -7,11 +7,14 @@ use maud::{Markup, html};
 use super::PATH;
 use super::envelopes::rows;
 use super::frame::{Place, failed};
+use super::rules::change_row;
 use super::visitor::Visitor;
+use crate::domain::component_change::ChangeState;
 use crate::domain::envelope::EnvelopeStatus;
 use crate::domain::organization::Permission;
+use crate::service::components::changes;
 use crate::service::vault::integrity;
-use crate::service::{App, ServiceError, envelopes};
+use crate::service::{App, ServiceError, envelopes, webhooks};
 use crate::store::search::EnvelopeSearch;
 
 /// Envelopes of each list.
@@ -30,9 +33,62 @@ pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
 
 async fn lists(app: &App, visitor: &Visitor) -> Result<Markup, ServiceError> {
     let texts = visitor.texts;
+    let (failing, requests) = (failing(app, visitor).await?, requests(app, visitor).await?);
+    let waiting = html! { (failing) (requests) };
     if !visitor.may(Permission::ReadEnvelopes) {
-        return Ok(html! { p { (texts.text("console-no-envelopes")) } });
+        return Ok(html! { p { (texts.text("console-no-envelopes")) } div.lists { (waiting) } });
     }
+    of_envelopes(app, visitor, waiting).await
+}
+
+/// Renders receivers of webhooks that do not take events.
+async fn failing(app: &App, visitor: &Visitor) -> Result<Markup, ServiceError> {
+    let texts = visitor.texts;
+    if !visitor.may(Permission::Integrate) {
+        return Ok(html! {});
+    }
+    let mut receivers = webhooks::list(app, &visitor.caller, None).await?;
+    receivers.retain(|one| one.failing_since.is_some() || !one.is_active);
+    Ok(html! {
+        @if !receivers.is_empty() {
+            section.card {
+                h2 { (texts.text("console-failing-receivers")) }
+                ul.rows {
+                    @for one in &receivers {
+                        li {
+                            a href={ (PATH) "/receivers/" (one.endpoint_id) } { (one.url) }
+                            @if let Some(since) = one.failing_since {
+                                p.soft { (texts.text("console-failing")) " " (visitor.moment(since)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    })
+}
+
+/// Renders open change requests.
+async fn requests(app: &App, visitor: &Visitor) -> Result<Markup, ServiceError> {
+    let texts = visitor.texts;
+    if !visitor.may(Permission::ChangeRules) {
+        return Ok(html! {});
+    }
+    let mut found = changes::list(app, &visitor.caller.org, None, 25).await?;
+    found.retain(|one| one.state == ChangeState::Open || one.review_due);
+    Ok(html! {
+        @if !found.is_empty() {
+            section.card {
+                h2 { (texts.text("console-requests")) }
+                ul.rows { @for one in &found { li { (change_row(visitor, one)) } } }
+            }
+        }
+    })
+}
+
+/// Renders findings, lists of envelopes by state, and what else waits.
+async fn of_envelopes(app: &App, visitor: &Visitor, more: Markup) -> Result<Markup, ServiceError> {
+    let texts = visitor.texts;
     let waiting = [EnvelopeStatus::Sent, EnvelopeStatus::Viewed];
     let lists = [
         ("console-waiting", "sent,viewed", waiting.to_vec(), None),
@@ -92,6 +148,7 @@ async fn lists(app: &App, visitor: &Visitor) -> Result<Markup, ServiceError> {
             }
         }
         div.lists {
+            (more)
             @for (title, all, found) in &shown {
                 section.card {
                     h2 { (texts.text(title)) }

@@ -8,6 +8,7 @@
 //! | `frame` | frame with the navigation |
 //! | `home` | envelopes by state, findings |
 //! | `envelopes` | search, and one envelope |
+//! | `keys` | API keys: making, replacing and ending them |
 //! | `people` | users of the organization |
 //! | `control` | records under control, transfers, keys |
 //! | `control_acts` | acts of control, confirmed and signed |
@@ -29,6 +30,7 @@ mod envelopes;
 mod exports;
 mod frame;
 mod home;
+mod keys;
 mod passkeys;
 mod people;
 mod rules;
@@ -79,6 +81,8 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(&below("/users/{id}/invite"), post(people::invite_again))
         .route(&below("/users/{id}/end"), post(people::end))
         .route(&below("/developers"), get(developers::show))
+        .route(&below("/keys"), post(keys::create))
+        .route(&below("/keys/{id}/{act}"), post(keys::act))
         .route(&below("/receivers/{id}"), get(developers::receiver))
         .route(&below("/deliveries/{id}"), get(developers::delivery))
         .route(

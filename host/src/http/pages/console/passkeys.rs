@@ -24,7 +24,7 @@ use crate::texts::Texts;
 
 /// Field with a device's answer.
 pub const ANSWER: &str = "passkey";
-/// Field that says what the answer is for: a confirmation, not the content of the form.
+/// Field of an answer that is a confirmation, and not the content of the form.
 pub const CONFIRMS: &str = "confirms";
 
 /// Form that asks the device of the user.

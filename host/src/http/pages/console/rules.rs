@@ -136,7 +136,7 @@ fn upload_form(visitor: &Visitor) -> Markup {
     }
 }
 
-/// Shows a slot: what is active, its history, candidates, and the live comparison.
+/// Shows a slot: its active component, history, candidates and live comparison.
 pub async fn slot(State(app): State<App>, visitor: Visitor, Path(slot): Path<String>) -> Response {
     if let Some(refused) = visitor.refusal(Permission::ReadEvidence) {
         return refused;
