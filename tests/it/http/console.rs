@@ -692,9 +692,6 @@ async fn a_failed_webhook_is_sent_again() {
         .goto(&format!("{}{}", app.url(), path_of(&user)))
         .await;
     browser.click("main button").await;
-    // The first page leads to it, also for users who read no envelopes.
-    browser.read("Receivers that do not take events").await;
-    browser.is_accessible("home of a developer").await;
     browser.click("nav a[href='/console/developers']").await;
     browser.read("Receivers of webhooks").await;
     browser.picture("console-developers-phone").await;
@@ -718,6 +715,19 @@ async fn a_failed_webhook_is_sent_again() {
             .any(|one| one["status"] == "delivered" && one["redelivery_of"].is_string())
     };
     app.wait_for_log(&endpoint, delivered).await;
+    // A receiver that was disabled is on the first page, also for users who read no envelopes.
+    browser.click("nav a[href='/console']").await;
+    browser.read("Your role does not read envelopes.").await;
+    assert!(!browser.text().await.contains("do not take events"));
+    receiver.answer_with(410);
+    app.envelope_event().await;
+    app.wait_for_log(&endpoint, |log| {
+        log.iter().any(|one| one["response_code"] == 410)
+    })
+    .await;
+    browser.click("nav a[href='/console']").await;
+    browser.read("Receivers that do not take events").await;
+    browser.is_accessible("home of a developer").await;
     // The auditor reads the act of the sign-in; the developer does not.
     let eva = Session::of(&app, "eva@oak.example", "auditor").await;
     let audit = eva.get(&app, "/console/audit").await.text();

@@ -48,7 +48,7 @@ async fn failing(app: &App, visitor: &Visitor) -> Result<Markup, ServiceError> {
         return Ok(html! {});
     }
     let mut receivers = webhooks::list(app, &visitor.caller, None).await?;
-    receivers.retain(|one| one.failing_since.is_some() || !one.is_active);
+    receivers.retain(|one| one.failing_since.is_some() || one.disabled_reason.is_some());
     Ok(html! {
         @if !receivers.is_empty() {
             section.card {
