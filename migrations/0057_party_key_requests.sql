@@ -1,4 +1,4 @@
--- Passkeys whose people ask to sign for the organization: somebody who signs already has to agree.
+-- Requests for passkeys to sign for the organization: a person with a key has to agree.
 create table party_key_request (
     bucket bigint not null,
     passkey_id text not null,

@@ -209,7 +209,6 @@ fn schema_of(event: EventType, member: &str) -> Schema {
         (E::EnvelopeCreated, "status") => of::<EnvelopeStatus>(),
         (E::KbaVerified, "status") => of::<KbaStatus>(),
         (E::BulkCompleted, "status") => of::<BatchStatus>(),
-        (E::ControlSimilar, "reference") | (E::ControlConflict, "reference" | "kind") => text(),
         (_, "envelope_kind") => of::<EnvelopeKind>(),
         (_, "stage") => of::<ControlStage>(),
         (_, "release") => of::<ReleaseRequestView>(),

@@ -68,11 +68,20 @@ pub async fn revoke(
     one_row(revoked.rows_affected())
 }
 
-/// Stores a request; an earlier one for the same passkey is replaced.
+/// Stores a request; an earlier one for the same passkey is replaced. Forgets those of the organization before `since`.
 pub async fn request(
     tx: &mut WriteTransaction,
     request: &PartyKeyRequest,
+    since: Timestamp,
 ) -> Result<(), StoreError> {
+    sqlx::query(
+        "delete from party_key_request where bucket = $1 and org_id = $2 and requested_at <= $3",
+    )
+    .bind(request.org.bucket())
+    .bind(request.org.as_str())
+    .bind(since.to_string())
+    .execute(&mut **tx)
+    .await?;
     sqlx::query(
         "insert into party_key_request (bucket, passkey_id, org_id, requested_by, body, requested_at)
          values ($1, $2, $3, $4, $5, $6)

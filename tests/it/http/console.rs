@@ -790,6 +790,10 @@ async fn a_key_is_made_and_used_from_the_page() {
         .post(&app, &format!("/console/keys/{id}/deactivate"), "")
         .await;
     assert_eq!(ended.status, 303, "{}", ended.text());
+    let other = ada
+        .post(&app, &format!("/console/keys/{id}/delete"), "")
+        .await;
+    assert_eq!(other.status, 404);
     let again = ada
         .post(&app, &format!("/console/keys/{id}/rotate"), "")
         .await;

@@ -41,6 +41,22 @@ async fn requires_review(app: &TestApp) {
         .data(200);
 }
 
+/// Form of a request with the source of the rules.
+const REQUEST: &str = "reason=Insurers&url=https%3A%2F%2Fgit.oak.example&commit=4f1c2ab";
+
+/// Uploads the rules of the guide as Ben. Returns the path of requests to activate them.
+async fn uploaded(app: &TestApp) -> String {
+    let folder = built();
+    let bytes = std::fs::read(folder.path().join("acme-rules.wasm")).unwrap();
+    let token = app.person("ben@oak.example", "compliance");
+    let component = app
+        .upload_component(&token, "acme-rules", "1.0.0", &bytes)
+        .await
+        .data(201);
+    let id = component["component_id"].as_str().unwrap();
+    format!("/console/rules/rules.compliance/activate/{id}")
+}
+
 /// Returns the last part of the address to which an answer leads.
 fn led_to(location: &str) -> String {
     location.rsplit('/').next().unwrap().to_owned()
@@ -147,22 +163,13 @@ async fn a_change_of_rules_is_confirmed_by_its_people() {
     let ben = Session::of(&app, "ben@oak.example", "compliance").await;
     let cleo = Session::of(&app, "cleo@oak.example", "compliance").await;
     let eva = Session::of(&app, "eva@oak.example", "auditor").await;
-    let folder = built();
-    let bytes = std::fs::read(folder.path().join("acme-rules.wasm")).unwrap();
-    let token = app.person("ben@oak.example", "compliance");
-    let component = app
-        .upload_component(&token, "acme-rules", "1.0.0", &bytes)
-        .await
-        .data(201);
-    let id = component["component_id"].as_str().unwrap();
-    let request = format!("/console/rules/rules.compliance/activate/{id}");
-    let form = "reason=Insurers&url=https%3A%2F%2Fgit.oak.example&commit=4f1c2ab";
-    assert_eq!(eva.post(&app, &request, form).await.status, 403);
+    let request = uploaded(&app).await;
+    assert_eq!(eva.post(&app, &request, REQUEST).await.status, 403);
     let without = ben.post(&app, &request, "reason=Insurers").await;
     assert_eq!(without.status, 422, "{}", without.text());
-    let odd = format!("{form}&effective_at=tomorrow");
+    let odd = format!("{REQUEST}&effective_at=tomorrow");
     assert_eq!(ben.post(&app, &request, &odd).await.status, 400);
-    let planned = format!("{form}&effective_at=2099-01-01T05:00");
+    let planned = format!("{REQUEST}&effective_at=2099-01-01T05:00");
     let made = ben.post(&app, &request, &planned).await;
     let change = led_to(made.headers["location"].to_str().unwrap());
     let page = format!("/console/changes/{change}");
@@ -209,17 +216,8 @@ async fn an_approval_ends_with_the_access_of_its_person() {
     let ben = Session::of(&app, "ben@oak.example", "compliance").await;
     let cleo = Session::of(&app, "cleo@oak.example", "compliance").await;
     let dan = Session::of(&app, "dan@oak.example", "compliance").await;
-    let folder = built();
-    let bytes = std::fs::read(folder.path().join("acme-rules.wasm")).unwrap();
-    let token = app.person("ben@oak.example", "compliance");
-    let component = app
-        .upload_component(&token, "acme-rules", "1.0.0", &bytes)
-        .await
-        .data(201);
-    let id = component["component_id"].as_str().unwrap();
-    let request = format!("/console/rules/rules.compliance/activate/{id}");
-    let form = "reason=Insurers&url=https%3A%2F%2Fgit.oak.example&commit=4f1c2ab";
-    let dan_requests = dan.post(&app, &request, form).await;
+    let request = uploaded(&app).await;
+    let dan_requests = dan.post(&app, &request, REQUEST).await;
     let change = led_to(dan_requests.headers["location"].to_str().unwrap());
     let page = format!("/console/changes/{change}");
     let review = format!("{page}/review");

@@ -138,39 +138,51 @@ fn answered(
     }
 }
 
-/// Reads the public key of a passkey.
+/// Kinds of keys that passkeys have.
+enum KeyKind {
+    P256,
+    Ed25519,
+    Rsa,
+}
+
+/// Reads a public key: `SubjectPublicKeyInfo` in DER, base64url.
+fn read(public_key: &str) -> Option<(KeyKind, Vec<u8>)> {
+    let der = BASE64URL.decode(public_key).ok()?;
+    let info = SubjectPublicKeyInfoRef::from_der(&der).ok()?;
+    let kind = match info.algorithm.oid {
+        EC if info.algorithm.parameters_oid() == Ok(P256) => KeyKind::P256,
+        ED25519 => KeyKind::Ed25519,
+        RSA => KeyKind::Rsa,
+        _ => return None,
+    };
+    Some((kind, info.subject_public_key.as_bytes()?.to_vec()))
+}
+
 fn key(public_key: &str) -> Result<PasskeyKey, PasskeyProblem> {
-    let der = BASE64URL.decode(public_key).ok();
-    let der = der.ok_or(PasskeyProblem::Unsupported)?;
-    let info = SubjectPublicKeyInfoRef::from_der(&der).map_err(|_| PasskeyProblem::Unsupported)?;
-    let bytes = info.subject_public_key.as_bytes().map(<[u8]>::to_vec);
-    let bytes = bytes.ok_or(PasskeyProblem::Unsupported)?;
-    match info.algorithm.oid {
-        EC if info.algorithm.parameters_oid() == Ok(P256) => Ok(PasskeyKey::p256(bytes)),
-        ED25519 => Ok(PasskeyKey::ed25519(bytes)),
-        RSA => Ok(PasskeyKey::rsa(bytes)),
-        _ => Err(PasskeyProblem::Unsupported),
-    }
+    let (kind, bytes) = read(public_key).ok_or(PasskeyProblem::Unsupported)?;
+    Ok(match kind {
+        KeyKind::P256 => PasskeyKey::p256(bytes),
+        KeyKind::Ed25519 => PasskeyKey::ed25519(bytes),
+        KeyKind::Rsa => PasskeyKey::rsa(bytes),
+    })
 }
 
 /// Returns the key in the form in which a party registers it; none for RSA.
 pub fn party_key(passkey: &Passkey) -> Option<PartyPublicKey> {
-    let der = BASE64URL.decode(&passkey.public_key).ok()?;
-    let info = SubjectPublicKeyInfoRef::from_der(&der).ok()?;
-    let bytes = info.subject_public_key.as_bytes()?;
     let text = |bytes: &[u8]| BASE64URL.encode(bytes);
-    match (info.algorithm.oid, bytes) {
-        (ED25519, x) => Some(PartyPublicKey {
+    match read(&passkey.public_key)? {
+        (KeyKind::Ed25519, x) => Some(PartyPublicKey {
             kty: "OKP".into(),
             crv: "Ed25519".into(),
-            x: text(x),
+            x: text(&x),
             y: None,
         }),
-        (EC, [4, point @ ..]) if point.len() == 64 => Some(PartyPublicKey {
+        // An uncompressed point, SEC 1.
+        (KeyKind::P256, point) if point.len() == 65 => Some(PartyPublicKey {
             kty: "EC".into(),
             crv: "P-256".into(),
-            x: text(&point[..32]),
-            y: Some(text(&point[32..])),
+            x: text(&point[1..33]),
+            y: Some(text(&point[33..])),
         }),
         _ => None,
     }

@@ -157,8 +157,9 @@ pub async fn ask(
         body,
         requested_at: core.clock.now(),
     };
+    let since = request.requested_at - WAITING;
     let mut tx = core.store.begin().await?;
-    party_keys::request(&mut tx, &request).await?;
+    party_keys::request(&mut tx, &request, since).await?;
     Ok(tx.commit().await?)
 }
 

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use holdfast::config::Config;
 use holdfast::domain::component::Slot;
 use holdfast::domain::id::{EnvelopeId, OrgId};
-use holdfast::domain::organization::{OrgSettings, Scope};
+use holdfast::domain::organization::{OrgSettings, Role, Scope};
 use holdfast::store::events;
 use serde_json::{Value, json};
 
@@ -359,6 +359,16 @@ async fn no_byte_of_a_controlled_record_leaves_without_consent() {
             .get_as(key, &format!("/partner/envelopes/{id}/bundle"))
             .await;
         bundle.error(409);
+    }
+    // Every user of the originator, by role.
+    let path = format!("/control/records/{id}/release");
+    for role in Role::ALL {
+        let token = app.token(role.as_str());
+        let out = app.post_with_bearer(&token, &path, release_form()).await;
+        match role {
+            Role::Owner | Role::Admin | Role::Controller => requests.push(asked(&out)),
+            _ => assert_eq!(out.status, 403, "{role}"),
+        }
     }
     requests.dedup();
     assert_eq!(requests.len(), 1, "one release waits");

@@ -19,7 +19,7 @@ use crate::service::access::passkeys;
 use crate::service::control::keys::{self, PartyKeyView};
 use crate::service::control::tape::{self, TapeFormat, TapeOptions};
 use crate::service::control::transfers::{self, RecordsPage, TransferDetails, TransferView};
-use crate::service::control::{self, RecordView, ReleaseRequestView, inspection};
+use crate::service::control::{self, PartyView, RecordView, ReleaseRequestView, inspection};
 use crate::service::vault::vault_out::ReleaseMedium;
 use crate::service::{App, ServiceError};
 use crate::store::control::{ListedPart, RecordFilter};
@@ -137,13 +137,7 @@ pub async fn show(State(app): State<App>, visitor: Visitor, Path(id): Path<Strin
         Err(error) => return failed(error),
     };
     let texts = visitor.texts;
-    let is = |party: Option<&control::PartyView>| {
-        party.is_some_and(|party| party.organization_id == visitor.caller.org)
-    };
-    let (controls, originates) = (
-        is(Some(&record.control.controller)),
-        is(Some(&record.control.originator)),
-    );
+    let originates = is_own(&visitor, Some(&record.control.originator));
     let parties = [
         ("control-originator", Some(&record.control.originator)),
         ("control-controller", Some(&record.control.controller)),
@@ -175,9 +169,9 @@ pub async fn show(State(app): State<App>, visitor: Visitor, Path(id): Path<Strin
             }
         }
         @if visitor.may(Permission::Control) {
-            (acts(&visitor, &record, controls, originates, is(record.control.designee.as_ref()), is(record.control.pledgee.as_ref())))
+            (acts(&visitor, &record))
         }
-        @if !originates && !record.control.stage.eq(&ControlStage::Released) {
+        @if !originates && record.control.stage != ControlStage::Released {
             form.card method="post" action={ (PATH) "/control/records/" (record.envelope_id) "/copy" } {
                 (visitor.token())
                 h2 { (texts.text("control-copy")) }
@@ -209,16 +203,16 @@ pub async fn copy(State(app): State<App>, Path(id): Path<String>, form: ConsoleF
     }
 }
 
+/// Whether a party is the user's organization.
+fn is_own(visitor: &Visitor, party: Option<&PartyView>) -> bool {
+    party.is_some_and(|party| party.organization_id == visitor.caller.org)
+}
+
 /// Renders the acts that the organization may do with a record now.
-fn acts(
-    visitor: &Visitor,
-    record: &RecordView,
-    controls: bool,
-    originates: bool,
-    is_designee: bool,
-    is_pledgee: bool,
-) -> Markup {
-    let texts = visitor.texts;
+fn acts(visitor: &Visitor, record: &RecordView) -> Markup {
+    let (texts, control) = (visitor.texts, &record.control);
+    let originates = is_own(visitor, Some(&control.originator));
+    let controls = is_own(visitor, Some(&control.controller));
     let id = record.envelope_id.as_str();
     let page = format!("{PATH}/control/records/{id}");
     let form =
@@ -236,7 +230,7 @@ fn acts(
         ControlStage::Controlled | ControlStage::Originated
     );
     html! {
-        @if is_designee {
+        @if is_own(visitor, control.designee.as_ref()) {
             section.card {
                 h2 { (texts.text("control-offered-to-you")) }
                 (form(ControlAct::Accept, id, html! {}))
@@ -270,7 +264,7 @@ fn acts(
                 (form(ControlAct::Refuse, release.release_id.as_str(), reason()))
             }
         }
-        @if let Some(pledge) = record.pledge_id.as_ref().filter(|_| is_pledgee) {
+        @if let Some(pledge) = record.pledge_id.as_ref().filter(|_| is_own(visitor, control.pledgee.as_ref())) {
             section.card {
                 h2 { (texts.text("control-pledge")) }
                 (form(ControlAct::ReleasePledge, pledge.as_str(), html! {}))

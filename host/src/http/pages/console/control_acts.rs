@@ -235,10 +235,12 @@ pub async fn act(
     if let Err(asks) = form.confirmed(&app, &next).await {
         return asks;
     }
-    if let Err(error) = chosen_key(&app, act, &id, &mut form).await {
-        return failed(error);
-    }
-    if let Err(error) = requested_key(&app, act, &id, &mut form).await {
+    let completed = match act {
+        ControlAct::RegisterKey => chosen_key(&app, &id, &mut form).await,
+        ControlAct::ApproveKey => requested_key(&app, &id, &mut form).await,
+        _ => Ok(()),
+    };
+    if let Err(error) = completed {
         return failed(error);
     }
     take_signature(&mut form);
@@ -263,15 +265,7 @@ pub async fn act(
 }
 
 /// For a new key: writes the public key of the chosen passkey into the form.
-async fn chosen_key(
-    app: &App,
-    act: ControlAct,
-    id: &str,
-    form: &mut ConsoleForm,
-) -> Result<(), ServiceError> {
-    if act != ControlAct::RegisterKey {
-        return Ok(());
-    }
+async fn chosen_key(app: &App, id: &str, form: &mut ConsoleForm) -> Result<(), ServiceError> {
     let known = passkeys::list(app, &form.visitor.signed_in.user).await?;
     let passkey = known.iter().find(|one| one.id.as_str() == id);
     let passkey = passkey.ok_or(ServiceError::NotFound("Passkey"))?;
@@ -290,15 +284,7 @@ async fn chosen_key(
 }
 
 /// For the agreement to another person's key: writes that person's registration into the form.
-async fn requested_key(
-    app: &App,
-    act: ControlAct,
-    id: &str,
-    form: &mut ConsoleForm,
-) -> Result<(), ServiceError> {
-    if act != ControlAct::ApproveKey {
-        return Ok(());
-    }
+async fn requested_key(app: &App, id: &str, form: &mut ConsoleForm) -> Result<(), ServiceError> {
     let asked = keys::asked(app, &form.visitor.caller).await?;
     let asked = asked.into_iter().find(|one| one.passkey.as_str() == id);
     let asked = asked.ok_or(ServiceError::NotFound("Request"))?;
@@ -340,7 +326,7 @@ async fn ask(
 ) -> Result<Response, ServiceError> {
     let visitor = &form.visitor;
     let texts = visitor.texts;
-    let known = signing_credentials(app, visitor, act, member, &form.path).await?;
+    let known = signing_credentials(app, visitor, act, member, id).await?;
     if act == ControlAct::RegisterKey && member == "signed" && known.is_empty() {
         return ask_others(app, form, id).await;
     }
@@ -400,7 +386,7 @@ async fn signing_credentials(
     visitor: &Visitor,
     act: ControlAct,
     member: &str,
-    path: &str,
+    id: &str,
 ) -> Result<Vec<String>, ServiceError> {
     let own = passkeys::list(app, &visitor.signed_in.user).await?;
     let is_proof = act == ControlAct::RegisterKey && member == "proof";
@@ -410,7 +396,7 @@ async fn signing_credentials(
             .any(|key| key.revoked_at.is_none() && key.thumbprint == thumbprint)
     };
     let can_sign = own.into_iter().filter(|passkey| match is_proof {
-        true => path.ends_with(passkey.id.as_str()),
+        true => passkey.id.as_str() == id,
         false => passkeys::party_key(passkey).is_some_and(|key| signs(&key.thumbprint())),
     });
     Ok(can_sign.map(|passkey| passkey.credential_id).collect())

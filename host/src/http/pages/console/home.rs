@@ -9,7 +9,6 @@ use super::envelopes::rows;
 use super::frame::{Place, failed};
 use super::rules::change_row;
 use super::visitor::Visitor;
-use crate::domain::component_change::ChangeState;
 use crate::domain::envelope::EnvelopeStatus;
 use crate::domain::organization::Permission;
 use crate::service::components::changes;
@@ -74,8 +73,7 @@ async fn requests(app: &App, visitor: &Visitor) -> Result<Markup, ServiceError> 
     if !visitor.may(Permission::ChangeRules) {
         return Ok(html! {});
     }
-    let mut found = changes::list(app, &visitor.caller.org, None, 25).await?;
-    found.retain(|one| one.state == ChangeState::Open || one.review_due);
+    let found = changes::waiting(app, &visitor.caller.org).await?;
     Ok(html! {
         @if !found.is_empty() {
             section.card {

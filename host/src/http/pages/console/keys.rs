@@ -93,31 +93,33 @@ pub async fn create(State(app): State<App>, form: ConsoleForm) -> Response {
     }
 }
 
-/// Replaces or ends a key.
-pub async fn act(
-    State(app): State<App>,
-    Path((id, act)): Path<(String, String)>,
-    form: ConsoleForm,
-) -> Response {
-    let rotates = act == "rotate";
-    let needed = match rotates {
-        true => Permission::Administer,
-        false => Permission::Integrate,
-    };
-    if let Some(refused) = form.visitor.refusal(needed) {
+/// Replaces a key.
+pub async fn rotate(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
+    if let Some(refused) = form.visitor.refusal(Permission::Administer) {
         return refused;
     }
     if let Err(asks) = form.confirmed(&app, &page()).await {
         return asks;
     }
-    let caller = &form.visitor.caller;
-    if rotates {
-        return match api_keys::rotate(&app, caller, &id, &unrecorded()).await {
-            Ok(issued) => shown(&app, form.visitor.texts, &issued),
-            Err(error) => failed(error),
-        };
+    match api_keys::rotate(&app, &form.visitor.caller, &id, &unrecorded()).await {
+        Ok(issued) => shown(&app, form.visitor.texts, &issued),
+        Err(error) => failed(error),
     }
-    match api_keys::deactivate(&app, caller, &id).await {
+}
+
+/// Ends a key.
+pub async fn deactivate(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    form: ConsoleForm,
+) -> Response {
+    if let Some(refused) = form.visitor.refusal(Permission::Integrate) {
+        return refused;
+    }
+    if let Err(asks) = form.confirmed(&app, &page()).await {
+        return asks;
+    }
+    match api_keys::deactivate(&app, &form.visitor.caller, &id).await {
         Ok(_) => Redirect::to(&page()).into_response(),
         Err(error) => failed(error),
     }

@@ -82,7 +82,8 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(&below("/users/{id}/end"), post(people::end))
         .route(&below("/developers"), get(developers::show))
         .route(&below("/keys"), post(keys::create))
-        .route(&below("/keys/{id}/{act}"), post(keys::act))
+        .route(&below("/keys/{id}/rotate"), post(keys::rotate))
+        .route(&below("/keys/{id}/deactivate"), post(keys::deactivate))
         .route(&below("/receivers/{id}"), get(developers::receiver))
         .route(&below("/deliveries/{id}"), get(developers::delivery))
         .route(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use axum::extract::{Path, Request, State};
+use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
@@ -10,15 +10,12 @@ use serde::Deserialize;
 
 use super::PATH;
 use super::frame::failed;
-use super::sign_in::{is_foreign, local};
-use super::visitor::{ConsoleForm, Visitor, cookie, plain, read_form, refused};
+use super::sign_in::{SignInForm, local};
+use super::visitor::{ConsoleForm, Visitor, cookie};
 use crate::domain::passkey::{PasskeyAssertion, PasskeyCreation};
 use crate::domain::user::{Passkey, User};
-use crate::http::middleware::limits;
-use crate::http::middleware::origin::origin;
 use crate::http::pages::look::PageLook;
 use crate::service::access::passkeys::{self, NewPasskey, PasskeyProblem, PasskeySite, Purpose};
-use crate::service::access::windows::LimitedCredential;
 use crate::service::{App, ServiceError};
 use crate::texts::Texts;
 
@@ -87,28 +84,15 @@ pub fn sign_in_form(app: &App, texts: Texts, next: &str) -> Result<Markup, Servi
 }
 
 /// Signs in with a passkey.
-pub async fn sign_in(State(app): State<App>, request: Request) -> Response {
-    let (parts, body) = request.into_parts();
-    let texts = plain(&parts.headers);
-    if is_foreign(&parts.headers) {
-        return refused(texts);
-    }
-    if let Err(refused) = limits::admit(&app, LimitedCredential::SignIn, "", &parts) {
-        return refused.into_response();
-    }
-    let came_from = origin(&app, &parts);
-    let values = match read_form(Request::from_parts(parts, body), &app).await {
-        Ok(values) => values,
-        Err(refused) => return refused,
-    };
-    let next = values.get("next").map_or("", String::as_str);
-    let Some(assertion) = read::<PasskeyAssertion>(&values) else {
+pub async fn sign_in(State(app): State<App>, form: SignInForm) -> Response {
+    let texts = form.texts;
+    let Some(assertion) = read::<PasskeyAssertion>(&form.values) else {
         return not_accepted(texts);
     };
-    match passkeys::sign_in(&app, &assertion, came_from).await {
+    match passkeys::sign_in(&app, &assertion, form.origin.clone()).await {
         Ok(secret) => {
             let cookie = [(header::SET_COOKIE, cookie(Some(&secret)))];
-            (cookie, Redirect::to(local(next).unwrap_or(PATH))).into_response()
+            (cookie, Redirect::to(form.next().unwrap_or(PATH))).into_response()
         }
         Err(PasskeyProblem::Failed(error)) => failed(error),
         Err(problem) => {

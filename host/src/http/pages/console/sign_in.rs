@@ -1,6 +1,8 @@
 //! Sign-in by a mailed link, sign-out, and the open sessions of a user.
 
-use axum::extract::{Path, Query, Request, State};
+use std::collections::BTreeMap;
+
+use axum::extract::{FromRequest, Path, Query, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
@@ -15,6 +17,7 @@ use crate::http::middleware::limits;
 use crate::http::middleware::origin::origin;
 use crate::http::pages::look::PageLook;
 use crate::http::pages::visit::unknown_link;
+use crate::room::form::RequestOrigin;
 use crate::service::App;
 use crate::service::access::sessions;
 use crate::service::access::windows::LimitedCredential;
@@ -54,7 +57,7 @@ pub fn address(parts: &Parts) -> String {
 }
 
 /// Whether a page of another site sent the request. Such a page could sign the visitor in to a foreign account.
-pub fn is_foreign(headers: &HeaderMap) -> bool {
+fn is_foreign(headers: &HeaderMap) -> bool {
     let site = headers.get("sec-fetch-site");
     site.is_some_and(|site| site != "same-origin")
 }
@@ -92,23 +95,44 @@ pub async fn ask(
     PageLook::plain(texts).console_notice(&title, body)
 }
 
+/// Form of a visitor who signs in, sent from a page of this site and within the limit of the address.
+pub struct SignInForm {
+    pub texts: Texts,
+    pub values: BTreeMap<String, String>,
+    pub origin: RequestOrigin,
+}
+
+impl SignInForm {
+    /// Returns the page to which the sign-in leads.
+    pub fn next(&self) -> Option<&str> {
+        self.values.get("next").and_then(|next| local(next))
+    }
+}
+
+impl FromRequest<App> for SignInForm {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Response> {
+        let (parts, body) = request.into_parts();
+        let texts = plain(&parts.headers);
+        if is_foreign(&parts.headers) {
+            return Err(refused(texts));
+        }
+        limits::admit(app, LimitedCredential::SignIn, "", &parts)
+            .map_err(IntoResponse::into_response)?;
+        Ok(Self {
+            texts,
+            origin: origin(app, &parts),
+            values: read_form(Request::from_parts(parts, body), app).await?,
+        })
+    }
+}
+
 /// Mails links. The answer is the same for every address.
-pub async fn send(State(app): State<App>, request: Request) -> Response {
-    let (parts, body) = request.into_parts();
-    let texts = plain(&parts.headers);
-    if is_foreign(&parts.headers) {
-        return refused(texts);
-    }
-    if let Err(refused) = limits::admit(&app, LimitedCredential::SignIn, "", &parts) {
-        return refused.into_response();
-    }
-    let values = match read_form(Request::from_parts(parts, body), &app).await {
-        Ok(values) => values,
-        Err(refused) => return refused,
-    };
-    let email = values.get("email").cloned().unwrap_or_default();
-    let next = values.get("next").and_then(|next| local(next));
-    let next = next.map(str::to_owned);
+pub async fn send(State(app): State<App>, form: SignInForm) -> Response {
+    let texts = form.texts;
+    let email = form.values.get("email").cloned().unwrap_or_default();
+    let next = form.next().map(str::to_owned);
     tokio::spawn(async move {
         if let Err(error) = sessions::request_link(&app, &email, next.as_deref()).await {
             tracing::error!(%error, "a sign-in link could not be sent");

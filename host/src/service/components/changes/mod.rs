@@ -33,6 +33,9 @@ pub use policy::{policy, set_by_operator, set_policy};
 pub use requests::{NewChange, ProposedChange, compare, create};
 pub use reviews::{NewReview, review, withdraw};
 
+/// Change requests among which the waiting ones are looked for.
+const LATEST: i64 = 100;
+
 /// Reason why a change of components is not made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChangeProblem {
@@ -171,6 +174,26 @@ pub async fn list(
     for change in found {
         views.push(view(core, change).await?);
     }
+    Ok(views)
+}
+
+/// Lists the latest change requests that are open, or lack a review after an emergency.
+pub async fn waiting(core: &Core, org: &OrgId) -> Result<Vec<ChangeView>, ServiceError> {
+    let mut connection = core.store.read().await?;
+    let mut found = rows::list(&mut connection, org, None, LATEST).await?;
+    drop(connection);
+    let now = core.clock.now();
+    let may_wait = |change: &ComponentChange| match state_at(change, now) {
+        ChangeState::Open => true,
+        ChangeState::Applied => change.content.is_emergency,
+        _ => false,
+    };
+    found.retain(may_wait);
+    let mut views = Vec::new();
+    for change in found {
+        views.push(view(core, change).await?);
+    }
+    views.retain(|one| one.state == ChangeState::Open || one.review_due);
     Ok(views)
 }
 
