@@ -12,6 +12,7 @@ mod tape;
 mod transfers;
 mod views;
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use holdfast::config::Config;
@@ -21,6 +22,7 @@ use holdfast::domain::organization::{OrgSettings, Role, Scope};
 use holdfast::store::events;
 use serde_json::{Value, json};
 
+use crate::http::console::Session;
 use crate::service::components::registry::variant;
 use crate::support::receiver::WebhookReceiver;
 use crate::support::{
@@ -332,6 +334,48 @@ async fn a_damaged_record_is_held() {
 }
 
 /// Every way to the authoritative bytes, by every credential of the originator.
+/// Attempts of an originator to get a controlled record, and their answers. The table is that of docs/control.md.
+#[derive(Default)]
+struct ReleaseTable {
+    rows: Vec<String>,
+    /// Releases that were requested.
+    asked: BTreeSet<String>,
+}
+
+impl ReleaseTable {
+    /// Adds an attempt that must fail.
+    #[track_caller]
+    fn add(&mut self, way: &str, who: &str, answer: &TestResponse) {
+        let status = answer.status.as_u16();
+        assert!(status >= 400, "{way} by {who}: {}", answer.text());
+        assert!(!answer.bytes.starts_with(b"%PDF"), "{way} by {who}");
+        let body: Value = serde_json::from_slice(&answer.bytes).unwrap_or_default();
+        let code = body["code"].as_str().map(|code| format!(" `{code}`"));
+        let row = format!("| {way} | {who} | {status}{} |\n", code.unwrap_or_default());
+        self.rows.push(row);
+        let asked = body["details"]["release_id"].as_str().map(str::to_owned);
+        self.asked.extend(asked);
+    }
+
+    fn is_in_the_guide(&self) {
+        let table = self.rows.concat();
+        let guide = include_str!("../../../../docs/control.md");
+        assert!(
+            guide.contains(&table),
+            "docs/control.md has another table than\n{table}"
+        );
+    }
+}
+
+/// Returns the form of a release as a browser sends it.
+fn console_form() -> String {
+    let mut form = url::form_urlencoded::Serializer::new(String::new());
+    for (name, value) in release_form().as_object().unwrap() {
+        form.append_pair(name, value.as_str().unwrap_or("yes"));
+    }
+    form.finish()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn no_byte_of_a_controlled_record_leaves_without_consent() {
     let app = TestApp::start().await;
@@ -345,44 +389,52 @@ async fn no_byte_of_a_controlled_record_leaves_without_consent() {
     lender.act(&app, &id, "accept", json!({})).await.data(200);
 
     let alone = app.key_with(&[Scope::VaultRelease, Scope::VaultRead]).await;
-    let mut requests = Vec::new();
-    for key in [&app.key, &alone] {
-        let path = format!("/partner/envelopes/{id}/vault-out");
-        let out = app.post_as(key, &path, release_form()).await;
-        requests.push(asked(&out));
-        let path = format!("/partner/control/records/{id}/release");
-        let out = app.post_as(key, &path, release_form()).await;
-        requests.push(asked(&out));
-        let download = app.get_as(key, &url).await;
-        assert_eq!(code(&download, 409), "control_consent_required");
-        let bundle = app
-            .get_as(key, &format!("/partner/envelopes/{id}/bundle"))
-            .await;
-        bundle.error(409);
-    }
-    // Every user of the originator, by role.
-    let path = format!("/control/records/{id}/release");
-    for role in Role::ALL {
-        let token = app.token(role.as_str());
-        let out = app.post_with_bearer(&token, &path, release_form()).await;
-        match role {
-            Role::Owner | Role::Admin | Role::Controller => requests.push(asked(&out)),
-            _ => assert_eq!(out.status, 403, "{role}"),
-        }
-    }
-    requests.dedup();
-    assert_eq!(requests.len(), 1, "one release waits");
+    let mut table = ReleaseTable::default();
+    let out = format!("/partner/envelopes/{id}/vault-out");
+    let release = format!("/control/records/{id}/release");
     let bundle = format!("/envelopes/{id}/bundle");
-    app.get_with_bearer(app.web_admin(), &bundle)
-        .await
-        .error(409);
-    assert_eq!(app.get_as("", link).await.status, 410, "an older link");
-    let repeated = axum::http::Request::post(format!("/api/v2/partner/envelopes/{id}/vault-out"))
+    let mut paper = release_form();
+    paper["medium"] = "paper".into();
+    for (who, key) in [
+        ("key with all scopes", &app.key),
+        ("key with `vault:release` and `vault:read`", &alone),
+    ] {
+        let partner = |path: &str| format!("/partner{path}");
+        let answer = app.post_as(key, &out, release_form()).await;
+        table.add("`POST /partner/envelopes/{id}/vault-out`", who, &answer);
+        let answer = app.post_as(key, &out, paper.clone()).await;
+        table.add("the same, to paper", who, &answer);
+        let answer = app.post_as(key, &partner(&release), release_form()).await;
+        table.add("`POST /partner/control/records/{id}/release`", who, &answer);
+        let answer = app.get_as(key, &url).await;
+        table.add("`GET …/vault/signed-url`", who, &answer);
+        let answer = app.get_as(key, &partner(&bundle)).await;
+        table.add("`GET …/bundle`", who, &answer);
+    }
+    let repeated = axum::http::Request::post(format!("/api/v2{out}"))
         .header("x-api-key", &app.key)
         .header("content-type", "application/json")
         .header("idempotency-key", "out-1")
         .body(release_form().to_string().into());
-    asked(&app.send(repeated.unwrap()).await);
+    let answer = app.send(repeated.unwrap()).await;
+    let again = "vault-out again, with an `Idempotency-Key`";
+    table.add(again, "key with all scopes", &answer);
+    let answer = app.get_as("", link).await;
+    table.add("a link from before", "none", &answer);
+    for role in Role::ALL {
+        let token = app.token(role.as_str());
+        let who = format!("user, `{role}`");
+        let answer = app.post_with_bearer(&token, &release, release_form()).await;
+        table.add("`POST /control/records/{id}/release`", &who, &answer);
+        let answer = app.get_with_bearer(&token, &bundle).await;
+        table.add("`GET …/bundle`", &who, &answer);
+        let session = Session::of(&app, &format!("{role}@oak.example"), role.as_str()).await;
+        let path = format!("/console/control/release/{id}");
+        let answer = session.post(&app, &path, &console_form()).await;
+        table.add("form of the console", &who, &answer);
+    }
+    assert_eq!(table.asked.len(), 1, "one release waits");
+    table.is_in_the_guide();
 
     assert!(app.objects("archive").is_empty());
     assert_eq!(app.objects("vault").len(), 1);
