@@ -729,25 +729,8 @@ impl ComponentRegistry {
         Ok(Documents::new(handle, self.candidates_turns()))
     }
 
-    /// Loads a particular component of slot `provider.signing` to try an organization's settings.
-    pub fn signing_from(
-        &self,
-        artifact: &ComponentArtifact,
-        org: &OrgId,
-    ) -> Result<SigningPlugin, ComponentError> {
-        self.provider_from(artifact, org)
-    }
-
-    /// Loads a particular component of slot `provider.payment` to try an organization's settings.
-    pub fn payment_from(
-        &self,
-        artifact: &ComponentArtifact,
-        org: &OrgId,
-    ) -> Result<PaymentPlugin, ComponentError> {
-        self.provider_from(artifact, org)
-    }
-
-    fn provider_from<P: ComponentWorld + ProviderCalls>(
+    /// Loads a particular component of a provider slot to try an organization's settings.
+    pub fn provider_from<P: ComponentWorld + ProviderCalls>(
         &self,
         artifact: &ComponentArtifact,
         org: &OrgId,

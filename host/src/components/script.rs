@@ -22,7 +22,7 @@ use super::engine::{LimitedEngine, provider_store};
 use super::error::ComponentError;
 use super::inspection::AdmissionReason;
 use super::lent::{LentBlob, LentHost, LentResources};
-use super::providers::ProviderCalls;
+use super::providers::{self, ProviderCalls};
 use super::slot::{ActiveComponent, ComponentWorld};
 use super::values::{self, LentBytes};
 use super::worlds;
@@ -298,11 +298,15 @@ async fn answer<P: ProviderCalls + ComponentWorld>(
     let pre = active.pre.instance_pre();
     let instance = pre.instantiate_async(&mut store).await.map_err(told)?;
     let interface = format!("{}@{}", P::SLOT.interface(), worlds::VERSION);
+    let at = match call.call.as_str() {
+        providers::PROBE => &providers::probing(P::SLOT),
+        _ => &interface,
+    };
     let function = instance
-        .get_export_index(&mut store, None, &interface)
+        .get_export_index(&mut store, None, at)
         .and_then(|interface| instance.get_export_index(&mut store, Some(&interface), &call.call))
         .and_then(|function| instance.get_func(&mut store, function))
-        .ok_or_else(|| format!("{interface} has no such function"))?;
+        .ok_or_else(|| format!("{at} has no such function"))?;
     let signature = function.ty(&store);
     let parameters = values::parameters(&mut LentDocuments(&mut store), &signature, &call.with)?;
     let mut results = vec![Val::Bool(false); signature.results().len()];

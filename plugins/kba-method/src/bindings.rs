@@ -9,7 +9,7 @@
 
 wit_bindgen::generate!({
     path: ["../../wit/host", "../../wit/kba"],
-    world: "holdfast:kba/kba-provider",
+    world: "holdfast:kba/probing-kba-provider",
     generate_all,
     pub_export_macro: true,
 });

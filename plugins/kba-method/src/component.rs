@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::api::{self, MethodRefusal};
 use crate::bindings::exports::holdfast::kba::kba::{Guest, IdentityField, Progress, ProviderError};
+use crate::bindings::exports::holdfast::kba::probing::Guest as Probing;
 use crate::bindings::holdfast::host::settings;
 use crate::bindings::holdfast::kba::types::{Choice, Question, Step};
 use crate::identity;
@@ -40,6 +41,16 @@ impl SessionState {
             state: json!(self).to_string(),
             session_id: self.session,
             step,
+        }
+    }
+}
+
+impl Probing for KbaMethodComponent {
+    /// Asks for a person that Method cannot know: its own error shows that the key was accepted.
+    fn probe() -> Result<()> {
+        match api::get::<WireEntity>("/entities/ent_0") {
+            Ok(_) | Err(MethodRefusal::Said(_)) => Ok(()),
+            Err(MethodRefusal::Provider(error)) => Err(error),
         }
     }
 }

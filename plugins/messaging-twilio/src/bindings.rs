@@ -9,7 +9,7 @@
 
 wit_bindgen::generate!({
     path: ["../../wit/host", "../../wit/messaging"],
-    world: "holdfast:messaging/messaging-provider",
+    world: "holdfast:messaging/probing-messaging-provider",
     generate_all,
     pub_export_macro: true,
 });

@@ -6,12 +6,14 @@ use axum::body::Body;
 use axum::http::Request;
 use holdfast::config::{Config, DeploymentEnvironment};
 use holdfast::domain::clock::Timestamp;
+use holdfast::domain::component::Slot;
 use holdfast::domain::organization::OrgSettings;
 use holdfast::store::kba;
 use scraper::{Html, Selector};
 use serde_json::{Value, json};
 
-use crate::support::method::{CODE, FakeMethod};
+use crate::service::components::registry::first_calls;
+use crate::support::method::{CODE, FakeMethod, SECRET_KEY};
 use crate::support::{
     TestApp, TestResponse, envelope_body, files_below, form, operator, operator_output, pdf,
     release_form,
@@ -986,4 +988,32 @@ async fn a_record_with_open_questions_gets_no_controller() {
     let refused = app.post(&path, json!({ "controller": lender })).await;
     assert_eq!(refused.status, 409, "{}", refused.text());
     assert_eq!(refused.json()["code"], "record_identity_open");
+}
+
+/// A provider is asked with the settings that are to be activated; no person is made for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_first_call_finds_wrong_settings_of_an_identity_provider() {
+    let method = FakeMethod::start().await;
+    let insecure = |config: &mut Config| config.providers.allow_insecure = true;
+    let app = TestApp::with(insecure, OrgSettings::default()).await;
+    let secrets =
+        |name: &str, value: &str| json!({ "base_url": method.url, "secrets": { name: value } });
+    let tries = [
+        (secrets("secret_kee", SECRET_KEY), 422, "secret secret_key"),
+        (
+            secrets("secret_key", "sk_other"),
+            422,
+            "accept the secret secret_key",
+        ),
+        (secrets("secret_key", SECRET_KEY), 201, ""),
+    ];
+    first_calls(&app, Slot::Kba, &tries).await;
+    assert_eq!((method.requests(), method.asked().len()), (2, 0));
+    method.be_down(true);
+    let down = (
+        secrets("secret_key", SECRET_KEY),
+        201,
+        "could not be reached",
+    );
+    first_calls(&app, Slot::Kba, &[down]).await;
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::{post, put};
+use axum::routing::{get, post, put};
 use axum::{Json, Router};
 use holdfast::config::{Config, ProviderInstance, SecretText};
 use serde_json::{Value, json};
@@ -55,6 +55,7 @@ impl FakeMethod {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let router = Router::new()
             .route("/entities", post(create_entity))
+            .route("/entities/{entity}", get(read_entity))
             .route("/entities/{entity}/verification_sessions", post(begin))
             .route(
                 "/entities/{entity}/verification_sessions/{session}",
@@ -178,6 +179,13 @@ async fn create_entity(
         true => Json(json!({ "success": true, "data": shown, "message": null })).into_response(),
         false => Json(shown).into_response(),
     }
+}
+
+/// Knows nobody: the plugin reads no person that it made.
+async fn read_entity(State(account): Shared, headers: HeaderMap) -> Response {
+    let turned_away = turned_away(&mut account.lock().unwrap(), &headers);
+    let body = json!({ "success": false, "data": { "error": failure("RESOURCE_NOT_FOUND") } });
+    turned_away.unwrap_or_else(|| (StatusCode::NOT_FOUND, Json(body)).into_response())
 }
 
 fn questions() -> Value {

@@ -10,7 +10,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 use tracing::Instrument as _;
-use wasmtime::component::{Component, HasSelf, InstancePre, Linker};
+use wasmtime::component::{Component, HasSelf, InstancePre, Lift, Linker};
 use wasmtime::{Engine, Store};
 
 use super::bindings;
@@ -20,6 +20,7 @@ use super::gate::CallGate;
 use super::instance_log::InstanceLogger;
 use super::lent::LentResources;
 use super::slot::{ActiveComponent, ComponentHandle, ComponentWorld, ContractProbe, active};
+use super::worlds;
 use crate::domain::component::{ComponentIdentity, InstanceLogLevel, Slot};
 use crate::traces;
 
@@ -78,6 +79,15 @@ provider_errors! {
     bindings::payment::holdfast::payment::types => { NotFound };
     bindings::kba::holdfast::kba::types => {};
     bindings::messaging::holdfast::messaging::types => {};
+}
+
+/// Optional function of a provider that checks its settings; see [`probing`].
+pub(super) const PROBE: &str = "probe";
+
+/// Returns the optional interface that [`PROBE`] stands in.
+pub(super) fn probing(slot: Slot) -> String {
+    let package = slot.interface().split('/').next().unwrap_or_default();
+    format!("{package}/probing@{}", worlds::VERSION)
 }
 
 /// World of components that call an external service.
@@ -202,7 +212,51 @@ impl<P: ProviderCalls> PluginRuntime<P> {
         work: impl for<'a> FnOnce(
             &'a mut Store<LimitedEngine<LentResources>>,
             &'a P::Exports,
-        ) -> Call<'a, R>,
+        ) -> Call<'a, R>
+        + Send
+        + 'static,
+    ) -> Result<R, ComponentError> {
+        self.run(lease, |store, linked| {
+            Box::pin(async move {
+                let exports = linked.fresh(store).await?;
+                work(store, &exports).await
+            })
+        })
+        .await
+    }
+
+    /// Calls the optional function `probe`, which changes nothing. `None` if the component has none.
+    ///
+    /// # Errors
+    /// The plugin's own, and a component that fails.
+    pub async fn probe<E>(&self, lease: ProviderLease) -> Result<Option<()>, ProviderError>
+    where
+        P: ComponentWorld,
+        Result<(), E>: Lift + Send + Sync + 'static,
+        ProviderError: From<E>,
+    {
+        let answered = self.run(lease, |store, linked| {
+            Box::pin(async move {
+                let instance = linked.instance_pre().instantiate_async(&mut *store).await?;
+                let at = instance.get_export_index(&mut *store, None, &probing(P::SLOT));
+                let function =
+                    at.and_then(|at| instance.get_export_index(&mut *store, Some(&at), PROBE));
+                let Some(function) = function else {
+                    return Ok(None);
+                };
+                let function =
+                    instance.get_typed_func::<(), (Result<(), E>,)>(&mut *store, function)?;
+                let (answer,) = function.call_async(&mut *store, ()).await?;
+                Ok(Some(answer))
+            })
+        });
+        Ok(answered.await?.transpose()?)
+    }
+
+    async fn run<R>(
+        &self,
+        lease: ProviderLease,
+        work: impl for<'a> FnOnce(&'a mut Store<LimitedEngine<LentResources>>, &'a P) -> Call<'a, R>,
     ) -> Result<R, ComponentError> {
         let held = self.slot.ready().await?;
         let active = active(&held)?;
@@ -214,10 +268,7 @@ impl<P: ProviderCalls> PluginRuntime<P> {
         &self,
         active: &ActiveComponent<P>,
         lease: ProviderLease,
-        work: impl for<'a> FnOnce(
-            &'a mut Store<LimitedEngine<LentResources>>,
-            &'a P::Exports,
-        ) -> Call<'a, R>,
+        work: impl for<'a> FnOnce(&'a mut Store<LimitedEngine<LentResources>>, &'a P) -> Call<'a, R>,
     ) -> Result<R, ComponentError> {
         let limits = &active.limits;
         let mut lease = lease;
@@ -241,11 +292,8 @@ impl<P: ProviderCalls> PluginRuntime<P> {
         let memory = turn.memory.take();
         let (mut store, watch) =
             provider_store(&active.engine, limits, memory, self.gate.time.clone(), lent);
-        let run = async {
-            let plugin = active.pre.fresh(&mut store).await?;
-            work(&mut store, &plugin).await
-        };
-        let ended = tokio::time::timeout(limits.deadline, watch.run(run)).await;
+        let run = watch.run(work(&mut store, &active.pre));
+        let ended = tokio::time::timeout(limits.deadline, run).await;
         active.meter.used(store.data().limits.memory);
         let error = match ended {
             Ok(Ok(answer)) => return Ok(answer),

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use super::activation::CheckedActivation;
 use super::{ComponentManager, ComponentOwner, following};
-use crate::components::providers::ProviderError;
+use crate::components::providers::{
+    KbaPre, MessagingPre, PaymentPre, ProviderError, SigningPre, kba, messaging,
+};
 use crate::domain::component::{InstanceReference, Slot};
 use crate::domain::component_change::ProviderProbe;
 use crate::service::signing::provider_instance::InstanceConfig;
@@ -19,7 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(super) const REASON: usize = 500;
 
 /// Asks an organization's provider for an object that it cannot know, with the settings that are to be
-/// activated. `None` for rules, and for slots without a call that changes nothing.
+/// activated; providers of identity and messages have a function for it. `None` for rules, and for
+/// components without that function.
 ///
 /// # Errors
 /// `Semantic` with the plugin's reason if a setting or secret is missing.
@@ -30,7 +33,7 @@ pub(super) async fn probe(
     checked: &CheckedActivation,
 ) -> Result<Option<ProviderProbe>, ServiceError> {
     let slot = checked.component.slot;
-    let (Some(org), Slot::Signing | Slot::Payment) = (&owner.org, slot) else {
+    let Some(org) = owner.org.as_ref().filter(|_| slot.is_provider()) else {
         return Ok(None);
     };
     let at = InstanceReference::own(org, &checked.instance);
@@ -40,19 +43,30 @@ pub(super) async fn probe(
     let lease = core.lease_with(slot, &at.to_string(), &config);
     let artifact = following::artifact(core, management, &checked.component).await?;
     let asked = async {
-        match slot {
+        let components = &core.components;
+        let asked = match slot {
             Slot::Payment => {
-                let plugin = core.components.payment_from(&artifact, org)?;
+                let plugin = components.provider_from::<PaymentPre>(&artifact, org)?;
                 plugin.read_intent(lease, UNKNOWN).await.map(drop)
             }
+            Slot::Kba => {
+                let plugin = components.provider_from::<KbaPre>(&artifact, org)?;
+                return plugin.probe::<kba::ProviderError>(lease).await;
+            }
+            Slot::Messaging => {
+                let plugin = components.provider_from::<MessagingPre>(&artifact, org)?;
+                return plugin.probe::<messaging::ProviderError>(lease).await;
+            }
             _ => {
-                let plugin = core.components.signing_from(&artifact, org)?;
+                let plugin = components.provider_from::<SigningPre>(&artifact, org)?;
                 plugin.read_template(lease, UNKNOWN).await.map(drop)
             }
-        }
+        };
+        asked.map(Some)
     };
     let reason = match tokio::time::timeout(PATIENCE, asked).await {
-        Ok(Ok(()) | Err(ProviderError::NotFound)) => None,
+        Ok(Ok(None)) => return Ok(None),
+        Ok(Ok(Some(())) | Err(ProviderError::NotFound)) => None,
         Ok(Err(error @ ProviderError::NotConfigured(_))) => {
             return Err(ServiceError::Semantic(error.to_string()));
         }

@@ -10,7 +10,7 @@ use super::activation::{self, ActivationRequest};
 use super::changes::permit_alone;
 use super::probe::{REASON, settings_of};
 use super::{ComponentManager, ComponentOwner, following, named, record};
-use crate::components::providers::ProviderError;
+use crate::components::providers::{ProviderError, SigningPre};
 use crate::domain::component::{InstanceReference, Slot};
 use crate::domain::id::RequestId;
 use crate::fair_queue::WorkOwner;
@@ -104,7 +104,9 @@ pub async fn try_out(
         ServiceError::Semantic("The instance has no settings: send them as `config`".into())
     })?;
     let artifact = following::artifact(core, management, &checked.component).await?;
-    let plugin = core.components.signing_from(&artifact, org)?;
+    let plugin = core
+        .components
+        .provider_from::<SigningPre>(&artifact, org)?;
     let lease = || core.lease_with(slot, &at.to_string(), &config);
     let room = admit(
         core,

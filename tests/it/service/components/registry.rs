@@ -32,6 +32,28 @@ pub fn variant(slot: Slot, note: &str) -> Vec<u8> {
     bytes
 }
 
+/// Activates an own provider with each of these settings. Each has the expected status, and the reason
+/// that the refusal or the first call gives; empty for a first call that succeeds.
+pub async fn first_calls(app: &TestApp, slot: Slot, tries: &[(Value, u16, &str)]) {
+    let admin = app.admin();
+    let name = format!("own-provider-{}", tries.len());
+    let component = uploaded(app, &admin, slot, &name, "1.0.0").await;
+    let path = format!("{SLOTS}/{slot}/activate");
+    for (config, status, reason) in tries {
+        let body = json!({ "component_id": component["component_id"], "instance": "own", "config": config });
+        let answered = app.post_with_bearer(&admin, &path, body).await;
+        let given = match status {
+            422 => answered.error(422),
+            _ => {
+                let probe = answered.data(*status)["probe"].clone();
+                assert_eq!(probe["ok"], reason.is_empty(), "{probe}");
+                probe["reason"].as_str().unwrap_or_default().to_owned()
+            }
+        };
+        assert!(given.contains(reason), "{given}");
+    }
+}
+
 async fn uploaded(app: &TestApp, token: &str, slot: Slot, name: &str, version: &str) -> Value {
     let bytes = variant(slot, &format!("{name} {version}"));
     app.upload_component(token, name, version, &bytes)

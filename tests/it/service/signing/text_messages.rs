@@ -7,9 +7,11 @@ use axum::Json;
 use axum::http::StatusCode;
 use axum::response::IntoResponse as _;
 use holdfast::config::{Config, DeploymentEnvironment, ProviderInstance, SecretText};
+use holdfast::domain::component::Slot;
 use holdfast::domain::organization::OrgSettings;
 use serde_json::{Value, json};
 
+use crate::service::components::registry::first_calls;
 use crate::support::receiver::WebhookReceiver;
 use crate::support::{TestApp, TestResponse, envelope_body, form};
 
@@ -363,4 +365,34 @@ async fn a_telephone_is_in_no_event_about_something_else() {
     assert!(!sent.to_string().contains("5550142"), "{sent}");
     let confirmed = app.entry(&id, "signer.access_confirmed").await;
     assert_eq!(confirmed["signer"]["phone"], PHONE);
+}
+
+/// A provider is asked with the settings that are to be activated; no message is sent for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_first_call_finds_wrong_settings_of_a_message_provider() {
+    let service = WebhookReceiver::start().await;
+    service.answer(|_, request| match request.header("authorization") {
+        // `AC1:token_1` (RFC 7617).
+        "Basic QUMxOnRva2VuXzE=" => Json(json!({ "messages": [] })).into_response(),
+        _ => (StatusCode::UNAUTHORIZED, Json(json!({ "code": 20003 }))).into_response(),
+    });
+    let base = service.url.trim_end_matches("/hook");
+    let app = TestApp::with(|config| config.providers.allow_insecure = true, settings()).await;
+    let secrets = |name: &str, value: &str| {
+        json!({ "base_url": base, "settings":
+        { "account_sid": "AC1", "from": "+15125550100" }, "secrets": { name: value } })
+    };
+    let tries = [
+        (secrets("auth_tokn", "token_1"), 422, "secret auth_token"),
+        (
+            secrets("auth_token", "token_2"),
+            422,
+            "accept the secret auth_token",
+        ),
+        (secrets("auth_token", "token_1"), 201, ""),
+    ];
+    first_calls(&app, Slot::Messaging, &tries).await;
+    let requests = service.received();
+    assert!(requests.iter().all(|request| request.body.is_empty()));
+    assert_eq!(requests.len(), 2);
 }
