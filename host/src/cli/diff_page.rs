@@ -4,13 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::rules::asked;
-use crate::components::behaviour::{
-    BehaviourDiff, BehaviourGroup, Counterexample, FunctionDiff, RulesProgram,
-};
-use crate::domain::component::Slot;
+use crate::components::behaviour::{BehaviourDiff, BehaviourGroup, FunctionDiff};
+use crate::components::drawing;
 
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem;color:#1b1b1f}\
 table{border-collapse:collapse;margin:.5rem 0}td,th{border:1px solid #c8c8d0;padding:.2rem .5rem;text-align:left;vertical-align:top}\
@@ -18,7 +16,7 @@ table{border-collapse:collapse;margin:.5rem 0}td,th{border:1px solid #c8c8d0;pad
 svg{border:1px solid #c8c8d0;max-width:30rem;width:100%;height:auto}small{color:#55555f}";
 
 /// Returns the report as a page without scripts or other files.
-pub fn page(report: &BehaviourDiff, rules: [&RulesProgram; 2]) -> String {
+pub fn page(report: &BehaviourDiff) -> String {
     let title = format!("{} and {}", report.before, report.after);
     let page = html! {
         (DOCTYPE)
@@ -35,7 +33,7 @@ pub fn page(report: &BehaviourDiff, rules: [&RulesProgram; 2]) -> String {
                 @for function in &report.functions {
                     h2 { (function.function) }
                     p { (asked(function)) }
-                    @for group in &function.groups { (difference(report.slot, function, group, rules)) }
+                    @for group in &function.groups { (difference(group)) }
                     (outcomes(function))
                 }
             }
@@ -44,12 +42,7 @@ pub fn page(report: &BehaviourDiff, rules: [&RulesProgram; 2]) -> String {
     page.into_string()
 }
 
-fn difference(
-    slot: Slot,
-    function: &FunctionDiff,
-    group: &BehaviourGroup,
-    rules: [&RulesProgram; 2],
-) -> Markup {
+fn difference(group: &BehaviourGroup) -> Markup {
     let direction = json!(group.direction);
     let direction = direction.as_str().unwrap_or_default();
     let example = &group.counterexample;
@@ -71,7 +64,10 @@ fn difference(
                 td { code { (short(&example.after)) } @if let Some(text) = &example.after_sentence { br; (text) } }
             }
         } }
-        @if slot == Slot::Placement && function.function == "place" { (pages(example, rules)) }
+        @for page in &example.pages {
+            p { "Page " (page.number) ". Before: blue, solid. After: red, dashed." }
+            (drawing::svg(page, &format!("Page {} with the areas of both components", page.number)))
+        }
     }
 }
 
@@ -133,64 +129,4 @@ fn checks(function: &FunctionDiff) -> Markup {
             }
         } }
     }
-}
-
-/// Returns the pages of a counterexample, with the areas of both components.
-fn pages(example: &Counterexample, rules: [&RulesProgram; 2]) -> Markup {
-    let placed = rules.map(|rules| rules.call("place", &example.given).unwrap_or_default());
-    let areas = placed.map(|placed| {
-        let fields = placed["ok"].as_array().cloned().unwrap_or_default();
-        let areas = fields.iter().filter_map(|field| field["areas"].as_array());
-        areas.flatten().cloned().collect::<Vec<Value>>()
-    });
-    let numbers: BTreeSet<u64> = areas
-        .iter()
-        .flatten()
-        .filter_map(|area| area["page"].as_u64())
-        .collect();
-    let pdf = example.given.get("pdf").cloned().unwrap_or_default();
-    let facts = rules[0].call(
-        "inspect",
-        &Map::from_iter([("pdf".to_owned(), pdf.clone())]),
-    );
-    let facts = facts.unwrap_or_default();
-    html! {
-        @for number in numbers {
-            @let size = &facts["ok"]["pages"][usize::try_from(number).unwrap_or(1).saturating_sub(1)];
-            @let (width, height) = (size["width"].as_f64().unwrap_or(612.0), size["height"].as_f64().unwrap_or(792.0));
-            p { "Page " (number) ". Before: blue, solid. After: red, dashed." }
-            svg viewBox=(format!("0 0 {width} {height}")) role="img" aria-label=(format!("Page {number} with the areas of both components")) {
-                @for line in text(rules[0], &pdf, number) {
-                    @let (x, y, _, h) = rectangle(&line["area"], width, height);
-                    text x=(x) y=(y + h) font-size=(h) fill="#77777f" { (line["text"].as_str().unwrap_or_default()) }
-                }
-                @for (areas, colour, dashes) in [(&areas[0], "#0a4cc0", "none"), (&areas[1], "#c0102a", "6 4")] {
-                    @for area in areas.iter().filter(|area| area["page"].as_u64() == Some(number)) {
-                        @let (x, y, w, h) = rectangle(area, width, height);
-                        rect x=(x) y=(y) width=(w) height=(h) fill="none" stroke=(colour) stroke-width="2" stroke-dasharray=(dashes) {}
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn text(rules: &RulesProgram, pdf: &Value, page: u64) -> Vec<Value> {
-    let with = Map::from_iter([
-        ("pdf".to_owned(), pdf.clone()),
-        ("page".to_owned(), json!(page)),
-    ]);
-    let lines = rules.call("text", &with).unwrap_or_default();
-    lines["ok"].as_array().cloned().unwrap_or_default()
-}
-
-/// Converts fractions of a page to points.
-fn rectangle(area: &Value, width: f64, height: f64) -> (f64, f64, f64, f64) {
-    let part = |name: &str| area[name].as_f64().unwrap_or_default();
-    (
-        part("x") * width,
-        part("y") * height,
-        part("w") * width,
-        part("h") * height,
-    )
 }

@@ -261,7 +261,7 @@ pub async fn diff(
     );
     let report = behaviour::compare(&before, &after, &plan);
     if let Some(page) = &diff.page {
-        fs::write(page, diff_page::page(&report, [&before, &after]))?;
+        fs::write(page, diff_page::page(&report))?;
     }
     output.one(&json!(report), &told(&report));
     Ok(ExitCode::SUCCESS)

@@ -6,6 +6,7 @@
 //! | `bindings.rs` | `bindgen!` output for the provider worlds of `wit/` |
 //! | `registry.rs` | all components of this process, and the active ones by organization |
 //! | `documents.rs` | calls of the slots that work on documents |
+//! | `drawing.rs` | pages on which two placement components differ, as SVG |
 //! | `providers/` | calls of provider plugins, a file for each kind |
 //! | `instance_log.rs` | log of the organizations' provider instances |
 //! | `lent.rs` | host interfaces for providers: blobs, secrets, settings, clock, log |
@@ -21,6 +22,7 @@
 mod bindings;
 mod conformance;
 mod documents;
+pub mod drawing;
 pub mod egress;
 pub mod instance_log;
 mod lent;

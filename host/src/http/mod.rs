@@ -6,6 +6,7 @@ mod connections;
 pub(crate) mod error;
 pub mod event_schemas;
 pub mod listener;
+mod live;
 mod middleware;
 mod openapi;
 mod pace;

@@ -10,6 +10,7 @@ use crate::domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus, StoredFile
 use crate::domain::event::EventType;
 use crate::domain::id::CustomerId;
 use crate::fair_queue::WorkOwner;
+use crate::mail::is_address;
 use crate::service::envelopes::dispatch;
 use crate::service::envelopes::uploads::{self, DocumentUpload};
 use crate::service::events;
@@ -188,6 +189,29 @@ fn set(details: &CustomerDetails) -> Map<String, Value> {
     };
     let members = members.into_iter();
     members.filter(|(_, value)| !value.is_null()).collect()
+}
+
+/// Whether a person with this name and address can be a customer.
+pub fn is_person(name: &str, email: &str) -> bool {
+    is_address(email) && !name.trim().is_empty() && name.chars().count() <= 500
+}
+
+/// Returns the customers with these names and addresses, in order. Unknown ones are created, and names updated.
+pub async fn of_people(
+    core: &Core,
+    caller: &Caller,
+    people: &[(String, String)],
+) -> Result<Vec<CustomerId>, ServiceError> {
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
+    let mut ids = Vec::with_capacity(people.len());
+    for (name, email) in people {
+        let email = address(email.clone());
+        let known = customers::upsert_by_email(&mut tx, &caller.org, &email, name, now).await?;
+        ids.push(known.id);
+    }
+    tx.commit().await?;
+    Ok(ids)
 }
 
 /// Creates a customer.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::access::credentials;
+use super::access::single_sign_on::{ChangeSingleSignOn, secret_context};
 use super::{Caller, Core, ServiceError, ValidationIssue};
 use crate::domain::brand::{BrandColor, BrandLogo};
 use crate::domain::change::FieldPatch;
@@ -16,7 +17,9 @@ use crate::domain::hash::sha256;
 use crate::domain::id::OrgId;
 use crate::domain::jurisdiction::Jurisdiction;
 use crate::domain::locale::{ConsentText, Locale};
-use crate::domain::organization::{OrgSettings, Organization, PageOrigin, PaymentSettings};
+use crate::domain::organization::{
+    OrgSettings, Organization, PageOrigin, PaymentSettings, Role, SingleSignOn,
+};
 use crate::store::{StoreError, WriteTransaction, organizations};
 
 /// Most origins of one list.
@@ -43,7 +46,7 @@ pub struct BrandView {
     "brand": { "name": "Crescent", "color": "#0b57d0", "logo_sha256": null },
     "embed_origins": ["https://app.crescent.example"], "return_origins": [],
     "dates": { "format": "month_first", "time_zone": "America/New_York" }, "language": "en", "consent": {},
-    "chattel_paper_jurisdiction": "US-DE",
+    "chattel_paper_jurisdiction": "US-DE", "single_sign_on": null,
 }]))]
 pub struct OrganizationView {
     pub org_id: OrgId,
@@ -68,6 +71,8 @@ pub struct OrganizationView {
     pub consent: BTreeMap<String, ConsentText>,
     /// Jurisdiction of chattel paper, for envelopes that state none.
     pub chattel_paper_jurisdiction: Option<Jurisdiction>,
+    /// Sign-in of the users at the organization's own issuer. The secret of the client is not shown.
+    pub single_sign_on: Option<SingleSignOn>,
 }
 
 impl From<Organization> for OrganizationView {
@@ -96,6 +101,7 @@ impl From<Organization> for OrganizationView {
                 .map(|(locale, text)| (locale.as_str().to_owned(), text))
                 .collect(),
             chattel_paper_jurisdiction: settings.chattel_paper_jurisdiction,
+            single_sign_on: settings.single_sign_on,
         }
     }
 }
@@ -137,6 +143,10 @@ pub struct ChangeOrganization {
     #[serde(default)]
     #[schemars(with = "Option<Jurisdiction>")]
     pub chattel_paper_jurisdiction: FieldPatch<Jurisdiction>,
+    /// Only owners change it: who names the issuer decides who signs in.
+    #[serde(default)]
+    #[schemars(with = "Option<ChangeSingleSignOn>")]
+    pub single_sign_on: FieldPatch<ChangeSingleSignOn>,
 }
 
 impl ChangeOrganization {
@@ -217,19 +227,48 @@ pub async fn get(core: &Core, caller: &Caller) -> Result<OrganizationView, Servi
     Ok(read(core, &caller.org).await?.into())
 }
 
-/// Changes settings of the caller's organization.
+/// Changes settings of the caller's organization. `role` is the caller's.
 pub async fn change(
     core: &Core,
     caller: &Caller,
-    change: ChangeOrganization,
+    role: Role,
+    mut change: ChangeOrganization,
 ) -> Result<OrganizationView, ServiceError> {
     let org = &caller.org;
+    if !matches!(change.single_sign_on, FieldPatch::Keep) && role != Role::Owner {
+        return Err(ServiceError::NotAllowed(
+            "Only an owner changes the sign-in",
+        ));
+    }
+    let sign_on = match std::mem::take(&mut change.single_sign_on) {
+        FieldPatch::Keep => FieldPatch::Keep,
+        FieldPatch::Clear => FieldPatch::Clear,
+        FieldPatch::Set(new) => {
+            let present = read(core, org).await?.settings.single_sign_on;
+            FieldPatch::Set(new.checked(core, present.as_ref()).await?)
+        }
+    };
     let mut tx = core.store.begin().await?;
     organizations::lock(&mut tx, org).await?;
     let found = organizations::get(&mut tx, org).await?;
     let mut organization = found.ok_or(ServiceError::NotFound("Organization"))?;
     let before = organization.clone();
     change.apply(&mut organization.settings)?;
+    match sign_on {
+        FieldPatch::Keep => {}
+        FieldPatch::Clear => {
+            organization.settings.single_sign_on = None;
+            organizations::set_sign_on_secret(&mut tx, org, None).await?;
+        }
+        FieldPatch::Set(new) => {
+            organization.settings.single_sign_on = Some(new.settings);
+            if let Some(secret) = new.secret {
+                let context = secret_context(org.as_str());
+                let sealed = secret.map(|secret| core.cipher.encrypt(&secret, &context));
+                organizations::set_sign_on_secret(&mut tx, org, sealed.as_deref()).await?;
+            }
+        }
+    }
     organizations::set_settings(&mut tx, org, &organization.settings).await?;
     let now = core.clock.now();
     record(&mut tx, &caller.actor, before, &organization, now).await?;

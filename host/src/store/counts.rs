@@ -132,6 +132,24 @@ pub async fn envelopes(
     total(&row)
 }
 
+/// Returns the numbers of an organization's envelopes by status.
+pub async fn by_status(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+) -> Result<BTreeMap<String, i64>, StoreError> {
+    let rows = sqlx::query(
+        "select status, cast(sum(envelopes) as bigint) as total from envelope_count
+         where bucket = $1 and org_id = $2 group by status",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .fetch_all(connection)
+    .await?;
+    rows.iter()
+        .map(|row| Ok((row.try_get("status")?, row.try_get("total")?)))
+        .collect()
+}
+
 /// Number of a status that differs from the envelopes themselves.
 #[derive(Debug, PartialEq, Eq)]
 pub struct CountDifference {

@@ -1,8 +1,10 @@
 //! Schedule and results of the integrity checks of vaulted envelopes.
 
+use std::collections::HashMap;
+
 use serde::de::DeserializeOwned;
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, Row as _};
+use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 
 use super::claims::RowClaim;
 use super::row::{OwnedEnvelope, RowColumns};
@@ -177,6 +179,57 @@ pub async fn problems_of<T: DeserializeOwned>(
             })
         })
         .collect()
+}
+
+/// What is kept about a record in the vault.
+#[derive(Default)]
+pub struct VaultedRecord {
+    /// Addresses of those who accepted.
+    pub custodians: Vec<String>,
+    /// When the record was last read back.
+    pub checked_at: Option<Timestamp>,
+    /// Whether that found problems.
+    pub has_problems: bool,
+}
+
+/// Returns custodians and last checks of records.
+pub async fn of_records(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    ids: &[&EnvelopeId],
+) -> Result<HashMap<EnvelopeId, VaultedRecord>, StoreError> {
+    let mut found: HashMap<EnvelopeId, VaultedRecord> = HashMap::new();
+    if ids.is_empty() {
+        return Ok(found);
+    }
+    let places: Vec<String> = (3..ids.len() + 3).map(|at| format!("${at}")).collect();
+    let places = places.join(", ");
+    for text in [
+        format!(
+            "select envelope_id, checked_at, problems, cast(null as text) as email from integrity_check
+             where bucket = $1 and org_id = $2 and envelope_id in ({places})"
+        ),
+        format!(
+            "select envelope_id, cast(null as text) as checked_at, cast(null as text) as problems, email from custodian
+             where bucket = $1 and org_id = $2 and status = 'accepted' and envelope_id in ({places})"
+        ),
+    ] {
+        let mut query = sqlx::query(AssertSqlSafe(text))
+            .bind(org.bucket())
+            .bind(org.as_str());
+        for id in ids {
+            query = query.bind(id.as_str());
+        }
+        for row in query.fetch_all(&mut *connection).await? {
+            let columns = columns(&row);
+            let id = columns.parsed("envelope_id", EnvelopeId::parse)?;
+            let record = found.entry(id).or_default();
+            record.custodians.extend(columns.optional_text("email")?);
+            record.checked_at = record.checked_at.or(columns.optional_time("checked_at")?);
+            record.has_problems |= columns.optional_text("problems")?.is_some();
+        }
+    }
+    Ok(found)
 }
 
 /// Returns the progress of the checks since `since`.

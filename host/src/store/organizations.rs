@@ -1,7 +1,7 @@
 //! Organizations.
 
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, AssertSqlSafe};
+use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 
 use super::row::{RowColumns, json_text};
 use super::{StoreError, WriteTransaction};
@@ -84,6 +84,38 @@ pub async fn set_settings(
         .execute(connection)
         .await?;
     Ok(())
+}
+
+/// Stores the sealed secret of the client at the organization's issuer.
+pub async fn set_sign_on_secret(
+    tx: &mut WriteTransaction,
+    org: &OrgId,
+    sealed: Option<&str>,
+) -> Result<(), StoreError> {
+    sqlx::query("update organization set sign_on_secret = $3 where bucket = $1 and org_id = $2")
+        .bind(org.bucket())
+        .bind(org.as_str())
+        .bind(sealed)
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}
+
+/// Returns the sealed secret of the client at the organization's issuer.
+pub async fn sign_on_secret(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+) -> Result<Option<String>, StoreError> {
+    let row =
+        sqlx::query("select sign_on_secret from organization where bucket = $1 and org_id = $2")
+            .bind(org.bucket())
+            .bind(org.as_str())
+            .fetch_optional(connection)
+            .await?;
+    match row {
+        Some(row) => Ok(row.try_get("sign_on_secret")?),
+        None => Ok(None),
+    }
 }
 
 fn organization(row: &AnyRow) -> Result<Organization, StoreError> {

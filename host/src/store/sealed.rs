@@ -19,17 +19,20 @@ pub enum SealedColumn {
     Passcode,
     /// Key of the fingerprints of records.
     Fingerprints,
+    /// Secrets of clients at organizations' OpenID Connect issuers.
+    SignOn,
 }
 
 impl SealedColumn {
     /// All columns.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Webhook,
         Self::PreviousWebhook,
         Self::Instance,
         Self::RequestedInstance,
         Self::Passcode,
         Self::Fingerprints,
+        Self::SignOn,
     ];
 
     /// Returns the table, its id column, the sealed column, and the expression for the instance.
@@ -46,6 +49,7 @@ impl SealedColumn {
             Self::RequestedInstance => ("component_change", "change_id", "config", "instance"),
             Self::Passcode => ("signer", "envelope_id", "passcode", "''"),
             Self::Fingerprints => ("fingerprint_key", "key_id", "sealed", "''"),
+            Self::SignOn => ("organization", "org_id", "sign_on_secret", "''"),
         }
     }
 }

@@ -6,7 +6,7 @@ use sqlx::{AnyConnection, AssertSqlSafe};
 use super::StoreError;
 use super::row::RowColumns;
 use crate::domain::clock::Timestamp;
-use crate::domain::envelope::{EnvelopeKind, EnvelopeStatus};
+use crate::domain::envelope::{EnvelopeKind, EnvelopeStatus, PaymentStatus, SecuredParty};
 use crate::domain::id::{CustomerId, EnvelopeId, OrgId};
 
 /// Conditions of a search; all of them hold.
@@ -23,6 +23,15 @@ pub struct EnvelopeSearch {
     pub created_before: Option<Timestamp>,
     /// Only certificates with a lower score.
     pub score_below: Option<i64>,
+    /// A part of the secured party's name or of its other data, in any case.
+    pub secured_party: Option<String>,
+    /// Address of a custodian.
+    pub custodian: Option<String>,
+    /// Only envelopes that expire before this time.
+    pub expires_before: Option<Timestamp>,
+    pub payment: Option<PaymentStatus>,
+    /// Only envelopes whose vaulting stopped with an error.
+    pub stuck: bool,
     /// Only older envelopes than this.
     pub after: Option<EnvelopeId>,
 }
@@ -39,6 +48,7 @@ pub struct FoundEnvelope {
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     pub expires_at: Option<Timestamp>,
+    pub secured_party: Option<SecuredParty>,
 }
 
 /// Returns the newest envelopes that fit.
@@ -76,6 +86,26 @@ pub async fn envelopes(
     if let Some(score) = search.score_below {
         conditions.all.push(format!("compliance_score < {score}"));
     }
+    if let Some(before) = search.expires_before {
+        conditions.text("expires_at < {}", &before.to_string());
+    }
+    if let Some(payment) = search.payment {
+        conditions.text("payment_status = {}", payment.as_str());
+    }
+    if search.stuck {
+        let stopped = "exists (select 1 from vault_intent i where i.bucket = envelope.bucket
+             and i.envelope_id = envelope.envelope_id and i.failed_step is not null)";
+        conditions.all.push(stopped.into());
+    }
+    if let Some(party) = &search.secured_party {
+        let part = format!("%{}%", escaped(party));
+        conditions.text("lower(secured_party) like lower({}) escape '!'", &part);
+    }
+    if let Some(custodian) = &search.custodian {
+        let kept = "exists (select 1 from custodian c where c.bucket = envelope.bucket
+             and c.envelope_id = envelope.envelope_id and lower(c.email) = lower({}))";
+        conditions.text(kept, custodian);
+    }
     if let Some(text) = &search.text {
         let text = text.clone();
         let part = format!("%{}%", escaped(&text));
@@ -96,7 +126,7 @@ pub async fn envelopes(
     }
     let text = format!(
         "select envelope_id, name, kind, status, customer_id, external_id, compliance_score,
-             created_at, updated_at, expires_at
+             created_at, updated_at, expires_at, secured_party
          from envelope where bucket = $1 and {} order by envelope_id desc limit $2",
         conditions.all.join(" and ")
     );
@@ -159,5 +189,6 @@ fn found(row: &AnyRow) -> Result<FoundEnvelope, StoreError> {
         created_at: columns.time("created_at")?,
         updated_at: columns.time("updated_at")?,
         expires_at: columns.optional_time("expires_at")?,
+        secured_party: columns.optional_json("secured_party")?,
     })
 }

@@ -208,8 +208,8 @@ pub async fn insert_session(
 ) -> Result<(), StoreError> {
     sqlx::query(
         "insert into user_session (bucket, session_id, org_id, user_id, secret_hash, created_at,
-             seen_at, expires_at, address, browser, confirmed_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+             seen_at, expires_at, address, browser, confirmed_at, issuer)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
     )
     .bind(session.org.bucket())
     .bind(session.id.as_str())
@@ -222,6 +222,7 @@ pub async fn insert_session(
     .bind(session.address.as_deref())
     .bind(session.browser.as_deref())
     .bind(session.confirmed_at.to_string())
+    .bind(session.issuer.as_deref())
     .execute(&mut **tx)
     .await?;
     Ok(())
@@ -396,5 +397,6 @@ fn session(row: &AnyRow) -> Result<Session, StoreError> {
         expires_at: columns.time("expires_at")?,
         address: columns.optional_text("address")?,
         browser: columns.optional_text("browser")?,
+        issuer: columns.optional_text("issuer")?,
     })
 }

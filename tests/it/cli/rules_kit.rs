@@ -527,7 +527,7 @@ fn starters_build_and_answer_like_the_built_in_rules() {
 }
 
 /// Returns a mutant of the built-in placement rules with another constant, which moves fields.
-fn moved_placement() -> Vec<u8> {
+pub fn moved_placement() -> Vec<u8> {
     let artifact = holdfast::components::embedded()
         .find(|one| one.slot == Slot::Placement)
         .unwrap();

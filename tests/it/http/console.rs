@@ -9,6 +9,7 @@ use holdfast::domain::id::OrgId;
 use holdfast::domain::organization::Role;
 use serde_json::{Value, json};
 
+use crate::cli::rules_kit::moved_placement;
 use crate::service::components::registry::variant;
 use crate::support::browser::{EmulatedScreen, TestBrowser};
 use crate::support::receiver::{WebhookReceiver, admit};
@@ -54,6 +55,14 @@ impl Session {
         Self {
             cookie: cookie_of(&entered),
             user,
+        }
+    }
+
+    /// Returns the session of a cookie.
+    pub(crate) fn with(cookie: String) -> Self {
+        Self {
+            cookie,
+            user: Value::Null,
         }
     }
 
@@ -864,6 +873,43 @@ async fn the_rules_and_their_change_requests_are_shown() {
     browser.goto(&format!("{}/console/rules", app.url())).await;
     browser.read("oak-rules 1.0.0").await;
     browser.read("applied").await;
+}
+
+/// Fields that a candidate places elsewhere are drawn with those of the active rules.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_of_a_comparison_draws_moved_fields() {
+    let app = TestApp::on_a_socket().await;
+    let officer = app.person("ben@oak.example", "compliance");
+    let component = app
+        .upload_component(&officer, "oak-placement", "1.0.0", &moved_placement())
+        .await
+        .data(201);
+    let owner = invited(&app, "eva@oak.example", "owner");
+    let browser = TestBrowser::open(EmulatedScreen::Phone).await;
+    browser
+        .goto(&format!("{}{}", app.url(), path_of(&owner)))
+        .await;
+    browser.click("main button").await;
+    let id = component["component_id"].as_str().unwrap();
+    browser
+        .goto(&format!("{}/console/components/{id}", app.url()))
+        .await;
+    browser
+        .click("form:has(input[value='generated']) button")
+        .await;
+    browser
+        .read("before in blue, after in red and dashed")
+        .await;
+    let drawn = "const svg = document.querySelector('.page-drawing svg');
+        return [...svg.querySelectorAll('rect[stroke-dasharray]')].map(one => one.getAttribute('stroke-dasharray'))";
+    let drawn = browser.run(drawn).await;
+    let dashes = drawn.as_array().unwrap();
+    assert!(
+        dashes.contains(&json!("none")) && dashes.contains(&json!("600 400")),
+        "{drawn}"
+    );
+    browser.picture("console-drawn-phone").await;
+    browser.is_accessible("comparison").await;
 }
 
 /// The records of a month below 100, with the reasons, as a table for a spreadsheet.

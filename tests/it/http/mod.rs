@@ -10,5 +10,6 @@ mod openapi;
 mod partner;
 mod passkeys;
 mod roles;
+mod sign_on;
 mod specification;
 mod weight;

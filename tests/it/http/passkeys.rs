@@ -59,7 +59,7 @@ fn hidden_fields(page: &str) -> Vec<(String, String)> {
 
 impl Session {
     /// Adds a passkey.
-    async fn add(&self, app: &TestApp, passkey: &SoftPasskey) -> TestResponse {
+    pub(super) async fn add(&self, app: &TestApp, passkey: &SoftPasskey) -> TestResponse {
         let page = self.get(app, "/console/sessions").await.text();
         let answer = passkey.create(&attribute(&page, "data-challenge"));
         let form = encoded(&[("label", "Phone"), ("passkey", &answer.to_string())]);
@@ -87,7 +87,7 @@ impl Session {
     }
 }
 
-async fn sign_in(app: &TestApp, answer: &Value) -> TestResponse {
+pub(super) async fn sign_in(app: &TestApp, answer: &Value) -> TestResponse {
     let form = encoded(&[
         ("passkey", &answer.to_string()),
         ("next", "/console/sessions"),
@@ -96,7 +96,7 @@ async fn sign_in(app: &TestApp, answer: &Value) -> TestResponse {
 }
 
 /// Returns a challenge of the sign-in page.
-async fn challenge(app: &TestApp) -> String {
+pub(super) async fn challenge(app: &TestApp) -> String {
     let page = asked(app, Method::GET, "/console/sign-in", "", "").await;
     attribute(&page.text(), "data-challenge")
 }

@@ -14,6 +14,7 @@ pub mod faulty;
 mod files;
 pub mod form;
 pub mod gcs;
+pub mod issuer;
 pub mod method;
 pub mod passkey;
 pub mod pdf;

@@ -226,6 +226,39 @@ pub struct Counterexample {
     pub after: Value,
     pub before_sentence: Option<String>,
     pub after_sentence: Option<String>,
+    /// Pages with the areas of both placements.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pages: Vec<DrawnPage>,
+}
+
+/// Page with the areas that two placement components chose. Lengths are in hundredths of a point, from the
+/// top left corner.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DrawnPage {
+    /// Number of the page, starting at 1.
+    pub number: u32,
+    pub width: u32,
+    pub height: u32,
+    /// Text of the page, at most 200 lines.
+    pub text: Vec<DrawnText>,
+    pub before: Vec<DrawnArea>,
+    pub after: Vec<DrawnArea>,
+}
+
+/// Text of a page with its area.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DrawnText {
+    pub text: String,
+    pub area: DrawnArea,
+}
+
+/// Rectangle of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DrawnArea {
+    pub x: i32,
+    pub y: i32,
+    pub w: i32,
+    pub h: i32,
 }
 
 /// Change of one field.

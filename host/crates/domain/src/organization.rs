@@ -61,9 +61,83 @@ pub struct OrgSettings {
     pub chattel_paper_jurisdiction: Option<Jurisdiction>,
     /// What a change of the organization's components needs.
     pub component_changes: ChangePolicy,
+    /// Sign-in of the users at the organization's own issuer.
+    pub single_sign_on: Option<SingleSignOn>,
+}
+
+/// Sign-in at an OpenID Connect issuer. The client's secret is stored apart, sealed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SingleSignOn {
+    /// Exactly as in the `iss` claim.
+    #[schemars(with = "String", url)]
+    pub issuer: url::Url,
+    pub client_id: String,
+    /// Scopes to ask for, besides `openid`.
+    #[serde(default = "sign_on_scopes")]
+    #[schemars(length(max = 20))]
+    pub scopes: Vec<String>,
+    /// Claim with the groups of a user.
+    #[serde(default = "groups_claim")]
+    pub groups_claim: String,
+    /// Roles of groups. The first one that a user is in counts.
+    #[serde(default)]
+    #[schemars(length(max = 100))]
+    pub roles: Vec<GroupRole>,
+    /// Role of users in none of the groups. Without it, they have no access.
+    #[serde(default)]
+    pub default_role: Option<Role>,
+    /// `acr` values of a sign-in that counts as a confirmation of a sensitive act. Any, if there are none.
+    #[serde(default)]
+    #[schemars(length(max = 20))]
+    pub acr_values: Vec<String>,
+    /// Whether users sign in there only. Mailed links and passkeys then do not sign in.
+    #[serde(default)]
+    pub required: bool,
+}
+
+/// Role of the users in a group of the issuer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GroupRole {
+    pub group: String,
+    pub role: Role,
+}
+
+fn sign_on_scopes() -> Vec<String> {
+    vec!["email".into()]
+}
+
+fn groups_claim() -> String {
+    "groups".into()
+}
+
+impl SingleSignOn {
+    /// Returns the role of a user with these groups.
+    pub fn role_of(&self, groups: &[String]) -> Option<Role> {
+        let found = self.roles.iter().find(|one| groups.contains(&one.group));
+        found.map(|one| one.role).or(self.default_role)
+    }
+
+    /// Whether someone can get this role by a group or by default.
+    pub fn gives(&self, role: Role) -> bool {
+        self.default_role == Some(role) || self.roles.iter().any(|one| one.role == role)
+    }
+
+    /// Whether a sign-in with this `acr` counts as a confirmation.
+    pub fn confirms(&self, acr: Option<&str>) -> bool {
+        self.acr_values.is_empty()
+            || acr.is_some_and(|acr| self.acr_values.iter().any(|one| one == acr))
+    }
 }
 
 impl OrgSettings {
+    /// Whether users sign in at the organization's issuer only.
+    pub fn requires_sign_on(&self) -> bool {
+        let issuer = self.single_sign_on.as_ref();
+        issuer.is_some_and(|issuer| issuer.required)
+    }
+
     /// Returns whether signers may be sent to `url` after signing.
     pub fn permits_return_to(&self, url: &str) -> bool {
         let origin = url::Url::parse(url).map(|url| url.origin().ascii_serialization());
@@ -123,6 +197,7 @@ impl Default for OrgSettings {
             consent: BTreeMap::new(),
             chattel_paper_jurisdiction: None,
             component_changes: ChangePolicy::default(),
+            single_sign_on: None,
         }
     }
 }

@@ -56,6 +56,8 @@ pub struct Session {
     /// Address and browser at the sign-in.
     pub address: Option<String>,
     pub browser: Option<String>,
+    /// Issuer at which the user signed in, if it was one.
+    pub issuer: Option<String>,
 }
 
 /// Passkey of a user.

@@ -13,13 +13,14 @@ use serde_json::{Map, Value};
 
 use super::answers::{self, ComponentAnswer};
 use super::branches::{Branch, branch_of, is_decision, merged, texts_of};
+use super::drawing;
 use super::known;
 use super::questions::{self, GeneratedQuestion, QuestionSet};
 use super::vectors::VectorSet;
 use holdfast_domain::component::{ComponentIdentity, Slot};
-use holdfast_domain::component_change::{DecisionDifference, DifferenceDirection};
+use holdfast_domain::component_change::{Counterexample, DecisionDifference, DifferenceDirection};
 
-pub use holdfast_domain::component_change::{BehaviourGroup, Counterexample, FactChange};
+pub use holdfast_domain::component_change::{BehaviourGroup, DrawnPage, FactChange};
 
 pub use super::program::RulesProgram;
 pub use super::questions::{BaseQuestion, QuestionCounts};
@@ -28,6 +29,8 @@ pub use super::questions::{BaseQuestion, QuestionCounts};
 const SEED: u64 = 9_105;
 /// Groups of differences in a report.
 const MAX_GROUPS: usize = 500;
+/// Groups with drawn pages.
+const MAX_DRAWN: usize = 5;
 /// Outcomes of a component in a report.
 const MAX_OUTCOMES: usize = 2_000;
 /// Bytes of a sentence or value in a report.
@@ -341,6 +344,12 @@ impl<'a> Comparison<'a> {
         });
         let mut groups: Vec<BehaviourGroup> = groups.collect();
         groups.sort_by_key(|group| std::cmp::Reverse(group.count));
+        if self.rules[0].slot == Slot::Placement && self.function == drawing::FUNCTION {
+            for group in groups.iter_mut().take(MAX_DRAWN) {
+                let example = &mut group.counterexample;
+                example.pages = drawing::pages(self.rules, &example.given);
+            }
+        }
         // Each component's own sentences: those of the other may differ from them by one word only.
         let [before, after] = compared
             .outcomes
@@ -519,5 +528,6 @@ fn counterexample(
         after: found.after,
         before_sentence: found.before_sentence,
         after_sentence: found.after_sentence,
+        pages: Vec::new(),
     }
 }

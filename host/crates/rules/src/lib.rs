@@ -42,6 +42,7 @@ pub mod branches;
 pub mod canaries;
 pub mod compiler;
 pub mod confinement;
+mod drawing;
 pub mod engine;
 pub mod error;
 pub mod gate;

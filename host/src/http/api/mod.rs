@@ -12,5 +12,5 @@ pub mod ledger;
 mod partner;
 mod payments;
 pub mod routes;
-mod web;
+pub mod web;
 mod webhooks;

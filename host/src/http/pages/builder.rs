@@ -286,36 +286,42 @@ async fn preview(
     ValidJson(request): ValidJson<PreviewFields>,
 ) -> Result<Response, HttpError> {
     let tries = request.values.is_some();
-    let FormPreview {
-        form,
-        tried,
-        pages,
-        organization,
-    } = builder::preview(&app, &app.pages, &session, request).await?;
-    let texts = Texts::of(organization.settings.language);
+    let made = builder::preview(&app, &app.pages, &session, request).await?;
+    let look = preview_look(&made);
     if tries {
-        return Ok(Json(json!({ "data": for_script(texts, &tried) })).into_response());
+        return Ok(Json(json!({ "data": for_script(look.texts, &made.tried) })).into_response());
     }
-    let consent = texts.consent(&organization.settings, SignerKind::Signer);
-    let look = PageLook {
+    Ok(preview_page(look, &session.template.name, "", &made))
+}
+
+/// Returns the look of a preview, which nobody may frame.
+pub fn preview_look(made: &FormPreview) -> PageLook {
+    let texts = Texts::of(made.organization.settings.language);
+    PageLook {
         framing: FramePolicy::Nobody,
-        ..PageLook::of(organization, texts)
-    };
-    let title = &session.template.name;
+        ..PageLook::of(made.organization.clone(), texts)
+    }
+}
+
+/// Renders the form that a signer will get. `path` has the pictures of its pages; the builder's script fetches them
+/// if it is empty.
+pub fn preview_page(look: PageLook, title: &str, path: &str, made: &FormPreview) -> Response {
+    let texts = look.texts;
+    let consent = texts.consent(&made.organization.settings, SignerKind::Signer);
     let shown = SigningPage {
-        path: "",
+        path,
         look: &look,
         texts,
         consent_text: &consent,
         title,
         name: &texts.text("builder-sample-signer"),
-        role: &form.submitter.role,
+        role: &made.form.submitter.role,
         kind: SignerKind::Signer,
         allow_delegation: false,
         delegate_phone: false,
         owes: None,
-        pages: &pages,
-        form: &form,
+        pages: &made.pages,
+        form: &made.form,
         entered: &BTreeMap::new(),
         problems: &Problems::new(),
         consent: false,
@@ -323,5 +329,5 @@ async fn preview(
         review: false,
         preview: true,
     };
-    Ok(look.page(StatusCode::OK, title, None, "signing", shown.markup()))
+    look.page(StatusCode::OK, title, None, "signing", shown.markup())
 }

@@ -58,8 +58,8 @@ pub struct SigningPage<'a> {
     pub reason: &'a str,
     /// Whether the signer asked to review all answers before finishing.
     pub review: bool,
-    /// Whether the form is shown before the document is sent. Pictures of pages are left to the
-    /// builder's script, and nothing can be saved or signed.
+    /// Whether the form is shown before the document is sent: nothing can be saved or signed. Pictures of
+    /// pages are left to the builder's script if there is no path.
     pub preview: bool,
 }
 
@@ -199,7 +199,7 @@ impl SigningPage<'_> {
         let alt = self.page_name(number);
         let (width, height) = (facts.width.round(), facts.height.round());
         html! {
-            @if self.preview {
+            @if self.preview && self.path.is_empty() {
                 img alt=(alt) width=(width) height=(height);
             } @else if number == 1 {
                 img src=(source(narrow)) srcset=(sources) sizes=(SIZES) alt=(alt) width=(width) height=(height);

@@ -1,21 +1,21 @@
 //! Bearer tokens of an OpenID Connect issuer: fetches and refreshes its keys and validates its
 //! tokens (OpenID Connect Discovery 1.0, RFC 7517).
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use jsonwebtoken::Header;
 use jsonwebtoken::jwk::{Jwk, JwkSet};
-use jsonwebtoken::{DecodingKey, Header, Validation};
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use tokio::sync::RwLock;
 
 use crate::config::OidcSettings;
 use crate::domain::id::OrgId;
 use crate::domain::organization::Role;
 use crate::service::access::WebUser;
-use crate::service::access::jwt::LEEWAY_SECONDS;
+use crate::service::access::jwt::{self, ExpectedToken};
 
 /// Maximum age of the cached keys.
 const KEYS_LIFE: Duration = Duration::from_secs(3600);
@@ -44,11 +44,11 @@ struct IssuerKeys {
     asked: Option<Instant>,
 }
 
-/// Reason why an issuer's keys could not be fetched.
+/// Reason why an issuer's answer could not be read.
 #[derive(Debug, thiserror::Error)]
-enum IssuerError {
+pub enum IssuerError {
     #[error("request: {0}")]
-    Http(#[from] reqwest::Error),
+    Http(reqwest::Error),
     #[error("answer: {0}")]
     Json(#[from] serde_json::Error),
     #[error("answer is larger than {ISSUER_BYTES} bytes")]
@@ -57,10 +57,28 @@ enum IssuerError {
     OtherIssuer,
 }
 
+/// Endpoints of an issuer (OpenID Connect Discovery 1.0, section 3).
 #[derive(Deserialize)]
-struct DiscoveryDocument {
-    issuer: String,
-    jwks_uri: String,
+pub struct DiscoveryDocument {
+    pub issuer: String,
+    pub jwks_uri: String,
+    pub authorization_endpoint: Option<String>,
+    pub token_endpoint: Option<String>,
+    pub userinfo_endpoint: Option<String>,
+    /// OpenID Connect RP-Initiated Logout 1.0.
+    pub end_session_endpoint: Option<String>,
+    #[serde(default)]
+    pub token_endpoint_auth_methods_supported: Vec<String>,
+    /// RFC 9207.
+    #[serde(default)]
+    pub authorization_response_iss_parameter_supported: bool,
+}
+
+impl From<reqwest::Error> for IssuerError {
+    /// Drops the URL, which can have a secret.
+    fn from(error: reqwest::Error) -> Self {
+        Self::Http(error.without_url())
+    }
 }
 
 impl TokenIssuer {
@@ -69,7 +87,6 @@ impl TokenIssuer {
         let http = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .https_only(!allow_insecure)
-            .timeout(ISSUER_TIMEOUT)
             .build()?;
         Ok(Self {
             settings,
@@ -82,24 +99,12 @@ impl TokenIssuer {
     /// Validates one of the issuer's tokens at `now` (Unix seconds) and returns its user.
     pub async fn user(&self, token: &str, header: &Header, now: i64) -> Option<WebUser> {
         let key = self.key(header).await?;
-        let mut validation = Validation::new(header.alg);
-        validation.set_audience(&[&self.settings.audience]);
-        validation.set_issuer(&[self.issuer(), &format!("{}/", self.issuer())]);
-        let required = ["exp", "aud", "iss"].map(str::to_owned);
-        validation.required_spec_claims = HashSet::from(required);
-        // `exp` and `nbf` are checked below, against the clock that the service reads.
-        validation.validate_exp = false;
-        let key = DecodingKey::from_jwk(&key).ok()?;
-        let claims = jsonwebtoken::decode::<Map<String, Value>>(token, &key, &validation)
-            .ok()?
-            .claims;
-        let time = |name: &str| claims.get(name).and_then(Value::as_f64);
-        let now = now as f64;
-        let leeway = LEEWAY_SECONDS as f64;
-        if time("exp")? + leeway <= now || time("nbf").is_some_and(|from| from > now + leeway) {
-            return None;
-        }
-        let text = |name: &str| claims.get(name)?.as_str();
+        let expected = ExpectedToken {
+            issuers: &[self.issuer(), &format!("{}/", self.issuer())],
+            audience: &self.settings.audience,
+        };
+        let claims = jwt::read_foreign(token, header.alg, &key, &expected, now)?;
+        let text = |name: &str| claims.get(name).and_then(Value::as_str);
         Some(WebUser {
             org: OrgId::parse(text(&self.settings.org_claim)?)?,
             email: text(&self.settings.email_claim)?.to_owned(),
@@ -150,34 +155,46 @@ impl TokenIssuer {
     }
 
     async fn fetch(&self) -> Result<JwkSet, IssuerError> {
-        let url = format!("{}/.well-known/openid-configuration", self.issuer());
-        let discovery: DiscoveryDocument = serde_json::from_slice(&self.get(&url).await?)?;
-        // Required by OpenID Connect Discovery 1.0, section 4.3.
-        if discovery.issuer.trim_end_matches('/') != self.issuer() {
-            return Err(IssuerError::OtherIssuer);
-        }
-        Ok(serde_json::from_slice(
-            &self.get(&discovery.jwks_uri).await?,
-        )?)
+        let discovered = discover(&self.http, self.issuer()).await?;
+        read_json(self.http.get(&discovered.jwks_uri)).await
     }
+}
 
-    async fn get(&self, url: &str) -> Result<Vec<u8>, IssuerError> {
-        let mut response = self.http.get(url).send().await?.error_for_status()?;
-        let mut body = Vec::new();
-        // Read in pieces, so that the limit holds without a Content-Length.
-        while let Some(piece) = response.chunk().await? {
-            if body.len() + piece.len() > ISSUER_BYTES {
-                return Err(IssuerError::TooLarge);
-            }
-            body.extend_from_slice(&piece);
-        }
-        Ok(body)
+/// Reads the endpoints of an issuer.
+pub async fn discover(
+    http: &reqwest::Client,
+    issuer: &str,
+) -> Result<DiscoveryDocument, IssuerError> {
+    let issuer = issuer.trim_end_matches('/');
+    let url = format!("{issuer}/.well-known/openid-configuration");
+    let discovered: DiscoveryDocument = read_json(http.get(url)).await?;
+    // Required by OpenID Connect Discovery 1.0, section 4.3.
+    match discovered.issuer.trim_end_matches('/') == issuer {
+        true => Ok(discovered),
+        false => Err(IssuerError::OtherIssuer),
     }
+}
+
+/// Sends a request to an issuer and reads its answer.
+pub async fn read_json<T: DeserializeOwned>(
+    request: reqwest::RequestBuilder,
+) -> Result<T, IssuerError> {
+    let response = request.timeout(ISSUER_TIMEOUT).send().await?;
+    let mut response = response.error_for_status()?;
+    let mut body = Vec::new();
+    // Read in pieces, so that the limit holds without a Content-Length.
+    while let Some(piece) = response.chunk().await? {
+        if body.len() + piece.len() > ISSUER_BYTES {
+            return Err(IssuerError::TooLarge);
+        }
+        body.extend_from_slice(&piece);
+    }
+    Ok(serde_json::from_slice(&body)?)
 }
 
 /// Returns the key that a token names. A token without a key id is accepted only if the issuer has
 /// exactly one key.
-fn find(set: &JwkSet, header: &Header) -> Option<Jwk> {
+pub fn find(set: &JwkSet, header: &Header) -> Option<Jwk> {
     let key = match &header.kid {
         Some(kid) => set.find(kid),
         None => match set.keys.as_slice() {

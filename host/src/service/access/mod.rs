@@ -8,6 +8,7 @@ pub mod jwt;
 pub mod passkeys;
 pub mod rate_limit;
 pub mod sessions;
+pub mod single_sign_on;
 pub mod users;
 pub mod windows;
 

@@ -13,7 +13,8 @@ use x509_cert::der::Decode as _;
 use x509_cert::der::asn1::ObjectIdentifier;
 use x509_cert::spki::SubjectPublicKeyInfoRef;
 
-use super::{credentials, sessions};
+use super::credentials;
+use super::sessions::{self, NewSession};
 use crate::domain::clock::Timestamp;
 use crate::domain::id::{OrgId, PasskeyId};
 use crate::domain::organization::Permission;
@@ -108,6 +109,8 @@ pub enum PasskeyProblem {
     /// The device counted fewer uses than before: a copy of the passkey is in use.
     #[error("the passkey was copied")]
     Copied,
+    #[error("the users of {0} sign in at its issuer")]
+    Issuer(OrgId),
     #[error(transparent)]
     Failed(#[from] ServiceError),
 }
@@ -344,9 +347,14 @@ pub async fn sign_in(
     let user = users::get(&mut tx, &passkey.org, &passkey.user).await?;
     let user = user.filter(|user| user.status == UserStatus::Active);
     let user = user.ok_or(unknown)?;
+    let organization = organizations::get(&mut tx, &passkey.org).await?;
+    if organization.is_some_and(|organization| organization.settings.requires_sign_on()) {
+        return Err(PasskeyProblem::Issuer(passkey.org));
+    }
     accept(core, &mut tx, &passkey, &answer).await?;
     let by = json!({ "passkey_id": passkey.id });
-    let secret = sessions::begin(core, &mut tx, user, origin, by).await?;
+    let new = NewSession::of(core, origin, by);
+    let secret = sessions::begin(core, &mut tx, user, new).await?;
     tx.commit().await.map_err(ServiceError::from)?;
     Ok(secret)
 }

@@ -28,7 +28,7 @@ const SEEN: Duration = Duration::from_secs(60);
 const KEPT: Duration = Duration::from_secs(30 * 86_400);
 
 /// Time for which a confirmation counts.
-const CONFIRMED: Duration = Duration::from_secs(600);
+pub(super) const CONFIRMED: Duration = Duration::from_secs(600);
 
 /// A signed-in user.
 #[derive(Clone, Debug)]
@@ -105,6 +105,13 @@ pub struct OfferedSignIn {
     pub is_open: bool,
 }
 
+impl OfferedSignIn {
+    /// Whether the user has to sign in at the organization's issuer instead.
+    pub fn leads_to_issuer(&self) -> bool {
+        self.organization.settings.requires_sign_on()
+    }
+}
+
 /// Returns what a link offers; none for an unknown link.
 pub async fn offered(
     core: &Core,
@@ -142,7 +149,7 @@ pub async fn sign_in(
     offered: OfferedSignIn,
     origin: RequestOrigin,
 ) -> Result<Option<LinkToken>, ServiceError> {
-    if !offered.is_open {
+    if !offered.is_open || offered.leads_to_issuer() {
         return Ok(None);
     }
     let (link, now) = (&offered.link, core.clock.now());
@@ -158,18 +165,38 @@ pub async fn sign_in(
     };
     rows::end_links(&mut tx, &user, now).await?;
     let by = json!({ "link_id": link.id });
-    let secret = begin(core, &mut tx, user, origin, by).await?;
+    let secret = begin(core, &mut tx, user, NewSession::of(core, origin, by)).await?;
     tx.commit().await?;
     Ok(Some(secret))
 }
 
-/// Begins a session. `by` is the way of the sign-in, for the ledger.
+/// How a session begins.
+pub(super) struct NewSession {
+    pub origin: RequestOrigin,
+    /// Way of the sign-in, for the ledger.
+    pub by: Value,
+    pub confirmed_at: Timestamp,
+    pub issuer: Option<String>,
+}
+
+impl NewSession {
+    /// Describes a sign-in at this installation, by which users show who they are.
+    pub fn of(core: &Core, origin: RequestOrigin, by: Value) -> Self {
+        Self {
+            origin,
+            by,
+            confirmed_at: core.clock.now(),
+            issuer: None,
+        }
+    }
+}
+
+/// Begins a session.
 pub(super) async fn begin(
     core: &Core,
     tx: &mut WriteTransaction,
     user: User,
-    origin: RequestOrigin,
-    by: Value,
+    new: NewSession,
 ) -> Result<LinkToken, ServiceError> {
     let now = core.clock.now();
     let user = User {
@@ -185,15 +212,16 @@ pub(super) async fn begin(
         user: user.id.clone(),
         created_at: now,
         seen_at: now,
-        confirmed_at: now,
+        confirmed_at: new.confirmed_at,
         expires_at: now + core.config.console.session_ttl,
-        address: origin.ip,
-        browser: origin.user_agent,
+        address: new.origin.ip,
+        browser: new.origin.user_agent,
+        issuer: new.issuer,
     };
     rows::insert_session(tx, &session, &secret.hash()).await?;
     let details = json!({
         "user_id": user.id, "session_id": session.id, "address": session.address,
-        "browser": session.browser, "expires_at": session.expires_at, "by": by,
+        "browser": session.browser, "expires_at": session.expires_at, "by": new.by,
     });
     let actor = format!("user:{}", user.email);
     let action = "user.signed_in";

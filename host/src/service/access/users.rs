@@ -293,6 +293,68 @@ pub async fn end(
     Ok(UserView::from(&user))
 }
 
+/// Returns the user who signed in at the organization's issuer, with the role of their groups. A person without access
+/// gets it; `None` for one whose access was ended here.
+pub(super) async fn signed_on(
+    tx: &mut WriteTransaction,
+    org: &OrgId,
+    email: &str,
+    role: Role,
+    issuer: &str,
+    now: Timestamp,
+) -> Result<Option<User>, ServiceError> {
+    components::lock_changes(tx).await?;
+    organizations::lock(tx, org).await?;
+    let users = rows::list(tx, org).await?;
+    let caller = Caller {
+        org: org.clone(),
+        actor: format!("issuer:{issuer}"),
+        email: None,
+    };
+    let manager = UserManager {
+        caller: &caller,
+        role: None,
+    };
+    let Some(user) = users.iter().find(|user| user.email == email).cloned() else {
+        let with_access = users.iter().filter(|user| user.status != UserStatus::Ended);
+        if with_access.count() >= MOST {
+            return Err(ServiceError::Conflict(format!(
+                "The organization has {MOST} users"
+            )));
+        }
+        let user = User {
+            id: UserId::new(),
+            org: org.clone(),
+            email: email.to_owned(),
+            role,
+            status: UserStatus::Active,
+            created_by: caller.actor.clone(),
+            created_at: now,
+            signed_in_at: None,
+        };
+        rows::insert(tx, &user).await?;
+        note(tx, &manager, "user.provisioned", None, &user, now).await?;
+        return Ok(Some(user));
+    };
+    if user.status == UserStatus::Ended {
+        return Ok(None);
+    }
+    if user.role == role {
+        return Ok(Some(user));
+    }
+    let is_owner = |one: &&User| one.role == Role::Owner && one.status != UserStatus::Ended;
+    if is_owner(&&user) && users.iter().filter(is_owner).count() == 1 {
+        // An organization always has an owner.
+        return Ok(Some(user));
+    }
+    let before = user.clone();
+    let user = User { role, ..user };
+    rows::update(tx, &user).await?;
+    component_changes::void_approvals_of(tx, org, &actor(&user)).await?;
+    note(tx, &manager, "user.changed", Some(&before), &user, now).await?;
+    Ok(Some(user))
+}
+
 async fn find(tx: &mut WriteTransaction, org: &OrgId, id: &str) -> Result<User, ServiceError> {
     let unknown = ServiceError::NotFound("User");
     let Some(id) = UserId::parse(id) else {

@@ -13,6 +13,8 @@ pub mod sending;
 pub mod uploads;
 pub mod warnings;
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use crate::components::rules::lifecycle::EnvelopeTrigger;
@@ -27,7 +29,7 @@ use crate::service::signing::links;
 use crate::service::signing::provider::provider;
 use crate::service::{Caller, Core, ServiceError, mails};
 use crate::store::search::{self, EnvelopeSearch, FoundEnvelope};
-use crate::store::{StoreError, WriteTransaction, envelopes, signers};
+use crate::store::{StoreError, WriteTransaction, counts, envelopes, signers};
 
 /// Returns the signers who can sign now: with signing order those of the first turn in which somebody
 /// has not signed, without it all who have not.
@@ -76,6 +78,12 @@ pub async fn get_with_key(
     let id = EnvelopeId::parse(id).unwrap_or_else(EnvelopeId::new);
     let mut connection = core.store.read().await?;
     Ok(envelopes::get_for_key(&mut connection, key, &id).await?)
+}
+
+/// Returns the numbers of the caller's envelopes by status. They change with every change of a status.
+pub async fn numbers(core: &Core, caller: &Caller) -> Result<BTreeMap<String, i64>, ServiceError> {
+    let mut connection = core.store.read().await?;
+    Ok(counts::by_status(&mut connection, &caller.org).await?)
 }
 
 /// Returns the caller's newest envelopes that fit a search.

@@ -1,9 +1,10 @@
 //! Re-encryption of long-lived secrets with the current master key: those of webhook
-//! endpoints and of organizations' provider instances, passcodes, and the key of the fingerprints. All other encrypted data expires
+//! endpoints and of organizations' provider instances and issuers, passcodes, and the key of the fingerprints. All other encrypted data expires
 //! within a day.
 
 use crate::domain::at_rest::AtRestCipher;
 use crate::service::ServiceError;
+use crate::service::access::single_sign_on::secret_context;
 use crate::service::control::guard::KEY_CONTEXT;
 use crate::service::signing::access_codes::passcode_context;
 use crate::service::signing::provider_instance::InstanceConfig;
@@ -50,6 +51,7 @@ fn context(place: sealed::SealedColumn, text: &sealed::SealedText) -> String {
         sealed::SealedColumn::Webhook | sealed::SealedColumn::PreviousWebhook => text.id.clone(),
         sealed::SealedColumn::Passcode => passcode_context(&text.org),
         sealed::SealedColumn::Fingerprints => KEY_CONTEXT.into(),
+        sealed::SealedColumn::SignOn => secret_context(&text.org),
         sealed::SealedColumn::Instance | sealed::SealedColumn::RequestedInstance => {
             InstanceConfig::context(&text.org, &text.instance)
         }

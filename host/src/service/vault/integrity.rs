@@ -1,6 +1,7 @@
 //! Integrity checks of vaulted envelopes: every file's bytes, the ledger's rows, and their
 //! places in the log. Everything is recomputed; no earlier hash is trusted.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -12,7 +13,7 @@ use crate::domain::checkpoint::entry_leaf;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, StoredFile};
 use crate::domain::event::EventType;
-use crate::domain::id::EnvelopeId;
+use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::ledger::{LedgerEntry, verify_chain};
 use crate::domain::merkle;
 use crate::files::FilesError;
@@ -22,6 +23,8 @@ use crate::service::{Caller, Core, ServiceError};
 use crate::store::integrity::{self, IntegrityProgress};
 use crate::store::row::OwnedEnvelope;
 use crate::store::{StoreError, envelopes, ledger, log, vault};
+
+pub use crate::store::integrity::VaultedRecord;
 
 /// Interval at which every vaulted envelope is checked.
 pub const PERIOD: Duration = Duration::from_secs(7 * 86_400);
@@ -93,6 +96,16 @@ impl IntegrityProblem {
         self.actual_hash = Some(actual.into());
         self
     }
+}
+
+/// Returns custodians and last checks of records of an organization.
+pub async fn of_records(
+    core: &Core,
+    org: &OrgId,
+    ids: &[&EnvelopeId],
+) -> Result<HashMap<EnvelopeId, VaultedRecord>, ServiceError> {
+    let mut connection = core.store.read().await?;
+    Ok(integrity::of_records(&mut connection, org, ids).await?)
 }
 
 /// Returns the time of an envelope's next check. Each envelope has a fixed slot of the week,

@@ -1,109 +1,37 @@
 //! Web-app bearer tokens: our own, and those of an OpenID Connect issuer.
 
-use std::sync::{Arc, Mutex};
-
 use axum::body::Body;
 use axum::http::Request;
-use axum::routing::get;
-use axum::{Json, Router};
 use holdfast::config::{AuthSettings, OidcSettings};
 use holdfast::domain::organization::OrgSettings;
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
-use p256::elliptic_curve::sec1::ToEncodedPoint as _;
-use p256::pkcs8::EncodePrivateKey as _;
 use serde_json::{Value, json};
 
+use crate::support::issuer::{FakeIssuer, IssuerKey};
 use crate::support::{TestApp, TestResponse, operator};
 
 const AUDIENCE: &str = "holdfast-web";
 
-/// A signing key of the issuer.
-struct IssuerKey {
-    id: &'static str,
-    secret: p256::SecretKey,
-}
-
-impl IssuerKey {
-    fn new(id: &'static str, seed: u8) -> Self {
-        Self {
-            id,
-            secret: p256::SecretKey::from_slice(&[seed; 32]).unwrap(),
-        }
-    }
-
-    fn jwk(&self) -> Value {
-        use base64::Engine as _;
-        let encode = |bytes: &[u8]| base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bytes);
-        let point = self.secret.public_key().to_encoded_point(false);
-        json!({
-            "kty": "EC", "crv": "P-256", "use": "sig", "alg": "ES256", "kid": self.id,
-            "x": encode(point.x().unwrap()), "y": encode(point.y().unwrap()),
-        })
-    }
-
-    fn sign(&self, claims: &Value) -> String {
-        let der = self.secret.to_pkcs8_der().unwrap();
-        let header = Header {
-            kid: Some(self.id.into()),
-            ..Header::new(Algorithm::ES256)
-        };
-        let key = EncodingKey::from_ec_der(der.as_bytes());
-        jsonwebtoken::encode(&header, claims, &key).unwrap()
-    }
-}
-
-/// A fake OpenID Connect issuer: discovery and keys, which can change.
-struct FakeIssuer {
-    url: String,
-    keys: Arc<Mutex<Vec<Value>>>,
-    server: tokio::task::JoinHandle<()>,
-}
-
-impl FakeIssuer {
-    async fn start() -> Self {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let keys: Arc<Mutex<Vec<Value>>> = Arc::default();
-        let (issuer, served) = (url.clone(), keys.clone());
-        let router = Router::new()
-            .route(
-                "/.well-known/openid-configuration",
-                get(move || async move {
-                    Json(json!({ "issuer": issuer, "jwks_uri": format!("{issuer}/jwks") }))
+/// Starts a service that accepts tokens of an issuer.
+async fn service(issuer: &FakeIssuer) -> TestApp {
+    let url = issuer.url.parse().unwrap();
+    TestApp::with(
+        |config| {
+            config.providers.allow_insecure = true;
+            config.auth = AuthSettings {
+                oidc: Some(OidcSettings {
+                    issuer: url,
+                    audience: AUDIENCE.into(),
+                    org_claim: "org_id".into(),
+                    email_claim: "email".into(),
+                    role_claim: "role".into(),
                 }),
-            )
-            .route(
-                "/jwks",
-                get(move || async move { Json(json!({ "keys": *served.lock().unwrap() })) }),
-            );
-        let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-        Self { url, keys, server }
-    }
-
-    fn publish(&self, keys: &[&IssuerKey]) {
-        *self.keys.lock().unwrap() = keys.iter().map(|key| key.jwk()).collect();
-    }
-
-    async fn app(&self) -> TestApp {
-        let url = self.url.parse().unwrap();
-        TestApp::with(
-            |config| {
-                config.providers.allow_insecure = true;
-                config.auth = AuthSettings {
-                    oidc: Some(OidcSettings {
-                        issuer: url,
-                        audience: AUDIENCE.into(),
-                        org_claim: "org_id".into(),
-                        email_claim: "email".into(),
-                        role_claim: "role".into(),
-                    }),
-                    ..AuthSettings::default()
-                };
-            },
-            OrgSettings::default(),
-        )
-        .await
-    }
+                ..AuthSettings::default()
+            };
+        },
+        OrgSettings::default(),
+    )
+    .await
 }
 
 fn now() -> i64 {
@@ -130,7 +58,7 @@ async fn an_issuers_token_is_accepted_and_a_new_key_is_fetched() {
     let issuer = FakeIssuer::start().await;
     let (first, second) = (IssuerKey::new("first", 1), IssuerKey::new("second", 2));
     issuer.publish(&[&first]);
-    let app = issuer.app().await;
+    let app = service(&issuer).await;
     let claims = claims(&app, &issuer);
     assert_eq!(ask(&app, &first.sign(&claims)).await.status, 404);
     assert_eq!(
@@ -148,7 +76,7 @@ async fn every_claim_of_a_token_is_validated() {
     let issuer = FakeIssuer::start().await;
     let key = IssuerKey::new("key", 1);
     issuer.publish(&[&key]);
-    let app = issuer.app().await;
+    let app = service(&issuer).await;
     let good = claims(&app, &issuer);
     for (claim, wrong) in [
         ("iss", json!("https://other.example")),
@@ -179,7 +107,7 @@ async fn algorithm_confusion_is_refused() {
     let issuer = FakeIssuer::start().await;
     let key = IssuerKey::new("key", 1);
     issuer.publish(&[&key]);
-    let app = issuer.app().await;
+    let app = service(&issuer).await;
     let claims = claims(&app, &issuer);
     // The public key as an HMAC secret, under our own algorithm.
     let public = key.jwk().to_string();
@@ -217,7 +145,7 @@ async fn an_issuer_outage_refuses_tokens_with_unknown_keys() {
     let issuer = FakeIssuer::start().await;
     let (known, unknown) = (IssuerKey::new("known", 1), IssuerKey::new("unknown", 2));
     issuer.publish(&[&known]);
-    let app = issuer.app().await;
+    let app = service(&issuer).await;
     let claims = claims(&app, &issuer);
     assert_eq!(ask(&app, &known.sign(&claims)).await.status, 404);
     issuer.server.abort();

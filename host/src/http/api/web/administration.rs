@@ -82,7 +82,7 @@ pub async fn change_organization(
     user: WebCaller<may::Administer>,
     ValidJson(change): ValidJson<ChangeOrganization>,
 ) -> Result<Found<OrganizationView>, HttpError> {
-    let organization = organizations::change(&app, &user.caller, change).await?;
+    let organization = organizations::change(&app, &user.caller, user.role, change).await?;
     Ok(DataReply::new(&organization))
 }
 

@@ -1,25 +1,20 @@
 //! Web API: bulk send.
 
-use std::convert::Infallible;
 use std::time::Duration;
 
 use aide::OperationOutput;
 use aide::generate::GenContext;
 use aide::openapi::{MediaType, Operation, Response as Documented, StatusCode as Status};
 use axum::extract::State;
-use axum::http::{HeaderName, HeaderValue, StatusCode};
-use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use futures::stream::{self, Stream};
-use tokio::time::Instant;
 
 use crate::domain::bulk::BatchStatus;
 use crate::http::error::HttpError;
+use crate::http::live;
 use crate::http::middleware::caller::BulkSender;
 use crate::http::middleware::extract::{PageQuery, ResourceId, ValidJson, ValidQuery};
 use crate::http::middleware::once::IdempotencyKeyHeader;
 use crate::http::reply::{Accepted, CreatedWithWarnings, DataReply, Found, PageReply};
-use crate::service::bulk::watch::StreamSlot;
 use crate::service::bulk::{
     self, AddedClients, BatchOverview, BatchProgress, BatchView, ChangeBatch, CreateBatch,
     DeletedBatch, SetClients,
@@ -29,9 +24,6 @@ use crate::service::{App, Caller};
 
 /// Poll interval of a progress stream.
 const LOOK: Duration = Duration::from_millis(500);
-/// Maximum duration of a stream. The client then reconnects, with a token that is still valid.
-const LIFE: Duration = Duration::from_secs(3600);
-const HEARTBEAT: Duration = Duration::from_secs(15);
 
 pub async fn create(
     State(app): State<App>,
@@ -182,78 +174,28 @@ pub async fn events(
     BulkSender(caller): BulkSender,
     ResourceId(id): ResourceId,
 ) -> Result<ProgressStream, HttpError> {
-    let first = bulk::progress(&app, &caller, &id).await?;
-    // Every open stream polls the database, so their number is limited.
-    let Some(place) = app.bulk.streams.enter(&caller.org) else {
-        let busy = StatusCode::SERVICE_UNAVAILABLE;
-        return Err(HttpError::new(busy, "Too many event streams are open").retry_after(5));
-    };
-    let watch = ProgressWatch {
-        app,
-        caller,
-        id,
-        until: Instant::now() + LIFE,
-        next: Some(first),
-        shown: None,
-        _place: place,
-    };
-    let events = Sse::new(watched(watch)).keep_alive(KeepAlive::new().interval(HEARTBEAT));
-    let mut response = events.into_response();
-    // Buffering proxies would hold events back.
-    response.headers_mut().insert(
-        HeaderName::from_static("x-accel-buffering"),
-        HeaderValue::from_static("no"),
-    );
-    Ok(ProgressStream(response))
+    progress_stream(app, caller, id).await
 }
 
-/// State of one progress stream.
-struct ProgressWatch {
+/// Streams the progress of a batch of the caller's organization.
+pub async fn progress_stream(
     app: App,
     caller: Caller,
     id: String,
-    until: Instant,
-    /// Progress to send next, read before the stream began.
-    next: Option<BatchProgress>,
-    shown: Option<BatchProgress>,
-    _place: StreamSlot,
-}
-
-fn watched(watch: ProgressWatch) -> impl Stream<Item = Result<Event, Infallible>> {
-    stream::unfold(Some(watch), |watch| async move {
-        let mut watch = watch?;
-        loop {
-            let seen = match watch.next.take() {
-                Some(first) => first,
-                None => look(&watch).await?,
-            };
-            // Unchanged progress is not sent again; the keep-alive shows that the stream lives.
-            if watch.shown.as_ref() == Some(&seen) {
-                continue;
-            }
-            let ended = has_ended(&seen);
-            let event = Event::default()
-                .event(if ended { "end" } else { "progress" })
-                .json_data(&seen)
-                .ok()?;
-            watch.shown = Some(seen);
-            return Some((Ok(event), (!ended).then_some(watch)));
-        }
-    })
-}
-
-/// Waits one interval and reads the progress. Returns none when the stream has to end.
-async fn look(watch: &ProgressWatch) -> Option<BatchProgress> {
-    tokio::select! {
-        () = watch.app.stopping.cancelled() => return None,
-        () = tokio::time::sleep(LOOK) => {}
-    }
-    if Instant::now() >= watch.until {
-        return None;
-    }
-    bulk::progress(&watch.app, &watch.caller, &watch.id)
-        .await
-        .ok()
+) -> Result<ProgressStream, HttpError> {
+    let first = bulk::progress(&app, &caller, &id).await?;
+    let place = live::place(&app, &caller.org)?;
+    let name = |progress: &BatchProgress| match has_ended(progress) {
+        true => live::END,
+        false => "progress",
+    };
+    let core = app.clone();
+    let read = move || {
+        let (core, caller, id) = (core.clone(), caller.clone(), id.clone());
+        async move { bulk::progress(&core, &caller, &id).await.ok() }
+    };
+    let stream = live::stream(app, place, LOOK, first, name, read);
+    Ok(ProgressStream(stream))
 }
 
 fn has_ended(progress: &BatchProgress) -> bool {

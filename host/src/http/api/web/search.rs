@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::clock::Timestamp;
-use crate::domain::envelope::{EnvelopeKind, EnvelopeStatus};
+use crate::domain::envelope::{EnvelopeKind, EnvelopeStatus, PaymentStatus, SecuredParty};
 use crate::domain::id::{CustomerId, EnvelopeId};
 use crate::http::error::HttpError;
 use crate::http::middleware::caller::{WebCaller, may};
@@ -34,6 +34,16 @@ pub struct SearchQuery {
     /// Only vaulted envelopes with a lower compliance score.
     #[schemars(range(min = 1, max = 100))]
     score_below: Option<i64>,
+    /// A part of the name of the secured party, or of its other data; at most 200 characters.
+    secured_party: Option<String>,
+    /// Address of a custodian.
+    custodian: Option<String>,
+    /// Only envelopes that expire before this time.
+    expires_before: Option<Timestamp>,
+    payment_status: Option<PaymentStatus>,
+    /// `true`: only envelopes whose vaulting stopped with an error.
+    #[serde(default)]
+    stuck: bool,
     /// Last id of the page before.
     starting_after: Option<EnvelopeId>,
     /// 1 to 100; 20 when absent.
@@ -48,6 +58,7 @@ pub struct SearchQuery {
     "envelope_kind": "esign", "status": "vaulted", "customer_id": "cust_01jdk7m3e8f4x9s2w5v6b0c1db",
     "external_id": "deal-2041", "compliance_score": 88, "created_at": "2026-11-21T09:30:00.000Z",
     "updated_at": "2026-11-21T09:41:07.250Z", "expires_at": "2026-12-21T09:30:00.000Z",
+    "secured_party": { "name": "First Example Bank", "role": "assignee" },
 }]))]
 pub struct EnvelopeHit {
     envelope_id: EnvelopeId,
@@ -61,6 +72,7 @@ pub struct EnvelopeHit {
     created_at: Timestamp,
     updated_at: Timestamp,
     expires_at: Option<Timestamp>,
+    secured_party: Option<SecuredParty>,
 }
 
 impl From<FoundEnvelope> for EnvelopeHit {
@@ -76,6 +88,7 @@ impl From<FoundEnvelope> for EnvelopeHit {
             created_at: found.created_at,
             updated_at: found.updated_at,
             expires_at: found.expires_at,
+            secured_party: found.secured_party,
         }
     }
 }
@@ -87,15 +100,7 @@ pub async fn search(
     ValidQuery(query): ValidQuery<SearchQuery>,
 ) -> Result<CursorReply<EnvelopeHit>, HttpError> {
     let (_, limit) = page_and_limit(None, query.limit, 20, 100)?;
-    let text = query.q.map(|text| text.trim().to_owned());
-    let text = text.filter(|text| !text.is_empty());
-    if text
-        .as_ref()
-        .is_some_and(|text| text.chars().count() > TEXT_LIMIT)
-    {
-        let why = format!("q has more than {TEXT_LIMIT} characters");
-        return Err(HttpError::bad_request(why));
-    }
+    let text = words("q", query.q)?;
     if query
         .score_below
         .is_some_and(|score| !(1..=100).contains(&score))
@@ -110,11 +115,28 @@ pub async fn search(
         created_from: query.created_from,
         created_before: query.created_before,
         score_below: query.score_below,
+        secured_party: words("secured_party", query.secured_party)?,
+        custodian: words("custodian", query.custodian)?,
+        expires_before: query.expires_before,
+        payment: query.payment_status,
+        stuck: query.stuck,
         after: query.starting_after,
     };
     let found = envelopes::search(&app, &caller, &search, limit + 1).await?;
     let hits = found.into_iter().map(EnvelopeHit::from).collect();
     Ok(CursorReply::new(hits, limit))
+}
+
+/// Reads a text to search for; none if it is empty.
+fn words(name: &str, given: Option<String>) -> Result<Option<String>, HttpError> {
+    let text = given.map(|text| text.trim().to_owned());
+    let text = text.filter(|text| !text.is_empty());
+    match text {
+        Some(text) if text.chars().count() > TEXT_LIMIT => Err(HttpError::bad_request(format!(
+            "{name} has more than {TEXT_LIMIT} characters"
+        ))),
+        text => Ok(text),
+    }
 }
 
 fn statuses(text: &str) -> Result<Vec<EnvelopeStatus>, HttpError> {

@@ -50,3 +50,68 @@ for (const form of document.querySelectorAll("form[data-passkey]")) {
     }
   });
 }
+
+// A chosen picture is sent as base64 in a hidden field.
+for (const input of document.querySelectorAll("input[type=file][data-into]")) {
+  input.addEventListener("change", async () => {
+    const into = document.getElementById(input.dataset.into);
+    const file = input.files[0];
+    into.value = file ? text(await file.arrayBuffer()).replaceAll("-", "+").replaceAll("_", "/") : "";
+    into.value += "=".repeat((4 - into.value.length % 4) % 4);
+  });
+}
+
+// Preview of a brand: white text on dark colours, black on bright ones (WCAG 2.2, relative luminance).
+const preview = document.querySelector("[data-preview]");
+if (preview) {
+  const [name, color] = ["brand_name", "color"].map(id => document.getElementById(id));
+  const usual = preview.querySelector("[data-name]").textContent;
+  const channel = value => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
+  const paint = () => {
+    const [red, green, blue] = [1, 3, 5].map(at => channel(parseInt(color.value.slice(at, at + 2), 16) / 255));
+    const bright = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+    const set = (part, attribute, value) =>
+      preview.querySelectorAll(`[data-${part}]`).forEach(one => one.setAttribute(attribute, value));
+    set("paint", "fill", color.value);
+    set("on", "fill", 1.05 / (bright + 0.05) >= 4.5 ? "#ffffff" : "#000000");
+    preview.querySelectorAll("[data-name]").forEach(one => { one.textContent = name.value || usual; });
+  };
+  for (const input of [name, color]) input.addEventListener("input", paint);
+}
+
+// Live pages read themselves again after a change, unless someone is filling in a form or has a part open.
+const live = document.querySelector("main[data-live]");
+if (live && window.EventSource) {
+  let known = false;
+  const busy = () => live.querySelector("details[open]") || live.querySelector("input:checked:not([name=released])")
+    || live.contains(document.activeElement) && document.activeElement.matches("input, select, textarea");
+  new EventSource(live.dataset.live).addEventListener("numbers", async () => {
+    if (!known) { known = true; return; }
+    if (busy()) return;
+    const answer = await fetch(location.href, { headers: { accept: "text/html" } });
+    if (!answer.ok || answer.redirected) return;
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const fresh = page.querySelector("main");
+    if (fresh && !busy()) live.replaceChildren(...fresh.childNodes);
+  });
+}
+
+// Progress of a batch.
+const batch = document.querySelector("[data-progress]");
+if (batch && window.EventSource) {
+  const source = new EventSource(batch.dataset.progress);
+  const show = ({ counts }) => {
+    for (const one of batch.querySelectorAll("[data-count]")) one.textContent = counts[one.dataset.count];
+    batch.querySelector("progress").value = counts.sent + counts.failed + counts.skipped + counts.cancelled;
+  };
+  source.addEventListener("progress", event => show(JSON.parse(event.data)));
+  source.addEventListener("end", event => { show(JSON.parse(event.data)); source.close(); location.reload(); });
+}
+
+// One box chooses all rows.
+for (const all of document.querySelectorAll("input[data-all]")) {
+  all.closest("label").hidden = false;
+  all.addEventListener("change", () => {
+    for (const one of all.closest("form").querySelectorAll("input[name^='id-']")) one.checked = all.checked;
+  });
+}

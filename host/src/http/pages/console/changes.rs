@@ -9,6 +9,7 @@ use super::PATH;
 use super::frame::{Place, failed};
 use super::rules::{change_row, may_change, scrolling};
 use super::visitor::{ConsoleForm, Visitor, refused};
+use crate::components::drawing;
 use crate::domain::clock::Timestamp;
 use crate::domain::component::Slot;
 use crate::domain::component_change::{
@@ -203,6 +204,12 @@ pub fn generated_groups(texts: Texts, groups: &[BehaviourGroup]) -> Markup {
                     }
                 }
             }))
+            @for page in groups.iter().flat_map(|group| &group.counterexample.pages) {
+                figure.page-drawing {
+                    (drawing::svg(page, &texts.with("rules-page", [("number", page.number)])))
+                    figcaption { (texts.with("rules-page", [("number", page.number)])) }
+                }
+            }
         }
     }
 }

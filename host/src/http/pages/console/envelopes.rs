@@ -11,11 +11,13 @@ use serde_json::Value;
 
 use super::PATH;
 use super::frame::{Place, failed, status};
+use super::home::SOON;
 use super::visitor::{ConsoleForm, Visitor};
 use crate::domain::clock::Timestamp;
-use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer};
+use crate::domain::envelope::{Envelope, EnvelopeStatus, PaymentStatus, Signer};
 use crate::domain::id::EnvelopeId;
 use crate::domain::organization::Permission;
+use crate::http::error::HttpError;
 use crate::service::components::shadow;
 use crate::service::envelopes::compliance::{self, ComplianceView};
 use crate::service::idempotency::{IdempotencyReceipt, ResponseRecorder};
@@ -35,6 +37,8 @@ pub struct ListQuery {
     q: Option<String>,
     status: Option<String>,
     score_below: Option<String>,
+    /// `stuck`, `expiring` or `unpaid`: a list of the first page.
+    show: Option<String>,
     /// First and last day of the creation, in UTC.
     from: Option<String>,
     to: Option<String>,
@@ -52,7 +56,8 @@ impl ListQuery {
     }
 
     /// Returns the search. Unreadable conditions are ignored.
-    pub fn search(&self) -> EnvelopeSearch {
+    pub fn search(&self, now: Timestamp) -> EnvelopeSearch {
+        let shows = |list: &str| self.show.as_deref() == Some(list);
         let text = self.text();
         let statuses = self.status.as_deref().unwrap_or_default().split(',');
         let last = self.to.as_deref().and_then(day);
@@ -60,6 +65,9 @@ impl ListQuery {
             text: (!text.is_empty()).then_some(text),
             statuses: statuses.filter_map(EnvelopeStatus::parse).collect(),
             score_below: self.score_below(),
+            stuck: shows("stuck"),
+            expires_before: shows("expiring").then(|| now + SOON),
+            payment: shows("unpaid").then_some(PaymentStatus::RequiresPayment),
             created_from: self.from.as_deref().and_then(day),
             created_before: last.map(|last| last + DAY),
             after: self.after.as_deref().and_then(EnvelopeId::parse),
@@ -75,6 +83,7 @@ impl ListQuery {
             ("status", &self.status),
             ("from", &self.from),
             ("to", &self.to),
+            ("show", &self.show),
         ];
         for (name, value) in others {
             if let Some(value) = value.as_ref().filter(|value| !value.is_empty()) {
@@ -104,7 +113,7 @@ pub async fn list(
     }
     let texts = visitor.texts;
     let (text, chosen) = (query.text(), query.status.clone().unwrap_or_default());
-    let search = query.search();
+    let search = query.search(visitor.now);
     let found = match envelopes::search(&app, &visitor.caller, &search, PAGE + 1).await {
         Ok(found) => found,
         Err(error) => return failed(error),
@@ -149,7 +158,7 @@ pub async fn list(
         @if shown.is_empty() {
             p { (texts.text("console-nothing")) }
         } @else {
-            (rows(&visitor, shown))
+            (chosen_rows(&visitor, shown))
         }
         @if let Some(older) = older {
             p { a href=(older) { (texts.text("console-older")) } }
@@ -158,23 +167,60 @@ pub async fn list(
     visitor.page(Place::Envelopes, &texts.text("console-envelopes"), body)
 }
 
-/// Renders found envelopes.
-pub fn rows(visitor: &Visitor, found: &[FoundEnvelope]) -> Markup {
+/// Renders found envelopes with a box each, and what can be done with several.
+fn chosen_rows(visitor: &Visitor, found: &[FoundEnvelope]) -> Markup {
     let texts = visitor.texts;
+    if !visitor.may(Permission::Send) {
+        return rows(visitor, found);
+    }
     html! {
-        ul.rows {
-            @for envelope in found {
-                li {
-                    a href={ (PATH) "/envelopes/" (envelope.id) } { (envelope.name) }
-                    p.soft {
-                        span.tag { (status(texts, envelope.status)) } " "
-                        @if let Some(external) = &envelope.external_id { (external) " · " }
-                        (visitor.moment(envelope.created_at))
-                        @if let Some(score) = envelope.compliance_score {
-                            " · " (texts.with("console-score", [("score", score)]))
+        form method="post" action={ (PATH) "/envelopes/act" } {
+            (visitor.token())
+            label.choice hidden { input type="checkbox" data-all=""; " " (texts.text("envelopes-all")) }
+            ul.rows.chosen {
+                @for envelope in found {
+                    li {
+                        @if envelope.status.is_unfinished() {
+                            input type="checkbox" name={ "id-" (envelope.id) } value="yes" aria-label=(envelope.name);
                         }
+                        div { (row(visitor, envelope)) }
                     }
                 }
+            }
+            details {
+                summary { (texts.text("envelopes-several")) }
+                div.actions {
+                    button.quiet type="submit" name="act" value="remind" { (texts.text("console-remind")) }
+                }
+                div.field {
+                    label for="reason" { (texts.text("console-reason")) }
+                    input id="reason" name="reason" maxlength="500";
+                }
+                button.danger type="submit" name="act" value="void" { (texts.text("console-void")) }
+            }
+        }
+    }
+}
+
+/// Renders found envelopes.
+pub fn rows(visitor: &Visitor, found: &[FoundEnvelope]) -> Markup {
+    html! {
+        ul.rows {
+            @for envelope in found { li { (row(visitor, envelope)) } }
+        }
+    }
+}
+
+fn row(visitor: &Visitor, envelope: &FoundEnvelope) -> Markup {
+    let texts = visitor.texts;
+    html! {
+        a href={ (PATH) "/envelopes/" (envelope.id) } { (envelope.name) }
+        p.soft {
+            span.tag { (status(texts, envelope.status)) } " "
+            @if let Some(external) = &envelope.external_id { (external) " · " }
+            (visitor.moment(envelope.created_at))
+            @if let Some(score) = envelope.compliance_score {
+                " · " (texts.with("console-score", [("score", score)]))
             }
         }
     }
@@ -243,6 +289,7 @@ pub async fn show(
     };
     let note = match query.done.as_deref() {
         Some("reminded") => Some(visitor.texts.text("console-reminded")),
+        Some("sent") => Some(visitor.texts.text("console-sent")),
         Some("voided") => Some(visitor.texts.text("console-voided")),
         _ => None,
     };
@@ -446,6 +493,65 @@ pub async fn void(State(app): State<App>, Path(id): Path<String>, form: ConsoleF
         Ok(Err(error)) => failed(error),
         Err(error) => failed(ServiceError::Internal(error.to_string())),
     }
+}
+
+/// Reminds the signers of several envelopes, or voids them. Those that cannot be are named with the reason.
+pub async fn act_on_several(State(app): State<App>, form: ConsoleForm) -> Response {
+    if let Some(refused) = form.visitor.refusal(Permission::Send) {
+        return refused;
+    }
+    let ids = form.values.keys();
+    let ids: Vec<String> = ids
+        .filter_map(|name| name.strip_prefix("id-").map(str::to_owned))
+        .take(usize::try_from(PAGE).unwrap_or_default())
+        .collect();
+    let (voids, reason) = (form.value("act") == "void", form.value("reason").to_owned());
+    if voids && (reason.is_empty() || reason.chars().count() > 500) {
+        return HttpError::bad_request("reason is required").into_response();
+    }
+    let (core, caller) = (app.clone(), form.visitor.caller.clone());
+    // Completes even if the browser goes away.
+    let done = tokio::spawn(async move {
+        let mut done = Vec::new();
+        for id in ids {
+            let acted = match voids {
+                true => {
+                    let reason = Some(reason.clone());
+                    let voided = envelopes::void(&core, &caller, &id, reason, &unrecorded()).await;
+                    voided.map(drop)
+                }
+                false => {
+                    let all = RemindRequest::default();
+                    let told = reminders::remind(&core, &caller, &id, all, &unrecorded()).await;
+                    told.map(drop)
+                }
+            };
+            done.push((id, acted.err().map(|error| error.to_string())));
+        }
+        done
+    });
+    let done = match done.await {
+        Ok(done) => done,
+        Err(error) => return failed(ServiceError::Internal(error.to_string())),
+    };
+    let texts = form.visitor.texts;
+    let failures: Vec<_> = done.iter().filter(|(_, error)| error.is_some()).collect();
+    let body = html! {
+        p.done role="status" { (texts.with("envelopes-done", [("count", done.len() - failures.len())])) }
+        @if !failures.is_empty() {
+            ul.rows {
+                @for (id, error) in failures {
+                    li {
+                        a href={ (PATH) "/envelopes/" (id) } { (id) }
+                        p.soft { (error.as_deref().unwrap_or_default()) }
+                    }
+                }
+            }
+        }
+        p { a href={ (PATH) "/envelopes" } { (texts.text("console-envelopes")) } }
+    };
+    form.visitor
+        .page(Place::Send, &texts.text("console-envelopes"), body)
 }
 
 /// Verifies the evidence now, and shows the result.

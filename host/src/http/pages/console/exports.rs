@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::envelopes::ListQuery;
 use super::frame::failed;
+use super::vault::{self, VaultQuery};
 use super::visitor::Visitor;
 use crate::domain::organization::Permission;
 use crate::service::access::{audit, users};
@@ -95,7 +96,7 @@ async fn envelope_table(
         "updated_at",
         "expires_at",
     ])?;
-    let (mut search, mut rows) = (query.search(), 0);
+    let (mut search, mut rows) = (query.search(visitor.now), 0);
     loop {
         let found = envelopes::search(app, &visitor.caller, &search, BATCH).await?;
         for one in &found {
@@ -220,6 +221,58 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(inert(value.to_owned()), written);
+        }
+    }
+}
+
+/// Exports the records of the vault that fit, with custodians and last checks.
+pub async fn vault(
+    State(app): State<App>,
+    visitor: Visitor,
+    Query(query): Query<VaultQuery>,
+) -> Response {
+    if let Some(refused) = visitor.refusal(Permission::ReadEvidence) {
+        return refused;
+    }
+    vault_table(&app, &visitor, &query)
+        .await
+        .unwrap_or_else(failed)
+}
+
+async fn vault_table(
+    app: &App,
+    visitor: &Visitor,
+    query: &VaultQuery,
+) -> Result<Response, ServiceError> {
+    let mut table = CsvTable::new(&[
+        "envelope_id",
+        "name",
+        "status",
+        "secured_party",
+        "custodians",
+        "compliance_score",
+        "checked_at",
+        "has_problems",
+    ])?;
+    let (mut search, mut rows) = (query.search(), 0);
+    loop {
+        let found = vault::found(app, &visitor.caller, &search, BATCH).await?;
+        for (one, record) in &found {
+            table.row([
+                one.id.to_string(),
+                one.name.clone(),
+                one.status.to_string(),
+                text(one.secured_party.as_ref().map(|party| &party.name)),
+                record.custodians.join(" "),
+                text(one.compliance_score.as_ref()),
+                text(record.checked_at.as_ref()),
+                record.has_problems.to_string(),
+            ])?;
+        }
+        rows += found.len();
+        search.after = found.last().map(|(last, _)| last.id.clone());
+        if search.after.is_none() || rows >= MOST {
+            return table.answer("vault");
         }
     }
 }

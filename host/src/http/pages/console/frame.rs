@@ -1,5 +1,8 @@
 //! Frame of the pages with their navigation, and parts that several of them have.
 
+use std::time::Duration;
+
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
@@ -10,8 +13,9 @@ use crate::domain::clock::Timestamp;
 use crate::domain::envelope::EnvelopeStatus;
 use crate::domain::organization::{Permission, Role};
 use crate::http::error::HttpError;
+use crate::http::live;
 use crate::http::pages::look::PageLook;
-use crate::service::ServiceError;
+use crate::service::{App, ServiceError, envelopes};
 use crate::texts::Texts;
 
 /// Page of the navigation.
@@ -19,17 +23,51 @@ use crate::texts::Texts;
 pub enum Place {
     Home,
     Envelopes,
+    Send,
+    Templates,
+    Vault,
     Control,
     Rules,
     Developers,
     Audit,
     Users,
+    Settings,
     Sessions,
+}
+
+/// Whether the page follows the changes of envelopes.
+fn is_live(place: Place) -> bool {
+    matches!(place, Place::Home | Place::Envelopes | Place::Vault)
 }
 
 /// Returns the answer for an error of a service. Its page comes from the layer around all pages.
 pub fn failed(error: ServiceError) -> Response {
     HttpError::from(error).into_response()
+}
+
+/// Interval at which a live page looks for changes.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// Streams the numbers of envelopes by status; a page reads itself again after each event but the first.
+pub async fn live(State(app): State<App>, visitor: Visitor) -> Response {
+    if let Some(refused) = visitor.refusal(Permission::ReadEnvelopes) {
+        return refused;
+    }
+    let caller = visitor.caller;
+    let place = match live::place(&app, &caller.org) {
+        Ok(place) => place,
+        Err(error) => return error.into_response(),
+    };
+    let first = match envelopes::numbers(&app, &caller).await {
+        Ok(first) => first,
+        Err(error) => return failed(error),
+    };
+    let core = app.clone();
+    let read = move || {
+        let (core, caller) = (core.clone(), caller.clone());
+        async move { envelopes::numbers(&core, &caller).await.ok() }
+    };
+    live::stream(app, place, LOOK, first, |_| "numbers", read)
 }
 
 impl Visitor {
@@ -43,6 +81,24 @@ impl Visitor {
                 "/envelopes",
                 "console-envelopes",
                 self.may(Permission::ReadEnvelopes),
+            ),
+            (
+                Place::Send,
+                "/send",
+                "console-send",
+                self.may(Permission::Send),
+            ),
+            (
+                Place::Templates,
+                "/templates",
+                "console-templates",
+                self.may(Permission::ReadEnvelopes),
+            ),
+            (
+                Place::Vault,
+                "/vault",
+                "console-vault",
+                self.may(Permission::ReadEvidence),
             ),
             (
                 Place::Control,
@@ -74,6 +130,12 @@ impl Visitor {
                 "console-users",
                 self.may(Permission::Administer),
             ),
+            (
+                Place::Settings,
+                "/settings",
+                "console-settings",
+                self.may(Permission::Administer),
+            ),
             (Place::Sessions, "/sessions", "console-sessions", true),
         ];
         let markup = html! {
@@ -92,7 +154,7 @@ impl Visitor {
                     button.quiet type="submit" { (texts.text("console-sign-out")) }
                 }
             }
-            main.console {
+            main.console data-live=[is_live(place).then(|| format!("{PATH}/live"))] {
                 h1 { (title) }
                 (body)
             }

@@ -1,5 +1,7 @@
 //! The first page: envelopes by state, and findings.
 
+use std::time::Duration;
+
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
@@ -9,7 +11,7 @@ use super::envelopes::rows;
 use super::frame::{Place, failed};
 use super::rules::change_row;
 use super::visitor::Visitor;
-use crate::domain::envelope::EnvelopeStatus;
+use crate::domain::envelope::{EnvelopeStatus, PaymentStatus};
 use crate::domain::organization::Permission;
 use crate::service::components::changes;
 use crate::service::vault::integrity;
@@ -18,6 +20,8 @@ use crate::store::search::EnvelopeSearch;
 
 /// Envelopes of each list.
 const SHOWN: i64 = 5;
+/// Time before its end in which an envelope counts as expiring.
+pub const SOON: Duration = Duration::from_secs(3 * 86_400);
 
 /// Shows findings, and lists of envelopes by state.
 pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
@@ -88,41 +92,67 @@ async fn requests(app: &App, visitor: &Visitor) -> Result<Markup, ServiceError> 
 async fn of_envelopes(app: &App, visitor: &Visitor, more: Markup) -> Result<Markup, ServiceError> {
     let texts = visitor.texts;
     let waiting = [EnvelopeStatus::Sent, EnvelopeStatus::Viewed];
+    let of = |statuses: &[EnvelopeStatus]| EnvelopeSearch {
+        statuses: statuses.to_vec(),
+        ..EnvelopeSearch::default()
+    };
     let lists = [
-        ("console-waiting", "sent,viewed", waiting.to_vec(), None),
+        (
+            "console-stopped",
+            "status=completed&show=stuck",
+            EnvelopeSearch {
+                stuck: true,
+                ..of(&[EnvelopeStatus::Completed])
+            },
+        ),
+        ("console-waiting", "status=sent,viewed", of(&waiting)),
+        (
+            "console-expiring",
+            "status=sent,viewed&show=expiring",
+            EnvelopeSearch {
+                expires_before: Some(visitor.now + SOON),
+                ..of(&waiting)
+            },
+        ),
+        (
+            "console-unpaid",
+            "status=sent,viewed,completed&show=unpaid",
+            EnvelopeSearch {
+                payment: Some(PaymentStatus::RequiresPayment),
+                ..of(&[
+                    EnvelopeStatus::Sent,
+                    EnvelopeStatus::Viewed,
+                    EnvelopeStatus::Completed,
+                ])
+            },
+        ),
         (
             "console-signed",
-            "completed",
-            vec![EnvelopeStatus::Completed],
-            None,
+            "status=completed",
+            of(&[EnvelopeStatus::Completed]),
         ),
         (
             "console-declined",
-            "declined",
-            vec![EnvelopeStatus::Declined],
-            None,
+            "status=declined",
+            of(&[EnvelopeStatus::Declined]),
         ),
         (
             "console-below",
-            "vaulted",
-            vec![EnvelopeStatus::Vaulted],
-            Some(100),
+            "status=vaulted&score_below=100",
+            EnvelopeSearch {
+                score_below: Some(100),
+                ..of(&[EnvelopeStatus::Vaulted])
+            },
         ),
     ];
     let mut shown = Vec::new();
-    for (title, status, statuses, score_below) in lists {
-        let search = EnvelopeSearch {
-            statuses,
-            score_below,
-            ..EnvelopeSearch::default()
-        };
+    for (title, query, search) in lists {
         let found = envelopes::search(app, &visitor.caller, &search, SHOWN + 1).await?;
-        let score = score_below.map_or_else(String::new, |score| format!("&score_below={score}"));
-        shown.push((
-            title,
-            format!("{PATH}/envelopes?status={status}{score}"),
-            found,
-        ));
+        // Few organizations have any of these, and an empty list would say little.
+        let is_rare = query.contains("show=");
+        if !(is_rare && found.is_empty()) {
+            shown.push((title, format!("{PATH}/envelopes?{query}"), found));
+        }
     }
     let findings = match visitor.may(Permission::Audit) {
         true => integrity::findings(app, &visitor.caller, None, SHOWN).await?,

@@ -5,10 +5,17 @@
 //! | `visitor` | who is signed in, and forms with their token |
 //! | `passkeys` | sign-in and confirmation with passkeys, and the own ones |
 //! | `sign_in` | sign-in by a mailed link, sign-out, open sessions |
+//! | `sign_on` | sign-in at the organization's issuer |
 //! | `frame` | frame with the navigation |
 //! | `home` | envelopes by state, findings |
 //! | `envelopes` | search, and one envelope |
 //! | `keys` | API keys: making, replacing and ending them |
+//! | `templates` | templates, their preview, and the way to the builder |
+//! | `sending` | people and values of an envelope |
+//! | `bulk` | bulk send |
+//! | `packages` | packages of templates |
+//! | `vault` | records in the vault |
+//! | `settings` | settings of the organization, with its sign-in |
 //! | `people` | users of the organization |
 //! | `control` | records under control, transfers, keys |
 //! | `control_acts` | acts of control, confirmed and signed |
@@ -22,6 +29,7 @@
 //! requests from these pages only (`SameSite=Strict`).
 
 mod audit;
+mod bulk;
 mod changes;
 mod control;
 mod control_acts;
@@ -31,10 +39,16 @@ mod exports;
 mod frame;
 mod home;
 mod keys;
+mod packages;
 mod passkeys;
 mod people;
 mod rules;
+mod sending;
+mod settings;
 mod sign_in;
+mod sign_on;
+mod templates;
+mod vault;
 mod visitor;
 
 use axum::Router;
@@ -61,6 +75,9 @@ pub fn routes(enabled: bool) -> Router<App> {
             get(sign_in::offer).post(sign_in::enter),
         )
         .route(&below("/sign-in/passkey"), post(passkeys::sign_in))
+        .route(&below("/sso"), get(sign_on::choose))
+        .route(&below("/sso/callback"), get(sign_on::finish))
+        .route(&below("/sso/{org}"), get(sign_on::begin))
         .route(&below("/confirm"), post(passkeys::confirm))
         .route(&below("/passkeys"), post(passkeys::add))
         .route(&below("/passkeys/{id}/remove"), post(passkeys::remove))
@@ -80,6 +97,41 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(&below("/users/{id}/role"), post(people::change))
         .route(&below("/users/{id}/invite"), post(people::invite_again))
         .route(&below("/users/{id}/end"), post(people::end))
+        .route(&below("/send"), get(sending::choose))
+        .route(
+            &below("/send/{template}"),
+            get(sending::compose).post(sending::send),
+        )
+        .route(
+            &below("/templates"),
+            get(templates::list).post(templates::upload),
+        )
+        .route(&below("/bulk"), get(bulk::list).post(bulk::create))
+        .route(&below("/bulk/{id}"), get(bulk::show))
+        .route(&below("/bulk/{id}/events"), get(bulk::events))
+        .route(&below("/bulk/{id}/table"), post(bulk::table))
+        .route(&below("/bulk/{id}/clients"), post(bulk::clients))
+        .route(&below("/bulk/{id}/{act}"), post(bulk::act))
+        .route(
+            &below("/packages"),
+            get(packages::list).post(packages::create),
+        )
+        .route(&below("/packages/{id}"), post(packages::change))
+        .route(&below("/vault"), get(vault::list))
+        .route(&below("/vault.csv"), get(exports::vault))
+        .route(&below("/live"), get(frame::live))
+        .route(&below("/envelopes/act"), post(envelopes::act_on_several))
+        .route(&below("/templates/{id}"), get(templates::show))
+        .route(
+            &below("/templates/{id}/pages/{page}"),
+            get(templates::picture),
+        )
+        .route(&below("/templates/{id}/preview"), get(templates::preview))
+        .route(&below("/templates/{id}/edit"), post(templates::edit))
+        .route(&below("/templates/{id}/rename"), post(templates::rename))
+        .route(&below("/templates/{id}/delete"), post(templates::delete))
+        .route(&below("/settings"), get(settings::show))
+        .route(&below("/settings/{part}"), post(settings::save))
         .route(&below("/developers"), get(developers::show))
         .route(&below("/keys"), post(keys::create))
         .route(&below("/keys/{id}/rotate"), post(keys::rotate))

@@ -8,10 +8,10 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::PATH;
 use super::frame::failed;
 use super::sign_in::{SignInForm, local};
 use super::visitor::{ConsoleForm, Visitor, cookie};
+use super::{PATH, sign_on};
 use crate::domain::passkey::{PasskeyAssertion, PasskeyCreation};
 use crate::domain::user::{Passkey, User};
 use crate::http::pages::look::PageLook;
@@ -95,6 +95,9 @@ pub async fn sign_in(State(app): State<App>, form: SignInForm) -> Response {
             (cookie, Redirect::to(form.next().unwrap_or(PATH))).into_response()
         }
         Err(PasskeyProblem::Failed(error)) => failed(error),
+        Err(PasskeyProblem::Issuer(org)) => {
+            sign_on::onward(texts, &sign_on::address(&org, form.next(), false))
+        }
         Err(problem) => {
             tracing::info!(%problem, "a sign-in with a passkey was refused");
             not_accepted(texts)
@@ -138,6 +141,7 @@ impl ConsoleForm {
         let (texts, signed_in) = (self.visitor.texts, &self.visitor.signed_in);
         let known = passkeys::list(app, &signed_in.user).await?;
         let site = passkeys::site(app).filter(|_| !known.is_empty());
+        let settings = &self.visitor.organization.settings;
         let body = html! {
             p { (texts.text("confirm-hint")) }
             @if let Some(site) = &site {
@@ -156,10 +160,15 @@ impl ConsoleForm {
                     input type="hidden" name=(CONFIRMS) value="yes";
                 }))
             }
-            form method="post" action={ (PATH) "/sign-in" } {
-                input type="hidden" name="email" value=(signed_in.user.email);
-                input type="hidden" name="next" value=(back);
-                button.quiet[site.is_some()] type="submit" { (texts.text("confirm-mail")) }
+            @if settings.single_sign_on.is_some() {
+                p { a.button href=(sign_on::address(&signed_in.user.org, Some(back), true)) { (texts.text("confirm-issuer")) } }
+            }
+            @if !settings.requires_sign_on() {
+                form method="post" action={ (PATH) "/sign-in" } {
+                    input type="hidden" name="email" value=(signed_in.user.email);
+                    input type="hidden" name="next" value=(back);
+                    button.quiet[site.is_some()] type="submit" { (texts.text("confirm-mail")) }
+                }
             }
         };
         let title = texts.text("confirm-title");

@@ -1,20 +1,18 @@
 //! Rules and providers: slots with their activations, components, comparisons, and change requests.
 
-use axum::extract::{FromRequest, FromRequestParts as _, Path, Request, State};
+use axum::extract::{FromRequestParts as _, Path, Request, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use schemars::JsonSchema;
-use subtle::ConstantTimeEq as _;
 
 use super::PATH;
 use super::changes::{generated_groups, past_groups};
 use super::frame::{Place, failed};
-use super::visitor::{ConsoleForm, Visitor, refused};
+use super::visitor::{ConsoleForm, Visitor};
 use crate::domain::component::{ComponentIdentity, Slot};
 use crate::domain::component_change::{ChangeState, RequestedChange, Verdict};
 use crate::domain::organization::Permission;
 use crate::http::error::HttpError;
-use crate::http::middleware::extract::MultipartForm;
 use crate::http::middleware::limits;
 use crate::service::access::windows::LimitedCredential;
 use crate::service::components::attestations::{self, OfferedBundles};
@@ -413,13 +411,8 @@ async fn received(app: &App, request: Request) -> Result<Response, Response> {
         .map_err(IntoResponse::into_response)?;
     let _place = components::place(app, &app.management, &owner).map_err(failed)?;
     let request = Request::from_parts(parts, body);
-    let form = MultipartForm::<UploadFields>::from_request(request, app).await;
-    let mut form = form.map_err(IntoResponse::into_response)?;
+    let mut form = visitor.upload::<UploadFields>(app, request).await?;
     let mut text = |name: &str| form.texts.remove(name).unwrap_or_default();
-    let right = visitor.signed_in.form_token.as_bytes();
-    if !bool::from(text("token").as_bytes().ct_eq(right)) {
-        return Err(refused(visitor.texts));
-    }
     let (name, version, signature) = (text("name"), text("version"), text("signature"));
     let file = form.file().map_err(IntoResponse::into_response)?.file;
     if file.size() > UPLOAD_LIMIT {

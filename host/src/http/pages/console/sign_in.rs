@@ -6,12 +6,12 @@ use axum::extract::{FromRequest, Path, Query, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
-use maud::html;
+use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::frame::{Place, failed};
 use super::visitor::{ConsoleForm, Visitor, cookie, plain, read_form, refused};
-use super::{PATH, passkeys};
+use super::{PATH, passkeys, sign_on};
 use crate::domain::id::SessionId;
 use crate::http::middleware::limits;
 use crate::http::middleware::origin::origin;
@@ -19,8 +19,8 @@ use crate::http::pages::look::PageLook;
 use crate::http::pages::visit::unknown_link;
 use crate::room::form::RequestOrigin;
 use crate::service::App;
-use crate::service::access::sessions;
 use crate::service::access::windows::LimitedCredential;
+use crate::service::access::{sessions, single_sign_on};
 use crate::texts::Texts;
 
 /// Longest path to which a sign-in leads.
@@ -82,6 +82,7 @@ pub async fn ask(
     };
     let body = html! {
         (passkey)
+        (other_ways(texts, next))
         p { (texts.text("sign-in-hint")) }
         form method="post" action={ (PATH) "/sign-in" } {
             div.field {
@@ -93,6 +94,23 @@ pub async fn ask(
         }
     };
     PageLook::plain(texts).console_notice(&title, body)
+}
+
+/// Renders the form for the organization whose issuer signs its users in.
+fn other_ways(texts: Texts, next: &str) -> Markup {
+    html! {
+        details {
+            summary { (texts.text("sign-on-title")) }
+            form method="get" action={ (PATH) "/sso" } {
+                div.field {
+                    label for="org" { (texts.text("sign-on-organization")) }
+                    input id="org" name="org" required maxlength="100" autocomplete="off" spellcheck="false";
+                }
+                input type="hidden" name="next" value=(next);
+                button.quiet type="submit" { (texts.text("sign-on-continue")) }
+            }
+        }
+    }
 }
 
 /// Form of a visitor who signs in, sent from a page of this site and within the limit of the address.
@@ -158,6 +176,11 @@ pub async fn offer(
     if !offered.is_open {
         return over(texts);
     }
+    if offered.leads_to_issuer() {
+        let next = offered.link.leads_to.as_deref().and_then(local);
+        return Redirect::to(&sign_on::address(&offered.organization.id, next, false))
+            .into_response();
+    }
     let values = [
         ("email", offered.user.email.as_str()),
         ("organization", offered.organization.name.as_str()),
@@ -219,7 +242,10 @@ pub async fn leave(State(app): State<App>, form: ConsoleForm) -> Response {
         return failed(error);
     }
     let cookie = [(header::SET_COOKIE, cookie(None))];
-    (cookie, Redirect::to(&format!("{PATH}/sign-in"))).into_response()
+    match single_sign_on::end_url(&app, signed_in).await {
+        Some(url) => (cookie, sign_on::onward(form.visitor.texts, url.as_str())).into_response(),
+        None => (cookie, Redirect::to(&format!("{PATH}/sign-in"))).into_response(),
+    }
 }
 
 /// Lists the passkeys and open sessions of the user.

@@ -7,6 +7,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::html;
+use schemars::JsonSchema;
 use subtle::ConstantTimeEq as _;
 
 use super::frame::failed;
@@ -16,6 +17,7 @@ use crate::domain::locale::Locale;
 use crate::domain::organization::{Organization, Permission};
 use crate::domain::token::LinkToken;
 use crate::http::error::HttpError;
+use crate::http::middleware::extract::MultipartForm;
 use crate::http::middleware::{limits, notes};
 use crate::http::pages::look::{PageLook, texts_for};
 use crate::service::access::WebUser;
@@ -39,12 +41,17 @@ pub fn cookie(secret: Option<&LinkToken>) -> HeaderValue {
 }
 
 fn secret(headers: &HeaderMap) -> Option<&str> {
+    named_cookie(headers, COOKIE)
+}
+
+/// Returns the value of a cookie.
+pub fn named_cookie<'a>(headers: &'a HeaderMap, wanted: &str) -> Option<&'a str> {
     let cookies = headers.get_all(header::COOKIE).iter();
     let pairs = cookies
         .filter_map(|cookies| cookies.to_str().ok())
         .flat_map(|cookies| cookies.split(';'));
     let mut named = pairs.filter_map(|pair| pair.trim().split_once('='));
-    named.find_map(|(name, value)| (name == COOKIE).then_some(value))
+    named.find_map(|(name, value)| (name == wanted).then_some(value))
 }
 
 /// A signed-in user who asks for a page.
@@ -65,6 +72,28 @@ impl Visitor {
     /// Returns the page that refuses a user without the permission.
     pub fn refusal(&self, permission: Permission) -> Option<Response> {
         (!self.may(permission)).then(|| refused(self.texts))
+    }
+}
+
+impl Visitor {
+    /// Reads a form with a file, sent from a page of the same session.
+    pub async fn upload<T: JsonSchema>(
+        &self,
+        app: &App,
+        request: Request,
+    ) -> Result<MultipartForm<T>, Response> {
+        let form = MultipartForm::<T>::from_request(request, app).await;
+        let mut form = form.map_err(IntoResponse::into_response)?;
+        let given = form.texts.remove("token").unwrap_or_default();
+        match self.is_token(&given) {
+            true => Ok(form),
+            false => Err(refused(self.texts)),
+        }
+    }
+
+    fn is_token(&self, given: &str) -> bool {
+        let right = self.signed_in.form_token.as_bytes();
+        given.as_bytes().ct_eq(right).into()
     }
 }
 
@@ -130,8 +159,7 @@ impl FromRequest<App> for ConsoleForm {
         let path = parts.uri.path().to_owned();
         let values = read_form(Request::from_parts(parts, body), app).await?;
         let given = values.get("token").map_or("", String::as_str);
-        let right = visitor.signed_in.form_token.as_bytes();
-        match bool::from(given.as_bytes().ct_eq(right)) {
+        match visitor.is_token(given) {
             true => Ok(Self {
                 visitor,
                 path,

@@ -44,8 +44,8 @@ pub struct StartSession {
     pub template_name: Option<String>,
     /// Whether signers of a new document must answer identity questions.
     pub kba_required: Option<bool>,
-    /// Page to which the builder leads back, with `template_id` in its query. Its origin must be one
-    /// of the organization's `return_origins`.
+    /// Page to which the builder leads back, with `template_id` in its query: one of the console, or of an
+    /// origin in the organization's `return_origins`.
     #[schemars(url, length(max = 2000))]
     pub return_url: Option<String>,
 }
@@ -112,7 +112,10 @@ pub async fn start(
 ) -> Result<IssuedSession, ServiceError> {
     request.check()?;
     let organization = dispatch::organization(core, &caller.org).await?;
-    check_return_url(request.return_url.as_deref(), &organization)?;
+    let console = format!("{}/console/", core.config.public_url());
+    let elsewhere = request.return_url.as_deref();
+    let elsewhere = elsewhere.filter(|url| !url.starts_with(&console));
+    check_return_url(elsewhere, &organization)?;
     let template = if let Some(id) = &request.batch_id {
         for_batch(core, pages, caller, id, request).await?
     } else if let Some(id) = &request.envelope_id {

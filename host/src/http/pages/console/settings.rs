@@ -1,0 +1,352 @@
+//! Settings of the organization: brand with a preview, pages that may embed it, consent, sign-in.
+
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Redirect, Response};
+use maud::{Markup, html};
+use serde_json::{Map, Value, json};
+
+use super::PATH;
+use super::frame::{Place, failed, role};
+use super::visitor::{ConsoleForm, Visitor, refused};
+use crate::domain::brand::BrandColor;
+use crate::domain::locale::Locale;
+use crate::domain::organization::{Permission, Role, SingleSignOn};
+use crate::http::middleware::extract::valid;
+use crate::service::access::single_sign_on::redirect_uri;
+use crate::service::organizations::{self, ChangeOrganization, OrganizationView};
+use crate::service::{App, ServiceError};
+use crate::texts::Texts;
+
+fn page() -> String {
+    format!("{PATH}/settings")
+}
+
+/// Shows the settings.
+pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
+    if let Some(refused) = visitor.refusal(Permission::Administer) {
+        return refused;
+    }
+    let organization = match organizations::get(&app, &visitor.caller).await {
+        Ok(organization) => organization,
+        Err(error) => return failed(error),
+    };
+    let texts = visitor.texts;
+    let body = html! {
+        p.soft { (texts.text("settings-hint")) }
+        (section(&visitor, "general", "settings-general", general(texts, &organization)))
+        (section(&visitor, "brand", "settings-brand", brand(&visitor, &organization)))
+        (section(&visitor, "origins", "settings-origins", origins(texts, &organization)))
+        (section(&visitor, "consent", "settings-consent", consent(texts, &organization)))
+        @if visitor.signed_in.user.role == Role::Owner {
+            (section(&visitor, "sign-on", "settings-sign-on", sign_on(&app, texts, &organization)))
+        }
+        @if let Some(payment) = &organization.payment {
+            section.card {
+                h2 { (texts.text("settings-payment")) }
+                p { (payment.amount_cents) " " (payment.currency) " · " (payment.payer) }
+                p.soft { (texts.text("settings-operator")) }
+            }
+        }
+    };
+    visitor.page(Place::Settings, &texts.text("console-settings"), body)
+}
+
+fn section(visitor: &Visitor, part: &str, title: &'static str, fields: Markup) -> Markup {
+    let texts = visitor.texts;
+    html! {
+        section.card {
+            h2 { (texts.text(title)) }
+            form method="post" action={ (page()) "/" (part) } {
+                (visitor.token())
+                (fields)
+                button type="submit" { (texts.text("settings-save")) }
+            }
+        }
+    }
+}
+
+/// Renders a field with its label.
+fn field(texts: Texts, name: &str, label: &'static str, input: Markup) -> Markup {
+    html! { div.field { label for=(name) { (texts.text(label)) } (input) } }
+}
+
+fn text_field(texts: Texts, name: &str, label: &'static str, value: &str) -> Markup {
+    let input =
+        html! { input id=(name) name=(name) value=(value) maxlength="500" spellcheck="false"; };
+    field(texts, name, label, input)
+}
+
+fn lines_field(texts: Texts, name: &str, label: &'static str, lines: &[String]) -> Markup {
+    let input = html! {
+        textarea id=(name) name=(name) rows="3" spellcheck="false" { (lines.join("\n")) }
+    };
+    field(texts, name, label, input)
+}
+
+fn general(texts: Texts, organization: &OrganizationView) -> Markup {
+    let dates = &organization.dates;
+    let format = json!(dates.format);
+    let jurisdiction = organization.chattel_paper_jurisdiction.as_ref();
+    html! {
+        label.choice {
+            input type="checkbox" name="auto_vault" value="yes" checked[organization.auto_vault];
+            " " (texts.text("settings-auto-vault"))
+        }
+        (field(texts, "envelope_ttl_days", "settings-ttl", html! {
+            input id="envelope_ttl_days" name="envelope_ttl_days" type="number" min="1" max="3650" required
+                value=(organization.envelope_ttl_days);
+        }))
+        (field(texts, "language", "settings-language", languages("language", organization.language)))
+        (field(texts, "format", "settings-dates", html! {
+            select id="format" name="format" {
+                @for (value, example) in [
+                    ("iso", "2026-11-25"), ("month_first", "11/25/2026"), ("day_first", "25/11/2026"), ("dotted", "25.11.2026"),
+                ] {
+                    option value=(value) selected[format == value] { (example) }
+                }
+            }
+        }))
+        (text_field(texts, "time_zone", "settings-zone", dates.time_zone.as_str()))
+        (text_field(texts, "jurisdiction", "settings-jurisdiction", jurisdiction.map_or("", |one| one.as_str())))
+    }
+}
+
+fn languages(name: &str, chosen: Locale) -> Markup {
+    html! {
+        select id=(name) name=(name) {
+            @for one in Locale::ALL {
+                option value=(one.as_str()) selected[one == chosen] { (one.as_str()) }
+            }
+        }
+    }
+}
+
+fn brand(visitor: &Visitor, organization: &OrganizationView) -> Markup {
+    let texts = visitor.texts;
+    let brand = &organization.brand;
+    let name = brand.name.as_deref().unwrap_or_default();
+    let color = brand.color.clone().unwrap_or(BrandColor::OURS);
+    html! {
+        (text_field(texts, "brand_name", "settings-brand-name", name))
+        (field(texts, "color", "settings-color", html! {
+            input id="color" name="color" type="color" value=(color.to_string());
+        }))
+        (field(texts, "logo", "settings-logo", html! {
+            input id="logo" type="file" accept="image/png,image/jpeg" data-into="logo_data";
+            input type="hidden" id="logo_data" name="logo_data";
+        }))
+        @if brand.logo_sha256.is_some() {
+            label.choice { input type="checkbox" name="no_logo" value="yes"; " " (texts.text("settings-no-logo")) }
+        }
+        (preview(texts, visitor.organization.display_name(), &color))
+    }
+}
+
+/// Renders a mail and a form in the brand's colour. The script repaints it as the fields change.
+fn preview(texts: Texts, name: &str, color: &BrandColor) -> Markup {
+    let titles = [
+        ("0", "settings-preview-mail"),
+        ("330", "settings-preview-form"),
+    ];
+    html! {
+        svg.preview viewBox="0 0 650 230" role="img" aria-label=(texts.text("settings-preview")) data-preview="" {
+            @for (x, title) in titles {
+                g transform=(format!("translate({x} 0)")) {
+                    rect x="1" y="1" width="318" height="226" rx="10" fill="#ffffff" stroke="#c8c8d0" {}
+                    text data-name="" x="20" y="40" font-size="17" font-weight="700" fill="#1b1b1f" { (name) }
+                    rect data-paint="" x="20" y="54" width="280" height="4" fill=(color.to_string()) {}
+                    text x="20" y="92" font-size="14" fill="#55555f" { (texts.text(title)) }
+                    rect x="20" y="106" width="280" height="8" rx="4" fill="#e7e7ee" {}
+                    rect x="20" y="122" width="220" height="8" rx="4" fill="#e7e7ee" {}
+                    rect data-paint="" x="20" y="154" width="150" height="44" rx="9" fill=(color.to_string()) {}
+                    text data-on="" x="95" y="181" font-size="15" font-weight="600" text-anchor="middle" fill=(color.text()) {
+                        (texts.text("settings-preview-button"))
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn origins(texts: Texts, organization: &OrganizationView) -> Markup {
+    let texts_of = |list: &[crate::domain::organization::PageOrigin]| {
+        let texts = list.iter().map(|origin| origin.as_str().to_owned());
+        texts.collect::<Vec<_>>()
+    };
+    html! {
+        p.soft { (texts.text("settings-lines")) }
+        (lines_field(texts, "embed_origins", "settings-embed", &texts_of(&organization.embed_origins)))
+        (lines_field(texts, "return_origins", "settings-return", &texts_of(&organization.return_origins)))
+    }
+}
+
+fn consent(texts: Texts, organization: &OrganizationView) -> Markup {
+    html! {
+        p.soft { (texts.text("settings-consent-hint")) }
+        ul.rows {
+            @for (language, text) in &organization.consent {
+                li { p { strong { (language) } " · " (text.version) } p.soft { (text.statement) } }
+            }
+        }
+        (field(texts, "consent_language", "settings-language", languages("consent_language", organization.language)))
+        (text_field(texts, "version", "settings-consent-version", ""))
+        (field(texts, "statement", "settings-consent-statement", html! { textarea id="statement" name="statement" rows="2" {} }))
+        (field(texts, "disclosure", "settings-consent-disclosure", html! { textarea id="disclosure" name="disclosure" rows="4" {} }))
+    }
+}
+
+/// Writes roles of groups as lines, such as `dealers = sender`.
+fn group_lines(settings: &SingleSignOn) -> Vec<String> {
+    let lines = settings.roles.iter();
+    let lines = lines.map(|one| format!("{} = {}", one.group, one.role));
+    lines.collect()
+}
+
+fn sign_on(app: &App, texts: Texts, organization: &OrganizationView) -> Markup {
+    let known = organization.single_sign_on.as_ref();
+    let of = |read: fn(&SingleSignOn) -> String| known.map(read).unwrap_or_default();
+    html! {
+        p.soft { (texts.text("settings-sign-on-hint")) }
+        p.soft { (texts.text("settings-redirect")) " " code { (redirect_uri(app)) } }
+        @if known.is_some() {
+            p.soft {
+                (texts.text("settings-sign-on-address")) " "
+                code { (app.config.public_url()) (PATH) "/sso/" (organization.org_id) }
+            }
+        }
+        (text_field(texts, "issuer", "settings-issuer", &of(|one| one.issuer.to_string())))
+        (text_field(texts, "client_id", "settings-client", &of(|one| one.client_id.clone())))
+        (field(texts, "client_secret", "settings-client-secret", html! {
+            input id="client_secret" name="client_secret" type="password" autocomplete="new-password" maxlength="1000";
+        }))
+        (text_field(texts, "scopes", "settings-scopes", &known.map_or("email".into(), |one| one.scopes.join(" "))))
+        (text_field(texts, "groups_claim", "settings-groups-claim", &known.map_or("groups".into(), |one| one.groups_claim.clone())))
+        (lines_field(texts, "roles", "settings-groups", &known.map(group_lines).unwrap_or_default()))
+        (field(texts, "default_role", "settings-default-role", html! {
+            select id="default_role" name="default_role" {
+                option value="" { (texts.text("settings-no-access")) }
+                @for one in Role::ALL {
+                    option value=(one) selected[known.is_some_and(|known| known.default_role == Some(*one))] { (role(texts, *one)) }
+                }
+            }
+        }))
+        (text_field(texts, "acr_values", "settings-acr", &of(|one| one.acr_values.join(" "))))
+        label.choice {
+            input type="checkbox" name="required" value="yes" checked[known.is_some_and(|one| one.required)];
+            " " (texts.text("settings-required"))
+        }
+        @if known.is_some() {
+            label.choice { input type="checkbox" name="remove" value="yes"; " " (texts.text("settings-sign-on-remove")) }
+        }
+    }
+}
+
+fn lines(text: &str) -> Vec<&str> {
+    let lines = text.lines().map(str::trim);
+    lines.filter(|line| !line.is_empty()).collect()
+}
+
+/// Returns an empty field as null.
+fn or_null(text: &str) -> Value {
+    match text {
+        "" => Value::Null,
+        text => text.into(),
+    }
+}
+
+/// Returns the body of `PATCH /organization` for a form; none for an unknown part.
+async fn change(app: &App, part: &str, form: &ConsoleForm) -> Result<Option<Value>, ServiceError> {
+    let value = |name: &str| form.value(name);
+    let is = |name: &str| value(name) == "yes";
+    Ok(Some(match part {
+        "general" => json!({
+            "auto_vault": is("auto_vault"),
+            "envelope_ttl_days": value("envelope_ttl_days").parse::<u32>().unwrap_or_default(),
+            "language": value("language"),
+            "dates": { "format": value("format"), "time_zone": value("time_zone") },
+            "chattel_paper_jurisdiction": or_null(value("jurisdiction")),
+        }),
+        "brand" => {
+            let mut brand = Map::new();
+            brand.insert("name".into(), or_null(value("brand_name")));
+            let color = value("color");
+            let is_ours = color == BrandColor::OURS.to_string();
+            brand.insert("color".into(), or_null(if is_ours { "" } else { color }));
+            if is("no_logo") {
+                brand.insert("logo".into(), Value::Null);
+            } else if !value("logo_data").is_empty() {
+                brand.insert("logo".into(), value("logo_data").into());
+            }
+            json!({ "brand": brand })
+        }
+        "origins" => json!({
+            "embed_origins": lines(value("embed_origins")), "return_origins": lines(value("return_origins")),
+        }),
+        "consent" => {
+            let present = organizations::get(app, &form.visitor.caller).await?;
+            let mut consent = json!(present.consent);
+            let language = value("consent_language");
+            let parts = ["version", "statement", "disclosure"];
+            if parts.iter().all(|part| value(part).is_empty()) {
+                consent.as_object_mut().map(|all| all.remove(language));
+            } else {
+                consent[language] = json!({
+                    "version": value("version"), "statement": value("statement"), "disclosure": value("disclosure"),
+                });
+            }
+            json!({ "consent": consent })
+        }
+        "sign-on" if is("remove") => json!({ "single_sign_on": null }),
+        "sign-on" => json!({ "single_sign_on": sign_on_of(form) }),
+        _ => return Ok(None),
+    }))
+}
+
+fn sign_on_of(form: &ConsoleForm) -> Value {
+    let value = |name: &str| form.value(name);
+    let words = |name: &str| value(name).split_whitespace().collect::<Vec<_>>();
+    let roles = lines(value("roles")).into_iter().map(|line| {
+        // A group may have an equals sign in its name.
+        let (group, role) = line.rsplit_once('=').unwrap_or((line, ""));
+        json!({ "group": group.trim(), "role": role.trim() })
+    });
+    let mut settings = json!({
+        "issuer": value("issuer"), "client_id": value("client_id"), "scopes": words("scopes"),
+        "groups_claim": value("groups_claim"), "roles": roles.collect::<Vec<_>>(),
+        "default_role": or_null(value("default_role")), "acr_values": words("acr_values"),
+        "required": value("required") == "yes",
+    });
+    // An empty field keeps the secret that is stored.
+    if !value("client_secret").is_empty() {
+        settings["client_secret"] = value("client_secret").into();
+    }
+    settings
+}
+
+/// Changes one part of the settings.
+pub async fn save(State(app): State<App>, Path(part): Path<String>, form: ConsoleForm) -> Response {
+    let visitor = &form.visitor;
+    if let Some(refused) = visitor.refusal(Permission::Administer) {
+        return refused;
+    }
+    let own = visitor.signed_in.user.role;
+    if part == "sign-on" && own != Role::Owner {
+        return refused(visitor.texts);
+    }
+    if let Err(asks) = form.confirmed(&app, &page()).await {
+        return asks;
+    }
+    let body = match change(&app, &part, &form).await {
+        Ok(Some(body)) => body,
+        Ok(None) => return failed(ServiceError::NotFound("Page")),
+        Err(error) => return failed(error),
+    };
+    let new = match valid::<ChangeOrganization>(body) {
+        Ok(new) => new,
+        Err(error) => return error.into_response(),
+    };
+    match organizations::change(&app, &visitor.caller, own, new).await {
+        Ok(_) => Redirect::to(&page()).into_response(),
+        Err(error) => failed(error),
+    }
+}

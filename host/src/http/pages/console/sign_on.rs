@@ -1,0 +1,163 @@
+//! Sign-in at the organization's own issuer (OpenID Connect).
+
+use axum::extract::{FromRequestParts as _, Path, Query, Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Redirect, Response};
+use maud::html;
+use serde::Deserialize;
+
+use super::PATH;
+use super::sign_in::local;
+use super::visitor::{Visitor, cookie, named_cookie, plain};
+use crate::domain::id::OrgId;
+use crate::http::middleware::limits;
+use crate::http::middleware::origin::origin;
+use crate::http::pages::look::PageLook;
+use crate::service::App;
+use crate::service::access::single_sign_on::{self, IssuerAnswer, LIFE, SignOnProblem};
+use crate::service::access::windows::LimitedCredential;
+use crate::texts::Texts;
+
+/// Cookie of a sign-in that goes on at the issuer. Browsers send it with the issuer's redirect.
+const COOKIE: &str = "__Host-holdfast-sso";
+
+/// Returns the address of an organization's sign-in that leads to a page of the console, or confirms the session.
+pub fn address(org: &OrgId, next: Option<&str>, confirms: bool) -> String {
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
+    query.append_pair("next", next.unwrap_or(PATH));
+    if confirms {
+        query.append_pair("confirm", "yes");
+    }
+    format!("{PATH}/sso/{org}?{}", query.finish())
+}
+
+fn pending(value: &str, seconds: u64) -> HeaderValue {
+    let cookie =
+        format!("{COOKIE}={value}; Path=/; Max-Age={seconds}; Secure; HttpOnly; SameSite=Lax");
+    // The value is base64.
+    HeaderValue::from_str(&cookie).unwrap_or_else(|_| HeaderValue::from_static(""))
+}
+
+/// Renders a page that leads on. The browser then sends the session's cookie, which it keeps back after a redirect
+/// from another site, and no form of this site leads to another.
+pub fn onward(texts: Texts, to: &str) -> Response {
+    let body = html! { p { a href=(to) { (texts.text("sign-on-continue")) } } };
+    let title = texts.text("sign-in-title");
+    let page = PageLook::plain(texts).notice(StatusCode::OK, &title, None, body);
+    match HeaderValue::from_str(&format!("0; url={to}")) {
+        Ok(refresh) => ([("refresh", refresh)], page).into_response(),
+        Err(_) => page,
+    }
+}
+
+#[derive(Deserialize)]
+pub struct ChosenOrganization {
+    org: String,
+    next: Option<String>,
+}
+
+/// Leads to the sign-in of an organization by its id.
+pub async fn choose(headers: HeaderMap, Query(chosen): Query<ChosenOrganization>) -> Response {
+    let texts = plain(&headers);
+    let Some(org) = OrgId::parse(chosen.org.trim()) else {
+        return problem(texts, &SignOnProblem::Unknown);
+    };
+    let next = chosen.next.as_deref().and_then(local);
+    onward(texts, &address(&org, next, false))
+}
+
+#[derive(Deserialize)]
+pub struct SignOnQuery {
+    next: Option<String>,
+    /// `yes` if the sign-in is to confirm the session.
+    confirm: Option<String>,
+}
+
+/// Leads to the issuer.
+pub async fn begin(
+    State(app): State<App>,
+    Path(org): Path<String>,
+    Query(query): Query<SignOnQuery>,
+    request: Request,
+) -> Response {
+    let (mut parts, _) = request.into_parts();
+    let texts = plain(&parts.headers);
+    if let Err(refused) = limits::admit(&app, LimitedCredential::SignIn, "", &parts) {
+        return refused.into_response();
+    }
+    let Some(org) = OrgId::parse(&org) else {
+        return problem(texts, &SignOnProblem::Unknown);
+    };
+    let visitor = match query.confirm.as_deref() {
+        Some("yes") => Visitor::from_request_parts(&mut parts, &app).await.ok(),
+        _ => None,
+    };
+    let confirms = visitor.as_ref().map(|visitor| &visitor.signed_in);
+    let next = query.next.as_deref().and_then(local);
+    match single_sign_on::begin(&app, &org, next, confirms).await {
+        Ok(begun) => {
+            let cookie = [(header::SET_COOKIE, pending(&begun.cookie, LIFE.as_secs()))];
+            (cookie, Redirect::to(begun.url.as_str())).into_response()
+        }
+        Err(error) => problem(texts, &error),
+    }
+}
+
+/// Signs in with the issuer's answer.
+pub async fn finish(
+    State(app): State<App>,
+    Query(answer): Query<IssuerAnswer>,
+    request: Request,
+) -> Response {
+    let (parts, _) = request.into_parts();
+    let texts = plain(&parts.headers);
+    if let Err(refused) = limits::admit(&app, LimitedCredential::SignIn, "", &parts) {
+        return refused.into_response();
+    }
+    let begun = named_cookie(&parts.headers, COOKIE).unwrap_or_default();
+    let finished = single_sign_on::finish(&app, begun, &answer, origin(&app, &parts)).await;
+    let over = [(header::SET_COOKIE, pending("", 0))];
+    match finished {
+        Ok(finished) => {
+            let next = finished.next.as_deref().and_then(local).unwrap_or(PATH);
+            let mut page = (over, onward(texts, next)).into_response();
+            if let Some(secret) = &finished.session {
+                page.headers_mut()
+                    .append(header::SET_COOKIE, cookie(Some(secret)));
+            }
+            page
+        }
+        Err(error) => (over, problem(texts, &error)).into_response(),
+    }
+}
+
+/// Shows why nobody was signed in.
+pub fn problem(texts: Texts, problem: &SignOnProblem) -> Response {
+    let (status, text) = match problem {
+        SignOnProblem::Unknown => (StatusCode::NOT_FOUND, "sign-on-unknown"),
+        SignOnProblem::Over => (StatusCode::GONE, "sign-on-over"),
+        SignOnProblem::Refused(_) => (StatusCode::FORBIDDEN, "sign-on-refused"),
+        SignOnProblem::Untrusted(_) | SignOnProblem::Address(_) | SignOnProblem::Issuer(_) => {
+            (StatusCode::BAD_GATEWAY, "sign-on-failed")
+        }
+        SignOnProblem::NoAddress => (StatusCode::FORBIDDEN, "sign-on-no-address"),
+        SignOnProblem::NoRole => (StatusCode::FORBIDDEN, "sign-on-no-role"),
+        SignOnProblem::Ended => (StatusCode::FORBIDDEN, "sign-on-ended"),
+        SignOnProblem::OtherUser => (StatusCode::FORBIDDEN, "sign-on-other-user"),
+        SignOnProblem::Weak => (StatusCode::FORBIDDEN, "sign-on-weak"),
+        SignOnProblem::Failed(error) => {
+            tracing::error!(%error, "a sign-in at an issuer failed");
+            (StatusCode::INTERNAL_SERVER_ERROR, "sign-on-failed")
+        }
+    };
+    if !matches!(problem, SignOnProblem::Failed(_)) {
+        tracing::info!(%problem, "a sign-in at an issuer was refused");
+    }
+    let body = html! {
+        p { (texts.text(text)) }
+        @if let SignOnProblem::Refused(why) = problem { p.soft { code { (why) } } }
+        p { a href={ (PATH) "/sign-in" } { (texts.text("sign-in-title")) } }
+    };
+    let title = texts.text("sign-on-refused-title");
+    PageLook::plain(texts).notice(status, &title, None, body)
+}
