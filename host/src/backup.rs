@@ -20,6 +20,7 @@ use sha2::{Digest as _, Sha256};
 use crate::config::Config;
 use crate::domain::clock::{Clock, Timestamp};
 use crate::files::PROBES;
+use crate::store::installation::LAST_BACKUP;
 use crate::store::{Store, StoreError, chores};
 
 /// List of a backup's files. It is written last, so that an incomplete backup has none.
@@ -134,10 +135,12 @@ pub async fn back_up(config: &Config, to: &Path) -> Result<BackupManifest, Backu
     };
     // Also after a failed copy, so that deletion resumes at once.
     chores::let_go(&store, chores::BACKUP, held.get()).await?;
+    let copied = copied?;
+    chores::hold(&store, LAST_BACKUP, created_at).await?;
     let manifest = BackupManifest {
         created_at,
         version: env!("CARGO_PKG_VERSION").into(),
-        files: copied?,
+        files: copied,
     };
     let text = serde_json::to_vec_pretty(&manifest).unwrap_or_default();
     let (part, whole) = (to.join("manifest.part"), to.join(MANIFEST));

@@ -159,18 +159,15 @@ fn components(app: &App, of_organizations: bool) -> Result<String, String> {
 /// Checks that providers are configured and respond.
 async fn providers(core: &Core) -> Result<String, String> {
     let set_up = settings_of_providers(core)?;
-    let slots = Slot::ALL.into_iter().filter(|slot| slot.is_provider());
-    let configured = slots.flat_map(|slot| {
-        let instances = core.config.providers.instances(slot).into_iter().flatten();
-        instances.map(move |(name, instance)| (slot, name, instance.base_url.clone()))
-    });
-    for (slot, name, base_url) in configured {
-        // Any status proves that the provider responds.
-        let asked = core.http.get(base_url).timeout(PROVIDER_TIMEOUT).send();
-        if let Err(error) = asked.await {
-            // Configured URLs may contain credentials.
-            let why = error.without_url();
-            return Err(format!("{slot} {name} cannot be reached: {why}"));
+    for slot in Slot::ALL.into_iter().filter(|slot| slot.is_provider()) {
+        for (name, instance) in core.config.providers.instances(slot).into_iter().flatten() {
+            // Any status proves that the provider responds.
+            let asked = core.http.get(instance.base_url.clone());
+            if let Err(error) = asked.timeout(PROVIDER_TIMEOUT).send().await {
+                // Configured URLs may contain credentials.
+                let why = error.without_url();
+                return Err(format!("{slot} {name} cannot be reached: {why}"));
+            }
         }
     }
     Ok(set_up)

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::HttpSettings;
 use crate::files::FilesError;
 use crate::service::components::instance_log;
-use crate::service::{App, access, components};
+use crate::service::{App, access, components, request_log};
 use crate::start;
 use crate::store::idempotency;
 use crate::{http, worker};
@@ -53,6 +53,20 @@ pub async fn serve(
         .await
         .map_err(|source| ServeError::Listen { address, source })?;
     let address = listener.local_addr().unwrap_or(address);
+    let console = match app
+        .config
+        .console
+        .listen
+        .filter(|_| app.config.console.enabled)
+    {
+        Some(address) => {
+            let bound = TcpListener::bind(address).await;
+            let bound = bound.map_err(|source| ServeError::Listen { address, source })?;
+            tracing::info!("the console listens on {address}");
+            Some(bound)
+        }
+        None => None,
+    };
     // Before the storage check, so that metrics are available while a slow store is checked.
     serve_metrics(&app).await?;
     app.files
@@ -89,12 +103,27 @@ pub async fn serve(
         ..app.config.http.clone()
     };
     let (router, metrics) = (http::router(app.clone()), app.metrics.connections.clone());
+    let console = console.map(|listener| {
+        let (router, settings) = (http::console_router(app.clone()), settings.clone());
+        let (metrics, stopping) = (metrics.clone(), stopping.clone());
+        tokio::spawn(http::listener::serve(
+            listener, router, settings, metrics, stopping,
+        ))
+    });
     http::listener::serve(listener, router, settings, metrics, stopping).await;
+    if let Some(console) = console
+        && let Err(error) = console.await
+    {
+        tracing::error!(%error, "the console's listener failed");
+    }
     if let Err(error) = worker.await {
         tracing::error!(%error, "worker task failed");
     }
     if let Err(error) = access::flush_key_usage(&app, &app.access).await {
         tracing::error!(%error, "last use of API keys could not be recorded");
+    }
+    if let Err(error) = request_log::flush(&app).await {
+        tracing::error!(%error, "requests could not be stored");
     }
     if let Err(error) = instance_log::flush(&app).await {
         tracing::error!(%error, "logs of provider instances could not be stored");

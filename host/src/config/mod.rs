@@ -33,6 +33,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use url::Url;
 
 use crate::domain::component::Slot;
+use crate::domain::id::OrgId;
 
 /// Variables with the `HOLDFAST_` prefix that belong to the build or to the tests.
 const NOT_SETTINGS: &[&str] = &["corpus", "config", "mutated", "faults", "kills", "switches"];
@@ -105,6 +106,8 @@ pub struct Config {
     pub components: ComponentSettings,
     /// Pages for the people of organizations.
     pub console: ConsoleSettings,
+    /// Days for which requests of organizations are kept for those who integrate; 0: none are kept.
+    pub request_log_days: u32,
     /// Limits on connections and requests.
     pub http: HttpSettings,
     /// Request rate limits for links, tokens and client addresses.
@@ -254,6 +257,15 @@ impl Default for AuthSettings {
 pub struct ConsoleSettings {
     /// Whether the console is served, and users can sign in.
     pub enabled: bool,
+    /// Separate address for the console; default: served on `listen`.
+    #[schemars(with = "Option<String>")]
+    pub listen: Option<SocketAddr>,
+    /// URL of the console's server, without a trailing slash; default: the public URL.
+    #[schemars(with = "Option<String>")]
+    pub url: Option<Url>,
+    /// Organization of the operator: its owners and admins see the whole installation.
+    #[schemars(with = "Option<String>")]
+    pub operator_org: Option<OrgId>,
     /// Longest time until a user signs in again.
     #[serde(deserialize_with = "duration")]
     #[schemars(with = "String")]
@@ -268,6 +280,9 @@ impl Default for ConsoleSettings {
     fn default() -> Self {
         Self {
             enabled: true,
+            listen: None,
+            url: None,
+            operator_org: None,
             session_ttl: Duration::from_secs(12 * 3600),
             idle: Duration::from_secs(2 * 3600),
         }
@@ -604,6 +619,7 @@ impl Default for Config {
             bulk: BulkSettings::default(),
             components: ComponentSettings::default(),
             console: ConsoleSettings::default(),
+            request_log_days: 30,
             http: HttpSettings::default(),
             rate_limits: RateLimitSettings::default(),
             control: ControlSettings::default(),
@@ -635,6 +651,14 @@ impl Config {
     /// Returns whether this is a production installation.
     pub fn is_production(&self) -> bool {
         self.env == Some(DeploymentEnvironment::Production)
+    }
+
+    /// Returns the URL of the console's server, without a trailing slash.
+    pub fn console_url(&self) -> String {
+        match &self.console.url {
+            Some(url) => url.as_str().trim_end_matches('/').to_owned(),
+            None => self.public_url(),
+        }
     }
 
     /// Returns the public URL, without a trailing slash.

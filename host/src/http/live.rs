@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
-use futures::stream;
+use futures::{StreamExt as _, stream};
 use serde::Serialize;
 use tokio::time::Instant;
 
@@ -88,7 +88,7 @@ where
             return Some((Ok::<_, Infallible>(event), (name != END).then_some(live)));
         }
     });
-    let events = Sse::new(events).keep_alive(KeepAlive::new().interval(HEARTBEAT));
+    let events = Sse::new(events.fuse()).keep_alive(KeepAlive::new().interval(HEARTBEAT));
     let mut response = events.into_response();
     // Buffering proxies would hold events back.
     response.headers_mut().insert(

@@ -13,10 +13,12 @@ mod pace;
 mod pages;
 mod reply;
 
+use std::mem;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::body::{Body, HttpBody as _};
 use axum::extract::{ConnectInfo, MatchedPath, Request, State};
 use axum::http::{
     Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version, header,
@@ -24,6 +26,7 @@ use axum::http::{
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use bytes::Bytes;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tracing::Instrument as _;
@@ -34,6 +37,7 @@ use crate::domain::id::RequestId;
 use crate::domain::token::LinkToken;
 use crate::metrics::{DiskLabels, RequestLabels};
 use crate::service::access::rate_limit::RateAllowance;
+use crate::service::request_log::{self, BODY, ReceivedRequest};
 use crate::service::{App, gauges};
 use crate::traces;
 use api::{ledger, routes};
@@ -61,6 +65,7 @@ pub fn router(app: App) -> Router {
         Arc::<bodies::BufferedBytes>::default(),
     );
     let queries = Arc::new(unknown::QueryParameterIndex::of(&document, "/api/v2"));
+    let console = &app.config.console;
     let for_people = Router::new()
         .route(
             "/api/v2/openapi.json",
@@ -76,7 +81,7 @@ pub fn router(app: App) -> Router {
         .merge(inspection::routes())
         .merge(control::routes())
         .merge(joining::routes())
-        .merge(console::routes(app.config.console.enabled))
+        .merge(console::routes(console.enabled && console.listen.is_none()))
         .merge(assets::routes())
         .merge(brand::routes())
         .layer(CompressionLayer::new().compress_when(is_compressible));
@@ -108,7 +113,9 @@ pub fn router(app: App) -> Router {
 fn is_compressible(_: StatusCode, _: Version, headers: &HeaderMap, _: &Extensions) -> bool {
     let kind = headers.get(header::CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    kind.starts_with("text/") || ["application/json", "font/ttf", "image/svg+xml"].contains(&kind)
+    // Events are sent one by one.
+    let is_text = kind.starts_with("text/") && !kind.starts_with("text/event-stream");
+    is_text || ["application/json", "font/ttf", "image/svg+xml"].contains(&kind)
 }
 
 /// Returns the OpenAPI document that `router` serves, for `base_url`.
@@ -150,6 +157,10 @@ async fn identify(
     let answer = next.run(request).instrument(span.clone());
     let mut response = traces::within(trace.clone(), answer).await;
     let status = response.status().as_u16();
+    let answer = match notes.org.get().is_some() && matched.starts_with(API) {
+        true => kept_answer(&mut response).await,
+        false => None,
+    };
     trace.record("http.response.status_code", status);
     if let Ok(value) = HeaderValue::from_str(id.as_str()) {
         response.headers_mut().insert(REQUEST_ID, value);
@@ -158,6 +169,22 @@ async fn identify(
         say(&allowance, response.headers_mut());
     }
     let duration = started.elapsed();
+    if let Some(org) = notes.org.get().filter(|_| matched.starts_with(API)) {
+        let received = ReceivedRequest {
+            id: id.clone(),
+            org: org.clone(),
+            at: app.clock.now(),
+            method: known_method(&method).into(),
+            route: matched.to_owned(),
+            path: path.clone(),
+            status,
+            credential: notes.credential.get().cloned(),
+            duration,
+            request: notes.json.get().filter(|body| body.len() <= BODY).cloned(),
+            answer,
+        };
+        request_log::note(&app, received);
+    }
     let labels = RequestLabels {
         method: known_method(&method).into(),
         route: route.map_or_else(|| "none".into(), |route| route.as_str().to_owned()),
@@ -189,6 +216,23 @@ async fn identify(
     response
 }
 
+/// Paths of the API.
+const API: &str = "/api/v2";
+
+/// Returns the body of a short JSON answer, which stays in it.
+async fn kept_answer(response: &mut Response) -> Option<Bytes> {
+    let kind = response.headers().get(header::CONTENT_TYPE)?;
+    let is_json = kind.as_bytes().starts_with(b"application/json");
+    let length = response.body().size_hint().exact()?;
+    if !is_json || length > BODY as u64 {
+        return None;
+    }
+    let body = mem::take(response.body_mut());
+    let bytes = axum::body::to_bytes(body, BODY).await.ok()?;
+    *response.body_mut() = Body::from(bytes.clone());
+    Some(bytes)
+}
+
 /// Returns the method as a metric label. Clients may invent methods, so unknown ones share one
 /// label.
 fn known_method(method: &Method) -> &str {
@@ -213,6 +257,28 @@ fn say(allowance: &RateAllowance, headers: &mut header::HeaderMap) {
     headers.insert(RATE_LIMIT, allowance.limit.into());
     headers.insert(RATE_REMAINING, allowance.remaining.into());
     headers.insert(RATE_RESET, allowance.reset.as_seconds().into());
+}
+
+/// Returns the router of the console's own listener: its pages, and nothing else.
+pub fn console_router(app: App) -> Router {
+    let buffered = (
+        app.config.http.clone(),
+        Arc::<bodies::BufferedBytes>::default(),
+    );
+    Router::new()
+        .merge(console::routes(app.config.console.enabled))
+        .merge(assets::routes())
+        .layer(CompressionLayer::new().compress_when(is_compressible))
+        .fallback(|| async { HttpError::new(StatusCode::NOT_FOUND, "Not found") })
+        .layer(CatchPanicLayer::custom(
+            |_: Box<dyn std::any::Any + Send>| {
+                HttpError::internal("a handler panicked").into_response()
+            },
+        ))
+        .layer(from_fn_with_state(buffered, bodies::guard))
+        .layer(from_fn_with_state(app.clone(), people::errors))
+        .layer(from_fn_with_state(app.clone(), identify))
+        .with_state(app)
 }
 
 /// Returns the router of the separate metrics listener.

@@ -34,6 +34,7 @@ use crate::service::components::ComponentManager;
 use crate::service::components::live_shadow::LiveShadows;
 use crate::service::control::guard::FingerprintKey;
 use crate::service::gauges::ProbeCache;
+use crate::service::request_log::WaitingRequests;
 use crate::service::signing::callbacks::CallbackLimits;
 use crate::service::signing::provider_instance::InstanceConfig;
 use crate::service::templates::pages::PageCache;
@@ -71,6 +72,8 @@ pub struct Core {
     pub(crate) http: reqwest::Client,
     /// Lines of provider instances that are not stored yet.
     pub(crate) instance_log: Arc<InstanceLog>,
+    /// Requests that are not stored yet.
+    pub(crate) request_log: Arc<WaitingRequests>,
     /// Metrics of this process.
     pub metrics: Arc<Metrics>,
     /// Cancelled at shutdown; long-lived response streams end then.

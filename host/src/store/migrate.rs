@@ -76,6 +76,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     56 "0056_decisions_without_block",
     57 "0057_party_key_requests",
     58 "0058_single_sign_on",
+    59 "0059_request_log",
 ];
 
 /// Version of the row that serves as the lock.

@@ -34,7 +34,7 @@ pub async fn run(app: App, stop: CancellationToken) {
         tracing::error!(%error, "bulk item leases of an earlier run could not be released");
     }
     let node = Arc::new(NodeRun::of(&app.config.data_dir));
-    let periodic = tokio::spawn(periodic::run(app.clone(), stop.clone()));
+    let periodic = tokio::spawn(periodic::run(app.clone(), node.clone(), stop.clone()));
     let sequencer = tokio::spawn(log::run(app.clone(), stop.clone()));
     let sweeps = tokio::spawn(periodic::sweep(app.clone(), stop.clone()));
     let polls = tokio::spawn(periodic::poll(app.clone(), stop.clone()));

@@ -36,6 +36,11 @@ impl NodeRun {
         }
     }
 
+    /// Returns the name of the node.
+    pub fn name(&self) -> &str {
+        self.run.split('/').next().unwrap_or_default()
+    }
+
     /// Returns a pattern of all earlier runs of this node; none if another process may be running
     /// under its name.
     pub fn earlier_runs(&self) -> Option<String> {

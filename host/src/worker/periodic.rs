@@ -3,10 +3,12 @@
 //!
 //! Every task may run on several nodes at once, and may be skipped.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use super::node::NodeRun;
 use crate::domain::organization::Organization;
 use crate::domain::priority::PriorityClass;
 use crate::service::components::{changes, decisions, instance_log};
@@ -15,7 +17,9 @@ use crate::service::envelopes::expiry;
 use crate::service::signing::provider_poll;
 use crate::service::vault::{integrity, orphans};
 use crate::service::webhooks::deliveries;
-use crate::service::{App, ServiceError, access, idempotency, kba, payments};
+use crate::service::{
+    App, ServiceError, access, idempotency, installation, kba, payments, request_log,
+};
 use crate::store;
 
 /// Interval of periodic tasks, unless configured.
@@ -31,10 +35,14 @@ const COUNTING: Duration = Duration::from_secs(6 * 3600);
 const SEAL_WARNING: Duration = Duration::from_secs(30 * 86_400);
 
 /// Runs short tasks until `stop` is cancelled.
-pub(super) async fn run(app: App, stop: CancellationToken) {
+pub(super) async fn run(app: App, node: Arc<NodeRun>, stop: CancellationToken) {
     let period = app.config.sweep_interval.unwrap_or(PERIOD);
     while !stop.is_cancelled() {
         for (what, result) in [
+            (
+                "sign of life",
+                installation::note_node(&app, node.name()).await,
+            ),
             ("expiry", expire(&app).await),
             (
                 "use of keys",
@@ -46,6 +54,8 @@ pub(super) async fn run(app: App, stop: CancellationToken) {
             ("expired changes", changes::forget_expired(&app).await),
             ("logs of instances", instance_log::flush(&app).await),
             ("old logs of instances", instance_log::forget(&app).await),
+            ("request log", request_log::flush(&app).await),
+            ("old requests", request_log::forget(&app).await),
             ("sealing key", check_seal(&app).await),
             ("identity questions", kba::forget(&app).await),
             ("transfers", transfers::expire(&app).await),

@@ -890,6 +890,7 @@ async fn the_page_of_a_comparison_draws_moved_fields() {
         .goto(&format!("{}{}", app.url(), path_of(&owner)))
         .await;
     browser.click("main button").await;
+    browser.see("header nav").await;
     let id = component["component_id"].as_str().unwrap();
     browser
         .goto(&format!("{}/console/components/{id}", app.url()))

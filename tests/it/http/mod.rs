@@ -2,6 +2,8 @@
 
 mod connections;
 pub mod console;
+mod console_cells;
+mod console_sending;
 mod exposure;
 mod fair_use;
 mod governing;

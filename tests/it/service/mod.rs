@@ -1,7 +1,7 @@
 //! Use cases of the API, in the order of `host/src/service`.
 
 mod access;
-mod bulk;
+pub mod bulk;
 pub mod components;
 pub mod control;
 mod customers;

@@ -6,7 +6,7 @@ use aide::axum::routing::{
 };
 
 use super::partner::{control, customers, envelopes, templates, vault};
-use super::web::{administration, bulk, packages, users};
+use super::web::{administration, bulk, insight, packages, users};
 use super::{
     callbacks, component_changes, component_state, components, decisions, downloads, embed, kba,
     ledger, payments, web, webhooks,
@@ -502,6 +502,14 @@ areas! {
             "List who changed keys, tokens, settings and components, newest first";
         get "/findings", administration::findings => listFindings []
             "List envelopes with a changed or incomplete stored record";
+        get "/usage", insight::usage => getUsage [422]
+            "Count envelopes and identity checks of a month";
+        get "/request-log", insight::request_log => listRequestLog []
+            "List requests of the last 30 days, newest first";
+        get "/request-log/{id}", insight::logged_request => getLoggedRequest []
+            "Read one request with what was answered";
+        get "/installation", insight::installation => getInstallation []
+            "Read the state of the whole installation, for its operator";
     }
 
     webhook_endpoints {

@@ -54,7 +54,9 @@ impl<T: DeserializeOwned + JsonSchema> FromRequest<App> for ValidJson<T> {
         check_json_type(request.headers())?;
         let (mut parts, body) = request.into_parts();
         let body = read_limited(body, JSON_LIMIT).await?;
-        let _ = notes::of(&mut parts).body.set(sha256(&body));
+        let notes = notes::of(&mut parts);
+        let _ = notes.body.set(sha256(&body));
+        let _ = notes.json.set(body.clone());
         let body: Value = if body.is_empty() {
             json!({})
         } else {

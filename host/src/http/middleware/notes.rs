@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use axum::http::request::Parts;
+use bytes::Bytes;
 
 use crate::domain::id::OrgId;
 use crate::service::access::rate_limit::RateAllowance;
@@ -18,6 +19,8 @@ pub struct RequestNotes {
     allowance: Mutex<Option<RateAllowance>>,
     /// SHA-256 of the body, once it is read.
     pub body: OnceLock<String>,
+    /// The body, if it is JSON.
+    pub json: OnceLock<Bytes>,
 }
 
 impl RequestNotes {

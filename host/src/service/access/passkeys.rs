@@ -71,7 +71,7 @@ pub struct PasskeySite {
 
 /// Returns the site of the pages; none if its host is an address.
 pub fn site(core: &Core) -> Option<PasskeySite> {
-    let url = Url::parse(&core.config.public_url()).ok()?;
+    let url = Url::parse(&core.config.console_url()).ok()?;
     match url.host() {
         Some(Host::Domain(host)) => Some(PasskeySite {
             host: host.to_owned(),

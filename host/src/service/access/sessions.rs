@@ -85,13 +85,13 @@ pub async fn request_link(
 /// Returns the URL of a link.
 pub fn url(core: &Core, id: &SignInId) -> Result<String, ServiceError> {
     let code = link_code(core, "sign-in", id.as_str())?;
-    let base = core.config.public_url();
+    let base = core.config.console_url();
     Ok(format!("{base}/console/enter/{id}/{code}"))
 }
 
 /// Returns the address of the console's page of a record under control; none where the console is switched off.
 pub fn record_page(core: &Core, envelope: &EnvelopeId) -> Option<String> {
-    let base = core.config.public_url();
+    let base = core.config.console_url();
     let page = format!("{base}/console/control/records/{envelope}");
     core.config.console.enabled.then_some(page)
 }

@@ -47,7 +47,7 @@ pub fn secret_context(org: &str) -> String {
 
 /// Returns the address to which the issuer leads back.
 pub fn redirect_uri(core: &Core) -> String {
-    format!("{}{CALLBACK}", core.config.public_url())
+    format!("{}{CALLBACK}", core.config.console_url())
 }
 
 /// Member `single_sign_on` of `PATCH /organization`.
@@ -617,7 +617,7 @@ pub async fn end_url(core: &Core, signed_in: &SignedIn) -> Option<Url> {
     if endpoints.document.issuer != *issuer {
         return None;
     }
-    let back = format!("{}/console/sign-in", core.config.public_url());
+    let back = format!("{}/console/sign-in", core.config.console_url());
     url.query_pairs_mut().extend_pairs([
         ("client_id", known.settings.client_id.as_str()),
         ("post_logout_redirect_uri", &back),

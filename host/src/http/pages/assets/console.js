@@ -115,3 +115,10 @@ for (const all of document.querySelectorAll("input[data-all]")) {
     for (const one of all.closest("form").querySelectorAll("input[name^='id-']")) one.checked = all.checked;
   });
 }
+
+// Copies the value of a field.
+for (const button of document.querySelectorAll("button[data-copy]")) {
+  if (!navigator.clipboard) continue;
+  button.hidden = false;
+  button.addEventListener("click", () => navigator.clipboard.writeText(document.getElementById(button.dataset.copy).value));
+}

@@ -57,6 +57,7 @@ pub async fn show(
                 }
             }
         }
+        p { a href={ (PATH) "/usage" } { (texts.text("console-usage")) } }
         p { a href={ (PATH) "/audit.csv" } download { (texts.text("console-export")) } }
         @if let Some(last) = earlier {
             p { a href={ (PATH) "/audit?after=" (last.id) } { (texts.text("console-earlier")) } }

@@ -9,6 +9,7 @@ use serde_json::json;
 use super::PATH;
 use super::envelopes::unrecorded;
 use super::frame::{Place, failed};
+use super::sign_on::to_builder;
 use super::visitor::{ConsoleForm, Visitor};
 use crate::domain::bulk::{BatchStatus, DocumentSource, ItemStatus};
 use crate::domain::organization::Permission;
@@ -469,7 +470,7 @@ pub async fn act(
     // Completes even if the browser goes away.
     let done = tokio::spawn(async move { run(&core, &caller, &batch, &act).await });
     match done.await {
-        Ok(Ok(Some(to))) => Redirect::to(&to).into_response(),
+        Ok(Ok(Some(to))) => to_builder(&app, form.visitor.texts, &to),
         Ok(Ok(None)) => Redirect::to(&address(&id)).into_response(),
         Ok(Err(error)) => failed(error),
         Err(error) => failed(ServiceError::Internal(error.to_string())),
@@ -495,10 +496,10 @@ async fn run(
             .map(|_| None),
         "delete" => {
             bulk::delete(app, caller, id).await?;
-            Ok(Some(format!("{PATH}/bulk")))
+            Ok(Some(format!("{}{PATH}/bulk", app.config.console_url())))
         }
         "edit" => {
-            let back = format!("{}{}", app.config.public_url(), address(&id));
+            let back = format!("{}{}", app.config.console_url(), address(&id));
             let request = json!({ "batch_id": id, "return_url": back });
             let request = valid::<StartSession>(request)
                 .map_err(|_| ServiceError::Internal("a session of the builder".into()))?;

@@ -39,6 +39,7 @@ pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
     };
     let texts = visitor.texts;
     let body = html! {
+        p { a href={ (PATH) "/requests" } { (texts.text("console-request-log")) } }
         section.card {
             h2 { (texts.text("console-receivers")) }
             @if receivers.is_empty() { p.soft { (texts.text("console-nothing")) } }

@@ -1,31 +1,25 @@
-//! Search of envelopes, and the page of one.
+//! Search of envelopes, and acts on several.
 
 use std::time::Duration;
 
-use axum::extract::{Path, Query, State};
-use axum::response::{IntoResponse, Redirect, Response};
-use bytes::Bytes;
+use axum::extract::{Query, State};
+use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::PATH;
 use super::frame::{Place, failed, status};
 use super::home::SOON;
 use super::visitor::{ConsoleForm, Visitor};
 use crate::domain::clock::Timestamp;
-use crate::domain::envelope::{Envelope, EnvelopeStatus, PaymentStatus, Signer};
+use crate::domain::envelope::{EnvelopeStatus, PaymentStatus};
 use crate::domain::id::EnvelopeId;
 use crate::domain::organization::Permission;
 use crate::http::error::HttpError;
-use crate::service::components::shadow;
-use crate::service::envelopes::compliance::{self, ComplianceView};
 use crate::service::idempotency::{IdempotencyReceipt, ResponseRecorder};
 use crate::service::signing::reminders::{self, RemindRequest};
-use crate::service::vault::{custody, history::history, vault_in};
 use crate::service::{App, ServiceError, envelopes};
 use crate::store::search::{EnvelopeSearch, FoundEnvelope};
-use crate::texts::Texts;
 
 /// Envelopes of a page.
 const PAGE: i64 = 25;
@@ -226,273 +220,11 @@ fn row(visitor: &Visitor, envelope: &FoundEnvelope) -> Markup {
     }
 }
 
-/// Content of the page of an envelope.
-struct ShownEnvelope {
-    envelope: Envelope,
-    signers: Vec<Signer>,
-    history: Vec<(Timestamp, String)>,
-    compliance: ComplianceView,
-    failure: Option<String>,
-    /// Law that the rules chose for the record, as the certificate states it.
-    law: Option<Value>,
-}
-
-async fn read(app: &App, visitor: &Visitor, id: &str) -> Result<ShownEnvelope, ServiceError> {
-    let caller = &visitor.caller;
-    let (envelope, compliance) =
-        compliance::evaluate(app, &app.management, caller, id, None).await?;
-    let (signers, _) = envelopes::people(app, caller, id).await?;
-    let ledger = custody::ledger(app, &app.vault, caller, id).await?;
-    let lines = history(visitor.texts, &ledger.entries);
-    let failure = vault_in::failure(app, &envelope).await?;
-    let certificate = match envelope.record.certificate {
-        // The page is needed most when storage fails.
-        Some(_) => compliance::certificate(app, caller, id)
-            .await
-            .unwrap_or_else(|error| {
-                tracing::warn!(%error, envelope = id, "a certificate could not be read for a page");
-                Bytes::new()
-            }),
-        None => Bytes::new(),
-    };
-    let certificate: Option<Value> = serde_json::from_slice(&certificate).ok();
-    Ok(ShownEnvelope {
-        law: certificate
-            .and_then(|mut certificate| Some(certificate["law"].take()).filter(Value::is_object)),
-        envelope,
-        signers,
-        history: lines.into_iter().map(|line| (line.at, line.text)).collect(),
-        compliance,
-        failure: failure.map(|failure| format!("{}: {}", failure.step, failure.message)),
-    })
-}
-
-#[derive(Default, Deserialize)]
-pub struct ShownQuery {
-    /// The act before.
-    done: Option<String>,
-}
-
-/// Shows one envelope: people, history, checks and actions.
-pub async fn show(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path(id): Path<String>,
-    Query(query): Query<ShownQuery>,
-) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::ReadEnvelopes) {
-        return refused;
-    }
-    let shown = match read(&app, &visitor, &id).await {
-        Ok(shown) => shown,
-        Err(error) => return failed(error),
-    };
-    let note = match query.done.as_deref() {
-        Some("reminded") => Some(visitor.texts.text("console-reminded")),
-        Some("sent") => Some(visitor.texts.text("console-sent")),
-        Some("voided") => Some(visitor.texts.text("console-voided")),
-        _ => None,
-    };
-    page(&visitor, &shown, note.map(|note| html! { (note) }))
-}
-
-fn page(visitor: &Visitor, shown: &ShownEnvelope, note: Option<Markup>) -> Response {
-    let (texts, envelope) = (visitor.texts, &shown.envelope);
-    let action = |name: &str| format!("{PATH}/envelopes/{}/{name}", envelope.id);
-    let compliance = &shown.compliance;
-    let is_open = envelope.status.is_out_for_signing();
-    let body = html! {
-        @if let Some(note) = note { p.done role="status" { (note) } }
-        p.soft {
-            span.tag { (status(texts, envelope.status)) } " "
-            code { (envelope.id) }
-            @if let Some(external) = &envelope.external_id { " · " (external) }
-        }
-        @if let Some(failure) = &shown.failure {
-            p.alarm role="alert" { (texts.text("console-stuck")) " " (failure) }
-        }
-        section.card {
-            h2 { (texts.text("console-people")) }
-            ul.rows {
-                @for signer in &shown.signers {
-                    li {
-                        p { strong { (signer.name) } " " span.soft { (signer.role) } }
-                        p.soft { (signer.email) }
-                        p.soft {
-                            @if let Some(at) = signer.completed_at {
-                                (texts.text("console-signed-at")) " " (visitor.moment(at))
-                            } @else {
-                                (texts.text("console-unsigned"))
-                            }
-                        }
-                    }
-                }
-            }
-            @if is_open && visitor.may(Permission::Send) {
-                form method="post" action=(action("remind")) {
-                    (visitor.token())
-                    button type="submit" { (texts.text("console-remind")) }
-                }
-            }
-        }
-        section.card {
-            h2 { (texts.text("vault-what-happened")) }
-            ol.ledger {
-                @for (at, text) in &shown.history {
-                    li { (visitor.moment(*at)) " " span.detail { (text) } }
-                }
-            }
-        }
-        section.card {
-            h2 { (texts.with("console-checks", [("score", i64::from(compliance.score))])) }
-            ul.rows {
-                @for check in &compliance.checks {
-                    li {
-                        p {
-                            span.tag.wrong[!check.satisfied] {
-                                @if check.satisfied { (texts.text("yes")) } @else { (texts.text("no")) }
-                            }
-                            " " strong { (check.requirement) }
-                        }
-                        p.soft { (check.ucc_reference) ": " (check.detail) }
-                    }
-                }
-            }
-            @if let Some(law) = &shown.law { (stated_law(texts, law)) }
-            @if visitor.may(Permission::ReadEvidence) {
-                p { a href={ (action("decisions")) } { (texts.text("console-why")) } }
-            }
-            @if envelope.status.is_signed() && visitor.may(Permission::ReadEvidence) {
-                form method="post" action=(action("verify")) {
-                    (visitor.token())
-                    button type="submit" { (texts.text("console-verify")) }
-                }
-            }
-        }
-        @if envelope.status == EnvelopeStatus::Vaulted && visitor.may(Permission::ReadControl) {
-            p { a href={ (PATH) "/control/records/" (envelope.id) } { (texts.text("console-control")) } }
-        }
-        @if envelope.status.is_unfinished() && visitor.may(Permission::Send) {
-            details.card {
-                summary { (texts.text("console-void")) }
-                form method="post" action=(action("void")) {
-                    (visitor.token())
-                    div.field {
-                        label for="reason" { (texts.text("console-reason")) }
-                        input id="reason" name="reason" required maxlength="500";
-                    }
-                    button.danger type="submit" { (texts.text("console-void")) }
-                }
-            }
-        }
-    };
-    visitor.page(Place::Envelopes, &envelope.name, body)
-}
-
-/// Renders the law that a certificate states.
-fn stated_law(texts: Texts, law: &Value) -> Markup {
-    let of = |member: &str| law[member].as_str().unwrap_or_default().to_owned();
-    let source = of("source");
-    html! {
-        h3 { (texts.text("console-law")) }
-        p { (of("jurisdiction")) ": " (of("applied")) }
-        p.soft {
-            (of("act")) " · " (texts.text("console-since")) " " (of("effective"))
-            @if source.starts_with("https://") { " · " a href=(source) rel="noreferrer" { (source) } }
-        }
-    }
-}
-
-/// Shows the decisions about an envelope with their facts and components, each made again.
-pub async fn decisions(
-    State(app): State<App>,
-    visitor: Visitor,
-    Path(id): Path<String>,
-) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::ReadEvidence) {
-        return refused;
-    }
-    let read = async {
-        let envelope = envelopes::get(&app, &visitor.caller, &id).await?;
-        let org = &visitor.caller.org;
-        let made = shadow::replay_envelope(&app, &app.management, org, &envelope.id).await?;
-        Ok((envelope, made))
-    };
-    let (envelope, made) = match read.await {
-        Ok(read) => read,
-        Err(error) => return failed(error),
-    };
-    let texts = visitor.texts;
-    let body = html! {
-        p { a href={ (PATH) "/envelopes/" (envelope.id) } { (envelope.name) } }
-        @if made.is_empty() { p { (texts.text("console-nothing")) } }
-        ul.rows {
-            @for one in &made {
-                li {
-                    p {
-                        span.tag.wrong[!one.same] { @if one.same { (texts.text("yes")) } @else { (texts.text("no")) } }
-                        " " strong { (one.decision) } " " (one.detail)
-                    }
-                    p.soft {
-                        (one.component["name"].as_str().unwrap_or_default()) " "
-                        (one.component["version"].as_str().unwrap_or_default()) " "
-                        code { (one.component["sha256"].as_str().unwrap_or_default()) }
-                    }
-                    details {
-                        summary { (texts.text("rules-facts")) }
-                        pre tabindex="0" { (serde_json::to_string_pretty(&one.facts).unwrap_or_default()) }
-                    }
-                }
-            }
-        }
-    };
-    visitor.page(Place::Envelopes, &texts.text("console-why"), body)
-}
-
 /// Recorder for acts without an idempotency key.
 pub fn unrecorded<T>() -> ResponseRecorder<T> {
     ResponseRecorder::new(IdempotencyReceipt::default(), 200, |_| {
         serde_json::Value::Null
     })
-}
-
-fn back(id: &str, done: &str) -> Response {
-    Redirect::to(&format!("{PATH}/envelopes/{id}?done={done}")).into_response()
-}
-
-/// Mails the signers another link.
-pub async fn remind(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::Send) {
-        return refused;
-    }
-    let caller = &form.visitor.caller;
-    let all = RemindRequest::default();
-    match reminders::remind(&app, caller, &id, all, &unrecorded()).await {
-        Ok(_) => back(&id, "reminded"),
-        Err(error) => failed(error),
-    }
-}
-
-/// Voids the envelope.
-pub async fn void(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::Send) {
-        return refused;
-    }
-    let reason = form.value("reason").to_owned();
-    if reason.is_empty() || reason.chars().count() > 500 {
-        return back(&id, "");
-    }
-    let caller = form.visitor.caller.clone();
-    let path = id.clone();
-    // Completes even if the browser goes away: the provider is called first.
-    let voided = tokio::spawn(async move {
-        envelopes::void(&app, &caller, &path, Some(reason), &unrecorded()).await
-    });
-    match voided.await {
-        Ok(Ok(_)) => back(&id, "voided"),
-        Ok(Err(error)) => failed(error),
-        Err(error) => failed(ServiceError::Internal(error.to_string())),
-    }
 }
 
 /// Reminds the signers of several envelopes, or voids them. Those that cannot be are named with the reason.
@@ -552,29 +284,4 @@ pub async fn act_on_several(State(app): State<App>, form: ConsoleForm) -> Respon
     };
     form.visitor
         .page(Place::Send, &texts.text("console-envelopes"), body)
-}
-
-/// Verifies the evidence now, and shows the result.
-pub async fn verify(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
-    let visitor = &form.visitor;
-    if let Some(refused) = visitor.refusal(Permission::ReadEvidence) {
-        return refused;
-    }
-    let verified = async {
-        let shown = read(&app, visitor, &id).await?;
-        let trusted = custody::own_trust(&app)?;
-        let (vault, caller) = (&app.vault, &visitor.caller);
-        let report = custody::verify(&app, &app.management, vault, caller, &id, trusted).await?;
-        Ok::<_, ServiceError>((shown, report))
-    };
-    let (shown, report) = match verified.await {
-        Ok(verified) => verified,
-        Err(error) => return failed(error),
-    };
-    let texts = visitor.texts;
-    let note = match report.valid {
-        true => html! { (texts.text("console-verified")) },
-        false => html! { (texts.text("console-not-verified")) " " code { (report.verdict) } },
-    };
-    page(visitor, &shown, Some(note))
 }

@@ -32,6 +32,7 @@ pub enum Place {
     Audit,
     Users,
     Settings,
+    Operator,
     Sessions,
 }
 
@@ -135,6 +136,12 @@ impl Visitor {
                 "/settings",
                 "console-settings",
                 self.may(Permission::Administer),
+            ),
+            (
+                Place::Operator,
+                "/operator",
+                "console-operator",
+                self.operates,
             ),
             (Place::Sessions, "/sessions", "console-sessions", true),
         ];

@@ -8,13 +8,15 @@
 //! | `sign_on` | sign-in at the organization's issuer |
 //! | `frame` | frame with the navigation |
 //! | `home` | envelopes by state, findings |
-//! | `envelopes` | search, and one envelope |
+//! | `envelopes` | search, and acts on several |
+//! | `envelope` | one envelope, with its people and evidence |
 //! | `keys` | API keys: making, replacing and ending them |
 //! | `templates` | templates, their preview, and the way to the builder |
 //! | `sending` | people and values of an envelope |
 //! | `bulk` | bulk send |
 //! | `packages` | packages of templates |
 //! | `vault` | records in the vault |
+//! | `insight` | usage, the request log, and the installation for its operator |
 //! | `settings` | settings of the organization, with its sign-in |
 //! | `people` | users of the organization |
 //! | `control` | records under control, transfers, keys |
@@ -34,10 +36,12 @@ mod changes;
 mod control;
 mod control_acts;
 mod developers;
+mod envelope;
 mod envelopes;
 mod exports;
 mod frame;
 mod home;
+mod insight;
 mod keys;
 mod packages;
 mod passkeys;
@@ -85,14 +89,20 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(&below("/sessions"), get(sign_in::sessions))
         .route(&below("/sessions/{id}/end"), post(sign_in::end_session))
         .route(&below("/envelopes"), get(envelopes::list))
-        .route(&below("/envelopes/{id}"), get(envelopes::show))
+        .route(&below("/envelopes/{id}"), get(envelope::show))
         .route(
             &below("/envelopes/{id}/decisions"),
-            get(envelopes::decisions),
+            get(envelope::decisions),
         )
-        .route(&below("/envelopes/{id}/remind"), post(envelopes::remind))
-        .route(&below("/envelopes/{id}/void"), post(envelopes::void))
-        .route(&below("/envelopes/{id}/verify"), post(envelopes::verify))
+        .route(&below("/envelopes/{id}/links"), post(envelope::links))
+        .route(&below("/envelopes/{id}/files/{file}"), get(envelope::file))
+        .route(
+            &below("/envelopes/{id}/signers/{position}"),
+            post(envelope::correct),
+        )
+        .route(&below("/envelopes/{id}/remind"), post(envelope::remind))
+        .route(&below("/envelopes/{id}/void"), post(envelope::void))
+        .route(&below("/envelopes/{id}/verify"), post(envelope::verify))
         .route(&below("/users"), get(people::list).post(people::invite))
         .route(&below("/users/{id}/role"), post(people::change))
         .route(&below("/users/{id}/invite"), post(people::invite_again))
@@ -130,6 +140,10 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(&below("/templates/{id}/edit"), post(templates::edit))
         .route(&below("/templates/{id}/rename"), post(templates::rename))
         .route(&below("/templates/{id}/delete"), post(templates::delete))
+        .route(&below("/usage"), get(insight::usage))
+        .route(&below("/requests"), get(insight::requests))
+        .route(&below("/requests/{id}"), get(insight::request))
+        .route(&below("/operator"), get(insight::operator))
         .route(&below("/settings"), get(settings::show))
         .route(&below("/settings/{part}"), post(settings::save))
         .route(&below("/developers"), get(developers::show))

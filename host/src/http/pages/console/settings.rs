@@ -211,7 +211,7 @@ fn sign_on(app: &App, texts: Texts, organization: &OrganizationView) -> Markup {
         @if known.is_some() {
             p.soft {
                 (texts.text("settings-sign-on-address")) " "
-                code { (app.config.public_url()) (PATH) "/sso/" (organization.org_id) }
+                code { (app.config.console_url()) (PATH) "/sso/" (organization.org_id) }
             }
         }
         (text_field(texts, "issuer", "settings-issuer", &of(|one| one.issuer.to_string())))

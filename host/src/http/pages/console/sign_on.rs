@@ -50,6 +50,14 @@ pub fn onward(texts: Texts, to: &str) -> Response {
     }
 }
 
+/// Leads to the field builder, which is on another server where the console has its own.
+pub fn to_builder(app: &App, texts: Texts, url: &str) -> Response {
+    match app.config.console.url {
+        Some(_) => onward(texts, url),
+        None => Redirect::to(url).into_response(),
+    }
+}
+
 #[derive(Deserialize)]
 pub struct ChosenOrganization {
     org: String,

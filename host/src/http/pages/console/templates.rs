@@ -12,6 +12,7 @@ use serde_json::json;
 use super::PATH;
 use super::envelopes::unrecorded;
 use super::frame::{Place, failed};
+use super::sign_on::to_builder;
 use super::visitor::{ConsoleForm, Visitor};
 use crate::domain::organization::Permission;
 use crate::domain::template::{SourceFormat, Template};
@@ -318,7 +319,7 @@ pub async fn edit(State(app): State<App>, Path(id): Path<String>, form: ConsoleF
     if let Some(refused) = form.visitor.refusal(Permission::Send) {
         return refused;
     }
-    let back = format!("{}{}", app.config.public_url(), address(&id));
+    let back = format!("{}{}", app.config.console_url(), address(&id));
     let request = json!({ "template_id": id, "return_url": back });
     let request = match valid::<StartSession>(request) {
         Ok(request) => request,
@@ -326,7 +327,7 @@ pub async fn edit(State(app): State<App>, Path(id): Path<String>, form: ConsoleF
     };
     let caller = &form.visitor.caller;
     match start(&app, &app.access, &app.pages, caller, &request).await {
-        Ok(issued) => Redirect::to(&issued.builder_url).into_response(),
+        Ok(issued) => to_builder(&app, form.visitor.texts, &issued.builder_url),
         Err(error) => failed(error),
     }
 }

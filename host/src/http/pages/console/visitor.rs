@@ -23,7 +23,7 @@ use crate::http::pages::look::{PageLook, texts_for};
 use crate::service::access::WebUser;
 use crate::service::access::sessions::{self, SignedIn};
 use crate::service::access::windows::LimitedCredential;
-use crate::service::{App, Caller, organizations};
+use crate::service::{App, Caller, installation, organizations};
 use crate::texts::Texts;
 
 /// Cookie of the session. Browsers take it over HTTPS and from this machine only, and from no other path or subdomain.
@@ -62,6 +62,8 @@ pub struct Visitor {
     pub caller: Caller,
     /// Time of the request.
     pub now: Timestamp,
+    /// Whether the user operates the installation.
+    pub operates: bool,
 }
 
 impl Visitor {
@@ -128,6 +130,7 @@ impl FromRequestParts<App> for Visitor {
         let organization = organization.map_err(failed)?;
         Ok(Self {
             texts: texts_for(&parts.headers, organization.settings.language),
+            operates: installation::is_operator(app, &caller.org, user.role),
             organization,
             caller,
             signed_in,

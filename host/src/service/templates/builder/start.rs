@@ -112,7 +112,7 @@ pub async fn start(
 ) -> Result<IssuedSession, ServiceError> {
     request.check()?;
     let organization = dispatch::organization(core, &caller.org).await?;
-    let console = format!("{}/console/", core.config.public_url());
+    let console = format!("{}/console/", core.config.console_url());
     let elsewhere = request.return_url.as_deref();
     let elsewhere = elsewhere.filter(|url| !url.starts_with(&console));
     check_return_url(elsewhere, &organization)?;

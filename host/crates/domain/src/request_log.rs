@@ -1,0 +1,126 @@
+//! Requests of an organization's programs and users, kept for those who integrate.
+
+use serde_json::{Map, Value};
+
+use super::clock::Timestamp;
+use super::id::{EnvelopeId, OrgId, RequestId};
+
+/// A request with what was answered, without what is private.
+#[derive(Clone, Debug)]
+pub struct LoggedRequest {
+    pub id: RequestId,
+    pub org: OrgId,
+    pub at: Timestamp,
+    pub method: String,
+    /// Path as in the OpenAPI document.
+    pub route: String,
+    /// Path with its ids.
+    pub path: String,
+    pub status: i64,
+    /// Id of the API key, token or session.
+    pub credential: Option<String>,
+    /// Envelope that the path names, or the answer.
+    pub envelope: Option<EnvelopeId>,
+    pub duration_ms: i64,
+    pub request: Option<Value>,
+    pub answer: Option<Value>,
+}
+
+/// Members with texts of the API itself, or references of the partner. Ids and times are kept as well.
+const KEPT: [&str; 22] = [
+    "action",
+    "code",
+    "currency",
+    "envelope_kind",
+    "envelope_name",
+    "error",
+    "event_type",
+    "events",
+    "expected",
+    "external_id",
+    "format",
+    "jurisdiction",
+    "kind",
+    "language",
+    "locale",
+    "message",
+    "mode",
+    "path",
+    "role",
+    "roles",
+    "scopes",
+    "status",
+];
+/// Members whose content is never kept: values of documents, answers of signers, and secrets.
+const DROPPED: [&str; 14] = [
+    "prefilled_data",
+    "values",
+    "answers",
+    "default_value",
+    "secrets",
+    "config",
+    "settings",
+    "secret",
+    "client_secret",
+    "passcode",
+    "token",
+    "received",
+    "signature",
+    "logo",
+];
+
+/// Returns a body without what is private: of other texts than ids, times and words of the API, only the length
+/// stays.
+pub fn redacted(body: &Value) -> Value {
+    shown("", body)
+}
+
+fn shown(name: &str, value: &Value) -> Value {
+    if DROPPED.contains(&name) {
+        return match value {
+            Value::Null => Value::Null,
+            _ => "[not kept]".into(),
+        };
+    }
+    match value {
+        Value::String(text) if is_kept(name) => text.chars().take(500).collect::<String>().into(),
+        Value::String(text) => format!("[{} characters]", text.chars().count()).into(),
+        Value::Array(items) => items.iter().map(|item| shown(name, item)).collect(),
+        Value::Object(members) => {
+            let members = members.iter();
+            let members = members.map(|(name, value)| (name.clone(), shown(name, value)));
+            Value::Object(members.collect::<Map<_, _>>())
+        }
+        other => other.clone(),
+    }
+}
+
+fn is_kept(name: &str) -> bool {
+    let ends = ["_id", "_ids", "_at"];
+    KEPT.contains(&name) || ends.iter().any(|end| name.ends_with(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn values_and_secrets_are_not_kept() {
+        let body = json!({
+            "envelope_name": "Sale", "template_id": "tmpl_1", "customer_email": "jordan@example.com",
+            "prefilled_data": { "Price": "18500" }, "signers": [{ "name": "Jordan", "role": "Buyer", "passcode": "123456" }],
+            "preserve_signing_order": true, "config": { "secrets": { "key": "s" } }, "secret": null,
+        });
+        assert_eq!(
+            redacted(&body),
+            json!({
+                "envelope_name": "Sale", "template_id": "tmpl_1", "customer_email": "[18 characters]",
+                "prefilled_data": "[not kept]",
+                "signers": [{ "name": "[6 characters]", "role": "Buyer", "passcode": "[not kept]" }],
+                "preserve_signing_order": true, "config": "[not kept]", "secret": null,
+            })
+        );
+    }
+}

@@ -1,0 +1,135 @@
+//! Usage, the request log, and the installation as its operator sees it.
+
+use axum::extract::State;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::doctor;
+use crate::domain::id::{EnvelopeId, RequestId};
+use crate::http::error::HttpError;
+use crate::http::middleware::caller::{WebCaller, may};
+use crate::http::middleware::extract::{ResourceId, ValidQuery, page_and_limit};
+use crate::http::reply::{CursorReply, DataReply, Found};
+use crate::service::installation::{self, InstallationView, UsageView};
+use crate::service::request_log::{self, LoggedRequestView, RequestSearch};
+use crate::service::{App, ServiceError};
+
+#[derive(Deserialize, JsonSchema)]
+pub struct UsageQuery {
+    /// Calendar month in UTC, such as `2026-11`; the present one when absent.
+    month: Option<String>,
+}
+
+pub async fn usage(
+    State(app): State<App>,
+    user: WebCaller<may::Audit>,
+    ValidQuery(query): ValidQuery<UsageQuery>,
+) -> Result<Found<UsageView>, HttpError> {
+    let usage = installation::usage(&app, &user.caller.org, query.month.as_deref()).await?;
+    Ok(DataReply::new(&usage))
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub struct RequestLogQuery {
+    /// Id of an API key, a token or a session.
+    credential: Option<String>,
+    /// Begin of the path, such as `/api/v2/partner/envelopes`.
+    path: Option<String>,
+    method: Option<String>,
+    /// A status such as `404`, or a class such as `4xx`.
+    status: Option<String>,
+    envelope_id: Option<EnvelopeId>,
+    /// Last id of the page before.
+    starting_after: Option<RequestId>,
+    /// 1 to 100; 20 when absent.
+    #[schemars(range(min = 1, max = 100))]
+    limit: Option<i64>,
+}
+
+/// Parses a status or a class of them.
+pub fn statuses(text: &str) -> Option<(i64, i64)> {
+    if let Some(class) = text.strip_suffix("xx") {
+        let class: i64 = class.parse().ok().filter(|class| (1..=5).contains(class))?;
+        return Some((class * 100, class * 100 + 99));
+    }
+    let status = text
+        .parse()
+        .ok()
+        .filter(|status| (100..=599).contains(status))?;
+    Some((status, status))
+}
+
+/// Returns the requests of the last 30 days, newest first. Bodies are kept without values of documents, answers of
+/// signers and secrets.
+pub async fn request_log(
+    State(app): State<App>,
+    user: WebCaller<may::Integrate>,
+    ValidQuery(query): ValidQuery<RequestLogQuery>,
+) -> Result<CursorReply<LoggedRequestView>, HttpError> {
+    let (_, limit) = page_and_limit(None, query.limit, 20, 100)?;
+    let wrong =
+        || HttpError::bad_request("status must be a status such as 404, or a class such as 4xx");
+    let statuses = match &query.status {
+        Some(text) => Some(statuses(text).ok_or_else(wrong)?),
+        None => None,
+    };
+    let search = RequestSearch {
+        id: None,
+        credential: query.credential,
+        path: query.path,
+        method: query.method,
+        statuses,
+        envelope: query.envelope_id,
+        after: query.starting_after,
+    };
+    let found = request_log::list(&app, &user.caller.org, &search, limit + 1).await?;
+    Ok(CursorReply::new(found, limit))
+}
+
+pub async fn logged_request(
+    State(app): State<App>,
+    user: WebCaller<may::Integrate>,
+    ResourceId(id): ResourceId,
+) -> Result<Found<LoggedRequestView>, HttpError> {
+    let request = request_log::get(&app, &user.caller.org, &id).await?;
+    Ok(DataReply::new(&request))
+}
+
+/// A check of something that the service depends on.
+#[derive(Serialize, JsonSchema)]
+pub struct CheckView {
+    name: &'static str,
+    ok: bool,
+    detail: String,
+}
+
+/// The installation, with the checks of `holdfast doctor`.
+#[derive(Serialize, JsonSchema)]
+pub struct CheckedInstallation {
+    #[serde(flatten)]
+    installation: InstallationView,
+    checks: Vec<CheckView>,
+}
+
+/// Returns the state of the installation, to owners and admins of the organization that operates it
+/// (`console.operator_org`).
+pub async fn installation(
+    State(app): State<App>,
+    user: WebCaller<may::Administer>,
+) -> Result<Found<CheckedInstallation>, HttpError> {
+    if !installation::is_operator(&app, &user.caller.org, user.role) {
+        return Err(ServiceError::NotAllowed("Only the operator sees the installation").into());
+    }
+    let checks = doctor::checks(&app).await.into_iter();
+    let view = CheckedInstallation {
+        installation: installation::view(&app).await?,
+        checks: checks
+            .map(|check| CheckView {
+                name: check.name,
+                ok: check.ok,
+                detail: check.detail,
+            })
+            .collect(),
+    };
+    Ok(DataReply::new(&view))
+}

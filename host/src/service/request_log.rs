@@ -1,0 +1,203 @@
+//! Log of requests for those who integrate: who asked for what, and what was answered.
+//!
+//! Requests wait in memory and are stored in batches; a node that is killed loses those of the last seconds. Private
+//! content leaves with [`redacted`] before it is stored.
+
+use std::mem;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::domain::clock::Timestamp;
+use crate::domain::id::{EnvelopeId, OrgId, RequestId};
+use crate::domain::priority::PriorityClass;
+use crate::domain::request_log::{LoggedRequest, redacted};
+use crate::service::{App, Core, ServiceError};
+use crate::store::chores;
+use crate::store::request_log as rows;
+
+pub use crate::store::request_log::RequestSearch;
+
+/// Most bytes of a body that is kept.
+pub const BODY: usize = 16 * 1024;
+/// Requests that wait before they are stored at once, and that wait at most.
+const BATCH: usize = 250;
+const MOST: usize = 10_000;
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// A request as it was received and answered.
+pub struct ReceivedRequest {
+    pub id: RequestId,
+    pub org: OrgId,
+    pub at: Timestamp,
+    pub method: String,
+    pub route: String,
+    pub path: String,
+    pub status: u16,
+    pub credential: Option<String>,
+    pub duration: Duration,
+    /// JSON.
+    pub request: Option<Bytes>,
+    pub answer: Option<Bytes>,
+}
+
+/// Requests of this node that are not stored yet.
+#[derive(Default)]
+pub struct WaitingRequests {
+    waiting: Mutex<Vec<ReceivedRequest>>,
+}
+
+impl WaitingRequests {
+    /// Adds a request. Returns whether enough wait to be stored. While the database does not keep up, further ones
+    /// are dropped.
+    fn add(&self, request: ReceivedRequest) -> bool {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        if waiting.len() < MOST {
+            waiting.push(request);
+        }
+        waiting.len().is_multiple_of(BATCH)
+    }
+
+    fn take(&self) -> Vec<ReceivedRequest> {
+        mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Notes a request of an organization.
+pub fn note(app: &App, request: ReceivedRequest) {
+    if app.config.request_log_days > 0 && app.request_log.add(request) {
+        let app = app.at(PriorityClass::Batch);
+        tokio::spawn(async move {
+            if let Err(error) = flush(&app).await {
+                tracing::warn!(%error, "requests could not be stored");
+            }
+        });
+    }
+}
+
+fn logged(received: ReceivedRequest) -> LoggedRequest {
+    let read = |body: Option<Bytes>| serde_json::from_slice::<Value>(&body?).ok();
+    let answer = read(received.answer);
+    let named = |path: &str| path.split('/').find_map(EnvelopeId::parse);
+    let answered = || {
+        let id = answer.as_ref()?.pointer("/data/envelope_id")?.as_str()?;
+        EnvelopeId::parse(id)
+    };
+    LoggedRequest {
+        envelope: named(&received.path).or_else(answered),
+        id: received.id,
+        org: received.org,
+        at: received.at,
+        method: received.method,
+        route: received.route,
+        path: received.path,
+        status: i64::from(received.status),
+        credential: received.credential,
+        duration_ms: i64::try_from(received.duration.as_millis()).unwrap_or(i64::MAX),
+        request: read(received.request).as_ref().map(redacted),
+        answer: answer.as_ref().map(redacted),
+    }
+}
+
+/// Stores the requests that wait on this node.
+pub async fn flush(core: &Core) -> Result<(), ServiceError> {
+    let waiting = core.request_log.take();
+    if waiting.is_empty() {
+        return Ok(());
+    }
+    let requests: Vec<LoggedRequest> = waiting.into_iter().map(logged).collect();
+    let mut tx = core.store.begin().await?;
+    rows::insert(&mut tx, &requests).await?;
+    Ok(tx.commit().await?)
+}
+
+/// Deletes old requests, once a day.
+pub async fn forget(core: &Core) -> Result<(), ServiceError> {
+    let now = core.clock.now();
+    if !chores::claim(&core.store, "request log", now, now + DAY).await? {
+        return Ok(());
+    }
+    let mut tx = core.store.begin().await?;
+    let kept = DAY * core.config.request_log_days;
+    rows::delete_before(&mut tx, now - kept).await?;
+    Ok(tx.commit().await?)
+}
+
+/// A request of the organization.
+#[derive(Clone, Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "request_id": "req_01jdk7m3e8f4x9s2w5v6b0c1df", "at": "2026-11-21T09:30:00.000Z", "method": "POST",
+    "route": "/api/v2/partner/envelopes", "path": "/api/v2/partner/envelopes", "status": 201,
+    "credential": "key_01jdk7m3e8f4x9s2w5v6b0c1dd", "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "duration_ms": 12,
+    "request": { "envelope_name": "Retail instalment contract 2041", "customer_email": "[22 characters]" },
+    "answer": { "data": { "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "status": "sent" } },
+}]))]
+pub struct LoggedRequestView {
+    /// Also in the header `X-Request-Id` of the answer.
+    pub request_id: RequestId,
+    pub at: Timestamp,
+    pub method: String,
+    /// Path as in the OpenAPI document.
+    pub route: String,
+    pub path: String,
+    pub status: i64,
+    /// Id of the API key, token or session.
+    pub credential: Option<String>,
+    /// Envelope that the path or the answer names.
+    pub envelope_id: Option<EnvelopeId>,
+    pub duration_ms: i64,
+    /// JSON body without values of documents, answers of signers and secrets; of other texts only the length.
+    pub request: Option<Value>,
+    /// JSON body of the answer, in the same form.
+    pub answer: Option<Value>,
+}
+
+impl From<LoggedRequest> for LoggedRequestView {
+    fn from(request: LoggedRequest) -> Self {
+        Self {
+            request_id: request.id,
+            at: request.at,
+            method: request.method,
+            route: request.route,
+            path: request.path,
+            status: request.status,
+            credential: request.credential,
+            envelope_id: request.envelope,
+            duration_ms: request.duration_ms,
+            request: request.request,
+            answer: request.answer,
+        }
+    }
+}
+
+/// Lists requests of an organization, newest first. Those of this node are complete; other nodes store theirs every few
+/// seconds.
+pub async fn list(
+    core: &Core,
+    org: &OrgId,
+    search: &RequestSearch,
+    limit: i64,
+) -> Result<Vec<LoggedRequestView>, ServiceError> {
+    flush(core).await?;
+    let mut connection = core.store.read().await?;
+    let found = rows::list(&mut connection, org, search, limit).await?;
+    Ok(found.into_iter().map(LoggedRequestView::from).collect())
+}
+
+/// Returns a request by its id.
+pub async fn get(core: &Core, org: &OrgId, id: &str) -> Result<LoggedRequestView, ServiceError> {
+    let unknown = ServiceError::NotFound("Request");
+    let Some(id) = RequestId::parse(id) else {
+        return Err(unknown);
+    };
+    let search = RequestSearch {
+        id: Some(id),
+        ..RequestSearch::default()
+    };
+    let found = list(core, org, &search, 1).await?;
+    found.into_iter().next().ok_or(unknown)
+}

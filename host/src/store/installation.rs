@@ -1,0 +1,163 @@
+//! What the operator sees of the whole installation.
+
+use sqlx::{AnyConnection, Row as _};
+
+use super::StoreError;
+use super::row::RowColumns;
+use crate::domain::clock::Timestamp;
+use crate::domain::id::OrgId;
+
+/// Begin of the names of chores that nodes keep while they run.
+pub const NODE: &str = "node ";
+/// Name of the chore row with the time of the last backup.
+pub const LAST_BACKUP: &str = "last backup";
+
+/// An organization with what it holds.
+pub struct OrganizationSize {
+    pub org: OrgId,
+    pub name: String,
+    pub created_at: Timestamp,
+    pub envelopes: i64,
+    pub users: i64,
+}
+
+/// Returns all organizations, the largest first.
+pub async fn organizations(
+    connection: &mut AnyConnection,
+    limit: i64,
+) -> Result<Vec<OrganizationSize>, StoreError> {
+    let rows = sqlx::query(
+        "select o.org_id, o.name, o.created_at,
+             (select cast(coalesce(sum(c.envelopes), 0) as bigint) from envelope_count c
+              where c.bucket = o.bucket and c.org_id = o.org_id) as envelopes,
+             (select count(*) from org_user u
+              where u.bucket = o.bucket and u.org_id = o.org_id and u.status <> 'ended') as users
+         from organization o order by envelopes desc, o.org_id limit $1",
+    )
+    .bind(limit)
+    .fetch_all(connection)
+    .await?;
+    rows.iter()
+        .map(|row| {
+            let columns = RowColumns {
+                row,
+                table: "organization",
+                id: "org_id",
+            };
+            Ok(OrganizationSize {
+                org: columns.parsed("org_id", OrgId::parse)?,
+                name: columns.text("name")?,
+                created_at: columns.time("created_at")?,
+                envelopes: columns.number("envelopes")?,
+                users: columns.number("users")?,
+            })
+        })
+        .collect()
+}
+
+/// A bucket with the number of its organizations.
+pub struct BucketSize {
+    pub bucket: i64,
+    pub organizations: i64,
+}
+
+/// Returns the buckets that have organizations.
+pub async fn buckets(connection: &mut AnyConnection) -> Result<Vec<BucketSize>, StoreError> {
+    let rows = sqlx::query(
+        "select bucket, count(*) as organizations from organization group by bucket order by bucket",
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.iter()
+        .map(|row| {
+            Ok(BucketSize {
+                bucket: row.try_get("bucket")?,
+                organizations: row.try_get("organizations")?,
+            })
+        })
+        .collect()
+}
+
+/// A job that failed, or is tried again and again.
+pub struct FailingJob {
+    pub job: String,
+    pub org: OrgId,
+    pub kind: String,
+    pub attempts: i64,
+    pub run_at: Timestamp,
+    pub error: Option<String>,
+}
+
+/// Returns jobs whose last attempt failed, those with most attempts first.
+pub async fn failing_jobs(
+    connection: &mut AnyConnection,
+    limit: i64,
+) -> Result<Vec<FailingJob>, StoreError> {
+    let rows = sqlx::query(
+        "select job_id, org_id, kind, attempts, run_at, last_error from job
+         where state = 'failed' or (state = 'waiting' and last_error is not null)
+         order by attempts desc, job_id limit $1",
+    )
+    .bind(limit)
+    .fetch_all(connection)
+    .await?;
+    rows.iter()
+        .map(|row| {
+            let columns = RowColumns {
+                row,
+                table: "job",
+                id: "job_id",
+            };
+            Ok(FailingJob {
+                job: columns.text("job_id")?,
+                org: columns.parsed("org_id", OrgId::parse)?,
+                kind: columns.text("kind")?,
+                attempts: columns.number("attempts")?,
+                run_at: columns.time("run_at")?,
+                error: columns.optional_text("last_error")?,
+            })
+        })
+        .collect()
+}
+
+/// Returns names and last signs of life of the nodes.
+pub async fn nodes(connection: &mut AnyConnection) -> Result<Vec<(String, Timestamp)>, StoreError> {
+    let rows = sqlx::query("select name, due_at from chore where name like $1 order by name")
+        .bind(format!("{NODE}%"))
+        .fetch_all(connection)
+        .await?;
+    let nodes = rows.iter().map(|row| {
+        let columns = RowColumns {
+            row,
+            table: "chore",
+            id: "name",
+        };
+        let name = columns.text("name")?;
+        let name = name.strip_prefix(NODE).unwrap_or_default().to_owned();
+        Ok((name, columns.time("due_at")?))
+    });
+    nodes.collect()
+}
+
+/// Returns how many envelopes of an organization were created, and how many stored in the vault, within a time.
+pub async fn envelopes_of(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    from: Timestamp,
+    to: Timestamp,
+) -> Result<(i64, i64), StoreError> {
+    let row = sqlx::query(
+        "select
+             (select count(*) from envelope where bucket = $1 and org_id = $2
+                 and created_at >= $3 and created_at < $4) as created,
+             (select count(*) from vault_intent where bucket = $1 and org_id = $2
+                 and finished_at >= $3 and finished_at < $4) as vaulted",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(from.to_string())
+    .bind(to.to_string())
+    .fetch_one(connection)
+    .await?;
+    Ok((row.try_get("created")?, row.try_get("vaulted")?))
+}

@@ -1,0 +1,328 @@
+//! Every page and act of the console by role and organization.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{Method, Request};
+use holdfast::domain::component::Slot;
+use holdfast::domain::organization::{Permission, Role};
+use serde_json::{Value, json};
+
+use super::console::Session;
+use crate::service::components::registry::variant;
+use crate::support::{TestApp, envelope_body, operator};
+
+/// Pages and acts with the permission that they need; none if all users have them. `{…}` is an id.
+const CELLS: &[(&str, &str, Option<Permission>)] = {
+    use Permission::*;
+    &[
+        ("GET", "", None),
+        ("POST", "/confirm", None),
+        ("POST", "/passkeys/{id}/remove", None),
+        ("GET", "/sessions", None),
+        ("POST", "/sessions/{id}/end", None),
+        ("GET", "/envelopes", Some(ReadEnvelopes)),
+        ("GET", "/envelopes/{id}", Some(ReadEnvelopes)),
+        ("GET", "/envelopes/{id}/decisions", Some(ReadEvidence)),
+        ("POST", "/envelopes/act", Some(Send)),
+        ("POST", "/envelopes/{id}/links", Some(Send)),
+        ("GET", "/envelopes/{id}/files/{file}", Some(ReadEnvelopes)),
+        ("POST", "/envelopes/{id}/signers/{position}", Some(Send)),
+        ("POST", "/envelopes/{id}/remind", Some(Send)),
+        ("POST", "/envelopes/{id}/void", Some(Send)),
+        ("POST", "/envelopes/{id}/verify", Some(ReadEvidence)),
+        ("GET", "/live", Some(ReadEnvelopes)),
+        ("GET", "/send", Some(Send)),
+        ("GET", "/send/{template}", Some(Send)),
+        ("POST", "/send/{template}", Some(Send)),
+        ("GET", "/templates", Some(ReadEnvelopes)),
+        ("POST", "/templates", Some(Send)),
+        ("GET", "/templates/{id}", Some(ReadEnvelopes)),
+        ("GET", "/templates/{id}/pages/{page}", Some(ReadEnvelopes)),
+        ("GET", "/templates/{id}/preview", Some(ReadEnvelopes)),
+        ("POST", "/templates/{id}/edit", Some(Send)),
+        ("POST", "/templates/{id}/rename", Some(Send)),
+        ("POST", "/templates/{id}/delete", Some(Send)),
+        ("GET", "/packages", Some(ReadEnvelopes)),
+        ("POST", "/packages", Some(Send)),
+        ("POST", "/packages/{id}", Some(Send)),
+        ("GET", "/bulk", Some(Send)),
+        ("POST", "/bulk", Some(Send)),
+        ("GET", "/bulk/{id}", Some(Send)),
+        ("GET", "/bulk/{id}/events", Some(Send)),
+        ("POST", "/bulk/{id}/table", Some(Send)),
+        ("POST", "/bulk/{id}/clients", Some(Send)),
+        ("POST", "/bulk/{id}/{act}", Some(Send)),
+        ("GET", "/vault", Some(ReadEvidence)),
+        ("GET", "/vault.csv", Some(ReadEvidence)),
+        ("GET", "/control", Some(ReadControl)),
+        ("GET", "/control/keys", Some(ReadControl)),
+        ("GET", "/control/records/{id}", Some(ReadControl)),
+        ("POST", "/control/records/{id}/copy", Some(ReadControl)),
+        ("POST", "/control/{act}/{id}", Some(Control)),
+        ("GET", "/transfers", Some(ReadControl)),
+        ("GET", "/transfers/{id}", Some(ReadControl)),
+        ("GET", "/transfers/{id}/tape.csv", Some(ReadControl)),
+        ("GET", "/rules", Some(ReadEvidence)),
+        ("GET", "/rules/{slot}", Some(ReadEvidence)),
+        ("POST", "/rules/{slot}/activate/{id}", Some(ChangeRules)),
+        ("POST", "/rules/{slot}/roll-back/{id}", Some(ChangeRules)),
+        ("POST", "/components", Some(ChangeRules)),
+        ("GET", "/components/{id}", Some(ReadEvidence)),
+        ("POST", "/components/{id}/compare", Some(ReadEvidence)),
+        ("GET", "/changes/{id}", Some(ReadEvidence)),
+        ("POST", "/changes/{id}/review", Some(ChangeRules)),
+        ("POST", "/changes/{id}/{act}", Some(ChangeRules)),
+        ("GET", "/developers", Some(Integrate)),
+        ("POST", "/keys", Some(Administer)),
+        ("POST", "/keys/{id}/rotate", Some(Administer)),
+        ("POST", "/keys/{id}/deactivate", Some(Integrate)),
+        ("GET", "/receivers/{id}", Some(Integrate)),
+        ("GET", "/deliveries/{id}", Some(Integrate)),
+        ("POST", "/deliveries/{id}/redeliver", Some(Integrate)),
+        ("GET", "/audit", Some(Audit)),
+        ("GET", "/users", Some(Administer)),
+        ("POST", "/users", Some(Administer)),
+        ("POST", "/users/{id}/role", Some(Administer)),
+        ("POST", "/users/{id}/invite", Some(Administer)),
+        ("POST", "/users/{id}/end", Some(Administer)),
+        ("GET", "/usage", Some(Audit)),
+        ("GET", "/requests", Some(Integrate)),
+        ("GET", "/requests/{id}", Some(Integrate)),
+        ("GET", "/settings", Some(Administer)),
+        ("POST", "/settings/{part}", Some(Administer)),
+        ("GET", "/envelopes.csv", Some(ReadEnvelopes)),
+        ("GET", "/audit.csv", Some(Audit)),
+        ("GET", "/users.csv", Some(Administer)),
+    ]
+};
+
+/// The sign-in, answers of devices, the page of the operator, and the sign-out, which would end the session of the walk.
+const WITHOUT_ROLE: &[(&str, &str)] = &[
+    ("GET", "/sign-in"),
+    ("POST", "/sign-in"),
+    ("POST", "/sign-in/passkey"),
+    ("GET", "/enter/{link}/{code}"),
+    ("POST", "/enter/{link}/{code}"),
+    ("GET", "/sso"),
+    ("GET", "/sso/callback"),
+    ("GET", "/sso/{org}"),
+    ("POST", "/passkeys"),
+    ("GET", "/operator"),
+    ("POST", "/sign-out"),
+];
+
+/// Returns the routes in the source of the console, as methods and paths.
+fn routes() -> BTreeSet<(String, String)> {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/http/pages/console/mod.rs");
+    let source = fs::read_to_string(file).unwrap();
+    let mut found = BTreeSet::new();
+    for route in source.split(".route(").skip(1) {
+        let path = match route.trim_start().strip_prefix("PATH") {
+            Some(_) => String::new(),
+            None => route.split('"').nth(1).unwrap().to_owned(),
+        };
+        for (call, method) in [("get(", "GET"), ("post(", "POST")] {
+            if route.contains(call) {
+                found.insert((method.to_owned(), path.clone()));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn every_route_of_the_console_is_in_the_table() {
+    let cells = CELLS.iter().map(|(method, path, _)| (*method, *path));
+    let known: BTreeSet<(String, String)> = cells
+        .chain(WITHOUT_ROLE.iter().copied())
+        .map(|(method, path)| (method.to_owned(), path.to_owned()))
+        .collect();
+    assert_eq!(routes(), known);
+}
+
+/// Ids of an organization.
+struct KnownIds {
+    envelope: String,
+    template: String,
+    batch: String,
+    component: String,
+    change: String,
+    endpoint: String,
+}
+
+async fn ids_of(app: &TestApp) -> KnownIds {
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let template = app.contract_template().await;
+    let body = envelope_body(&template["template_id"]);
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    let admin = app.web_admin();
+    let batch = json!({ "name": "All", "document_source": "template", "source_template_id": template["template_id"] });
+    let batch = app.web(Method::POST, "/bulk-send", batch).await.data(201);
+    let bytes = variant(Slot::Compliance, "of the organization");
+    let component = app
+        .upload_component(admin, "oak-rules", "1.0.0", &bytes)
+        .await
+        .data(201);
+    let change = json!({
+        "change": { "action": "activate", "slot": "rules.compliance", "component_id": component["component_id"] },
+        "reason": "Counsel", "source": { "url": "https://git.oak.example/rules", "commit": "4f1c2ab" },
+    });
+    let change = app
+        .post_with_bearer(admin, "/component-changes", change)
+        .await
+        .data(201);
+    let endpoint = json!({ "url": "https://hooks.example.com/all", "events": ["*"] });
+    let endpoint = app
+        .post_with_bearer(admin, "/webhooks/endpoints", endpoint)
+        .await
+        .data(201);
+    KnownIds {
+        envelope: text(&envelope["envelope_id"]),
+        template: text(&template["template_id"]),
+        batch: text(&batch["batch_id"]),
+        component: text(&component["component_id"]),
+        change: text(&change["change_id"]),
+        endpoint: text(&endpoint["endpoint_id"]),
+    }
+}
+
+impl KnownIds {
+    /// Fills the ids of the organization into a path.
+    fn path(&self, path: &str) -> String {
+        let id = [
+            ("/envelopes/", &self.envelope),
+            ("/control/", &self.envelope),
+            ("/templates/", &self.template),
+            ("/bulk/", &self.batch),
+            ("/components/", &self.component),
+            ("/changes/", &self.change),
+            ("/receivers/", &self.endpoint),
+        ];
+        let mut id = id.into_iter().filter(|(begin, _)| path.starts_with(begin));
+        let id = id
+            .next()
+            .map_or("x_01h455vb4pex5vsknk084sn02q", |(_, id)| id);
+        let path = path
+            .replace("{id}", id)
+            .replace("{template}", &self.template)
+            .replace("{slot}", "rules.compliance")
+            .replace("{page}", "1.png")
+            .replace("{part}", "general")
+            .replace("{file}", "copy")
+            .replace("{position}", "0")
+            .replace("{act}", "unknown");
+        format!("/console{path}")
+    }
+}
+
+/// Returns the status of a page without reading it: some stream.
+async fn status(app: &TestApp, path: &str, cookie: &str) -> u16 {
+    let request = Request::get(path)
+        .header("accept", "text/html")
+        .header("cookie", cookie)
+        .body(Body::empty())
+        .unwrap();
+    let answer = tokio::time::timeout(Duration::from_secs(20), app.begin(request));
+    answer.await.expect("an answer").status().as_u16()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_role_has_exactly_its_pages_and_acts() {
+    let app = TestApp::start().await;
+    let known = ids_of(&app).await;
+    for role in Role::ALL {
+        let email = format!("{role}@oak.example");
+        let session = Session::of(&app, &email, role.as_str()).await;
+        for (method, path, permission) in CELLS {
+            let may = permission.is_none_or(|permission| role.may(permission));
+            let given = match *method {
+                "GET" => status(&app, &known.path(path), &session.cookie).await,
+                // Permitted acts on what is not there change nothing.
+                _ if path.starts_with("/changes/") => {
+                    let path = known.path(path);
+                    session.post(&app, &path, "").await.status.as_u16()
+                }
+                _ => {
+                    let path = format!("/console{path}").replace("{slot}", "rules.compliance");
+                    let path = path.replace("{id}", "x_01h455vb4pex5vsknk084sn02q");
+                    let path = path.replace("{act}", "accept").replace("{part}", "unknown");
+                    let path = path.replace("{position}", "0");
+                    session.post(&app, &path, "").await.status.as_u16()
+                }
+            };
+            assert_eq!(given != 403, may, "{method} {path} as {role}: {given}");
+            assert_ne!(given, 500, "{method} {path} as {role}");
+            assert_ne!(given, 405, "{method} {path} as {role}");
+        }
+    }
+}
+
+/// What belongs to another organization does not exist.
+#[tokio::test(flavor = "multi_thread")]
+async fn another_organizations_ids_are_unknown_everywhere() {
+    let app = TestApp::start().await;
+    let known = ids_of(&app).await;
+    let elm = operator(app.data.path(), &["org", "create", "--name", "Elm"]);
+    let elm = holdfast::domain::id::OrgId::parse(elm["org_id"].as_str().unwrap()).unwrap();
+    let kim = Session::at(&app, &elm, "kim@elm.example", "owner").await;
+    let own = Session::of(&app, "ada@oak.example", "owner").await;
+    for (method, path, _) in CELLS {
+        // Without an id, or with one of a slot or a part of the settings, which all organizations have.
+        if !path.contains("{id}") && !path.contains("{template}") || path.contains("{slot}") {
+            continue;
+        }
+        let path = known.path(path);
+        // Acts on sessions and passkeys find only the own ones, and lead back to them.
+        if *method == "GET" {
+            let given = status(&app, &path, &kim.cookie).await;
+            assert_eq!(given, 404, "{path}");
+            if !path.contains("x_01h455vb4pex5vsknk084sn02q") {
+                let given = status(&app, &path, &own.cookie).await;
+                // The envelope is not signed yet: it has no files, and no page of control.
+                let is_later = path.contains("/control/") || path.contains("/files/");
+                assert!(given == 200 || is_later, "{path}: {given}");
+            }
+        }
+    }
+    // Each act on an id of the other organization is refused, and changes nothing.
+    for (act, form) in [
+        ("/envelopes/{id}/remind", ""),
+        ("/envelopes/{id}/void", "reason=Ours"),
+        ("/envelopes/{id}/verify", ""),
+        ("/envelopes/{id}/links", ""),
+        (
+            "/envelopes/{id}/signers/{position}",
+            "name=Kim&email=kim@elm.example",
+        ),
+        ("/send/{template}", ""),
+        ("/templates/{id}/edit", ""),
+        ("/templates/{id}/rename", "name=Ours"),
+        ("/templates/{id}/delete", ""),
+        ("/bulk/{id}/submit", ""),
+        ("/bulk/{id}/delete", ""),
+        (
+            "/bulk/{id}/clients",
+            "table=name,email%0AKim,kim@elm.example&name=0&email=1",
+        ),
+        ("/components/{id}/compare", ""),
+        ("/changes/{id}/review", "verdict=refuse&comment=No"),
+        ("/changes/{id}/withdraw", ""),
+    ] {
+        let path = known.path(act);
+        let answer = kim.post(&app, &path, form).await;
+        assert_eq!(answer.status, 404, "{path}: {}", answer.text());
+    }
+    let several = format!("act=void&reason=Ours&id-{}=yes", known.envelope);
+    let answer = kim.post(&app, "/console/envelopes/act", &several).await;
+    assert!(
+        answer.text().contains("Envelope not found"),
+        "{}",
+        answer.text()
+    );
+    let path = format!("/partner/envelopes/{}", known.envelope);
+    let envelope = app.get(&path).await.data(200);
+    assert_eq!(envelope["status"], "sent");
+}
