@@ -174,6 +174,12 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
         &["update component_change set config = null where expires_at"],
     ),
     ("instance_log.rs", &["delete from instance_log where at"]),
+    ("request_log.rs", &["delete from request_log where at"]),
+    // What the operator sees of the whole installation.
+    (
+        "installation.rs",
+        &["select job_id, org_id, kind, attempts, run_at, last_error from job where state"],
+    ),
     (
         "components.rs",
         &[

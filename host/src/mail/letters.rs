@@ -283,6 +283,7 @@ pub(crate) fn endpoint_failing(
     texts: Texts,
     dates: &DateSettings,
     endpoint: &Endpoint,
+    page: Option<String>,
 ) -> MailContent {
     let host = host(texts, endpoint);
     let failing = match endpoint.health.failing_since {
@@ -298,7 +299,7 @@ pub(crate) fn endpoint_failing(
         subject: texts.with("mail-endpoint-failing-subject", [("host", host)]),
         to: None,
         paragraphs: vec![failing, texts.text("mail-endpoint-failing")],
-        button: None,
+        button: to_receiver(texts, page),
         notes: vec![reference(texts, endpoint.id.as_str())],
     }
 }
@@ -436,7 +437,11 @@ pub(crate) fn sign_in(
 }
 
 /// Builds the notification that a webhook endpoint was disabled.
-pub(crate) fn endpoint_disabled(texts: Texts, endpoint: &Endpoint) -> MailContent {
+pub(crate) fn endpoint_disabled(
+    texts: Texts,
+    endpoint: &Endpoint,
+    page: Option<String>,
+) -> MailContent {
     let host = host(texts, endpoint);
     let why = match endpoint.health.disabled {
         Some((DisableReason::Gone, _)) => "mail-endpoint-gone",
@@ -450,9 +455,17 @@ pub(crate) fn endpoint_disabled(texts: Texts, endpoint: &Endpoint) -> MailConten
             texts.with(why, [("host", host)]),
             texts.text("mail-endpoint-disabled"),
         ],
-        button: None,
+        button: to_receiver(texts, page),
         notes: vec![reference(texts, endpoint.id.as_str())],
     }
+}
+
+/// Returns the button that leads to the console's page of a receiver.
+fn to_receiver(texts: Texts, page: Option<String>) -> Option<MailButton> {
+    page.map(|url| MailButton {
+        label: texts.text("mail-endpoint-open"),
+        url,
+    })
 }
 
 /// Returns the host of an endpoint's URL; the full URL may contain a credential.
@@ -504,14 +517,14 @@ mod tests {
                 failing_since: since,
                 ..EndpointHealth::default()
             };
-            endpoint_failing(texts, &DateSettings::default(), &endpoint(health))
+            endpoint_failing(texts, &DateSettings::default(), &endpoint(health), None)
         };
         let disabled = |why| {
             let health = EndpointHealth {
                 disabled: Some((why, at)),
                 ..EndpointHealth::default()
             };
-            endpoint_disabled(texts, &endpoint(health))
+            endpoint_disabled(texts, &endpoint(health), None)
         };
         for letter in [
             failing(None),

@@ -155,14 +155,15 @@ pub(super) async fn about_endpoint(
         return Ok(());
     };
     let texts = Texts::of(organization.settings.language);
+    let page = sessions::receiver_page(app, &endpoint.id);
     // Nothing to send if the endpoint has recovered, or was created by a key without an e-mail
     // address.
     let letter = match health {
         EndpointMailKind::Disabled if !endpoint.is_active => {
-            letters::endpoint_disabled(texts, &endpoint)
+            letters::endpoint_disabled(texts, &endpoint, page)
         }
         EndpointMailKind::Failing if endpoint.is_active => {
-            letters::endpoint_failing(texts, &organization.settings.dates, &endpoint)
+            letters::endpoint_failing(texts, &organization.settings.dates, &endpoint, page)
         }
         _ => return Ok(()),
     };

@@ -20,7 +20,6 @@ const CELLS: &[(&str, &str, Option<Permission>)] = {
     &[
         ("GET", "", None),
         ("POST", "/confirm", None),
-        ("POST", "/passkeys/{id}/remove", None),
         ("GET", "/sessions", None),
         ("POST", "/sessions/{id}/end", None),
         ("GET", "/envelopes", Some(ReadEnvelopes)),
@@ -28,6 +27,7 @@ const CELLS: &[(&str, &str, Option<Permission>)] = {
         ("GET", "/envelopes/{id}/decisions", Some(ReadEvidence)),
         ("POST", "/envelopes/act", Some(Send)),
         ("POST", "/envelopes/{id}/links", Some(Send)),
+        ("POST", "/envelopes/{id}/embed", Some(Send)),
         ("GET", "/envelopes/{id}/files/{file}", Some(ReadEnvelopes)),
         ("POST", "/envelopes/{id}/signers/{position}", Some(Send)),
         ("POST", "/envelopes/{id}/remind", Some(Send)),
@@ -110,6 +110,7 @@ const WITHOUT_ROLE: &[(&str, &str)] = &[
     ("GET", "/sso/callback"),
     ("GET", "/sso/{org}"),
     ("POST", "/passkeys"),
+    ("POST", "/passkeys/{id}/remove"),
     ("GET", "/operator"),
     ("POST", "/sign-out"),
 ];
@@ -293,6 +294,10 @@ async fn another_organizations_ids_are_unknown_everywhere() {
         ("/envelopes/{id}/void", "reason=Ours"),
         ("/envelopes/{id}/verify", ""),
         ("/envelopes/{id}/links", ""),
+        (
+            "/envelopes/{id}/embed",
+            "widget=sign&email=jordan.lee@example.com",
+        ),
         (
             "/envelopes/{id}/signers/{position}",
             "name=Kim&email=kim@elm.example",

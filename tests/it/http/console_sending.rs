@@ -92,8 +92,12 @@ async fn a_first_document_is_sent_from_a_pdf() {
         .await
         .data(200);
     assert_eq!(found[0]["envelope_id"], id);
-    let link = app.get(&format!("/partner/envelopes/{id}/sign-url")).await;
-    let link = link.data(200)["sign_url"].as_str().unwrap().to_owned();
+    let links = app
+        .get(&format!("/partner/envelopes/{id}/signing-links"))
+        .await
+        .data(200);
+    let link = links["signers"][0]["embed_url"].as_str();
+    let link = link.unwrap_or_else(|| panic!("{links}")).to_owned();
     let shown = form::open(&app, &link).await.text();
     assert!(shown.contains("18500"), "{shown}");
 }
@@ -285,7 +289,7 @@ async fn a_list_is_live_and_works_by_keyboard_alone() {
     desk.see("form[action$='/remind']").await;
     desk.tab_to("form[action$='/remind'] button").await;
     desk.keys(ENTER).await;
-    desk.read("A reminder was sent").await;
+    desk.read("The signers get a new link.").await;
     // The page of the envelope follows, too.
     form::sign(&app, sent["sign_url"].as_str().unwrap()).await;
     app.wait_for(id, "vaulted").await;

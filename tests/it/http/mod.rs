@@ -3,11 +3,13 @@
 mod connections;
 pub mod console;
 mod console_cells;
+mod console_journeys;
 mod console_sending;
 mod exposure;
 mod fair_use;
 mod governing;
 mod input;
+mod insight;
 mod openapi;
 mod partner;
 mod passkeys;

@@ -212,12 +212,19 @@ async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
     let key = app.web(Method::POST, "/api-keys", key).await.data(201);
     let api_key_id = key["key_id"].as_str().unwrap().to_owned();
     let user = json!({ "email": "dee@a.example", "role": "developer" });
-    let user = app.web(Method::POST, "/users", user).await.data(201);
+    let user = app.web(Method::POST, "/users", user).await;
+    let request_id = user.headers["x-request-id"].to_str().unwrap().to_owned();
+    let user = user.data(201);
     let user_id = user["user_id"].as_str().unwrap().to_owned();
     let (release_id, transfer_id) = release_and_transfer(app).await;
     let (view_id, copy_id) = view_and_copy(app).await;
     let (pledge_id, key_id) = pledge_and_key(app).await;
     vec![
+        (
+            "/request-log/",
+            request_id,
+            "req_01h455vb4pex5vsknk084sn02q",
+        ),
         ("/users/", user_id, "usr_01h455vb4pex5vsknk084sn02q"),
         ("/api-keys/", api_key_id, "key_01h455vb4pex5vsknk084sn02q"),
         (

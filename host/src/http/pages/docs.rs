@@ -11,6 +11,15 @@ use sha2::{Digest, Sha256};
 
 use crate::service::App;
 
+/// Fills in the API key that the console puts behind the address. Browsers do not send that part.
+const WITH_KEY: &str = "        onComplete: () => {
+            const key = new URLSearchParams(location.hash.slice(1)).get('key');
+            if (!key) return;
+            history.replaceState(null, '', location.pathname);
+            ui.preauthorizeApiKey('apiKey', key);
+        },
+";
+
 pub fn routes() -> Router<App> {
     let page = Swagger::new("/api/v2/openapi.json")
         .with_title("holdfast API")
@@ -18,6 +27,11 @@ pub fn routes() -> Router<App> {
         .replacen(
             "<head>",
             "<head><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">",
+            1,
+        )
+        .replacen(
+            "        ],\n    })",
+            &format!("        ],\n{WITH_KEY}    }})"),
             1,
         );
     let policy = policy(&page);

@@ -20,6 +20,8 @@ pub struct PageLook {
     /// Whether forms of the page lead to other hosts. Browsers that apply `form-action` to
     /// redirects would stop there.
     pub leads_away: bool,
+    /// Origin of the frames in the page.
+    pub frames: Option<String>,
     /// Origin of a payment provider's library, which embeds the provider's form.
     pub library: Option<String>,
     /// Path below which `brand.css` and `logo` are served, without a trailing slash.
@@ -97,6 +99,7 @@ impl PageLook {
             brand: settings.brand,
             framing: FramePolicy::Origins(settings.embed_origins),
             leads_away: false,
+            frames: None,
             library: None,
             path,
             texts,
@@ -210,6 +213,10 @@ impl PageLook {
                  frame-src https: {origin}"
             ),
             None => "script-src 'self'; connect-src 'self'".to_owned(),
+        };
+        let library = match &self.frames {
+            Some(origin) => format!("{library}; frame-src {origin}"),
+            None => library,
         };
         format!(
             "default-src 'none'; style-src 'self'; font-src 'self'; {library}; \

@@ -112,13 +112,13 @@ pub struct CheckedInstallation {
 }
 
 /// Returns the state of the installation, to owners and admins of the organization that operates it
-/// (`console.operator_org`).
+/// (`console.operator_org`). For others, it does not exist.
 pub async fn installation(
     State(app): State<App>,
     user: WebCaller<may::Administer>,
 ) -> Result<Found<CheckedInstallation>, HttpError> {
     if !installation::is_operator(&app, &user.caller.org, user.role) {
-        return Err(ServiceError::NotAllowed("Only the operator sees the installation").into());
+        return Err(ServiceError::NotFound("Page").into());
     }
     let checks = doctor::checks(&app).await.into_iter();
     let view = CheckedInstallation {

@@ -246,7 +246,7 @@ fn acts(visitor: &Visitor, record: &RecordView) -> Markup {
         @if originates && record.control.stage == ControlStage::Designated {
             section.card { (form(ControlAct::Decline, id, html! {})) }
         }
-        @if let Some(release) = record.release.as_ref().filter(|_| controls) {
+        @if let Some(release) = record.release.as_ref().filter(|_| controls || originates) {
             section.card {
                 h2 { (texts.text("control-release-waits")) }
                 p { (release.recipient_name) ", " (release.recipient_organization) ", " (release.recipient_email) }
@@ -258,10 +258,14 @@ fn acts(visitor: &Visitor, record: &RecordView) -> Markup {
                     }
                 }
                 p.soft { (release.purpose_of_release) " · " (visitor.moment(release.requested_at)) }
-                @if release.state == ReleaseState::Requested {
-                    (form(ControlAct::Consent, release.release_id.as_str(), html! {}))
+                @if controls {
+                    @if release.state == ReleaseState::Requested {
+                        (form(ControlAct::Consent, release.release_id.as_str(), html! {}))
+                    }
+                    (form(ControlAct::Refuse, release.release_id.as_str(), reason()))
+                } @else {
+                    p.soft { (texts.text("control-release-asked")) }
                 }
-                (form(ControlAct::Refuse, release.release_id.as_str(), reason()))
             }
         }
         @if let Some(pledge) = record.pledge_id.as_ref().filter(|_| is_own(visitor, control.pledgee.as_ref())) {
@@ -282,12 +286,21 @@ fn acts(visitor: &Visitor, record: &RecordView) -> Markup {
                 }))
             }
         }
-        @if controls && record.control.stage == ControlStage::Controlled {
+        @if may_release(record.control.stage, controls, originates) {
             details.card {
                 summary { (ControlAct::Release.label(texts)) }
                 (form(ControlAct::Release, id, release_fields(visitor)))
             }
         }
+    }
+}
+
+/// Whether the organization can release a record, or ask its controller to agree to a release.
+fn may_release(stage: ControlStage, controls: bool, originates: bool) -> bool {
+    match stage {
+        ControlStage::Originated => originates,
+        ControlStage::Controlled => controls || originates,
+        _ => false,
     }
 }
 

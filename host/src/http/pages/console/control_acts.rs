@@ -258,6 +258,10 @@ pub async fn act(
             let asks = ask(&app, &form, act, &id, &draft, member);
             asks.await.unwrap_or_else(failed)
         }
+        // The controller was asked; the page of the record shows it.
+        Ok(Err(NotPerformed::Service(ServiceError::ConsentRequired(Some(_))))) => {
+            Redirect::to(&next).into_response()
+        }
         Ok(Err(NotPerformed::Form(error))) => error.into_response(),
         Ok(Err(NotPerformed::Service(error))) => failed(error),
         Err(error) => failed(ServiceError::Internal(error.to_string())),

@@ -23,6 +23,7 @@ use crate::service::components::shadow;
 use crate::service::envelopes::compliance::{self, ComplianceView};
 use crate::service::kba::{self, KbaResult};
 use crate::service::signing::corrections::{self, CorrectSigner};
+use crate::service::signing::embed::{self, RequestToken};
 use crate::service::signing::reminders::{self, RemindRequest};
 use crate::service::vault::history::in_words;
 use crate::service::vault::{completion, custody, custody_record, downloads, vault_in};
@@ -235,6 +236,22 @@ fn page(visitor: &Visitor, shown: &ShownEnvelope, note: Option<Markup>) -> Respo
                     @if visitor.may(Permission::ReadEvidence) && envelope.status == EnvelopeStatus::VaultedOut {
                         li { a href={ (action("files")) "/bundle.zip" } download { (texts.text("console-file-bundle")) } }
                     }
+                }
+            }
+        }
+        @if visitor.may(Permission::Send) && (is_open || envelope.record.certificate.is_some()) {
+            details.card {
+                summary { (texts.text("console-embed")) }
+                form method="post" action=(action("embed")) {
+                    (visitor.token())
+                    input type="hidden" name="widget" value=(if is_open { "sign" } else { "vault" });
+                    div.field {
+                        label for="embed-email" { (texts.text("sign-in-email")) }
+                        select id="embed-email" name="email" {
+                            @for signer in &shown.signers { option value=(signer.email) { (signer.name) " (" (signer.email) ")" } }
+                        }
+                    }
+                    button.quiet type="submit" { (texts.text("console-embed")) }
                 }
             }
         }
@@ -544,4 +561,52 @@ async fn send_file(
         }
         _ => return Err(ServiceError::NotFound("File").into()),
     })
+}
+
+/// Shows a widget as a page of the organization embeds it, with the code for that page.
+pub async fn embed(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
+    let visitor = &form.visitor;
+    if let Some(refused) = visitor.refusal(Permission::Send) {
+        return refused;
+    }
+    let request = json!({
+        "envelope_id": id, "user_email": form.value("email"), "widget_type": form.value("widget"),
+    });
+    let request = match valid::<RequestToken>(request) {
+        Ok(request) => request,
+        Err(error) => return error.into_response(),
+    };
+    let (caller, unrecorded) = (&visitor.caller, unrecorded());
+    let issued = match embed::issue(&app, &app.access, caller, request, &unrecorded).await {
+        Ok(issued) => issued,
+        Err(error) => return failed(error),
+    };
+    let texts = visitor.texts;
+    let origin = |url: &str| {
+        let url = url::Url::parse(url).ok()?;
+        Some(url.origin().ascii_serialization())
+    };
+    let own = origin(&app.config.console_url()).unwrap_or_default();
+    let allowed = &visitor.organization.settings.embed_origins;
+    let is_allowed = allowed.iter().any(|one| one.as_str() == own);
+    let code = format!(
+        "<script type=\"module\" src=\"{}/embed.js\"></script>\n<holdfast-{} src=\"{}\"></holdfast-{}>",
+        app.config.embed_url(),
+        issued.widget_type,
+        issued.embed_url,
+        issued.widget_type,
+    );
+    let body = html! {
+        p { (texts.text("embed-hint")) }
+        pre tabindex="0" { (code) }
+        @if is_allowed {
+            iframe.widget src=(issued.embed_url) title=(texts.text("console-embed")) {}
+        } @else {
+            p.alarm { (texts.with("embed-not-allowed", [("origin", own.as_str())])) }
+            p { a href=(issued.embed_url) target="_blank" rel="noreferrer" { (texts.text("embed-open")) } }
+        }
+        p { a href={ (PATH) "/envelopes/" (id) } { (texts.text("console-back")) } }
+    };
+    let frames = origin(&issued.embed_url).filter(|_| is_allowed);
+    visitor.page_with_frames(Place::Send, &texts.text("console-embed"), body, frames)
 }

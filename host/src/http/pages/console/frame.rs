@@ -74,6 +74,17 @@ pub async fn live(State(app): State<App>, visitor: Visitor) -> Response {
 impl Visitor {
     /// Renders a page.
     pub fn page(&self, place: Place, title: &str, body: Markup) -> Response {
+        self.page_with_frames(place, title, body, None)
+    }
+
+    /// Renders a page with frames of another origin.
+    pub fn page_with_frames(
+        &self,
+        place: Place,
+        title: &str,
+        body: Markup,
+        frames: Option<String>,
+    ) -> Response {
         let texts = self.texts;
         let places = [
             (Place::Home, "", "console-home", true),
@@ -166,7 +177,11 @@ impl Visitor {
                 (body)
             }
         };
-        PageLook::plain(texts).page(StatusCode::OK, title, None, "console", markup)
+        let look = PageLook {
+            frames,
+            ..PageLook::plain(texts)
+        };
+        look.page(StatusCode::OK, title, None, "console", markup)
     }
 
     /// Renders the token that every form of the session has.

@@ -95,6 +95,7 @@ pub fn routes(enabled: bool) -> Router<App> {
             get(envelope::decisions),
         )
         .route(&below("/envelopes/{id}/links"), post(envelope::links))
+        .route(&below("/envelopes/{id}/embed"), post(envelope::embed))
         .route(&below("/envelopes/{id}/files/{file}"), get(envelope::file))
         .route(
             &below("/envelopes/{id}/signers/{position}"),
