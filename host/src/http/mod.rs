@@ -157,9 +157,11 @@ async fn identify(
     let answer = next.run(request).instrument(span.clone());
     let mut response = traces::within(trace.clone(), answer).await;
     let status = response.status().as_u16();
-    let answer = match notes.org.get().is_some() && matched.starts_with(API) {
-        true => kept_answer(&mut response).await,
-        false => None,
+    let is_kept = matched.starts_with(API) && !matched.starts_with(REQUEST_LOG);
+    let org = notes.org.get().filter(|_| is_kept);
+    let answer = match org {
+        Some(_) => kept_answer(&mut response).await,
+        None => None,
     };
     trace.record("http.response.status_code", status);
     if let Ok(value) = HeaderValue::from_str(id.as_str()) {
@@ -169,7 +171,7 @@ async fn identify(
         say(&allowance, response.headers_mut());
     }
     let duration = started.elapsed();
-    if let Some(org) = notes.org.get().filter(|_| matched.starts_with(API)) {
+    if let Some(org) = org {
         let received = ReceivedRequest {
             id: id.clone(),
             org: org.clone(),
@@ -218,6 +220,8 @@ async fn identify(
 
 /// Paths of the API.
 const API: &str = "/api/v2";
+/// Paths of the log of requests, which does not have itself.
+const REQUEST_LOG: &str = "/api/v2/request-log";
 
 /// Returns the body of a short JSON answer, which stays in it.
 async fn kept_answer(response: &mut Response) -> Option<Bytes> {

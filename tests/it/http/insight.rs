@@ -129,6 +129,7 @@ async fn a_developer_finds_a_request_by_its_id() {
     phone.click("a[href='/console/requests']").await;
     phone.type_into("#q", &id).await;
     phone.click(".search button").await;
+    phone.until("return location.search.includes('q=')").await;
     phone
         .click(&format!("a[href='/console/requests/{id}']"))
         .await;

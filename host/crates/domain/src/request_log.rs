@@ -83,7 +83,7 @@ fn shown(name: &str, value: &Value) -> Value {
         };
     }
     match value {
-        Value::String(text) if is_kept(name) => text.chars().take(500).collect::<String>().into(),
+        Value::String(text) if is_kept(name) => kept(text).into(),
         Value::String(text) => format!("[{} characters]", text.chars().count()).into(),
         Value::Array(items) => items.iter().map(|item| shown(name, item)).collect(),
         Value::Object(members) => {
@@ -93,6 +93,20 @@ fn shown(name: &str, value: &Value) -> Value {
         }
         other => other.clone(),
     }
+}
+
+/// Returns the begin of a text without e-mail addresses, which messages can name.
+fn kept(text: &str) -> String {
+    let text: String = text.chars().take(500).collect();
+    let words = text.split(' ');
+    let words = words.map(|word| {
+        if word.contains('@') {
+            "[address]"
+        } else {
+            word
+        }
+    });
+    words.collect::<Vec<_>>().join(" ")
 }
 
 fn is_kept(name: &str) -> bool {
@@ -112,6 +126,7 @@ mod tests {
             "envelope_name": "Sale", "template_id": "tmpl_1", "customer_email": "jordan@example.com",
             "prefilled_data": { "Price": "18500" }, "signers": [{ "name": "Jordan", "role": "Buyer", "passcode": "123456" }],
             "preserve_signing_order": true, "config": { "secrets": { "key": "s" } }, "secret": null,
+            "message": "No customer had jordan@example.com before",
         });
         assert_eq!(
             redacted(&body),
@@ -120,6 +135,7 @@ mod tests {
                 "prefilled_data": "[not kept]",
                 "signers": [{ "name": "[6 characters]", "role": "Buyer", "passcode": "[not kept]" }],
                 "preserve_signing_order": true, "config": "[not kept]", "secret": null,
+                "message": "No customer had [address] before",
             })
         );
     }

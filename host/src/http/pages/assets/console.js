@@ -122,3 +122,6 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
   button.hidden = false;
   button.addEventListener("click", () => navigator.clipboard.writeText(document.getElementById(button.dataset.copy).value));
 }
+
+// On a phone, the navigation scrolls sideways: the present place is in sight.
+document.querySelector(".top.console nav a[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });

@@ -167,7 +167,7 @@ impl ConsoleForm {
                 form method="post" action={ (PATH) "/sign-in" } {
                     input type="hidden" name="email" value=(signed_in.user.email);
                     input type="hidden" name="next" value=(back);
-                    button.quiet[site.is_some()] type="submit" { (texts.text("confirm-mail")) }
+                    button.quiet[site.is_some() || settings.single_sign_on.is_some()] type="submit" { (texts.text("confirm-mail")) }
                 }
             }
         };
