@@ -79,21 +79,32 @@ if (preview) {
   for (const input of [name, color]) input.addEventListener("input", paint);
 }
 
-// Live pages read themselves again after a change, unless someone is filling in a form or has a part open.
+// Live pages read themselves again after a change, unless someone is filling in a form or has a part open. Only the
+// visible page listens: over HTTP/1.1 a browser opens six connections to a server, and each listening page takes one.
 const live = document.querySelector("main[data-live]");
 if (live && window.EventSource) {
-  let known = false;
+  let seen, source;
   const busy = () => live.querySelector("details[open]") || live.querySelector("input:checked:not([name=released])")
     || live.contains(document.activeElement) && document.activeElement.matches("input, select, textarea");
-  new EventSource(live.dataset.live).addEventListener("numbers", async () => {
-    if (!known) { known = true; return; }
-    if (busy()) return;
+  const changed = async ({ data }) => {
+    const first = seen === undefined || seen === data;
+    seen = data;
+    if (first || busy()) return;
     const answer = await fetch(location.href, { headers: { accept: "text/html" } });
     if (!answer.ok || answer.redirected) return;
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     const fresh = page.querySelector("main");
     if (fresh && !busy()) live.replaceChildren(...fresh.childNodes);
-  });
+  };
+  const listen = () => {
+    source?.close();
+    if (document.hidden) return;
+    source = new EventSource(live.dataset.live);
+    source.addEventListener("numbers", changed);
+  };
+  document.addEventListener("visibilitychange", listen);
+  window.addEventListener("pagehide", () => source?.close());
+  window.addEventListener("pageshow", listen);
 }
 
 // Progress of a batch.
@@ -123,5 +134,6 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
   button.addEventListener("click", () => navigator.clipboard.writeText(document.getElementById(button.dataset.copy).value));
 }
 
-// On a phone, the navigation scrolls sideways: the present place is in sight.
-document.querySelector(".top.console nav a[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+// On a phone, the navigation scrolls sideways: the present place is in sight. The page itself does not move.
+const here = document.querySelector(".top.console nav a[aria-current]");
+if (here) here.parentElement.scrollLeft = here.offsetLeft - (here.parentElement.clientWidth - here.offsetWidth) / 2;
