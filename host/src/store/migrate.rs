@@ -77,6 +77,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     57 "0057_party_key_requests",
     58 "0058_single_sign_on",
     59 "0059_request_log",
+    60 "0060_rare_envelopes",
 ];
 
 /// Version of the row that serves as the lock.

@@ -27,7 +27,7 @@ pub struct EnvelopeSearch {
     pub secured_party: Option<String>,
     /// Address of a custodian.
     pub custodian: Option<String>,
-    /// Only envelopes that expire before this time.
+    /// Only envelopes that can still be signed and expire before this time.
     pub expires_before: Option<Timestamp>,
     pub payment: Option<PaymentStatus>,
     /// Only envelopes whose vaulting stopped with an error.
@@ -69,14 +69,6 @@ pub async fn envelopes(
     if let Some(kind) = search.kind {
         conditions.text("kind = {}", kind.as_str());
     }
-    if !search.statuses.is_empty() {
-        // Words of an enumeration, not of the caller.
-        let statuses = search.statuses.iter();
-        let statuses: Vec<String> = statuses.map(|one| format!("'{}'", one.as_str())).collect();
-        conditions
-            .all
-            .push(format!("status in ({})", statuses.join(", ")));
-    }
     if let Some(from) = search.created_from {
         conditions.text("created_at >= {}", &from.to_string());
     }
@@ -85,16 +77,25 @@ pub async fn envelopes(
     }
     if let Some(score) = search.score_below {
         conditions.all.push(format!("compliance_score < {score}"));
+        // The condition of the index `envelope_below`, word for word.
+        if score <= 100 {
+            conditions.all.push("compliance_score < 100".into());
+        }
     }
     if let Some(before) = search.expires_before {
         conditions.text("expires_at < {}", &before.to_string());
+        // Others no longer expire. The condition of the index `envelope_expiring_of_org`, word for word.
+        let open = "status in ('pending', 'uploaded', 'preparing', 'sent', 'viewed')";
+        conditions.all.push(open.into());
     }
     if let Some(payment) = search.payment {
-        conditions.text("payment_status = {}", payment.as_str());
+        // A word of an enumeration: as a literal, it finds the index `envelope_unpaid`.
+        let is = format!("payment_status = '{}'", payment.as_str());
+        conditions.all.push(is);
     }
     if search.stuck {
-        let stopped = "exists (select 1 from vault_intent i where i.bucket = envelope.bucket
-             and i.envelope_id = envelope.envelope_id and i.failed_step is not null)";
+        let stopped = "envelope_id in (select envelope_id from vault_intent
+             where bucket = $1 and failed_step is not null)";
         conditions.all.push(stopped.into());
     }
     if let Some(party) = &search.secured_party {
@@ -124,12 +125,7 @@ pub async fn envelopes(
                              or lower(s.email) like lower({part}) escape '!')))"
         ));
     }
-    let text = format!(
-        "select envelope_id, name, kind, status, customer_id, external_id, compliance_score,
-             created_at, updated_at, expires_at, secured_party
-         from envelope where bucket = $1 and {} order by envelope_id desc limit $2",
-        conditions.all.join(" and ")
-    );
+    let text = statement(&conditions.all, &search.statuses);
     let mut query = sqlx::query(AssertSqlSafe(text))
         .bind(org.bucket())
         .bind(limit);
@@ -138,6 +134,28 @@ pub async fn envelopes(
     }
     let rows = query.fetch_all(connection).await?;
     rows.iter().map(found).collect()
+}
+
+/// Writes the statement. Several statuses are searched one by one: each reads the newest of its own from an index, however
+/// many envelopes have another status.
+fn statement(conditions: &[String], statuses: &[EnvelopeStatus]) -> String {
+    let conditions = conditions.join(" and ");
+    let part = |more: &str| {
+        format!(
+            "select envelope_id, name, kind, status, customer_id, external_id, compliance_score,
+                 created_at, updated_at, expires_at, secured_party
+             from envelope where bucket = $1 and {conditions}{more} order by envelope_id desc limit $2"
+        )
+    };
+    // Words of an enumeration, not of the caller.
+    let of = |one: &EnvelopeStatus| part(&format!(" and status = '{}'", one.as_str()));
+    // Each status once, even if the caller names it twice.
+    let each = EnvelopeStatus::ALL.iter().filter(|one| statuses.contains(one));
+    let named = each.map(|one| format!("select * from ({}) s_{one}", of(one)));
+    match named.collect::<Vec<String>>().join(" union all ") {
+        none if none.is_empty() => part(""),
+        parts => format!("{parts} order by envelope_id desc limit $2"),
+    }
 }
 
 /// Conditions of a statement whose first two parameters are bucket and limit.

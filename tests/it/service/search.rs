@@ -62,12 +62,22 @@ async fn finds(app: &TestApp) {
         (&format!("q={}", ids[0]), &all[2..]),
         ("status=voided", &all[1..2]),
         ("status=sent,voided", &all),
+        ("status=voided,voided", &all[1..2]),
         ("status=vaulted", &[]),
         ("kind=paper", &[]),
         ("created_from=2020-01-01T00:00:00Z", &all),
         ("created_before=2020-01-01T00:00:00Z", &[]),
         ("score_below=100", &[]),
         ("q=koch&status=sent", &all[..1]),
+        ("expires_before=2020-01-01T00:00:00Z", &[]),
+        ("q=deal_&expires_before=2100-01-01T00:00:00Z", &all[..1]),
+        // A voided envelope no longer expires.
+        ("q=deal-2&expires_before=2100-01-01T00:00:00Z", &[]),
+        ("secured_party=example%20BANK", &all),
+        ("secured_party=%25", &[]),
+        ("custodian=nobody%40oak.example", &[]),
+        ("payment_status=requires_payment", &[]),
+        ("stuck=true", &[]),
         ("customer_id=cust_01jdk7m3e8f4x9s2w5v6b0c1db", &[]),
     ] {
         assert_eq!(found(app, query).await, expected, "{query}");

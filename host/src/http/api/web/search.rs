@@ -38,7 +38,7 @@ pub struct SearchQuery {
     secured_party: Option<String>,
     /// Address of a custodian.
     custodian: Option<String>,
-    /// Only envelopes that expire before this time.
+    /// Only envelopes that can still be signed and expire before this time.
     expires_before: Option<Timestamp>,
     payment_status: Option<PaymentStatus>,
     /// `true`: only envelopes whose vaulting stopped with an error.
