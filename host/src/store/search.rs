@@ -150,7 +150,9 @@ fn statement(conditions: &[String], statuses: &[EnvelopeStatus]) -> String {
     // Words of an enumeration, not of the caller.
     let of = |one: &EnvelopeStatus| part(&format!(" and status = '{}'", one.as_str()));
     // Each status once, even if the caller names it twice.
-    let each = EnvelopeStatus::ALL.iter().filter(|one| statuses.contains(one));
+    let each = EnvelopeStatus::ALL
+        .iter()
+        .filter(|one| statuses.contains(one));
     let named = each.map(|one| format!("select * from ({}) s_{one}", of(one)));
     match named.collect::<Vec<String>>().join(" union all ") {
         none if none.is_empty() => part(""),

@@ -909,6 +909,8 @@ async fn the_page_of_a_comparison_draws_moved_fields() {
         dashes.contains(&json!("none")) && dashes.contains(&json!("600 400")),
         "{drawn}"
     );
+    let into_view = "document.querySelector('.page-drawing').scrollIntoView()";
+    browser.run(into_view).await;
     browser.picture("console-drawn-phone").await;
     browser.is_accessible("comparison").await;
 }

@@ -145,6 +145,7 @@ async fn pages_of_the_console_are_light() {
         "".to_owned(),
         "/envelopes".into(),
         format!("/envelopes/{id}"),
+        format!("/envelopes/{id}/decisions"),
         "/send".into(),
         format!("/send/{template}"),
         "/templates".into(),
@@ -153,6 +154,8 @@ async fn pages_of_the_console_are_light() {
         "/bulk".into(),
         "/vault".into(),
         "/control".into(),
+        "/control/keys".into(),
+        "/transfers".into(),
         format!("/control/records/{id}"),
         "/rules".into(),
         "/rules/rules.compliance".into(),
@@ -182,5 +185,10 @@ async fn pages_of_the_console_are_light() {
         );
         assert_eq!(weight[2], true, "{path} scrolls sideways");
         phone.is_accessible(&path).await;
+        let name = path
+            .replace(&id, "one")
+            .replace(template, "one")
+            .replace('/', "-");
+        phone.picture(&format!("console-page{name}-phone")).await;
     }
 }
