@@ -30,7 +30,7 @@ pub struct EnvelopeSearch {
     /// Only envelopes that can still be signed and expire before this time.
     pub expires_before: Option<Timestamp>,
     pub payment: Option<PaymentStatus>,
-    /// Only envelopes whose vaulting stopped with an error.
+    /// Only envelopes that stopped with an error on their way into the vault.
     pub stuck: bool,
     /// Only older envelopes than this.
     pub after: Option<EnvelopeId>,
@@ -140,24 +140,26 @@ pub async fn envelopes(
 /// many envelopes have another status.
 fn statement(conditions: &[String], statuses: &[EnvelopeStatus]) -> String {
     let conditions = conditions.join(" and ");
-    let part = |more: &str| {
+    let part = |name: &str, more: &str| {
         format!(
-            "select envelope_id, name, kind, status, customer_id, external_id, compliance_score,
-                 created_at, updated_at, expires_at, secured_party
-             from envelope where bucket = $1 and {conditions}{more} order by envelope_id desc limit $2"
+            "select * from (
+                 select envelope_id, name, kind, status, customer_id, external_id, compliance_score,
+                     created_at, updated_at, expires_at, secured_party
+                 from envelope where bucket = $1 and {conditions}{more} order by envelope_id desc limit $2
+             ) {name}"
         )
     };
-    // Words of an enumeration, not of the caller.
-    let of = |one: &EnvelopeStatus| part(&format!(" and status = '{}'", one.as_str()));
-    // Each status once, even if the caller names it twice.
+    // Each status once, even if the caller names it twice; words of an enumeration, not of the caller.
     let each = EnvelopeStatus::ALL
         .iter()
         .filter(|one| statuses.contains(one));
-    let named = each.map(|one| format!("select * from ({}) s_{one}", of(one)));
-    match named.collect::<Vec<String>>().join(" union all ") {
-        none if none.is_empty() => part(""),
-        parts => format!("{parts} order by envelope_id desc limit $2"),
+    let named = each.map(|one| part(&format!("of_{one}"), &format!(" and status = '{one}'")));
+    let mut parts: Vec<String> = named.collect();
+    if parts.is_empty() {
+        parts.push(part("of_all", ""));
     }
+    let parts = parts.join(" union all ");
+    format!("{parts} order by envelope_id desc limit $2")
 }
 
 /// Conditions of a statement whose first two parameters are bucket and limit.
