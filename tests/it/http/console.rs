@@ -708,6 +708,13 @@ async fn a_failed_webhook_is_sent_again() {
     browser.click("main .rows a").await;
     browser.read("Deliveries").await;
     browser.is_accessible("deliveries").await;
+    let table = "return fetch(location.pathname + '/deliveries.csv').then(answer => answer.text())";
+    let table = browser.run(table).await;
+    let table = table.as_str().unwrap();
+    assert!(
+        table.starts_with("delivery_id,event_id,event_type,") && table.lines().count() > 1,
+        "{table}"
+    );
     browser.click("main .rows a").await;
     browser.read("Send again").await;
     browser.picture("console-delivery-phone").await;

@@ -96,6 +96,12 @@ const CELLS: &[(&str, &str, Option<Permission>)] = {
         ("GET", "/envelopes.csv", Some(ReadEnvelopes)),
         ("GET", "/audit.csv", Some(Audit)),
         ("GET", "/users.csv", Some(Administer)),
+        ("GET", "/templates.csv", Some(ReadEnvelopes)),
+        ("GET", "/batches.csv", Some(Send)),
+        ("GET", "/bulk/{id}/clients.csv", Some(Send)),
+        ("GET", "/transfers.csv", Some(ReadControl)),
+        ("GET", "/requests.csv", Some(Integrate)),
+        ("GET", "/receivers/{id}/deliveries.csv", Some(Integrate)),
     ]
 };
 
@@ -241,7 +247,7 @@ async fn every_role_has_exactly_its_pages_and_acts() {
             let may = permission.is_none_or(|permission| role.may(permission));
             let given = match *method {
                 "GET" => status(&app, &known.path(path), &session.cookie).await,
-                // Permitted acts on what is not there change nothing.
+                // Permitted acts on missing objects change nothing.
                 _ if path.starts_with("/changes/") => {
                     let path = known.path(path);
                     session.post(&app, &path, "").await.status.as_u16()

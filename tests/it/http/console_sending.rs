@@ -191,6 +191,74 @@ async fn a_document_is_sent_to_many_from_a_table() {
     assert_eq!(found.as_array().unwrap().len(), 12);
 }
 
+/// Lists are tables for spreadsheets, with the search of their page.
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_are_exported_as_tables() {
+    let app = TestApp::start().await;
+    let template = bulk::notice(&app).await;
+    let template = template.as_str().unwrap();
+    let ada = Session::of(&app, "ada@oak.example", "owner").await;
+    let form = encoded(&[("name", "All"), ("source", template)]);
+    let made = ada.post(&app, "/console/bulk", &form).await;
+    let batch = made.headers["location"].to_str().unwrap().to_owned();
+    let table = "Name,Mail\n=Kim,kim@elm.example\n";
+    let form = encoded(&[("table", table), ("name", "0"), ("email", "1")]);
+    ada.post(&app, &format!("{batch}/clients"), &form).await;
+    for (path, columns, row) in [
+        (
+            "/console/templates.csv",
+            "template_id,name,roles,fields",
+            template,
+        ),
+        (
+            "/console/batches.csv",
+            "batch_id,name,status,total_count",
+            ",All,ready,1,0,",
+        ),
+        (
+            &format!("{batch}/clients.csv"),
+            "item_id,customer_id,customer_name,email,status",
+            // No formula for the spreadsheet.
+            ",'=Kim,kim@elm.example,pending,",
+        ),
+        (
+            "/console/requests.csv?q=%2Fapi%2Fv2%2Fpartner%2Ftemplates",
+            "request_id,at,method,route,path,status",
+            ",POST,/api/v2/partner/templates,",
+        ),
+        (
+            "/console/transfers.csv",
+            "transfer_id,state,seller.name,buyer.name",
+            "",
+        ),
+        (
+            "/console/users.csv",
+            "user_id,email,role,status",
+            ",ada@oak.example,owner,active,",
+        ),
+        (
+            "/console/audit.csv",
+            "id,at,actor,action,details",
+            ",user.signed_in,",
+        ),
+    ] {
+        let answer = ada.get(&app, path).await;
+        assert_eq!(answer.status, 200, "{path}");
+        assert_eq!(answer.headers["content-type"], "text/csv; charset=utf-8");
+        let text = answer.text();
+        assert!(
+            text.starts_with(columns) && text.contains(row),
+            "{path}: {text}"
+        );
+    }
+    let none = "/console/requests.csv?q=%2Fnothing";
+    assert_eq!(ada.get(&app, none).await.text().lines().count(), 1);
+    for unknown in ["bulk/bat_0/clients.csv", "receivers/whe_0/deliveries.csv"] {
+        let answer = ada.get(&app, &format!("/console/{unknown}")).await;
+        assert_eq!(answer.status, 404, "{unknown}");
+    }
+}
+
 /// Tables that cannot be read are refused with the reason, and change nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn tables_that_cannot_be_read_are_refused() {

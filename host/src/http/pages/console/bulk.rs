@@ -93,6 +93,7 @@ pub async fn list(State(app): State<App>, visitor: Visitor) -> Response {
                 }
             }
         }
+        p { a href={ (PATH) "/batches.csv" } download { (texts.text("console-export")) } }
     };
     visitor.page(Place::Send, &texts.text("console-bulk"), body)
 }
@@ -226,6 +227,7 @@ fn shown(visitor: &Visitor, found: &BatchOverview) -> Response {
         @if !sorted.is_empty() {
             section.card {
                 h2 { (texts.text("bulk-clients")) }
+                p { a href=(act("clients.csv")) download { (texts.text("console-export")) } }
                 ul.rows {
                     @for item in sorted.iter().take(ITEMS) {
                         li {
@@ -308,7 +310,7 @@ impl ClientTable {
         }
     }
 
-    /// Returns the column whose head has one of these words, or whose values have an at sign.
+    /// Returns the column with one of these words in its head, or with an at sign in its values.
     fn guessed(&self, words: &[&str]) -> usize {
         let named = self.columns.iter().position(|column| {
             let column = column.to_lowercase();

@@ -385,6 +385,7 @@ pub async fn transfers(State(app): State<App>, visitor: Visitor) -> Response {
                 }
             }
         }
+        p { a href={ (PATH) "/transfers.csv" } download { (texts.text("console-export")) } }
     };
     visitor.page(Place::Control, &texts.text("control-transfers"), body)
 }

@@ -150,6 +150,7 @@ pub async fn receiver(
         }
         @if page > 1 { p { a href=(at(page - 1)) { (texts.text("console-newer")) } } }
         @if page.saturating_mul(PAGE) < total { p { a href=(at(page + 1)) { (texts.text("console-earlier")) } } }
+        p { a href={ (PATH) "/receivers/" (id) "/deliveries.csv" } download { (texts.text("console-export")) } }
     };
     visitor.page(Place::Developers, &texts.text("console-deliveries"), body)
 }

@@ -1,4 +1,4 @@
-//! The page of one envelope: people, history, checks, evidence, and what can be done.
+//! The page of one envelope: people, history, checks, evidence and actions.
 
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Redirect, Response};
@@ -41,7 +41,7 @@ struct HistoryRow {
 }
 
 impl HistoryRow {
-    /// Returns what a ledger entry says in plain words; none for one that concerns auditors only.
+    /// Describes a ledger entry in plain words; none for one that concerns auditors only.
     fn of(texts: Texts, entry: &LedgerEntry) -> Option<Self> {
         let of = |name: &str| entry.details[name].as_str();
         let origin = [of("ip"), of("user_agent")];

@@ -161,7 +161,7 @@ pub async fn list(
     visitor.page(Place::Envelopes, &texts.text("console-envelopes"), body)
 }
 
-/// Renders found envelopes with a box each, and what can be done with several.
+/// Renders found envelopes with a box each, and the actions for several.
 fn chosen_rows(visitor: &Visitor, found: &[FoundEnvelope]) -> Markup {
     let texts = visitor.texts;
     if !visitor.may(Permission::Send) {

@@ -1,22 +1,30 @@
 //! Lists of the console as CSV (RFC 4180), for spreadsheets.
 
-use axum::extract::{Query, State};
+use std::future::Future;
+
+use axum::extract::{Path, Query, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::envelopes::ListQuery;
 use super::frame::failed;
+use super::insight::RequestQuery;
 use super::vault::{self, VaultQuery};
 use super::visitor::Visitor;
 use crate::domain::organization::Permission;
+use crate::domain::template::Template;
 use crate::service::access::{audit, users};
+use crate::service::control::transfers;
 use crate::service::envelopes::compliance;
-use crate::service::{App, ServiceError, envelopes};
+use crate::service::webhooks::deliveries;
+use crate::service::{App, ServiceError, bulk, envelopes, request_log, templates};
+use crate::store::deliveries::DeliveryFilter;
 use crate::store::search::FoundEnvelope;
 
 /// Most rows of an export.
-const MOST: usize = 10_000;
+const MOST: i64 = 10_000;
 /// Rows that are read at once.
 const BATCH: i64 = 500;
 
@@ -114,7 +122,7 @@ async fn envelope_table(
                 text(one.expires_at.as_ref()),
             ])?;
         }
-        rows += found.len();
+        rows += BATCH;
         search.after = found.last().map(|last| last.id.clone());
         if search.after.is_none() || rows >= MOST {
             return table.answer("envelopes");
@@ -142,45 +150,57 @@ async fn failed_checks(
     Ok(failed.collect::<Vec<_>>().join("; "))
 }
 
-/// Exports the list of who did what.
-pub async fn audit(State(app): State<App>, visitor: Visitor) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::Audit) {
+/// Answers with a list. Each column is a member of the object that the API has for a row, such as `seller.name`.
+async fn listed<T: Serialize>(
+    visitor: &Visitor,
+    permission: Permission,
+    name: &str,
+    columns: &[&str],
+    rows: impl Future<Output = Result<Vec<T>, ServiceError>>,
+) -> Response {
+    if let Some(refused) = visitor.refusal(permission) {
         return refused;
     }
-    audit_table(&app, &visitor).await.unwrap_or_else(failed)
+    let rows = rows.await;
+    rows.and_then(|rows| table_of(name, columns, &rows))
+        .unwrap_or_else(failed)
 }
 
-async fn audit_table(app: &App, visitor: &Visitor) -> Result<Response, ServiceError> {
-    let columns = ["id", "at", "actor", "action", "details"];
-    let (mut table, mut after, mut rows) = (CsvTable::new(&columns)?, None, 0);
-    loop {
-        let found = audit::list(app, &visitor.caller, after.as_deref(), BATCH).await?;
-        for one in &found {
-            table.row([
-                one.id.clone(),
-                one.at.to_string(),
-                one.actor.clone(),
-                one.action.clone(),
-                one.details.to_string(),
-            ])?;
-        }
-        rows += found.len();
-        after = found.last().map(|last| last.id.clone());
-        if after.is_none() || rows >= MOST {
-            return table.answer("audit-log");
-        }
+fn table_of<T: Serialize>(
+    name: &str,
+    columns: &[&str],
+    rows: &[T],
+) -> Result<Response, ServiceError> {
+    let mut table = CsvTable::new(columns)?;
+    for row in rows {
+        let row = serde_json::to_value(row).map_err(unwritten)?;
+        table.row(columns.iter().map(|column| cell(&row, column)))?;
     }
+    table.answer(name)
+}
+
+/// Returns a member by its path; the values of a list are separated by blanks.
+fn cell(row: &Value, path: &str) -> String {
+    let plain = |value: &Value| match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    match path.split('.').fold(row, |value, member| &value[member]) {
+        Value::Array(values) => values.iter().map(plain).collect::<Vec<_>>().join(" "),
+        value => plain(value),
+    }
+}
+
+/// Exports the list of who did what.
+pub async fn audit(State(app): State<App>, visitor: Visitor) -> Response {
+    let columns = ["id", "at", "actor", "action", "details"];
+    let rows = audit::list(&app, &visitor.caller, None, MOST);
+    listed(&visitor, Permission::Audit, "audit-log", &columns, rows).await
 }
 
 /// Exports the users.
 pub async fn users(State(app): State<App>, visitor: Visitor) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::Administer) {
-        return refused;
-    }
-    user_table(&app, &visitor).await.unwrap_or_else(failed)
-}
-
-async fn user_table(app: &App, visitor: &Visitor) -> Result<Response, ServiceError> {
     let columns = [
         "user_id",
         "email",
@@ -190,19 +210,140 @@ async fn user_table(app: &App, visitor: &Visitor) -> Result<Response, ServiceErr
         "created_at",
         "signed_in_at",
     ];
-    let mut table = CsvTable::new(&columns)?;
-    for one in users::list(app, &visitor.caller.org).await? {
-        table.row([
-            one.user_id.to_string(),
-            one.email,
-            one.role.to_string(),
-            one.status.to_string(),
-            one.created_by,
-            one.created_at.to_string(),
-            text(one.signed_in_at.as_ref()),
-        ])?;
-    }
-    table.answer("users")
+    let rows = users::list(&app, &visitor.caller.org);
+    listed(&visitor, Permission::Administer, "users", &columns, rows).await
+}
+
+/// Exports the templates.
+pub async fn templates(State(app): State<App>, visitor: Visitor) -> Response {
+    let columns = ["template_id", "name", "roles", "fields", "updated_at"];
+    let row = |one: &Template| {
+        json!({
+            "template_id": one.id, "name": one.name, "roles": one.roles(), "fields": one.fields.len(),
+            "updated_at": one.updated_at,
+        })
+    };
+    let rows = async {
+        let (found, _) = templates::list(&app, &visitor.caller, 1, MOST).await?;
+        Ok(found.iter().map(row).collect::<Vec<_>>())
+    };
+    listed(
+        &visitor,
+        Permission::ReadEnvelopes,
+        "templates",
+        &columns,
+        rows,
+    )
+    .await
+}
+
+/// Exports the batches.
+pub async fn batches(State(app): State<App>, visitor: Visitor) -> Response {
+    let columns = [
+        "batch_id",
+        "name",
+        "status",
+        "total_count",
+        "sent_count",
+        "failed_count",
+        "skipped_count",
+        "created_by",
+        "created_at",
+    ];
+    let rows = async {
+        let (found, _) = bulk::list(&app, &visitor.caller, 1, MOST).await?;
+        Ok(found)
+    };
+    listed(&visitor, Permission::Send, "batches", &columns, rows).await
+}
+
+/// Exports the clients of a batch.
+pub async fn clients(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path(batch): Path<String>,
+) -> Response {
+    let columns = [
+        "item_id",
+        "customer_id",
+        "customer_name",
+        "email",
+        "status",
+        "envelope_id",
+        "error",
+        "sent_at",
+    ];
+    let rows = async {
+        let found = bulk::overview(&app, &visitor.caller, &batch).await?;
+        Ok(found.items)
+    };
+    listed(&visitor, Permission::Send, "clients", &columns, rows).await
+}
+
+/// Exports the transfers, as seller or buyer.
+pub async fn transfers(State(app): State<App>, visitor: Visitor) -> Response {
+    let columns = [
+        "transfer_id",
+        "state",
+        "seller.name",
+        "buyer.name",
+        "price_reference",
+        "created_at",
+        "changed_at",
+        "expires_at",
+    ];
+    let rows = transfers::list(&app, &visitor.caller, None, MOST);
+    let permission = Permission::ReadControl;
+    listed(&visitor, permission, "transfers", &columns, rows).await
+}
+
+/// Exports the requests of a search, without their bodies.
+pub async fn requests(
+    State(app): State<App>,
+    visitor: Visitor,
+    Query(query): Query<RequestQuery>,
+) -> Response {
+    let columns = [
+        "request_id",
+        "at",
+        "method",
+        "route",
+        "path",
+        "status",
+        "credential",
+        "envelope_id",
+        "duration_ms",
+    ];
+    let search = query.search();
+    let rows = request_log::list(&app, &visitor.caller.org, &search, MOST);
+    listed(&visitor, Permission::Integrate, "requests", &columns, rows).await
+}
+
+/// Exports the deliveries to a receiver.
+pub async fn deliveries(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path(receiver): Path<String>,
+) -> Response {
+    let columns = [
+        "delivery_id",
+        "event_id",
+        "event_type",
+        "envelope_id",
+        "status",
+        "attempt_count",
+        "response_code",
+        "error",
+        "created_at",
+        "updated_at",
+    ];
+    let all = DeliveryFilter::default();
+    let rows = async {
+        let found = deliveries::list(&app, &visitor.caller, &receiver, &all, 1, MOST).await?;
+        Ok(found.0)
+    };
+    let permission = Permission::Integrate;
+    listed(&visitor, permission, "deliveries", &columns, rows).await
 }
 
 /// Exports the records of the vault that fit, with custodians and last checks.
@@ -249,7 +390,7 @@ async fn vault_table(
                 record.has_problems.to_string(),
             ])?;
         }
-        rows += found.len();
+        rows += BATCH;
         search.after = found.last().map(|(last, _)| last.id.clone());
         if search.after.is_none() || rows >= MOST {
             return table.answer("vault");

@@ -85,7 +85,7 @@ impl RequestQuery {
     }
 
     /// Returns the search: `q` is the id of a request or an envelope, or the begin of a path.
-    fn search(&self) -> RequestSearch {
+    pub fn search(&self) -> RequestSearch {
         let text = Self::given(self.q.as_ref());
         let (id, envelope) = match text {
             Some(text) => (RequestId::parse(text), EnvelopeId::parse(text)),
@@ -162,6 +162,7 @@ pub async fn requests(
         @if found.is_empty() { p { (texts.text("console-nothing")) } }
         ul.rows { @for one in &found { li { (request_row(&visitor, one)) } } }
         @if let Some(older) = older { p { a href=(older) { (texts.text("console-older")) } } }
+        p { a href={ (PATH) "/requests.csv?" (query.query()) } download { (texts.text("console-export")) } }
     };
     visitor.page(Place::Developers, &texts.text("console-request-log"), body)
 }

@@ -185,4 +185,13 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(&below("/envelopes.csv"), get(exports::envelopes))
         .route(&below("/audit.csv"), get(exports::audit))
         .route(&below("/users.csv"), get(exports::users))
+        .route(&below("/templates.csv"), get(exports::templates))
+        .route(&below("/batches.csv"), get(exports::batches))
+        .route(&below("/bulk/{id}/clients.csv"), get(exports::clients))
+        .route(&below("/transfers.csv"), get(exports::transfers))
+        .route(&below("/requests.csv"), get(exports::requests))
+        .route(
+            &below("/receivers/{id}/deliveries.csv"),
+            get(exports::deliveries),
+        )
 }

@@ -96,7 +96,7 @@ pub async fn ask(
     PageLook::plain(texts).console_notice(&title, body)
 }
 
-/// Renders the form for the organization whose issuer signs its users in.
+/// Renders the form for an organization that has an issuer.
 fn other_ways(texts: Texts, next: &str) -> Markup {
     html! {
         details {

@@ -18,7 +18,7 @@ use crate::service::access::single_sign_on::{self, IssuerAnswer, LIFE, SignOnPro
 use crate::service::access::windows::LimitedCredential;
 use crate::texts::Texts;
 
-/// Cookie of a sign-in that goes on at the issuer. Browsers send it with the issuer's redirect.
+/// Cookie of a sign-in that continues at the issuer. Browsers send it with the issuer's redirect.
 const COOKIE: &str = "__Host-holdfast-sso";
 
 /// Returns the address of an organization's sign-in that leads to a page of the console, or confirms the session.
@@ -139,7 +139,7 @@ pub async fn finish(
     }
 }
 
-/// Shows why nobody was signed in.
+/// Shows why the sign-in failed.
 pub fn problem(texts: Texts, problem: &SignOnProblem) -> Response {
     let (status, text) = match problem {
         SignOnProblem::Unknown => (StatusCode::NOT_FOUND, "sign-on-unknown"),

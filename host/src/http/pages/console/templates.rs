@@ -77,6 +77,7 @@ pub async fn list(
             p { a href={ (PATH) "/templates?page=" (page + 1) } { (texts.text("console-older")) } }
         }
         p { a href={ (PATH) "/packages" } { (texts.text("console-packages")) } }
+        p { a href={ (PATH) "/templates.csv" } download { (texts.text("console-export")) } }
     };
     visitor.page(Place::Templates, &texts.text("console-templates"), body)
 }
