@@ -34,7 +34,7 @@ pub struct NodeView {
     pub seen_at: Timestamp,
 }
 
-/// An organization with what it holds.
+/// An organization with its numbers.
 #[derive(Serialize, JsonSchema)]
 pub struct OrganizationSizeView {
     pub org_id: OrgId,

@@ -1,4 +1,4 @@
-//! Log of requests for those who integrate: who asked for what, and what was answered.
+//! Log of requests for those who integrate: caller, route and answer.
 //!
 //! Requests wait in memory and are stored in batches; a node that is killed loses those of the last seconds. Private
 //! content leaves with [`redacted`] before it is stored.

@@ -12,7 +12,7 @@ pub const NODE: &str = "node ";
 /// Name of the chore row with the time of the last backup.
 pub const LAST_BACKUP: &str = "last backup";
 
-/// An organization with what it holds.
+/// An organization with its numbers.
 pub struct OrganizationSize {
     pub org: OrgId,
     pub name: String,
@@ -88,7 +88,7 @@ pub struct FailingJob {
     pub error: Option<String>,
 }
 
-/// Returns jobs whose last attempt failed, those with most attempts first.
+/// Returns jobs that failed at their last attempt, those with most attempts first.
 pub async fn failing_jobs(
     connection: &mut AnyConnection,
     limit: i64,

@@ -159,7 +159,7 @@ async fn the_usage_of_a_month_is_counted() {
     assert!(page.contains("Stored in the vault"), "{page}");
 }
 
-/// The operator's own organization sees the installation; another one does not, whatever its users are named.
+/// The operator's own organization sees the installation; another one does not, even with users of the same names.
 #[tokio::test(flavor = "multi_thread")]
 async fn only_the_operators_organization_sees_the_installation() {
     let app = TestApp::on_a_socket().await;

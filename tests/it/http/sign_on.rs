@@ -16,7 +16,7 @@ use crate::support::issuer::{
 use crate::support::passkey::SoftPasskey;
 use crate::support::{TestApp, TestResponse};
 
-/// What is wrong with the claims of an ID token.
+/// Fault in the claims of an ID token.
 type ClaimChange = fn(&mut Value);
 
 fn insecure(config: &mut Config) {
@@ -138,7 +138,7 @@ async fn a_user_gets_the_role_of_their_groups() {
     let page = asked(app, Method::GET, "/console/rules", &cookie, "").await;
     assert_eq!(page.status, 403);
 
-    // A user without a group with a role has no access, and one whose access was ended does not get it back.
+    // A user without a group with a role has no access, and a user without access any more does not get it back.
     let other = signing
         .with(|claims| claims["groups"] = json!("visitors"))
         .await;

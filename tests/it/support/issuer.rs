@@ -1,4 +1,4 @@
-//! OpenID Connect issuers: a conforming one, and one whose answers a test chooses.
+//! OpenID Connect issuers: a conforming one, and one with answers that a test chooses.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;

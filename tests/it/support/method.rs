@@ -181,7 +181,7 @@ async fn create_entity(
     }
 }
 
-/// Knows nobody: the plugin reads no person that it made.
+/// Has no persons: the plugin reads none that it made.
 async fn read_entity(State(account): Shared, headers: HeaderMap) -> Response {
     let turned_away = turned_away(&mut account.lock().unwrap(), &headers);
     let body = json!({ "success": false, "data": { "error": failure("RESOURCE_NOT_FOUND") } });

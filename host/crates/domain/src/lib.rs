@@ -16,7 +16,7 @@
 //! | partner | program of an organization that calls the API with an API key |
 //! | user | person of an organization who uses the web app or the console; has a role such as `admin` |
 //! | session | sign-in of a user in one browser |
-//! | logged request | request of an organization's program or user, kept for 30 days without what is private |
+//! | logged request | request of an organization's program or user, kept for 30 days without private values |
 //! | passkey | key on a person's device with which the person signs in, confirms and signs (WebAuthn) |
 //! | caller | authenticated sender of a request: an API key, a user or an embed token |
 //! | scope | permission of an API key |

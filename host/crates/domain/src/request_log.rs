@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::clock::Timestamp;
 use super::id::{EnvelopeId, OrgId, RequestId};
 
-/// A request with what was answered, without what is private.
+/// A request with its answer, without private values.
 #[derive(Clone, Debug)]
 pub struct LoggedRequest {
     pub id: RequestId,
@@ -51,7 +51,7 @@ const KEPT: [&str; 22] = [
     "scopes",
     "status",
 ];
-/// Members whose content is never kept: values of documents, answers of signers, and secrets.
+/// Members that are never kept: values of documents, answers of signers, and secrets.
 const DROPPED: [&str; 14] = [
     "prefilled_data",
     "values",
@@ -69,7 +69,7 @@ const DROPPED: [&str; 14] = [
     "logo",
 ];
 
-/// Returns a body without what is private: of other texts than ids, times and words of the API, only the length
+/// Returns a body without private values: of other texts than ids, times and words of the API, only the length
 /// stays.
 pub fn redacted(body: &Value) -> Value {
     shown("", body)

@@ -294,7 +294,7 @@ async fn preview(
     Ok(preview_page(look, &session.template.name, "", &made))
 }
 
-/// Returns the look of a preview, which nobody may frame.
+/// Returns the look of a preview, which no page may frame.
 pub fn preview_look(made: &FormPreview) -> PageLook {
     let texts = Texts::of(made.organization.settings.language);
     PageLook {

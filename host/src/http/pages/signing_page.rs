@@ -496,7 +496,7 @@ impl SigningPage<'_> {
         }
     }
 
-    /// Key of the line that says for whom the form is.
+    /// Key of the line with the person of the form.
     fn headline(&self) -> &'static str {
         match self.kind {
             SignerKind::Signer => "signing-for",

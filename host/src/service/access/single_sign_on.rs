@@ -162,7 +162,7 @@ impl ChangeSingleSignOn {
     }
 }
 
-/// Reason why nobody was signed in.
+/// Reason why the sign-in failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SignOnProblem {
     #[error("the organization has no sign-in of its own")]
@@ -322,7 +322,7 @@ struct PendingSignOn {
     confirms: Option<(UserId, SessionId)>,
 }
 
-/// A sign-in that goes on at the issuer.
+/// A sign-in that continues at the issuer.
 pub struct BegunSignOn {
     pub url: Url,
     /// Value of the cookie.
@@ -560,7 +560,7 @@ async fn sign_in(
     let org = &known.organization.id;
     let found = users::signed_on(&mut tx, org, &user.email, user.role, issuer, now).await?;
     let found = found.ok_or(SignOnProblem::Ended)?;
-    // A session at the issuer can be days old, and anybody at the browser could use it.
+    // A session at the issuer can be days old, and another person at the browser could use it.
     let confirmed_at = match user.auth_time {
         Some(at) if known.settings.confirms(user.acr.as_deref()) => {
             Timestamp::from_millis(at.saturating_mul(1_000)).min(now)

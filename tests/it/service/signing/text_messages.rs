@@ -334,7 +334,7 @@ async fn a_provider_gets_each_message_until_it_takes_it() {
     }
 }
 
-/// A provider that cannot be used is tried for hours; the sender then learns that nobody was invited.
+/// A provider that cannot be used is tried for hours; the sender then learns that no signer was invited.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_text_message_that_is_given_up_is_reported() {
     let service = WebhookReceiver::start().await;

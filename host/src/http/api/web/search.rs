@@ -41,7 +41,7 @@ pub struct SearchQuery {
     /// Only envelopes that can still be signed and expire before this time.
     expires_before: Option<Timestamp>,
     payment_status: Option<PaymentStatus>,
-    /// `true`: only envelopes whose vaulting stopped with an error.
+    /// `true`: only envelopes that stopped with an error on their way into the vault.
     #[serde(default)]
     stuck: bool,
     /// Last id of the page before.
