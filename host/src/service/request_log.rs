@@ -8,18 +8,17 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use schemars::JsonSchema;
-use serde::Serialize;
 use serde_json::Value;
 
 use crate::domain::clock::Timestamp;
 use crate::domain::id::{EnvelopeId, OrgId, RequestId};
 use crate::domain::priority::PriorityClass;
-use crate::domain::request_log::{LoggedRequest, redacted};
+use crate::domain::request_log::redacted;
 use crate::service::{App, Core, ServiceError};
 use crate::store::chores;
 use crate::store::request_log as rows;
 
+pub use crate::domain::request_log::LoggedRequest;
 pub use crate::store::request_log::RequestSearch;
 
 /// Most bytes of a body that is kept.
@@ -56,14 +55,20 @@ impl WaitingRequests {
     /// are dropped.
     fn add(&self, request: ReceivedRequest) -> bool {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        if waiting.len() < MOST {
-            waiting.push(request);
+        if waiting.len() >= MOST {
+            return false;
         }
+        waiting.push(request);
         waiting.len().is_multiple_of(BATCH)
     }
 
     fn take(&self) -> Vec<ReceivedRequest> {
         mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn is_empty(&self) -> bool {
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.is_empty()
     }
 }
 
@@ -88,8 +93,8 @@ fn logged(received: ReceivedRequest) -> LoggedRequest {
         EnvelopeId::parse(id)
     };
     LoggedRequest {
-        envelope: named(&received.path).or_else(answered),
-        id: received.id,
+        envelope_id: named(&received.path).or_else(answered),
+        request_id: received.id,
         org: received.org,
         at: received.at,
         method: received.method,
@@ -105,12 +110,12 @@ fn logged(received: ReceivedRequest) -> LoggedRequest {
 
 /// Stores the requests that wait on this node.
 pub async fn flush(core: &Core) -> Result<(), ServiceError> {
-    let waiting = core.request_log.take();
-    if waiting.is_empty() {
+    if core.request_log.is_empty() {
         return Ok(());
     }
-    let requests: Vec<LoggedRequest> = waiting.into_iter().map(logged).collect();
+    // Taken once the database is ready: while it is not, `MOST` bounds how many wait.
     let mut tx = core.store.begin().await?;
+    let requests: Vec<LoggedRequest> = core.request_log.take().into_iter().map(logged).collect();
     rows::insert(&mut tx, &requests).await?;
     Ok(tx.commit().await?)
 }
@@ -127,53 +132,6 @@ pub async fn forget(core: &Core) -> Result<(), ServiceError> {
     Ok(tx.commit().await?)
 }
 
-/// A request of the organization.
-#[derive(Clone, Serialize, JsonSchema)]
-#[schemars(extend("examples" = [{
-    "request_id": "req_01jdk7m3e8f4x9s2w5v6b0c1df", "at": "2026-11-21T09:30:00.000Z", "method": "POST",
-    "route": "/api/v2/partner/envelopes", "path": "/api/v2/partner/envelopes", "status": 201,
-    "credential": "key_01jdk7m3e8f4x9s2w5v6b0c1dd", "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "duration_ms": 12,
-    "request": { "envelope_name": "Retail instalment contract 2041", "customer_email": "[22 characters]" },
-    "answer": { "data": { "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "status": "sent" } },
-}]))]
-pub struct LoggedRequestView {
-    /// Also in the header `X-Request-Id` of the answer.
-    pub request_id: RequestId,
-    pub at: Timestamp,
-    pub method: String,
-    /// Path as in the OpenAPI document.
-    pub route: String,
-    pub path: String,
-    pub status: i64,
-    /// Id of the API key, token or session.
-    pub credential: Option<String>,
-    /// Envelope that the path or the answer names.
-    pub envelope_id: Option<EnvelopeId>,
-    pub duration_ms: i64,
-    /// JSON body without values of documents, answers of signers and secrets; of other texts only the length.
-    pub request: Option<Value>,
-    /// JSON body of the answer, in the same form.
-    pub answer: Option<Value>,
-}
-
-impl From<LoggedRequest> for LoggedRequestView {
-    fn from(request: LoggedRequest) -> Self {
-        Self {
-            request_id: request.id,
-            at: request.at,
-            method: request.method,
-            route: request.route,
-            path: request.path,
-            status: request.status,
-            credential: request.credential,
-            envelope_id: request.envelope,
-            duration_ms: request.duration_ms,
-            request: request.request,
-            answer: request.answer,
-        }
-    }
-}
-
 /// Lists requests of an organization, newest first. Those of this node are complete; other nodes store theirs every few
 /// seconds.
 pub async fn list(
@@ -181,15 +139,14 @@ pub async fn list(
     org: &OrgId,
     search: &RequestSearch,
     limit: i64,
-) -> Result<Vec<LoggedRequestView>, ServiceError> {
+) -> Result<Vec<LoggedRequest>, ServiceError> {
     flush(core).await?;
     let mut connection = core.store.read().await?;
-    let found = rows::list(&mut connection, org, search, limit).await?;
-    Ok(found.into_iter().map(LoggedRequestView::from).collect())
+    Ok(rows::list(&mut connection, org, search, limit).await?)
 }
 
 /// Returns a request by its id.
-pub async fn get(core: &Core, org: &OrgId, id: &str) -> Result<LoggedRequestView, ServiceError> {
+pub async fn get(core: &Core, org: &OrgId, id: &str) -> Result<LoggedRequest, ServiceError> {
     let unknown = ServiceError::NotFound("Request");
     let Some(id) = RequestId::parse(id) else {
         return Err(unknown);
@@ -200,4 +157,31 @@ pub async fn get(core: &Core, org: &OrgId, id: &str) -> Result<LoggedRequestView
     };
     let found = list(core, org, &search, 1).await?;
     found.into_iter().next().ok_or(unknown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn further_requests_are_dropped_while_the_database_does_not_keep_up() {
+        let waiting = WaitingRequests::default();
+        let request = || ReceivedRequest {
+            id: RequestId::new(),
+            org: OrgId::new(),
+            at: Timestamp::from_millis(0),
+            method: "GET".into(),
+            route: "/api/v2/partner/envelopes".into(),
+            path: "/api/v2/partner/envelopes".into(),
+            status: 200,
+            credential: None,
+            duration: Duration::ZERO,
+            request: None,
+            answer: None,
+        };
+        let stored = (0..MOST + 3).filter(|_| waiting.add(request())).count();
+        assert_eq!(stored, MOST / BATCH);
+        assert_eq!(waiting.take().len(), MOST);
+        assert!(waiting.is_empty());
+    }
 }

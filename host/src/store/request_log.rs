@@ -29,7 +29,7 @@ pub async fn insert(
         for one in some {
             query = query
                 .bind(one.org.bucket())
-                .bind(one.id.as_str())
+                .bind(one.request_id.as_str())
                 .bind(one.org.as_str())
                 .bind(one.at.to_string())
                 .bind(&one.method)
@@ -37,7 +37,7 @@ pub async fn insert(
                 .bind(&one.path)
                 .bind(one.status)
                 .bind(one.credential.as_deref())
-                .bind(one.envelope.as_ref().map(EnvelopeId::as_str))
+                .bind(one.envelope_id.as_ref().map(EnvelopeId::as_str))
                 .bind(one.duration_ms)
                 .bind(one.request.as_ref().map(ToString::to_string))
                 .bind(one.answer.as_ref().map(ToString::to_string));
@@ -114,7 +114,7 @@ fn request(row: &AnyRow) -> Result<LoggedRequest, StoreError> {
         id: "request_id",
     };
     Ok(LoggedRequest {
-        id: columns.parsed("request_id", RequestId::parse)?,
+        request_id: columns.parsed("request_id", RequestId::parse)?,
         org: columns.parsed("org_id", OrgId::parse)?,
         at: columns.time("at")?,
         method: columns.text("method")?,
@@ -122,7 +122,7 @@ fn request(row: &AnyRow) -> Result<LoggedRequest, StoreError> {
         path: columns.text("path")?,
         status: columns.number("status")?,
         credential: columns.optional_text("credential")?,
-        envelope: columns.optional_parsed("envelope_id", EnvelopeId::parse)?,
+        envelope_id: columns.optional_parsed("envelope_id", EnvelopeId::parse)?,
         duration_ms: columns.number("duration_ms")?,
         request: columns.optional_json("request")?,
         answer: columns.optional_json("answer")?,

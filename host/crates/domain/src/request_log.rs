@@ -1,14 +1,25 @@
 //! Requests of an organization's programs and users, kept for those who integrate.
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::clock::Timestamp;
 use super::id::{EnvelopeId, OrgId, RequestId};
 
 /// A request with its answer, without private values.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "request_id": "req_01jdk7m3e8f4x9s2w5v6b0c1df", "at": "2026-11-21T09:30:00.000Z", "method": "POST",
+    "route": "/api/v2/partner/envelopes", "path": "/api/v2/partner/envelopes", "status": 201,
+    "credential": "key_01jdk7m3e8f4x9s2w5v6b0c1dd", "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "duration_ms": 12,
+    "request": { "envelope_name": "Retail instalment contract 2041", "customer_email": "[22 characters]" },
+    "answer": { "data": { "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "status": "sent" } },
+}]))]
 pub struct LoggedRequest {
-    pub id: RequestId,
+    /// Also in the header `X-Request-Id` of the answer.
+    pub request_id: RequestId,
+    #[serde(skip)]
     pub org: OrgId,
     pub at: Timestamp,
     pub method: String,
@@ -19,10 +30,12 @@ pub struct LoggedRequest {
     pub status: i64,
     /// Id of the API key, token or session.
     pub credential: Option<String>,
-    /// Envelope that the path names, or the answer.
-    pub envelope: Option<EnvelopeId>,
+    /// Envelope that the path or the answer names.
+    pub envelope_id: Option<EnvelopeId>,
     pub duration_ms: i64,
+    /// JSON body without values of documents, answers of signers and secrets; of other texts only the length.
     pub request: Option<Value>,
+    /// JSON body of the answer, in the same form.
     pub answer: Option<Value>,
 }
 
@@ -51,8 +64,9 @@ const KEPT: [&str; 22] = [
     "scopes",
     "status",
 ];
-/// Members that are never kept: values of documents, answers of signers, and secrets.
-const DROPPED: [&str; 14] = [
+/// Members that are never kept: values of documents, data of the partner, answers of signers, and secrets.
+const DROPPED: [&str; 15] = [
+    "metadata",
     "prefilled_data",
     "values",
     "answers",
@@ -127,6 +141,7 @@ mod tests {
             "prefilled_data": { "Price": "18500" }, "signers": [{ "name": "Jordan", "role": "Buyer", "passcode": "123456" }],
             "preserve_signing_order": true, "config": { "secrets": { "key": "s" } }, "secret": null,
             "message": "No customer had jordan@example.com before",
+            "metadata": { "status": "divorced", "income": 54000 },
         });
         assert_eq!(
             redacted(&body),
@@ -135,7 +150,7 @@ mod tests {
                 "prefilled_data": "[not kept]",
                 "signers": [{ "name": "[6 characters]", "role": "Buyer", "passcode": "[not kept]" }],
                 "preserve_signing_order": true, "config": "[not kept]", "secret": null,
-                "message": "No customer had [address] before",
+                "message": "No customer had [address] before", "metadata": "[not kept]",
             })
         );
     }

@@ -11,7 +11,7 @@ use crate::http::middleware::caller::{WebCaller, may};
 use crate::http::middleware::extract::{ResourceId, ValidQuery, page_and_limit};
 use crate::http::reply::{CursorReply, DataReply, Found};
 use crate::service::installation::{self, InstallationView, UsageView};
-use crate::service::request_log::{self, LoggedRequestView, RequestSearch};
+use crate::service::request_log::{self, LoggedRequest, RequestSearch};
 use crate::service::{App, ServiceError};
 
 #[derive(Deserialize, JsonSchema)]
@@ -65,7 +65,7 @@ pub async fn request_log(
     State(app): State<App>,
     user: WebCaller<may::Integrate>,
     ValidQuery(query): ValidQuery<RequestLogQuery>,
-) -> Result<CursorReply<LoggedRequestView>, HttpError> {
+) -> Result<CursorReply<LoggedRequest>, HttpError> {
     let (_, limit) = page_and_limit(None, query.limit, 20, 100)?;
     let wrong =
         || HttpError::bad_request("status must be a status such as 404, or a class such as 4xx");
@@ -90,7 +90,7 @@ pub async fn logged_request(
     State(app): State<App>,
     user: WebCaller<may::Integrate>,
     ResourceId(id): ResourceId,
-) -> Result<Found<LoggedRequestView>, HttpError> {
+) -> Result<Found<LoggedRequest>, HttpError> {
     let request = request_log::get(&app, &user.caller.org, &id).await?;
     Ok(DataReply::new(&request))
 }
