@@ -48,7 +48,7 @@ pub async fn run(
     let store = start::open_store(config).await?;
     let (from, to) = (begins(wanted.month)?, begins(next(wanted.month)?)?);
     let mut connection = store.read().await?;
-    let usage = kba::usage(&mut connection, from, to).await?;
+    let usage = kba::usage(&mut connection, None, from, to).await?;
     let month = wanted.month.strftime("%Y-%m").to_string();
     let mut by_org: BTreeMap<OrgId, Vec<KbaUsage>> = BTreeMap::new();
     for one in usage {

@@ -237,11 +237,10 @@ pub async fn usage(
     };
     let mut connection = core.store.read().await?;
     let (created, vaulted) = rows::envelopes_of(&mut connection, org, from, to).await?;
-    let identity = kba::usage(&mut connection, from, to).await?;
+    let identity = kba::usage(&mut connection, Some(org), from, to).await?;
     drop(connection);
-    let own = || identity.iter().filter(|one| one.org == *org);
     let sessions = |status| {
-        let of = own().filter(|one| one.status == status);
+        let of = identity.iter().filter(|one| one.status == status);
         of.map(|one| one.sessions).sum()
     };
     Ok(UsageView {
@@ -251,8 +250,8 @@ pub async fn usage(
         identity_passed: sessions(KbaStatus::Passed),
         identity_failed: sessions(KbaStatus::Failed),
         identity_unavailable: sessions(KbaStatus::Unavailable),
-        identity_billed_signers: own().map(|one| one.billed).sum(),
-        identity_amount_cents: own().map(|one| one.amount_cents).sum(),
+        identity_billed_signers: identity.iter().map(|one| one.billed).sum(),
+        identity_amount_cents: identity.iter().map(|one| one.amount_cents).sum(),
         currency: "USD",
     })
 }

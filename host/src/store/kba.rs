@@ -271,9 +271,11 @@ pub struct KbaUsage {
     pub amount_cents: i64,
 }
 
-/// Returns the sessions that ended from `from` to before `to`, by organization and outcome.
+/// Returns the sessions that ended from `from` to before `to`, by organization and outcome; of one organization, or of
+/// all.
 pub async fn usage(
     connection: &mut AnyConnection,
+    org: Option<&OrgId>,
     from: Timestamp,
     to: Timestamp,
 ) -> Result<Vec<KbaUsage>, StoreError> {
@@ -283,10 +285,12 @@ pub async fn usage(
              cast(sum(price_cents) as bigint) as amount_cents
          from kba_session
          where ended_at >= $1 and ended_at < $2 and status in ('passed', 'failed', 'unavailable')
+             and ($3 = '' or org_id = $3)
          group by org_id, status order by org_id, status",
     )
     .bind(from.to_string())
     .bind(to.to_string())
+    .bind(org.map_or("", OrgId::as_str))
     .fetch_all(connection)
     .await?
     .iter()

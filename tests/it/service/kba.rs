@@ -7,6 +7,7 @@ use axum::http::Request;
 use holdfast::config::{Config, DeploymentEnvironment};
 use holdfast::domain::clock::Timestamp;
 use holdfast::domain::component::Slot;
+use holdfast::domain::id::OrgId;
 use holdfast::domain::organization::OrgSettings;
 use holdfast::store::kba;
 use scraper::{Html, Selector};
@@ -420,12 +421,16 @@ async fn count_once(app: TestApp) {
     let (from, to) = ("2020-01-01T00:00:00.000Z", "2100-01-01T00:00:00.000Z");
     let time = |text| Timestamp::parse(text).unwrap();
     let mut connection = app.store.read().await.unwrap();
-    let usage = kba::usage(&mut connection, time(from), time(to)).await;
+    let usage = kba::usage(&mut connection, None, time(from), time(to)).await;
     let usage = usage.unwrap().remove(0);
     assert_eq!(
         (usage.sessions, usage.billed, usage.amount_cents),
         (1, 1, 400)
     );
+    for (org, rows) in [(&app.org, 1), (&OrgId::new(), 0)] {
+        let usage = kba::usage(&mut connection, Some(org), time(from), time(to)).await;
+        assert_eq!(usage.unwrap().len(), rows);
+    }
 }
 
 /// When identity verification is not available, the send fails completely.
