@@ -43,6 +43,9 @@ async fn why_a_person_has_not_signed_is_found_in_two_clicks() {
     phone.read("Corrected. Earlier links no longer work.").await;
     phone.click("form[action$='/links'] button").await;
     phone.see("#link-0").await;
+    phone
+        .see("nav a[href='/console/envelopes'][aria-current]")
+        .await;
     phone.picture("console-links-phone").await;
     phone.is_accessible("the signing links").await;
     let link = phone

@@ -7,6 +7,7 @@ use axum::http::Method;
 use serde_json::{Value, json};
 
 use super::console::{Session, invited, path_of};
+use super::passkeys::encoded;
 use crate::service::bulk;
 use crate::support::browser::{EmulatedScreen, TestBrowser};
 use crate::support::{TestApp, envelope_body, form, pdf};
@@ -28,11 +29,6 @@ fn file(app: &TestApp, name: &str, bytes: &[u8]) -> PathBuf {
     let path = app.data.path().join(name);
     std::fs::write(&path, bytes).unwrap();
     path
-}
-
-fn encoded(fields: &[(&str, &str)]) -> String {
-    let mut form = url::form_urlencoded::Serializer::new(String::new());
-    form.extend_pairs(fields).finish()
 }
 
 /// From a PDF with tags to a sent envelope on a phone, and what its signer sees.

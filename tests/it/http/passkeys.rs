@@ -42,7 +42,8 @@ fn attribute(page: &str, name: &str) -> String {
     value.replace("&quot;", "\"").replace("&amp;", "&")
 }
 
-fn encoded(fields: &[(&str, &str)]) -> String {
+/// Writes a form as a browser sends it.
+pub(crate) fn encoded(fields: &[(&str, &str)]) -> String {
     let mut form = url::form_urlencoded::Serializer::new(String::new());
     form.extend_pairs(fields).finish()
 }

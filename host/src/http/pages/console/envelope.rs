@@ -275,7 +275,7 @@ fn page(visitor: &Visitor, shown: &ShownEnvelope, note: Option<Markup>) -> Respo
             }
         }
     };
-    visitor.page(Place::Envelopes, &envelope.name, body)
+    visitor.live_page(Place::Envelopes, &envelope.name, body)
 }
 
 /// Renders a signer, with the form that corrects one who has not signed.
@@ -477,7 +477,7 @@ pub async fn links(State(app): State<App>, Path(id): Path<String>, form: Console
         }
         p { a href={ (PATH) "/envelopes/" (id) } { (texts.text("console-back")) } }
     };
-    visitor.page(Place::Send, &texts.text("console-links"), body)
+    visitor.page(Place::Envelopes, &texts.text("console-links"), body)
 }
 
 /// Corrects a signer who has not signed.
@@ -608,5 +608,5 @@ pub async fn embed(State(app): State<App>, Path(id): Path<String>, form: Console
         p { a href={ (PATH) "/envelopes/" (id) } { (texts.text("console-back")) } }
     };
     let frames = origin(&issued.embed_url).filter(|_| is_allowed);
-    visitor.page_with_frames(Place::Send, &texts.text("console-embed"), body, frames)
+    visitor.page_with_frames(Place::Envelopes, &texts.text("console-embed"), body, frames)
 }

@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::PATH;
-use super::frame::{Place, failed, status};
+use super::frame::{Place, failed, query, status};
 use super::home::SOON;
 use super::visitor::{ConsoleForm, Visitor};
 use crate::domain::clock::Timestamp;
@@ -71,23 +71,15 @@ impl ListQuery {
 
     /// Returns the conditions as a query, without the place in the list.
     fn query(&self) -> String {
-        let mut query = url::form_urlencoded::Serializer::new(String::new());
-        query.append_pair("q", &self.text());
-        let others = [
-            ("status", &self.status),
-            ("from", &self.from),
-            ("to", &self.to),
-            ("show", &self.show),
-        ];
-        for (name, value) in others {
-            if let Some(value) = value.as_ref().filter(|value| !value.is_empty()) {
-                query.append_pair(name, value);
-            }
-        }
-        if let Some(score) = self.score_below() {
-            query.append_pair("score_below", &score.to_string());
-        }
-        query.finish()
+        let score = self.score_below().map(|score| score.to_string());
+        query([
+            ("q", Some(self.text().as_str())),
+            ("status", self.status.as_deref()),
+            ("from", self.from.as_deref()),
+            ("to", self.to.as_deref()),
+            ("show", self.show.as_deref()),
+            ("score_below", score.as_deref()),
+        ])
     }
 }
 
@@ -158,7 +150,7 @@ pub async fn list(
             p { a href=(older) { (texts.text("console-older")) } }
         }
     };
-    visitor.page(Place::Envelopes, &texts.text("console-envelopes"), body)
+    visitor.live_page(Place::Envelopes, &texts.text("console-envelopes"), body)
 }
 
 /// Renders found envelopes with a box each, and the actions for several.
@@ -283,5 +275,5 @@ pub async fn act_on_several(State(app): State<App>, form: ConsoleForm) -> Respon
         p { a href={ (PATH) "/envelopes" } { (texts.text("console-envelopes")) } }
     };
     form.visitor
-        .page(Place::Send, &texts.text("console-envelopes"), body)
+        .page(Place::Envelopes, &texts.text("console-envelopes"), body)
 }

@@ -36,11 +36,6 @@ pub enum Place {
     Sessions,
 }
 
-/// Whether the page follows the changes of envelopes.
-fn is_live(place: Place) -> bool {
-    matches!(place, Place::Home | Place::Envelopes | Place::Vault)
-}
-
 /// Returns the answer for an error of a service. Its page comes from the layer around all pages.
 pub fn failed(error: ServiceError) -> Response {
     HttpError::from(error).into_response()
@@ -77,6 +72,12 @@ impl Visitor {
         self.page_with_frames(place, title, body, None)
     }
 
+    /// Renders a page that follows the changes of envelopes.
+    pub fn live_page(&self, place: Place, title: &str, body: Markup) -> Response {
+        let main = html! { main.console data-live={ (PATH) "/live" } { h1 { (title) } (body) } };
+        self.look(place, title, main, None)
+    }
+
     /// Renders a page with frames of another origin.
     pub fn page_with_frames(
         &self,
@@ -85,6 +86,15 @@ impl Visitor {
         body: Markup,
         frames: Option<String>,
     ) -> Response {
+        self.look(
+            place,
+            title,
+            html! { main.console { h1 { (title) } (body) } },
+            frames,
+        )
+    }
+
+    fn look(&self, place: Place, title: &str, main: Markup, frames: Option<String>) -> Response {
         let texts = self.texts;
         let places = [
             (Place::Home, "", "console-home", true),
@@ -172,10 +182,7 @@ impl Visitor {
                     button.quiet type="submit" { (texts.text("console-sign-out")) }
                 }
             }
-            main.console data-live=[is_live(place).then(|| format!("{PATH}/live"))] {
-                h1 { (title) }
-                (body)
-            }
+            (main)
         };
         let look = PageLook {
             frames,
@@ -194,6 +201,20 @@ impl Visitor {
         let text = self.texts.moment(&self.organization.settings.dates, at);
         html! { time datetime=(at) { (text) } }
     }
+}
+
+/// Returns a text as it stands in a query.
+pub fn encoded(text: &str) -> String {
+    url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
+}
+
+/// Returns the query of a search, without empty conditions.
+pub fn query<'a>(conditions: impl IntoIterator<Item = (&'a str, Option<&'a str>)>) -> String {
+    let given = conditions
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value.filter(|value| !value.is_empty())?)));
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
+    query.extend_pairs(given).finish()
 }
 
 /// Returns the name of a status.

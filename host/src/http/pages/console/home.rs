@@ -28,7 +28,7 @@ pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
     match lists(&app, &visitor).await {
         Ok(body) => {
             let title = visitor.texts.text("console-home");
-            visitor.page(Place::Home, &title, body)
+            visitor.live_page(Place::Home, &title, body)
         }
         Err(error) => failed(error),
     }

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::PATH;
-use super::frame::{Place, failed};
+use super::frame::{Place, failed, query};
 use super::visitor::{Visitor, refused};
 use crate::doctor;
 use crate::domain::id::{EnvelopeId, RequestId};
@@ -15,7 +15,7 @@ use crate::http::api::web::insight::statuses;
 use crate::service::App;
 use crate::service::components::{self, ComponentOwner};
 use crate::service::installation::{self, InstallationView};
-use crate::service::request_log::{self, LoggedRequestView, RequestSearch};
+use crate::service::request_log::{self, LoggedRequest, RequestSearch};
 
 /// Requests of a page.
 const PAGE: i64 = 50;
@@ -104,18 +104,11 @@ impl RequestQuery {
     }
 
     fn query(&self) -> String {
-        let mut query = url::form_urlencoded::Serializer::new(String::new());
-        let given = [
-            ("q", &self.q),
-            ("status", &self.status),
-            ("credential", &self.credential),
-        ];
-        for (name, value) in given {
-            if let Some(value) = Self::given(value.as_ref()) {
-                query.append_pair(name, value);
-            }
-        }
-        query.finish()
+        query([
+            ("q", Self::given(self.q.as_ref())),
+            ("status", Self::given(self.status.as_ref())),
+            ("credential", Self::given(self.credential.as_ref())),
+        ])
     }
 }
 
@@ -167,7 +160,7 @@ pub async fn requests(
     visitor.page(Place::Developers, &texts.text("console-request-log"), body)
 }
 
-fn request_row(visitor: &Visitor, one: &LoggedRequestView) -> Markup {
+fn request_row(visitor: &Visitor, one: &LoggedRequest) -> Markup {
     html! {
         a href={ (PATH) "/requests/" (one.request_id) } { (one.method) " " (one.path) }
         p.soft {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::PATH;
 use super::envelopes::unrecorded;
-use super::frame::{Place, failed};
+use super::frame::{Place, encoded, failed};
 use super::templates::upload_form;
 use super::visitor::{ConsoleForm, Visitor};
 use crate::domain::field::Field;
@@ -180,10 +180,6 @@ fn value_field(at: usize, field: &Field) -> Markup {
             }
         }
     }
-}
-
-fn encoded(text: &str) -> String {
-    url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
 
 /// Returns the body of `POST /partner/envelopes` for a form.

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::frame::{Place, failed};
+use super::frame::{Place, encoded, failed};
 use super::visitor::{ConsoleForm, Visitor, cookie, plain, read_form, refused};
 use super::{PATH, passkeys, sign_on};
 use crate::domain::id::SessionId;
@@ -49,7 +49,7 @@ pub fn address(parts: &Parts) -> String {
         .map_or("", |asked| asked.as_str());
     match local(asked) {
         Some(next) if parts.method == Method::GET && next != PATH => {
-            let next: String = url::form_urlencoded::byte_serialize(next.as_bytes()).collect();
+            let next = encoded(next);
             format!("{PATH}/sign-in?next={next}")
         }
         _ => format!("{PATH}/sign-in"),

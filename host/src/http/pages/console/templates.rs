@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::PATH;
 use super::envelopes::unrecorded;
-use super::frame::{Place, failed};
+use super::frame::{Place, encoded, failed};
 use super::sign_on::to_builder;
 use super::visitor::{ConsoleForm, Visitor};
 use crate::domain::organization::Permission;
@@ -240,10 +240,6 @@ fn shown(visitor: &Visitor, template: &Template, count: usize) -> Response {
         }
     };
     visitor.page(Place::Templates, &template.name, body)
-}
-
-fn encoded(text: &str) -> String {
-    url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
 
 /// Returns a picture of a page.

@@ -6,7 +6,7 @@ use maud::html;
 use serde::Deserialize;
 
 use super::PATH;
-use super::frame::{Place, failed, status};
+use super::frame::{Place, failed, query, status};
 use super::visitor::Visitor;
 use crate::domain::envelope::EnvelopeStatus;
 use crate::domain::id::EnvelopeId;
@@ -50,18 +50,11 @@ impl VaultQuery {
     }
 
     fn query(&self) -> String {
-        let mut query = url::form_urlencoded::Serializer::new(String::new());
-        let given = [
-            ("party", &self.party),
-            ("custodian", &self.custodian),
-            ("released", &self.released),
-        ];
-        for (name, value) in given {
-            if let Some(value) = value.as_ref().filter(|value| !value.is_empty()) {
-                query.append_pair(name, value);
-            }
-        }
-        query.finish()
+        query([
+            ("party", self.party.as_deref()),
+            ("custodian", self.custodian.as_deref()),
+            ("released", self.released.as_deref()),
+        ])
     }
 }
 
@@ -147,5 +140,5 @@ pub async fn list(
         }
         @if let Some(older) = older { p { a href=(older) { (texts.text("console-older")) } } }
     };
-    visitor.page(Place::Vault, &texts.text("console-vault"), body)
+    visitor.live_page(Place::Vault, &texts.text("console-vault"), body)
 }
