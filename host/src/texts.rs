@@ -9,7 +9,8 @@ use std::sync::LazyLock;
 
 use fluent_bundle::concurrent::FluentBundle;
 use fluent_bundle::{FluentArgs, FluentResource, FluentValue};
-use icu_datetime::fieldsets::{T, YMD};
+use icu_calendar::Gregorian;
+use icu_datetime::fieldsets::{E, T, YM, YMD};
 use icu_datetime::input::{Date, Time};
 use icu_datetime::{FixedCalendarDateTimeFormatter, NoCalendarFormatter};
 use icu_decimal::DecimalFormatter;
@@ -84,6 +85,12 @@ fn bundle(locale: Locale) -> Bundle {
     }
     bundle.add_resource_overriding(resource);
     bundle
+}
+
+/// Returns a day as ICU has it; none outside its calendar.
+fn gregorian(day: jiff::civil::Date) -> Option<Date<Gregorian>> {
+    let part = |number: i8| u8::try_from(number).ok();
+    Date::try_new_gregorian(day.year().into(), part(day.month())?, part(day.day())?).ok()
 }
 
 /// Puts an accent on every letter of English.
@@ -189,23 +196,49 @@ impl Texts {
         )
     }
 
+    /// Returns the name of a month with its year.
+    pub fn month(self, of: jiff::civil::Date) -> String {
+        let form = match self.locale {
+            // ICU's data for the long form lack the digits.
+            Locale::Pt => YM::medium(),
+            _ => YM::long(),
+        };
+        let written = || {
+            let months = FixedCalendarDateTimeFormatter::try_new((&self.data()).into(), form);
+            Some(months.ok()?.format(&gregorian(of)?).to_string())
+        };
+        written().map_or_else(|| of.to_string(), |text| self.spelled(text))
+    }
+
+    /// Returns the short name of a weekday.
+    pub fn weekday(self, of: jiff::civil::Date) -> String {
+        let written = || {
+            let days = FixedCalendarDateTimeFormatter::try_new((&self.data()).into(), E::short());
+            Some(days.ok()?.format(&gregorian(of)?).to_string())
+        };
+        written().map_or_else(|| of.to_string(), |text| self.spelled(text))
+    }
+
+    /// Returns a text of ICU in the language of the pages.
+    fn spelled(self, text: String) -> String {
+        match self.locale {
+            Locale::Accented => accented(&text).into_owned(),
+            _ => text,
+        }
+    }
+
     /// Returns nothing only for dates outside the calendar of ICU.
     fn date_and_time(self, local: jiff::civil::DateTime, precision: T) -> Option<(String, String)> {
         let part = |number: i8| u8::try_from(number).ok();
-        let (month, day) = (part(local.month())?, part(local.day())?);
-        let date = Date::try_new_gregorian(local.year().into(), month, day).ok()?;
+        let date = gregorian(local.date())?;
         let (hour, minute) = (part(local.hour())?, part(local.minute())?);
         let time = Time::try_new(hour, minute, part(local.second())?, 0).ok()?;
         let data = self.data();
         let days = FixedCalendarDateTimeFormatter::try_new((&data).into(), YMD::long()).ok()?;
         let times = NoCalendarFormatter::try_new((&data).into(), precision).ok()?;
-        let words = |text: String| match self.locale {
-            Locale::Accented => accented(&text).into_owned(),
-            _ => text,
-        };
         Some((
-            words(days.format(&date).to_string()),
-            words(times.format(&time).to_string()),
+            self.spelled(days.format(&date).to_string()),
+            self.spelled(times.format(&time).to_string()),
         ))
     }
 
@@ -512,6 +545,24 @@ mod tests {
                 (shown.locale, shown.text.statement.as_str()),
                 (language, statement)
             );
+        }
+    }
+
+    #[test]
+    fn months_and_weekdays_have_names_in_every_language() {
+        let day = jiff::civil::date(2026, 11, 2);
+        for (locale, month, weekday) in [
+            (Locale::En, "November 2026", "Mon"),
+            (Locale::De, "November 2026", "Mo"),
+            (Locale::Es, "noviembre de 2026", "lun"),
+            (Locale::Fr, "novembre 2026", "lun."),
+            (Locale::Pt, "nov. de 2026", "seg."),
+            (Locale::ZhHans, "2026年11月", "周一"),
+            (Locale::Ar, "نوفمبر 2026", "الاثنين"),
+        ] {
+            let texts = Texts::of(locale);
+            assert_eq!(texts.month(day), month);
+            assert_eq!(texts.weekday(day), weekday);
         }
     }
 }

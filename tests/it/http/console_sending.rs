@@ -228,6 +228,27 @@ async fn lists_are_exported_as_tables() {
             "",
         ),
         (
+            "/console/packages.csv",
+            "package_id,name,items.name,kba_required",
+            "",
+        ),
+        (
+            "/console/control.csv?part=pledgee",
+            "envelope_id,name,status,stage,originator.name",
+            "",
+        ),
+        ("/console/control/keys.csv", "key_id,name,thumbprint", ""),
+        (
+            "/console/keys.csv",
+            "key_id,name,scopes,rate_limit_rpm",
+            "envelopes:read; ",
+        ),
+        (
+            "/console/receivers.csv",
+            "endpoint_id,url,description,events",
+            "",
+        ),
+        (
             "/console/users.csv",
             "user_id,email,role,status",
             ",ada@oak.example,owner,active,",

@@ -155,6 +155,52 @@ async fn two_people_change_the_rules_and_go_back() {
     assert_eq!(active(&app).await, "holdfast-compliance");
 }
 
+/// Effective dates are on a calendar, month by month, and in a list that can be exported.
+#[tokio::test(flavor = "multi_thread")]
+async fn planned_rules_are_on_the_calendar() {
+    let app = TestApp::start().await;
+    let ben = Session::of(&app, "ben@oak.example", "compliance").await;
+    let request = uploaded(&app).await;
+    let planned = format!("{REQUEST}&effective_at=2099-01-15T05:00");
+    let made = ben.post(&app, &request, &planned).await;
+    let change = led_to(made.headers["location"].to_str().unwrap());
+    let apply = format!("/console/changes/{change}/apply");
+    assert_eq!(ben.post(&app, &apply, "").await.status, 303);
+
+    let day = "href=\"#day-2099-01-15\"";
+    let entry = "id=\"day-2099-01-15\"";
+    for (month, has_day, has_entry) in [
+        ("2099-01", true, true),
+        // Planned for a later month.
+        ("2098-12", false, true),
+        ("2099-02", false, false),
+        // The current month.
+        ("soon", false, true),
+    ] {
+        let page = format!("/console/rules?month={month}");
+        let shown = ben.get(&app, &page).await;
+        assert_eq!(shown.status, 200, "{month}");
+        let text = shown.text();
+        assert_eq!(text.contains(day), has_day, "{month}: {text}");
+        assert_eq!(text.contains(entry), has_entry, "{month}: {text}");
+    }
+    let text = ben.get(&app, "/console/rules?month=2099-01").await.text();
+    assert!(text.contains("<caption>January 2099</caption>"), "{text}");
+    assert!(text.contains("/console/rules?month=2098-12#dates"));
+
+    for (path, row) in [
+        ("activations", ",rules.compliance,,cmp_"),
+        ("components", ",rules.compliance,acme-rules,1.0.0,"),
+        (
+            "changes",
+            ",applied,activate,rules.compliance,acme-rules,1.0.0,Insurers,https://git.oak.example,4f1c2ab,",
+        ),
+    ] {
+        let table = ben.get(&app, &format!("/console/{path}.csv")).await.text();
+        assert!(table.contains(row), "{path}: {table}");
+    }
+}
+
 /// An old session neither approves nor applies a change, and an auditor only reads it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_of_rules_is_confirmed_by_its_people() {

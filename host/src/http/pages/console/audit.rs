@@ -6,7 +6,7 @@ use maud::html;
 use serde::Deserialize;
 
 use super::PATH;
-use super::frame::{Place, failed};
+use super::frame::{Place, export, failed};
 use super::visitor::Visitor;
 use crate::domain::organization::Permission;
 use crate::service::access::audit;
@@ -58,7 +58,7 @@ pub async fn show(
             }
         }
         p { a href={ (PATH) "/usage" } { (texts.text("console-usage")) } }
-        p { a href={ (PATH) "/audit.csv" } download { (texts.text("console-export")) } }
+        (export(texts, "audit.csv"))
         @if let Some(last) = earlier {
             p { a href={ (PATH) "/audit?after=" (last.id) } { (texts.text("console-earlier")) } }
         }

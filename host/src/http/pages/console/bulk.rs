@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::PATH;
 use super::envelopes::unrecorded;
-use super::frame::{Place, failed};
+use super::frame::{Place, export, failed};
 use super::sign_on::to_builder;
 use super::visitor::{ConsoleForm, Visitor};
 use crate::domain::bulk::{BatchStatus, DocumentSource, ItemStatus};
@@ -93,7 +93,7 @@ pub async fn list(State(app): State<App>, visitor: Visitor) -> Response {
                 }
             }
         }
-        p { a href={ (PATH) "/batches.csv" } download { (texts.text("console-export")) } }
+        (export(texts, "batches.csv"))
     };
     visitor.page(Place::Send, &texts.text("console-bulk"), body)
 }

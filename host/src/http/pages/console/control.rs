@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::PATH;
 use super::control_acts::ControlAct;
-use super::frame::{Place, failed};
+use super::frame::{Place, export, failed};
 use super::visitor::{ConsoleForm, Visitor};
 use crate::domain::control::{ControlStage, ReleaseState};
 use crate::domain::id::EnvelopeId;
@@ -34,6 +34,14 @@ pub struct RecordsQuery {
     after: Option<String>,
 }
 
+impl RecordsQuery {
+    /// Returns the part that is asked for; what is unreadable counts as the controller's.
+    pub fn part(&self) -> ListedPart {
+        let part = self.part.as_deref().and_then(ListedPart::parse);
+        part.unwrap_or(ListedPart::Controller)
+    }
+}
+
 /// Lists records by the organization's part in them, newest first.
 pub async fn list(
     State(app): State<App>,
@@ -43,8 +51,7 @@ pub async fn list(
     if let Some(refused) = visitor.refusal(Permission::ReadControl) {
         return refused;
     }
-    let part = query.part.as_deref().and_then(ListedPart::parse);
-    let part = part.unwrap_or(ListedPart::Controller);
+    let part = query.part();
     let filter = RecordFilter {
         after: query.after.as_deref().and_then(EnvelopeId::parse),
         ..RecordFilter::of(part)
@@ -117,6 +124,7 @@ pub async fn list(
         @if let Some(last) = found.last().filter(|_| more) {
             p { a href={ (PATH) "/control?part=" (part) "&after=" (last.envelope_id) } { (texts.text("console-earlier")) } }
         }
+        (export(texts, &format!("control.csv?part={part}")))
     };
     visitor.page(Place::Control, &texts.text("console-control"), body)
 }
@@ -385,7 +393,7 @@ pub async fn transfers(State(app): State<App>, visitor: Visitor) -> Response {
                 }
             }
         }
-        p { a href={ (PATH) "/transfers.csv" } download { (texts.text("console-export")) } }
+        (export(texts, "transfers.csv"))
     };
     visitor.page(Place::Control, &texts.text("control-transfers"), body)
 }
@@ -520,6 +528,7 @@ pub async fn keys(State(app): State<App>, visitor: Visitor) -> Response {
                     }
                 }
             }
+            (export(texts, "control/keys.csv"))
         }
         @if may && !asked.is_empty() {
             section.card {

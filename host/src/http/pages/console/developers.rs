@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::PATH;
 use super::envelopes::unrecorded;
-use super::frame::{Place, failed};
+use super::frame::{Place, export, failed};
 use super::visitor::{ConsoleForm, Visitor};
 use crate::domain::organization::{Permission, Scope};
 use crate::domain::webhook::DeliveryStatus;
@@ -60,6 +60,7 @@ pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
                     }
                 }
             }
+            (export(texts, "receivers.csv"))
         }
         section.card {
             h2 { (texts.text("console-keys")) }
@@ -81,6 +82,7 @@ pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
                     }
                 }
             }
+            (export(texts, "keys.csv"))
         }
     };
     let body = html! {
@@ -150,7 +152,7 @@ pub async fn receiver(
         }
         @if page > 1 { p { a href=(at(page - 1)) { (texts.text("console-newer")) } } }
         @if page.saturating_mul(PAGE) < total { p { a href=(at(page + 1)) { (texts.text("console-earlier")) } } }
-        p { a href={ (PATH) "/receivers/" (id) "/deliveries.csv" } download { (texts.text("console-export")) } }
+        (export(texts, &format!("receivers/{id}/deliveries.csv")))
     };
     visitor.page(Place::Developers, &texts.text("console-deliveries"), body)
 }

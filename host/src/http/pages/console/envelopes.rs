@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::PATH;
-use super::frame::{Place, failed, query, status};
+use super::frame::{Place, export, failed, query, status};
 use super::home::SOON;
 use super::visitor::{ConsoleForm, Visitor};
 use crate::domain::clock::Timestamp;
@@ -140,7 +140,7 @@ pub async fn list(
             }
             button type="submit" { (texts.text("console-search")) }
         }
-        p { a href={ (PATH) "/envelopes.csv?" (query.query()) } download { (texts.text("console-export")) } }
+        (export(texts, &format!("envelopes.csv?{}", query.query())))
         @if shown.is_empty() {
             p { (texts.text("console-nothing")) }
         } @else {

@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::control::RecordsQuery;
 use super::envelopes::ListQuery;
 use super::frame::failed;
 use super::insight::RequestQuery;
@@ -15,11 +16,14 @@ use super::vault::{self, VaultQuery};
 use super::visitor::Visitor;
 use crate::domain::organization::Permission;
 use crate::domain::template::Template;
-use crate::service::access::{audit, users};
-use crate::service::control::transfers;
+use crate::service::access::{api_keys, audit, users};
+use crate::service::components::{self, ComponentOwner, changes};
+use crate::service::control::{self, transfers};
 use crate::service::envelopes::compliance;
-use crate::service::webhooks::deliveries;
+use crate::service::templates::packages;
+use crate::service::webhooks::{self, deliveries};
 use crate::service::{App, ServiceError, bulk, envelopes, request_log, templates};
+use crate::store::control::RecordFilter;
 use crate::store::deliveries::DeliveryFilter;
 use crate::store::search::FoundEnvelope;
 
@@ -179,16 +183,20 @@ fn table_of<T: Serialize>(
     table.answer(name)
 }
 
-/// Returns a member by its path; the values of a list are separated by blanks.
-fn cell(row: &Value, path: &str) -> String {
-    let plain = |value: &Value| match value {
+/// Returns a member by its path. Of a list, it is that of each item, separated by semicolons.
+fn cell(value: &Value, path: &str) -> String {
+    match value {
         Value::Null => String::new(),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(|item| cell(item, path)).collect();
+            items.join("; ")
+        }
+        value if !path.is_empty() => {
+            let (member, rest) = path.split_once('.').unwrap_or((path, ""));
+            cell(&value[member], rest)
+        }
         Value::String(text) => text.clone(),
         other => other.to_string(),
-    };
-    match path.split('.').fold(row, |value, member| &value[member]) {
-        Value::Array(values) => values.iter().map(plain).collect::<Vec<_>>().join(" "),
-        value => plain(value),
     }
 }
 
@@ -346,6 +354,163 @@ pub async fn deliveries(
     listed(&visitor, permission, "deliveries", &columns, rows).await
 }
 
+/// Exports the packages, with the names of their templates.
+pub async fn packages(State(app): State<App>, visitor: Visitor) -> Response {
+    let columns = [
+        "package_id",
+        "name",
+        "items.name",
+        "kba_required",
+        "created_at",
+        "updated_at",
+    ];
+    let rows = async {
+        let (found, _) = packages::list(&app, &visitor.caller, 1, MOST).await?;
+        Ok(found)
+    };
+    let permission = Permission::ReadEnvelopes;
+    listed(&visitor, permission, "packages", &columns, rows).await
+}
+
+/// Exports the records under control in which the organization has a part.
+pub async fn records(
+    State(app): State<App>,
+    visitor: Visitor,
+    Query(query): Query<RecordsQuery>,
+) -> Response {
+    let columns = [
+        "envelope_id",
+        "name",
+        "status",
+        "stage",
+        "originator.name",
+        "controller.name",
+        "pledgee.name",
+        "compliance_score",
+        "controlled_since",
+        "changed_at",
+        "document_hash",
+    ];
+    let filter = RecordFilter::of(query.part());
+    let rows = control::list(&app, &visitor.caller, &filter, MOST);
+    let permission = Permission::ReadControl;
+    listed(&visitor, permission, "records", &columns, rows).await
+}
+
+/// Exports the keys that sign acts of control.
+pub async fn control_keys(State(app): State<App>, visitor: Visitor) -> Response {
+    let columns = ["key_id", "name", "thumbprint", "created_at", "revoked_at"];
+    let rows = control::keys::list(&app, &visitor.caller);
+    let permission = Permission::ReadControl;
+    listed(&visitor, permission, "control-keys", &columns, rows).await
+}
+
+/// Exports the API keys, without their secrets.
+pub async fn keys(State(app): State<App>, visitor: Visitor) -> Response {
+    let columns = [
+        "key_id",
+        "name",
+        "scopes",
+        "rate_limit_rpm",
+        "owner_email",
+        "active",
+        "last_used_at",
+    ];
+    let rows = api_keys::list(&app, &visitor.caller.org);
+    listed(&visitor, Permission::Integrate, "keys", &columns, rows).await
+}
+
+/// Exports the receivers of webhooks.
+pub async fn receivers(State(app): State<App>, visitor: Visitor) -> Response {
+    let columns = [
+        "endpoint_id",
+        "url",
+        "description",
+        "events",
+        "is_active",
+        "failing_since",
+        "disabled_reason",
+        "created_at",
+    ];
+    let rows = webhooks::list(&app, &visitor.caller, None);
+    listed(&visitor, Permission::Integrate, "receivers", &columns, rows).await
+}
+
+/// Exports the change requests of components.
+pub async fn changes(State(app): State<App>, visitor: Visitor) -> Response {
+    let columns = [
+        "change_id",
+        "state",
+        "change.action",
+        "change.slot",
+        "change.component.name",
+        "change.component.version",
+        "reason",
+        "source.url",
+        "source.commit",
+        "emergency",
+        "requested_by",
+        "requested_at",
+        "reviews.by",
+        "reviews.verdict",
+        "approvals",
+        "approvals_required",
+        "closed_by",
+        "closed_at",
+        "activation_id",
+    ];
+    let rows = changes::list(&app, &visitor.caller.org, None, MOST);
+    let permission = Permission::ReadEvidence;
+    listed(&visitor, permission, "changes", &columns, rows).await
+}
+
+/// Exports the activations of all slots, with their effective dates.
+pub async fn activations(State(app): State<App>, visitor: Visitor) -> Response {
+    let columns = [
+        "activation_id",
+        "slot",
+        "instance",
+        "component_id",
+        "scope",
+        "reason",
+        "activated_by",
+        "created_at",
+        "effective_at",
+        "rolled_back_at",
+        "rolled_back_by",
+        "rollback_reason",
+    ];
+    let rows = async {
+        let owner = ComponentOwner::from(&visitor.caller);
+        let slots = components::slots(&app, &app.management, &owner).await?;
+        Ok(slots.into_iter().flat_map(|slot| slot.history).collect())
+    };
+    let permission = Permission::ReadEvidence;
+    listed(&visitor, permission, "activations", &columns, rows).await
+}
+
+/// Exports the components of the organization and the installation.
+pub async fn components(State(app): State<App>, visitor: Visitor) -> Response {
+    let columns = [
+        "component_id",
+        "slot",
+        "name",
+        "version",
+        "scope",
+        "sha256",
+        "signed_by",
+        "uploaded_by",
+        "created_at",
+    ];
+    let rows = async {
+        let owner = ComponentOwner::from(&visitor.caller);
+        let (found, _) = components::list(&app, &owner, None, 1, MOST).await?;
+        Ok(found)
+    };
+    let permission = Permission::ReadEvidence;
+    listed(&visitor, permission, "components", &columns, rows).await
+}
+
 /// Exports the records of the vault that fit, with custodians and last checks.
 pub async fn vault(
     State(app): State<App>,
@@ -401,6 +566,25 @@ async fn vault_table(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cell_is_a_member_by_its_path() {
+        let row = json!({
+            "id": "a_1", "count": 2, "none": null, "events": ["signed", "voided"],
+            "source": { "url": "https://git.example" }, "reviews": [{ "by": "Ada" }, { "by": "Eva" }],
+        });
+        for (path, written) in [
+            ("id", "a_1"),
+            ("count", "2"),
+            ("none", ""),
+            ("none.url", ""),
+            ("events", "signed; voided"),
+            ("source.url", "https://git.example"),
+            ("reviews.by", "Ada; Eva"),
+        ] {
+            assert_eq!(cell(&row, path), written, "{path}");
+        }
+    }
 
     #[test]
     fn a_value_is_no_formula() {

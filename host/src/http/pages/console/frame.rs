@@ -203,6 +203,11 @@ impl Visitor {
     }
 }
 
+/// Renders the link to a list as CSV, by its address below the console's.
+pub fn export(texts: Texts, address: &str) -> Markup {
+    html! { p { a href={ (PATH) "/" (address) } download { (texts.text("console-export")) } } }
+}
+
 /// Returns a text as it stands in a query.
 pub fn encoded(text: &str) -> String {
     url::form_urlencoded::byte_serialize(text.as_bytes()).collect()

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::PATH;
-use super::frame::{Place, failed, query};
+use super::frame::{Place, export, failed, query};
 use super::visitor::{Visitor, refused};
 use crate::doctor;
 use crate::domain::id::{EnvelopeId, RequestId};
@@ -155,7 +155,7 @@ pub async fn requests(
         @if found.is_empty() { p { (texts.text("console-nothing")) } }
         ul.rows { @for one in &found { li { (request_row(&visitor, one)) } } }
         @if let Some(older) = older { p { a href=(older) { (texts.text("console-older")) } } }
-        p { a href={ (PATH) "/requests.csv?" (query.query()) } download { (texts.text("console-export")) } }
+        (export(texts, &format!("requests.csv?{}", query.query())))
     };
     visitor.page(Place::Developers, &texts.text("console-request-log"), body)
 }

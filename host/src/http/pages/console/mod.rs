@@ -23,6 +23,7 @@
 //! | `control_acts` | acts of control, confirmed and signed |
 //! | `developers` | keys, receivers of webhooks, deliveries |
 //! | `rules` | slots, components and their comparison |
+//! | `effective` | calendar of effective dates |
 //! | `changes` | change requests of components |
 //! | `exports` | lists as CSV |
 //! | `audit` | who did what |
@@ -36,6 +37,7 @@ mod changes;
 mod control;
 mod control_acts;
 mod developers;
+mod effective;
 mod envelope;
 mod envelopes;
 mod exports;
@@ -189,6 +191,14 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(&below("/batches.csv"), get(exports::batches))
         .route(&below("/bulk/{id}/clients.csv"), get(exports::clients))
         .route(&below("/transfers.csv"), get(exports::transfers))
+        .route(&below("/packages.csv"), get(exports::packages))
+        .route(&below("/control.csv"), get(exports::records))
+        .route(&below("/control/keys.csv"), get(exports::control_keys))
+        .route(&below("/keys.csv"), get(exports::keys))
+        .route(&below("/receivers.csv"), get(exports::receivers))
+        .route(&below("/changes.csv"), get(exports::changes))
+        .route(&below("/activations.csv"), get(exports::activations))
+        .route(&below("/components.csv"), get(exports::components))
         .route(&below("/requests.csv"), get(exports::requests))
         .route(
             &below("/receivers/{id}/deliveries.csv"),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::PATH;
 use super::envelopes::unrecorded;
-use super::frame::{Place, failed};
+use super::frame::{Place, export, failed};
 use super::visitor::{ConsoleForm, Visitor};
 use crate::domain::organization::Permission;
 use crate::domain::template::Template;
@@ -69,6 +69,7 @@ pub async fn list(State(app): State<App>, visitor: Visitor) -> Response {
                 }
             }
         }
+        (export(texts, "packages.csv"))
     };
     visitor.page(Place::Templates, &texts.text("console-packages"), body)
 }

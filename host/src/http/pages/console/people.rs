@@ -5,7 +5,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
 use super::PATH;
-use super::frame::{Place, failed, role};
+use super::frame::{Place, export, failed, role};
 use super::visitor::{ConsoleForm, Visitor};
 use crate::domain::organization::{Permission, Role};
 use crate::domain::user::UserStatus;
@@ -31,7 +31,7 @@ async fn shown(app: &App, visitor: &Visitor, problem: Option<String>) -> Respons
         ul.rows {
             @for user in &found { li { (row(visitor, user)) } }
         }
-        p { a href={ (PATH) "/users.csv" } download { (texts.text("console-export")) } }
+        (export(texts, "users.csv"))
         section.card {
             h2 { (texts.text("console-invite")) }
             form method="post" action={ (PATH) "/users" } {

@@ -1,13 +1,15 @@
 //! Rules and providers: slots with their activations, components, comparisons, and change requests.
 
-use axum::extract::{FromRequestParts as _, Path, Request, State};
+use axum::extract::{FromRequestParts as _, Path, Query, Request, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use schemars::JsonSchema;
+use serde::Deserialize;
 
 use super::PATH;
 use super::changes::{generated_groups, past_groups};
-use super::frame::{Place, failed};
+use super::effective;
+use super::frame::{Place, export, failed};
 use super::visitor::{ConsoleForm, Visitor};
 use crate::domain::component::{ComponentIdentity, Slot};
 use crate::domain::component_change::{ChangeState, RequestedChange, Verdict};
@@ -50,8 +52,17 @@ pub fn scrolling(texts: Texts, columns: &[&'static str], rows: Markup) -> Markup
     }
 }
 
-/// Shows slots and change requests.
-pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
+#[derive(Deserialize)]
+pub struct RulesQuery {
+    month: Option<String>,
+}
+
+/// Shows slots, a month of effective dates, and change requests.
+pub async fn show(
+    State(app): State<App>,
+    visitor: Visitor,
+    Query(query): Query<RulesQuery>,
+) -> Response {
     if let Some(refused) = visitor.refusal(Permission::ReadEvidence) {
         return refused;
     }
@@ -67,31 +78,15 @@ pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
         Err(error) => return failed(error),
     };
     let texts = visitor.texts;
-    let mut dates: Vec<&ActivationView> = slots.iter().flat_map(|slot| &slot.history).collect();
-    dates.retain(|one| one.rolled_back_at.is_none());
-    dates.sort_by_key(|one| std::cmp::Reverse(one.effective_at));
     let body = html! {
         section.card {
             h2 { (texts.text("console-in-force")) }
             ul.rows {
                 @for slot in &slots { li { (slot_row(&visitor, slot)) } }
             }
+            (export(texts, "components.csv"))
         }
-        @if !dates.is_empty() {
-            section.card {
-                h2 { (texts.text("rules-dates")) }
-                ol.ledger {
-                    @for one in dates.iter().take(50) {
-                        li {
-                            (visitor.moment(one.effective_at)) " "
-                            a href={ (PATH) "/rules/" (one.slot) } { (one.slot) }
-                            @if one.effective_at > visitor.now { " " span.tag { (texts.text("console-planned")) } }
-                            @if let Some(reason) = &one.reason { " " (reason) }
-                        }
-                    }
-                }
-            }
-        }
+        (effective::calendar(&visitor, query.month.as_deref(), &slots))
         section.card {
             h2 { (texts.text("console-requests")) }
             p.soft { (texts.with("console-policy", [("count", i64::from(policy.reviews_required))])) }
@@ -99,6 +94,7 @@ pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
             ul.rows {
                 @for change in &changes { li { (change_row(&visitor, change)) } }
             }
+            (export(texts, "changes.csv"))
         }
         @if visitor.may(Permission::ChangeRules) { (upload_form(&visitor)) }
     };

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::PATH;
 use super::envelopes::unrecorded;
-use super::frame::{Place, encoded, failed};
+use super::frame::{Place, encoded, export, failed};
 use super::sign_on::to_builder;
 use super::visitor::{ConsoleForm, Visitor};
 use crate::domain::organization::Permission;
@@ -77,7 +77,7 @@ pub async fn list(
             p { a href={ (PATH) "/templates?page=" (page + 1) } { (texts.text("console-older")) } }
         }
         p { a href={ (PATH) "/packages" } { (texts.text("console-packages")) } }
-        p { a href={ (PATH) "/templates.csv" } download { (texts.text("console-export")) } }
+        (export(texts, "templates.csv"))
     };
     visitor.page(Place::Templates, &texts.text("console-templates"), body)
 }

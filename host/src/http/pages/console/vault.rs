@@ -6,7 +6,7 @@ use maud::html;
 use serde::Deserialize;
 
 use super::PATH;
-use super::frame::{Place, failed, query, status};
+use super::frame::{Place, export, failed, query, status};
 use super::visitor::Visitor;
 use crate::domain::envelope::EnvelopeStatus;
 use crate::domain::id::EnvelopeId;
@@ -109,7 +109,7 @@ pub async fn list(
             }
             button type="submit" { (texts.text("console-search")) }
         }
-        p { a href={ (PATH) "/vault.csv?" (query.query()) } download { (texts.text("console-export")) } }
+        (export(texts, &format!("vault.csv?{}", query.query())))
         @if records.is_empty() { p { (texts.text("console-nothing")) } }
         ul.rows {
             @for (one, record) in &records {
