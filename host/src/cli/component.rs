@@ -351,7 +351,10 @@ pub async fn run(
                 "{} counts from {} on",
                 activation.component_id, activation.effective_at
             );
-            output.one(&json!(activation), &text);
+            let page = app
+                .config
+                .console_page(&format!("rules/{}", activation.slot));
+            output.with_pages(&json!(activation), &text, page);
         }
         ComponentCommand::Rollback(request) => {
             let owner = request.whose.owner(&app).await?;
@@ -364,7 +367,8 @@ pub async fn run(
                 components::roll_back(&app, &app.management, &owner, request.slot, roll_back).await;
             let back = back.map_err(told)?;
             let text = format!("{} does not count any more", back.activation_id);
-            output.one(&json!(back), &text);
+            let page = app.config.console_page(&format!("rules/{}", back.slot));
+            output.with_pages(&json!(back), &text, page);
         }
         ComponentCommand::Shadow {
             component,
@@ -464,7 +468,8 @@ async fn upload(
                 "{} {} is {} for {}",
                 component.name, component.version, component.component_id, component.slot
             );
-            output.one(&json!(component), &text);
+            let page = format!("components/{}", component.component_id);
+            output.with_pages(&json!(component), &text, app.config.console_page(&page));
             Ok(ExitCode::SUCCESS)
         }
         Err(ServiceError::NotAdmitted(reasons)) => Ok(refused(output, &reasons)),

@@ -147,7 +147,12 @@ async fn apply(
     }
     let view = state::apply(&app, &app.management, &owner, officer, &signed).await;
     let view = view.map_err(told)?;
-    output.one(&json!(view), &lines(&view).join("\n"));
+    let requests = view
+        .components
+        .iter()
+        .filter_map(|one| one.change_id.as_ref());
+    let pages = requests.filter_map(|id| app.config.console_page(&format!("changes/{id}")));
+    output.with_pages(&json!(view), &lines(&view).join("\n"), pages);
     Ok(())
 }
 

@@ -32,6 +32,16 @@ impl CommandOutput {
         }
     }
 
+    /// Prints a result, and the addresses of its pages in the console. Those go to stderr, too.
+    pub fn with_pages(&self, value: &Value, text: &str, pages: impl IntoIterator<Item = String>) {
+        self.one(value, text);
+        if !self.json {
+            for page in pages {
+                eprintln!("{page}");
+            }
+        }
+    }
+
     /// Prints a failure with its causes.
     pub fn failure(&self, error: &(dyn std::error::Error + 'static)) {
         let mut text = error.to_string();

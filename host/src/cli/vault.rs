@@ -105,7 +105,9 @@ pub async fn run(
         "unread": unread,
         "orphans_removed": removed,
     });
-    output.one(&value, &lines.join("\n"));
+    let broken = found.iter().map(|(envelope, _)| envelope);
+    let pages = broken.filter_map(|id| app.config.console_page(&format!("envelopes/{id}")));
+    output.with_pages(&value, &lines.join("\n"), pages);
     Ok(if found.is_empty() && unread.is_empty() {
         ExitCode::SUCCESS
     } else {

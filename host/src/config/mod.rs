@@ -661,6 +661,13 @@ impl Config {
         }
     }
 
+    /// Returns the address of a page of the console by its path, for example `envelopes/env_…`; none where the console
+    /// is switched off.
+    pub fn console_page(&self, path: &str) -> Option<String> {
+        let page = format!("{}/console/{path}", self.console_url());
+        self.console.enabled.then_some(page)
+    }
+
     /// Returns the public URL, without a trailing slash.
     pub fn public_url(&self) -> String {
         match &self.public_url {

@@ -155,7 +155,9 @@ pub(super) async fn about_endpoint(
         return Ok(());
     };
     let texts = Texts::of(organization.settings.language);
-    let page = sessions::receiver_page(app, &endpoint.id);
+    let page = app
+        .config
+        .console_page(&format!("receivers/{}", endpoint.id));
     // Nothing to send if the endpoint has recovered, or was created by a key without an e-mail
     // address.
     let letter = match health {
@@ -223,7 +225,9 @@ pub(super) async fn about_release(
         purpose: form("purpose_of_release"),
         is_paper: form("medium") == "paper",
         reference: release.as_str(),
-        page: sessions::record_page(app, &request.envelope),
+        page: app
+            .config
+            .console_page(&format!("control/records/{}", request.envelope)),
     });
     notify(app, job, &controller, to, &letter).await
 }

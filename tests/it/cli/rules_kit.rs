@@ -8,6 +8,7 @@ use holdfast::domain::organization::OrgSettings;
 use holdfast_guest_builder::{GuestBuilder, GuestCrate, GuestMemory};
 use serde_json::{Value, json};
 
+use super::operator;
 use super::plugin_kit::{holdfast, target};
 use crate::support::{TestApp, envelope_body};
 
@@ -211,6 +212,48 @@ fn a_vector_that_does_not_hold_fails_the_test() {
         "{told}"
     );
     assert!(told.contains("2 of 3 vectors hold"), "{told}");
+}
+
+/// Commands that change components name the page in the console, on stderr so that scripts read the result alone.
+#[test]
+fn commands_name_the_page_of_what_they_changed() {
+    let (folder, data) = (guide(), tempfile::tempdir().unwrap());
+    let (rules, component) = (
+        path(folder.path(), "rules.toml"),
+        path(folder.path(), "acme-rules.wasm"),
+    );
+    said(&["component", "build", &rules, &component]);
+    let upload = ["component", "upload", &component, "--name", "acme-rules"];
+    let upload = [upload.as_slice(), &["--version", "1.0.0"]].concat();
+    let added = operator::holdfast(data.path(), &upload);
+    let (result, page) = (text(added.stdout), text(added.stderr));
+    let id = result
+        .split(' ')
+        .find(|word| word.starts_with("cmp_"))
+        .unwrap();
+    assert!(
+        page.ends_with(&format!("/console/components/{id}\n")),
+        "{page}"
+    );
+
+    let activate = ["component", "activate", "rules.compliance", id];
+    let active = operator::holdfast(data.path(), &activate);
+    let page = text(active.stderr);
+    assert!(
+        page.ends_with("/console/rules/rules.compliance\n"),
+        "{page}"
+    );
+    let back = ["component", "rollback", "rules.compliance", "--json"];
+    let back = operator::holdfast(data.path(), &back);
+    assert!(back.status.success());
+    assert!(
+        !text(back.stderr).contains("/console/"),
+        "programs get no pages"
+    );
+}
+
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap()
 }
 
 /// Every mistake in declared rules is named, and no component is written.

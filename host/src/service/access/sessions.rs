@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use super::users::PAUSE;
 use super::{WebUser, credentials, users};
 use crate::domain::clock::Timestamp;
-use crate::domain::id::{EndpointId, EnvelopeId, SessionId, SignInId};
+use crate::domain::id::{SessionId, SignInId};
 use crate::domain::organization::Organization;
 use crate::domain::token::LinkToken;
 use crate::domain::user::{Session, SignInLink, User, UserStatus};
@@ -87,22 +87,6 @@ pub fn url(core: &Core, id: &SignInId) -> Result<String, ServiceError> {
     let code = link_code(core, "sign-in", id.as_str())?;
     let base = core.config.console_url();
     Ok(format!("{base}/console/enter/{id}/{code}"))
-}
-
-/// Returns the address of a page of the console; none where it is switched off.
-fn page(core: &Core, path: &str) -> Option<String> {
-    let page = format!("{}/console/{path}", core.config.console_url());
-    core.config.console.enabled.then_some(page)
-}
-
-/// Returns the address of the page of a record under control.
-pub fn record_page(core: &Core, envelope: &EnvelopeId) -> Option<String> {
-    page(core, &format!("control/records/{envelope}"))
-}
-
-/// Returns the address of the page of a receiver of webhooks.
-pub fn receiver_page(core: &Core, endpoint: &EndpointId) -> Option<String> {
-    page(core, &format!("receivers/{endpoint}"))
 }
 
 /// A sign-in link with its user.
