@@ -137,7 +137,7 @@ fn sometimes(event: EventType) -> &'static [&'static str] {
 }
 
 /// Returns the schema of a type with its parts inside it.
-fn of<T: JsonSchema>() -> Schema {
+pub fn inlined<T: JsonSchema>() -> Schema {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
@@ -149,7 +149,7 @@ fn of<T: JsonSchema>() -> Schema {
 
 /// Returns the schema of a member of a type.
 fn member_of<T: JsonSchema>(member: &str) -> Option<Schema> {
-    let schema = of::<T>();
+    let schema = inlined::<T>();
     let found = schema.get("properties")?.get(member)?.clone();
     found.try_into().ok()
 }
@@ -206,16 +206,16 @@ fn schema_of(event: EventType, member: &str) -> Schema {
         return typed;
     }
     match (event, member) {
-        (E::EnvelopeCreated, "status") => of::<EnvelopeStatus>(),
-        (E::KbaVerified, "status") => of::<KbaStatus>(),
-        (E::BulkCompleted, "status") => of::<BatchStatus>(),
-        (_, "envelope_kind") => of::<EnvelopeKind>(),
-        (_, "stage") => of::<ControlStage>(),
-        (_, "release") => of::<ReleaseRequestView>(),
-        (_, "pledge") => of::<PledgeView>(),
-        (_, "view") => of::<ViewView>(),
-        (_, "originator" | "controller" | "party") => of::<PartyView>(),
-        (_, "designee" | "buyer" | "pledgee") => or_null(of::<PartyView>()),
+        (E::EnvelopeCreated, "status") => inlined::<EnvelopeStatus>(),
+        (E::KbaVerified, "status") => inlined::<KbaStatus>(),
+        (E::BulkCompleted, "status") => inlined::<BatchStatus>(),
+        (_, "envelope_kind") => inlined::<EnvelopeKind>(),
+        (_, "stage") => inlined::<ControlStage>(),
+        (_, "release") => inlined::<ReleaseRequestView>(),
+        (_, "pledge") => inlined::<PledgeView>(),
+        (_, "view") => inlined::<ViewView>(),
+        (_, "originator" | "controller" | "party") => inlined::<PartyView>(),
+        (_, "designee" | "buyer" | "pledgee") => or_null(inlined::<PartyView>()),
         (_, "signer" | "previous") => signer(),
         (_, "signers") => list(signer()),
         (_, "fields") => list(json_schema!({

@@ -58,7 +58,7 @@ const RATE_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 pub fn router(app: App) -> Router {
     let mut document = openapi::head(&app.config.base_url(), &app.config.rate_limits);
     let api = routes::api().finish_api(&mut document);
-    let document = Arc::new(serde_json::json!(document));
+    let document = Arc::new(openapi::finished(&document));
     let served = document.clone();
     let buffered = (
         app.config.http.clone(),
@@ -122,7 +122,7 @@ fn is_compressible(_: StatusCode, _: Version, headers: &HeaderMap, _: &Extension
 pub fn openapi_document(base_url: &str) -> serde_json::Value {
     let mut document = openapi::head(base_url, &RateLimitSettings::default());
     let _ = routes::api().finish_api(&mut document);
-    serde_json::json!(document)
+    openapi::finished(&document)
 }
 
 /// Outermost layer: gives every request an id and its notes, sends both in the answer, counts the

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -26,13 +27,18 @@ const KBA_REQUIRED: &str =
     "This envelope's signers are asked about their identity; use their signing links";
 
 /// One problem in a request body.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ValidationIssue {
+    /// Kind of the problem, such as `invalid_type`.
     pub code: String,
+    /// What would be valid.
     pub expected: String,
+    /// What was sent, or its type.
     pub received: String,
     /// Member names and list indexes from the root of the body.
+    #[schemars(extend("items" = { "type": ["string", "integer"] }))]
     pub path: Vec<Value>,
+    /// The problem in words.
     pub message: String,
     /// Closest known name, for an unknown member.
     #[serde(skip_serializing_if = "Option::is_none")]

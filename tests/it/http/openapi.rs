@@ -107,45 +107,50 @@ fn every_operation_documents_its_credential_errors_and_an_example() {
         let name = format!("{} {}", operation.method, operation.path);
         let description = &operation.description;
         assert!(description["operationId"].is_string(), "{name}");
-        let partner = operation.path.starts_with("/partner/");
-        if partner {
-            let scopes = description["security"][0]["apiKey"].as_array().unwrap();
-            assert_eq!(scopes.len(), 1, "{name}");
+        let answers = description["responses"].as_object().unwrap();
+        if operation.path.starts_with("/partner/") {
+            assert_eq!(description["security"], json!([{ "apiKey": [] }]), "{name}");
+            assert_eq!(
+                description["x-scopes"].as_array().unwrap().len(),
+                1,
+                "{name}"
+            );
             for status in ["401", "403", "429", "500"] {
-                assert!(
-                    description["responses"][status].is_object(),
-                    "{name} {status}"
-                );
+                assert!(answers.contains_key(status), "{name} {status}");
             }
         }
         if operation.path.contains("{id}") {
-            assert!(description["responses"]["404"].is_object(), "{name}");
+            assert!(answers.contains_key("404"), "{name}");
         }
-        let body = &description["requestBody"]["content"]["application/json"];
-        if body.is_object() {
-            assert!(
-                body["example"].is_object(),
-                "{name} has no example of its body"
-            );
-            check_example(&document, &name, body);
+        let done = answers.iter().find(|(status, _)| status.starts_with('2'));
+        let (_, done) = done.unwrap_or_else(|| panic!("{name} never succeeds"));
+        for content in [&description["requestBody"]["content"], &done["content"]] {
+            let json = &content["application/json"];
+            if json["schema"].is_object() {
+                check_example(&document, &name, json);
+            }
+            let form = &content["multipart/form-data"];
+            assert!(form.is_null() || form["example"].is_object(), "{name}");
         }
-        let answers = description["responses"].as_object().unwrap();
-        let (_, done) = answers
-            .iter()
-            .find(|(status, _)| status.starts_with('2'))
-            .unwrap_or_else(|| panic!("{name} never succeeds"));
-        let answer = &done["content"]["application/json"];
-        let is_file = |kind: &str| done["content"][kind].is_object();
-        let is_file = ["application/zip", "application/pdf", "text/csv"]
-            .into_iter()
-            .any(is_file);
-        if partner && !is_file {
-            assert!(
-                answer["example"].is_object(),
-                "{name} has no example of its answer"
-            );
-            check_example(&document, &name, answer);
-        }
+    }
+    for (event, webhook) in document["webhooks"].as_object().unwrap() {
+        let body = &webhook["post"]["requestBody"]["content"]["application/json"];
+        check_example(&document, event, body);
+    }
+    for (name, answer) in document["components"]["responses"].as_object().unwrap() {
+        check_example(&document, name, &answer["content"]["application/json"]);
+    }
+}
+
+/// A made object leads to the operations that read it.
+#[test]
+fn operations_are_linked() {
+    let document = document();
+    let made = &document["paths"]["/partner/envelopes"]["post"]["responses"]["201"];
+    let id = json!({ "id": "$response.body#/data/envelope_id" });
+    for reader in ["getEnvelope", "getEnvelopeStatus", "getSigningLinks"] {
+        assert_eq!(made["links"][reader]["operationId"], reader);
+        assert_eq!(made["links"][reader]["parameters"], id);
     }
 }
 
@@ -409,7 +414,7 @@ async fn organizations_cannot_access_each_others_objects() {
             .iter()
             .find(|(part, ..)| operation.path.contains(part))
             .unwrap_or_else(|| panic!("{}: whose id is this?", operation.path));
-        let partner = operation.description["security"][0]["apiKey"].is_array();
+        let partner = operation.description["x-scopes"].is_array();
         let credential = if partner {
             ("x-api-key", key.as_str())
         } else {
@@ -502,7 +507,7 @@ async fn try_bodies(app: TestApp) {
         let number = if path.ends_with("/diff") { 8 } else { 60 };
         for _ in 0..number {
             let body = bodies.new_tree(&mut runner).unwrap().current();
-            let partner = operation.description["security"][0]["apiKey"].is_array();
+            let partner = operation.description["x-scopes"].is_array();
             let answer: TestResponse = match partner {
                 true => app.post_as(&key, &path, body.clone()).await,
                 false => app.web(operation.method.clone(), &path, body.clone()).await,

@@ -150,6 +150,7 @@ impl OperationInput for ComponentUploader {
 
 /// Multipart form of an upload.
 #[derive(JsonSchema)]
+#[schemars(extend("examples" = [{ "file": "acme-rules.wasm", "name": "acme-rules", "version": "1.0.0" }]))]
 #[expect(dead_code, reason = "documents the form")]
 pub struct ComponentForm {
     /// A WebAssembly component, at most 32 MiB. Required without `from`.

@@ -469,7 +469,7 @@ areas! {
             "Export the decisions of your rules, with the proof that none is left out";
         get "/component-ledger", components::history => getComponentLedger []
             "List decisions about components as a hash chain";
-        get "/component-worlds", components::worlds => listComponentWorlds []
+        get "/component-worlds", components::worlds => listComponentWorlds [429]
             "List the WIT worlds that components can target";
     }
 

@@ -525,13 +525,13 @@ impl<T: DeserializeOwned + JsonSchema, F: JsonSchema> FromRequest<App> for JsonO
 impl<T: JsonSchema, F: JsonSchema> OperationInput for JsonOrForm<T, F> {
     fn operation_input(context: &mut GenContext, operation: &mut Operation) {
         let (json, example) = schema_and_example::<T>(context);
-        let (form, _) = schema_and_example::<F>(context);
+        let (form, form_example) = schema_and_example::<F>(context);
         for schema in [&json, &form] {
             unknown::close_documented(context, schema);
         }
         let mut both = body("application/json", json, example);
         both.content
-            .extend(body("multipart/form-data", form, None).content);
+            .extend(body("multipart/form-data", form, form_example).content);
         set_body(context, operation, both);
         for status in [400, 413, 415, 422] {
             openapi::error(operation, status);
@@ -685,12 +685,12 @@ fn display_name(name: &str) -> Option<String> {
 
 impl<T: JsonSchema> OperationInput for MultipartForm<T> {
     fn operation_input(context: &mut GenContext, operation: &mut Operation) {
-        let (schema, _) = schema_and_example::<T>(context);
+        let (schema, example) = schema_and_example::<T>(context);
         unknown::close_documented(context, &schema);
         set_body(
             context,
             operation,
-            body("multipart/form-data", schema, None),
+            body("multipart/form-data", schema, example),
         );
         for status in [400, 413, 415, 422] {
             openapi::error(operation, status);
@@ -700,6 +700,7 @@ impl<T: JsonSchema> OperationInput for MultipartForm<T> {
 
 /// Form with a file and nothing else.
 #[derive(JsonSchema)]
+#[schemars(extend("examples" = [{ "file": "contract.pdf" }]))]
 #[expect(dead_code, reason = "documents the form")]
 pub struct FileForm {
     /// PDF, PNG or JPEG, at most 50 MiB.

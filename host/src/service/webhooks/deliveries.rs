@@ -80,6 +80,17 @@ impl From<&Delivery> for DeliveryView {
 
 /// Delivery with its payload and attempts.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "delivery_id": "wdel_01jdk7m3e8f4x9s2w5v6b0c1dg", "endpoint_id": "whep_01jdk7m3e8f4x9s2w5v6b0c1de",
+    "event_id": "evt_01jdk7m3e8f4x9s2w5v6b0c1dh", "event_type": "vault.stored",
+    "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "status": "delivered", "attempt_count": 1,
+    "response_code": 200, "response_body": "", "error": null, "duration_ms": 84,
+    "next_retry_at": null, "redelivery_of": null,
+    "created_at": "2026-11-21T09:30:00.000Z", "updated_at": "2026-11-21T09:30:00.091Z",
+    "payload": { "event_type": "vault.stored", "event_id": "evt_01jdk7m3e8f4x9s2w5v6b0c1dh" },
+    "attempts": [{ "attempt": 1, "at": "2026-11-21T09:30:00.007Z", "response_code": 200,
+                   "response_body": "", "error": null, "duration_ms": 84 }],
+}]))]
 pub struct DeliveryDetails {
     #[serde(flatten)]
     pub delivery: DeliveryView,

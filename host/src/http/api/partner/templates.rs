@@ -21,8 +21,9 @@ use crate::service::templates::{
 
 /// Multipart form of a new template.
 #[derive(JsonSchema)]
+#[schemars(extend("examples" = [{ "file": "contract.pdf", "name": "Retail instalment contract" }]))]
 #[expect(dead_code, reason = "documents the form")]
-pub struct TemplateForm {
+pub struct PartnerTemplateForm {
     /// PDF, at most 50 MiB.
     #[schemars(extend("format" = "binary"))]
     file: String,
@@ -41,7 +42,7 @@ pub struct TemplateForm {
                  "areas": [{ "page": 3, "x": 0.29, "y": 0.71, "w": 0.3, "h": 0.03 }],
                  "anchor_match": { "page": 3, "x": 0.12, "y": 0.72, "w": 0.14, "h": 0.012 } }],
 }]))]
-pub struct TemplateView {
+pub struct PartnerTemplateView {
     template_id: TemplateId,
     provider_template_id: Option<i64>,
     name: String,
@@ -49,7 +50,7 @@ pub struct TemplateView {
     fields: Vec<Field>,
 }
 
-impl From<&Template> for TemplateView {
+impl From<&Template> for PartnerTemplateView {
     fn from(template: &Template) -> Self {
         let number = template.provider_template.as_deref();
         Self {
@@ -105,8 +106,8 @@ pub async fn create(
     State(app): State<App>,
     partner: PartnerCaller<EnvelopesWrite>,
     once: IdempotencyKeyHeader,
-    mut form: MultipartForm<TemplateForm>,
-) -> Result<FoundWithWarnings<TemplateView>, HttpError> {
+    mut form: MultipartForm<PartnerTemplateForm>,
+) -> Result<FoundWithWarnings<PartnerTemplateView>, HttpError> {
     let file = form.file()?;
     let name = form
         .texts
@@ -129,7 +130,7 @@ pub async fn create(
     once.answer_with_warnings(
         &app,
         &partner.caller,
-        |created: &CreatedTemplate| (TemplateView::from(&created.template), created.warnings.clone()),
+        |created: &CreatedTemplate| (PartnerTemplateView::from(&created.template), created.warnings.clone()),
         |app, caller, answer| async move {
             templates::create(&app, &caller, request, &answer).await
         },

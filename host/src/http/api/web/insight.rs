@@ -97,7 +97,7 @@ pub async fn logged_request(
 
 /// A check of something that the service depends on.
 #[derive(Serialize, JsonSchema)]
-pub struct CheckView {
+pub struct DependencyCheckView {
     name: &'static str,
     ok: bool,
     detail: String,
@@ -108,7 +108,7 @@ pub struct CheckView {
 pub struct CheckedInstallation {
     #[serde(flatten)]
     installation: InstallationView,
-    checks: Vec<CheckView>,
+    checks: Vec<DependencyCheckView>,
 }
 
 /// Returns the state of the installation, to owners and admins of the organization that operates it
@@ -124,7 +124,7 @@ pub async fn installation(
     let view = CheckedInstallation {
         installation: installation::view(&app).await?,
         checks: checks
-            .map(|check| CheckView {
+            .map(|check| DependencyCheckView {
                 name: check.name,
                 ok: check.ok,
                 detail: check.detail,

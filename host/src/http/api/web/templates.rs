@@ -23,6 +23,7 @@ use crate::service::templates::{
 
 /// Multipart form of a new template.
 #[derive(JsonSchema)]
+#[schemars(extend("examples" = [{ "file": "contract.pdf", "name": "Retail instalment contract" }]))]
 #[expect(dead_code, reason = "documents the form")]
 pub struct TemplateForm {
     /// PDF, at most 50 MiB.

@@ -3,18 +3,23 @@
 //! Extractors document the credential, the body and their errors; replies document their status and
 //! shape. A route adds its name, a summary and the errors of its service.
 
+mod examples;
+mod finished;
+
 use aide::OperationOutput;
 use aide::openapi::{
-    ApiKeyLocation, Info, MediaType, OpenApi, Operation, ReferenceOr, Response, SchemaObject,
-    SecurityScheme, Server, StatusCode,
+    ApiKeyLocation, Contact, Info, License, MediaType, OpenApi, Operation, ReferenceOr, Response,
+    SchemaObject, SecurityScheme, Server, StatusCode,
 };
 use aide::transform::TransformOperation;
 use schemars::{Schema, json_schema};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::error::HttpError;
 use super::event_schemas;
 use crate::config::RateLimitSettings;
+use crate::service::ValidationIssue;
+pub use finished::finished;
 
 /// Returns the meaning of an error status, the same for every operation.
 fn meaning(status: u16) -> &'static str {
@@ -80,9 +85,6 @@ pub fn error(operation: &mut Operation, status: u16) {
 pub fn security(operation: &mut Operation, scheme: &str, scopes: &[&str]) {
     let scopes: Vec<String> = scopes.iter().map(|scope| (*scope).to_owned()).collect();
     operation
-        .extensions
-        .insert("x-scopes".into(), json!(scopes));
-    operation
         .security
         .push([(scheme.to_owned(), scopes)].into_iter().collect());
 }
@@ -147,9 +149,12 @@ pub fn head(base_url: &str, limits: &RateLimitSettings) -> OpenApi {
         "description": "Body of every error.",
         "required": ["error"],
         "properties": {
-            "error": { "type": "string" },
-            "code": { "type": "string" },
-            "details": { "type": ["array", "object"] },
+            "error": { "type": "string", "description": "What is wrong, for people." },
+            "code": { "type": "string", "description": "What is wrong, for programs." },
+            "details": { "anyOf": [
+                { "type": "array", "items": { "$ref": "#/components/schemas/ValidationIssue" } },
+                { "type": "object", "additionalProperties": true },
+            ] },
         },
     });
     let mut api = OpenApi {
@@ -157,6 +162,15 @@ pub fn head(base_url: &str, limits: &RateLimitSettings) -> OpenApi {
             title: "holdfast".into(),
             version: "2".into(),
             description: Some(description(limits)),
+            license: Some(License {
+                name: "Apache License 2.0".into(),
+                identifier: Some("Apache-2.0".into()),
+                ..License::default()
+            }),
+            contact: Some(Contact {
+                name: Some("The operator of this installation".into()),
+                ..Contact::default()
+            }),
             ..Info::default()
         },
         servers: vec![Server {
@@ -169,6 +183,10 @@ pub fn head(base_url: &str, limits: &RateLimitSettings) -> OpenApi {
     components
         .schemas
         .insert("Error".into(), schema_object(error));
+    components.schemas.insert(
+        "ValidationIssue".into(),
+        schema_object(event_schemas::inlined::<ValidationIssue>()),
+    );
     components.security_schemes.insert(
         "apiKey".into(),
         ReferenceOr::Item(SecurityScheme::ApiKey {
