@@ -35,8 +35,10 @@ use url::Url;
 use crate::domain::component::Slot;
 use crate::domain::id::OrgId;
 
-/// Variables with the `HOLDFAST_` prefix that belong to the build or to the tests.
-const NOT_SETTINGS: &[&str] = &["corpus", "config", "mutated", "faults", "kills", "switches"];
+/// Variables with the `HOLDFAST_` prefix that belong to the clients of an installation, to the build or to the tests.
+const NOT_SETTINGS: &[&str] = &[
+    "url", "api_key", "token", "org", "corpus", "config", "mutated", "faults", "kills", "switches",
+];
 
 /// All settings of the service.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -853,6 +855,7 @@ mod tests {
             jail.set_env("HOLDFAST_LISTEN", "127.0.0.1:10");
             jail.set_env("HOLDFAST_WEBHOOKS__RETRY_DELAYS", "[\"1s\", \"250ms\"]");
             jail.set_env("HOLDFAST_CORPUS", "somewhere");
+            jail.set_env("HOLDFAST_API_KEY", "of a client on this machine");
             let config = Config::load(Some(Path::new("holdfast.toml"))).unwrap();
             assert_eq!(config.listen.port(), 10);
             assert_eq!(
