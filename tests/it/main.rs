@@ -26,6 +26,7 @@ mod layers;
 mod mail;
 mod packaging;
 mod room;
+mod sdk;
 mod sealing;
 mod service;
 mod store;

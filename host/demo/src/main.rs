@@ -6,6 +6,7 @@
 //! running at the end.
 
 mod sale;
+mod samples;
 
 use std::error::Error;
 use std::io::{BufRead, BufReader};
@@ -54,10 +55,14 @@ async fn main() -> Result<()> {
             "  for curl          export BASE_URL={} API_KEY={}",
             demo.api, demo.key
         );
+        println!(
+            "  for the clients   export HOLDFAST_URL={} HOLDFAST_API_KEY={}",
+            server.url, demo.key
+        );
         println!("  the console, as owner of the organization (the link works once):");
         println!("                    {}", demo.owner_link(&server)?);
-        println!("  a contract that waits for your signature:");
-        println!("                    {}", demo.second_envelope(&pdf).await?);
+        println!("  a contract that waits for your signature, beside samples in other states:");
+        println!("                    {}", demo.samples(&server, &pdf).await?);
         println!();
         println!(
             "The server keeps running at {}. Stop it with Ctrl-C.",
@@ -175,7 +180,7 @@ impl DemoPartner {
         let org = server.operator(&["org", "create", "--name", "Pinecrest Auto Center"])?;
         let org_id = text(&org, "org_id")?;
         let scopes = "envelopes:read,envelopes:write,vault:read,vault:write,vault:release,\
-                      compliance:read,control:write";
+                      compliance:read,control:write,webhooks:listen";
         steps.fact("organization", &org_id);
         Self::with_key(server, &org_id, scopes, "vault@pinecrest.example")
     }
@@ -350,14 +355,6 @@ impl DemoPartner {
             }),
         )
         .await
-    }
-
-    async fn second_envelope(&self, pdf: &Path) -> Result<String> {
-        let document = std::fs::read(pdf)?;
-        let fields = json!([signature_on_first_page()]);
-        let template = self.template(document, &fields).await?;
-        let envelope = self.envelope(&text(&template, "template_id")?).await?;
-        text(&envelope, "sign_url")
     }
 
     /// Opens the form, looks at the first page, fills in every field and presses `finish`.

@@ -1,23 +1,18 @@
-//! Runs the programs in `examples/` like a partner, with a simulated signer.
+//! Runs the example programs like a partner, with a simulated signer.
 
-use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::Command;
 
+use crate::sdk::{PythonSdk, TypeScriptSdk, target};
 use crate::support::{TestApp, form, operator_output};
 
 const CONTRACT_FILE: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../tests/fixtures/retail-installment-contract.pdf"
 );
-
-fn example(name: &str) -> PathBuf {
-    let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples");
-    Path::new(examples).join(name)
-}
 
 /// Runs a program, signs at the link that it prints, and verifies the bundle that it saves with
 /// the key that it prints.
@@ -29,6 +24,8 @@ async fn ends_with_a_valid_bundle(mut program: Command) {
         .current_dir(folder.path())
         .env("BASE_URL", format!("{}/api/v2", app.url()))
         .env("API_KEY", &app.key)
+        .env("HOLDFAST_URL", app.url())
+        .env("HOLDFAST_API_KEY", &app.key)
         .stdout(Stdio::piped())
         .kill_on_drop(true)
         .spawn()
@@ -57,22 +54,28 @@ async fn ends_with_a_valid_bundle(mut program: Command) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_curl_example_ends_with_a_valid_bundle() {
-    ends_with_a_valid_bundle(Command::new(example("curl/first-contract.sh"))).await;
+    let script = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../examples/curl/first-contract.sh"
+    );
+    ends_with_a_valid_bundle(Command::new(script)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_python_example_ends_with_a_valid_bundle() {
-    let mut python = Command::new("python3");
-    python.arg(example("python/first_contract.py"));
+    let sdk = PythonSdk::generated();
+    let mut python = Command::from(sdk.python());
+    python.arg(sdk.folder().join("examples/first_contract.py"));
     ends_with_a_valid_bundle(python).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_typescript_example_ends_with_a_valid_bundle() {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-    let tsx = target.join("tsx/node_modules/tsx/dist/cli.mjs");
+    let sdk = TypeScriptSdk::built();
+    let tsx = target().join("tsx/node_modules/tsx/dist/cli.mjs");
     assert!(tsx.exists(), "tsx is missing: run `tests/set-up test`");
     let mut node = Command::new("node");
-    node.arg(tsx).arg(example("typescript/first-contract.mts"));
+    node.arg(tsx)
+        .arg(sdk.folder().join("examples/first-contract.mts"));
     ends_with_a_valid_bundle(node).await;
 }
