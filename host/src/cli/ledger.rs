@@ -1,6 +1,6 @@
 //! `holdfast ledger`: monitoring a log from outside.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -124,7 +124,7 @@ impl LogMonitor {
         head.origin = checkpoint.origin.clone();
         head.tree_size = checkpoint.size;
         head.root_hash = hex::encode(checkpoint.root);
-        keep(&self.state, &serde_json::to_vec_pretty(&head)?)?;
+        super::keep(&self.state, &serde_json::to_vec_pretty(&head)?)?;
         Ok((checkpoint, look))
     }
 
@@ -175,16 +175,4 @@ fn follows(seen: &Checkpoint, now: &Checkpoint, head: &LogHead) -> Result<(), Fa
         now.size, seen.size
     )
     .into())
-}
-
-/// Writes a temporary file and renames it, so that a crash does not lose the last head.
-fn keep(path: &Path, text: &[u8]) -> Result<(), Failure> {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    let mut file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
-    std::io::Write::write_all(&mut file, text)?;
-    file.as_file().sync_all()?;
-    file.persist(path)?;
-    Ok(())
 }

@@ -10,6 +10,7 @@ mod declared;
 mod diff_page;
 mod keys;
 mod ledger;
+mod listen;
 mod organizations;
 mod output;
 mod registry;
@@ -22,7 +23,7 @@ mod users;
 mod vault;
 mod verify;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -88,6 +89,13 @@ enum CliCommand {
     /// Monitor the log of all custody ledgers from outside.
     #[command(subcommand)]
     Ledger(ledger::LedgerCommand),
+    /// Print events of an installation as they happen, and forward them to a receiver on this machine.
+    Listen(listen::Listen),
+    /// Send a sample of an event to a receiver on this machine.
+    Trigger(listen::Trigger),
+    /// Send events of an installation again.
+    #[command(subcommand)]
+    Events(listen::EventsCommand),
     /// Manage components: check, admit, activate, roll back.
     #[command(subcommand)]
     Component(component::ComponentCommand),
@@ -203,6 +211,9 @@ async fn run(
         CliCommand::Verify(verify) => return verify::run(verify, config, output).await,
         CliCommand::Vault(command) => return vault::run(command, config, output).await,
         CliCommand::Ledger(command) => return ledger::run(command, output).await,
+        CliCommand::Listen(command) => return listen::listen(command, output).await,
+        CliCommand::Trigger(command) => return listen::trigger(command, output).await,
+        CliCommand::Events(command) => return listen::events(command, output).await,
         CliCommand::Component(command) => return component::run(command, config, output).await,
         CliCommand::Components(command) => {
             return components::run(command, config, output).await;
@@ -308,6 +319,18 @@ async fn termination() {
             let _ = tokio::signal::ctrl_c().await;
         }
     }
+}
+
+/// Writes a temporary file and renames it, so that a crash leaves the old content or the new one.
+fn keep(path: &Path, text: &[u8]) -> Result<(), Failure> {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let mut file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
+    std::io::Write::write_all(&mut file, text)?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    Ok(())
 }
 
 fn org_id(text: &str) -> Result<OrgId, String> {

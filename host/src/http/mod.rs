@@ -9,6 +9,7 @@ pub mod listener;
 mod live;
 mod middleware;
 mod openapi;
+pub use openapi::sample_event;
 mod pace;
 mod pages;
 mod reply;

@@ -75,18 +75,7 @@ pub struct DeliveryFilter {
 /// Adds a delivery for each active endpoint subscribed to the event, in the transaction of the
 /// change that caused it.
 pub async fn fan_out(tx: &mut WriteTransaction, event: &Event) -> Result<(), StoreError> {
-    let known = tx.outbox.endpoints.take();
-    let endpoints = match known.filter(|(org, _)| *org == event.org_id) {
-        Some((_, endpoints)) => endpoints,
-        None => active_endpoints(tx, &event.org_id).await?,
-    };
-    let wants = |selectors: &[EventSelector]| {
-        let mut selectors = selectors.iter();
-        selectors.any(|selector| selector.matches(event.event_type))
-    };
-    let wanting = endpoints.iter().filter(|(_, selectors)| wants(selectors));
-    let wanting: Vec<EndpointId> = wanting.map(|(endpoint, _)| endpoint.clone()).collect();
-    tx.outbox.endpoints = Some((event.org_id.clone(), endpoints));
+    let wanting = wanting(tx, event).await?;
     // Computed once, so that all endpoints get the event at the same time.
     let due_at = match wanting.is_empty() {
         true => return Ok(()),
@@ -100,6 +89,39 @@ pub async fn fan_out(tx: &mut WriteTransaction, event: &Event) -> Result<(), Sto
         insert(tx, delivery);
     }
     Ok(())
+}
+
+/// Adds a delivery of an earlier event for each active endpoint subscribed to it, due now.
+pub async fn send_again(
+    tx: &mut WriteTransaction,
+    event: &Event,
+    now: Timestamp,
+) -> Result<Vec<Delivery>, StoreError> {
+    let wanting = wanting(tx, event).await?.into_iter();
+    let added: Vec<Delivery> = wanting
+        .map(|endpoint| Delivery::new(event, endpoint, now))
+        .collect();
+    for delivery in &added {
+        insert(tx, delivery.clone());
+    }
+    Ok(added)
+}
+
+/// Returns the active endpoints that are subscribed to an event.
+async fn wanting(tx: &mut WriteTransaction, event: &Event) -> Result<Vec<EndpointId>, StoreError> {
+    let known = tx.outbox.endpoints.take();
+    let endpoints = match known.filter(|(org, _)| *org == event.org_id) {
+        Some((_, endpoints)) => endpoints,
+        None => active_endpoints(tx, &event.org_id).await?,
+    };
+    let wants = |selectors: &[EventSelector]| {
+        let mut selectors = selectors.iter();
+        selectors.any(|selector| selector.matches(event.event_type))
+    };
+    let wanting = endpoints.iter().filter(|(_, selectors)| wants(selectors));
+    let wanting: Vec<EndpointId> = wanting.map(|(endpoint, _)| endpoint.clone()).collect();
+    tx.outbox.endpoints = Some((event.org_id.clone(), endpoints));
+    Ok(wanting)
 }
 
 /// Returns an organization's active endpoints, with the events that they want.

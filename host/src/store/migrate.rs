@@ -78,6 +78,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     58 "0058_single_sign_on",
     59 "0059_request_log",
     60 "0060_rare_envelopes",
+    61 "0061_event_feed",
 ];
 
 /// Version of the row that serves as the lock.

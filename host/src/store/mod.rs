@@ -46,6 +46,7 @@ pub mod decisions;
 pub mod deliveries;
 pub mod downloads;
 pub mod envelopes;
+pub mod event_feed;
 pub mod events;
 pub mod fingerprints;
 pub mod idempotency;

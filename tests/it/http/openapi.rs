@@ -222,6 +222,8 @@ async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
     let user = user.data(201);
     let user_id = user["user_id"].as_str().unwrap().to_owned();
     let (release_id, transfer_id) = release_and_transfer(app).await;
+    let events = app.get("/partner/events?limit=1").await.data(200);
+    let event_id = events[0]["event_id"].as_str().unwrap().to_owned();
     let (view_id, copy_id) = view_and_copy(app).await;
     let (pledge_id, key_id) = pledge_and_key(app).await;
     vec![
@@ -231,6 +233,11 @@ async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
             "req_01h455vb4pex5vsknk084sn02q",
         ),
         ("/users/", user_id, "usr_01h455vb4pex5vsknk084sn02q"),
+        (
+            "/partner/events/",
+            event_id,
+            "evt_01h455vb4pex5vsknk084sn02q",
+        ),
         ("/api-keys/", api_key_id, "key_01h455vb4pex5vsknk084sn02q"),
         (
             "/component-changes/",

@@ -82,6 +82,13 @@ impl TestApp {
         Self::with(|_| {}, settings).await
     }
 
+    /// Starts a service on a database of its own in PostgreSQL.
+    pub async fn on_postgresql() -> Self {
+        let database = postgres::new_database().await;
+        let change = |config: &mut Config| config.database_url = Some(database);
+        Self::with(change, OrgSettings::default()).await
+    }
+
     pub async fn with(change: impl FnOnce(&mut Config), settings: OrgSettings) -> Self {
         let data = tempfile::tempdir().unwrap();
         share_native_code(data.path());

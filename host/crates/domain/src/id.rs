@@ -138,6 +138,24 @@ prefixed_id!(
 );
 prefixed_id!(SubmissionId, "sub_");
 prefixed_id!(EventId, "evt_");
+
+impl EventId {
+    /// Returns an id that sorts before those that are generated at `at` or later.
+    pub fn before(at: Timestamp) -> Self {
+        let millis = u128::try_from(at.as_millis()).unwrap_or_default();
+        Self(format!("{}{}", Self::PREFIX, written(millis << 80)))
+    }
+
+    /// Returns the time at which the id was generated, by the clock of its node.
+    pub fn generated_at(&self) -> Timestamp {
+        let digits = self.0.bytes().skip(Self::PREFIX.len());
+        let value = digits.fold(0u128, |value, digit| {
+            let place = ALPHABET.iter().position(|letter| *letter == digit);
+            value << 5 | place.unwrap_or_default() as u128
+        });
+        Timestamp::from_millis(i64::try_from(value >> 80).unwrap_or_default())
+    }
+}
 prefixed_id!(
     /// A webhook endpoint.
     EndpointId, "whep_"
@@ -287,6 +305,12 @@ mod tests {
     #[test]
     fn ids_sort_by_their_creation_time() {
         let first = EventId::new();
+        let at = first.generated_at();
+        assert!(
+            EventId::before(at) <= first
+                && first < EventId::before(at + std::time::Duration::from_millis(1))
+        );
+        assert_eq!(EventId::before(at).generated_at(), at);
         std::thread::sleep(std::time::Duration::from_millis(2));
         assert!(first < EventId::new());
     }

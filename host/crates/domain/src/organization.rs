@@ -315,6 +315,8 @@ words! {
         ControlRead = "control:read",
         ControlWrite = "control:write",
         ControlConsent = "control:consent",
+        // Reads events, and sends them again.
+        WebhooksListen = "webhooks:listen",
     }
 }
 

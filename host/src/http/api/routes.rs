@@ -5,7 +5,7 @@ use aide::axum::routing::{
     delete_with as delete, get_with as get, patch_with as patch, post_with as post, put_with as put,
 };
 
-use super::partner::{control, customers, envelopes, templates, vault};
+use super::partner::{control, customers, envelopes, events, templates, vault};
 use super::web::{administration, bulk, insight, packages, users};
 use super::{
     callbacks, component_changes, component_state, components, decisions, downloads, embed, kba,
@@ -160,7 +160,7 @@ areas! {
             "Read who has a watermarked copy";
         post "/partner/control/copies/trace", control::trace::<Key<ControlRead>> => traceCopy []
             "Find out whose watermarked copy a file is";
-        post "/partner/control/views", control::grant_view::<Key<ControlWrite>> => grantView [409, 422]
+        post "/partner/control/views", control::grant_view::<Key<ControlWrite>> => grantView [404, 409, 422]
             "Let a person look at a record that you control";
         post "/partner/control/views/{id}/revoke", control::revoke_view::<Key<ControlWrite>> => revokeView [409]
             "End a person's view of a record";
@@ -189,6 +189,15 @@ areas! {
             "Find a customer by e-mail";
         post "/partner/customers/{id}/documents", customers::file_document => fileCustomerDocument []
             "File a document under a customer";
+    }
+
+    partner_events {
+        get "/partner/events", events::list => listEvents [404, 410]
+            "List events in the order in which they happened, and wait for the next";
+        get "/partner/events/{id}", events::read => getEvent []
+            "Read an event";
+        post "/partner/events/{id}/resend", events::resend => resendEvent [409]
+            "Send an event again to the endpoints that subscribe to it";
     }
 
     partner_webhook {
@@ -333,7 +342,7 @@ areas! {
             "Read who has a watermarked copy";
         post "/control/copies/trace", control::trace::<Web<may::ReadControl>> => traceCopyAsUser []
             "Find out whose watermarked copy a file is";
-        post "/control/views", control::grant_view::<Web<may::Control>> => grantViewAsUser [409, 422]
+        post "/control/views", control::grant_view::<Web<may::Control>> => grantViewAsUser [404, 409, 422]
             "Let a person look at a record that you control";
         post "/control/views/{id}/revoke", control::revoke_view::<Web<may::Control>> => revokeViewAsUser [409]
             "End a person's view of a record";
@@ -439,7 +448,7 @@ areas! {
             "Start comparing a candidate with the active component on live traffic";
         delete "/component-slots/{slot}/shadow", components::stop_shadow => stopLiveShadow []
             "Stop a live comparison; its results stay";
-        get "/component-slots/{slot}/log", components::log => getInstanceLog []
+        get "/component-slots/{slot}/log", components::log => getInstanceLog [422]
             "Read the log of your provider instances, newest first";
         get "/component-policy", component_changes::policy => getComponentPolicy []
             "Read what a change of components needs";
@@ -461,7 +470,7 @@ areas! {
         post "/component-changes/{id}/shadow", component_changes::compare
             => compareComponentChange [409]
             "Compare the candidate of a change request on past records again";
-        get "/component-state", component_state::read => getComponentState []
+        get "/component-state", component_state::read => getComponentState [404]
             "Read the desired state of your components, compared with what is active";
         post "/component-state", component_state::apply => applyComponentState [404, 409, 422]
             "Set the signed desired state of your components, or compare it";
@@ -508,7 +517,7 @@ areas! {
             "List requests of the last 30 days, newest first";
         get "/request-log/{id}", insight::logged_request => getLoggedRequest []
             "Read one request with what was answered";
-        get "/installation", insight::installation => getInstallation []
+        get "/installation", insight::installation => getInstallation [404]
             "Read the state of the whole installation, for its operator";
     }
 

@@ -55,7 +55,8 @@ scopes!(
     EsignWrite,
     ControlRead,
     ControlWrite,
-    ControlConsent
+    ControlConsent,
+    WebhooksListen
 );
 
 /// Caller with a valid API key that has the scope and is within its rate limit.

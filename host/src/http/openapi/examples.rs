@@ -1,4 +1,4 @@
-//! Examples for bodies whose types have none, made from their schemas.
+//! Examples of bodies, made from their schemas if their types have none.
 
 use serde_json::{Map, Value, json};
 
@@ -20,13 +20,18 @@ pub fn add(operation: &mut Value, schemas: &Value) {
             continue;
         };
         if media["schema"].is_object() && media.get("example").is_none() {
-            media["example"] = of(&media["schema"], "", schemas, 0);
+            media["example"] = value(&media["schema"], "", schemas, 0);
         }
     }
 }
 
+/// Returns a value that a schema without references allows.
+pub fn of(schema: &Value) -> Value {
+    value(schema, "", &Value::Null, 0)
+}
+
 /// Returns a value that a schema allows.
-fn of(schema: &Value, name: &str, schemas: &Value, depth: usize) -> Value {
+fn value(schema: &Value, name: &str, schemas: &Value, depth: usize) -> Value {
     let stated = [
         &schema["examples"][0],
         &schema["const"],
@@ -38,7 +43,7 @@ fn of(schema: &Value, name: &str, schemas: &Value, depth: usize) -> Value {
     }
     if let Some(named) = schema["$ref"].as_str() {
         let named = named.trim_start_matches("#/components/schemas/");
-        return of(&schemas[named], name, schemas, depth);
+        return value(&schemas[named], name, schemas, depth);
     }
     let choices = schema["anyOf"].as_array().or(schema["oneOf"].as_array());
     if let Some(choice) = choices
@@ -46,7 +51,7 @@ fn of(schema: &Value, name: &str, schemas: &Value, depth: usize) -> Value {
         .flatten()
         .find(|one| one["type"] != "null")
     {
-        let chosen = of(choice, name, schemas, depth);
+        let chosen = value(choice, name, schemas, depth);
         return match object(schema, schemas, depth) {
             Value::Object(mut members) if chosen.is_object() => {
                 members.extend(chosen.as_object().cloned().unwrap_or_default());
@@ -64,7 +69,7 @@ fn of(schema: &Value, name: &str, schemas: &Value, depth: usize) -> Value {
         Some("integer" | "number") => schema["minimum"].as_i64().unwrap_or(0).max(1).into(),
         Some("boolean") => true.into(),
         Some("array") => match schema["items"].as_object() {
-            Some(items) if depth < DEPTH => json!([of(&json!(items), name, schemas, depth + 1)]),
+            Some(items) if depth < DEPTH => json!([value(&json!(items), name, schemas, depth + 1)]),
             _ => json!([]),
         },
         Some("object") => object(schema, schemas, depth),
@@ -81,7 +86,7 @@ fn object(schema: &Value, schemas: &Value, depth: usize) -> Value {
     let properties = schema["properties"].as_object().into_iter().flatten();
     let shown = properties.filter(|(name, _)| depth < DEPTH || is_required(name));
     let members: Map<String, Value> = shown
-        .map(|(name, member)| (name.clone(), of(member, name, schemas, depth + 1)))
+        .map(|(name, member)| (name.clone(), value(member, name, schemas, depth + 1)))
         .collect();
     members.into()
 }
@@ -138,6 +143,6 @@ mod tests {
             "envelope_id": format!("env_{ID}"), "at": "2026-11-21T09:30:00.000Z", "page": 1,
             "signers": [signer], "buyer": signer,
         });
-        assert_eq!(of(&schema, "", &schemas, 0), example);
+        assert_eq!(value(&schema, "", &schemas, 0), example);
     }
 }

@@ -1,7 +1,7 @@
 //! The last steps of the document: what many operations have in common, so that generators and linters read it well.
 //!
-//! Error answers and headers stand once and are referred to. Operations name their callers and lead to those that read
-//! what they made. Unused schemas are left out.
+//! Error answers and headers stand once and are referred to. Operations name their callers, and link to
+//! the operations that read a new object. Unused schemas are removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::{examples, meaning};
 
 /// Areas in the order of the document, with their descriptions.
-const TAGS: [(&str, &str); 19] = [
+const TAGS: [(&str, &str); 20] = [
     (
         "partner envelopes",
         "Create, send and follow envelopes, with an API key.",
@@ -26,6 +26,10 @@ const TAGS: [(&str, &str); 19] = [
     ),
     ("partner templates", "Templates from PDF files."),
     ("partner customers", "Customers and their documents."),
+    (
+        "partner events",
+        "The feed of events, for what webhooks did not reach.",
+    ),
     ("partner webhook", "The webhook of an API key."),
     ("embed widgets", "Widgets inside pages of a partner."),
     (
@@ -194,7 +198,8 @@ fn typed(value: &mut Value) {
     }
 }
 
-/// Moves scopes and roles out of the security requirement, where only OAuth has them, and says them in words.
+/// Moves scopes and roles out of the security requirement, as linters accept them there for OAuth only, into the
+/// description.
 fn callers(operation: &mut Value) {
     let requirement = operation["security"][0].as_object().cloned();
     let (text, named) = match requirement.unwrap_or_default().into_iter().next() {

@@ -18,6 +18,7 @@ use serde_json::Value;
 use super::error::HttpError;
 use super::event_schemas;
 use crate::config::RateLimitSettings;
+use crate::domain::event::EventType;
 use crate::service::ValidationIssue;
 pub use finished::finished;
 
@@ -41,6 +42,11 @@ fn meaning(status: u16) -> &'static str {
         }
         _ => "Error",
     }
+}
+
+/// Returns a sample of an event's body.
+pub fn sample_event(event: EventType) -> Value {
+    examples::of(&event_schemas::body(event).to_value())
 }
 
 /// Returns the content of a body with one media type.

@@ -14,7 +14,7 @@ use crate::domain::webhook::DeliveryStatus;
 use crate::service::idempotency::ResponseRecorder;
 use crate::service::{Caller, Core, ServiceError};
 use crate::store::deliveries::{self, Delivery, DeliveryAttempt, DeliveryFilter};
-use crate::store::{chores, webhooks};
+use crate::store::{chores, event_feed, webhooks};
 
 /// Maximum number of rows pruned in one transaction.
 const PRUNED_AT_ONCE: i64 = 1_000;
@@ -220,6 +220,12 @@ pub async fn tidy(core: &Core, stop: &CancellationToken) -> Result<(), ServiceEr
     while !stop.is_cancelled()
         && deliveries::prune(&core.store, before, limit).await? >= limit.unsigned_abs()
     {}
+    let places = async || {
+        let mut tx = core.store.begin().await?;
+        let forgotten = event_feed::forget(&mut tx, before, limit).await?;
+        tx.commit().await.map(|()| forgotten)
+    };
+    while !stop.is_cancelled() && places().await? >= limit.unsigned_abs() {}
     if let Some(kept) = core.config.webhooks.log_retention {
         for bucket in 0..i64::from(BUCKETS) {
             while !stop.is_cancelled()

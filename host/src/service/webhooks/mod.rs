@@ -2,6 +2,7 @@
 //! endpoint management").
 
 pub mod deliveries;
+pub mod feed;
 
 use std::time::Duration;
 

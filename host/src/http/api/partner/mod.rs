@@ -3,6 +3,7 @@
 pub mod control;
 pub mod customers;
 pub mod envelopes;
+pub mod events;
 pub mod templates;
 pub mod vault;
 pub(super) mod views;

@@ -1,0 +1,161 @@
+//! Feed of an organization's events, in the order in which they became visible.
+//!
+//! Ids of events sort by the clocks of the nodes, and an event becomes visible when its transaction commits, which may
+//! be after that of a later id. So a reader of the feed first gives places to events that have none: each is behind all
+//! places that any reader has seen.
+
+use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+
+use super::{StoreError, WriteTransaction};
+use crate::domain::clock::Timestamp;
+use crate::domain::event::EventType;
+use crate::domain::id::{EventId, OrgId};
+
+/// Returns the latest event that has a place.
+pub async fn latest(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+) -> Result<Option<EventId>, StoreError> {
+    let row = sqlx::query(
+        "select max(event_id) as latest from event_place where bucket = $1 and org_id = $2",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .fetch_one(connection)
+    .await?;
+    let latest: Option<String> = row.try_get("latest")?;
+    Ok(latest.as_deref().and_then(EventId::parse))
+}
+
+/// Whether an event after `from` has no place. Events before it were visible when the last place was given.
+pub async fn lacks_places(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    from: &EventId,
+) -> Result<bool, StoreError> {
+    let row = sqlx::query(
+        "select e.event_id from event e
+         where e.bucket = $1 and e.org_id = $2 and e.event_id > $3 and not exists (
+             select 1 from event_place p
+             where p.bucket = e.bucket and p.org_id = e.org_id and p.event_id = e.event_id
+         )
+         limit 1",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(from.as_str())
+    .fetch_optional(connection)
+    .await?;
+    Ok(row.is_some())
+}
+
+/// Gives places to up to `limit` events after `from` and returns their number. Of readers at the same time, the first
+/// one gives them; the others wait for it and give none of the same places.
+pub async fn place(
+    tx: &mut WriteTransaction,
+    org: &OrgId,
+    from: &EventId,
+    now: Timestamp,
+    limit: i64,
+) -> Result<u64, StoreError> {
+    let done = sqlx::query(
+        "insert into event_place (bucket, org_id, position, event_id, placed_at)
+         select e.bucket, e.org_id,
+             row_number() over (order by e.event_id) + (
+                 select coalesce(max(position), 0) from event_place where bucket = $1 and org_id = $2
+             ),
+             e.event_id, $4
+         from event e
+         where e.bucket = $1 and e.org_id = $2 and e.event_id > $3 and not exists (
+             select 1 from event_place p
+             where p.bucket = e.bucket and p.org_id = e.org_id and p.event_id = e.event_id
+         )
+         order by e.event_id limit $5
+         on conflict do nothing",
+    )
+        .bind(org.bucket())
+        .bind(org.as_str())
+        .bind(from.as_str())
+        .bind(now.to_string())
+        .bind(limit)
+        .execute(&mut **tx)
+        .await?;
+    Ok(done.rows_affected())
+}
+
+/// Returns the place of an event.
+pub async fn position(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    event: &EventId,
+) -> Result<Option<i64>, StoreError> {
+    let row = sqlx::query(
+        "select position from event_place where bucket = $1 and org_id = $2 and event_id = $3",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(event.as_str())
+    .fetch_optional(connection)
+    .await?;
+    Ok(row.map(|row| row.try_get("position")).transpose()?)
+}
+
+/// Which events are read.
+pub enum FeedPart {
+    /// Those behind a place, first ones first.
+    After(i64),
+    /// The last ones, latest first.
+    Last,
+}
+
+/// Returns bodies of events of these types, or of all.
+pub async fn bodies(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    part: &FeedPart,
+    types: &[EventType],
+    limit: i64,
+) -> Result<Vec<String>, StoreError> {
+    let (after, order) = match part {
+        FeedPart::After(position) => (*position, "asc"),
+        FeedPart::Last => (0, "desc"),
+    };
+    // Words of an enumeration, not of the caller.
+    let named: Vec<String> = types.iter().map(|one| format!("'{one}'")).collect();
+    let wanted = match named.is_empty() {
+        true => String::new(),
+        false => format!("and e.event_type in ({})", named.join(", ")),
+    };
+    let text = format!(
+        "select e.body from event_place p
+         join event e on e.bucket = p.bucket and e.event_id = p.event_id
+         where p.bucket = $1 and p.org_id = $2 and p.position > $3 and e.body <> '' {wanted}
+         order by p.position {order} limit $4"
+    );
+    let rows = sqlx::query(AssertSqlSafe(text))
+        .bind(org.bucket())
+        .bind(org.as_str())
+        .bind(after)
+        .bind(limit)
+        .fetch_all(connection)
+        .await?;
+    rows.iter().map(|row| Ok(row.try_get("body")?)).collect()
+}
+
+/// Forgets up to `limit` places from before a time; returns their number.
+pub async fn forget(
+    tx: &mut WriteTransaction,
+    before: Timestamp,
+    limit: i64,
+) -> Result<u64, StoreError> {
+    let done = sqlx::query(
+        "delete from event_place where (bucket, org_id, position) in (
+             select bucket, org_id, position from event_place where placed_at < $1 order by placed_at limit $2
+         )",
+    )
+    .bind(before.to_string())
+    .bind(limit)
+    .execute(&mut **tx)
+    .await?;
+    Ok(done.rows_affected())
+}

@@ -1,0 +1,243 @@
+//! The feed of events: order, places, waiting, and sending again.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use axum::http::StatusCode;
+use holdfast::domain::id::EventId;
+use holdfast::domain::organization::Scope;
+use serde_json::{Value, json};
+
+use crate::support::TestApp;
+use crate::support::receiver::WebhookReceiver;
+
+const FEED: &str = "/partner/events";
+
+fn ids(events: &Value) -> Vec<String> {
+    let events = events.as_array().unwrap().iter();
+    events
+        .map(|event| event["event_id"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// Reads the feed behind an event to its end.
+async fn behind(app: &TestApp, after: Option<&str>, limit: usize) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut after = after.map(str::to_owned);
+    loop {
+        let from = after.map_or_else(String::new, |id| format!("&starting_after={id}"));
+        let page = app.get(&format!("{FEED}?limit={limit}{from}")).await;
+        let more = page.json()["meta"]["has_more"].as_bool().unwrap();
+        found.extend(ids(&page.data(200)));
+        if !more {
+            return found;
+        }
+        after = found.last().cloned();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_feed_has_every_event_once_and_in_order() {
+    let app = TestApp::start().await;
+    let mut envelopes = Vec::new();
+    for _ in 0..5 {
+        envelopes.push(app.envelope_event().await);
+    }
+    let all = app.get(FEED).await.data(200);
+    let about: Vec<&str> = all
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|event| event["envelope_id"].as_str().unwrap())
+        .collect();
+    assert_eq!(about, envelopes);
+    assert_eq!(all[0]["event_type"], "envelope.created");
+    assert_eq!(all[0]["data"]["envelope_id"], envelopes[0].as_str());
+
+    let all = ids(&all);
+    assert_eq!(behind(&app, None, 2).await, all);
+    assert_eq!(behind(&app, Some(&all[1]), 1).await, all[2..]);
+    let newest = app.get(&format!("{FEED}?newest=true&limit=2")).await;
+    assert_eq!(ids(&newest.data(200)), all[3..]);
+    let typed = |types: &str| format!("{FEED}?types={types}");
+    let created = app.get(&typed("vault.stored,envelope.created")).await;
+    assert_eq!(ids(&created.data(200)), all);
+    let stored = app.get(&typed("vault.stored")).await;
+    assert_eq!(stored.data(200), json!([]));
+
+    let one = app.get(&format!("{FEED}/{}", all[2])).await.data(200);
+    assert_eq!(one["envelope_id"], envelopes[2].as_str());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_feed_cannot_answer_is_refused() {
+    let app = TestApp::start().await;
+    app.envelope_event().await;
+    let event = ids(&app.get(FEED).await.data(200)).remove(0);
+    for wrong in [
+        format!("newest=true&starting_after={event}"),
+        "types=vault.stored,vault.opened".to_owned(),
+        "wait=26".to_owned(),
+        "wait=soon".to_owned(),
+        "limit=101".to_owned(),
+    ] {
+        let answer = app.get(&format!("{FEED}?{wrong}")).await;
+        assert_eq!(answer.status, 400, "{wrong}: {}", answer.text());
+    }
+    // Unknown, malformed, and of another organization.
+    let other = app.other_organization().await;
+    let foreign = format!("?starting_after={event}");
+    let unknown = format!("?starting_after={}", EventId::new());
+    for path in [unknown.as_str(), "?starting_after=evt_1", "/evt_1"] {
+        let answer = app.get(&format!("{FEED}{path}")).await;
+        assert_eq!(answer.status, 404, "{path}: {}", answer.text());
+    }
+    for path in [foreign, format!("/{event}")] {
+        let answer = app.get_as(&other, &format!("{FEED}{path}")).await;
+        assert_eq!(answer.status, 404, "{path}: {}", answer.text());
+    }
+    assert_eq!(app.get_as(&other, FEED).await.data(200), json!([]));
+    let reader = app.key_with(&[Scope::EnvelopesRead]).await;
+    for path in [FEED.to_owned(), format!("{FEED}/{event}")] {
+        assert_eq!(app.get_as(&reader, &path).await.status, 403, "{path}");
+    }
+}
+
+/// A transaction can commit after another one with later ids of events.
+async fn an_event_that_commits_late(app: TestApp) {
+    for _ in 0..3 {
+        app.envelope_event().await;
+    }
+    let seen = behind(&app, None, 100).await;
+    // As if its transaction had begun before those of the others.
+    let early = EventId::before(EventId::parse(&seen[1]).unwrap().generated_at());
+    let text =
+        "insert into event (bucket, event_id, org_id, envelope_id, event_type, body, created_at)
+         select bucket, $1, org_id, envelope_id, event_type, replace(body, event_id, $1), created_at
+         from event where event_id = $2";
+    let mut tx = app.store.begin().await.unwrap();
+    sqlx::query(text)
+        .bind(early.as_str())
+        .bind(seen[1].as_str())
+        .execute(&mut *tx)
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    let late = behind(&app, seen.last().map(String::as_str), 100).await;
+    assert_eq!(late, [early.as_str()]);
+    assert_eq!(behind(&app, None, 2).await, [seen, late].concat());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_that_commits_late_is_not_missed_on_sqlite() {
+    an_event_that_commits_late(TestApp::start().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_that_commits_late_is_not_missed_on_postgresql() {
+    an_event_that_commits_late(TestApp::on_postgresql().await).await;
+}
+
+/// Readers beside writers, on two nodes: each reads the same events in the same order, and none is missing.
+#[tokio::test(flavor = "multi_thread")]
+async fn readers_at_once_read_the_same_feed() {
+    let app = TestApp::on_postgresql().await;
+    let key = app
+        .key_with_limit(&[Scope::WebhooksListen, Scope::EnvelopesWrite], 10_000)
+        .await;
+    let writes = async {
+        let mut made = BTreeSet::new();
+        for _ in 0..40 {
+            made.insert(app.envelope_event().await);
+        }
+        made
+    };
+    let read = async || {
+        let mut found: Vec<(String, String)> = Vec::new();
+        let until = Instant::now() + Duration::from_secs(60);
+        while found.len() < 40 && Instant::now() < until {
+            let from = found.last().map(|(id, _)| format!("&starting_after={id}"));
+            let path = format!("{FEED}?wait=2&limit=7{}", from.unwrap_or_default());
+            let page = app.get_as(&key, &path).await.data(200);
+            for event in page.as_array().unwrap() {
+                let text = |name: &str| event[name].as_str().unwrap().to_owned();
+                found.push((text("event_id"), text("envelope_id")));
+            }
+        }
+        found
+    };
+    let (made, one, two, three) = tokio::join!(writes, read(), read(), read());
+    assert_eq!(one, two);
+    assert_eq!(one, three);
+    let about: BTreeSet<String> = one.into_iter().map(|(_, envelope)| envelope).collect();
+    assert_eq!(about, made);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_waits_for_the_next_event() {
+    let app = TestApp::start().await;
+    let begun = Instant::now();
+    let none = app.get(&format!("{FEED}?wait=1")).await.data(200);
+    assert_eq!(none, json!([]));
+    assert!(begun.elapsed() >= Duration::from_secs(1));
+    let path = format!("{FEED}?wait=25");
+    let later = async {
+        tokio::time::sleep(Duration::from_millis(700)).await;
+        app.envelope_event().await
+    };
+    let (waited, envelope) = tokio::join!(app.get(&path), later);
+    assert_eq!(waited.data(200)[0]["envelope_id"], envelope.as_str());
+    assert!(begun.elapsed() < Duration::from_secs(15));
+}
+
+/// After the retention, a reader that was away learns that it missed something.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_feed_says_where_it_begins() {
+    let app = TestApp::start().await;
+    app.envelope_event().await;
+    let old = behind(&app, None, 100).await.remove(0);
+    let mut tx = app.store.begin().await.unwrap();
+    sqlx::query("delete from event_place")
+        .execute(&mut *tx)
+        .await
+        .unwrap();
+    sqlx::query("update event set event_id = $1, body = replace(body, event_id, $1)")
+        .bind("evt_00000000000000000000000001")
+        .execute(&mut *tx)
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    let unknown = app.get(&format!("{FEED}?starting_after={old}")).await;
+    assert_eq!(unknown.status, 404);
+    let path = format!("{FEED}?starting_after=evt_00000000000000000000000001");
+    let gone = app.get(&path).await;
+    assert_eq!(gone.status, StatusCode::GONE, "{}", gone.text());
+    assert_eq!(app.get(FEED).await.data(200), json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_is_sent_again_to_its_endpoints() {
+    let app = TestApp::with_receivers().await;
+    app.envelope_event().await;
+    let event = behind(&app, None, 100).await.remove(0);
+    let resend = format!("{FEED}/{event}/resend");
+    assert_eq!(app.post(&resend, json!({})).await.data(201), json!([]));
+
+    let (wanting, other) = (
+        WebhookReceiver::start().await,
+        WebhookReceiver::start().await,
+    );
+    let endpoint = app.endpoint(&wanting.url, &["envelope.*"]).await;
+    app.endpoint(&other.url, &["vault.stored"]).await;
+    let made = app.post(&resend, json!({})).await.data(201);
+    assert_eq!(made.as_array().unwrap().len(), 1);
+    assert_eq!(made[0]["endpoint_id"], endpoint["endpoint_id"]);
+    assert_eq!(made[0]["event_id"], event.as_str());
+    let received = wanting.wait_for(1).await;
+    assert_eq!(received[0].json()["event_id"], event.as_str());
+    assert_eq!(received[0].header("webhook-id"), event);
+    assert!(other.received().is_empty());
+
+    let unknown = format!("{FEED}/{}/resend", EventId::new());
+    assert_eq!(app.post(&unknown, json!({})).await.status, 404);
+}
