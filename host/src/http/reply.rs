@@ -208,6 +208,64 @@ impl<T: JsonSchema> OperationOutput for CursorReply<T> {
     }
 }
 
+/// 200 with `{ data: [T], meta }`: a page with its number as [`PageReply`], or one behind an item as [`CursorReply`].
+pub struct ListReply<T> {
+    response: Response,
+    shown: PhantomData<fn() -> T>,
+}
+
+impl<T> ListReply<T> {
+    fn of(response: Response) -> Self {
+        Self {
+            response,
+            shown: PhantomData,
+        }
+    }
+}
+
+impl<T> From<PageReply<T>> for ListReply<T> {
+    fn from(page: PageReply<T>) -> Self {
+        Self::of(page.response)
+    }
+}
+
+impl<T> From<CursorReply<T>> for ListReply<T> {
+    fn from(page: CursorReply<T>) -> Self {
+        Self::of(page.response)
+    }
+}
+
+impl<T> IntoResponse for ListReply<T> {
+    fn into_response(self) -> Response {
+        self.response
+    }
+}
+
+impl<T: JsonSchema> OperationOutput for ListReply<T> {
+    type Inner = T;
+
+    fn operation_response(context: &mut GenContext, _: &mut Operation) -> Option<Documented> {
+        let count = |text: &str| json!({ "type": "integer", "minimum": 0, "description": text });
+        let meta = json!({
+            "limit": count("Most items of a page."),
+            "page": count("Number of the page; absent behind starting_after."),
+            "total": count("Items of all pages; absent behind starting_after."),
+            "has_more": {
+                "type": "boolean", "description": "Whether more items follow; only behind starting_after.",
+            },
+        });
+        let example = json!({ "page": 1, "limit": 20, "total": 1 });
+        Some(documented_list::<T>(context, &["limit"], meta, example))
+    }
+
+    fn inferred_responses(
+        context: &mut GenContext,
+        operation: &mut Operation,
+    ) -> Vec<(Option<Status>, Documented)> {
+        with_status(200, Self::operation_response(context, operation))
+    }
+}
+
 /// Returns the schema of `T` and its first example; that of a list is one of its items.
 pub fn schema_and_example<T: JsonSchema>(context: &mut GenContext) -> (Schema, Option<Value>) {
     let schema = context.schema.subschema_for::<T>();

@@ -1,13 +1,17 @@
 //! Search of an organization's envelopes.
 
+use serde_json::Value;
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, AssertSqlSafe};
+use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 
 use super::StoreError;
-use super::row::RowColumns;
+use super::dialect::SqlDialect;
+use super::row::{RowColumns, json_text};
 use crate::domain::clock::Timestamp;
-use crate::domain::envelope::{EnvelopeKind, EnvelopeStatus, PaymentStatus, SecuredParty};
-use crate::domain::id::{CustomerId, EnvelopeId, OrgId};
+use crate::domain::envelope::{
+    EnvelopeKind, EnvelopeStatus, OWN_METADATA, PaymentStatus, SecuredParty,
+};
+use crate::domain::id::{BatchId, CustomerId, EnvelopeId, OrgId};
 
 /// Conditions of a search; all of them hold.
 #[derive(Default)]
@@ -32,8 +36,18 @@ pub struct EnvelopeSearch {
     pub payment: Option<PaymentStatus>,
     /// Only envelopes that stopped with an error on their way into the vault.
     pub stuck: bool,
+    /// The partner's own reference, exactly.
+    pub external_id: Option<String>,
+    pub updated_from: Option<Timestamp>,
+    /// A member of the partner's own metadata, with its value.
+    pub metadata: Option<(String, String)>,
+    /// Address of a signer, in any case.
+    pub signer_email: Option<String>,
+    pub batch: Option<BatchId>,
     /// Only older envelopes than this.
     pub after: Option<EnvelopeId>,
+    /// Number of envelopes to skip.
+    pub skip: i64,
 }
 
 /// Envelope that a search found.
@@ -54,15 +68,62 @@ pub struct FoundEnvelope {
 /// Returns the newest envelopes that fit.
 pub async fn envelopes(
     connection: &mut AnyConnection,
+    dialect: SqlDialect,
     org: &OrgId,
     search: &EnvelopeSearch,
     limit: i64,
 ) -> Result<Vec<FoundEnvelope>, StoreError> {
-    let mut conditions = Conditions::default();
-    conditions.text("org_id = {}", org.as_str());
+    let mut conditions = conditions(dialect, org, search);
     if let Some(after) = &search.after {
         conditions.text("envelope_id < {}", after.as_str());
     }
+    let text = statement(&conditions.all, &search.statuses, search.skip);
+    let mut query = sqlx::query(AssertSqlSafe(text))
+        .bind(org.bucket())
+        .bind(limit.saturating_add(search.skip));
+    for value in conditions.values {
+        query = query.bind(value);
+    }
+    let rows = query.fetch_all(connection).await?;
+    let rows = rows.iter().take(usize::try_from(limit).unwrap_or_default());
+    rows.map(found).collect()
+}
+
+/// Returns the number of envelopes that fit, on all pages.
+pub async fn count(
+    connection: &mut AnyConnection,
+    dialect: SqlDialect,
+    org: &OrgId,
+    search: &EnvelopeSearch,
+) -> Result<i64, StoreError> {
+    let mut conditions = conditions(dialect, org, search);
+    if !search.statuses.is_empty() {
+        let named: Vec<String> = search
+            .statuses
+            .iter()
+            .map(|one| format!("'{one}'"))
+            .collect();
+        conditions
+            .all
+            .push(format!("status in ({})", named.join(", ")));
+    }
+    // The second parameter of all these statements is a limit.
+    let all = conditions.all.join(" and ");
+    let text =
+        format!("select count(*) as total from envelope where bucket = $1 and $2 > 0 and {all}");
+    let mut query = sqlx::query(AssertSqlSafe(text))
+        .bind(org.bucket())
+        .bind(1_i64);
+    for value in conditions.values {
+        query = query.bind(value);
+    }
+    Ok(query.fetch_one(connection).await?.try_get("total")?)
+}
+
+/// Returns the conditions of a search, but its statuses and its place.
+fn conditions(dialect: SqlDialect, org: &OrgId, search: &EnvelopeSearch) -> Conditions {
+    let mut conditions = Conditions::default();
+    conditions.text("org_id = {}", org.as_str());
     if let Some(customer) = &search.customer {
         conditions.text("customer_id = {}", customer.as_str());
     }
@@ -125,20 +186,33 @@ pub async fn envelopes(
                              or lower(s.email) like lower({part}) escape '!')))"
         ));
     }
-    let text = statement(&conditions.all, &search.statuses);
-    let mut query = sqlx::query(AssertSqlSafe(text))
-        .bind(org.bucket())
-        .bind(limit);
-    for value in conditions.values {
-        query = query.bind(value);
+    if let Some(reference) = &search.external_id {
+        conditions.text("external_id = {}", reference);
     }
-    let rows = query.fetch_all(connection).await?;
-    rows.iter().map(found).collect()
+    if let Some(from) = search.updated_from {
+        conditions.text("updated_at >= {}", &from.to_string());
+    }
+    if let Some(email) = &search.signer_email {
+        let signs = "exists (select 1 from signer s where s.bucket = envelope.bucket
+             and s.envelope_id = envelope.envelope_id and lower(s.email) = lower({}))";
+        conditions.text(signs, email);
+    }
+    if let Some(batch) = &search.batch {
+        conditions.text("bulk_batch = {}", batch.as_str());
+    }
+    if let Some((member, value)) = &search.metadata {
+        let own = dialect.json_member("metadata", OWN_METADATA, member);
+        // A text is stored with quotation marks, a number or a boolean without.
+        let text = conditions.value(&json_text(&Value::from(value.as_str())));
+        let plain = conditions.value(value);
+        conditions.all.push(format!("{own} in ({text}, {plain})"));
+    }
+    conditions
 }
 
 /// Writes the statement. Several statuses are searched one by one: each reads the newest of its own from an index, however
 /// many envelopes have another status.
-fn statement(conditions: &[String], statuses: &[EnvelopeStatus]) -> String {
+fn statement(conditions: &[String], statuses: &[EnvelopeStatus], skip: i64) -> String {
     let conditions = conditions.join(" and ");
     let part = |name: &str, more: &str| {
         format!(
@@ -159,7 +233,7 @@ fn statement(conditions: &[String], statuses: &[EnvelopeStatus]) -> String {
         parts.push(part("of_all", ""));
     }
     let parts = parts.join(" union all ");
-    format!("{parts} order by envelope_id desc limit $2")
+    format!("{parts} order by envelope_id desc limit $2 offset {skip}")
 }
 
 /// Conditions of a statement whose first two parameters are bucket and limit.

@@ -293,6 +293,106 @@ async fn lists_are_filtered_paged_and_sorted_newest_first() {
     assert_eq!(second["meta"]["total"], 3);
 }
 
+/// Names of the envelopes of a page, without the word before the number.
+fn numbers(page: &Value) -> String {
+    let data = page["data"].as_array().unwrap().iter();
+    let names = data.map(|one| one["external_id"].as_str().unwrap().replace("deal-", ""));
+    names.collect::<Vec<_>>().join(" ")
+}
+
+async fn lists_have_filters_and_cursors(app: TestApp) {
+    for number in 0..6 {
+        let mut body = envelope_body(&Value::Null);
+        body["envelope_kind"] = "paper".into();
+        body["external_id"] = format!("deal-{number}").into();
+        body["metadata"] = json!({ "branch": if number % 2 == 0 { "north" } else { "south" }, "year": 2020 + number });
+        let made = app.post("/partner/envelopes", body).await.data(201);
+        if number == 5 {
+            let path = format!(
+                "/partner/envelopes/{}/void",
+                made["envelope_id"].as_str().unwrap()
+            );
+            app.post(&path, json!({ "reason": "Replaced" }))
+                .await
+                .data(200);
+        }
+    }
+    let list = async |query: &str| {
+        let answer = app.get(&format!("/partner/envelopes?{query}")).await;
+        assert_eq!(answer.status, 200, "{query}: {}", answer.text());
+        answer.json()
+    };
+    let all = list("limit=100").await;
+    let of =
+        |number: usize, member: &str| all["data"][5 - number][member].as_str().unwrap().to_owned();
+    for (query, found) in [
+        ("external_id=deal-3".to_owned(), "3"),
+        ("external_id=deal".to_owned(), ""),
+        ("statuses=uploaded,voided".to_owned(), "5 4 3 2 1 0"),
+        ("statuses=voided".to_owned(), "5"),
+        ("status=voided&statuses=sent".to_owned(), "5"),
+        ("metadata=branch:north".to_owned(), "4 2 0"),
+        ("metadata=year:2021&statuses=uploaded".to_owned(), "1"),
+        ("metadata=branch:west".to_owned(), ""),
+        (format!("created_after={}", of(3, "created_at")), "5 4 3"),
+        (format!("created_before={}", of(3, "created_at")), "2 1 0"),
+        (format!("updated_after={}", of(5, "updated_at")), "5"),
+        ("signer_email=nobody@elm.example".to_owned(), ""),
+        ("batch=bsb_1".to_owned(), ""),
+        (
+            format!("customer_id={}&metadata=branch:south", of(0, "customer_id")),
+            "5 3 1",
+        ),
+    ] {
+        let page = list(&query).await;
+        assert_eq!(numbers(&page), found, "{query}");
+        let total = page["data"].as_array().unwrap().len();
+        assert_eq!(
+            page["meta"],
+            json!({ "page": 1, "limit": 20, "total": total }),
+            "{query}"
+        );
+    }
+    let second = list("metadata=branch:north&limit=2&page=2").await;
+    assert_eq!(numbers(&second), "0");
+    assert_eq!(second["meta"], json!({ "page": 2, "limit": 2, "total": 3 }));
+
+    // Envelopes that are added meanwhile do not move those behind the cursor.
+    let first = list("limit=2").await;
+    assert_eq!(numbers(&first), "5 4");
+    app.envelope_event().await;
+    let after = list(&format!("limit=3&starting_after={}", of(4, "envelope_id"))).await;
+    assert_eq!(numbers(&after), "3 2 1");
+    assert_eq!(after["meta"], json!({ "limit": 3, "has_more": true }));
+    let last = list(&format!("limit=3&starting_after={}", of(1, "envelope_id"))).await;
+    assert_eq!(
+        (numbers(&last), &last["meta"]["has_more"]),
+        ("0".to_owned(), &json!(false))
+    );
+    assert_eq!(list("starting_after=env_1").await["data"], json!([]));
+
+    for wrong in [
+        format!("page=2&starting_after={}", of(4, "envelope_id")),
+        "statuses=uploaded,lost".to_owned(),
+        "created_after=yesterday".to_owned(),
+    ] {
+        let refused = app.get(&format!("/partner/envelopes?{wrong}")).await;
+        assert_eq!(refused.status, 400, "{wrong}: {}", refused.text());
+    }
+    let odd = app.get("/partner/envelopes?metadata=branch").await;
+    assert_eq!(odd.status, 422, "{}", odd.text());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_have_filters_and_cursors_on_sqlite() {
+    lists_have_filters_and_cursors(TestApp::start().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_have_filters_and_cursors_on_postgresql() {
+    lists_have_filters_and_cursors(TestApp::on_postgresql().await).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_void_is_final_and_reaches_the_provider() {
     let app = TestApp::start().await;

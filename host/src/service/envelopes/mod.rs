@@ -94,7 +94,22 @@ pub async fn search(
     limit: i64,
 ) -> Result<Vec<FoundEnvelope>, ServiceError> {
     let mut connection = core.store.read().await?;
-    Ok(search::envelopes(&mut connection, &caller.org, search, limit).await?)
+    let dialect = core.store.dialect();
+    Ok(search::envelopes(&mut connection, dialect, &caller.org, search, limit).await?)
+}
+
+/// Like [`search`], with the number of all envelopes that fit.
+pub async fn counted_search(
+    core: &Core,
+    caller: &Caller,
+    search: &EnvelopeSearch,
+    limit: i64,
+) -> Result<(Vec<FoundEnvelope>, i64), ServiceError> {
+    let mut connection = core.store.read().await?;
+    let (dialect, org) = (core.store.dialect(), &caller.org);
+    let found = search::envelopes(&mut connection, dialect, org, search, limit).await?;
+    let total = search::count(&mut connection, dialect, org, search).await?;
+    Ok((found, total))
 }
 
 /// Returns a page of the caller's envelopes, newest first, and the total count.

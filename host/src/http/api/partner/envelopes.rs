@@ -8,8 +8,10 @@ use super::views::{
     AttachmentsView, EnvelopeItem, EnvelopeView, PeopleView, SignerView, SigningLinks, StatusView,
     UploadView,
 };
+use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer};
-use crate::domain::id::CustomerId;
+use crate::domain::id::{BatchId, CustomerId, EnvelopeId};
+use crate::http::api::web::search::statuses;
 use crate::http::error::HttpError;
 use crate::http::middleware::caller::{Authorized, EnvelopeReader, EnvelopesRead, PartnerCaller};
 use crate::http::middleware::extract::{
@@ -17,13 +19,16 @@ use crate::http::middleware::extract::{
 };
 use crate::http::middleware::once::IdempotencyKeyHeader;
 use crate::http::reply::{
-    Created, CreatedWithWarnings, DataReply, FileReply, Found, PageReply, Pdf, PdfOrPicture,
+    Created, CreatedWithWarnings, CursorReply, DataReply, FileReply, Found, ListReply, PageReply,
+    Pdf, PdfOrPicture,
 };
-use crate::service::App;
+use crate::service::control::transfers::metadata_filter;
 use crate::service::envelopes::{self, creation, documents, expiry, uploads};
 use crate::service::signing::corrections::{self, CorrectSigner};
 use crate::service::signing::reminders::{self, RemindRequest, RemindedSigners};
+use crate::service::{App, Caller};
 use crate::store::envelopes::EnvelopeFilter;
+use crate::store::search::{EnvelopeSearch, FoundEnvelope};
 
 #[derive(Deserialize, JsonSchema)]
 pub struct ListQuery {
@@ -37,19 +42,92 @@ pub struct ListQuery {
     customer_id: Option<String>,
     /// Returns only envelopes in this status.
     status: Option<EnvelopeStatus>,
+    /// Returns only envelopes in these statuses, separated by commas.
+    statuses: Option<String>,
+    /// Returns only envelopes with this reference of yours.
+    external_id: Option<String>,
+    /// Returns only envelopes that were created at this time or later.
+    created_after: Option<Timestamp>,
+    /// Returns only envelopes that were created before this time.
+    created_before: Option<Timestamp>,
+    /// Returns only envelopes that were changed at this time or later.
+    updated_after: Option<Timestamp>,
+    /// Returns only envelopes with this value in their metadata: `member:value`.
+    metadata: Option<String>,
+    /// Returns only envelopes with this address among their signers.
+    signer_email: Option<String>,
+    /// Returns only envelopes of this batch.
+    batch: Option<String>,
+    /// Last id of the page before. The next page follows it, whatever was added meanwhile; not together with `page`.
+    starting_after: Option<String>,
+}
+
+impl ListQuery {
+    /// Whether the counters have the total.
+    fn is_plain(&self) -> bool {
+        let times = [self.created_after, self.created_before, self.updated_after];
+        let texts = [
+            &self.statuses,
+            &self.external_id,
+            &self.metadata,
+            &self.signer_email,
+            &self.batch,
+            &self.starting_after,
+        ];
+        times.iter().all(Option::is_none) && texts.into_iter().all(Option::is_none)
+    }
+
+    /// Returns the search; none if an id in it is malformed, and so fits nothing.
+    fn search(&self) -> Result<Option<EnvelopeSearch>, HttpError> {
+        fn parsed<T>(text: Option<&String>, parse: fn(&str) -> Option<T>) -> Option<Option<T>> {
+            match text {
+                None => Some(None),
+                Some(text) => parse(text).map(Some),
+            }
+        }
+        let metadata = self.metadata.as_deref();
+        let metadata = metadata.map(|text| metadata_filter("query", text));
+        let metadata = metadata.transpose()?;
+        let mut statuses = statuses(self.statuses.as_deref().unwrap_or_default())?;
+        statuses.extend(self.status);
+        let ids = (
+            parsed(self.customer_id.as_ref(), CustomerId::parse),
+            parsed(self.batch.as_ref(), BatchId::parse),
+            parsed(self.starting_after.as_ref(), EnvelopeId::parse),
+        );
+        let (Some(customer), Some(batch), Some(after)) = ids else {
+            return Ok(None);
+        };
+        Ok(Some(EnvelopeSearch {
+            statuses,
+            customer,
+            external_id: self.external_id.clone(),
+            created_from: self.created_after,
+            created_before: self.created_before,
+            updated_from: self.updated_after,
+            metadata,
+            signer_email: self.signer_email.clone(),
+            batch,
+            after,
+            ..EnvelopeSearch::default()
+        }))
+    }
 }
 
 pub async fn list(
     State(app): State<App>,
     partner: PartnerCaller<EnvelopesRead>,
     ValidQuery(query): ValidQuery<ListQuery>,
-) -> Result<PageReply<EnvelopeItem>, HttpError> {
+) -> Result<ListReply<EnvelopeItem>, HttpError> {
     let (page, limit) = page_and_limit(query.page, query.limit, 20, 100)?;
+    if !query.is_plain() {
+        return filtered(&app, &partner.caller, &query, page, limit).await;
+    }
     let customer = match query.customer_id.as_deref().map(CustomerId::parse) {
         None => None,
         Some(Some(customer)) => Some(customer),
         // A malformed id matches no customer.
-        Some(None) => return Ok(PageReply::new(&[], page, limit, 0)),
+        Some(None) => return Ok(PageReply::new(&[], page, limit, 0).into()),
     };
     let filter = EnvelopeFilter {
         status: query.status,
@@ -57,7 +135,39 @@ pub async fn list(
     };
     let (found, total) = envelopes::list(&app, &partner.caller, &filter, page, limit).await?;
     let items: Vec<EnvelopeItem> = found.into_iter().map(EnvelopeItem::from).collect();
-    Ok(PageReply::new(&items, page, limit, total))
+    Ok(PageReply::new(&items, page, limit, total).into())
+}
+
+async fn filtered(
+    app: &App,
+    caller: &Caller,
+    query: &ListQuery,
+    page: i64,
+    limit: i64,
+) -> Result<ListReply<EnvelopeItem>, HttpError> {
+    let items = |found: Vec<FoundEnvelope>| found.into_iter().map(EnvelopeItem::from).collect();
+    let behind = query.starting_after.is_some();
+    if behind && query.page.is_some() {
+        let why = "page and starting_after exclude each other";
+        return Err(HttpError::bad_request(why));
+    }
+    let Some(search) = query.search()? else {
+        return Ok(match behind {
+            true => CursorReply::new(Vec::new(), limit).into(),
+            false => PageReply::new(&[], page, limit, 0).into(),
+        });
+    };
+    if behind {
+        let found = envelopes::search(app, caller, &search, limit + 1).await?;
+        return Ok(CursorReply::new(items(found), limit).into());
+    }
+    let search = EnvelopeSearch {
+        skip: (page - 1).saturating_mul(limit),
+        ..search
+    };
+    let (found, total) = envelopes::counted_search(app, caller, &search, limit).await?;
+    let items: Vec<EnvelopeItem> = items(found);
+    Ok(PageReply::new(&items, page, limit, total).into())
 }
 
 pub async fn read(

@@ -15,6 +15,7 @@ use crate::room::attachments::{AttachedFile, SignersFile};
 use crate::service::envelopes::SignerLink;
 use crate::service::envelopes::creation::CreatedEnvelope;
 use crate::service::envelopes::uploads::StoredUpload;
+use crate::store::search::FoundEnvelope;
 
 /// An envelope.
 #[derive(Serialize, JsonSchema)]
@@ -117,6 +118,20 @@ pub struct EnvelopeItem {
 
 impl From<ListedEnvelope> for EnvelopeItem {
     fn from(envelope: ListedEnvelope) -> Self {
+        Self {
+            envelope_id: envelope.id,
+            envelope_name: envelope.name,
+            status: envelope.status,
+            customer_id: envelope.customer,
+            external_id: envelope.external_id,
+            created_at: envelope.created_at,
+            updated_at: envelope.updated_at,
+        }
+    }
+}
+
+impl From<FoundEnvelope> for EnvelopeItem {
+    fn from(envelope: FoundEnvelope) -> Self {
         Self {
             envelope_id: envelope.id,
             envelope_name: envelope.name,

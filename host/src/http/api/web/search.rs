@@ -121,6 +121,7 @@ pub async fn search(
         payment: query.payment_status,
         stuck: query.stuck,
         after: query.starting_after,
+        ..EnvelopeSearch::default()
     };
     let found = envelopes::search(&app, &caller, &search, limit + 1).await?;
     let hits = found.into_iter().map(EnvelopeHit::from).collect();
@@ -139,7 +140,7 @@ fn words(name: &str, given: Option<String>) -> Result<Option<String>, HttpError>
     }
 }
 
-fn statuses(text: &str) -> Result<Vec<EnvelopeStatus>, HttpError> {
+pub fn statuses(text: &str) -> Result<Vec<EnvelopeStatus>, HttpError> {
     let named = text.split(',').map(str::trim).filter(|one| !one.is_empty());
     let parsed = named.map(|one| {
         EnvelopeStatus::parse(one).ok_or_else(|| {
