@@ -94,7 +94,8 @@ def method_of(path: str, method: str, operation: dict[str, Any], schemas: dict[s
     row = (
         f'    "{name}": Operation({method.upper()!r}, {path!r}, {method == "get" or keyed}, {security!r}, '
         f"org={'X-Org-Id' in headers}, list={is_list}, file={is_file}, "
-        f"cursor={any(one['name'] == 'starting_after' for one in query)}),"
+        f"cursor={any(one['name'] == 'starting_after' for one in query)}, "
+        f"limit={any(one['name'] == 'limit' for one in query)}),"
     )
     text = f'''
     @_named("{name}")

@@ -4,7 +4,7 @@ import io
 import json
 import time
 import unittest
-from typing import Any, Callable
+from typing import Any, Callable, Iterator
 from unittest import mock
 
 import httpx
@@ -99,6 +99,18 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(len(asked), 2)
         self.assertGreaterEqual(sleep.call_args.args[0], 7)
 
+    def test_a_body_that_breaks_off_is_asked_for_again(self, _: Any) -> None:
+        def broken(request: httpx.Request) -> httpx.Response:
+            def pieces() -> Iterator[bytes]:
+                yield b'{"data"'
+                raise httpx.ReadError("lost", request=request)
+
+            return httpx.Response(200, content=pieces())
+
+        made, asked = client(broken, answered(200, {"data": ENVELOPE}))
+        self.assertEqual(made.get_envelope("env_1"), ENVELOPE)
+        self.assertEqual(len(asked), 2)
+
     def test_errors_have_a_type_and_what_the_api_says(self, _: Any) -> None:
         issue = {"code": "invalid_type", "path": ["name"], "message": "Required"}
         for status, kind in [(404, NotFoundError), (409, ConflictError), (422, InvalidRequestError), (418, HoldfastError)]:
@@ -139,6 +151,10 @@ class ClientTest(unittest.TestCase):
         self.assertEqual([one["transfer_id"] for one in cursor.each(cursor.list_transfers)], ["trf_2", "trf_1"])
         self.assertIn("starting_after=trf_2", str(asked[1].url))
 
+        whole, asked = client(answered(200, {"data": [{"endpoint_id": "whe_1"}], "meta": {"page": 1, "limit": 100, "total": 1}}))
+        self.assertEqual(len(list(whole.each(whole.list_webhook_endpoints))), 1)
+        self.assertTrue(str(asked[0].url).endswith("/webhooks/endpoints"))
+
     def test_files_are_sent_as_forms_and_received_as_streams(self, _: Any) -> None:
         made, asked = client(answered(503, {"error": "Try later"}), answered(200, {"data": ENVELOPE}))
         file = io.BytesIO(b"%PDF-1.7")
@@ -146,6 +162,12 @@ class ClientTest(unittest.TestCase):
         for request in asked:
             self.assertIn(b'filename="contract.pdf"', request.content)
             self.assertIn(b"%PDF-1.7", request.content)
+
+        # A form without a file is a form nevertheless.
+        pulled, asked = client(answered(201, {"data": {}}))
+        pulled.upload_component(name="rules-acme", version="1.0.0", from_="registry.example/rules:1")
+        self.assertTrue(asked[0].headers["content-type"].startswith("multipart/form-data"))
+        self.assertIn(b"registry.example/rules:1", asked[0].content)
 
         headers = {"content-type": "application/pdf", "content-disposition": 'attachment; filename="env_1.pdf"'}
         made, _asked = client(lambda _: httpx.Response(200, content=b"%PDF-1.7", headers=headers))
@@ -171,6 +193,10 @@ class WebhookTest(unittest.TestCase):
             ]:
                 with self.assertRaisesRegex(WebhookVerificationError, why):
                     verify_webhook(secret, bad, text)
+        headers, body = sign_webhook("plain secret", event)
+        for empty in ["", "whsec_"]:
+            with self.assertRaisesRegex(ValueError, "the secret is empty"):
+                verify_webhook(empty, headers, body)
 
 
 if __name__ == "__main__":

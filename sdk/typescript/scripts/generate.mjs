@@ -18,6 +18,7 @@ const named = (operation, place) =>
 const row = (path, method, operation) => {
   const done = Object.entries(operation.responses).find(([status]) => status.startsWith("2"))?.[1];
   const answer = done?.content?.["application/json"]?.schema?.properties ?? {};
+  const body = operation.requestBody?.content ?? {};
   return {
     method: method.toUpperCase(),
     path,
@@ -25,7 +26,8 @@ const row = (path, method, operation) => {
     repeatable: method === "get" || named(operation, "header").includes("Idempotency-Key"),
     org: named(operation, "header").includes("X-Org-Id"),
     security: Object.keys(operation.security?.[0] ?? {})[0] ?? null,
-    form: "multipart/form-data" in (operation.requestBody?.content ?? {}),
+    form: "multipart/form-data" in body,
+    json: "application/json" in body,
     list: "meta" in answer,
     file: !("data" in answer),
   };

@@ -17,7 +17,7 @@ export interface HoldfastOptions {
   embedToken?: string;
   /** Tries after the first one; 3 when absent. */
   retries?: number;
-  /** Longest time of one try in milliseconds; 60,000 when absent. */
+  /** Longest time of one try in milliseconds; 60,000 when absent. Files that are sent or received may take longer. */
   timeout?: number;
   /** Sends a request instead of the global `fetch`. */
   fetch?: typeof fetch;
@@ -48,6 +48,7 @@ interface Operation {
   readonly org: boolean;
   readonly security: "apiKey" | "bearer" | "embed" | null;
   readonly form: boolean;
+  readonly json: boolean;
   readonly list: boolean;
   readonly file: boolean;
 }
@@ -74,7 +75,7 @@ class Client {
   async *each<Id extends ListId>(id: Id, given: Input<Id> = {} as Input<Id>): AsyncGenerator<Item<Id>> {
     const operation: Operation = operations[id];
     const input = given as AnyInput & { page?: number };
-    let asked: AnyInput = { limit: 100, ...input };
+    let asked: AnyInput = operation.query.includes("limit") ? { limit: 100, ...input } : input;
     for (;;) {
       const page = (await this.#call(operation, asked, {})) as {
         data: Record<string, unknown>[];
@@ -91,11 +92,7 @@ class Client {
   }
 
   async #call(operation: Operation, input: AnyInput, options: CallOptions): Promise<unknown> {
-    const request = this.#request(operation, input, options);
-    const answer = await this.#send(operation, request, options);
-    if (operation.file) return received(answer);
-    const body = (await answer.json()) as { data: unknown; meta?: unknown };
-    return operation.list ? { data: body.data, meta: body.meta } : body.data;
+    return this.#send(operation, this.#request(operation, input, options), options);
   }
 
   #request(operation: Operation, input: AnyInput, options: CallOptions): { url: string; init: RequestInit } {
@@ -123,7 +120,7 @@ class Client {
     }
     const init: RequestInit = { method: operation.method, headers, redirect: "manual" };
     const body = input.body as Record<string, unknown> | undefined;
-    if (operation.form && body && body["file"] instanceof Blob) {
+    if (operation.form && body && (!operation.json || body["file"] instanceof Blob)) {
       init.body = formOf(body);
     } else if (body !== undefined) {
       headers["content-type"] = "application/json";
@@ -158,16 +155,18 @@ class Client {
     operation: Operation,
     { url, init }: { url: string; init: RequestInit },
     { signal }: CallOptions,
-  ): Promise<Response> {
+  ): Promise<unknown> {
     const { retries = 3, timeout = 60_000, fetch: send = fetch } = this.#options;
     for (let tries = 0; ; tries += 1) {
-      const limit = AbortSignal.timeout(timeout);
-      const until = signal ? AbortSignal.any([signal, limit]) : limit;
+      const limit = new AbortController();
+      const late = () => limit.abort(new DOMException("The answer took too long", "TimeoutError"));
+      const timer = init.body instanceof FormData ? undefined : setTimeout(late, timeout);
+      const until = signal ? AbortSignal.any([signal, limit.signal]) : limit.signal;
       const last = tries >= retries;
       let wait = Math.min(2 ** tries / 2, LONGEST_WAIT) * (0.5 + Math.random() / 2);
       try {
         const answer = await send(url, { ...init, signal: until });
-        if (answer.ok) return answer;
+        if (answer.ok) return operation.file ? received(answer) : await parsed(operation, answer);
         const error = await errorOf(answer);
         // A conflict with a concurrent change has a waiting time; others stay conflicts.
         const undone = answer.status === 429 || (answer.status === 409 && error.retryAfter !== undefined);
@@ -177,6 +176,8 @@ class Client {
       } catch (error) {
         const lost = error instanceof TypeError || (error as Error).name === "TimeoutError";
         if (last || !lost || !operation.repeatable || signal?.aborted) throw error;
+      } finally {
+        clearTimeout(timer);
       }
       await sleep(wait * 1000, undefined, signal ? { signal } : {});
     }
@@ -194,6 +195,11 @@ function formOf(body: Record<string, unknown>): FormData {
     }
   }
   return form;
+}
+
+async function parsed(operation: Operation, answer: Response): Promise<unknown> {
+  const { data, meta } = (await answer.json()) as { data: unknown; meta?: unknown };
+  return operation.list ? { data, meta } : data;
 }
 
 function received(answer: Response): ReceivedFile {

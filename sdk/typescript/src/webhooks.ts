@@ -16,6 +16,7 @@ function header(headers: HeaderSource, name: string): string {
 
 function signature(secret: string, id: string, timestamp: number, body: Uint8Array | string): string {
   const key = secret.startsWith("whsec_") ? Buffer.from(secret.slice(6), "base64") : Buffer.from(secret);
+  if (key.length === 0) throw new TypeError("the secret is empty");
   return `v1,${createHmac("sha256", key).update(`${id}.${timestamp}.`).update(body).digest("base64")}`;
 }
 

@@ -81,6 +81,19 @@ test("Retry-After is waited for", async () => {
   assert.equal(asked.length, 2);
 });
 
+test("a body that breaks off is asked for again, and one that takes too long ends", async () => {
+  const broken = () => new Response(new ReadableStream({ start: (body) => body.error(new TypeError("terminated")) }));
+  const { made, asked } = client(broken, json(200, { data: ENVELOPE }));
+  assert.deepEqual(await made.getEnvelope({ id: "env_1" }), ENVELOPE);
+  assert.equal(asked.length, 2);
+
+  const silent = (_url, { signal }) =>
+    new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+  const options = { url: "https://sign.example", apiKey: "k", retries: 0, timeout: 20 };
+  const late = new Holdfast({ ...options, fetch: silent }).listEnvelopes();
+  await assert.rejects(late, (error) => error.name === "TimeoutError");
+});
+
 test("errors have a type, and what the API says", async () => {
   const issue = { code: "invalid_type", expected: "a value", received: "undefined", path: ["name"], message: "Required" };
   for (const [status, kind] of [[404, NotFoundError], [409, ConflictError], [422, InvalidRequestError], [418, HoldfastError]]) {
@@ -130,6 +143,10 @@ test("lists are gone through by page or by their last item", async () => {
   for await (const one of cursor.made.each("listTransfers", { limit: 1 })) all.push(one.transfer_id);
   assert.deepEqual(all, ["trf_2", "trf_1"]);
   assert.match(cursor.asked[1].url, /starting_after=trf_2/);
+
+  const whole = client(json(200, { data: [{ endpoint_id: "whe_1" }], meta: { page: 1, limit: 100, total: 1 } }));
+  for await (const one of whole.made.each("listWebhookEndpoints")) assert.equal(one.endpoint_id, "whe_1");
+  assert.match(whole.asked[0].url, /\/endpoints$/);
 });
 
 test("files are sent as forms and received as streams", async () => {
@@ -138,6 +155,19 @@ test("files are sent as forms and received as streams", async () => {
   assert.ok(asked[0].body instanceof FormData);
   assert.equal(asked[0].body.get("file").name, "contract.pdf");
   assert.equal(asked[0].headers["content-type"], undefined);
+
+  // A form without a file is a form nevertheless.
+  const pulled = client(json(201, { data: {} }));
+  await pulled.made.uploadComponent({ body: { name: "rules-acme", version: "1.0.0", from: "registry.example/rules:1" } });
+  assert.equal(pulled.asked[0].body.get("from"), "registry.example/rules:1");
+
+  // The time of a try ends with the headers of a file.
+  const slow = (_url, { signal }) => {
+    const start = (body) => setTimeout(() => (signal.aborted ? body.error(signal.reason) : body.close()), 60);
+    return Promise.resolve(new Response(new ReadableStream({ start })));
+  };
+  const options = { url: "https://sign.example", apiKey: "k", timeout: 20, fetch: slow };
+  assert.equal(await (await new Holdfast(options).getUnsignedDocument({ id: "env_1" })).text(), "");
 
   const headers = { "content-type": "application/pdf", "content-disposition": 'attachment; filename="env_1.pdf"', "content-length": "8" };
   const file = await client(() => new Response("%PDF-1.7", { headers })).made.getUnsignedDocument({ id: "env_1" });
@@ -164,4 +194,6 @@ test("webhooks are verified, and can be signed for tests", () => {
       assert.throws(() => verifyWebhook(secret, bad, text), (error) => error instanceof WebhookVerificationError && why.test(error.message));
     }
   }
+  const { headers, body } = signWebhook("plain secret", event);
+  for (const empty of ["", "whsec_"]) assert.throws(() => verifyWebhook(empty, headers, body), /the secret is empty/);
 });

@@ -18,7 +18,8 @@ from .errors import KINDS, HoldfastError
 
 T = TypeVar("T")
 
-#: A file of a form: bytes, an open file, or a pair of its name and one of both. Open files are read while they are sent.
+#: A file of a form: bytes, an open file, or a pair of its name and one of both. Open files
+#: are read from their beginning while they are sent.
 FileInput = Union[bytes, IO[bytes], "tuple[str, Union[bytes, IO[bytes]]]"]
 
 #: Longest wait between two tries in seconds.
@@ -79,6 +80,8 @@ class Operation:
     file: bool = False
     #: Whether pages follow by ``starting_after`` instead of by number.
     cursor: bool = False
+    #: Whether the caller chooses the length of a page.
+    limit: bool = False
 
 
 class Transport:
@@ -119,7 +122,7 @@ class Transport:
     def each(self, method: Callable[..., Page[T]], /, *args: Any, **parameters: Any) -> Iterator[T]:
         """Goes through all items of a list, page by page: ``client.each(client.list_envelopes, status="sent")``."""
         operation: Operation = getattr(method, "operation")
-        asked = {"limit": 100, **parameters}
+        asked = {"limit": 100, **parameters} if operation.limit else dict(parameters)
         while True:
             page = method(*args, **asked)
             yield from page.data
@@ -146,7 +149,7 @@ class Transport:
         answer = self._send(operation, request)
         if operation.file:
             return ReceivedFile(answer)
-        told = json.loads(answer.read())
+        told = answer.json()
         return Page(told["data"], told["meta"]) if operation.list else told["data"]
 
     def _request(
@@ -175,9 +178,11 @@ class Transport:
             "params": {name: _text(value) for name, value in query.items() if value is not None},
         }
         if form is not None:
-            given = {name: value for name, value in form.items() if value is not None}
-            request["files"] = {"file": _file(given.pop("file"))} if "file" in given else None
-            request["data"] = {name: _text(value) for name, value in given.items()}
+            request["files"] = {
+                name: _file(value) if name == "file" else (None, _text(value))
+                for name, value in form.items()
+                if value is not None
+            }
         elif body is not None:
             request["json"] = body
         return request
@@ -203,16 +208,14 @@ class Transport:
         """Sends a request. It is repeated if that cannot do anything twice, or nothing was done."""
         file = (request.get("files") or {}).get("file")
         opened = file[1] if file and not isinstance(file[1], bytes) else None
-        begin = opened.tell() if opened and opened.seekable() else None
+        once = opened is not None and not opened.seekable()
         tries = 0
         while True:
-            last = tries >= self._retries or (opened is not None and begin is None)
+            last = tries >= self._retries or once
             wait = min(2.0**tries / 2, LONGEST_WAIT) * random.uniform(0.5, 1.0)
-            if tries and opened is not None and begin is not None:
-                opened.seek(begin)
             try:
                 built = self._client.build_request(**request)
-                answer = self._client.send(built, stream=True)
+                answer = self._client.send(built, stream=operation.file)
             except httpx.TransportError:
                 if last or not operation.repeatable:
                     raise

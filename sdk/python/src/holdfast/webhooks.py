@@ -6,6 +6,7 @@ import base64
 import hashlib
 import hmac
 import json
+import re
 import time
 from typing import Any, Mapping
 
@@ -18,6 +19,8 @@ class WebhookVerificationError(Exception):
 
 def _signature(secret: str, identifier: str, timestamp: int, body: bytes) -> str:
     key = base64.b64decode(secret[6:]) if secret.startswith("whsec_") else secret.encode()
+    if not key:
+        raise ValueError("the secret is empty")
     signed = f"{identifier}.{timestamp}.".encode() + body
     return "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
 
@@ -35,7 +38,7 @@ def verify_webhook(
     given = {name.lower(): value for name, value in headers.items()}
     identifier, sent = given.get("webhook-id", ""), given.get("webhook-timestamp", "")
     signatures = given.get("webhook-signature", "")
-    if not identifier or not signatures or not sent.isdigit():
+    if not identifier or not signatures or not re.fullmatch(r"[0-9]+", sent):
         raise WebhookVerificationError("webhook-id, webhook-timestamp or webhook-signature is missing")
     if abs((time.time() if now is None else now) - int(sent)) > tolerance:
         raise WebhookVerificationError("the webhook is too old, or this clock is wrong")
