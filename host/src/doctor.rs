@@ -162,7 +162,7 @@ async fn providers(core: &Core) -> Result<String, String> {
     for slot in Slot::ALL.into_iter().filter(|slot| slot.is_provider()) {
         for (name, instance) in core.config.providers.instances(slot).into_iter().flatten() {
             // Any status proves that the provider responds.
-            let asked = core.http.get(instance.base_url.clone());
+            let asked = core.own_http.get(instance.base_url.clone());
             if let Err(error) = asked.timeout(PROVIDER_TIMEOUT).send().await {
                 // Configured URLs may contain credentials.
                 let why = error.without_url();

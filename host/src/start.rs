@@ -9,7 +9,7 @@ use url::Url;
 use crate::components::compiler::ComponentCompiler;
 use crate::components::{ComponentError, ComponentRegistry};
 use crate::config::{ComponentSettings, Config, ConfigError, SealingKeyFiles};
-use crate::delivery::guard::{self, DnsLookup, SystemLookup};
+use crate::delivery::guard::{self, AllowedAddresses, DnsLookup, SystemLookup};
 use crate::delivery::sender::{SenderError, WebhookSender};
 use crate::disk;
 use crate::domain::clock::Clock;
@@ -225,7 +225,12 @@ pub async fn start_with_lookup(
         None => None,
     };
     let mailer = MailSender::new(&config)?;
-    let http = guard::client(config.providers.allow_insecure)?;
+    let public = AllowedAddresses::public(config.providers.allow_insecure);
+    let own = public
+        .clone()
+        .with_networks(&config.providers.allow_networks);
+    let http = guard::client(public)?;
+    let own_http = guard::client(own)?;
     let webhooks = WebhookSender::new(&config.webhooks, lookup)?;
     let compiler = ComponentCompiler::new(
         config.components.compiler.clone(),
@@ -246,6 +251,7 @@ pub async fn start_with_lookup(
         signature_roots,
         bundles,
         http,
+        own_http,
         metrics: Arc::new(metrics),
         stopping: CancellationToken::new(),
     };

@@ -23,7 +23,7 @@ use super::bindings::signing::holdfast::host as wit;
 use super::instance_log::InstanceLogger;
 use super::lent::{FETCHED, LentBlob, LentResources};
 use crate::config::SecretText;
-use crate::delivery::guard;
+use crate::delivery::guard::{self, AllowedAddresses};
 use crate::domain::component::InstanceLogLevel;
 use crate::traces;
 
@@ -44,7 +44,7 @@ pub type FarEnd = Arc<dyn Fn(http::Request<Bytes>) -> http::Response<Bytes> + Se
 #[derive(Clone)]
 pub struct NetworkAccess {
     allow_hosts: Vec<String>,
-    allow_insecure: bool,
+    allowed: AllowedAddresses,
     timeout: Duration,
     transport: EgressTransport,
     /// Metric: 1 if the last request reached the external service, otherwise 0.
@@ -66,11 +66,11 @@ impl NetworkAccess {
         client: reqwest::Client,
         allow_hosts: Vec<String>,
         timeout: Duration,
-        allow_insecure: bool,
+        allowed: AllowedAddresses,
     ) -> Self {
         Self {
             allow_hosts,
-            allow_insecure,
+            allowed,
             timeout,
             transport: EgressTransport::Network(client),
             reachable: None,
@@ -94,7 +94,7 @@ impl NetworkAccess {
     pub fn scripted(far_end: FarEnd, host: &str) -> Self {
         Self {
             allow_hosts: vec![host.into()],
-            allow_insecure: true,
+            allowed: AllowedAddresses::public(true),
             timeout: Duration::from_secs(60),
             transport: EgressTransport::Scripted(far_end),
             reachable: None,
@@ -134,7 +134,7 @@ impl NetworkAccess {
             )));
         }
         if let EgressTransport::Network(_) = self.transport {
-            guard::check_url(&url, self.allow_insecure)
+            guard::check_url(&url, &self.allowed)
                 .map_err(|refused| HttpError::Denied(refused.to_string()))?;
         }
         Ok(url)

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use ipnet::IpNet;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 use url::Url;
@@ -41,6 +42,7 @@ impl Config {
         self.check_numbers()?;
         self.check_publishers()?;
         self.check_console()?;
+        self.check_networks()?;
         if let Some(why) = self.components.state.problem() {
             return Err(ConfigError::refused("components.state", why));
         }
@@ -222,6 +224,18 @@ impl Config {
         Ok(())
     }
 
+    /// Loopback and link-local networks have services of this machine and its cloud, and public ones need no setting.
+    fn check_networks(&self) -> Result<(), ConfigError> {
+        let mut networks = self.providers.allow_networks.iter();
+        match networks.find(|network| !is_private(network)) {
+            Some(network) => Err(ConfigError::refused(
+                "providers.allow_networks",
+                format!("{network} is no private network"),
+            )),
+            None => Ok(()),
+        }
+    }
+
     fn refuse_development_settings(&self) -> Result<(), ConfigError> {
         let development_only = [
             ("clock_offset", self.clock_offset.is_some()),
@@ -265,4 +279,17 @@ fn check_filter(filter: &str) -> Result<(), ConfigError> {
         .parse(filter)
         .map_err(|error| ConfigError::refused("log.filter", error.to_string()))?;
     Ok(())
+}
+
+/// Whether a network has private addresses only (RFC 1918, RFC 6598, RFC 4193).
+fn is_private(network: &IpNet) -> bool {
+    const PRIVATE: [&str; 5] = [
+        "10.0.0.0/8",
+        "172.16.0.0/12",
+        "192.168.0.0/16",
+        "100.64.0.0/10",
+        "fc00::/7",
+    ];
+    let private = PRIVATE.iter().filter_map(|text| text.parse::<IpNet>().ok());
+    private.into_iter().any(|private| private.contains(network))
 }

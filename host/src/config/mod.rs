@@ -37,7 +37,17 @@ use crate::domain::id::OrgId;
 
 /// Variables with the `HOLDFAST_` prefix that belong to the clients of an installation, to the build or to the tests.
 const NOT_SETTINGS: &[&str] = &[
-    "url", "api_key", "token", "org", "corpus", "config", "mutated", "faults", "kills", "switches",
+    "url",
+    "api_key",
+    "token",
+    "org",
+    "webhook_secret",
+    "corpus",
+    "config",
+    "mutated",
+    "faults",
+    "kills",
+    "switches",
 ];
 
 /// All settings of the service.
@@ -330,6 +340,10 @@ fn role_claim() -> String {
 pub struct ProviderSettings {
     /// Admits `http` and loopback base URLs; development only.
     pub allow_insecure: bool,
+    /// Private networks that the instances of this file may be in, for example `["10.20.0.0/16"]`: a signing service
+    /// of your own. Instances of organizations reach public addresses only.
+    #[schemars(with = "Vec<String>")]
+    pub allow_networks: Vec<IpNet>,
     /// Signing services.
     pub signing: SigningProviders,
     /// Payment services.
@@ -856,6 +870,10 @@ mod tests {
             jail.set_env("HOLDFAST_WEBHOOKS__RETRY_DELAYS", "[\"1s\", \"250ms\"]");
             jail.set_env("HOLDFAST_CORPUS", "somewhere");
             jail.set_env("HOLDFAST_API_KEY", "of a client on this machine");
+            jail.set_env(
+                "HOLDFAST_PROVIDERS__ALLOW_NETWORKS",
+                "[\"10.20.0.0/16\", \"fd12::/16\"]",
+            );
             let config = Config::load(Some(Path::new("holdfast.toml"))).unwrap();
             assert_eq!(config.listen.port(), 10);
             assert_eq!(
@@ -870,6 +888,16 @@ mod tests {
     fn an_unknown_or_invalid_setting_is_named() {
         for (name, value, key) in [
             ("HOLDFAST_LISTENN", "127.0.0.1:1", "listenn"),
+            (
+                "HOLDFAST_PROVIDERS__ALLOW_NETWORKS",
+                "[\"10.20.0.0/16\", \"169.254.0.0/16\"]",
+                "169.254.0.0/16 is no private network",
+            ),
+            (
+                "HOLDFAST_PROVIDERS__ALLOW_NETWORKS",
+                "[\"0.0.0.0/0\"]",
+                "is no private network",
+            ),
             ("HOLDFAST_WEBHOOKS__RETRIES", "1", "retries"),
             ("HOLDFAST_CLOCK_OFFSET", "soon", "CLOCK_OFFSET"),
             (

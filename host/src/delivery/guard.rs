@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use ipnet::IpNet;
 use url::{Host, Url};
 
 /// Timeout of establishing a connection.
@@ -27,6 +28,12 @@ const INSIDE: [&str; 9] = [
     ".private",
     ".corp",
     ".home",
+];
+
+/// Metadata services of clouds in private networks: their answers contain credentials of the machine.
+const METADATA: [IpAddr; 2] = [
+    IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
+    IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
 ];
 
 /// Reason a URL or address is refused.
@@ -47,12 +54,36 @@ pub enum AddressRefusal {
     Address(IpAddr),
 }
 
-/// Checks a URL without resolving its name. `allow_insecure`
-/// permits `http` and loopback, for development.
-pub fn check_url(url: &Url, allow_insecure: bool) -> Result<(), AddressRefusal> {
+/// Addresses that requests may go to, besides public ones.
+#[derive(Clone, Debug, Default)]
+pub struct AllowedAddresses {
+    /// `http` and loopback, for development.
+    insecure: bool,
+    /// Private networks of the operator.
+    networks: Arc<[IpNet]>,
+}
+
+impl AllowedAddresses {
+    /// Public addresses, with `http` and loopback for development.
+    pub fn public(insecure: bool) -> Self {
+        Self {
+            insecure,
+            networks: Arc::default(),
+        }
+    }
+
+    /// Adds private networks, whose names may be private, too.
+    pub fn with_networks(mut self, networks: &[IpNet]) -> Self {
+        self.networks = networks.into();
+        self
+    }
+}
+
+/// Checks a URL without resolving its name.
+pub fn check_url(url: &Url, allowed: &AllowedAddresses) -> Result<(), AddressRefusal> {
     match url.scheme() {
         "https" => {}
-        "http" if allow_insecure => {}
+        "http" if allowed.insecure => {}
         other => return Err(AddressRefusal::Scheme(other.into())),
     }
     if !url.username().is_empty() || url.password().is_some() {
@@ -60,16 +91,16 @@ pub fn check_url(url: &Url, allow_insecure: bool) -> Result<(), AddressRefusal> 
     }
     match url.host() {
         None => Err(AddressRefusal::Host(String::new())),
-        Some(Host::Ipv4(address)) => check_address(address.into(), allow_insecure),
-        Some(Host::Ipv6(address)) => check_address(address.into(), allow_insecure),
-        Some(Host::Domain(name)) => check_name(name, allow_insecure),
+        Some(Host::Ipv4(address)) => check_address(address.into(), allowed),
+        Some(Host::Ipv6(address)) => check_address(address.into(), allowed),
+        Some(Host::Domain(name)) => check_name(name, allowed),
     }
 }
 
-fn check_name(name: &str, allow_insecure: bool) -> Result<(), AddressRefusal> {
+fn check_name(name: &str, allowed: &AllowedAddresses) -> Result<(), AddressRefusal> {
     let name = name.to_ascii_lowercase();
     if name == "localhost" || name.ends_with(".localhost") {
-        return match allow_insecure {
+        return match allowed.insecure {
             true => Ok(()),
             false => Err(AddressRefusal::Host(name)),
         };
@@ -77,6 +108,10 @@ fn check_name(name: &str, allow_insecure: bool) -> Result<(), AddressRefusal> {
     // A single label resolves through search domains,
     // and a trailing dot would evade the suffix list.
     let dotted = name.contains('.') && !name.ends_with('.');
+    // Names of the operator's networks: their addresses decide.
+    if !allowed.networks.is_empty() && !name.ends_with('.') {
+        return Ok(());
+    }
     if !dotted || INSIDE.iter().any(|suffix| name.ends_with(suffix)) {
         return Err(AddressRefusal::Host(name));
     }
@@ -84,10 +119,12 @@ fn check_name(name: &str, allow_insecure: bool) -> Result<(), AddressRefusal> {
 }
 
 /// Checks that a connection to `address` is allowed.
-pub fn check_address(address: IpAddr, allow_loopback: bool) -> Result<(), AddressRefusal> {
+pub fn check_address(address: IpAddr, allowed: &AllowedAddresses) -> Result<(), AddressRefusal> {
     // Before any check, so that an embedded IPv4 address cannot evade the IPv4 rules.
     let address = canonical(address);
-    if allow_loopback && address.is_loopback() {
+    let is_own =
+        allowed.networks.iter().any(|own| own.contains(&address)) && !METADATA.contains(&address);
+    if is_own || (allowed.insecure && address.is_loopback()) {
         return Ok(());
     }
     let public = match address {
@@ -172,7 +209,7 @@ impl DnsLookup for SystemLookup {
 #[derive(Clone)]
 pub struct GuardedResolver {
     lookup: Arc<dyn DnsLookup>,
-    allow_loopback: bool,
+    allowed: AllowedAddresses,
 }
 
 /// Reason a name could not be resolved to an allowed address.
@@ -187,23 +224,19 @@ pub enum ResolveError {
 }
 
 impl GuardedResolver {
-    /// Creates a resolver; `allow_loopback` is for development.
-    pub fn new(lookup: Arc<dyn DnsLookup>, allow_loopback: bool) -> Self {
-        Self {
-            lookup,
-            allow_loopback,
-        }
+    pub fn new(lookup: Arc<dyn DnsLookup>, allowed: AllowedAddresses) -> Self {
+        Self { lookup, allowed }
     }
 
     /// Returns all addresses of a name, provided that all are public.
     pub async fn resolve(&self, name: &str) -> Result<Vec<SocketAddr>, ResolveError> {
-        check_name(name, self.allow_loopback)?;
+        check_name(name, &self.allowed)?;
         let addresses = self.lookup.addresses(name.to_owned()).await?;
         if addresses.is_empty() {
             return Err(std::io::Error::other("it has no address").into());
         }
         for address in &addresses {
-            check_address(*address, self.allow_loopback)?;
+            check_address(*address, &self.allowed)?;
         }
         let with_port = |address| SocketAddr::new(address, 0);
         Ok(addresses.into_iter().map(with_port).collect())
@@ -237,14 +270,15 @@ impl tower::Service<hyper_util::client::legacy::connect::dns::Name> for GuardedR
 
 /// Builds an HTTP client for caller-supplied URLs: checked resolution, no redirects, no proxies
 /// from the environment.
-pub fn client(allow_insecure: bool) -> Result<reqwest::Client, reqwest::Error> {
-    let resolver = GuardedResolver::new(Arc::new(SystemLookup), allow_insecure);
+pub fn client(allowed: AllowedAddresses) -> Result<reqwest::Client, reqwest::Error> {
+    let insecure = allowed.insecure;
+    let resolver = GuardedResolver::new(Arc::new(SystemLookup), allowed);
     reqwest::Client::builder()
         .dns_resolver(Arc::new(resolver))
         // A redirect could lead to an address that the caller's URL check never saw.
         .redirect(reqwest::redirect::Policy::none())
         .no_proxy()
-        .https_only(!allow_insecure)
+        .https_only(!insecure)
         .connect_timeout(CONNECT_TIMEOUT)
         .build()
 }
@@ -255,7 +289,7 @@ mod tests {
 
     fn verdict(text: &str) -> Result<(), AddressRefusal> {
         match Url::parse(text) {
-            Ok(url) => check_url(&url, false),
+            Ok(url) => check_url(&url, &AllowedAddresses::public(false)),
             Err(_) => Err(AddressRefusal::Host(text.into())),
         }
     }
@@ -270,6 +304,47 @@ mod tests {
             "https://bücher.example/",
         ] {
             assert_eq!(verdict(url), Ok(()), "{url}");
+        }
+    }
+
+    #[test]
+    fn the_operators_networks_are_reached_and_no_others() {
+        let own = ["10.20.0.0/16", "fd12::/16"].map(|text| text.parse().unwrap());
+        let allowed = AllowedAddresses::public(false).with_networks(&own);
+        let check = |text: &str| check_url(&Url::parse(text).unwrap(), &allowed);
+        for url in [
+            "https://10.20.3.4/",
+            "https://[fd12::1]/",
+            "https://[::ffff:10.20.3.4]/",
+            "https://docuseal/",
+            "https://docuseal.corp/",
+            "https://example.com/",
+        ] {
+            assert_eq!(check(url), Ok(()), "{url}");
+        }
+        for url in [
+            "https://10.21.0.1/",
+            "https://127.0.0.1/",
+            "https://169.254.169.254/",
+            "https://[::ffff:10.21.0.1]/",
+            "https://localhost/",
+            "https://docuseal./",
+            "http://10.20.3.4/",
+        ] {
+            assert!(check(url).is_err(), "{url}");
+        }
+        let whole = ["100.64.0.0/10", "fc00::/7"].map(|text| text.parse().unwrap());
+        let whole = AllowedAddresses::public(false).with_networks(&whole);
+        for metadata in ["https://100.100.100.200/", "https://[fd00:ec2::254]/"] {
+            assert!(
+                check_url(&Url::parse(metadata).unwrap(), &whole).is_err(),
+                "{metadata}"
+            );
+        }
+        for address in ["10.20.255.255", "fd12:ffff::1"] {
+            let address: IpAddr = address.parse().unwrap();
+            assert_eq!(check_address(address, &allowed), Ok(()));
+            assert!(check_address(address, &AllowedAddresses::public(true)).is_err());
         }
     }
 
@@ -483,7 +558,8 @@ mod tests {
             ("::ffff:10.0.0.1", "::ffff:8.8.8.8"),
             ("64:ff9b::10.0.0.1", "64:ff9b::8.8.8.8"),
         ] {
-            let check = |text: &str| check_address(text.parse().unwrap(), false);
+            let check =
+                |text: &str| check_address(text.parse().unwrap(), &AllowedAddresses::public(false));
             assert!(check(inside).is_err(), "{inside}");
             assert_eq!(check(outside), Ok(()), "{outside}");
         }
@@ -491,7 +567,8 @@ mod tests {
 
     #[test]
     fn development_allows_loopback_and_http_but_no_other_internal_address() {
-        let insecure = |text: &str| check_url(&Url::parse(text).unwrap(), true);
+        let insecure =
+            |text: &str| check_url(&Url::parse(text).unwrap(), &AllowedAddresses::public(true));
         assert_eq!(insecure("http://127.0.0.1:9/"), Ok(()));
         assert_eq!(insecure("http://localhost:9/"), Ok(()));
         assert!(insecure("http://10.0.0.1/").is_err());

@@ -20,7 +20,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, timeout_at};
 use url::{Host, Url};
 
-use super::guard::{self, AddressRefusal};
+use super::guard::{self, AddressRefusal, AllowedAddresses};
 use crate::config::{Config, SecretText};
 use crate::domain::hash::sha256;
 
@@ -345,7 +345,8 @@ impl<'a> Registry<'a> {
     ) -> Result<Self, RegistryError> {
         let allow_insecure = config.providers.allow_insecure;
         Ok(Self {
-            http: guard::client(allow_insecure).map_err(RegistryError::Unreachable)?,
+            http: guard::client(AllowedAddresses::public(allow_insecure))
+                .map_err(RegistryError::Unreachable)?,
             allow_insecure,
             reference,
             login,
@@ -607,7 +608,7 @@ impl<'a> Registry<'a> {
         if self.allow_insecure && is_loopback(&url_of) {
             url_of = url("http").map_err(unknown)?;
         }
-        guard::check_url(&url_of, self.allow_insecure)?;
+        guard::check_url(&url_of, &AllowedAddresses::public(self.allow_insecure))?;
         Ok(url_of)
     }
 
@@ -668,7 +669,7 @@ impl<'a> Registry<'a> {
 
     /// Checks an address that the registry names. Without TLS only this machine may be asked, in development.
     fn check(&self, url: &Url) -> Result<(), RegistryError> {
-        guard::check_url(url, self.allow_insecure)?;
+        guard::check_url(url, &AllowedAddresses::public(self.allow_insecure))?;
         match url.scheme() == "https" || is_loopback(url) {
             true => Ok(()),
             false => Err(AddressRefusal::Scheme(url.scheme().into()).into()),

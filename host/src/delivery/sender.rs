@@ -23,7 +23,9 @@ use rustls_platform_verifier::Verifier;
 use tokio::net::TcpStream;
 use url::{Host, Url};
 
-use super::guard::{self, CONNECT_TIMEOUT, DnsLookup, GuardedResolver, ResolveError};
+use super::guard::{
+    self, AllowedAddresses, CONNECT_TIMEOUT, DnsLookup, GuardedResolver, ResolveError,
+};
 use super::signature;
 use crate::config::WebhookSettings;
 use crate::disk;
@@ -140,7 +142,8 @@ impl WebhookSender {
         settings: &WebhookSettings,
         lookup: Arc<dyn DnsLookup>,
     ) -> Result<Self, SenderError> {
-        let resolver = GuardedResolver::new(lookup, settings.allow_insecure);
+        let resolver =
+            GuardedResolver::new(lookup, AllowedAddresses::public(settings.allow_insecure));
         let mut tcp = HttpConnector::new_with_resolver(resolver.clone());
         // The TLS wrapper above it passes `https` URLs down to this connector.
         tcp.enforce_http(false);
@@ -188,7 +191,8 @@ impl WebhookSender {
 
     fn check_text(&self, url: &str) -> Result<Url, String> {
         let url = Url::parse(url).map_err(|error| error.to_string())?;
-        guard::check_url(&url, self.allow_insecure).map_err(|refused| refused.to_string())?;
+        guard::check_url(&url, &AllowedAddresses::public(self.allow_insecure))
+            .map_err(|refused| refused.to_string())?;
         Ok(url)
     }
 

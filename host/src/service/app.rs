@@ -13,6 +13,7 @@ use crate::components::instance_log::InstanceLog;
 use crate::components::providers::ProviderLease;
 use crate::components::{ComponentRegistry, Documents, Placement};
 use crate::config::{Config, EMBEDDED, SecretText, VERIFIED};
+use crate::delivery::guard::AllowedAddresses;
 use crate::delivery::sender::WebhookSender;
 use crate::domain::at_rest::AtRestCipher;
 use crate::domain::clock::Clock;
@@ -70,6 +71,8 @@ pub struct Core {
     pub(crate) bundles: Arc<BundleVerifier>,
     /// HTTP client for requests to providers.
     pub(crate) http: reqwest::Client,
+    /// The same for the operator's provider instances, which may be in the operator's networks.
+    pub(crate) own_http: reqwest::Client,
     /// Lines of provider instances that are not stored yet.
     pub(crate) instance_log: Arc<InstanceLog>,
     /// Requests that are not stored yet.
@@ -212,8 +215,11 @@ impl Core {
             ]
         };
         let hosts = configured.allow_hosts.clone().unwrap_or_else(own_host);
-        let egress = self
-            .egress(hosts, configured.timeout)
+        let providers = &self.config.providers;
+        let allowed = AllowedAddresses::public(providers.allow_insecure)
+            .with_networks(&providers.allow_networks);
+        let http = self.own_http.clone();
+        let egress = NetworkAccess::network(http, hosts, configured.timeout, allowed)
             .noting(self.provider_reachable(slot, instance));
         let (settings, secrets) = (configured.all_settings(), configured.secrets.clone());
         Ok(self.lent(slot, instance, settings, secrets, egress))
@@ -228,14 +234,11 @@ impl Core {
     ) -> ProviderLease {
         // The reachability gauge covers the operator's instances only: instance
         // names chosen by organizations would make its labels unbounded.
-        let egress = self.egress(config.hosts(), config.timeout());
+        let allowed = AllowedAddresses::public(self.config.providers.allow_insecure);
+        let http = self.http.clone();
+        let egress = NetworkAccess::network(http, config.hosts(), config.timeout(), allowed);
         let (settings, secrets) = (config.all_settings(), config.secret_texts());
         self.lent(slot, instance, settings, secrets, egress)
-    }
-
-    fn egress(&self, hosts: Vec<String>, timeout: Duration) -> NetworkAccess {
-        let insecure = self.config.providers.allow_insecure;
-        NetworkAccess::network(self.http.clone(), hosts, timeout, insecure)
     }
 
     fn lent(
@@ -299,7 +302,12 @@ impl Core {
             label: format!("{} {EMBEDDED}", Slot::Signing),
             settings: Arc::default(),
             secrets: Arc::default(),
-            egress: NetworkAccess::network(self.http.clone(), Vec::new(), Duration::ZERO, false),
+            egress: NetworkAccess::network(
+                self.http.clone(),
+                Vec::new(),
+                Duration::ZERO,
+                AllowedAddresses::default(),
+            ),
             room: None,
             clock: self.clock,
             log: None,

@@ -15,7 +15,7 @@ use holdfast::components::providers::{ProviderError, ProviderLease};
 use holdfast::components::script::FarEndScript;
 use holdfast::components::{ComponentArtifact, embedded};
 use holdfast::config::{Config, SecretText};
-use holdfast::delivery::guard;
+use holdfast::delivery::guard::{self, AllowedAddresses};
 use holdfast::domain::clock::Clock;
 use holdfast::domain::component::Slot;
 use holdfast::domain::hash::sha256;
@@ -322,10 +322,10 @@ fn lease(base_url: &str, key: &str) -> ProviderLease {
         )])),
         secrets: Arc::new(secrets),
         egress: NetworkAccess::network(
-            guard::client(insecure).unwrap(),
+            guard::client(AllowedAddresses::public(insecure)).unwrap(),
             hosts,
             Duration::from_secs(2),
-            insecure,
+            AllowedAddresses::public(insecure),
         ),
         clock: Clock::default(),
     }

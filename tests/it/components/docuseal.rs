@@ -11,6 +11,7 @@ use holdfast::components::ComponentRegistry;
 use holdfast::components::egress::NetworkAccess;
 use holdfast::components::providers::{ProviderError, ProviderLease};
 use holdfast::config::{Config, SecretText};
+use holdfast::delivery::guard::AllowedAddresses;
 use holdfast::domain::clock::Clock;
 use holdfast::domain::component::Slot;
 use holdfast::domain::id::EnvelopeId;
@@ -713,7 +714,7 @@ impl StandalonePlugin {
                     reqwest::Client::new(),
                     vec!["127.0.0.1".into()],
                     instance.timeout,
-                    true,
+                    AllowedAddresses::public(true),
                 ),
                 clock: Clock::default(),
             },

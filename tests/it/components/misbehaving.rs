@@ -15,7 +15,7 @@ use holdfast::components::{
 };
 use holdfast::config::SecretText;
 use holdfast::config::limits::{AllLimits, LimitSettings};
-use holdfast::delivery::guard;
+use holdfast::delivery::guard::{self, AllowedAddresses};
 use holdfast::domain::clock::{Clock, Timestamp};
 use holdfast::domain::component::Slot;
 use holdfast::domain::id::{ActivationId, ComponentId};
@@ -113,7 +113,8 @@ fn lease(far_end: &FarEnd, behaviour: &str, base_url: Option<&str>) -> ProviderL
     let _ = rustls::crypto::ring::default_provider().install_default();
     let base_url = base_url.unwrap_or(&far_end.base_url);
     let insecure = base_url.starts_with("http:");
-    let client = guard::client(insecure).unwrap();
+    let allowed = AllowedAddresses::public(insecure);
+    let client = guard::client(allowed.clone()).unwrap();
     let host = url::Url::parse(base_url).unwrap();
     let host = host.host_str().unwrap().to_owned();
     let settings = [("behaviour", behaviour), ("base_url", base_url)]
@@ -125,7 +126,7 @@ fn lease(far_end: &FarEnd, behaviour: &str, base_url: Option<&str>) -> ProviderL
         label: "provider.signing bad".into(),
         settings: Arc::new(BTreeMap::from(settings)),
         secrets: Arc::new(BTreeMap::from(secrets)),
-        egress: NetworkAccess::network(client, vec![host], Duration::from_secs(1), insecure),
+        egress: NetworkAccess::network(client, vec![host], Duration::from_secs(1), allowed),
         clock: Clock::default(),
     }
 }

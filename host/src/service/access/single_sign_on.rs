@@ -20,7 +20,7 @@ use super::issuer::{DiscoveryDocument, IssuerError, discover, find, read_json};
 use super::jwt::{self, ExpectedToken, LEEWAY_SECONDS};
 use super::sessions::{self, NewSession, SignedIn};
 use super::users;
-use crate::delivery::guard;
+use crate::delivery::guard::{self, AllowedAddresses};
 use crate::domain::clock::Timestamp;
 use crate::domain::id::{OrgId, SessionId, UserId};
 use crate::domain::organization::{GroupRole, Organization, Role, SingleSignOn};
@@ -210,7 +210,7 @@ struct Endpoints {
 impl Endpoints {
     async fn of(core: &Core, settings: &SingleSignOn) -> Result<Self, SignOnProblem> {
         let insecure = core.config.providers.allow_insecure;
-        let checked = |url: Url| match guard::check_url(&url, insecure) {
+        let checked = |url: Url| match guard::check_url(&url, &AllowedAddresses::public(insecure)) {
             Ok(()) => Ok(url),
             Err(refused) => Err(SignOnProblem::Address(refused.to_string())),
         };

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use url::Url;
 
 use crate::config::SecretText;
-use crate::delivery::guard;
+use crate::delivery::guard::{self, AllowedAddresses};
 use crate::domain::at_rest::AtRestCipher;
 use crate::domain::component::InstanceReference;
 use crate::domain::id::OrgId;
@@ -61,7 +61,8 @@ impl fmt::Debug for InstanceConfig {
 impl InstanceConfig {
     /// Validates the configuration.
     pub fn issues(&self, allow_insecure: bool) -> Vec<ValidationIssue> {
-        let refused = guard::check_url(&self.base_url, allow_insecure).err();
+        let refused =
+            guard::check_url(&self.base_url, &AllowedAddresses::public(allow_insecure)).err();
         refused
             .map(|why| {
                 ValidationIssue::new(
