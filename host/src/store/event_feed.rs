@@ -49,16 +49,18 @@ pub async fn lacks_places(
     Ok(row.is_some())
 }
 
-/// Gives places to up to `limit` events after `from` and returns their number. Of readers at the same time, the first
-/// one gives them; the others wait for it and give none of the same places.
+/// Gives places to up to `limit` events after `from`, without a gap.
+///
+/// # Errors
+/// A violation of uniqueness, if another reader gave a place meanwhile.
 pub async fn place(
     tx: &mut WriteTransaction,
     org: &OrgId,
     from: &EventId,
     now: Timestamp,
     limit: i64,
-) -> Result<u64, StoreError> {
-    let done = sqlx::query(
+) -> Result<(), StoreError> {
+    sqlx::query(
         "insert into event_place (bucket, org_id, position, event_id, placed_at)
          select e.bucket, e.org_id,
              row_number() over (order by e.event_id) + (
@@ -70,8 +72,7 @@ pub async fn place(
              select 1 from event_place p
              where p.bucket = e.bucket and p.org_id = e.org_id and p.event_id = e.event_id
          )
-         order by e.event_id limit $5
-         on conflict do nothing",
+         order by e.event_id limit $5",
     )
         .bind(org.bucket())
         .bind(org.as_str())
@@ -80,7 +81,7 @@ pub async fn place(
         .bind(limit)
         .execute(&mut **tx)
         .await?;
-    Ok(done.rows_affected())
+    Ok(())
 }
 
 /// Returns the place of an event.
@@ -98,6 +99,47 @@ pub async fn position(
     .fetch_optional(connection)
     .await?;
     Ok(row.map(|row| row.try_get("position")).transpose()?)
+}
+
+/// Whether the organization has, or had, an event.
+pub async fn is_known(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    event: &EventId,
+) -> Result<bool, StoreError> {
+    let row = sqlx::query(
+        "select event_id from event where bucket = $1 and org_id = $2 and event_id = $3",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(event.as_str())
+    .fetch_optional(connection)
+    .await?;
+    Ok(row.is_some())
+}
+
+/// Whether an event behind a place has lost its body. Events from `kept` on have theirs.
+pub async fn has_gap(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    position: i64,
+    kept: &EventId,
+) -> Result<bool, StoreError> {
+    let row = sqlx::query(
+        "select p.position from event_place p
+         where p.bucket = $1 and p.org_id = $2 and p.event_id < $3 and p.position > $4 and not exists (
+             select 1 from event e
+             where e.bucket = p.bucket and e.event_id = p.event_id and e.body <> ''
+         )
+         limit 1",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(kept.as_str())
+    .bind(position)
+    .fetch_optional(connection)
+    .await?;
+    Ok(row.is_some())
 }
 
 /// Which events are read.
@@ -142,7 +184,8 @@ pub async fn bodies(
     rows.iter().map(|row| Ok(row.try_get("body")?)).collect()
 }
 
-/// Forgets up to `limit` places from before a time; returns their number.
+/// Forgets up to `limit` places whose next place is from before a time, too; returns their number. So a reader that has
+/// handled all events can go on, however long none happened.
 pub async fn forget(
     tx: &mut WriteTransaction,
     before: Timestamp,
@@ -150,7 +193,11 @@ pub async fn forget(
 ) -> Result<u64, StoreError> {
     let done = sqlx::query(
         "delete from event_place where (bucket, org_id, position) in (
-             select bucket, org_id, position from event_place where placed_at < $1 order by placed_at limit $2
+             select p.bucket, p.org_id, p.position from event_place p
+             join event_place next on next.bucket = p.bucket and next.org_id = p.org_id
+                 and next.position = p.position + 1
+             where p.placed_at < $1 and next.placed_at < $1
+             order by p.placed_at, p.position limit $2
          )",
     )
     .bind(before.to_string())

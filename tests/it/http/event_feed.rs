@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use axum::http::StatusCode;
+use holdfast::config::Config;
+use holdfast::domain::clock;
 use holdfast::domain::id::EventId;
-use holdfast::domain::organization::Scope;
+use holdfast::domain::organization::{OrgSettings, Scope};
 use serde_json::{Value, json};
 
 use crate::support::TestApp;
@@ -138,7 +140,75 @@ async fn an_event_that_commits_late_is_not_missed_on_postgresql() {
     an_event_that_commits_late(TestApp::on_postgresql().await).await;
 }
 
-/// Readers beside writers, on two nodes: each reads the same events in the same order, and none is missing.
+/// Of two readers at once, the second one waits for the first, and then gives places that leave no gap.
+#[tokio::test(flavor = "multi_thread")]
+async fn places_have_no_gap_if_two_readers_give_them() {
+    let app = TestApp::on_postgresql().await;
+    for _ in 0..3 {
+        app.envelope_event().await;
+    }
+    let now = clock::of_machine();
+    let mut first = app.store.begin().await.unwrap();
+    let from = EventId::before(now - Duration::from_secs(3600));
+    holdfast::store::event_feed::place(&mut first, &app.org, &from, now, 100)
+        .await
+        .unwrap();
+    // One that begins before the others, and one behind them.
+    let text =
+        "insert into event (bucket, event_id, org_id, envelope_id, event_type, body, created_at)
+         select bucket, $1, org_id, envelope_id, event_type, replace(body, event_id, $1), created_at
+         from event order by event_id limit 1";
+    let early = EventId::before(now - Duration::from_secs(60));
+    let mut tx = app.store.begin().await.unwrap();
+    sqlx::query(text)
+        .bind(early.as_str())
+        .execute(&mut *tx)
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    app.envelope_event().await;
+
+    let commit = async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        first.commit().await.unwrap();
+    };
+    let (read, ()) = tokio::join!(behind(&app, None, 100), commit);
+    assert_eq!(read.len(), 5);
+    assert_eq!(read[3], early.as_str());
+    let mut connection = app.store.read().await.unwrap();
+    let last = EventId::parse(&read[4]).unwrap();
+    let position = holdfast::store::event_feed::position(&mut connection, &app.org, &last).await;
+    assert_eq!(position.unwrap(), Some(5));
+}
+
+/// The first reading of an old installation orders all events, in several requests.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_waits_until_many_old_events_have_their_places() {
+    let app = TestApp::start().await;
+    app.envelope_event().await;
+    let mut tx = app.store.begin().await.unwrap();
+    sqlx::query(
+        "with recursive number(n) as (select 1 union all select n + 1 from number where n < 25000)
+         insert into event (bucket, event_id, org_id, envelope_id, event_type, body, created_at)
+         select bucket, substr(event_id, 1, 14) || printf('%016d', n), org_id, envelope_id, event_type,
+             replace(body, event_id, substr(event_id, 1, 14) || printf('%016d', n)), created_at
+         from event, number",
+    )
+    .execute(&mut *tx)
+    .await
+    .unwrap();
+    tx.commit().await.unwrap();
+    let newest = format!("{FEED}?newest=true&limit=1");
+    let early = app.get(&newest).await;
+    assert_eq!(early.status, 503, "{}", early.text());
+    assert!(early.headers.contains_key("retry-after"));
+    let last = app.get(&newest).await.data(200);
+    assert_eq!(last[0]["event_type"], "envelope.created");
+    let path = format!("{FEED}?starting_after={}", ids(&last)[0]);
+    assert_eq!(app.get(&path).await.data(200), json!([]));
+}
+
+/// Readers beside writers: each reads the same events in the same order, and none is missing.
 #[tokio::test(flavor = "multi_thread")]
 async fn readers_at_once_read_the_same_feed() {
     let app = TestApp::on_postgresql().await;
@@ -190,29 +260,37 @@ async fn a_reader_waits_for_the_next_event() {
     assert!(begun.elapsed() < Duration::from_secs(15));
 }
 
-/// After the retention, a reader that was away learns that it missed something.
+/// After the retention, a reader that was away learns that it missed something; one that had read everything goes on.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_feed_says_where_it_begins() {
-    let app = TestApp::start().await;
-    app.envelope_event().await;
-    let old = behind(&app, None, 100).await.remove(0);
-    let mut tx = app.store.begin().await.unwrap();
-    sqlx::query("delete from event_place")
-        .execute(&mut *tx)
-        .await
-        .unwrap();
-    sqlx::query("update event set event_id = $1, body = replace(body, event_id, $1)")
-        .bind("evt_00000000000000000000000001")
-        .execute(&mut *tx)
-        .await
-        .unwrap();
-    tx.commit().await.unwrap();
-    let unknown = app.get(&format!("{FEED}?starting_after={old}")).await;
-    assert_eq!(unknown.status, 404);
-    let path = format!("{FEED}?starting_after=evt_00000000000000000000000001");
-    let gone = app.get(&path).await;
+    let short = |config: &mut Config| config.webhooks.retention = Duration::from_secs(3600);
+    let app = TestApp::with(short, OrgSettings::default()).await;
+    for _ in 0..3 {
+        app.envelope_event().await;
+    }
+    let old = behind(&app, None, 100).await;
+    let after = |id: &str| format!("{FEED}?starting_after={id}");
+    let later = app.as_of_with(Duration::from_secs(2 * 3600), short).await;
+    let until = Instant::now() + Duration::from_secs(120);
+    while later.get(&after(&old[1])).await.status != StatusCode::GONE {
+        assert!(
+            Instant::now() < until,
+            "the bodies of events are not pruned"
+        );
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    // The first event may have lost its place, too; the last one has it.
+    while later.get(&format!("{FEED}/{}", old[2])).await.status != 404 {
+        assert!(Instant::now() < until);
+    }
+    let gone = later.get(&after(&old[0])).await;
     assert_eq!(gone.status, StatusCode::GONE, "{}", gone.text());
-    assert_eq!(app.get(FEED).await.data(200), json!([]));
+    assert_eq!(later.get(&after(&old[2])).await.data(200), json!([]));
+    assert_eq!(later.get(FEED).await.data(200), json!([]));
+    later.envelope_event().await;
+    let next = behind(&later, Some(&old[2]), 100).await;
+    assert_eq!(next.len(), 1);
+    assert_eq!(behind(&later, None, 100).await, next);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -56,7 +56,8 @@ pub enum FeedStart {
 /// Returns events in the order of the feed.
 ///
 /// # Errors
-/// Not found for the id of no event; gone for one that the feed does not keep any more.
+/// Not found for the id of no event; gone if events behind it are not kept any more; busy while so many events are new
+/// to the feed that their order takes further requests.
 pub async fn list(
     core: &Core,
     caller: &Caller,
@@ -64,17 +65,28 @@ pub async fn list(
     types: &[EventType],
     limit: i64,
 ) -> Result<Vec<EventView>, ServiceError> {
-    place(core, &caller.org).await?;
+    let kept = core.clock.now() - core.config.webhooks.retention;
+    let is_whole = place(core, &caller.org, kept).await?;
     let mut connection = core.store.read().await?;
     let part = match start {
         FeedStart::Oldest => FeedPart::After(0),
+        FeedStart::Newest if !is_whole => return Err(ServiceError::Busy),
         FeedStart::Newest => FeedPart::Last,
         FeedStart::After(id) => {
-            let unknown = ServiceError::NotFound("Event");
-            let id = EventId::parse(id).ok_or(unknown)?;
+            let id = EventId::parse(id).ok_or(ServiceError::NotFound("Event"))?;
             match event_feed::position(&mut connection, &caller.org, &id).await? {
-                Some(position) => FeedPart::After(position),
-                None => return Err(unplaced(core, caller, &id).await?),
+                Some(position) => {
+                    let kept = EventId::before(kept + LATEST);
+                    if event_feed::has_gap(&mut connection, &caller.org, position, &kept).await? {
+                        return Err(gone());
+                    }
+                    FeedPart::After(position)
+                }
+                None if !event_feed::is_known(&mut connection, &caller.org, &id).await? => {
+                    return Err(ServiceError::NotFound("Event"));
+                }
+                None if !is_whole => return Err(ServiceError::Busy),
+                None => return Err(gone()),
             }
         }
     };
@@ -89,40 +101,39 @@ pub async fn list(
     Ok(events)
 }
 
-/// Returns why an event has no place.
-async fn unplaced(
-    core: &Core,
-    caller: &Caller,
-    id: &EventId,
-) -> Result<ServiceError, ServiceError> {
-    get(core, caller, id.as_str()).await?;
-    Ok(ServiceError::Gone(
+fn gone() -> ServiceError {
+    ServiceError::Gone(
         "The feed does not go back to this event; begin without starting_after".into(),
-    ))
+    )
 }
 
 fn read(body: &str) -> Result<EventView, ServiceError> {
     serde_json::from_str(body).map_err(|error| ServiceError::Internal(format!("an event: {error}")))
 }
 
-/// Gives places to new events.
-async fn place(core: &Core, org: &OrgId) -> Result<(), ServiceError> {
-    let now = core.clock.now();
-    let kept = EventId::before(now - core.config.webhooks.retention);
+/// Gives places to new events; returns whether all have one.
+async fn place(core: &Core, org: &OrgId, kept: Timestamp) -> Result<bool, ServiceError> {
+    let (now, kept) = (core.clock.now(), EventId::before(kept));
     for _ in 0..ROUNDS {
         let mut connection = core.store.read().await?;
         let latest = event_feed::latest(&mut connection, org).await?;
         let from = latest.map(|latest| EventId::before(latest.generated_at() - LATEST));
         let from = from.map_or(kept.clone(), |from| from.max(kept.clone()));
         if !event_feed::lacks_places(&mut connection, org, &from).await? {
-            break;
+            return Ok(true);
         }
         drop(connection);
         let mut tx = core.store.begin().await?;
-        event_feed::place(&mut tx, org, &from, now, AT_ONCE).await?;
-        tx.commit().await?;
+        match event_feed::place(&mut tx, org, &from, now, AT_ONCE).await {
+            // Another reader was first; the next round gives what is left.
+            Err(error) if error.is_unique_violation() => {}
+            placed => {
+                placed?;
+                tx.commit().await?;
+            }
+        }
     }
-    Ok(())
+    Ok(false)
 }
 
 /// Returns an event, if its body is still stored.
