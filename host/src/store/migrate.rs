@@ -79,6 +79,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     59 "0059_request_log",
     60 "0060_rare_envelopes",
     61 "0061_event_feed",
+    62 "0062_envelopes_by_external_id",
 ];
 
 /// Version of the row that serves as the lock.

@@ -40,7 +40,7 @@ pub struct ListQuery {
     limit: Option<i64>,
     /// Returns only envelopes of this customer.
     customer_id: Option<String>,
-    /// Returns only envelopes in this status.
+    /// Returns only envelopes in this status, or in one of `statuses`.
     status: Option<EnvelopeStatus>,
     /// Returns only envelopes in these statuses, separated by commas.
     statuses: Option<String>,
