@@ -246,6 +246,9 @@ impl From<ServiceError> for HttpError {
                 Self::new(StatusCode::UNPROCESSABLE_ENTITY, text).with_details(json!(reasons))
             }
             ServiceError::Conflict(_) => Self::new(StatusCode::CONFLICT, text),
+            ServiceError::StillRunning => {
+                Self::new(StatusCode::CONFLICT, text).retry_after(RETRY_SOON)
+            }
             ServiceError::QuotaUsed { retry_after, .. } => {
                 Self::new(StatusCode::TOO_MANY_REQUESTS, text).retry_after(retry_after)
             }
@@ -288,7 +291,8 @@ impl From<ServiceError> for HttpError {
             ServiceError::Store(StoreError::Conflict) => Self::new(
                 StatusCode::CONFLICT,
                 "Changed by another request in the meantime",
-            ),
+            )
+            .retry_after(RETRY_SOON),
             ServiceError::Store(error) if error.is_unreachable() => {
                 Self::unavailable("The database cannot be reached right now", RETRY).because(text)
             }

@@ -132,6 +132,8 @@ pub enum ServiceError {
     NotAdmitted(Vec<AdmissionReason>),
     #[error("{0}")]
     Conflict(String),
+    #[error("A request with this Idempotency-Key is still running")]
+    StillRunning,
     /// The organization has used up a quota; `retry_after` is in seconds.
     #[error("{message}")]
     QuotaUsed { message: String, retry_after: u32 },

@@ -48,7 +48,7 @@ struct ClaimedKey {
 ///
 /// # Errors
 /// [`ServiceError::Semantic`] when the key was used for another request,
-/// [`ServiceError::Conflict`] while the first request is still running.
+/// [`ServiceError::StillRunning`] while the first request is still running.
 pub async fn claim(
     core: &Core,
     caller: &Caller,
@@ -69,9 +69,7 @@ pub async fn claim(
                 return Ok(known);
             }
             if kept.lease_until > now {
-                return Err(ServiceError::Conflict(
-                    "A request with this Idempotency-Key is still running".into(),
-                ));
+                return Err(ServiceError::StillRunning);
             }
             Some(kept)
         }
@@ -91,9 +89,7 @@ pub async fn claim(
     )
     .await?;
     if !won {
-        return Err(ServiceError::Conflict(
-            "A request with this Idempotency-Key is still running".into(),
-        ));
+        return Err(ServiceError::StillRunning);
     }
     tx.commit().await?;
     Ok(IdempotencyClaim::Go(IdempotencyReceipt(Some(Arc::new(
