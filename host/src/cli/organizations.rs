@@ -13,9 +13,12 @@ use crate::domain::clock::Clock;
 use crate::domain::control::PartyKey;
 use crate::domain::id::OrgId;
 use crate::domain::ledger::LedgerEntry;
-use crate::domain::organization::{OrgSettings, Organization, PaymentSettings};
+use crate::domain::organization::{OrgSettings, Organization, PaymentSettings, Role};
+use crate::mail::is_address;
 use crate::publishers;
-use crate::service::access::credentials;
+use crate::service::Caller;
+use crate::service::access::users::{self, NewUser, UserManager};
+use crate::service::access::{credentials, sessions};
 use crate::service::components::changes;
 use crate::service::control::{self, keys::PartyKeyView};
 use crate::service::organizations as settings;
@@ -28,6 +31,9 @@ pub enum OrganizationCommand {
     Create {
         #[arg(long, value_parser = one_line)]
         name: String,
+        /// Address of its first owner, who gets a link to sign in to the console.
+        #[arg(long, value_name = "EMAIL", value_parser = email)]
+        owner: Option<String>,
     },
     /// List organizations.
     List,
@@ -85,7 +91,16 @@ pub async fn run(
 ) -> Result<(), Failure> {
     let store = start::open_store(config).await?;
     match command {
-        OrganizationCommand::Create { name } => {
+        OrganizationCommand::Create { name, owner } => {
+            // What would refuse the owner refuses the organization, too.
+            let owner = match owner {
+                Some(email) => {
+                    let app = start::start(config.clone()).await?;
+                    users::is_served(&app)?;
+                    Some((app, email))
+                }
+                None => None,
+            };
             let organization = Organization {
                 id: OrgId::new(),
                 name,
@@ -95,7 +110,30 @@ pub async fn run(
             let mut tx = store.begin().await?;
             organizations::insert(&mut tx, &organization).await?;
             tx.commit().await?;
-            output.one(&view(&organization), organization.id.as_str());
+            let Some((app, email)) = owner else {
+                output.one(&view(&organization), organization.id.as_str());
+                return Ok(());
+            };
+            let caller = Caller {
+                org: organization.id.clone(),
+                actor: "operator".into(),
+                email: None,
+            };
+            let manager = UserManager {
+                caller: &caller,
+                role: None,
+            };
+            let owner = NewUser {
+                email,
+                role: Role::Owner,
+            };
+            let (owner, link) = users::invite(&app, &manager, owner).await?;
+            let url = sessions::url(&app, &link)?;
+            let mut shown = view(&organization);
+            shown["owner"] = json!(owner);
+            shown["url"] = json!(url);
+            let note = format!("{} signs in with this link once: {url}", owner.email);
+            output.with_note(&shown, organization.id.as_str(), &note);
         }
         OrganizationCommand::List => {
             let mut connection = store.read().await?;
@@ -203,6 +241,14 @@ fn read_logo(file: &Path) -> Result<BrandLogo, Failure> {
 
 fn color(text: &str) -> Result<BrandColor, String> {
     BrandColor::try_from(text.to_owned())
+}
+
+fn email(text: &str) -> Result<String, String> {
+    let address = text.trim();
+    match is_address(address) {
+        true => Ok(address.to_owned()),
+        false => Err("not an e-mail address".into()),
+    }
 }
 
 fn one_line(text: &str) -> Result<String, String> {

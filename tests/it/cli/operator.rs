@@ -70,6 +70,36 @@ fn organizations_keys_and_tokens_are_managed_from_the_command_line() {
 }
 
 #[test]
+fn an_organization_is_created_with_its_owner() {
+    let data = tempfile::tempdir().unwrap();
+    let data = data.path();
+    let owner = "owner@crescent.example";
+    let create = ["org", "create", "--name", "Crescent", "--owner", owner];
+    let created = json(data, &create);
+    assert_eq!(created["owner"]["email"], owner);
+    assert_eq!(created["owner"]["role"], "owner");
+    let url = created["url"].as_str().unwrap();
+    assert!(url.contains("/console/enter/"), "{url}");
+    let org = created["org_id"].as_str().unwrap();
+    let users = json(data, &["user", "list", "--org", org]);
+    assert_eq!(users[0]["email"], owner);
+
+    let shown = holdfast(data, &create);
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    let (stdout, note) = (text(shown.stdout), text(shown.stderr));
+    assert!(stdout.starts_with("org_") && stdout.lines().count() == 1);
+    assert!(
+        note.contains(&format!("{owner} signs in with this link once: http")),
+        "{note}"
+    );
+
+    let wrong = ["org", "create", "--name", "Crescent", "--owner", "owner"];
+    assert!(failure(data, &wrong).contains("not an e-mail address"));
+    let list = json(data, &["org", "list"]);
+    assert_eq!(list.as_array().unwrap().len(), 2);
+}
+
+#[test]
 fn a_mistyped_command_argument_lists_the_known_values() {
     let data = tempfile::tempdir().unwrap();
     let data = data.path();

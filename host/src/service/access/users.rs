@@ -191,7 +191,7 @@ pub async fn invite(
 }
 
 /// Refuses to invite people where no page lets them in.
-fn is_served(core: &Core) -> Result<(), ServiceError> {
+pub fn is_served(core: &Core) -> Result<(), ServiceError> {
     match core.config.console.enabled {
         true => Ok(()),
         false => Err(ServiceError::Conflict(

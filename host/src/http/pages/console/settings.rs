@@ -1,4 +1,4 @@
-//! Settings of the organization: brand with a preview, pages that may embed it, consent, sign-in.
+//! Settings of the organization: brand with a preview, pages that may embed it, consent, sign-in, retention.
 
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
@@ -48,7 +48,31 @@ pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
             }
         }
     };
+    let body = html! {
+        (body)
+        section.card {
+            h2 { (texts.text("settings-retention")) }
+            p { (texts.text("settings-retention-records")) }
+            @for (text, days) in retention(&app) { p { (texts.with(text, [("days", days)])) } }
+            p.soft { (texts.text("settings-operator")) }
+        }
+    };
     visitor.page(Place::Settings, &texts.text("console-settings"), body)
+}
+
+/// Returns how many days the installation keeps what is not evidence.
+fn retention(app: &App) -> [(&'static str, i64); 2] {
+    let events = app.config.webhooks.retention.as_secs() / (24 * 60 * 60);
+    [
+        (
+            "settings-retention-events",
+            i64::try_from(events).unwrap_or(i64::MAX),
+        ),
+        (
+            "settings-retention-requests",
+            i64::from(app.config.request_log_days),
+        ),
+    ]
 }
 
 fn section(visitor: &Visitor, part: &str, title: &'static str, fields: Markup) -> Markup {
