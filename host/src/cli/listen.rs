@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use reqwest::redirect::Policy;
 use reqwest::{Client, StatusCode, Url};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -135,6 +136,12 @@ fn usual_file(access: &Access) -> Result<PathBuf, Failure> {
     Ok(folder.join(format!("listen-{}.json", &of[..12])))
 }
 
+/// Client that follows no redirect: a key and signed events go to the named address only.
+fn client() -> Result<Client, Failure> {
+    let made = Client::builder().timeout(TIMEOUT);
+    Ok(made.redirect(Policy::none()).build()?)
+}
+
 /// Answer with events.
 #[derive(Deserialize)]
 struct FeedPage {
@@ -150,7 +157,7 @@ struct Installation<'a> {
 impl<'a> Installation<'a> {
     fn new(access: &'a Access) -> Result<Self, Failure> {
         tls::use_one();
-        let http = Client::builder().timeout(TIMEOUT).build()?;
+        let http = client()?;
         Ok(Self { access, http })
     }
 
@@ -304,7 +311,11 @@ pub async fn listen(listen: Listen, output: &CommandOutput) -> Result<ExitCode, 
             output.one(&json!(event), &line(&event));
             let mut tries = Waits::default();
             while let Some(to) = &listen.forward {
-                let why = match forward(&installation.http, to, &state.secret, &event).await {
+                let sent = tokio::select! {
+                    () = &mut stop => return Ok(ExitCode::SUCCESS),
+                    sent = forward(&installation.http, to, &state.secret, &event) => sent,
+                };
+                let why = match sent {
                     Ok(status) if status.is_success() => break,
                     Ok(status) => format!("{to} answered {status}"),
                     Err(error) => error,
@@ -357,7 +368,7 @@ async fn sent(
     tls::use_one();
     let secret = secret
         .ok_or("the secret that signs is required: --secret, as `holdfast listen` printed it")?;
-    let http = Client::builder().timeout(TIMEOUT).build()?;
+    let http = client()?;
     let status = forward(&http, to, &secret, event).await?;
     let value = json!({ "event": event, "status": status.as_u16() });
     output.one(&value, &format!("{}\n{to} answered {status}", line(event)));

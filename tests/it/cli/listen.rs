@@ -242,6 +242,10 @@ async fn events_are_forwarded_as_the_service_sends_them() {
     let (done, said, _) = run(command(&url, &key, &["events", "resend", id]));
     assert!(done && said.contains("no active endpoint"), "{said}");
 
+    let mut from_environment = command(&url, &key, &sample[..4]);
+    from_environment.env("HOLDFAST_WEBHOOK_SECRET", &listener.secret);
+    let (done, _, error) = run(from_environment);
+    assert!(done, "{error}");
     receiver.answer_with(500);
     assert!(!run(command(&url, &key, &sample)).0);
     for (arguments, why) in [
