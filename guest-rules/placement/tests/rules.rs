@@ -431,6 +431,24 @@ fn a_tag_sets_every_attribute_of_its_field() {
 }
 
 #[test]
+fn the_tags_of_the_guide_are_read() {
+    let guide = include_str!("../../../docs/fields.md");
+    let (_, rest) = guide.split_once("```text\n").unwrap();
+    let (lines, _) = rest.split_once("```").unwrap();
+    let shown: String = lines
+        .lines()
+        .map(|line| format!("({line}) Tj 0 -5 Td "))
+        .collect();
+    let fields = tagged(&shown).unwrap();
+    assert_eq!(fields.len(), lines.lines().count());
+    let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
+    assert_eq!(names[0], "Notes");
+    assert_eq!(names[6], "Delivery");
+    assert_eq!(fields[3].options, ["Black", "White", "Red"]);
+    assert_eq!(fields[6].default_value.as_deref(), Some("2026-12-01"));
+}
+
+#[test]
 fn a_tag_without_attributes_is_a_required_text_field_of_the_first_signer() {
     let fields = tagged("({{Notes}}) Tj").unwrap();
     let field = &fields[0];
