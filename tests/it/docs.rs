@@ -7,17 +7,14 @@ fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
-/// Collects the names of all functions below a folder.
-fn functions(folder: &Path, found: &mut BTreeSet<String>) {
+/// Appends the Rust sources below a folder.
+fn sources(folder: &Path, found: &mut String) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            functions(&path, found);
+            sources(&path, found);
         } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let text = std::fs::read_to_string(&path).unwrap();
-            let names = text.split("fn ").skip(1);
-            let end = |character: char| !character.is_ascii_alphanumeric() && character != '_';
-            found.extend(names.filter_map(|rest| rest.split(end).next().map(str::to_owned)));
+            found.push_str(&std::fs::read_to_string(&path).unwrap());
         }
     }
 }
@@ -37,14 +34,49 @@ fn named_tests(document: &str) -> Vec<String> {
 
 #[test]
 fn every_test_that_a_document_names_exists() {
-    let mut known = BTreeSet::new();
+    let mut text = String::new();
     for folder in ["tests", "host", "guest-rules", "plugins", "fuzz", "benches"] {
-        functions(&root().join(folder), &mut known);
+        sources(&root().join(folder), &mut text);
     }
+    let end = |character: char| !character.is_ascii_alphanumeric() && character != '_';
+    let names = text.split("fn ").skip(1);
+    let known: BTreeSet<&str> = names.filter_map(|rest| rest.split(end).next()).collect();
     for document in ["SECURITY.md", "docs/readings.md"] {
         let named = named_tests(document);
         assert!(named.len() > 20, "{document}: {named:?}");
-        let unknown: Vec<_> = named.iter().filter(|name| !known.contains(*name)).collect();
+        let unknown: Vec<_> = named
+            .iter()
+            .filter(|name| !known.contains(name.as_str()))
+            .collect();
         assert!(unknown.is_empty(), "{document}: {unknown:?}");
+    }
+}
+
+/// The guide to errors has a row for each status, and names only codes that exist.
+#[test]
+fn the_guide_to_errors_is_complete() {
+    let guide = std::fs::read_to_string(root().join("docs/errors.md")).unwrap();
+    let document = std::fs::read(root().join("docs/openapi.json")).unwrap();
+    let document: serde_json::Value = serde_json::from_slice(&document).unwrap();
+    let answers = document["components"]["responses"].as_object().unwrap();
+    assert!(answers.len() > 10);
+    for name in answers.keys() {
+        let status = name.trim_start_matches("Error");
+        assert!(guide.contains(&format!("\n| {status} | ")), "{status}");
+    }
+    let mut text = String::new();
+    for folder in ["host/src", "guest-rules"] {
+        sources(&root().join(folder), &mut text);
+    }
+    let (_, codes) = guide.split_once("## Codes").unwrap();
+    let codes: BTreeSet<&str> = codes.split('`').skip(1).step_by(2).collect();
+    let whole = |code: &&&str| {
+        code.bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+    };
+    let codes: Vec<_> = codes.iter().filter(whole).collect();
+    assert!(codes.len() > 20, "{codes:?}");
+    for code in codes {
+        assert!(text.contains(&format!("\"{code}\"")), "{code}");
     }
 }

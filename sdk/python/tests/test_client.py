@@ -114,12 +114,12 @@ class ClientTest(unittest.TestCase):
     def test_errors_have_a_type_and_what_the_api_says(self, _: Any) -> None:
         issue = {"code": "invalid_type", "path": ["name"], "message": "Required"}
         for status, kind in [(404, NotFoundError), (409, ConflictError), (422, InvalidRequestError), (418, HoldfastError)]:
-            body = {"error": "No", "code": "invalid_state", "details": [issue]}
+            body = {"error": "No", "code": "kba_required", "details": [issue]}
             made, _asked = client(answered(status, body, {"x-request-id": "req_1"}))
             with self.assertRaises(kind) as caught:
                 made.get_envelope("env_1")
             error = caught.exception
-            self.assertEqual((str(error), error.status, error.code), ("No", status, "invalid_state"))
+            self.assertEqual((str(error), error.status, error.code), ("No", status, "kba_required"))
             self.assertEqual((error.request_id, error.issues), ("req_1", [issue]))
         made, _asked = client(lambda _: httpx.Response(429, text="<html>"), retries=0)
         with self.assertRaises(RateLimitError) as caught:

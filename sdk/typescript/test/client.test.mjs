@@ -97,13 +97,13 @@ test("a body that breaks off is asked for again, and one that takes too long end
 test("errors have a type, and what the API says", async () => {
   const issue = { code: "invalid_type", expected: "a value", received: "undefined", path: ["name"], message: "Required" };
   for (const [status, kind] of [[404, NotFoundError], [409, ConflictError], [422, InvalidRequestError], [418, HoldfastError]]) {
-    const body = { error: "No", code: "invalid_state", details: [issue] };
+    const body = { error: "No", code: "kba_required", details: [issue] };
     const { made } = client(json(status, body, { "x-request-id": "req_1" }));
     const error = await made.createEnvelope({ body: {} }).catch((error) => error);
     assert.ok(error instanceof kind && error instanceof HoldfastError);
     assert.equal(error.message, "No");
     assert.equal(error.status, status);
-    assert.equal(error.code, "invalid_state");
+    assert.equal(error.code, "kba_required");
     assert.equal(error.requestId, "req_1");
     assert.deepEqual(error.issues, [issue]);
   }

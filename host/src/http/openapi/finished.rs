@@ -265,7 +265,7 @@ fn error_answer(status: u16) -> Value {
         401 => json!({ "error": "Invalid API key" }),
         403 => json!({ "error": "Missing required scope: envelopes:write" }),
         404 => json!({ "error": "Envelope not found" }),
-        409 => json!({ "error": "Envelope is completed", "code": "invalid_state" }),
+        409 => json!({ "error": "Cannot vault envelope with status: sent" }),
         422 => json!({
             "error": "Validation failed",
             "details": [{
@@ -279,7 +279,7 @@ fn error_answer(status: u16) -> Value {
         _ => json!({ "error": meaning(status) }),
     };
     let mut headers = json!({ "X-Request-Id": header("RequestId") });
-    if matches!(status, 429 | 503) {
+    if matches!(status, 409 | 429 | 503) {
         headers["Retry-After"] = header("RetryAfter");
     }
     json!({

@@ -29,7 +29,9 @@ fn meaning(status: u16) -> &'static str {
         401 => "The credential is missing or not valid",
         403 => "The credential does not allow this operation",
         404 => "Unknown id, or an id of another organization",
-        409 => "The state of the object does not allow this operation",
+        409 => {
+            "The state of the object does not allow this operation, or another request with it is running; with Retry-After, a repeat can succeed"
+        }
         410 => "Used up or expired",
         413 => "Larger than allowed",
         415 => "The file type is not accepted here",
