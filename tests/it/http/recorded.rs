@@ -40,6 +40,11 @@ impl Neutral {
                 ),
                 (pattern(r"\b[0-9a-f]{64}\b"), "HASH"),
                 (pattern(r"^\d{12,}$"), "NUMBER"),
+                // Root and signature of a checkpoint (C2SP tlog-checkpoint).
+                (
+                    pattern(r"\n[A-Za-z0-9+/]{43}=\n\n— (\S+) \S+\n"),
+                    "\nROOT\n\n— $1 SIGNATURE\n",
+                ),
                 (pattern(r"\blk_[0-9a-f]+\b"), "KEY"),
                 (pattern(r"\bwhsec_[A-Za-z0-9+/=]+"), "SECRET"),
                 (pattern(r"\beyJ[\w-]+\.[\w-]+\.[\w-]+"), "JWT"),
@@ -68,6 +73,10 @@ impl Neutral {
                 let members = members.iter();
                 let neutral = members.map(|(name, member)| (name.clone(), self.value(member)));
                 Value::Object(neutral.collect())
+            }
+            // Numbers of templates at the provider, which are random.
+            Value::Number(number) if number.as_u64().is_some_and(|number| number > 1 << 40) => {
+                "NUMBER".into()
             }
             other => other.clone(),
         }

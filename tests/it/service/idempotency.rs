@@ -182,11 +182,11 @@ async fn an_abandoned_claim_blocks_until_its_lease_ends() {
     app.abandon_idempotency_claims("2999-01-01T00:00:00.000Z")
         .await;
     let blocked = post(&app, "k", "/partner/envelopes", &body).await;
+    assert_eq!(blocked.headers["retry-after"], "1");
     assert_eq!(
         blocked.error(409),
         "A request with this Idempotency-Key is still running"
     );
-    assert_eq!(blocked.headers["retry-after"], "1");
     app.abandon_idempotency_claims("2020-01-01T00:00:00.000Z")
         .await;
     let taken_over = post(&app, "k", "/partner/envelopes", &body).await;
