@@ -94,6 +94,30 @@ async fn the_reference_shows_every_operation_in_a_browser() {
     assert_eq!(width, true, "the page scrolls sideways");
 }
 
+/// A member has a description, or the type that it refers to.
+#[test]
+fn every_member_is_described() {
+    fn undescribed(schema: &str, value: &Value, found: &mut Vec<String>) {
+        for (name, member) in value["properties"].as_object().into_iter().flatten() {
+            let text = member["description"].as_str().unwrap_or_default();
+            if text.is_empty() && member.get("$ref").is_none() {
+                found.push(format!("{schema}.{name}"));
+            }
+        }
+        let parts = value.as_object().into_iter().flat_map(Map::values);
+        let parts = parts.chain(value.as_array().into_iter().flatten());
+        parts.for_each(|part| undescribed(schema, part, found));
+    }
+    let document = document();
+    let schemas = document["components"]["schemas"].as_object().unwrap();
+    assert!(schemas.len() > 100);
+    let mut found = Vec::new();
+    for (name, schema) in schemas {
+        undescribed(name, schema, &mut found);
+    }
+    assert!(found.is_empty(), "{found:?}");
+}
+
 #[test]
 fn every_operation_documents_its_credential_errors_and_an_example() {
     let document = document();

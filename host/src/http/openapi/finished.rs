@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use aide::openapi::OpenApi;
 use serde_json::{Map, Value, json};
 
-use super::{examples, meaning};
+use super::{examples, meaning, members};
 
 /// Areas in the order of the document, with their descriptions.
 const TAGS: [(&str, &str); 20] = [
@@ -139,6 +139,9 @@ pub fn finished(document: &OpenApi) -> Value {
         operation["security"] = json!([]);
     });
     let components = &mut document["components"];
+    for (name, schema) in components["schemas"].as_object_mut().into_iter().flatten() {
+        members::describe(name, schema);
+    }
     for status in statuses {
         components["responses"][name_of(status)] = error_answer(status);
     }

@@ -5,6 +5,7 @@
 
 mod examples;
 mod finished;
+mod members;
 
 use aide::OperationOutput;
 use aide::openapi::{
