@@ -59,10 +59,11 @@ async fn main() -> Result<()> {
             "  for the clients   export HOLDFAST_URL={} HOLDFAST_API_KEY={}",
             server.url, demo.key
         );
+        let waiting = demo.samples(&mut server, &pdf).await?;
         println!("  the console, as owner of the organization (the link works once):");
         println!("                    {}", demo.owner_link(&server)?);
         println!("  a contract that waits for your signature, beside samples in other states:");
-        println!("                    {}", demo.samples(&server, &pdf).await?);
+        println!("                    {waiting}");
         println!();
         println!(
             "The server keeps running at {}. Stop it with Ctrl-C.",
@@ -92,16 +93,42 @@ impl StepPrinter {
 /// A server of its own, ended with the demo.
 struct DemoServer {
     child: Child,
+    address: String,
     url: String,
     data: PathBuf,
 }
 
 impl DemoServer {
     fn start(data: &Path) -> Result<Self> {
-        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string();
         let started = Instant::now();
+        let child = Self::run(data, &address, &[])?;
+        let url = format!("http://{address}");
+        println!(
+            "The server listens at {url} ({} ms after its start)",
+            started.elapsed().as_millis()
+        );
+        Ok(Self {
+            child,
+            address,
+            url,
+            data: data.into(),
+        })
+    }
+
+    /// Ends the server and starts it with further settings.
+    fn restart(&mut self, settings: &[(&str, &str)]) -> Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        self.child = Self::run(&self.data, &self.address, settings)?;
+        Ok(())
+    }
+
+    /// Starts the program, and waits until it listens.
+    fn run(data: &Path, address: &str, settings: &[(&str, &str)]) -> Result<Child> {
         let mut child = Self::program(data)
-            .env("HOLDFAST_LISTEN", format!("127.0.0.1:{port}"))
+            .env("HOLDFAST_LISTEN", address)
+            .envs(settings.iter().copied())
             .arg("serve")
             .stderr(Stdio::piped())
             .spawn()?;
@@ -120,23 +147,18 @@ impl DemoServer {
         let log = data.join("server.log");
         std::thread::spawn(move || {
             use std::io::Write as _;
-            let mut file = std::fs::File::create(log).ok();
+            let mut file = std::fs::File::options()
+                .create(true)
+                .append(true)
+                .open(log)
+                .ok();
             for line in lines.map_while(std::result::Result::ok) {
                 if let Some(file) = &mut file {
                     let _ = writeln!(file, "{line}");
                 }
             }
         });
-        let url = format!("http://127.0.0.1:{port}");
-        println!(
-            "The server listens at {url} ({} ms after its start)",
-            started.elapsed().as_millis()
-        );
-        Ok(Self {
-            child,
-            url,
-            data: data.into(),
-        })
+        Ok(child)
     }
 
     /// The `holdfast` binary beside this one.

@@ -9,7 +9,7 @@ use super::{DemoPartner, DemoServer, Result, signature_on_first_page, text};
 
 impl DemoPartner {
     /// Makes the samples. Returns the link of the one that waits for a signature.
-    pub async fn samples(&self, server: &DemoServer, pdf: &Path) -> Result<String> {
+    pub async fn samples(&self, server: &mut DemoServer, pdf: &Path) -> Result<String> {
         let document = std::fs::read(pdf)?;
         let fields = json!([signature_on_first_page()]);
         let template = self.template(document.clone(), &fields).await?;
@@ -50,16 +50,24 @@ impl DemoPartner {
         let (vaulted, link) = sent("In the vault").await?;
         self.press(&link, &finish).await?;
         self.wait_until(&vaulted, "vaulted").await?;
+        let set =
+            |server: &DemoServer, setting| server.operator(&["org", "set", &self.org, setting]);
+        set(server, "envelope_ttl_days=1")?;
+        let (expired, _) = sent("Expired").await?;
+        set(server, "envelope_ttl_days=30")?;
+        // For the moment, this is tomorrow.
+        server.restart(&[
+            ("HOLDFAST_CLOCK_OFFSET", "25h"),
+            ("HOLDFAST_SWEEP_INTERVAL", "1s"),
+        ])?;
+        self.wait_until(&expired, "expired").await?;
+        server.restart(&[])?;
         // Signed, and not in the vault yet.
-        let auto_vault = |value: &str| {
-            let setting = format!("auto_vault={value}");
-            server.operator(&["org", "set", &self.org, &setting])
-        };
-        auto_vault("false")?;
+        set(server, "auto_vault=false")?;
         let (completed, link) = sent("Signed, to be vaulted on request").await?;
         self.press(&link, &finish).await?;
         self.wait_until(&completed, "completed").await?;
-        auto_vault("true")?;
+        set(server, "auto_vault=true")?;
         Ok(sent("Waits for your signature").await?.1)
     }
 
