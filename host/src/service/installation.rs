@@ -80,6 +80,10 @@ pub struct QueuesView {
 #[derive(Serialize, JsonSchema)]
 pub struct LogView {
     pub size: u64,
+    /// Root hash of the published head, to compare with that of a monitor.
+    pub root_hash: Option<String>,
+    /// When the head was signed.
+    pub signed_at: Option<Timestamp>,
     /// Entries that wait for their place.
     pub pending: i64,
 }
@@ -151,7 +155,9 @@ pub async fn view(core: &Core) -> Result<InstallationView, ServiceError> {
             })
             .collect(),
         log: LogView {
-            size: head.map_or(0, |head| head.size),
+            size: head.as_ref().map_or(0, |head| head.size),
+            signed_at: head.as_ref().and_then(|head| head.signed_at),
+            root_hash: head.map(|head| head.root),
             pending,
         },
         sweep: SweepView {

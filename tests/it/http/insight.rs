@@ -176,6 +176,7 @@ async fn only_the_operators_organization_sees_the_installation() {
         "holdfast-compliance",
         "Maple Street Motors",
         "database",
+        "holdfast ledger monitor --url",
     ] {
         assert!(page.text().contains(told), "{told}: {}", page.text());
     }
@@ -210,6 +211,9 @@ async fn only_the_operators_organization_sees_the_installation() {
         .find(|one| one["org_id"] == operates.as_str());
     assert_eq!(operator.unwrap()["users"], 2, "{seen}");
     assert!(seen["checks"].as_array().unwrap().len() >= 8, "{seen}");
+    let head = node.get("/ledger/head").await.data(200);
+    assert_eq!(seen["log"]["root_hash"], head["root_hash"]);
+    assert_eq!(seen["log"]["signed_at"], head["signed_at"]);
 }
 
 /// With an own listener, the console is served there only, and nothing else is.

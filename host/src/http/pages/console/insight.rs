@@ -239,7 +239,7 @@ pub async fn operator(State(app): State<App>, visitor: Visitor) -> Response {
                 }
             }
         }
-        (work(&visitor, &view))
+        (work(&visitor, &view, &app.config.base_url()))
         section.card {
             h2 { (texts.text("operator-components")) }
             ul.rows {
@@ -284,7 +284,7 @@ pub async fn operator(State(app): State<App>, visitor: Visitor) -> Response {
 }
 
 /// Renders queues, jobs, the log and the nodes.
-fn work(visitor: &Visitor, view: &InstallationView) -> Markup {
+fn work(visitor: &Visitor, view: &InstallationView, url: &str) -> Markup {
     let texts = visitor.texts;
     let queues = &view.queues;
     let numbers = [
@@ -307,6 +307,12 @@ fn work(visitor: &Visitor, view: &InstallationView) -> Markup {
                         tr { th scope="row" { (texts.text(text)) } td { (number) } }
                     }
                     tr { th scope="row" { (texts.text("operator-log")) } td { (view.log.size) } }
+                    @if let Some(root) = &view.log.root_hash {
+                        tr {
+                            th scope="row" { (texts.text("operator-log-head")) }
+                            td { code { (root) } @if let Some(at) = view.log.signed_at { " " (visitor.moment(at)) } }
+                        }
+                    }
                     tr {
                         th scope="row" { (texts.text("operator-backup")) }
                         td {
@@ -321,6 +327,7 @@ fn work(visitor: &Visitor, view: &InstallationView) -> Markup {
                     }
                 }
             }
+            p.soft { (texts.text("operator-monitor")) " " code { "holdfast ledger monitor --url " (url) " --state FILE" } }
             @if !view.failing_jobs.is_empty() {
                 h3 { (texts.text("operator-failing")) }
                 ul.rows {
