@@ -5,11 +5,12 @@ use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 
 use super::page::PagedQuery;
 use super::row::{RowColumns, file_json, json_text};
+use super::search::{self, FoundEnvelope};
 use super::{StoreError, WriteTransaction, counts, ledger};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{
-    AuthoritativeCopy, Envelope, EnvelopeKind, EnvelopeStatus, ListedEnvelope, PaymentStatus,
-    SentDocument, StoredFile, VaultRecord, VaultTerms,
+    AuthoritativeCopy, Envelope, EnvelopeKind, EnvelopeStatus, PaymentStatus, SentDocument,
+    StoredFile, VaultRecord, VaultTerms,
 };
 use crate::domain::id::{BatchId, CustomerId, EnvelopeId, OrgId, TemplateId};
 use crate::domain::organization::ApiKeyRecord;
@@ -167,12 +168,9 @@ pub async fn list(
     filter: &EnvelopeFilter,
     page: i64,
     limit: i64,
-) -> Result<(Vec<ListedEnvelope>, i64), StoreError> {
+) -> Result<(Vec<FoundEnvelope>, i64), StoreError> {
     let total = counts::total_column(filter.status);
-    let select = format!(
-        "select envelope_id, name, status, customer_id, external_id, created_at, updated_at, {total}
-         from envelope"
-    );
+    let select = format!("select {}, {total} from envelope", search::COLUMNS);
     let list = PagedQuery {
         select: &select,
         table: "envelope",
@@ -200,7 +198,10 @@ pub async fn list(
             (rows, total)
         }
     };
-    Ok((rows.iter().map(listed).collect::<Result<_, _>>()?, total))
+    Ok((
+        rows.iter().map(search::found).collect::<Result<_, _>>()?,
+        total,
+    ))
 }
 
 /// Envelope past its expiry.
@@ -503,19 +504,6 @@ fn columns(row: &AnyRow) -> RowColumns<'_> {
         table: "envelope",
         id: "envelope_id",
     }
-}
-
-fn listed(row: &AnyRow) -> Result<ListedEnvelope, StoreError> {
-    let columns = columns(row);
-    Ok(ListedEnvelope {
-        id: columns.parsed("envelope_id", EnvelopeId::parse)?,
-        name: columns.text("name")?,
-        status: columns.parsed("status", EnvelopeStatus::parse)?,
-        customer: columns.parsed("customer_id", CustomerId::parse)?,
-        external_id: columns.optional_text("external_id")?,
-        created_at: columns.time("created_at")?,
-        updated_at: columns.time("updated_at")?,
-    })
 }
 
 fn envelope(row: &AnyRow) -> Result<Envelope, StoreError> {

@@ -50,7 +50,12 @@ pub struct EnvelopeSearch {
     pub skip: i64,
 }
 
-/// Envelope that a search found.
+/// Columns of a [`FoundEnvelope`].
+pub(super) const COLUMNS: &str =
+    "envelope_id, name, kind, status, customer_id, external_id, compliance_score,
+    created_at, updated_at, expires_at, secured_party";
+
+/// Envelope of a list or a search.
 pub struct FoundEnvelope {
     pub id: EnvelopeId,
     pub name: String,
@@ -85,8 +90,7 @@ pub async fn envelopes(
         query = query.bind(value);
     }
     let rows = query.fetch_all(connection).await?;
-    let rows = rows.iter().take(usize::try_from(limit).unwrap_or_default());
-    rows.map(found).collect()
+    rows.iter().map(found).collect()
 }
 
 /// Returns the number of envelopes that fit, on all pages.
@@ -210,16 +214,14 @@ fn conditions(dialect: SqlDialect, org: &OrgId, search: &EnvelopeSearch) -> Cond
     conditions
 }
 
-/// Writes the statement. Several statuses are searched one by one: each reads the newest of its own from an index, however
+/// Writes the statement. Its second parameter is the number of envelopes with those to skip. Several statuses are searched one by one: each reads the newest of its own from an index, however
 /// many envelopes have another status.
 fn statement(conditions: &[String], statuses: &[EnvelopeStatus], skip: i64) -> String {
     let conditions = conditions.join(" and ");
     let part = |name: &str, more: &str| {
         format!(
             "select * from (
-                 select envelope_id, name, kind, status, customer_id, external_id, compliance_score,
-                     created_at, updated_at, expires_at, secured_party
-                 from envelope where bucket = $1 and {conditions}{more} order by envelope_id desc limit $2
+                 select {COLUMNS} from envelope where bucket = $1 and {conditions}{more} order by envelope_id desc limit $2
              ) {name}"
         )
     };
@@ -233,7 +235,7 @@ fn statement(conditions: &[String], statuses: &[EnvelopeStatus], skip: i64) -> S
         parts.push(part("of_all", ""));
     }
     let parts = parts.join(" union all ");
-    format!("{parts} order by envelope_id desc limit $2 offset {skip}")
+    format!("{parts} order by envelope_id desc limit $2 - {skip} offset {skip}")
 }
 
 /// Conditions of a statement whose first two parameters are bucket and limit.
@@ -268,7 +270,8 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-fn found(row: &AnyRow) -> Result<FoundEnvelope, StoreError> {
+/// Reads a row with [`COLUMNS`].
+pub(super) fn found(row: &AnyRow) -> Result<FoundEnvelope, StoreError> {
     let columns = RowColumns {
         row,
         table: "envelope",

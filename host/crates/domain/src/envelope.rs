@@ -425,25 +425,6 @@ pub struct VaultTerms {
     pub accepted_by: String,
 }
 
-/// Envelope in a list.
-#[derive(Clone, Debug)]
-pub struct ListedEnvelope {
-    /// Its id.
-    pub id: EnvelopeId,
-    /// Display name.
-    pub name: String,
-    /// Status.
-    pub status: EnvelopeStatus,
-    /// Customer of the organization.
-    pub customer: CustomerId,
-    /// Reference chosen by the partner.
-    pub external_id: Option<String>,
-    /// Time of creation.
-    pub created_at: Timestamp,
-    /// Time of the last change.
-    pub updated_at: Timestamp,
-}
-
 /// Members of an envelope's metadata that partners may see.
 pub const PUBLIC_METADATA: [&str; 3] = ["document_source", "source_template_id", "bulk_send"];
 /// Member with the partner's own metadata.

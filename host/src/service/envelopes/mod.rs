@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::components::rules::lifecycle::EnvelopeTrigger;
-use crate::domain::envelope::{Envelope, ListedEnvelope, Recipient, Signer, SignerStatus};
+use crate::domain::envelope::{Envelope, Recipient, Signer, SignerStatus};
 use crate::domain::event::EventType;
 use crate::domain::id::EnvelopeId;
 use crate::domain::organization::ApiKeyRecord;
@@ -119,7 +119,7 @@ pub async fn list(
     filter: &envelopes::EnvelopeFilter,
     page: i64,
     limit: i64,
-) -> Result<(Vec<ListedEnvelope>, i64), ServiceError> {
+) -> Result<(Vec<FoundEnvelope>, i64), ServiceError> {
     let mut connection = core.store.read().await?;
     Ok(envelopes::list(&mut connection, &caller.org, filter, page, limit).await?)
 }

@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{
-    Envelope, EnvelopeKind, EnvelopeStatus, ListedEnvelope, PUBLIC_METADATA, Recipient,
-    RecipientKind, Signer, SignerAccess, SignerChannel, SignerKind, SignerStatus,
+    Envelope, EnvelopeKind, EnvelopeStatus, PUBLIC_METADATA, Recipient, RecipientKind, Signer,
+    SignerAccess, SignerChannel, SignerKind, SignerStatus,
 };
 use crate::domain::id::{CustomerId, EnvelopeId, TemplateId};
 use crate::domain::signature::ExistingSignature;
@@ -114,20 +114,6 @@ pub struct EnvelopeItem {
     external_id: Option<String>,
     created_at: Timestamp,
     updated_at: Timestamp,
-}
-
-impl From<ListedEnvelope> for EnvelopeItem {
-    fn from(envelope: ListedEnvelope) -> Self {
-        Self {
-            envelope_id: envelope.id,
-            envelope_name: envelope.name,
-            status: envelope.status,
-            customer_id: envelope.customer,
-            external_id: envelope.external_id,
-            created_at: envelope.created_at,
-            updated_at: envelope.updated_at,
-        }
-    }
 }
 
 impl From<FoundEnvelope> for EnvelopeItem {

@@ -47,9 +47,6 @@ pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
                 p.soft { (texts.text("settings-operator")) }
             }
         }
-    };
-    let body = html! {
-        (body)
         section.card {
             h2 { (texts.text("settings-retention")) }
             p { (texts.text("settings-retention-records")) }
