@@ -1,5 +1,7 @@
 //! The installation as its operator sees it, and the usage of organizations.
 
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -25,6 +27,48 @@ pub fn is_operator(core: &Core, org: &OrgId, role: Role) -> bool {
 pub async fn note_node(core: &Core, node: &str) -> Result<(), ServiceError> {
     let name = format!("{}{node}", rows::NODE);
     Ok(chores::hold(&core.store, &name, core.clock.now()).await?)
+}
+
+/// Interval at which a monitor's questions are noted.
+const NOTED_EVERY: Duration = Duration::from_secs(600);
+/// Monitors that are remembered, and for how long.
+const MONITORS: usize = 50;
+const REMEMBERED: Duration = Duration::from_secs(30 * 86_400);
+
+/// Notes that someone at an address checked that the log only grows. Anyone may: the oldest are forgotten.
+pub async fn note_monitor(core: &Core, address: &str) -> Result<(), ServiceError> {
+    let now = core.clock.now();
+    let name = format!("{}{address}", rows::MONITOR);
+    let known = chores::due(&core.store, &name).await?;
+    if known.is_some_and(|at| at > now - NOTED_EVERY) {
+        return Ok(());
+    }
+    chores::hold(&core.store, &name, now).await?;
+    if known.is_none() {
+        let mut seen = signs(core, rows::MONITOR).await?;
+        seen.sort_by_key(|(_, at)| std::cmp::Reverse(*at));
+        for (place, (address, at)) in seen.into_iter().enumerate() {
+            if place >= MONITORS || at < now - REMEMBERED {
+                let name = format!("{}{address}", rows::MONITOR);
+                chores::let_go(&core.store, &name, at).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn signs(core: &Core, kind: &str) -> Result<Vec<(String, Timestamp)>, ServiceError> {
+    let mut connection = core.store.read().await?;
+    Ok(rows::signs(&mut connection, kind).await?)
+}
+
+/// A monitor of the log: someone who asked for the proof that it extends an earlier head.
+#[derive(Serialize, JsonSchema)]
+pub struct MonitorView {
+    /// IPv4 address, or the /64 network of an IPv6 address.
+    pub address: String,
+    /// When it last asked, to within ten minutes.
+    pub asked_at: Timestamp,
 }
 
 /// A node with its last sign of life.
@@ -102,6 +146,8 @@ pub struct SweepView {
 pub struct InstallationView {
     pub version: &'static str,
     pub nodes: Vec<NodeView>,
+    /// Those of the last 30 days, at most 50.
+    pub monitors: Vec<MonitorView>,
     pub queues: QueuesView,
     pub failing_jobs: Vec<FailingJobView>,
     pub log: LogView,
@@ -117,14 +163,13 @@ pub struct InstallationView {
 pub async fn view(core: &Core) -> Result<InstallationView, ServiceError> {
     let now = core.clock.now();
     let mut connection = core.store.read().await?;
-    let nodes = rows::nodes(&mut connection).await?;
+    let nodes = rows::signs(&mut connection, rows::NODE).await?;
+    let monitors = rows::signs(&mut connection, rows::MONITOR).await?;
     let counts = jobs::counts(&mut connection, now).await?;
     let due = deliveries::counts(&mut connection, now).await?;
     let endpoints = webhooks::counts(&mut connection).await?;
-    let failing = rows::failing_jobs(&mut connection, JOBS).await?;
     let pending = log::pending_count(&mut connection).await?;
     let head = log::head(&mut connection).await?;
-    let organizations = rows::organizations(&mut connection, ORGANIZATIONS).await?;
     let buckets = rows::buckets(&mut connection).await?;
     drop(connection);
     let sweep = integrity::progress(core, now - integrity::PERIOD).await?;
@@ -133,6 +178,11 @@ pub async fn view(core: &Core) -> Result<InstallationView, ServiceError> {
         nodes: nodes
             .into_iter()
             .map(|(node, seen_at)| NodeView { node, seen_at })
+            .collect(),
+        monitors: monitors
+            .into_iter()
+            .filter(|(_, at)| *at >= now - REMEMBERED)
+            .map(|(address, asked_at)| MonitorView { address, asked_at })
             .collect(),
         queues: QueuesView {
             jobs_waiting: counts.waiting,
@@ -143,17 +193,7 @@ pub async fn view(core: &Core) -> Result<InstallationView, ServiceError> {
             endpoints_paused: endpoints.paused,
             endpoints_disabled: endpoints.disabled,
         },
-        failing_jobs: failing
-            .into_iter()
-            .map(|job| FailingJobView {
-                job_id: job.job,
-                org_id: job.org,
-                kind: job.kind,
-                attempts: job.attempts,
-                run_at: job.run_at,
-                error: job.error,
-            })
-            .collect(),
+        failing_jobs: failing_jobs(core, JOBS).await?,
         log: LogView {
             size: head.as_ref().map_or(0, |head| head.size),
             signed_at: head.as_ref().and_then(|head| head.signed_at),
@@ -166,16 +206,7 @@ pub async fn view(core: &Core) -> Result<InstallationView, ServiceError> {
             with_problems: sweep.with_problems,
         },
         last_backup_at: chores::due(&core.store, rows::LAST_BACKUP).await?,
-        organizations: organizations
-            .into_iter()
-            .map(|one| OrganizationSizeView {
-                org_id: one.org,
-                name: one.name,
-                created_at: one.created_at,
-                envelopes: one.envelopes,
-                users: one.users,
-            })
-            .collect(),
+        organizations: organizations(core, ORGANIZATIONS).await?,
         buckets: buckets
             .into_iter()
             .map(|one| BucketView {
@@ -184,6 +215,38 @@ pub async fn view(core: &Core) -> Result<InstallationView, ServiceError> {
             })
             .collect(),
     })
+}
+
+/// Returns the organizations, the largest first.
+pub async fn organizations(
+    core: &Core,
+    limit: i64,
+) -> Result<Vec<OrganizationSizeView>, ServiceError> {
+    let mut connection = core.store.read().await?;
+    let found = rows::organizations(&mut connection, limit).await?;
+    let views = found.into_iter().map(|one| OrganizationSizeView {
+        org_id: one.org,
+        name: one.name,
+        created_at: one.created_at,
+        envelopes: one.envelopes,
+        users: one.users,
+    });
+    Ok(views.collect())
+}
+
+/// Returns the jobs that failed at their last attempt, those with most attempts first.
+pub async fn failing_jobs(core: &Core, limit: i64) -> Result<Vec<FailingJobView>, ServiceError> {
+    let mut connection = core.store.read().await?;
+    let found = rows::failing_jobs(&mut connection, limit).await?;
+    let views = found.into_iter().map(|job| FailingJobView {
+        job_id: job.job,
+        org_id: job.org,
+        kind: job.kind,
+        attempts: job.attempts,
+        run_at: job.run_at,
+        error: job.error,
+    });
+    Ok(views.collect())
 }
 
 /// Usage of an organization in a calendar month.

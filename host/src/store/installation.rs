@@ -9,6 +9,8 @@ use crate::domain::id::OrgId;
 
 /// Begin of the names of chores that nodes keep while they run.
 pub const NODE: &str = "node ";
+/// Begin of the names of chore rows that say when a monitor last asked for a proof.
+pub const MONITOR: &str = "monitor ";
 /// Name of the chore row with the time of the last backup.
 pub const LAST_BACKUP: &str = "last backup";
 
@@ -120,23 +122,26 @@ pub async fn failing_jobs(
         .collect()
 }
 
-/// Returns names and last signs of life of the nodes.
-pub async fn nodes(connection: &mut AnyConnection) -> Result<Vec<(String, Timestamp)>, StoreError> {
+/// Returns the names and times of the chore rows whose name begins with `kind`.
+pub async fn signs(
+    connection: &mut AnyConnection,
+    kind: &str,
+) -> Result<Vec<(String, Timestamp)>, StoreError> {
     let rows = sqlx::query("select name, due_at from chore where name like $1 order by name")
-        .bind(format!("{NODE}%"))
+        .bind(format!("{kind}%"))
         .fetch_all(connection)
         .await?;
-    let nodes = rows.iter().map(|row| {
+    let signs = rows.iter().map(|row| {
         let columns = RowColumns {
             row,
             table: "chore",
             id: "name",
         };
         let name = columns.text("name")?;
-        let name = name.strip_prefix(NODE).unwrap_or_default().to_owned();
+        let name = name.strip_prefix(kind).unwrap_or_default().to_owned();
         Ok((name, columns.time("due_at")?))
     });
-    nodes.collect()
+    signs.collect()
 }
 
 /// Returns how many envelopes of an organization were created, and how many stored in the vault, within a time.

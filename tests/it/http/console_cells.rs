@@ -34,6 +34,19 @@ const CELLS: &[(&str, &str, Option<Permission>)] = {
         ("POST", "/envelopes/{id}/void", Some(Send)),
         ("POST", "/envelopes/{id}/verify", Some(ReadEvidence)),
         ("GET", "/live", Some(ReadEnvelopes)),
+        ("GET", "/live/templates", Some(ReadEnvelopes)),
+        ("GET", "/live/packages", Some(ReadEnvelopes)),
+        ("GET", "/live/bulk", Some(Send)),
+        ("GET", "/live/control", Some(ReadControl)),
+        ("GET", "/live/control/keys", Some(ReadControl)),
+        ("GET", "/live/transfers", Some(ReadControl)),
+        ("GET", "/live/rules", Some(ReadEvidence)),
+        ("GET", "/live/developers", Some(Integrate)),
+        ("GET", "/live/requests", Some(Integrate)),
+        ("GET", "/live/audit", Some(Audit)),
+        ("GET", "/live/users", Some(Administer)),
+        ("GET", "/live/sessions", None),
+        ("GET", "/receivers/{id}/live", Some(Integrate)),
         ("GET", "/send", Some(Send)),
         ("GET", "/send/{template}", Some(Send)),
         ("POST", "/send/{template}", Some(Send)),
@@ -109,11 +122,12 @@ const CELLS: &[(&str, &str, Option<Permission>)] = {
         ("GET", "/activations.csv", Some(ReadEvidence)),
         ("GET", "/components.csv", Some(ReadEvidence)),
         ("GET", "/requests.csv", Some(Integrate)),
+        ("GET", "/sessions.csv", None),
         ("GET", "/receivers/{id}/deliveries.csv", Some(Integrate)),
     ]
 };
 
-/// The sign-in, answers of devices, the page of the operator, and the sign-out, which would end the session of the walk.
+/// The sign-in, answers of devices, the pages of the operator, and the sign-out, which would end the session of the walk.
 const WITHOUT_ROLE: &[(&str, &str)] = &[
     ("GET", "/sign-in"),
     ("POST", "/sign-in"),
@@ -126,6 +140,10 @@ const WITHOUT_ROLE: &[(&str, &str)] = &[
     ("POST", "/passkeys"),
     ("POST", "/passkeys/{id}/remove"),
     ("GET", "/operator"),
+    ("GET", "/operator/organizations.csv"),
+    ("GET", "/operator/nodes.csv"),
+    ("GET", "/operator/jobs.csv"),
+    ("GET", "/live/operator"),
     ("POST", "/sign-out"),
 ];
 
@@ -139,7 +157,7 @@ fn routes() -> BTreeSet<(String, String)> {
             Some(_) => String::new(),
             None => route.split('"').nth(1).unwrap().to_owned(),
         };
-        for (call, method) in [("get(", "GET"), ("post(", "POST")] {
+        for (call, method) in [("get(", "GET"), (" live(", "GET"), ("post(", "POST")] {
             if route.contains(call) {
                 found.insert((method.to_owned(), path.clone()));
             }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use axum::http::Method;
 use serde_json::{Value, json};
@@ -254,6 +255,11 @@ async fn lists_are_exported_as_tables() {
             ",ada@oak.example,owner,active,",
         ),
         (
+            "/console/sessions.csv",
+            "session_id,address,browser,created_at,seen_at",
+            "ses_",
+        ),
+        (
             "/console/audit.csv",
             "id,at,actor,action,details",
             ",user.signed_in,",
@@ -379,6 +385,39 @@ async fn a_list_is_live_and_works_by_keyboard_alone() {
     form::sign(&app, sent["sign_url"].as_str().unwrap()).await;
     app.wait_for(id, "vaulted").await;
     desk.read("in the vault").await;
+}
+
+/// Other pages follow their lists too; what someone is typing stays.
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_follow_their_lists_and_keep_what_is_typed() {
+    let app = TestApp::on_a_socket().await;
+    let desk = signed_in(&app, EmulatedScreen::Desktop, "owner").await;
+    desk.goto(&format!("{}/console/templates", app.url())).await;
+    desk.read("Nothing here").await;
+    let template = app.contract_template().await;
+    let id = template["template_id"].as_str().unwrap();
+    desk.see(&format!("a[href='/console/templates/{id}']"))
+        .await;
+
+    desk.goto(&format!("{}/console/users", app.url())).await;
+    desk.type_into("#email", "kim@elm.example").await;
+    desk.run("document.activeElement.blur()").await;
+    let invite = json!({ "email": "sam@oak.example", "role": "sender" });
+    app.post_with_bearer(app.web_admin(), "/users", invite)
+        .await
+        .data(201);
+    // Longer than the interval of the stream.
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    let typed = "return document.getElementById('email').value";
+    assert_eq!(desk.run(typed).await, "kim@elm.example");
+    desk.run("document.getElementById('email').value = ''")
+        .await;
+    let invite = json!({ "email": "tom@oak.example", "role": "sender" });
+    app.post_with_bearer(app.web_admin(), "/users", invite)
+        .await
+        .data(201);
+    desk.read("tom@oak.example").await;
+    desk.read("sam@oak.example").await;
 }
 
 /// Packages are ordered by numbers; a record is found in the vault by its secured party and custodian.

@@ -159,6 +159,66 @@ async fn the_usage_of_a_month_is_counted() {
     assert!(page.contains("Stored in the vault"), "{page}");
 }
 
+/// Pages and lists of the installation.
+const OPERATED: [&str; 5] = [
+    "/console/operator",
+    "/console/operator/organizations.csv",
+    "/console/operator/nodes.csv",
+    "/console/operator/jobs.csv",
+    "/console/live/operator",
+];
+
+/// Whoever asks for the proof that the log only grows is its monitor. The operator sees since when one is missing.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operator_sees_monitors_and_exports_the_installation() {
+    let app = TestApp::on_a_socket().await;
+    app.vaulted_envelope().await;
+    let created = operator(app.data.path(), &["org", "create", "--name", "Operator"]);
+    let operates = OrgId::parse(created["org_id"].as_str().unwrap()).unwrap();
+    let operated = |config: &mut Config| config.console.operator_org = Some(operates.clone());
+    let node = app.another_node(operated).await;
+    let olga = Session::at(&app, &operates, "olga@operator.example", "owner").await;
+    let page = olga.get(&node, "/console/operator").await.text();
+    assert!(page.contains("No monitor has asked"), "{page}");
+
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let asked = reqwest::get(format!("{}/api/v2/ledger/head?since=0", app.url())).await;
+    assert_eq!(asked.unwrap().status(), 200);
+    let page = olga.get(&node, "/console/operator").await.text();
+    assert!(
+        page.contains("127.0.0.1") && !page.contains("No monitor has asked"),
+        "{page}"
+    );
+    let table = olga.get(&node, "/console/operator/nodes.csv").await.text();
+    assert!(table.contains("monitor,127.0.0.1,2"), "{table}");
+    // A second question is not noted before ten minutes have passed.
+    reqwest::get(format!("{}/api/v2/ledger/head?since=1", app.url()))
+        .await
+        .unwrap();
+    let again = olga.get(&node, "/console/operator/nodes.csv").await.text();
+    let monitor = |table: &str| {
+        let mut lines = table.lines();
+        lines
+            .find(|line| line.starts_with("monitor,"))
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!(monitor(&again), monitor(&table));
+
+    let table = olga.get(&node, "/console/operator/organizations.csv").await;
+    let table = table.text();
+    assert!(
+        table.starts_with("org_id,name,envelopes,users,created_at\n"),
+        "{table}"
+    );
+    assert!(
+        table.contains(",Maple Street Motors,1,") && table.contains(operates.as_str()),
+        "{table}"
+    );
+    let table = olga.get(&node, "/console/operator/jobs.csv").await.text();
+    assert_eq!(table, "job_id,org_id,kind,attempts,run_at,error\n");
+}
+
 /// The operator's own organization sees the installation; another one does not, even with users of the same names.
 #[tokio::test(flavor = "multi_thread")]
 async fn only_the_operators_organization_sees_the_installation() {
@@ -184,7 +244,9 @@ async fn only_the_operators_organization_sees_the_installation() {
     let sam = Session::at(&app, &operates, "sam@operator.example", "sender").await;
     let other = Session::of(&app, "olga@operator.example", "owner").await;
     for session in [sam, other] {
-        assert_eq!(session.get(&node, "/console/operator").await.status, 403);
+        for path in OPERATED {
+            assert_eq!(session.get(&node, path).await.status, 403, "{path}");
+        }
     }
     let admin = app.person("olga@operator.example", "owner");
     let unknown = node.get_with_bearer(&admin, "/installation").await;

@@ -15,7 +15,7 @@ use crate::http::middleware::extract::ValidQuery;
 use crate::http::middleware::limits::LedgerReader;
 use crate::http::reply::{DataReply, Found};
 use crate::service::vault::log;
-use crate::service::{App, ServiceError};
+use crate::service::{App, ServiceError, installation};
 
 /// Query of `GET /ledger/head`.
 #[derive(Deserialize, JsonSchema)]
@@ -27,10 +27,18 @@ pub struct HeadQuery {
 
 pub async fn head(
     State(app): State<App>,
-    _reader: LedgerReader,
+    reader: LedgerReader,
     ValidQuery(query): ValidQuery<HeadQuery>,
 ) -> Result<Found<LogHead>, HttpError> {
-    Ok(DataReply::new(&log::head(&app, query.since).await?))
+    let head = log::head(&app, query.since).await?;
+    // Who asks for a proof watches the log. The answer does not depend on the note.
+    if query.since.is_some()
+        && let Some(address) = &reader.address
+        && let Err(error) = installation::note_monitor(&app, address).await
+    {
+        tracing::warn!(%error, "a monitor's question could not be noted");
+    }
+    Ok(DataReply::new(&head))
 }
 
 /// Serves the same log to readers of C2SP `tlog-tiles`, which fixes the paths and the non-JSON

@@ -113,14 +113,19 @@ fn network(address: String) -> String {
 }
 
 /// Reader of the public log, without a credential.
-pub struct LedgerReader;
+pub struct LedgerReader {
+    /// Address that its requests are counted by, if it is known.
+    pub address: Option<String>,
+}
 
 impl FromRequestParts<App> for LedgerReader {
     type Rejection = HttpError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
         admit(app, LimitedCredential::Ledger, "", parts)?;
-        Ok(Self)
+        Ok(Self {
+            address: counted_address(app, parts),
+        })
     }
 }
 

@@ -34,32 +34,51 @@ async function answer({ dataset }) {
   };
 }
 
-for (const form of document.querySelectorAll("form[data-passkey]")) {
-  if (!window.PublicKeyCredential) continue;
-  form.hidden = false;
-  form.nextElementSibling.hidden = true;
-  form.addEventListener("submit", async event => {
-    event.preventDefault();
-    const problem = form.querySelector(".problem");
-    problem.hidden = true;
-    try {
-      form.elements.passkey.value = JSON.stringify(await answer(form));
-      form.submit();
-    } catch {
-      problem.hidden = false;
-    }
-  });
-}
+// Connects what a page has in its main part; again when a live page was replaced.
+function prepare() {
+  for (const form of document.querySelectorAll("form[data-passkey]")) {
+    if (!window.PublicKeyCredential) continue;
+    form.hidden = false;
+    form.nextElementSibling.hidden = true;
+    form.addEventListener("submit", async event => {
+      event.preventDefault();
+      const problem = form.querySelector(".problem");
+      problem.hidden = true;
+      try {
+        form.elements.passkey.value = JSON.stringify(await answer(form));
+        form.submit();
+      } catch {
+        problem.hidden = false;
+      }
+    });
+  }
 
-// A chosen picture is sent as base64 in a hidden field.
-for (const input of document.querySelectorAll("input[type=file][data-into]")) {
-  input.addEventListener("change", async () => {
-    const into = document.getElementById(input.dataset.into);
-    const file = input.files[0];
-    into.value = file ? text(await file.arrayBuffer()).replaceAll("-", "+").replaceAll("_", "/") : "";
-    into.value += "=".repeat((4 - into.value.length % 4) % 4);
-  });
+  // A chosen picture is sent as base64 in a hidden field.
+  for (const input of document.querySelectorAll("input[type=file][data-into]")) {
+    input.addEventListener("change", async () => {
+      const into = document.getElementById(input.dataset.into);
+      const file = input.files[0];
+      into.value = file ? text(await file.arrayBuffer()).replaceAll("-", "+").replaceAll("_", "/") : "";
+      into.value += "=".repeat((4 - into.value.length % 4) % 4);
+    });
+  }
+
+  // One box chooses all rows.
+  for (const all of document.querySelectorAll("input[data-all]")) {
+    all.closest("label").hidden = false;
+    all.addEventListener("change", () => {
+      for (const one of all.closest("form").querySelectorAll("input[name^='id-']")) one.checked = all.checked;
+    });
+  }
+
+  // Copies the value of a field.
+  for (const button of document.querySelectorAll("button[data-copy]")) {
+    if (!navigator.clipboard) continue;
+    button.hidden = false;
+    button.addEventListener("click", () => navigator.clipboard.writeText(document.getElementById(button.dataset.copy).value));
+  }
 }
+prepare();
 
 // Preview of a brand: white text on dark colours, black on bright ones (WCAG 2.2, relative luminance).
 const preview = document.querySelector("[data-preview]");
@@ -84,8 +103,15 @@ if (preview) {
 const live = document.querySelector("main[data-live]");
 if (live && window.EventSource) {
   let seen, source;
-  const busy = () => live.querySelector("details[open]") || live.querySelector("input:checked:not([name=released])")
-    || live.contains(document.activeElement) && document.activeElement.matches("input, select, textarea");
+  const filled = one => {
+    if (one.type === "checkbox" || one.type === "radio") return one.checked !== one.defaultChecked;
+    if (one.type === "file") return one.files.length > 0;
+    if (one.tagName !== "SELECT") return one.value !== one.defaultValue;
+    const first = Math.max(0, [...one.options].findIndex(option => option.defaultSelected));
+    return one.selectedIndex !== first;
+  };
+  const busy = () => live.querySelector("details[open]") || document.activeElement?.closest("main input, main select, main textarea")
+    || [...live.querySelectorAll("input, select, textarea")].some(filled);
   const changed = async ({ data }) => {
     const first = seen === undefined || seen === data;
     seen = data;
@@ -94,13 +120,18 @@ if (live && window.EventSource) {
     if (!answer.ok || answer.redirected) return;
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     const fresh = page.querySelector("main");
-    if (fresh && !busy()) live.replaceChildren(...fresh.childNodes);
+    if (!fresh || busy()) return;
+    const at = live.contains(document.activeElement) && document.activeElement.getAttribute("href");
+    live.replaceChildren(...fresh.childNodes);
+    prepare();
+    // The keyboard stays where it was.
+    if (at) live.querySelector(`a[href="${CSS.escape(at)}"]`)?.focus({ preventScroll: true });
   };
   const listen = () => {
     source?.close();
     if (document.hidden) return;
     source = new EventSource(live.dataset.live);
-    source.addEventListener("numbers", changed);
+    source.addEventListener("changed", changed);
   };
   document.addEventListener("visibilitychange", listen);
   window.addEventListener("pagehide", () => source?.close());
@@ -117,21 +148,6 @@ if (batch && window.EventSource) {
   };
   source.addEventListener("progress", event => show(JSON.parse(event.data)));
   source.addEventListener("end", event => { show(JSON.parse(event.data)); source.close(); location.reload(); });
-}
-
-// One box chooses all rows.
-for (const all of document.querySelectorAll("input[data-all]")) {
-  all.closest("label").hidden = false;
-  all.addEventListener("change", () => {
-    for (const one of all.closest("form").querySelectorAll("input[name^='id-']")) one.checked = all.checked;
-  });
-}
-
-// Copies the value of a field.
-for (const button of document.querySelectorAll("button[data-copy]")) {
-  if (!navigator.clipboard) continue;
-  button.hidden = false;
-  button.addEventListener("click", () => navigator.clipboard.writeText(document.getElementById(button.dataset.copy).value));
 }
 
 // On a phone, the navigation scrolls sideways: the present place is in sight. The page itself does not move.

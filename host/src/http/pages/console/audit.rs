@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use super::PATH;
 use super::frame::{Place, export, failed};
+use super::live::LiveList;
 use super::visitor::Visitor;
 use crate::domain::organization::Permission;
 use crate::service::access::audit;
@@ -63,5 +64,10 @@ pub async fn show(
             p { a href={ (PATH) "/audit?after=" (last.id) } { (texts.text("console-earlier")) } }
         }
     };
-    visitor.page(Place::Audit, &texts.text("console-audit"), body)
+    visitor.live_page(
+        Place::Audit,
+        &LiveList::Audit,
+        &texts.text("console-audit"),
+        body,
+    )
 }

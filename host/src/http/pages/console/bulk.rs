@@ -9,6 +9,7 @@ use serde_json::json;
 use super::PATH;
 use super::envelopes::unrecorded;
 use super::frame::{Place, export, failed};
+use super::live::LiveList;
 use super::sign_on::to_builder;
 use super::visitor::{ConsoleForm, Visitor};
 use crate::domain::bulk::{BatchStatus, DocumentSource, ItemStatus};
@@ -95,7 +96,12 @@ pub async fn list(State(app): State<App>, visitor: Visitor) -> Response {
         }
         (export(texts, "batches.csv"))
     };
-    visitor.page(Place::Send, &texts.text("console-bulk"), body)
+    visitor.live_page(
+        Place::Send,
+        &LiveList::Batches,
+        &texts.text("console-bulk"),
+        body,
+    )
 }
 
 fn status(texts: Texts, status: BatchStatus) -> String {

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::PATH;
 use super::frame::{Place, failed};
+use super::live::LiveList;
 use super::rules::{change_row, may_change, scrolling};
 use super::visitor::{ConsoleForm, Visitor, refused};
 use crate::components::drawing;
@@ -74,7 +75,12 @@ pub async fn show(State(app): State<App>, visitor: Visitor, Path(id): Path<Strin
         }
         (actions(&visitor, &change))
     };
-    visitor.page(Place::Rules, &texts.text("rules-change"), body)
+    visitor.live_page(
+        Place::Rules,
+        &LiveList::Rules,
+        &texts.text("rules-change"),
+        body,
+    )
 }
 
 /// Returns all that the request would change, for its reviewers. Secrets have their names only.

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use super::PATH;
 use super::control_acts::ControlAct;
 use super::frame::{Place, export, failed};
+use super::live::LiveList;
 use super::visitor::{ConsoleForm, Visitor};
 use crate::domain::control::{ControlStage, ReleaseState};
 use crate::domain::id::EnvelopeId;
@@ -126,7 +127,12 @@ pub async fn list(
         }
         (export(texts, &format!("control.csv?part={part}")))
     };
-    visitor.page(Place::Control, &texts.text("console-control"), body)
+    visitor.live_page(
+        Place::Control,
+        &LiveList::Control,
+        &texts.text("console-control"),
+        body,
+    )
 }
 
 /// Returns the release that waits for the controller's answer.
@@ -192,7 +198,7 @@ pub async fn show(State(app): State<App>, visitor: Visitor, Path(id): Path<Strin
             }
         }
     };
-    visitor.page(Place::Control, &record.name, body)
+    visitor.live_page(Place::Control, &LiveList::Control, &record.name, body)
 }
 
 /// Gives a watermarked copy. The look is recorded.
@@ -395,7 +401,12 @@ pub async fn transfers(State(app): State<App>, visitor: Visitor) -> Response {
         }
         (export(texts, "transfers.csv"))
     };
-    visitor.page(Place::Control, &texts.text("control-transfers"), body)
+    visitor.live_page(
+        Place::Control,
+        &LiveList::Transfers,
+        &texts.text("control-transfers"),
+        body,
+    )
 }
 
 /// Shows one transfer with its records.
@@ -437,7 +448,12 @@ pub async fn transfer(
         }
         (records(&visitor, &details))
     };
-    visitor.page(Place::Control, &texts.text("control-transfer"), body)
+    visitor.live_page(
+        Place::Control,
+        &LiveList::Transfers,
+        &texts.text("control-transfer"),
+        body,
+    )
 }
 
 /// Returns the steps that a side can make in a transfer.
@@ -558,7 +574,12 @@ pub async fn keys(State(app): State<App>, visitor: Visitor) -> Response {
             }
         }
     };
-    visitor.page(Place::Control, &texts.text("control-keys"), body)
+    visitor.live_page(
+        Place::Control,
+        &LiveList::ControlKeys,
+        &texts.text("control-keys"),
+        body,
+    )
 }
 
 /// Whether a passkey has a usable key that is not registered yet.

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use super::PATH;
 use super::envelopes::unrecorded;
 use super::frame::{Place, export, failed};
+use super::live::LiveList;
 use super::visitor::{ConsoleForm, Visitor};
 use crate::domain::organization::{Permission, Scope};
 use crate::domain::webhook::DeliveryStatus;
@@ -89,7 +90,12 @@ pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
         (body)
         @if visitor.may(Permission::Administer) { (super::keys::new_key(&visitor)) }
     };
-    visitor.page(Place::Developers, &texts.text("console-developers"), body)
+    visitor.live_page(
+        Place::Developers,
+        &LiveList::Developers,
+        &texts.text("console-developers"),
+        body,
+    )
 }
 
 fn scopes(scopes: &[Scope]) -> String {
@@ -154,7 +160,12 @@ pub async fn receiver(
         @if page.saturating_mul(PAGE) < total { p { a href=(at(page + 1)) { (texts.text("console-earlier")) } } }
         (export(texts, &format!("receivers/{id}/deliveries.csv")))
     };
-    visitor.page(Place::Developers, &texts.text("console-deliveries"), body)
+    visitor.live_page(
+        Place::Developers,
+        &LiveList::Deliveries(id),
+        &texts.text("console-deliveries"),
+        body,
+    )
 }
 
 fn delivery_status(texts: Texts, status: DeliveryStatus) -> String {
@@ -227,7 +238,12 @@ pub async fn delivery(
             }
         }
     };
-    visitor.page(Place::Developers, view.event_type.as_str(), body)
+    visitor.live_page(
+        Place::Developers,
+        &LiveList::Deliveries(view.endpoint_id.to_string()),
+        view.event_type.as_str(),
+        body,
+    )
 }
 
 /// Sends the event to its receiver again, as a new delivery, and shows that.

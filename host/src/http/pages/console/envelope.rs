@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::PATH;
 use super::envelopes::unrecorded;
 use super::frame::{Place, failed, status};
+use super::live::LiveList;
 use super::visitor::{ConsoleForm, Visitor};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeStatus, PaymentStatus, Signer};
@@ -275,7 +276,7 @@ fn page(visitor: &Visitor, shown: &ShownEnvelope, note: Option<Markup>) -> Respo
             }
         }
     };
-    visitor.live_page(Place::Envelopes, &envelope.name, body)
+    visitor.live_page(Place::Envelopes, &LiveList::Envelopes, &envelope.name, body)
 }
 
 /// Renders a signer, with the form that corrects one who has not signed.

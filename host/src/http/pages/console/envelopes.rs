@@ -10,6 +10,7 @@ use serde::Deserialize;
 use super::PATH;
 use super::frame::{Place, export, failed, query, status};
 use super::home::SOON;
+use super::live::LiveList;
 use super::visitor::{ConsoleForm, Visitor};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{EnvelopeStatus, PaymentStatus};
@@ -150,7 +151,12 @@ pub async fn list(
             p { a href=(older) { (texts.text("console-older")) } }
         }
     };
-    visitor.live_page(Place::Envelopes, &texts.text("console-envelopes"), body)
+    visitor.live_page(
+        Place::Envelopes,
+        &LiveList::Envelopes,
+        &texts.text("console-envelopes"),
+        body,
+    )
 }
 
 /// Renders found envelopes with a box each, and the actions for several.

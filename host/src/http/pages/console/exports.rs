@@ -13,16 +13,16 @@ use super::envelopes::ListQuery;
 use super::frame::failed;
 use super::insight::RequestQuery;
 use super::vault::{self, VaultQuery};
-use super::visitor::Visitor;
+use super::visitor::{Visitor, refused};
 use crate::domain::organization::Permission;
 use crate::domain::template::Template;
-use crate::service::access::{api_keys, audit, users};
+use crate::service::access::{api_keys, audit, sessions, users};
 use crate::service::components::{self, ComponentOwner, changes};
 use crate::service::control::{self, transfers};
 use crate::service::envelopes::compliance;
 use crate::service::templates::packages;
 use crate::service::webhooks::{self, deliveries};
-use crate::service::{App, ServiceError, bulk, envelopes, request_log, templates};
+use crate::service::{App, ServiceError, bulk, envelopes, installation, request_log, templates};
 use crate::store::control::RecordFilter;
 use crate::store::deliveries::DeliveryFilter;
 use crate::store::search::FoundEnvelope;
@@ -162,9 +162,30 @@ async fn listed<T: Serialize>(
     columns: &[&str],
     rows: impl Future<Output = Result<Vec<T>, ServiceError>>,
 ) -> Response {
-    if let Some(refused) = visitor.refusal(permission) {
-        return refused;
+    match visitor.refusal(permission) {
+        Some(refused) => refused,
+        None => written(name, columns, rows).await,
     }
+}
+
+/// Answers the operator with a list of the installation.
+async fn operated<T: Serialize>(
+    visitor: &Visitor,
+    name: &str,
+    columns: &[&str],
+    rows: impl Future<Output = Result<Vec<T>, ServiceError>>,
+) -> Response {
+    match visitor.operates {
+        true => written(name, columns, rows).await,
+        false => refused(visitor.texts),
+    }
+}
+
+async fn written<T: Serialize>(
+    name: &str,
+    columns: &[&str],
+    rows: impl Future<Output = Result<Vec<T>, ServiceError>>,
+) -> Response {
     let rows = rows.await;
     rows.and_then(|rows| table_of(name, columns, &rows))
         .unwrap_or_else(failed)
@@ -509,6 +530,50 @@ pub async fn components(State(app): State<App>, visitor: Visitor) -> Response {
     };
     let permission = Permission::ReadEvidence;
     listed(&visitor, permission, "components", &columns, rows).await
+}
+
+/// Exports the open sessions of the user.
+pub async fn sessions(State(app): State<App>, visitor: Visitor) -> Response {
+    let columns = ["session_id", "address", "browser", "created_at", "seen_at"];
+    let rows = async {
+        let open = sessions::list(&app, &visitor.signed_in.user).await?;
+        let row = |one: &Session| {
+            json!({
+                "session_id": one.id, "address": one.address, "browser": one.browser,
+                "created_at": one.created_at, "seen_at": one.seen_at,
+            })
+        };
+        Ok(open.iter().map(row).collect::<Vec<_>>())
+    };
+    written("sessions", &columns, rows).await
+}
+
+/// Exports the organizations of the installation, the largest first.
+pub async fn organizations(State(app): State<App>, visitor: Visitor) -> Response {
+    let columns = ["org_id", "name", "envelopes", "users", "created_at"];
+    let rows = installation::organizations(&app, MOST);
+    operated(&visitor, "organizations", &columns, rows).await
+}
+
+/// Exports the nodes and monitors of the installation with the time of their last sign.
+pub async fn nodes(State(app): State<App>, visitor: Visitor) -> Response {
+    let rows = async {
+        let view = installation::view(&app).await?;
+        let nodes = view.nodes.iter();
+        let nodes = nodes.map(|one| json!({ "kind": "node", "name": one.node, "at": one.seen_at }));
+        let monitors = view.monitors.iter();
+        let monitors = monitors
+            .map(|one| json!({ "kind": "monitor", "name": one.address, "at": one.asked_at }));
+        Ok(nodes.chain(monitors).collect::<Vec<_>>())
+    };
+    operated(&visitor, "nodes", &["kind", "name", "at"], rows).await
+}
+
+/// Exports the jobs that failed at their last attempt.
+pub async fn jobs(State(app): State<App>, visitor: Visitor) -> Response {
+    let columns = ["job_id", "org_id", "kind", "attempts", "run_at", "error"];
+    let rows = installation::failing_jobs(&app, MOST);
+    operated(&visitor, "jobs", &columns, rows).await
 }
 
 /// Exports the records of the vault that fit, with custodians and last checks.

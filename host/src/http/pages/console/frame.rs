@@ -1,21 +1,18 @@
 //! Frame of the pages with their navigation, and parts that several of them have.
 
-use std::time::Duration;
-
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 
 use super::PATH;
+use super::live::LiveList;
 use super::visitor::Visitor;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::EnvelopeStatus;
 use crate::domain::organization::{Permission, Role};
 use crate::http::error::HttpError;
-use crate::http::live;
 use crate::http::pages::look::PageLook;
-use crate::service::{App, ServiceError, envelopes};
+use crate::service::ServiceError;
 use crate::texts::Texts;
 
 /// Page of the navigation.
@@ -41,40 +38,15 @@ pub fn failed(error: ServiceError) -> Response {
     HttpError::from(error).into_response()
 }
 
-/// Interval at which a live page looks for changes.
-const LOOK: Duration = Duration::from_secs(2);
-
-/// Streams the numbers of envelopes by status; a page reads itself again after each event but the first.
-pub async fn live(State(app): State<App>, visitor: Visitor) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::ReadEnvelopes) {
-        return refused;
-    }
-    let caller = visitor.caller;
-    let place = match live::place(&app, &caller.org) {
-        Ok(place) => place,
-        Err(error) => return error.into_response(),
-    };
-    let first = match envelopes::numbers(&app, &caller).await {
-        Ok(first) => first,
-        Err(error) => return failed(error),
-    };
-    let core = app.clone();
-    let read = move || {
-        let (core, caller) = (core.clone(), caller.clone());
-        async move { envelopes::numbers(&core, &caller).await.ok() }
-    };
-    live::stream(app, place, LOOK, first, |_| "numbers", read)
-}
-
 impl Visitor {
     /// Renders a page.
     pub fn page(&self, place: Place, title: &str, body: Markup) -> Response {
         self.page_with_frames(place, title, body, None)
     }
 
-    /// Renders a page that follows the changes of envelopes.
-    pub fn live_page(&self, place: Place, title: &str, body: Markup) -> Response {
-        let main = html! { main.console data-live={ (PATH) "/live" } { h1 { (title) } (body) } };
+    /// Renders a page that follows the changes of a list.
+    pub fn live_page(&self, place: Place, list: &LiveList, title: &str, body: Markup) -> Response {
+        let main = html! { main.console data-live=(list.address()) { h1 { (title) } (body) } };
         self.look(place, title, main, None)
     }
 

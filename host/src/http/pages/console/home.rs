@@ -9,6 +9,7 @@ use maud::{Markup, html};
 use super::PATH;
 use super::envelopes::rows;
 use super::frame::{Place, failed};
+use super::live::LiveList;
 use super::rules::change_row;
 use super::visitor::Visitor;
 use crate::domain::envelope::{EnvelopeStatus, PaymentStatus};
@@ -28,7 +29,7 @@ pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
     match lists(&app, &visitor).await {
         Ok(body) => {
             let title = visitor.texts.text("console-home");
-            visitor.live_page(Place::Home, &title, body)
+            visitor.live_page(Place::Home, &LiveList::Envelopes, &title, body)
         }
         Err(error) => failed(error),
     }

@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use super::PATH;
 use super::frame::{Place, export, failed, query};
+use super::live::LiveList;
 use super::visitor::{Visitor, refused};
 use crate::doctor;
 use crate::domain::id::{EnvelopeId, RequestId};
@@ -157,7 +158,12 @@ pub async fn requests(
         @if let Some(older) = older { p { a href=(older) { (texts.text("console-older")) } } }
         (export(texts, &format!("requests.csv?{}", query.query())))
     };
-    visitor.page(Place::Developers, &texts.text("console-request-log"), body)
+    visitor.live_page(
+        Place::Developers,
+        &LiveList::Requests,
+        &texts.text("console-request-log"),
+        body,
+    )
 }
 
 fn request_row(visitor: &Visitor, one: &LoggedRequest) -> Markup {
@@ -274,13 +280,19 @@ pub async fn operator(State(app): State<App>, visitor: Visitor) -> Response {
                     }
                 }
             }
+            (export(texts, "operator/organizations.csv"))
             p.soft {
                 (texts.text("operator-buckets")) " "
                 @for one in &view.buckets { (one.bucket) ": " (one.organizations) " " }
             }
         }
     };
-    visitor.page(Place::Operator, &texts.text("console-operator"), body)
+    visitor.live_page(
+        Place::Operator,
+        &LiveList::Installation,
+        &texts.text("console-operator"),
+        body,
+    )
 }
 
 /// Renders queues, jobs, the log and the nodes.
@@ -327,9 +339,16 @@ fn work(visitor: &Visitor, view: &InstallationView, url: &str) -> Markup {
                     }
                 }
             }
+            h3 { (texts.text("operator-monitors")) }
+            @if view.monitors.is_empty() { p.soft { (texts.text("operator-no-monitor")) } }
+            ul.rows {
+                @for one in &view.monitors { li { code { (one.address) } " " (visitor.moment(one.asked_at)) } }
+            }
             p.soft { (texts.text("operator-monitor")) " " code { "holdfast ledger monitor --url " (url) " --state FILE" } }
+            (export(texts, "operator/nodes.csv"))
             @if !view.failing_jobs.is_empty() {
                 h3 { (texts.text("operator-failing")) }
+                (export(texts, "operator/jobs.csv"))
                 ul.rows {
                     @for job in &view.failing_jobs {
                         li {

@@ -7,6 +7,7 @@
 //! | `sign_in` | sign-in by a mailed link, sign-out, open sessions |
 //! | `sign_on` | sign-in at the organization's issuer |
 //! | `frame` | frame with the navigation |
+//! | `live` | streams that open pages follow |
 //! | `home` | envelopes by state, findings |
 //! | `envelopes` | search, and acts on several |
 //! | `envelope` | one envelope, with its people and evidence |
@@ -45,6 +46,7 @@ mod frame;
 mod home;
 mod insight;
 mod keys;
+mod live;
 mod packages;
 mod passkeys;
 mod people;
@@ -60,6 +62,7 @@ mod visitor;
 use axum::Router;
 use axum::routing::{get, post};
 
+use self::live::LiveList;
 use crate::service::App;
 
 /// Path below which the pages are.
@@ -73,6 +76,7 @@ pub fn routes(enabled: bool) -> Router<App> {
         return Router::new();
     }
     let below = |rest: &str| format!("{PATH}{rest}");
+    let live = |list: LiveList| get(move |app, visitor| live::follow(app, visitor, list));
     Router::new()
         .route(PATH, get(home::show))
         .route(&below("/sign-in"), get(sign_in::ask).post(sign_in::send))
@@ -132,7 +136,21 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(&below("/packages/{id}"), post(packages::change))
         .route(&below("/vault"), get(vault::list))
         .route(&below("/vault.csv"), get(exports::vault))
-        .route(&below("/live"), get(frame::live))
+        .route(&below("/live"), live(LiveList::Envelopes))
+        .route(&below("/live/templates"), live(LiveList::Templates))
+        .route(&below("/live/packages"), live(LiveList::Packages))
+        .route(&below("/live/bulk"), live(LiveList::Batches))
+        .route(&below("/live/control"), live(LiveList::Control))
+        .route(&below("/live/control/keys"), live(LiveList::ControlKeys))
+        .route(&below("/live/transfers"), live(LiveList::Transfers))
+        .route(&below("/live/rules"), live(LiveList::Rules))
+        .route(&below("/live/developers"), live(LiveList::Developers))
+        .route(&below("/live/requests"), live(LiveList::Requests))
+        .route(&below("/live/audit"), live(LiveList::Audit))
+        .route(&below("/live/users"), live(LiveList::Users))
+        .route(&below("/live/sessions"), live(LiveList::Sessions))
+        .route(&below("/live/operator"), live(LiveList::Installation))
+        .route(&below("/receivers/{id}/live"), get(live::deliveries))
         .route(&below("/envelopes/act"), post(envelopes::act_on_several))
         .route(&below("/templates/{id}"), get(templates::show))
         .route(
@@ -199,6 +217,13 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(&below("/changes.csv"), get(exports::changes))
         .route(&below("/activations.csv"), get(exports::activations))
         .route(&below("/components.csv"), get(exports::components))
+        .route(&below("/sessions.csv"), get(exports::sessions))
+        .route(
+            &below("/operator/organizations.csv"),
+            get(exports::organizations),
+        )
+        .route(&below("/operator/nodes.csv"), get(exports::nodes))
+        .route(&below("/operator/jobs.csv"), get(exports::jobs))
         .route(&below("/requests.csv"), get(exports::requests))
         .route(
             &below("/receivers/{id}/deliveries.csv"),

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::PATH;
 use super::envelopes::unrecorded;
 use super::frame::{Place, export, failed};
+use super::live::LiveList;
 use super::visitor::{ConsoleForm, Visitor};
 use crate::domain::organization::Permission;
 use crate::domain::template::Template;
@@ -71,7 +72,12 @@ pub async fn list(State(app): State<App>, visitor: Visitor) -> Response {
         }
         (export(texts, "packages.csv"))
     };
-    visitor.page(Place::Templates, &texts.text("console-packages"), body)
+    visitor.live_page(
+        Place::Templates,
+        &LiveList::Packages,
+        &texts.text("console-packages"),
+        body,
+    )
 }
 
 /// Renders the form for a new package, or for changing one. Numbers give the order.

@@ -6,6 +6,7 @@ use maud::{Markup, html};
 
 use super::PATH;
 use super::frame::{Place, export, failed, role};
+use super::live::LiveList;
 use super::visitor::{ConsoleForm, Visitor};
 use crate::domain::organization::{Permission, Role};
 use crate::domain::user::UserStatus;
@@ -48,7 +49,12 @@ async fn shown(app: &App, visitor: &Visitor, problem: Option<String>) -> Respons
             }
         }
     };
-    visitor.page(Place::Users, &texts.text("console-users"), body)
+    visitor.live_page(
+        Place::Users,
+        &LiveList::Users,
+        &texts.text("console-users"),
+        body,
+    )
 }
 
 fn roles(visitor: &Visitor, id: &str, chosen: Role) -> Markup {

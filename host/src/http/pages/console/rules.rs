@@ -10,6 +10,7 @@ use super::PATH;
 use super::changes::{generated_groups, past_groups};
 use super::effective;
 use super::frame::{Place, export, failed};
+use super::live::LiveList;
 use super::visitor::{ConsoleForm, Visitor};
 use crate::domain::component::{ComponentIdentity, Slot};
 use crate::domain::component_change::{ChangeState, RequestedChange, Verdict};
@@ -98,7 +99,12 @@ pub async fn show(
         }
         @if visitor.may(Permission::ChangeRules) { (upload_form(&visitor)) }
     };
-    visitor.page(Place::Rules, &texts.text("console-rules"), body)
+    visitor.live_page(
+        Place::Rules,
+        &LiveList::Rules,
+        &texts.text("console-rules"),
+        body,
+    )
 }
 
 fn upload_form(visitor: &Visitor) -> Markup {
@@ -187,7 +193,7 @@ pub async fn slot(State(app): State<App>, visitor: Visitor, Path(slot): Path<Str
             }
         }
     };
-    visitor.page(Place::Rules, slot.as_str(), body)
+    visitor.live_page(Place::Rules, &LiveList::Rules, slot.as_str(), body)
 }
 
 fn activation_row(visitor: &Visitor, one: &ActivationView) -> Markup {

@@ -10,6 +10,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::frame::{Place, encoded, failed};
+use super::live::LiveList;
 use super::visitor::{ConsoleForm, Visitor, cookie, plain, read_form, refused};
 use super::{PATH, passkeys, sign_on};
 use crate::domain::id::SessionId;
@@ -281,8 +282,14 @@ pub async fn sessions(State(app): State<App>, visitor: Visitor) -> Response {
                 }
             }
         }
+        (export(texts, "sessions.csv"))
     };
-    visitor.page(Place::Sessions, &texts.text("console-sessions"), body)
+    visitor.live_page(
+        Place::Sessions,
+        &LiveList::Sessions,
+        &texts.text("console-sessions"),
+        body,
+    )
 }
 
 /// Ends one session of the user.

@@ -12,6 +12,7 @@ use serde_json::json;
 use super::PATH;
 use super::envelopes::unrecorded;
 use super::frame::{Place, encoded, export, failed};
+use super::live::LiveList;
 use super::sign_on::to_builder;
 use super::visitor::{ConsoleForm, Visitor};
 use crate::domain::organization::Permission;
@@ -79,7 +80,12 @@ pub async fn list(
         p { a href={ (PATH) "/packages" } { (texts.text("console-packages")) } }
         (export(texts, "templates.csv"))
     };
-    visitor.page(Place::Templates, &texts.text("console-templates"), body)
+    visitor.live_page(
+        Place::Templates,
+        &LiveList::Templates,
+        &texts.text("console-templates"),
+        body,
+    )
 }
 
 /// Renders the form that takes a document.

@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use super::PATH;
 use super::frame::{Place, export, failed, query, status};
+use super::live::LiveList;
 use super::visitor::Visitor;
 use crate::domain::envelope::EnvelopeStatus;
 use crate::domain::id::EnvelopeId;
@@ -140,5 +141,10 @@ pub async fn list(
         }
         @if let Some(older) = older { p { a href=(older) { (texts.text("console-older")) } } }
     };
-    visitor.live_page(Place::Vault, &texts.text("console-vault"), body)
+    visitor.live_page(
+        Place::Vault,
+        &LiveList::Envelopes,
+        &texts.text("console-vault"),
+        body,
+    )
 }

@@ -1,0 +1,208 @@
+//! Streams that tell an open page when its list has changed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::PATH;
+use super::frame::failed;
+use super::visitor::{Visitor, refused};
+use crate::domain::hash::sha256;
+use crate::domain::organization::Permission;
+use crate::http::live;
+use crate::service::access::{api_keys, audit, sessions, users};
+use crate::service::components::{self, ComponentOwner, changes};
+use crate::service::control::{self, transfers};
+use crate::service::request_log::{self, RequestSearch};
+use crate::service::templates::packages;
+use crate::service::webhooks::{self, deliveries};
+use crate::service::{App, ServiceError, bulk, envelopes, installation, templates};
+use crate::store::control::{ListedPart, RecordFilter};
+use crate::store::deliveries::DeliveryFilter;
+
+/// Interval at which a stream looks for changes.
+const LOOK: Duration = Duration::from_secs(2);
+/// The same for the installation, whose numbers are counted over all organizations.
+const LOOK_AT_ALL: Duration = Duration::from_secs(10);
+/// Rows of a list that are watched: its first pages.
+const ROWS: i64 = 200;
+
+/// List that a page follows.
+#[derive(Clone)]
+pub enum LiveList {
+    /// The numbers of envelopes by status.
+    Envelopes,
+    Templates,
+    Packages,
+    Batches,
+    Control,
+    Transfers,
+    ControlKeys,
+    Rules,
+    Developers,
+    /// The deliveries to a receiver.
+    Deliveries(String),
+    Requests,
+    Audit,
+    Users,
+    Sessions,
+    Installation,
+}
+
+impl LiveList {
+    /// Returns the address of the stream.
+    pub fn address(&self) -> String {
+        let rest = match self {
+            Self::Envelopes => "",
+            Self::Templates => "/templates",
+            Self::Packages => "/packages",
+            Self::Batches => "/bulk",
+            Self::Control => "/control",
+            Self::Transfers => "/transfers",
+            Self::ControlKeys => "/control/keys",
+            Self::Rules => "/rules",
+            Self::Developers => "/developers",
+            Self::Deliveries(receiver) => return format!("{PATH}/receivers/{receiver}/live"),
+            Self::Requests => "/requests",
+            Self::Audit => "/audit",
+            Self::Users => "/users",
+            Self::Sessions => "/sessions",
+            Self::Installation => "/operator",
+        };
+        format!("{PATH}/live{rest}")
+    }
+
+    /// Returns the answer to a visitor who may not read the list.
+    fn refusal(&self, visitor: &Visitor) -> Option<Response> {
+        let permission = match self {
+            Self::Envelopes | Self::Templates | Self::Packages => Permission::ReadEnvelopes,
+            Self::Batches => Permission::Send,
+            Self::Control | Self::Transfers | Self::ControlKeys => Permission::ReadControl,
+            Self::Rules => Permission::ReadEvidence,
+            Self::Developers | Self::Deliveries(_) | Self::Requests => Permission::Integrate,
+            Self::Audit => Permission::Audit,
+            Self::Users => Permission::Administer,
+            Self::Sessions => return None,
+            Self::Installation => {
+                return (!visitor.operates).then(|| refused(visitor.texts));
+            }
+        };
+        visitor.refusal(permission)
+    }
+
+    /// Returns a mark that changes with what the page shows.
+    async fn mark(&self, app: &App, visitor: &Visitor) -> Result<String, ServiceError> {
+        let caller = &visitor.caller;
+        match self {
+            Self::Envelopes => mark(&envelopes::numbers(app, caller).await?),
+            Self::Templates => {
+                let (found, total) = templates::list(app, caller, 1, ROWS).await?;
+                let rows = found.iter().map(|one| (&one.id, one.updated_at));
+                mark(&(rows.collect::<Vec<_>>(), total))
+            }
+            Self::Packages => mark(&packages::list(app, caller, 1, ROWS).await?),
+            Self::Batches => mark(&bulk::list(app, caller, 1, ROWS).await?),
+            Self::Control => {
+                let mut parts = Vec::new();
+                for part in ListedPart::ALL {
+                    let filter = RecordFilter::of(*part);
+                    parts.push(control::list(app, caller, &filter, ROWS).await?);
+                }
+                mark(&parts)
+            }
+            Self::Transfers => mark(&transfers::list(app, caller, None, ROWS).await?),
+            Self::ControlKeys => mark(&control::keys::list(app, caller).await?),
+            Self::Rules => {
+                let owner = ComponentOwner::from(caller);
+                let slots = components::slots(app, &app.management, &owner).await?;
+                let candidates = components::list(app, &owner, None, 1, ROWS).await?;
+                let requests = changes::list(app, &caller.org, None, ROWS).await?;
+                mark(&(slots, candidates, requests))
+            }
+            Self::Developers => {
+                let keys = api_keys::list(app, &caller.org).await?;
+                mark(&(keys, webhooks::list(app, caller, None).await?))
+            }
+            Self::Deliveries(receiver) => {
+                let all = DeliveryFilter::default();
+                mark(&deliveries::list(app, caller, receiver, &all, 1, ROWS).await?)
+            }
+            Self::Requests => {
+                let all = RequestSearch::default();
+                mark(&request_log::list(app, &caller.org, &all, ROWS).await?)
+            }
+            Self::Audit => mark(&audit::list(app, caller, None, 1).await?),
+            Self::Users => mark(&users::list(app, &caller.org).await?),
+            Self::Sessions => {
+                let open = sessions::list(app, &visitor.signed_in.user).await?;
+                mark(&open.iter().map(|one| &one.id).collect::<Vec<_>>())
+            }
+            Self::Installation => mark(&steady(installation::view(app).await?)?),
+        }
+    }
+
+    fn interval(&self) -> Duration {
+        match self {
+            Self::Installation => LOOK_AT_ALL,
+            _ => LOOK,
+        }
+    }
+}
+
+fn mark(rows: &impl Serialize) -> Result<String, ServiceError> {
+    let bytes = serde_json::to_vec(rows);
+    bytes.map(|bytes| sha256(&bytes)).map_err(unwritten)
+}
+
+fn unwritten(error: serde_json::Error) -> ServiceError {
+    ServiceError::Internal(format!("a live list: {error}"))
+}
+
+/// Returns the installation without the times at which its nodes and monitors were last seen.
+fn steady(view: installation::InstallationView) -> Result<Value, ServiceError> {
+    let mut view = serde_json::to_value(view).map_err(unwritten)?;
+    for (list, name) in [("nodes", "node"), ("monitors", "address")] {
+        if let Some(seen) = view[list].as_array_mut() {
+            seen.iter_mut().for_each(|one| *one = one[name].take());
+        }
+    }
+    Ok(json!(view))
+}
+
+/// Streams the mark of a list: a page reads itself again after each event but the first.
+pub async fn follow(State(app): State<App>, visitor: Visitor, list: LiveList) -> Response {
+    if let Some(refused) = list.refusal(&visitor) {
+        return refused;
+    }
+    let place = match live::place(&app, &visitor.caller.org) {
+        Ok(place) => place,
+        Err(error) => return error.into_response(),
+    };
+    let first = match list.mark(&app, &visitor).await {
+        Ok(first) => first,
+        Err(error) => return failed(error),
+    };
+    let (core, every) = (app.clone(), list.interval());
+    let watched = Arc::new((list, visitor));
+    let read = move || {
+        let (core, watched) = (core.clone(), watched.clone());
+        async move {
+            let (list, visitor) = &*watched;
+            list.mark(&core, visitor).await.ok()
+        }
+    };
+    live::stream(app, place, every, first, |_| "changed", read)
+}
+
+/// Streams the mark of the deliveries to a receiver.
+pub async fn deliveries(
+    app: State<App>,
+    visitor: Visitor,
+    Path(receiver): Path<String>,
+) -> Response {
+    follow(app, visitor, LiveList::Deliveries(receiver)).await
+}
