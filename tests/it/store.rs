@@ -396,7 +396,7 @@ async fn new_key(store: &Store) -> ApiKeyRecord {
     };
     let mut tx = store.begin().await.unwrap();
     organizations::insert(&mut tx, &organization).await.unwrap();
-    let hash = ApiKey::generate().hash();
+    let hash = ApiKey::generate(&OrgId::new()).hash();
     api_keys::insert(&mut tx, &key, &hash, Clock::default().now())
         .await
         .unwrap();

@@ -33,6 +33,9 @@ pub enum KeyCommand {
         /// E-mail address of the custodian of envelopes created with this key.
         #[arg(long)]
         owner_email: Option<String>,
+        /// For test data, which nobody else sees.
+        #[arg(long)]
+        test: bool,
     },
     /// Replace a key: the old one stops working at once. The new one is shown only once.
     Rotate {
@@ -74,11 +77,12 @@ pub async fn run(
             rpm,
             name,
             owner_email,
+            test,
         } => {
             organizations::existing(&store, &org).await?;
             let record = ApiKeyRecord {
                 id: KeyId::new(),
-                org,
+                org: if test { org.test() } else { org },
                 name,
                 scopes,
                 rate_limit_rpm: rpm.unwrap_or(DEFAULT_RPM),
@@ -122,7 +126,7 @@ pub async fn run(
         KeyCommand::List { org } => {
             organizations::existing(&store, &org).await?;
             let mut connection = store.read().await?;
-            let records = key_rows::list(&mut connection, &org).await?;
+            let records = api_keys::of_organization(&mut connection, &org).await?;
             let lines: Vec<String> = records.iter().map(line).collect();
             let views = records.iter().map(view).collect();
             output.one(&Value::Array(views), &lines.join("\n"));

@@ -137,7 +137,8 @@ pub async fn run(
         }
         OrganizationCommand::List => {
             let mut connection = store.read().await?;
-            let found = organizations::list(&mut connection).await?;
+            let mut found = organizations::list(&mut connection).await?;
+            found.retain(|organization| !organization.id.is_test());
             let lines: Vec<String> = found
                 .iter()
                 .map(|organization| format!("{}  {}", organization.id, organization.name))
@@ -204,7 +205,7 @@ async fn change_settings(
     let mut organization = organization.ok_or_else(|| unknown(org))?;
     let before = organization.clone();
     organization.settings = change(organization.settings)?;
-    organizations::set_settings(&mut tx, org, &organization.settings).await?;
+    organizations::set_settings(&mut tx, &organization).await?;
     let now = Clock::default().now();
     let previous = before.settings.component_changes.clone();
     let next = &organization.settings.component_changes;

@@ -253,6 +253,10 @@ impl From<ServiceError> for HttpError {
                 Self::new(StatusCode::TOO_MANY_REQUESTS, text).retry_after(retry_after)
             }
             ServiceError::NotAllowed(_) => Self::new(StatusCode::FORBIDDEN, text),
+            ServiceError::OnlyTest => {
+                Self::new(StatusCode::FORBIDDEN, text).with_code("test_key_required")
+            }
+            ServiceError::NotInTest => Self::new(StatusCode::CONFLICT, text).with_code("test_data"),
             ServiceError::Gone(_) => Self::new(StatusCode::GONE, text),
             _ if busy => {
                 let message = "This organization's component cannot answer right now";

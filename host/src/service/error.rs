@@ -137,6 +137,12 @@ pub enum ServiceError {
     /// The organization has used up a quota; `retry_after` is in seconds.
     #[error("{message}")]
     QuotaUsed { message: String, retry_after: u32 },
+    /// The operation is for test data.
+    #[error("This needs a test key (lk_test_…)")]
+    OnlyTest,
+    /// Test data never becomes an authoritative record.
+    #[error("Test data cannot be released or passed on")]
+    NotInTest,
     /// The operator's configuration does not allow the request.
     #[error("{0}")]
     NotAllowed(&'static str),

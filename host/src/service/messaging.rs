@@ -53,7 +53,7 @@ pub fn check(core: &Core, org: &OrgId, signers: &[Signer]) -> Result<(), Service
 fn provider(core: &Core, org: &OrgId) -> Result<Box<dyn MessagingProvider>, ServiceError> {
     let instance = core.instance(Slot::Messaging, org);
     if instance == EMBEDDED {
-        return Ok(core.sandbox(Slot::Messaging)?.messaging());
+        return Ok(core.sandbox(Slot::Messaging, Some(org))?.messaging(org));
     }
     let lease = core.lease(Slot::Messaging, &instance)?;
     let plugin = core.components.messaging(Some(org), &instance);

@@ -14,6 +14,7 @@
 //! | `vault` | vaulting and releasing, ledgers, the log, integrity checks of stored bytes |
 //! | `control` | who decides about a vaulted record: designation, consents |
 //! | `webhooks` | endpoints and deliveries |
+//! | `test_mode` | test data: its inbox, simulated signers, its time |
 //! | `components` | rules and plugins that are replaced at run time, and their shadows |
 
 pub mod access;
@@ -36,6 +37,7 @@ pub mod payments;
 pub mod request_log;
 pub mod signing;
 pub mod templates;
+pub mod test_mode;
 pub mod vault;
 pub mod webhooks;
 

@@ -269,7 +269,7 @@ pub async fn change(
             }
         }
     }
-    organizations::set_settings(&mut tx, org, &organization.settings).await?;
+    organizations::set_settings(&mut tx, &organization).await?;
     let now = core.clock.now();
     record(&mut tx, &caller.actor, before, &organization, now).await?;
     tx.commit().await?;

@@ -293,7 +293,7 @@ fn provider(
     instance: &str,
 ) -> Result<Box<dyn PaymentProvider>, ServiceError> {
     if instance == EMBEDDED {
-        return Ok(core.sandbox(Slot::Payment)?.payment(org));
+        return Ok(core.sandbox(Slot::Payment, org)?.payment(org));
     }
     let lease = core.lease(Slot::Payment, instance)?;
     let plugin = match org {

@@ -34,7 +34,7 @@ pub async fn organizations(
               where c.bucket = o.bucket and c.org_id = o.org_id) as envelopes,
              (select count(*) from org_user u
               where u.bucket = o.bucket and u.org_id = o.org_id and u.status <> 'ended') as users
-         from organization o order by envelopes desc, o.org_id limit $1",
+         from organization o where o.org_id not like 'org_test_%' order by envelopes desc, o.org_id limit $1",
     )
     .bind(limit)
     .fetch_all(connection)
@@ -66,7 +66,7 @@ pub struct BucketSize {
 /// Returns the buckets that have organizations.
 pub async fn buckets(connection: &mut AnyConnection) -> Result<Vec<BucketSize>, StoreError> {
     let rows = sqlx::query(
-        "select bucket, count(*) as organizations from organization group by bucket order by bucket",
+        "select bucket, count(*) as organizations from organization where org_id not like 'org_test_%' group by bucket order by bucket",
     )
     .fetch_all(connection)
     .await?;

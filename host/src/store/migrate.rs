@@ -80,6 +80,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     60 "0060_rare_envelopes",
     61 "0061_event_feed",
     62 "0062_envelopes_by_external_id",
+    63 "0063_test_mode",
 ];
 
 /// Version of the row that serves as the lock.

@@ -76,6 +76,7 @@ pub mod shadows;
 pub mod signers;
 pub mod similarity;
 pub mod templates;
+pub mod test_mode;
 pub mod tokens;
 pub mod transfers;
 pub mod users;

@@ -6,7 +6,7 @@ use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 use super::row::{RowColumns, json_text};
 use super::{StoreError, WriteTransaction};
 use crate::domain::id::OrgId;
-use crate::domain::organization::{OrgSettings, Organization};
+use crate::domain::organization::Organization;
 
 pub async fn insert(
     connection: &mut AnyConnection,
@@ -72,17 +72,30 @@ pub async fn list(connection: &mut AnyConnection) -> Result<Vec<Organization>, S
         .collect()
 }
 
+/// Stores the settings of an organization, also for its test data.
 pub async fn set_settings(
-    connection: &mut AnyConnection,
-    org: &OrgId,
-    settings: &OrgSettings,
+    tx: &mut WriteTransaction,
+    organization: &Organization,
 ) -> Result<(), StoreError> {
-    sqlx::query("update organization set settings = $3 where bucket = $1 and org_id = $2")
-        .bind(org.bucket())
-        .bind(org.as_str())
-        .bind(json_text(settings))
-        .execute(connection)
-        .await?;
+    for one in [organization, &organization.test()] {
+        sqlx::query("update organization set settings = $3 where bucket = $1 and org_id = $2")
+            .bind(one.id.bucket())
+            .bind(one.id.as_str())
+            .bind(json_text(&one.settings))
+            .execute(&mut **tx)
+            .await?;
+    }
+    Ok(())
+}
+
+/// Makes a place for the test data of an organization, unless there is one. The organization is locked.
+pub async fn open_test(tx: &mut WriteTransaction, org: &OrgId) -> Result<(), StoreError> {
+    lock(tx, &org.live()).await?;
+    if let Some(live) = get(tx, &org.live()).await?
+        && get(tx, &org.test()).await?.is_none()
+    {
+        insert(tx, &live.test()).await?;
+    }
     Ok(())
 }
 

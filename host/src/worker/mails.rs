@@ -4,13 +4,15 @@ use crate::components::providers::ProviderError;
 use crate::domain::control::{PartyInvitation, ReleaseState};
 use crate::domain::dates::DateSettings;
 use crate::domain::envelope::{Envelope, Recipient, RecipientKind, Signer, SignerStatus};
-use crate::domain::id::{EndpointId, InvitationId, OrgId, SignInId, ViewId};
+use crate::domain::hash::sha256;
+use crate::domain::id::{EndpointId, EnvelopeId, InvitationId, MessageId, OrgId, SignInId, ViewId};
 use crate::domain::job::{MailAddressee, MailReleaseRequest};
 use crate::domain::locale::Locale;
 use crate::domain::organization::Organization;
+use crate::domain::test_mode::{MessageChannel, TestMessage};
 use crate::domain::user::SignInLink;
 use crate::mail::MailError;
-use crate::mail::layout::MailBranding;
+use crate::mail::layout::{self, MailBranding};
 use crate::mail::letters::{
     self, DeclineRecipient, LinkFacts, MailContent, OutcomeNotice, ReleaseFacts, ViewFacts,
 };
@@ -19,7 +21,7 @@ use crate::service::access::sessions;
 use crate::service::control::{invitations, views as inspected};
 use crate::service::signing::{access_codes, links};
 use crate::service::vault::{completion, copies};
-use crate::service::{App, ServiceError};
+use crate::service::{App, ServiceError, test_mode};
 use crate::store::jobs::ClaimedJob;
 use crate::store::{
     StoreError, control, envelopes, organizations, party_invitations, signers, users, views,
@@ -194,7 +196,41 @@ async fn notify(
         attachments: Vec::new(),
         at: app.clock.now(),
     };
-    Ok(mailer.send(&job.id, &draft.message()?).await?)
+    hand_over(app, job, None, draft).await
+}
+
+/// Sends a mail. One of test data is kept to be read instead.
+async fn hand_over(
+    app: &App,
+    job: &ClaimedJob,
+    envelope: Option<&EnvelopeId>,
+    draft: MessageDraft<'_>,
+) -> Result<(), DeliveryError> {
+    let kept = job.org.is_test().then(|| TestMessage {
+        id: MessageId::new(),
+        org: job.org.clone(),
+        channel: MessageChannel::Email,
+        envelope: envelope.cloned(),
+        to: draft.to.trim().to_owned(),
+        subject: Some(draft.letter.subject.clone()),
+        body: layout::text(draft.letter, draft.look),
+        link: draft.letter.button.as_ref().map(|one| one.url.clone()),
+        attachments: draft
+            .attachments
+            .iter()
+            .map(|one| one.name.clone())
+            .collect(),
+        at: draft.at,
+    });
+    // What a mail server would refuse is refused in a test, too.
+    let message = draft.message()?;
+    match kept {
+        Some(kept) => {
+            let source = format!("{}-{}", job.id, sha256(kept.body.as_bytes()));
+            Ok(test_mode::keep(app, &source, &kept).await?)
+        }
+        None => Ok(app.mailer.send(&job.id, &message).await?),
+    }
 }
 
 /// Asks a person of the controller about a requested release, unless it was answered already.
@@ -363,7 +399,7 @@ impl MailSubject {
             at: app.clock.now(),
         };
         // The job's id becomes the `Message-ID`, so that a repeat is recognizable.
-        Ok(mailer.send(&job.id, &draft.message()?).await?)
+        hand_over(app, job, Some(&self.envelope.id), draft).await
     }
 
     /// Returns the addressed signer.

@@ -18,7 +18,7 @@ use crate::service::signing::provider_poll;
 use crate::service::vault::{integrity, orphans};
 use crate::service::webhooks::deliveries;
 use crate::service::{
-    App, ServiceError, access, idempotency, installation, kba, payments, request_log,
+    App, ServiceError, access, idempotency, installation, kba, payments, request_log, test_mode,
 };
 use crate::store;
 
@@ -56,6 +56,7 @@ pub(super) async fn run(app: App, node: Arc<NodeRun>, stop: CancellationToken) {
             ("old logs of instances", instance_log::forget(&app).await),
             ("request log", request_log::flush(&app).await),
             ("old requests", request_log::forget(&app).await),
+            ("old messages of tests", test_mode::forget(&app).await),
             ("sealing key", check_seal(&app).await),
             ("identity questions", kba::forget(&app).await),
             ("transfers", transfers::expire(&app).await),
@@ -163,7 +164,7 @@ async fn check_counts(app: &App, stop: &CancellationToken) -> Result<(), Service
 }
 
 async fn expire(app: &App) -> Result<(), ServiceError> {
-    let expired = expiry::sweep(app).await?;
+    let expired = expiry::sweep(app, None).await?;
     app.metrics.expired.inc_by(expired as u64);
     Ok(())
 }

@@ -5,13 +5,15 @@ use sha2::{Digest as _, Sha256};
 
 use super::mails::{DeliveryError, MailSubject};
 use crate::components::providers::messaging::TextMessage;
+use crate::domain::id::MessageId;
 use crate::domain::job::{
     JobPayload as _, MailAddressee, TextAccessCode, TextInvitation, TextReminder,
 };
+use crate::domain::test_mode::{MessageChannel, TestMessage};
 use crate::mail::wording::TextWording;
-use crate::service::App;
 use crate::service::messaging::{self, SentText, TextMessageKind};
 use crate::service::signing::access_codes;
+use crate::service::{App, test_mode};
 use crate::store::jobs::ClaimedJob;
 
 /// Sends the text message of a job, unless it is obsolete by now.
@@ -58,8 +60,25 @@ pub(super) async fn deliver(
         to: phone,
         text,
     };
-    if let SentText::Refused(why) = messaging::send(app, &job.org, message).await? {
-        messaging::report(app, &matter.envelope, signer, about, &why).await?;
+    let kept = job.org.is_test().then(|| TestMessage {
+        id: MessageId::new(),
+        org: job.org.clone(),
+        channel: MessageChannel::Sms,
+        envelope: Some(matter.envelope.id.clone()),
+        to: message.to.clone(),
+        subject: None,
+        body: message.text.clone(),
+        link: None,
+        attachments: Vec::new(),
+        at: app.clock.now(),
+    });
+    let source = message.id.clone();
+    match (messaging::send(app, &job.org, message).await?, kept) {
+        (SentText::Refused(why), _) => {
+            messaging::report(app, &matter.envelope, signer, about, &why).await?;
+        }
+        (SentText::Taken, Some(kept)) => test_mode::keep(app, &source, &kept).await?,
+        (SentText::Taken, None) => {}
     }
     Ok(())
 }

@@ -12,5 +12,6 @@ mod payments;
 mod search;
 mod signing;
 mod templates;
+mod test_mode;
 mod vault;
 mod webhooks;

@@ -127,7 +127,7 @@ pub(super) async fn new_organization(
 }
 
 async fn new_key(store: &Store, org: &OrgId, scopes: &[Scope], rpm: i64) -> String {
-    let key = ApiKey::generate();
+    let key = ApiKey::generate(org);
     let record = ApiKeyRecord {
         id: KeyId::new(),
         org: org.clone(),

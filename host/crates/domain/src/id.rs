@@ -58,8 +58,9 @@ macro_rules! prefixed_id {
             /// Parses an id; `None` unless `text` has the prefix and shape of this type.
             #[allow(dead_code)]
             pub fn parse(text: &str) -> Option<Self> {
-                let rest = text.strip_prefix($prefix)$(.or_else(|| text.strip_prefix($alias)))*?;
-                is_suffix(rest).then(|| Self(text.to_owned()))
+                let prefixes = [$prefix $(, $alias)*];
+                let mut rests = prefixes.iter().filter_map(|prefix| text.strip_prefix(prefix));
+                rests.any(is_suffix).then(|| Self(text.to_owned()))
             }
 
             /// Text form, as used in the API.
@@ -116,7 +117,10 @@ macro_rules! prefixed_id {
     };
 }
 
-prefixed_id!(OrgId, "org_");
+prefixed_id!(
+    /// An organization, or with `org_test_` the test data of one ([`OrgId::test`]).
+    OrgId, "org_", or "org_test_"
+);
 prefixed_id!(KeyId, "key_");
 prefixed_id!(EnvelopeId, "env_");
 prefixed_id!(CustomerId, "cust_");
@@ -263,6 +267,10 @@ prefixed_id!(
     /// A passkey of a user.
     PasskeyId, "psk_"
 );
+prefixed_id!(
+    /// A mail or text message of test data.
+    MessageId, "msg_"
+);
 
 impl ComponentId {
     /// Derives the id of a component that is built into the binary: the same on every node.
@@ -283,6 +291,28 @@ impl DeliveryId {
 }
 
 impl OrgId {
+    const TEST: &str = "org_test_";
+
+    /// Returns the id under which the organization's test data is kept: that of an organization of its own, so
+    /// that nothing which belongs to one appears in the other.
+    pub fn test(&self) -> Self {
+        let suffix = self.live().0.split_off(Self::PREFIX.len());
+        Self(format!("{}{suffix}", Self::TEST))
+    }
+
+    /// Returns the organization whose test data this is, or itself.
+    pub fn live(&self) -> Self {
+        match self.0.strip_prefix(Self::TEST) {
+            Some(suffix) => Self(format!("{}{suffix}", Self::PREFIX)),
+            None => self.clone(),
+        }
+    }
+
+    /// Whether this is the test data of an organization.
+    pub fn is_test(&self) -> bool {
+        self.0.starts_with(Self::TEST)
+    }
+
     /// Returns the organization's bucket, 0 to 63: the first byte of SHA-256 of the id,
     /// modulo 64. Every query on tenant data filters by it.
     pub fn bucket(&self) -> i64 {
@@ -293,6 +323,16 @@ impl OrgId {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn test_data_of_an_organization_has_an_id_of_its_own() {
+        let live = OrgId::new();
+        let test = live.test();
+        assert!(test.is_test() && !live.is_test());
+        assert_eq!(OrgId::parse(test.as_str()), Some(test.clone()));
+        assert_eq!((test.live(), test.test()), (live.clone(), test));
+        assert_eq!((live.live(), OrgId::parse("org_test_1")), (live, None));
+    }
 
     #[test]
     fn an_id_is_its_prefix_and_26_characters() {

@@ -20,6 +20,7 @@
 //! | passkey | key on a person's device with which the person signs in, confirms and signs (WebAuthn) |
 //! | caller | authenticated sender of a request: an API key, a user or an embed token |
 //! | scope | permission of an API key |
+//! | test data | what keys of mode `test` make: kept under an id of its own (`org_test_…`), and in no live list |
 //! | customer | business contact of an organization that an envelope is for; *client* in batches |
 //!
 //! **Signing**
@@ -193,6 +194,7 @@ pub mod similarity;
 pub mod statement;
 pub mod succession;
 pub mod template;
+pub mod test_mode;
 pub mod token;
 pub mod transfer;
 pub mod user;

@@ -31,6 +31,24 @@ impl Organization {
         let brand = brand.filter(|name| !name.trim().is_empty());
         brand.unwrap_or(&self.name)
     }
+
+    /// Returns the organization that holds this one's test data: with the same settings, but a name that says what
+    /// it is, on every page, mail and certificate, and without users or rules of its own.
+    #[must_use]
+    pub fn test(&self) -> Self {
+        let marked = |name: &str| format!("{name} (TEST)");
+        let mut settings = self.settings.clone();
+        settings.brand.name = Some(marked(self.display_name()));
+        settings.single_sign_on = None;
+        settings.components = BTreeMap::new();
+        settings.component_changes = ChangePolicy::default();
+        Self {
+            id: self.id.test(),
+            name: marked(&self.name),
+            settings,
+            created_at: self.created_at,
+        }
+    }
 }
 
 /// Settings of an organization, which the operator controls.
@@ -408,6 +426,24 @@ pub struct ApiKeyRecord {
     pub last_used_at: Option<Timestamp>,
     /// Version of the record, incremented by every change.
     pub revision: i64,
+}
+
+impl ApiKeyRecord {
+    /// Returns which data the key reaches.
+    pub fn mode(&self) -> KeyMode {
+        match self.org.is_test() {
+            true => KeyMode::Test,
+            false => KeyMode::Live,
+        }
+    }
+}
+
+words! {
+    /// Data that a key reaches.
+    KeyMode {
+        Live = "live",
+        Test = "test",
+    }
 }
 
 #[cfg(test)]

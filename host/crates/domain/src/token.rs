@@ -8,6 +8,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use secrecy::{ExposeSecret as _, SecretString};
 use sha2::{Digest, Sha256};
 
+use super::id::OrgId;
+
 /// SHA-256 of a secret in lower-case hex, as stored in the database.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SecretHash(String);
@@ -29,19 +31,21 @@ impl SecretHash {
     }
 }
 
-/// API key in plain text: `lk_` and 40 hex digits of 20 random bytes.
+/// API key in plain text: `lk_`, or `lk_test_` for test data, and 40 hex digits of 20 random bytes.
 #[derive(Clone, Debug)]
 pub struct ApiKey(SecretString);
 
 impl ApiKey {
-    /// Generates a key.
-    pub fn generate() -> Self {
-        Self(format!("lk_{}", hex::encode(random::<20>())).into())
+    /// Generates a key for an organization or its test data.
+    pub fn generate(org: &OrgId) -> Self {
+        let prefix = if org.is_test() { "lk_test_" } else { "lk_" };
+        Self(format!("{prefix}{}", hex::encode(random::<20>())).into())
     }
 
     /// Parses a key; `None` unless `text` has the format of a key.
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix("lk_")?;
+        let digits = digits.strip_prefix("test_").unwrap_or(digits);
         let hex = digits.len() == 40 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
         hex.then(|| Self(text.into()))
     }
@@ -122,7 +126,7 @@ mod tests {
 
     #[test]
     fn an_api_key_has_43_characters_and_is_redacted_in_debug_output() {
-        let key = ApiKey::generate();
+        let key = ApiKey::generate(&OrgId::new());
         assert_eq!(key.reveal().len(), 43);
         assert!(ApiKey::parse(key.reveal()).is_some());
         assert!(!format!("{key:?}").contains(&key.reveal()[3..]));

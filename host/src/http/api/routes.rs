@@ -5,7 +5,7 @@ use aide::axum::routing::{
     delete_with as delete, get_with as get, patch_with as patch, post_with as post, put_with as put,
 };
 
-use super::partner::{control, customers, envelopes, events, templates, vault};
+use super::partner::{control, customers, envelopes, events, templates, test_mode, vault};
 use super::web::{administration, bulk, insight, packages, users};
 use super::{
     callbacks, component_changes, component_state, components, decisions, downloads, embed, kba,
@@ -189,6 +189,19 @@ areas! {
             "Find a customer by e-mail";
         post "/partner/customers/{id}/documents", customers::file_document => fileCustomerDocument []
             "File a document under a customer";
+    }
+
+    partner_test {
+        get "/test/inbox", test_mode::inbox => listTestMessages [403]
+            "List the mails and text messages of test data, which are not sent, newest first";
+        post "/test/envelopes/{id}/sign", test_mode::sign => simulateSigning [403, 409, 422]
+            "Sign a test envelope in the place of its signers";
+        post "/test/envelopes/{id}/decline", test_mode::decline => simulateDecline [403, 409, 422]
+            "Decline a test envelope in the place of a signer";
+        get "/test/clock", test_mode::clock => getTestClock [403]
+            "Read how far the time of test data was advanced";
+        post "/test/clock", test_mode::advance => advanceTestClock [403]
+            "Advance the time of test data: expiry, retries and links";
     }
 
     partner_events {

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::{examples, meaning, members};
 
 /// Areas in the order of the document, with their descriptions.
-const TAGS: [(&str, &str); 20] = [
+const TAGS: [(&str, &str); 21] = [
     (
         "partner envelopes",
         "Create, send and follow envelopes, with an API key.",
@@ -26,6 +26,10 @@ const TAGS: [(&str, &str); 20] = [
     ),
     ("partner templates", "Templates from PDF files."),
     ("partner customers", "Customers and their documents."),
+    (
+        "partner test",
+        "Test data: its inbox, simulated signers and its clock, with a test key.",
+    ),
     (
         "partner events",
         "The feed of events, for what webhooks did not reach.",

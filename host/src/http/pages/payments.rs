@@ -129,7 +129,7 @@ impl FromRequestParts<App> for SandboxVisit {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Response> {
         let unknown = || HttpError::new(StatusCode::NOT_FOUND, "Not found").into_response();
-        let sandbox = app.sandbox(Slot::Payment).map_err(|_| unknown())?;
+        let sandbox = app.sandbox(Slot::Payment, None).map_err(|_| unknown())?;
         let Path(id) = Path::<String>::from_request_parts(parts, app)
             .await
             .map_err(|_| unknown())?;
@@ -138,6 +138,8 @@ impl FromRequestParts<App> for SandboxVisit {
             .await
             .map_err(|error| HttpError::internal(error.to_string()).into_response())?
             .ok_or_else(unknown)?;
+        app.sandbox(Slot::Payment, Some(&intent.org))
+            .map_err(|_| unknown())?;
         let organization = dispatch::organization(app, &intent.org).await;
         let organization = organization.map_err(|_| unknown())?;
         let query = Query::<ReturnQuery>::from_request_parts(parts, app).await;
@@ -191,7 +193,7 @@ async fn sandbox_page(visit: SandboxVisit) -> Response {
 }
 
 async fn sandbox_pay(State(app): State<App>, visit: SandboxVisit) -> Response {
-    let Ok(sandbox) = app.sandbox(Slot::Payment) else {
+    let Ok(sandbox) = app.sandbox(Slot::Payment, Some(&visit.intent.org)) else {
         return HttpError::new(StatusCode::NOT_FOUND, "Not found").into_response();
     };
     match sandbox.pay(&visit.intent).await {

@@ -3,11 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use sqlx::AnyConnection;
 
 use super::credentials;
 use crate::domain::clock::Timestamp;
 use crate::domain::id::{KeyId, OrgId};
-use crate::domain::organization::{ApiKeyRecord, Scope};
+use crate::domain::organization::{ApiKeyRecord, KeyMode, Scope};
 use crate::domain::token::ApiKey;
 use crate::service::idempotency::ResponseRecorder;
 use crate::service::{Caller, Core, ServiceError};
@@ -22,7 +23,7 @@ const MOST: usize = 100;
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "key_id": "key_01jdk7m3e8f4x9s2w5v6b0c1da", "name": "Back office", "scopes": ["envelopes:read", "envelopes:write"],
-    "rate_limit_rpm": 100, "owner_email": "ada@acme.example", "active": true,
+    "rate_limit_rpm": 100, "owner_email": "ada@acme.example", "active": true, "mode": "live",
     "last_used_at": "2026-11-21T09:41:07.250Z",
 }]))]
 pub struct ApiKeyView {
@@ -35,6 +36,8 @@ pub struct ApiKeyView {
     pub owner_email: Option<String>,
     /// Requests with a deactivated key get 401.
     pub active: bool,
+    /// `test` for a key that begins with `lk_test_` and reaches test data only.
+    pub mode: KeyMode,
     pub last_used_at: Option<Timestamp>,
 }
 
@@ -47,6 +50,7 @@ impl From<&ApiKeyRecord> for ApiKeyView {
             rate_limit_rpm: record.rate_limit_rpm,
             owner_email: record.owner_email.clone(),
             active: record.active,
+            mode: record.mode(),
             last_used_at: record.last_used_at,
         }
     }
@@ -56,7 +60,8 @@ impl From<&ApiKeyRecord> for ApiKeyView {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "key_id": "key_01jdk7m3e8f4x9s2w5v6b0c1da", "name": "Back office", "scopes": ["envelopes:read"],
-    "rate_limit_rpm": 100, "owner_email": null, "active": true, "last_used_at": null, "api_key": "lk_live_…",
+    "rate_limit_rpm": 100, "owner_email": null, "active": true, "mode": "test", "last_used_at": null,
+    "api_key": "lk_test_…",
 }]))]
 pub struct IssuedKey {
     #[serde(flatten)]
@@ -81,6 +86,8 @@ pub struct NewKey {
     /// Custodian of envelopes that are created with the key.
     #[schemars(email)]
     pub owner_email: Option<String>,
+    /// `live` when absent.
+    pub mode: Option<KeyMode>,
 }
 
 /// Body of `PATCH /api-keys/{id}`: absent members stay unchanged.
@@ -106,7 +113,7 @@ async fn locked(
         None => None,
     };
     found
-        .filter(|record| record.org == caller.org)
+        .filter(|record| record.org.live() == caller.org)
         .ok_or(ServiceError::NotFound("API key"))
 }
 
@@ -120,8 +127,18 @@ fn still_active(record: &ApiKeyRecord) -> Result<(), ServiceError> {
 /// Lists the keys of an organization.
 pub async fn list(core: &Core, org: &OrgId) -> Result<Vec<ApiKeyView>, ServiceError> {
     let mut connection = core.store.read().await?;
-    let records = api_keys::list(&mut connection, org).await?;
+    let records = of_organization(&mut connection, org).await?;
     Ok(records.iter().map(ApiKeyView::from).collect())
+}
+
+/// Returns the keys of an organization, with those for its test data.
+pub async fn of_organization(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+) -> Result<Vec<ApiKeyRecord>, StoreError> {
+    let mut records = api_keys::list(connection, org).await?;
+    records.extend(api_keys::list(connection, &org.test()).await?);
+    Ok(records)
 }
 
 /// Creates a key for a person of the organization.
@@ -134,7 +151,10 @@ pub async fn create(
     let (org, now) = (&caller.org, core.clock.now());
     let record = ApiKeyRecord {
         id: KeyId::new(),
-        org: org.clone(),
+        org: match new.mode.unwrap_or(KeyMode::Live) {
+            KeyMode::Live => org.clone(),
+            KeyMode::Test => org.test(),
+        },
         name: new.name,
         scopes: new.scopes,
         rate_limit_rpm: new.rate_limit_rpm.unwrap_or(DEFAULT_RPM),
@@ -146,7 +166,7 @@ pub async fn create(
     let mut tx = core.store.begin().await?;
     // The lock serializes concurrent creates, so that the limit holds.
     organizations::lock(&mut tx, org).await?;
-    let keys = api_keys::list(&mut tx, org).await?;
+    let keys = of_organization(&mut tx, org).await?;
     if keys.iter().filter(|key| key.active).count() >= MOST {
         return Err(ServiceError::Conflict(format!(
             "The organization has {MOST} active keys; deactivate one"
@@ -213,7 +233,10 @@ pub async fn issue(
     actor: &str,
     now: Timestamp,
 ) -> Result<IssuedKey, StoreError> {
-    let key = ApiKey::generate();
+    if record.org.is_test() {
+        organizations::open_test(tx, &record.org).await?;
+    }
+    let key = ApiKey::generate(&record.org);
     api_keys::insert(tx, record, &key.hash(), now).await?;
     note(tx, record, actor, "key.created", now).await?;
     Ok(issued(record, &key))
@@ -226,7 +249,7 @@ pub async fn replace(
     actor: &str,
     now: Timestamp,
 ) -> Result<IssuedKey, StoreError> {
-    let key = ApiKey::generate();
+    let key = ApiKey::generate(&record.org);
     api_keys::replace_hash(tx, &record.id, &key.hash()).await?;
     note(tx, record, actor, "key.rotated", now).await?;
     Ok(issued(record, &key))
@@ -278,5 +301,6 @@ async fn note(
     if let Value::Object(members) = &mut details {
         members.remove("last_used_at");
     }
-    credentials::record_by(tx, Some(&record.org), actor, action, details, now).await
+    // Those who watch over the organization's keys see all of them.
+    credentials::record_by(tx, Some(&record.org.live()), actor, action, details, now).await
 }

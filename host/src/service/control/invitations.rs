@@ -92,6 +92,9 @@ pub async fn invite(
         let why = "This installation has switched invitations off: its operator registers parties";
         return Err(ServiceError::Conflict(why.into()));
     }
+    if caller.org.is_test() {
+        return Err(ServiceError::NotInTest);
+    }
     let issues = addressee_issues(&form.name, &form.email);
     if !issues.is_empty() {
         return Err(ServiceError::Invalid(issues));
@@ -216,7 +219,11 @@ pub async fn join(core: &Core, id: &InvitationId) -> Result<Option<Membership>, 
         return Ok(None);
     };
     let actor = format!("invitation:{id}");
-    let key = ApiKey::generate();
+    let org = match &invitation.joined {
+        Some(joined) => joined.org.clone(),
+        None => OrgId::new(),
+    };
+    let key = ApiKey::generate(&org);
     if let Some(joined) = &invitation.joined {
         let record = api_keys::by_id(&mut tx, &joined.key).await?;
         let unused = |record: &ApiKeyRecord| record.active && record.last_used_at.is_none();
@@ -235,11 +242,10 @@ pub async fn join(core: &Core, id: &InvitationId) -> Result<Option<Membership>, 
         )
         .await?;
         tx.commit().await?;
-        let org = joined.org.clone();
         return Ok(Some(Membership { org, key }));
     }
     let organization = Organization {
-        id: OrgId::new(),
+        id: org,
         name: invitation.name.clone(),
         settings: OrgSettings::default(),
         created_at: now,

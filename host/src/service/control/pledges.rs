@@ -59,7 +59,7 @@ pub async fn pledge(
     form: PledgeForm,
     answer: &ResponseRecorder<PledgeView>,
 ) -> Result<PledgeView, ServiceError> {
-    let pledgee = known_party(core, "pledgee", &form.pledgee).await?;
+    let pledgee = known_party(core, caller, "pledgee", &form.pledgee).await?;
     let mut tx = core.store.begin().await?;
     let record = lock(&mut tx, caller, &form.envelope_id).await?;
     let ask = Request {

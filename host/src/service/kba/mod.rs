@@ -60,7 +60,7 @@ fn provider(
     instance: &str,
 ) -> Result<Box<dyn KbaProvider>, ServiceError> {
     if instance == EMBEDDED {
-        return Ok(core.sandbox(Slot::Kba)?.kba());
+        return Ok(core.sandbox(Slot::Kba, Some(org))?.kba());
     }
     let lease = core.lease(Slot::Kba, instance)?;
     let plugin = core.components.kba(Some(org), instance);

@@ -17,7 +17,9 @@ use crate::service::events;
 use crate::service::vault::copies::OutgoingCopy;
 use crate::service::vault::downloads::{IssuedLink, issue, untouched};
 use crate::service::vault::paper;
-use crate::service::{Caller, Core, ServiceError, ValidationIssue, envelopes as envelope_service};
+use crate::service::{
+    Caller, Core, ServiceError, ValidationIssue, envelopes as envelope_service, test_mode,
+};
 use crate::store::downloads::LinkedFile;
 use crate::store::{envelopes, jobs, vault};
 
@@ -121,6 +123,7 @@ async fn move_out(
     signed: Option<&SignedStatement>,
     issues_links: bool,
 ) -> Result<Option<ReleaseLinks>, ServiceError> {
+    test_mode::never(&envelope)?;
     let release = EnvelopeTrigger::VaultOut;
     // Refuse early, before bytes are copied. Decided again under the lock below.
     lifecycle::next_status(core, &envelope, release).await?;

@@ -5,5 +5,6 @@ pub mod customers;
 pub mod envelopes;
 pub mod events;
 pub mod templates;
+pub mod test_mode;
 pub mod vault;
 pub(super) mod views;

@@ -118,13 +118,10 @@ pub(super) async fn put_policy(
 ) -> Result<(), ServiceError> {
     organizations::lock(tx, org).await?;
     let organization = organizations::get(tx, org).await?;
-    let mut settings = organization
-        .ok_or(ServiceError::NotFound("Organization"))?
-        .settings;
-    settings.component_changes = next;
-    organizations::set_settings(tx, org, &settings).await?;
-    let details = json!({
-        "previous": previous, "policy": settings.component_changes, "change_id": change,
-    });
+    let mut organization = organization.ok_or(ServiceError::NotFound("Organization"))?;
+    organization.settings.component_changes = next;
+    organizations::set_settings(tx, &organization).await?;
+    let policy = &organization.settings.component_changes;
+    let details = json!({ "previous": previous, "policy": policy, "change_id": change });
     record(core, tx, owner, "policy.changed", details).await
 }

@@ -214,7 +214,7 @@ pub async fn propose(
             message,
         ));
     }
-    let buyer = known_party(core, "buyer", &form.buyer).await?;
+    let buyer = known_party(core, caller, "buyer", &form.buyer).await?;
     if buyer == caller.org {
         return Err(ServiceError::ControlRefused(Refusal {
             reason: RefusalReason::ToOneself,

@@ -273,7 +273,10 @@ impl VaultInPipeline<'_> {
     fn seal_request(&self) -> documents::SealRequest {
         documents::SealRequest {
             name: self.intent.issuer.clone(),
-            reason: format!("Authoritative copy of {}", self.envelope.id),
+            reason: match self.envelope.org.is_test() {
+                true => format!("Test of {}", self.envelope.id),
+                false => format!("Authoritative copy of {}", self.envelope.id),
+            },
             signed_at: self.intent.frozen_at.to_string(),
             signature_bytes: SIGNATURE_BYTES,
         }

@@ -1,0 +1,471 @@
+//! Test data of an organization: its inbox, people who sign by themselves, and its time.
+//!
+//! A key of mode `test` belongs to [`OrgId::test`], an organization of its own. What keeps organizations apart thus
+//! keeps test data apart from live data. Nothing of it reaches a provider, a mail server or a phone, every page of its
+//! documents says TEST, and its records cannot be released.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::clock::Timestamp;
+use crate::domain::component::Slot;
+use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer};
+use crate::domain::field::ATTACHMENT;
+use crate::domain::id::{EnvelopeId, MessageId};
+use crate::domain::test_mode::TestMessage;
+use crate::room::attachments::ReceivedFile;
+use crate::room::form::{FormError, RequestOrigin, SigningForm};
+use crate::service::envelopes::{expiry, invited_now};
+use crate::service::idempotency::ResponseRecorder;
+use crate::service::kba::IdentitySubmission;
+use crate::service::{
+    Caller, Core, ServiceError, ValidationIssue, envelopes as envelope_service, kba, organizations,
+    payments, signing,
+};
+use crate::store::room::{GivenConsent, RoomField};
+use crate::store::signers;
+use crate::store::test_mode::{self as rows, MessageSearch};
+use crate::texts::Texts;
+
+/// Time for which messages are kept.
+const KEPT: Duration = Duration::from_secs(30 * 86_400);
+/// Furthest that time is advanced at once: ten years.
+const FURTHEST: i64 = 10 * 366 * 86_400;
+/// What a simulated signer writes into a field for text.
+const TEXT: &str = "Test";
+/// The smallest picture: what a simulated signer attaches.
+const PICTURE: &[u8] = include_bytes!("test_mode.png");
+
+/// Body of `POST /test/envelopes/:id/sign`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "signer_email": "jordan.lee@example.com", "values": { "Odometer": "48210" } }]))]
+pub struct SimulateSigning {
+    /// Only this signer signs, whose turn it has to be; by default all of them, in their order.
+    #[schemars(email)]
+    pub signer_email: Option<String>,
+    /// Values by field name. Other fields that have to be filled get one that fits their type.
+    #[serde(default)]
+    pub values: BTreeMap<String, String>,
+}
+
+/// Body of `POST /test/envelopes/:id/decline`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "reason": "The price is wrong" }]))]
+pub struct SimulateDecline {
+    /// The first signer whose turn it is, when absent.
+    #[schemars(email)]
+    pub signer_email: Option<String>,
+    #[schemars(length(min = 1, max = 1000))]
+    pub reason: Option<String>,
+}
+
+/// What simulated signers have done.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "status": "completed", "signers": ["jordan.lee@example.com"],
+}]))]
+pub struct SimulatedSigners {
+    pub envelope_id: EnvelopeId,
+    /// Status of the envelope afterwards. A completed one is vaulted in the background.
+    pub status: EnvelopeStatus,
+    /// E-mail addresses of those who signed or declined.
+    pub signers: Vec<String>,
+}
+
+/// Body of `POST /test/clock`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "advance_seconds": 2_592_000 }]))]
+pub struct AdvanceClock {
+    /// At most ten years.
+    #[schemars(range(min = 1, max = 316_224_000))]
+    pub advance_seconds: i64,
+}
+
+/// The time of test data.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "now": "2026-11-21T09:30:00.000Z", "advanced_seconds": 2_592_000 }]))]
+pub struct TestClockView {
+    /// Time of the installation. What happens in a test is recorded with it.
+    pub now: Timestamp,
+    /// By how much everything that waits has come nearer, in total.
+    pub advanced_seconds: i64,
+}
+
+/// Refuses a key for live data.
+fn only_test(caller: &Caller) -> Result<(), ServiceError> {
+    match caller.org.is_test() {
+        true => Ok(()),
+        false => Err(ServiceError::OnlyTest),
+    }
+}
+
+/// Refuses what would make an authoritative record of test data.
+///
+/// # Errors
+/// [`ServiceError::NotInTest`]
+pub fn never(envelope: &Envelope) -> Result<(), ServiceError> {
+    match envelope.org.is_test() {
+        true => Err(ServiceError::NotInTest),
+        false => Ok(()),
+    }
+}
+
+/// Keeps a message for its organization to read. `source` names the work and the content: a repeat adds nothing.
+pub async fn keep(core: &Core, source: &str, message: &TestMessage) -> Result<(), ServiceError> {
+    let mut tx = core.store.begin().await?;
+    rows::insert(&mut tx, source, message).await?;
+    Ok(tx.commit().await?)
+}
+
+/// Deletes old messages.
+pub async fn forget(core: &Core) -> Result<(), ServiceError> {
+    let mut tx = core.store.begin().await?;
+    rows::delete_before(&mut tx, core.clock.now() - KEPT).await?;
+    Ok(tx.commit().await?)
+}
+
+/// Lists the messages that would have been sent, newest first.
+pub async fn inbox(
+    core: &Core,
+    caller: &Caller,
+    to: Option<String>,
+    envelope: Option<&str>,
+    after: Option<&str>,
+    limit: i64,
+) -> Result<Vec<TestMessage>, ServiceError> {
+    only_test(caller)?;
+    let search = MessageSearch {
+        to,
+        envelope: match envelope.map(EnvelopeId::parse) {
+            Some(None) => return Ok(Vec::new()),
+            Some(Some(id)) => Some(id),
+            None => None,
+        },
+        after: match after.map(MessageId::parse) {
+            Some(None) => return Err(ServiceError::NotFound("Message")),
+            Some(Some(id)) => Some(id),
+            None => None,
+        },
+    };
+    let mut connection = core.store.read().await?;
+    Ok(rows::list(&mut connection, &caller.org, &search, limit).await?)
+}
+
+/// Returns how far the time was advanced.
+pub async fn clock(core: &Core, caller: &Caller) -> Result<TestClockView, ServiceError> {
+    only_test(caller)?;
+    let mut connection = core.store.read().await?;
+    Ok(TestClockView {
+        now: core.clock.now(),
+        advanced_seconds: rows::advanced(&mut connection, &caller.org).await?,
+    })
+}
+
+/// Advances the time: what is due by then happens now, in the background, apart from expiry, which happens at once.
+pub async fn advance(
+    core: &Core,
+    caller: &Caller,
+    request: AdvanceClock,
+    answer: &ResponseRecorder<TestClockView>,
+) -> Result<TestClockView, ServiceError> {
+    only_test(caller)?;
+    let by = request.advance_seconds;
+    if !(1..=FURTHEST).contains(&by) {
+        return Err(ServiceError::Invalid(vec![ValidationIssue::new(
+            "out_of_range",
+            &["advance_seconds"],
+            format!("1 to {FURTHEST}"),
+            by.to_string(),
+            "Time goes forward, and at most ten years at once",
+        )]));
+    }
+    let mut tx = core.store.begin().await?;
+    let advanced_seconds = rows::advance(&mut tx, &caller.org, by).await?;
+    let view = TestClockView {
+        now: core.clock.now(),
+        advanced_seconds,
+    };
+    answer.commit(tx, &view).await?;
+    expiry::sweep(core, Some(&caller.org)).await?;
+    Ok(view)
+}
+
+/// Signs in the place of the signers, through the same form: identity questions are answered rightly, and payments made.
+pub async fn sign(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+    request: SimulateSigning,
+) -> Result<SimulatedSigners, ServiceError> {
+    let mut signed = Vec::new();
+    loop {
+        let (envelope, turn) = turn(core, caller, id, &signed).await?;
+        let Some(signer) = chosen(turn, request.signer_email.as_deref(), &signed)? else {
+            return Ok(outcome(envelope, signed));
+        };
+        pass_identity(core, &envelope, &signer).await?;
+        pay(core, &envelope, &signer).await?;
+        fill_and_sign(core, &envelope, &signer, &request.values).await?;
+        signing::reconcile(core, &envelope).await?;
+        signed.push(signer.email);
+        if request.signer_email.is_some() {
+            let (envelope, _) = turn_of(core, caller, id).await?;
+            return Ok(outcome(envelope, signed));
+        }
+    }
+}
+
+/// Declines in the place of a signer.
+pub async fn decline(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+    request: SimulateDecline,
+) -> Result<SimulatedSigners, ServiceError> {
+    let (envelope, turn) = turn(core, caller, id, &[]).await?;
+    let signer = chosen(turn, request.signer_email.as_deref(), &[])?;
+    let signer = signer.ok_or_else(|| closed(&envelope))?;
+    let reason = request.reason.as_deref().unwrap_or("Declined in a test");
+    let (submitter, origin) = (submitter(&signer)?, RequestOrigin::default());
+    core.room()
+        .decline(&caller.org, submitter, &signer.email, reason, &origin)
+        .await
+        .map_err(|error| refused(&envelope, error))?;
+    signing::reconcile(core, &envelope).await?;
+    let (envelope, _) = turn_of(core, caller, id).await?;
+    Ok(outcome(envelope, vec![signer.email]))
+}
+
+fn outcome(envelope: Envelope, signers: Vec<String>) -> SimulatedSigners {
+    SimulatedSigners {
+        envelope_id: envelope.id,
+        status: envelope.status,
+        signers,
+    }
+}
+
+/// Returns an envelope and the signers who can sign now. One that was signed by those who `signed` may be finished.
+async fn turn(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+    signed: &[String],
+) -> Result<(Envelope, Vec<Signer>), ServiceError> {
+    let (envelope, turn) = turn_of(core, caller, id).await?;
+    match envelope.status.is_out_for_signing() || !signed.is_empty() {
+        true => Ok((envelope, turn)),
+        false => Err(closed(&envelope)),
+    }
+}
+
+async fn turn_of(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+) -> Result<(Envelope, Vec<Signer>), ServiceError> {
+    only_test(caller)?;
+    let envelope = envelope_service::get(core, caller, id).await?;
+    let mut connection = core.store.read().await?;
+    let signers = signers::list(&mut connection, &envelope.org, &envelope.id).await?;
+    let turn = match envelope.status.is_out_for_signing() {
+        true => invited_now(&envelope, &signers).cloned().collect(),
+        false => Vec::new(),
+    };
+    Ok((envelope, turn))
+}
+
+fn closed(envelope: &Envelope) -> ServiceError {
+    let status = envelope.status;
+    ServiceError::Conflict(format!("Cannot sign an envelope with status: {status}"))
+}
+
+/// Returns the next signer: the named one, or else the first.
+fn chosen(
+    turn: Vec<Signer>,
+    email: Option<&str>,
+    signed: &[String],
+) -> Result<Option<Signer>, ServiceError> {
+    let Some(email) = email else {
+        return Ok(turn.into_iter().next());
+    };
+    if !signed.is_empty() {
+        return Ok(None);
+    }
+    let mut turn = turn.into_iter();
+    let found = turn.find(|signer| signer.email.eq_ignore_ascii_case(email));
+    found.map(Some).ok_or_else(|| {
+        ServiceError::Invalid(vec![ValidationIssue::new(
+            "not_their_turn",
+            &["signer_email"],
+            "a signer whose turn it is",
+            email,
+            format!("{email} cannot sign now"),
+        )])
+    })
+}
+
+fn submitter(signer: &Signer) -> Result<i64, ServiceError> {
+    let id = signer.provider_submitter.as_deref();
+    id.and_then(|id| id.parse().ok())
+        .ok_or_else(|| ServiceError::Conflict("The envelope is still being sent".into()))
+}
+
+/// Answers the sandbox's identity questions, if the signer is asked any.
+async fn pass_identity(
+    core: &Core,
+    envelope: &Envelope,
+    signer: &Signer,
+) -> Result<(), ServiceError> {
+    if kba::is_open(core, envelope, signer).await? {
+        return Ok(());
+    }
+    // Opens the questions.
+    kba::gate(core, envelope, signer, None).await?;
+    let right = ["q1", "q2", "q3"].map(|name| (name.to_owned(), "correct".to_owned()));
+    let answers = IdentitySubmission {
+        values: right.into(),
+        consent: true,
+        again: false,
+        ip: None,
+    };
+    kba::go_on(core, envelope, signer, answers).await?;
+    match kba::is_open(core, envelope, signer).await? {
+        true => Ok(()),
+        false => Err(ServiceError::Conflict(format!(
+            "{} cannot answer identity questions now",
+            signer.email
+        ))),
+    }
+}
+
+/// Pays in the sandbox, if the signer is the payer.
+async fn pay(core: &Core, envelope: &Envelope, signer: &Signer) -> Result<(), ServiceError> {
+    let Some(due) = payments::due(core, envelope).await? else {
+        return Ok(());
+    };
+    if due.position != Some(signer.position) {
+        return Ok(());
+    }
+    let intent = payments::intent(core, envelope, &signer.email).await?;
+    let sandbox = core.sandbox(Slot::Payment, Some(&envelope.org))?;
+    let secret = intent.client_secret.as_deref().unwrap_or_default();
+    let id = secret.strip_suffix("_secret").unwrap_or_default();
+    if let Some(intent) = sandbox.intent(id).await? {
+        sandbox.pay(&intent).await?;
+    }
+    Ok(())
+}
+
+async fn fill_and_sign(
+    core: &Core,
+    envelope: &Envelope,
+    signer: &Signer,
+    given: &BTreeMap<String, String>,
+) -> Result<(), ServiceError> {
+    let (room, org, submitter) = (core.room(), &envelope.org, submitter(signer)?);
+    let person = (submitter, signer.email.as_str());
+    let origin = RequestOrigin::default();
+    let refused = |error| refused(envelope, error);
+    room.open(org, person.0, person.1, &origin)
+        .await
+        .map_err(refused)?;
+    let mut values = given.clone();
+    let mut form = room.form(org, submitter).await.map_err(refused)?;
+    // An answer may show or require other fields, and these again others.
+    loop {
+        let before = values.len();
+        let missing = missing(&form, &values);
+        for field in &missing {
+            let value = match field.field_type.as_str() {
+                ATTACHMENT => {
+                    let file = ReceivedFile {
+                        name: Some("test.png".into()),
+                        bytes: PICTURE.into(),
+                    };
+                    let attached = room.attach(org, person, &field.name, file);
+                    attached.await.map_err(refused)?
+                }
+                _ => sample(field, signer, &form.today),
+            };
+            values.insert(field.name.clone(), value);
+        }
+        if values.len() == before {
+            break;
+        }
+        (form, _) = room.tried(form, values.clone()).await.map_err(refused)?;
+    }
+    let settings = organizations::read(core, org).await?.settings;
+    let locale = signer.locale.unwrap_or(settings.language);
+    let consent = Texts::of(locale).consent(&settings, signer.kind);
+    let consent = GivenConsent {
+        version: consent.text.version.clone(),
+        locale: consent.locale,
+        sha256: consent.sha256(),
+    };
+    room.finish(org, person, &values, Some(consent), None, &origin)
+        .await
+        .map_err(refused)?;
+    let executed = room.execute(org, form.submission.id).await;
+    executed.map_err(|error| ServiceError::Internal(error.to_string()))
+}
+
+/// Returns the fields that have to be filled and are not, with a signature if none is required.
+fn missing<'a>(form: &'a SigningForm, values: &BTreeMap<String, String>) -> Vec<&'a RoomField> {
+    let filled = |field: &RoomField| {
+        let value = values.get(&field.name);
+        let value = value.or_else(|| form.submitter.values.get(&field.name));
+        value.is_some_and(|value| !value.is_empty() && value != "false")
+    };
+    let open = |field: &&RoomField| {
+        !field.is_locked() && !form.hidden.contains(&field.name) && !filled(field)
+    };
+    form.fields
+        .iter()
+        .filter(open)
+        .filter(|field| field.required || field.is_signature())
+        .collect()
+}
+
+/// Returns a value that fits the type of a field.
+fn sample(field: &RoomField, signer: &Signer, today: &str) -> String {
+    let option = || field.options.first().cloned();
+    match field.field_type.as_str() {
+        "signature" => signer.name.clone(),
+        "initials" => signer
+            .name
+            .split(' ')
+            .filter_map(|name| name.chars().next())
+            .collect(),
+        "checkbox" => "true".into(),
+        "date" => today.to_owned(),
+        "number" => field.rules.min.clone().unwrap_or_else(|| "1".into()),
+        "select" | "radio" => option().unwrap_or_else(|| TEXT.into()),
+        "phone" => "+15555550100".into(),
+        "email" => signer.email.clone(),
+        _ => TEXT.into(),
+    }
+}
+
+/// Says why the form does not accept what was entered.
+fn refused(envelope: &Envelope, error: FormError) -> ServiceError {
+    match error {
+        FormError::Invalid(problems) => {
+            let issue = |(field, why): (String, _)| {
+                let why = Texts::default().message(&why);
+                ValidationIssue::new(
+                    "not_accepted",
+                    &["values", &field],
+                    "another value",
+                    "",
+                    why,
+                )
+            };
+            ServiceError::Invalid(problems.into_iter().map(issue).collect())
+        }
+        FormError::Closed => closed(envelope),
+        error => error.into(),
+    }
+}
