@@ -1160,6 +1160,7 @@ key-requests = من يطلب التوقيع
 passkey-needed = لا توجد مفاتيح مرور في متصفحك هنا أو أن النصوص البرمجية معطلة.
 rules-exactly = ما الذي يتغير بالضبط
 key-new = مفتاح API جديد
+key-test = لبيانات الاختبار (lk_test_…): لا يُرسل شيء ولا يكون شيء ساريًا
 key-scopes = الصلاحيات
 key-rotate = استبدال
 key-deactivate = تعطيل

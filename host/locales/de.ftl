@@ -1145,6 +1145,7 @@ key-requests = Wer signieren möchte
 passkey-needed = Ihr Browser hat hier keine Passkeys, oder Skripte sind ausgeschaltet.
 rules-exactly = Was sich genau ändert
 key-new = Neuer API-Schlüssel
+key-test = Für Testdaten (lk_test_…): Nichts wird verschickt, und nichts ist gültig
 key-scopes = Berechtigungen
 key-rotate = Ersetzen
 key-deactivate = Deaktivieren

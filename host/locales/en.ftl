@@ -1152,6 +1152,7 @@ key-requests = People who ask to sign
 passkey-needed = Your browser has no passkeys here, or its scripts are switched off.
 rules-exactly = What exactly changes
 key-new = New API key
+key-test = For test data (lk_test_…): nothing is sent, and nothing is valid
 key-scopes = Scopes
 key-rotate = Replace
 key-deactivate = Deactivate

@@ -1145,6 +1145,7 @@ key-requests = Quién pide firmar
 passkey-needed = Su navegador no tiene aquí llaves de acceso o tiene los scripts desactivados.
 rules-exactly = Qué cambia exactamente
 key-new = Nueva clave de API
+key-test = Para datos de prueba (lk_test_…): no se envía nada y nada es válido
 key-scopes = Permisos
 key-rotate = Sustituir
 key-deactivate = Desactivar

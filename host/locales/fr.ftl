@@ -1145,6 +1145,7 @@ key-requests = Qui demande à signer
 passkey-needed = Votre navigateur n’a pas de clés d’accès ici, ou ses scripts sont désactivés.
 rules-exactly = Ce qui change exactement
 key-new = Nouvelle clé d’API
+key-test = Pour des données de test (lk_test_…) : rien n’est envoyé, et rien n’est valable
 key-scopes = Droits
 key-rotate = Remplacer
 key-deactivate = Désactiver

@@ -1145,6 +1145,7 @@ key-requests = Quem pede para assinar
 passkey-needed = Seu navegador não tem chaves de acesso aqui, ou os scripts estão desligados.
 rules-exactly = O que muda exatamente
 key-new = Nova chave de API
+key-test = Para dados de teste (lk_test_…): nada é enviado e nada é válido
 key-scopes = Permissões
 key-rotate = Substituir
 key-deactivate = Desativar

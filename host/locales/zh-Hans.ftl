@@ -1138,6 +1138,7 @@ key-requests = 申请签署的人员
 passkey-needed = 您的浏览器在此没有通行密钥，或已关闭脚本。
 rules-exactly = 具体更改内容
 key-new = 新的 API 密钥
+key-test = 用于测试数据（lk_test_…）：不会发送任何内容，也不具效力
 key-scopes = 权限
 key-rotate = 更换
 key-deactivate = 停用

@@ -175,6 +175,7 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
     ),
     ("instance_log.rs", &["delete from instance_log where at"]),
     ("request_log.rs", &["delete from request_log where at"]),
+    ("test_mode.rs", &["delete from test_message where at"]),
     // What the operator sees of the whole installation.
     (
         "installation.rs",
@@ -242,7 +243,7 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
     (
         "envelopes.rs",
         &[
-            "select envelope_id, name, status,",
+            "select {}, {total} from envelope",
             // Look-ups by a provider's own id.
             "select * from envelope where provider_submission",
             // Due work.

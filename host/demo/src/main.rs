@@ -59,6 +59,10 @@ async fn main() -> Result<()> {
             "  for the clients   export HOLDFAST_URL={} HOLDFAST_API_KEY={}",
             server.url, demo.key
         );
+        println!(
+            "  for test data     export TEST_KEY={}",
+            demo.test_key(&server)?
+        );
         let waiting = demo.samples(&mut server, &pdf).await?;
         println!("  the console, as owner of the organization (the link works once):");
         println!("                    {}", demo.owner_link(&server)?);
@@ -217,6 +221,15 @@ impl DemoPartner {
             key: text(&key, "api_key")?,
             org: org.to_owned(),
         })
+    }
+
+    /// Creates a key for test data.
+    fn test_key(&self, server: &DemoServer) -> Result<String> {
+        let scopes = "envelopes:read,envelopes:write,vault:read,vault:write,compliance:read";
+        let create = [
+            "key", "create", "--org", &self.org, "--scopes", scopes, "--test",
+        ];
+        text(&server.operator(&create)?, "api_key")
     }
 
     /// Invites an owner of the organization. Returns the link to sign in to the console.

@@ -1,8 +1,8 @@
 //! Test data of an organization: its inbox, people who sign by themselves, and its time.
 //!
-//! A key of mode `test` belongs to [`OrgId::test`], an organization of its own. What keeps organizations apart thus
-//! keeps test data apart from live data. Nothing of it reaches a provider, a mail server or a phone, every page of its
-//! documents says TEST, and its records cannot be released.
+//! A key of mode `test` belongs to [`OrgId::test`], an organization of its own: the isolation of organizations also
+//! separates test data from live data. Test data is never sent to a provider, a mail server or a phone, every page of
+//! its documents is marked TEST, and its records cannot be released.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -43,7 +43,7 @@ const PICTURE: &[u8] = include_bytes!("test_mode.png");
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[schemars(extend("examples" = [{ "signer_email": "jordan.lee@example.com", "values": { "Odometer": "48210" } }]))]
 pub struct SimulateSigning {
-    /// Only this signer signs, whose turn it has to be; by default all of them, in their order.
+    /// Email address of the only signer who signs; by default all signers sign, in their order.
     #[schemars(email)]
     pub signer_email: Option<String>,
     /// Values by field name. Other fields that have to be filled get one that fits their type.
@@ -55,7 +55,7 @@ pub struct SimulateSigning {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[schemars(extend("examples" = [{ "reason": "The price is wrong" }]))]
 pub struct SimulateDecline {
-    /// The first signer whose turn it is, when absent.
+    /// Email address of the signer; the next signer by default.
     #[schemars(email)]
     pub signer_email: Option<String>,
     #[schemars(length(min = 1, max = 1000))]
@@ -102,7 +102,7 @@ fn only_test(caller: &Caller) -> Result<(), ServiceError> {
     }
 }
 
-/// Refuses what would make an authoritative record of test data.
+/// Refuses to release test data or to pass it on.
 ///
 /// # Errors
 /// [`ServiceError::NotInTest`]
@@ -164,7 +164,7 @@ pub async fn clock(core: &Core, caller: &Caller) -> Result<TestClockView, Servic
     })
 }
 
-/// Advances the time: what is due by then happens now, in the background, apart from expiry, which happens at once.
+/// Advances the time. Overdue envelopes are expired before this returns; the worker does all other overdue work.
 pub async fn advance(
     core: &Core,
     caller: &Caller,
@@ -266,8 +266,8 @@ async fn turn_of(
     caller: &Caller,
     id: &str,
 ) -> Result<(Envelope, Vec<Signer>), ServiceError> {
-    only_test(caller)?;
     let envelope = envelope_service::get(core, caller, id).await?;
+    only_test(caller)?;
     let mut connection = core.store.read().await?;
     let signers = signers::list(&mut connection, &envelope.org, &envelope.id).await?;
     let turn = match envelope.status.is_out_for_signing() {
@@ -449,7 +449,7 @@ fn sample(field: &RoomField, signer: &Signer, today: &str) -> String {
     }
 }
 
-/// Says why the form does not accept what was entered.
+/// Converts a problem of the form to an error of the service.
 fn refused(envelope: &Envelope, error: FormError) -> ServiceError {
     match error {
         FormError::Invalid(problems) => {

@@ -144,8 +144,8 @@ const WAITING: [(&str, &[&str], &str); 9] = [
     ),
 ];
 
-/// Advances the time of an organization's test data: what waits comes nearer by so many seconds. What has happened
-/// keeps its time.
+/// Advances the time of an organization's test data by `by` seconds: pending times become earlier, times of past events
+/// stay. Returns the sum of all advances in seconds.
 pub async fn advance(tx: &mut WriteTransaction, org: &OrgId, by: i64) -> Result<i64, StoreError> {
     for (table, columns, waits) in WAITING {
         let earlier = columns.iter().map(|column| match tx.dialect {

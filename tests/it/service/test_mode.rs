@@ -1,37 +1,37 @@
 //! Test data: apart from live data, without effect outside, and never authoritative.
 
-use holdfast::config::DeploymentEnvironment;
+use holdfast::config::{DeploymentEnvironment, SecretText};
+use holdfast::domain::clock::Timestamp;
 use holdfast::domain::organization::{OrgSettings, PaymentSettings};
 use serde_json::{Value, json};
 
 use crate::support::receiver::{self, WebhookReceiver, status};
 use crate::support::{TestApp, envelope_body, files_below, operator, pdf, postgres, release_form};
 
-const SCOPES: &str = "envelopes:read,envelopes:write,vault:read,vault:write,vault:release,compliance:read,\
-                      customers:read,esign:write,control:read,control:write,webhooks:listen";
-
-/// Creates a test key.
-fn test_key(app: &TestApp) -> String {
-    let org = app.org.live();
-    let arguments = [
-        "key",
-        "create",
-        "--org",
-        org.as_str(),
-        "--scopes",
-        SCOPES,
-        "--rpm",
-        "100000",
-        "--test",
-    ];
-    let made = operator(app.data.path(), &arguments);
-    assert_eq!(made["mode"], "test");
-    made["api_key"].as_str().unwrap().to_owned()
-}
-
 /// Lets the service be used with a test key. Returns the live one.
-fn in_test(app: &mut TestApp) -> String {
-    let key = test_key(app);
+async fn in_test(app: &mut TestApp) -> String {
+    let scopes = [
+        "envelopes:read",
+        "envelopes:write",
+        "vault:read",
+        "vault:write",
+        "vault:release",
+        "compliance:read",
+        "customers:read",
+        "esign:write",
+        "control:read",
+        "control:write",
+        "webhooks:listen",
+    ];
+    let body = json!({ "scopes": scopes, "mode": "test" });
+    let made = app
+        .post_with_bearer(&app.token("owner"), "/api-keys", body)
+        .await
+        .data(201);
+    assert_eq!(made["mode"], "test");
+    app.execute("update api_key set rate_limit_rpm = 100000")
+        .await;
+    let key = made["api_key"].as_str().unwrap().to_owned();
     assert!(key.starts_with("lk_test_"), "{key}");
     app.org = app.org.test();
     std::mem::replace(&mut app.key, key)
@@ -39,7 +39,7 @@ fn in_test(app: &mut TestApp) -> String {
 
 async fn started(change: impl FnOnce(&mut holdfast::config::Config)) -> (TestApp, String) {
     let mut app = TestApp::with(change, OrgSettings::default()).await;
-    let live = in_test(&mut app);
+    let live = in_test(&mut app).await;
     (app, live)
 }
 
@@ -99,10 +99,15 @@ async fn test_data_is_in_no_live_list() {
     ];
     let token = operator(app.data.path(), &arguments);
     let token = token["token"].as_str().unwrap();
-    for path in ["/envelopes", "/templates", "/customers", "/request-log"] {
+    for path in ["/envelopes", "/templates", "/customers"] {
         let listed = app.get_with_bearer(token, path).await.data(200);
         assert_eq!(listed, json!([]), "{path}");
     }
+    let requests = app.get_with_bearer(token, "/request-log").await.data(200);
+    assert!(
+        !requests.to_string().contains("/partner/templates"),
+        "{requests}"
+    );
     let usage = app.get_with_bearer(token, "/usage").await.data(200);
     assert_eq!(usage["envelopes_created"], 0);
     // They see all keys, and who made them.
@@ -132,6 +137,19 @@ async fn test_data_is_in_no_live_list() {
     app.get_as(second, "/partner/envelopes").await.error(401);
     let audit = app.get_with_bearer(token, "/audit-log").await.data(200);
     assert_eq!(audit[0]["action"], "key.deactivated");
+    let arguments = [
+        "key",
+        "create",
+        "--org",
+        org.as_str(),
+        "--scopes",
+        "envelopes:read",
+        "--test",
+    ];
+    let made = operator(app.data.path(), &arguments);
+    let third = made["api_key"].as_str().unwrap();
+    let listed = app.get_as(third, "/partner/envelopes").await.data(200);
+    assert_eq!(listed[0]["envelope_id"], id.as_str());
     // The commands list the organization once.
     let listed = operator(app.data.path(), &["org", "list"]);
     assert_eq!(listed.as_array().unwrap().len(), 1);
@@ -141,15 +159,15 @@ async fn test_data_is_in_no_live_list() {
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_of_a_test_is_sent() {
     let (app, _) = started(|config| {
-        config.env = DeploymentEnvironment::Production;
-        config.smtp_url = Some("smtp://127.0.0.1:9".into());
+        config.env = Some(DeploymentEnvironment::Production);
+        config.smtp_url = Some(SecretText::new("smtp://127.0.0.1:9"));
     })
     .await;
     let template = app.contract_template().await;
     let mut body = envelope_body(&template["template_id"]);
     body["signers"] = json!([{
         "name": "Jordan Lee", "email": "jordan.lee@example.com", "role": "Buyer", "phone": "+15555550123",
-        "notify_by": "both",
+        "notify_by": "email_and_sms",
     }]);
     let id = id_of(&app.post("/partner/envelopes", body).await.data(201));
     let messages = inbox(&app, &format!("?envelope_id={id}"), 2).await;
@@ -172,6 +190,7 @@ async fn nothing_of_a_test_is_sent() {
     // The link is real: the page names the test.
     crate::support::form::sign(&app, link).await;
     app.wait_for(&id, "vaulted").await;
+    inbox(&app, "?to=jordan.lee@example.com", 2).await;
     let page = app
         .get("/test/inbox?to=JORDAN.LEE@example.com&limit=1")
         .await
@@ -197,24 +216,21 @@ async fn simulated_signers_fill_answer_pay_and_sign() {
         ..OrgSettings::default()
     };
     let production = |config: &mut holdfast::config::Config| {
-        config.env = DeploymentEnvironment::Production;
+        config.env = Some(DeploymentEnvironment::Production);
     };
     let mut app = TestApp::with(production, settings).await;
-    in_test(&mut app);
+    in_test(&mut app).await;
     let document = pdf::with_lines(&[
         "{{First;type=signature;role=Buyer;required=true}}",
         "{{Odometer;type=number;role=Buyer;required=true;min=10}}",
         "{{Trade-in;type=checkbox;role=Buyer;required=true}}",
         "{{Vehicle;type=text;role=Buyer;required_if=Trade-in}}",
-        "{{Licence;type=file;role=Buyer;required=true}}",
+        "{{Licence;type=attachment;role=Buyer;required=true}}",
         "Between",
         "{{Second;type=initials;role=Seller;required=true}}",
     ]);
     let texts = [("name", "Two"), ("kba_required", "true")];
-    let template = app
-        .upload("/partner/templates", "application/pdf", &document, &texts)
-        .await
-        .data(200);
+    let template = app.library_template(&texts, &document).await.data(201);
     let mut body = envelope_body(&template["template_id"]);
     body["signers"] = crate::support::buyer_and_seller();
     body["preserve_signing_order"] = true.into();
@@ -245,7 +261,11 @@ async fn simulated_signers_fill_answer_pay_and_sign() {
         .await
         .data(200);
     let entries = custody["entries"].to_string();
-    for told in ["payment.paid", "kba.passed", "\"sandbox\":true"] {
+    for told in [
+        "payment.succeeded",
+        "envelope.kba_verified",
+        "\"sandbox\":true",
+    ] {
         assert!(entries.contains(told), "{told}: {entries}");
     }
     // Nothing is left to sign.
@@ -276,7 +296,7 @@ async fn a_simulated_signer_declines() {
     assert!(events.iter().any(told), "{events:?}");
 }
 
-/// A file with `TEST` across its pages, which nobody can release as the contract.
+/// Every page is marked TEST, and vault-out, designation and invitation are refused.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_record_of_a_test_is_marked_and_never_released() {
     let (app, live) = started(|_| {}).await;
@@ -312,10 +332,10 @@ async fn a_record_of_a_test_is_marked_and_never_released() {
     assert_eq!(invited.json()["code"], "test_data");
     let to = json!({ "controller": app.org });
     let designate = format!("/partner/control/records/{id}/designate");
-    app.post_as(&live, &designate, to).await.error(422);
+    app.post_as(&live, &designate, to).await.error(404);
 }
 
-/// Expiry and the retry of a webhook come nearer; what has happened keeps its time.
+/// Envelopes expire and webhooks are retried earlier. Times of past events stay.
 #[tokio::test(flavor = "multi_thread")]
 async fn time_advances() {
     advancing(|_| {}).await;
@@ -332,6 +352,7 @@ async fn advancing(change: impl FnOnce(&mut holdfast::config::Config)) {
     receiver.answer(|index, _| status(if index == 0 { 500 } else { 200 }));
     let (app, live) = started(|config| {
         receiver::admit(config);
+        config.webhooks.retry_delays = vec![std::time::Duration::from_secs(3600)];
         change(config);
     })
     .await;
@@ -339,28 +360,27 @@ async fn advancing(change: impl FnOnce(&mut holdfast::config::Config)) {
         .post_as(
             &live,
             "/partner/envelopes",
-            json!({ "envelope_name": "Live", "customer_email": "kim@elm.example" }),
+            json!({ "envelope_name": "Live", "customer_name": "Kim", "customer_email": "kim@elm.example" }),
         )
         .await
         .data(201);
-    let hook = json!({ "url": receiver.url, "events": ["envelope.sent"] });
-    app.patch("/partner/webhook", hook).await.data(200);
+    app.endpoint(&receiver.url, &["envelope.sent"]).await;
     let sent = app.sent_envelope().await;
     let id = id_of(&sent);
     receiver.wait_for(1).await;
     let before = app.get("/test/clock").await.data(200);
     assert_eq!(before["advanced_seconds"], 0);
-    // The second attempt follows at once, and not after a minute.
-    let minute = app
-        .post("/test/clock", json!({ "advance_seconds": 60 }))
+    // The second attempt follows at once, and not after an hour.
+    let hours = app
+        .post("/test/clock", json!({ "advance_seconds": 7200 }))
         .await
         .data(200);
-    assert_eq!(minute["advanced_seconds"], 60);
+    assert_eq!(hours["advanced_seconds"], 7200);
     receiver.wait_for(2).await;
     let created = app.get(&format!("/partner/envelopes/{id}")).await.data(200);
     let month = json!({ "advance_seconds": 31 * 86_400 });
     let month = app.post("/test/clock", month).await.data(200);
-    assert_eq!(month["advanced_seconds"], 60 + 31 * 86_400);
+    assert_eq!(month["advanced_seconds"], 7200 + 31 * 86_400);
     let expired = app.get(&format!("/partner/envelopes/{id}")).await.data(200);
     assert_eq!(expired["status"], "expired");
     assert_eq!(expired["created_at"], created["created_at"]);
@@ -406,7 +426,7 @@ async fn live_keys_reach_no_test_data() {
     );
 }
 
-/// Settings of the organization hold for its tests, and its name says what they are.
+/// A change of a setting also applies to test data.
 #[tokio::test(flavor = "multi_thread")]
 async fn settings_hold_for_test_data() {
     let (app, _) = started(|_| {}).await;
@@ -415,10 +435,9 @@ async fn settings_hold_for_test_data() {
         app.data.path(),
         &["org", "set", org.as_str(), "envelope_ttl_days=2"],
     );
-    let sent = app.sent_envelope().await;
-    let at =
-        |value: &Value| holdfast::domain::clock::Timestamp::parse(value.as_str().unwrap()).unwrap();
-    let days =
-        (at(&sent["expires_at"]).as_seconds() - at(&sent["created_at"]).as_seconds()) / 86_400;
-    assert_eq!(days, 2, "{sent}");
+    app.sent_envelope().await;
+    let at = |text: String| Timestamp::parse(&text).unwrap().as_seconds();
+    let made = at(app.text_of("select created_at from envelope").await);
+    let ends = at(app.text_of("select expires_at from envelope").await);
+    assert_eq!((ends - made) / 86_400, 2);
 }

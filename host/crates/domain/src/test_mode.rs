@@ -24,6 +24,7 @@ words! {
     "attachments": [], "at": "2026-11-21T09:30:00.000Z",
 }]))]
 pub struct TestMessage {
+    /// Id of the message.
     #[serde(rename = "message_id")]
     pub id: MessageId,
     #[serde(skip)]

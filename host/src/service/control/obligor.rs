@@ -195,7 +195,7 @@ async fn statement_of(
     let facts = facts::compliance_facts(&mut connection, envelope).await?;
     let entries = ledger::list(&mut connection, Some(org), &envelope.id).await?;
     drop(connection);
-    let (issued_at, issuer) = (core.clock.now(), vault_in::issuer(core));
+    let (issued_at, issuer) = (core.clock.now(), vault_in::issuer(core, &envelope.org));
     let rules = core.components.compliance(Some(org));
     let at = issued_at.to_string();
     let asked = rules.certificate_for_request(&facts, &at, &issuer);

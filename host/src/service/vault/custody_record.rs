@@ -54,7 +54,7 @@ pub async fn custody_record(
     };
     let wording = vault::wording(&mut *core.store.read().await?, &envelope).await?;
     let writer = RecordWriter::new(&wording);
-    let facts = facts.facts(issuer(core), &certificate, writer);
+    let facts = facts.facts(issuer(core, &envelope.org), &certificate, writer);
     let sheet = writer.custody_sheet(&facts);
     let documents = core
         .components

@@ -10,7 +10,7 @@ use super::envelopes::unrecorded;
 use super::frame::{Place, export, failed};
 use super::live::LiveList;
 use super::visitor::{ConsoleForm, Visitor};
-use crate::domain::organization::{Permission, Scope};
+use crate::domain::organization::{KeyMode, Permission, Scope};
 use crate::domain::webhook::DeliveryStatus;
 use crate::service::App;
 use crate::service::access::api_keys;
@@ -75,7 +75,10 @@ pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
                                 @if key.active { (texts.text("console-active")) } @else { (texts.text("console-inactive")) }
                             }
                         }
-                        p.soft { code { (key.key_id) } " · " (scopes(&key.scopes)) }
+                        p.soft {
+                            @if key.mode == KeyMode::Test { span.tag { "TEST" } " " }
+                            code { (key.key_id) } " · " (scopes(&key.scopes))
+                        }
                         @if let Some(at) = key.last_used_at {
                             p.soft { (texts.text("console-last-used")) " " (visitor.moment(at)) }
                         }

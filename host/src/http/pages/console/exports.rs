@@ -16,6 +16,7 @@ use super::vault::{self, VaultQuery};
 use super::visitor::{Visitor, refused};
 use crate::domain::organization::Permission;
 use crate::domain::template::Template;
+use crate::domain::user::Session;
 use crate::service::access::{api_keys, audit, sessions, users};
 use crate::service::components::{self, ComponentOwner, changes};
 use crate::service::control::{self, transfers};

@@ -33,6 +33,7 @@ pub fn new_key(visitor: &Visitor) -> Markup {
                     label for="name" { (texts.text("rules-name")) }
                     input id="name" name="name" maxlength="100" autocomplete="off";
                 }
+                label.choice { input type="checkbox" name="test" value="yes"; " " (texts.text("key-test")) }
                 fieldset {
                     legend { (texts.text("key-scopes")) }
                     @for scope in Scope::ALL {
@@ -79,6 +80,9 @@ pub async fn create(State(app): State<App>, form: ConsoleForm) -> Response {
         .filter_map(|name| name.strip_prefix("scope-"))
         .collect();
     let mut body = Map::from_iter([("scopes".to_owned(), json!(scopes))]);
+    if !form.value("test").is_empty() {
+        body.insert("mode".into(), "test".into());
+    }
     if !form.value("name").is_empty() {
         body.insert("name".into(), form.value("name").into());
     }

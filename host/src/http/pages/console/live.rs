@@ -26,7 +26,7 @@ use crate::store::deliveries::DeliveryFilter;
 
 /// Interval at which a stream looks for changes.
 const LOOK: Duration = Duration::from_secs(2);
-/// The same for the installation, whose numbers are counted over all organizations.
+/// Interval for the installation: its numbers are counted over all organizations.
 const LOOK_AT_ALL: Duration = Duration::from_secs(10);
 /// Rows of a list that are watched: its first pages.
 const ROWS: i64 = 200;

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::frame::{Place, encoded, failed};
+use super::frame::{Place, encoded, export, failed};
 use super::live::LiveList;
 use super::visitor::{ConsoleForm, Visitor, cookie, plain, read_form, refused};
 use super::{PATH, passkeys, sign_on};

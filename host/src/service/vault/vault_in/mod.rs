@@ -27,7 +27,7 @@ mod time;
 use crate::components::rules::lifecycle::EnvelopeTrigger;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeStatus};
-use crate::domain::id::{EnvelopeId, IntentId};
+use crate::domain::id::{EnvelopeId, IntentId, OrgId};
 use crate::domain::job::VaultEnvelope;
 use crate::service::envelopes::lifecycle;
 use crate::service::vault::{Vault, copies};
@@ -154,7 +154,7 @@ async fn intend(
         trigger: entrance.name().into(),
         requested_by: caller.actor.clone(),
         frozen_at: now,
-        issuer: issuer(core),
+        issuer: issuer(core, &envelope.org),
         ledger_sequence: ledger::last_sequence(&mut tx, &envelope.org, &envelope.id).await?,
         checkpoint: log::checkpoint(&mut tx).await?,
         wording: copies::wording(&mut tx, &envelope.org).await?,
@@ -198,8 +198,9 @@ pub async fn failure(
 }
 
 /// Returns this installation's name for documents.
-pub fn issuer(core: &Core) -> String {
-    format!("holdfast at {}", core.config.public_url())
+pub fn issuer(core: &Core, org: &OrgId) -> String {
+    let mark = if org.is_test() { " (TEST)" } else { "" };
+    format!("holdfast at {}{mark}", core.config.public_url())
 }
 
 /// Records on the envelope why vaulting stopped. An error while recording is only logged, so
