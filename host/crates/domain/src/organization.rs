@@ -36,6 +36,9 @@ impl Organization {
     /// it is, on every page, mail and certificate, and without users or rules of its own.
     #[must_use]
     pub fn test(&self) -> Self {
+        if self.id.is_test() {
+            return self.clone();
+        }
         let marked = |name: &str| format!("{name} (TEST)");
         let mut settings = self.settings.clone();
         settings.brand.name = Some(marked(self.display_name()));
@@ -449,6 +452,21 @@ words! {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn test_data_has_the_settings_and_a_marked_name() {
+        let mut live = Organization {
+            id: OrgId::new(),
+            name: "Oak".into(),
+            settings: OrgSettings::default(),
+            created_at: Timestamp::from_millis(0),
+        };
+        live.settings.envelope_ttl_days = 2;
+        let test = live.test();
+        assert_eq!(test.display_name(), "Oak (TEST)");
+        assert_eq!(test.settings.envelope_ttl_days, 2);
+        assert_eq!((test.id.clone(), test.test().name), (live.id.test(), test.name));
+    }
 
     #[test]
     fn an_origin_is_parsed_like_a_browser_does() {

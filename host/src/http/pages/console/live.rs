@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::PATH;
 use super::frame::failed;
@@ -170,7 +170,7 @@ fn steady(view: installation::InstallationView) -> Result<Value, ServiceError> {
             seen.iter_mut().for_each(|one| *one = one[name].take());
         }
     }
-    Ok(json!(view))
+    Ok(view)
 }
 
 /// Streams the mark of a list: a page reads itself again after each event but the first.
