@@ -137,6 +137,25 @@ async fn done_beside(app: &TestApp, mut command: Command) {
         .unwrap();
 }
 
+/// Runs a program beside a server, with a test key.
+async fn in_test_mode(app: &TestApp, mut command: Command) {
+    let scopes = [
+        "envelopes:read",
+        "envelopes:write",
+        "vault:read",
+        "compliance:read",
+    ];
+    let body = json!({ "scopes": scopes, "mode": "test" });
+    let made = app.post_with_bearer(&app.token("owner"), "/api-keys", body);
+    let made = made.await.data(201);
+    command
+        .env("HOLDFAST_URL", app.url())
+        .env("HOLDFAST_API_KEY", made["api_key"].as_str().unwrap());
+    tokio::task::spawn_blocking(move || done(&mut command))
+        .await
+        .unwrap();
+}
+
 /// Asserts that the server saw every operation.
 async fn saw_every_operation(app: &TestApp) {
     let metrics = app.metrics().await;
@@ -179,7 +198,7 @@ async fn the_typescript_client_calls_every_operation() {
     done(&mut sdk.tsc("tsconfig.check.json"));
     let tsx = target().join("tsx/node_modules/tsx/dist/cli.mjs");
     let tsx = tsx.to_str().unwrap();
-    done_beside(&app, sdk.node(&[tsx, "examples/quickstart.mts"])).await;
+    in_test_mode(&app, sdk.node(&[tsx, "examples/quickstart.mts"])).await;
 
     // The package has the client with its types, and no tests.
     let packed = done(
@@ -221,7 +240,7 @@ async fn the_python_client_calls_every_operation() {
     fs::write(sdk.folder().join("contract.pdf"), contract()).unwrap();
     let mut quickstart = sdk.python();
     quickstart.arg("quickstart.py");
-    done_beside(&app, quickstart).await;
+    in_test_mode(&app, quickstart).await;
 
     let built = [
         "-m",

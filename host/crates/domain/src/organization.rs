@@ -465,7 +465,10 @@ mod tests {
         let test = live.test();
         assert_eq!(test.display_name(), "Oak (TEST)");
         assert_eq!(test.settings.envelope_ttl_days, 2);
-        assert_eq!((test.id.clone(), test.test().name), (live.id.test(), test.name));
+        assert_eq!(
+            (test.id.clone(), test.test().name),
+            (live.id.test(), test.name)
+        );
     }
 
     #[test]
