@@ -146,8 +146,9 @@ async fn in_test_mode(app: &TestApp, mut command: Command) {
         "compliance:read",
     ];
     let body = json!({ "scopes": scopes, "mode": "test" });
-    let made = app.post_with_bearer(&app.token("owner"), "/api-keys", body);
-    let made = made.await.data(201);
+    let owner = app.token("owner");
+    let made = app.post_with_bearer(&owner, "/api-keys", body).await;
+    let made = made.data(201);
     command
         .env("HOLDFAST_URL", app.url())
         .env("HOLDFAST_API_KEY", made["api_key"].as_str().unwrap());
