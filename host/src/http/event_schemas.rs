@@ -119,7 +119,7 @@ pub fn body(event: EventType) -> Schema {
         "properties": {
             "event_type": { "const": event.as_str() },
             "event_id": { "type": "string", "pattern": "^evt_[0-9a-z]{26}$" },
-            "org_id": { "type": "string", "pattern": "^org_[0-9a-z]{26}$" },
+            "org_id": { "type": "string", "pattern": "^org_(test_)?[0-9a-z]{26}$" },
             "envelope_id": { "type": ["string", "null"], "pattern": "^env_[0-9a-z]{26}$" },
             "timestamp": { "type": "string", "format": "date-time" },
             "data": { "type": "object", "properties": data, "required": members },

@@ -40,11 +40,17 @@ struct LiveValue<T, R> {
 /// # Errors
 /// 503 when too many are open.
 pub fn place(app: &App, org: &OrgId) -> Result<StreamSlot, HttpError> {
-    let place = app.bulk.streams.enter(org);
-    place.ok_or_else(|| {
-        let busy = StatusCode::SERVICE_UNAVAILABLE;
-        HttpError::new(busy, "Too many event streams are open").retry_after(5)
-    })
+    app.bulk.streams.enter(org).ok_or_else(too_many)
+}
+
+/// Like [`place`], for a page of the console.
+pub fn page_place(app: &App, org: &OrgId) -> Result<StreamSlot, HttpError> {
+    app.bulk.pages.enter(org).ok_or_else(too_many)
+}
+
+fn too_many() -> HttpError {
+    let busy = StatusCode::SERVICE_UNAVAILABLE;
+    HttpError::new(busy, "Too many event streams are open").retry_after(5)
 }
 
 /// Streams a value: as it is at first, so that a client that reconnects has missed nothing, and after every change.

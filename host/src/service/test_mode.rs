@@ -184,6 +184,10 @@ pub async fn advance(
     }
     let mut tx = core.store.begin().await?;
     let advanced_seconds = rows::advance(&mut tx, &caller.org, by).await?;
+    if advanced_seconds > rows::FURTHEST {
+        let why = "The time of test data was advanced by 50 years already";
+        return Err(ServiceError::Conflict(why.into()));
+    }
     let view = TestClockView {
         now: core.clock.now(),
         advanced_seconds,

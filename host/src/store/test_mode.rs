@@ -122,7 +122,12 @@ const WAITING: [(&str, &[&str], &str); 9] = [
         &["expires_at"],
         "status in ('pending', 'uploaded', 'preparing', 'sent', 'viewed')",
     ),
-    ("job", &["run_at"], "state = 'waiting'"),
+    // The leases of jobs at work stay: they end a minute later, at most.
+    (
+        "job",
+        &["run_at"],
+        "state = 'waiting' and (lease_epoch = 0 or last_error is not null)",
+    ),
     ("webhook_delivery", &["due_at"], "status = 'pending'"),
     (
         "webhook_endpoint",
@@ -143,6 +148,9 @@ const WAITING: [(&str, &[&str], &str); 9] = [
         "1 = 1",
     ),
 ];
+
+/// Longest sum of all advances in seconds: 50 years.
+pub const FURTHEST: i64 = 50 * 366 * 86_400;
 
 /// Advances the time of an organization's test data by `by` seconds: pending times become earlier, times of past events
 /// stay. Returns the sum of all advances in seconds.

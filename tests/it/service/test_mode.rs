@@ -330,6 +330,22 @@ async fn a_record_of_a_test_is_marked_and_never_released() {
     let invited = json!({ "name": "Elm", "email": "kim@elm.example" });
     let invited = app.post("/partner/control/invitations", invited).await;
     assert_eq!(invited.json()["code"], "test_data");
+    let elm = operator(app.data.path(), &["org", "create", "--name", "Elm"]);
+    let elm = elm["org_id"].as_str().unwrap();
+    let arguments = [
+        "key",
+        "create",
+        "--org",
+        elm,
+        "--scopes",
+        "envelopes:read",
+        "--test",
+    ];
+    operator(app.data.path(), &arguments);
+    let to = json!({ "controller": elm.replace("org_", "org_test_") });
+    let refused = app.post(&designate, to).await;
+    assert_eq!(refused.json()["details"][0]["code"], "unknown_party");
+    app.events_fit_their_schemas(1).await;
     let to = json!({ "controller": app.org });
     let designate = format!("/partner/control/records/{id}/designate");
     app.post_as(&live, &designate, to).await.error(404);
@@ -399,6 +415,13 @@ async fn advancing(change: impl FnOnce(&mut holdfast::config::Config)) {
         app.get("/test/clock").await.data(200)["advanced_seconds"],
         month["advanced_seconds"]
     );
+    // Fifty years are the most.
+    let decade = json!({ "advance_seconds": 10 * 365 * 86_400 });
+    for _ in 0..4 {
+        app.post("/test/clock", decade.clone()).await.data(200);
+    }
+    app.post("/test/clock", decade.clone()).await.data(200);
+    app.post("/test/clock", decade).await.error(409);
 }
 
 #[tokio::test(flavor = "multi_thread")]

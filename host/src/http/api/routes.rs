@@ -200,7 +200,7 @@ areas! {
             "Decline a test envelope in the place of a signer";
         get "/test/clock", test_mode::clock => getTestClock [403]
             "Read how far the time of test data was advanced";
-        post "/test/clock", test_mode::advance => advanceTestClock [403]
+        post "/test/clock", test_mode::advance => advanceTestClock [403, 409]
             "Advance the time of test data: expiry, retries and links";
     }
 

@@ -39,6 +39,8 @@ pub struct BulkState {
     pub(crate) gates: drive::ProviderGates,
     /// Open progress streams.
     pub(crate) streams: watch::ProgressStreams,
+    /// Open streams of console pages. They take no place from programs.
+    pub(crate) pages: watch::ProgressStreams,
 }
 
 /// Body of `POST /bulk-send`.

@@ -28,7 +28,7 @@ use crate::service::envelopes::facts;
 use crate::service::idempotency::ResponseRecorder;
 use crate::service::vault::custody_sheet::RecordWriter;
 use crate::service::vault::{Vault, copies, custody, vault_in};
-use crate::service::{Caller, Core, ServiceError, ValidationIssue, events};
+use crate::service::{Caller, Core, ServiceError, ValidationIssue, events, test_mode};
 use crate::store::control_statements::{self as rows, StoredStatement};
 use crate::store::{control, envelopes, ledger, organizations, signers};
 
@@ -88,6 +88,7 @@ pub async fn issue(
 ) -> Result<StatementView, ServiceError> {
     let id = EnvelopeId::parse(id).ok_or(ServiceError::NotFound("Record"))?;
     let envelope = envelope_of(core, caller, &id).await?;
+    test_mode::never(&envelope)?;
     check(&form)?;
     let (made, epoch) = statement_of(core, caller, &envelope, &form).await?;
     let sha256 = canonical_sha256(&json!(made));

@@ -34,6 +34,9 @@ async function answer({ dataset }) {
   };
 }
 
+// Whether the device asks its user for a passkey.
+let asking = false;
+
 // Connects what a page has in its main part; again when a live page was replaced.
 function prepare() {
   for (const form of document.querySelectorAll("form[data-passkey]")) {
@@ -44,11 +47,13 @@ function prepare() {
       event.preventDefault();
       const problem = form.querySelector(".problem");
       problem.hidden = true;
+      asking = true;
       try {
         form.elements.passkey.value = JSON.stringify(await answer(form));
         form.submit();
       } catch {
         problem.hidden = false;
+        asking = false;
       }
     });
   }
@@ -108,9 +113,9 @@ if (live && window.EventSource) {
     if (one.type === "file") return one.files.length > 0;
     if (one.tagName !== "SELECT") return one.value !== one.defaultValue;
     const first = Math.max(0, [...one.options].findIndex(option => option.defaultSelected));
-    return one.selectedIndex !== first;
+    return one.selectedIndex > -1 && one.selectedIndex !== first;
   };
-  const busy = () => live.querySelector("details[open]") || document.activeElement?.closest("main input, main select, main textarea")
+  const busy = () => asking || live.querySelector("details[open]") || document.activeElement?.closest("main input, main select, main textarea")
     || [...live.querySelectorAll("input, select, textarea")].some(filled);
   const changed = async ({ data }) => {
     const first = seen === undefined || seen === data;

@@ -178,7 +178,7 @@ pub async fn follow(State(app): State<App>, visitor: Visitor, list: LiveList) ->
     if let Some(refused) = list.refusal(&visitor) {
         return refused;
     }
-    let place = match live::place(&app, &visitor.caller.org) {
+    let place = match live::page_place(&app, &visitor.caller.org) {
         Ok(place) => place,
         Err(error) => return error.into_response(),
     };

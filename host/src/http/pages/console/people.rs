@@ -28,7 +28,7 @@ async fn shown(app: &App, visitor: &Visitor, problem: Option<String>) -> Respons
     };
     let texts = visitor.texts;
     let body = html! {
-        @if let Some(problem) = problem { p.alarm role="alert" { (problem) } }
+        @if let Some(problem) = &problem { p.alarm role="alert" { (problem) } }
         ul.rows {
             @for user in &found { li { (row(visitor, user)) } }
         }
@@ -49,12 +49,12 @@ async fn shown(app: &App, visitor: &Visitor, problem: Option<String>) -> Respons
             }
         }
     };
-    visitor.live_page(
-        Place::Users,
-        &LiveList::Users,
-        &texts.text("console-users"),
-        body,
-    )
+    let title = texts.text("console-users");
+    match problem {
+        // The reason stays in sight.
+        Some(_) => visitor.page(Place::Users, &title, body),
+        None => visitor.live_page(Place::Users, &LiveList::Users, &title, body),
+    }
 }
 
 fn roles(visitor: &Visitor, id: &str, chosen: Role) -> Markup {

@@ -371,7 +371,7 @@ impl VaultInPipeline<'_> {
             Some(_) => self.forget(PipelineStep::Time).await?,
             None => {}
         }
-        if self.vault.timestamps.is_none() {
+        if self.vault.timestamps.is_none() || self.envelope.org.is_test() {
             return Ok(TrustedTime::NotAsked);
         }
         let answer = self.trusted_time(unstamped).await;
