@@ -293,6 +293,35 @@ async fn every_role_has_exactly_its_pages_and_acts() {
     }
 }
 
+/// The stream that a page names exists, and its visitor may read it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_follows_a_list_that_its_visitor_may_read() {
+    let app = TestApp::start().await;
+    let known = ids_of(&app).await;
+    let mut followed = BTreeSet::new();
+    for role in Role::ALL {
+        let email = format!("{role}@oak.example");
+        let session = Session::of(&app, &email, role.as_str()).await;
+        for (method, path, permission) in CELLS {
+            let may = permission.is_none_or(|permission| role.may(permission));
+            let streams = path.contains("/live") || path.ends_with("/events");
+            if *method != "GET" || !may || streams || path.contains(".csv") {
+                continue;
+            }
+            let page = session.get(&app, &known.path(path)).await.text();
+            let Some((_, rest)) = page.split_once("data-live=\"") else {
+                continue;
+            };
+            let stream = rest.split('"').next().unwrap();
+            let given = status(&app, stream, &session.cookie).await;
+            assert_eq!(given, 200, "{stream} of {path} as {role}");
+            followed.insert(stream.to_owned());
+        }
+    }
+    // All but that of the installation.
+    assert_eq!(followed.len(), 14, "{followed:?}");
+}
+
 /// What belongs to another organization does not exist.
 #[tokio::test(flavor = "multi_thread")]
 async fn another_organizations_ids_are_unknown_everywhere() {

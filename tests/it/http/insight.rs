@@ -168,16 +168,22 @@ const OPERATED: [&str; 5] = [
     "/console/live/operator",
 ];
 
-/// Whoever asks for the proof that the log only grows is its monitor. The operator sees since when one is missing.
-#[tokio::test(flavor = "multi_thread")]
-async fn the_operator_sees_monitors_and_exports_the_installation() {
+/// Starts a node with an organization of the operator, and signs its owner in.
+async fn operated() -> (TestApp, OrgId, TestApp, Session) {
     let app = TestApp::on_a_socket().await;
     app.vaulted_envelope().await;
     let created = operator(app.data.path(), &["org", "create", "--name", "Operator"]);
     let operates = OrgId::parse(created["org_id"].as_str().unwrap()).unwrap();
-    let operated = |config: &mut Config| config.console.operator_org = Some(operates.clone());
-    let node = app.another_node(operated).await;
+    let owned = |config: &mut Config| config.console.operator_org = Some(operates.clone());
+    let node = app.another_node(owned).await;
     let olga = Session::at(&app, &operates, "olga@operator.example", "owner").await;
+    (app, operates, node, olga)
+}
+
+/// Whoever asks for the proof that the log only grows is its monitor. The operator sees since when one is missing.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operator_sees_monitors_and_exports_the_installation() {
+    let (app, operates, node, olga) = operated().await;
     let page = olga.get(&node, "/console/operator").await.text();
     assert!(page.contains("No monitor has asked"), "{page}");
 
@@ -222,13 +228,7 @@ async fn the_operator_sees_monitors_and_exports_the_installation() {
 /// The operator's own organization sees the installation; another one does not, even with users of the same names.
 #[tokio::test(flavor = "multi_thread")]
 async fn only_the_operators_organization_sees_the_installation() {
-    let app = TestApp::on_a_socket().await;
-    app.vaulted_envelope().await;
-    let created = operator(app.data.path(), &["org", "create", "--name", "Operator"]);
-    let operates = OrgId::parse(created["org_id"].as_str().unwrap()).unwrap();
-    let operated = |config: &mut Config| config.console.operator_org = Some(operates.clone());
-    let node = app.another_node(operated).await;
-    let olga = Session::at(&app, &operates, "olga@operator.example", "owner").await;
+    let (app, operates, node, olga) = operated().await;
     let page = olga.get(&node, "/console/operator").await;
     assert_eq!(page.status, 200, "{}", page.text());
     for told in [

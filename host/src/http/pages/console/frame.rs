@@ -44,9 +44,10 @@ impl Visitor {
         self.page_with_frames(place, title, body, None)
     }
 
-    /// Renders a page that follows the changes of a list.
+    /// Renders a page that follows the changes of a list, if its visitor may read that.
     pub fn live_page(&self, place: Place, list: &LiveList, title: &str, body: Markup) -> Response {
-        let main = html! { main.console data-live=(list.address()) { h1 { (title) } (body) } };
+        let stream = list.is_open_to(self).then(|| list.address());
+        let main = html! { main.console data-live=[stream] { h1 { (title) } (body) } };
         self.look(place, title, main, None)
     }
 

@@ -76,8 +76,8 @@ impl LiveList {
         format!("{PATH}/live{rest}")
     }
 
-    /// Returns the answer to a visitor who may not read the list.
-    fn refusal(&self, visitor: &Visitor) -> Option<Response> {
+    /// Returns whether a visitor may read the list.
+    pub fn is_open_to(&self, visitor: &Visitor) -> bool {
         let permission = match self {
             Self::Envelopes | Self::Templates | Self::Packages => Permission::ReadEnvelopes,
             Self::Batches => Permission::Send,
@@ -86,12 +86,10 @@ impl LiveList {
             Self::Developers | Self::Deliveries(_) | Self::Requests => Permission::Integrate,
             Self::Audit => Permission::Audit,
             Self::Users => Permission::Administer,
-            Self::Sessions => return None,
-            Self::Installation => {
-                return (!visitor.operates).then(|| refused(visitor.texts));
-            }
+            Self::Sessions => return true,
+            Self::Installation => return visitor.operates,
         };
-        visitor.refusal(permission)
+        visitor.may(permission)
     }
 
     /// Returns a mark that changes with what the page shows.
@@ -175,8 +173,8 @@ fn steady(view: installation::InstallationView) -> Result<Value, ServiceError> {
 
 /// Streams the mark of a list: a page reads itself again after each event but the first.
 pub async fn follow(State(app): State<App>, visitor: Visitor, list: LiveList) -> Response {
-    if let Some(refused) = list.refusal(&visitor) {
-        return refused;
+    if !list.is_open_to(&visitor) {
+        return refused(visitor.texts);
     }
     let place = match live::page_place(&app, &visitor.caller.org) {
         Ok(place) => place,
