@@ -2,9 +2,11 @@
 
 use holdfast::config::{DeploymentEnvironment, SecretText};
 use holdfast::domain::clock::Timestamp;
+use holdfast::domain::component::Slot;
 use holdfast::domain::organization::{OrgSettings, PaymentSettings};
 use serde_json::{Value, json};
 
+use crate::service::components::registry::variant;
 use crate::support::receiver::{self, WebhookReceiver, status};
 use crate::support::{TestApp, envelope_body, files_below, operator, pdf, postgres, release_form};
 
@@ -158,7 +160,9 @@ async fn test_data_is_in_no_live_list() {
 /// In production, with a mail server that does not answer: a test needs neither that nor any provider.
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_of_a_test_is_sent() {
+    let authority = WebhookReceiver::start().await;
     let (app, _) = started(|config| {
+        config.seal.timestamp_url = Some(authority.url.parse().unwrap());
         config.env = Some(DeploymentEnvironment::Production);
         config.smtp_url = Some(SecretText::new("smtp://127.0.0.1:9"));
     })
@@ -190,6 +194,7 @@ async fn nothing_of_a_test_is_sent() {
     // The link is real: the page names the test.
     crate::support::form::sign(&app, link).await;
     app.wait_for(&id, "vaulted").await;
+    assert_eq!(authority.received().len(), 0, "a time stamp was asked for");
     inbox(&app, "?to=jordan.lee@example.com", 2).await;
     let page = app
         .get("/test/inbox?to=JORDAN.LEE@example.com&limit=1")
@@ -327,6 +332,10 @@ async fn a_record_of_a_test_is_marked_and_never_released() {
     let to = json!({ "controller": app.org.live() });
     let refused = app.post(&designate, to).await;
     assert_eq!(refused.json()["details"][0]["code"], "unknown_party");
+    let statement = format!("/partner/envelopes/{id}/control-statement");
+    let form = json!({ "requested_by": "Jordan Lee" });
+    let stated = app.post(&statement, form).await;
+    assert_eq!(stated.json()["code"], "test_data", "{}", stated.text());
     let invited = json!({ "name": "Elm", "email": "kim@elm.example" });
     let invited = app.post("/partner/control/invitations", invited).await;
     assert_eq!(invited.json()["code"], "test_data");
@@ -447,6 +456,71 @@ async fn live_keys_reach_no_test_data() {
             .data(200)["status"],
         "sent"
     );
+}
+
+/// Test data is judged by the organization's own rules, and the evidence names them as such.
+#[tokio::test(flavor = "multi_thread")]
+async fn rules_of_the_organization_judge_its_test_data() {
+    let mut app = TestApp::start().await;
+    let admin = app.admin();
+    let bytes = variant(Slot::Compliance, "of the organization");
+    let component = app
+        .upload_component(&admin, "oak-rules", "1.0.0", &bytes)
+        .await
+        .data(201);
+    let body = json!({ "component_id": component["component_id"] });
+    app.post_with_bearer(&admin, "/component-slots/rules.compliance/activate", body)
+        .await
+        .data(201);
+    in_test(&mut app).await;
+    let id = id_of(&app.sent_envelope().await);
+    sign(&app, &id, json!({})).await;
+    app.wait_for(&id, "vaulted").await;
+    let path = format!("/partner/envelopes/{id}/custody");
+    let custody = app.get(&path).await.data(200);
+    let stored = custody["entries"].as_array().unwrap().iter();
+    let mut stored = stored.filter(|entry| entry["action"] == "vault.stored");
+    let components = stored.next().unwrap()["details"]["components"].clone();
+    let rules = components.as_array().unwrap().iter();
+    let mut rules = rules.filter(|one| one["slot"] == "rules.compliance");
+    let judged = rules.next().unwrap();
+    assert_eq!(judged["name"], "oak-rules", "{components}");
+    assert_eq!(judged["owner"], "organization", "{components}");
+}
+
+/// Jobs at work keep their lease, waiting jobs come nearer.
+#[tokio::test(flavor = "multi_thread")]
+async fn jobs_at_work_keep_their_lease() {
+    let (app, _) = started(|_| {}).await;
+    app.stop_working();
+    app.wait_until_idle().await;
+    let due = "2999-01-01T00:00:00.000Z";
+    for (id, epoch) in [("job_waiting", 0), ("job_leased", 1)] {
+        let mut tx = app.store.begin().await.unwrap();
+        let job = sqlx::query(
+            "insert into job (bucket, job_id, org_id, kind, payload, state, run_at, attempts, lease_epoch, created_at)
+             values ($1, $2, $3, 'object.delete', '{}', 'waiting', $4, 0, $5, $4)",
+        );
+        job.bind(app.org.bucket())
+            .bind(id)
+            .bind(app.org.as_str())
+            .bind(due)
+            .bind(epoch)
+            .execute(&mut *tx)
+            .await
+            .unwrap();
+        tx.commit().await.unwrap();
+    }
+    let hour = json!({ "advance_seconds": 3600 });
+    app.post("/test/clock", hour).await.data(200);
+    let waiting = app
+        .text_of("select run_at from job where job_id = 'job_waiting'")
+        .await;
+    assert_eq!(waiting, "2998-12-31T23:00:00.000Z");
+    let leased = app
+        .text_of("select run_at from job where job_id = 'job_leased'")
+        .await;
+    assert_eq!(leased, due);
 }
 
 /// A change of a setting also applies to test data.
