@@ -1,5 +1,5 @@
-//! Text message sandbox: each message, apart from those of test data, is a file in the outbox, `<id>.txt`: the number, an empty line and
-//! the text. Numbers that end in `0000` simulate a phone that receives no messages.
+//! Text message sandbox: each message is a file in the outbox, `<id>.txt`: the number, an empty line and the text.
+//! Messages of test data are not written. Numbers that end in `0000` simulate a phone that receives no messages.
 
 use std::path::PathBuf;
 

@@ -144,7 +144,7 @@ impl Core {
 
     /// Returns the document writer (documents component) that is active for an organization.
     pub(crate) fn documents(&self, org: Option<&OrgId>) -> Documents {
-        // Each writer of the default component prints the mark of test data.
+        // A writer that was uploaded may not print the words of a mark, here TEST.
         if let Some(org) = org.filter(|org| org.is_test()) {
             return self
                 .components

@@ -32,8 +32,8 @@ use crate::texts::Texts;
 
 /// Time for which messages are kept.
 const KEPT: Duration = Duration::from_secs(30 * 86_400);
-/// Furthest that time is advanced at once: ten years.
-const FURTHEST: i64 = 10 * 366 * 86_400;
+/// Furthest that time is advanced in total, in seconds: 50 years.
+const FURTHEST: i64 = 50 * 366 * 86_400;
 /// What a simulated signer writes into a field for text.
 const TEXT: &str = "Test";
 /// The smallest picture: what a simulated signer attaches.
@@ -172,19 +172,9 @@ pub async fn advance(
     answer: &ResponseRecorder<TestClockView>,
 ) -> Result<TestClockView, ServiceError> {
     only_test(caller)?;
-    let by = request.advance_seconds;
-    if !(1..=FURTHEST).contains(&by) {
-        return Err(ServiceError::Invalid(vec![ValidationIssue::new(
-            "out_of_range",
-            &["advance_seconds"],
-            format!("1 to {FURTHEST}"),
-            by.to_string(),
-            "Time goes forward, and at most ten years at once",
-        )]));
-    }
     let mut tx = core.store.begin().await?;
-    let advanced_seconds = rows::advance(&mut tx, &caller.org, by).await?;
-    if advanced_seconds > rows::FURTHEST {
+    let advanced_seconds = rows::advance(&mut tx, &caller.org, request.advance_seconds).await?;
+    if advanced_seconds > FURTHEST {
         let why = "The time of test data was advanced by 50 years already";
         return Err(ServiceError::Conflict(why.into()));
     }
@@ -204,22 +194,20 @@ pub async fn sign(
     id: &str,
     request: SimulateSigning,
 ) -> Result<SimulatedSigners, ServiceError> {
-    let mut signed = Vec::new();
-    loop {
-        let (envelope, turn) = turn(core, caller, id, &signed).await?;
-        let Some(signer) = chosen(turn, request.signer_email.as_deref(), &signed)? else {
-            return Ok(outcome(envelope, signed));
-        };
-        pass_identity(core, &envelope, &signer).await?;
-        pay(core, &envelope, &signer).await?;
-        fill_and_sign(core, &envelope, &signer, &request.values).await?;
+    let only = request.signer_email.as_deref();
+    let (mut envelope, mut waiting) = waiting(core, caller, id).await?;
+    let mut signer = next(&envelope, waiting, only)?;
+    let mut signers = Vec::new();
+    while let Some(now) = signer {
+        pass_identity(core, &envelope, &now).await?;
+        pay(core, &envelope, &now).await?;
+        fill_and_sign(core, &envelope, &now, &request.values).await?;
         signing::reconcile(core, &envelope).await?;
-        signed.push(signer.email);
-        if request.signer_email.is_some() {
-            let (envelope, _) = turn_of(core, caller, id).await?;
-            return Ok(outcome(envelope, signed));
-        }
+        signers.push(now.email);
+        (envelope, waiting) = self::waiting(core, caller, id).await?;
+        signer = waiting.into_iter().next().filter(|_| only.is_none());
     }
+    Ok(outcome(envelope, signers))
 }
 
 /// Declines in the place of a signer.
@@ -229,8 +217,8 @@ pub async fn decline(
     id: &str,
     request: SimulateDecline,
 ) -> Result<SimulatedSigners, ServiceError> {
-    let (envelope, turn) = turn(core, caller, id, &[]).await?;
-    let signer = chosen(turn, request.signer_email.as_deref(), &[])?;
+    let (envelope, waiting) = waiting(core, caller, id).await?;
+    let signer = next(&envelope, waiting, request.signer_email.as_deref())?;
     let signer = signer.ok_or_else(|| closed(&envelope))?;
     let reason = request.reason.as_deref().unwrap_or("Declined in a test");
     let (submitter, origin) = (submitter(&signer)?, RequestOrigin::default());
@@ -239,7 +227,7 @@ pub async fn decline(
         .await
         .map_err(|error| refused(&envelope, error))?;
     signing::reconcile(core, &envelope).await?;
-    let (envelope, _) = turn_of(core, caller, id).await?;
+    let envelope = envelope_service::get(core, caller, id).await?;
     Ok(outcome(envelope, vec![signer.email]))
 }
 
@@ -251,34 +239,21 @@ fn outcome(envelope: Envelope, signers: Vec<String>) -> SimulatedSigners {
     }
 }
 
-/// Returns an envelope and the signers who can sign now. One that was signed by those who `signed` may be finished.
-async fn turn(
-    core: &Core,
-    caller: &Caller,
-    id: &str,
-    signed: &[String],
-) -> Result<(Envelope, Vec<Signer>), ServiceError> {
-    let (envelope, turn) = turn_of(core, caller, id).await?;
-    match envelope.status.is_out_for_signing() || !signed.is_empty() {
-        true => Ok((envelope, turn)),
-        false => Err(closed(&envelope)),
-    }
-}
-
-async fn turn_of(
+/// Returns an envelope and the signers who can sign now; none if it is not out for signing.
+async fn waiting(
     core: &Core,
     caller: &Caller,
     id: &str,
 ) -> Result<(Envelope, Vec<Signer>), ServiceError> {
     let envelope = envelope_service::get(core, caller, id).await?;
     only_test(caller)?;
-    let mut connection = core.store.read().await?;
-    let signers = signers::list(&mut connection, &envelope.org, &envelope.id).await?;
-    let turn = match envelope.status.is_out_for_signing() {
-        true => invited_now(&envelope, &signers).cloned().collect(),
-        false => Vec::new(),
-    };
-    Ok((envelope, turn))
+    let mut waiting = Vec::new();
+    if envelope.status.is_out_for_signing() {
+        let mut connection = core.store.read().await?;
+        let signers = signers::list(&mut connection, &envelope.org, &envelope.id).await?;
+        waiting.extend(invited_now(&envelope, &signers).cloned());
+    }
+    Ok((envelope, waiting))
 }
 
 fn closed(envelope: &Envelope) -> ServiceError {
@@ -286,21 +261,24 @@ fn closed(envelope: &Envelope) -> ServiceError {
     ServiceError::Conflict(format!("Cannot sign an envelope with status: {status}"))
 }
 
-/// Returns the next signer: the named one, or else the first.
-fn chosen(
-    turn: Vec<Signer>,
+/// Returns the signer with this address among those who can sign now, or else the first.
+///
+/// # Errors
+/// `Conflict` if the envelope is not out for signing, `Invalid` if the named signer cannot sign now.
+fn next(
+    envelope: &Envelope,
+    waiting: Vec<Signer>,
     email: Option<&str>,
-    signed: &[String],
 ) -> Result<Option<Signer>, ServiceError> {
-    let Some(email) = email else {
-        return Ok(turn.into_iter().next());
-    };
-    if !signed.is_empty() {
-        return Ok(None);
+    if !envelope.status.is_out_for_signing() {
+        return Err(closed(envelope));
     }
-    let mut turn = turn.into_iter();
-    let found = turn.find(|signer| signer.email.eq_ignore_ascii_case(email));
-    found.map(Some).ok_or_else(|| {
+    let mut waiting = waiting.into_iter();
+    let Some(email) = email else {
+        return Ok(waiting.next());
+    };
+    let named = waiting.find(|signer| signer.email.eq_ignore_ascii_case(email));
+    named.map(Some).ok_or_else(|| {
         ServiceError::Invalid(vec![ValidationIssue::new(
             "not_their_turn",
             &["signer_email"],

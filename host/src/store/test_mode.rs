@@ -149,9 +149,6 @@ const WAITING: [(&str, &[&str], &str); 9] = [
     ),
 ];
 
-/// Longest sum of all advances in seconds: 50 years.
-pub const FURTHEST: i64 = 50 * 366 * 86_400;
-
 /// Advances the time of an organization's test data by `by` seconds: pending times become earlier, times of past events
 /// stay. Returns the sum of all advances in seconds.
 pub async fn advance(tx: &mut WriteTransaction, org: &OrgId, by: i64) -> Result<i64, StoreError> {
