@@ -20,6 +20,9 @@ const RETRY: u32 = 5;
 /// Error code of requests that failed because a disk is full.
 pub const DISK_FULL: &str = "disk_full";
 
+/// Error code of a dry run that found nothing to refuse.
+pub const DRY_RUN: &str = "dry_run";
+
 /// `Retry-After` in seconds while a disk is full, which takes an operator to resolve.
 const RETRY_FULL: u32 = 60;
 
@@ -292,6 +295,10 @@ impl From<ServiceError> for HttpError {
             )
             .with_details(json!({ "reason": "it takes more time or memory than a document may" }))
             .because(text),
+            // Only the caller of the rehearsal sees this answer.
+            ServiceError::Store(StoreError::Rehearsed) => {
+                Self::new(StatusCode::ACCEPTED, text).with_code(DRY_RUN)
+            }
             ServiceError::Store(StoreError::Conflict) => Self::new(
                 StatusCode::CONFLICT,
                 "Changed by another request in the meantime",

@@ -7,6 +7,7 @@ pub(crate) mod error;
 pub mod event_schemas;
 pub mod listener;
 mod live;
+mod mcp;
 mod middleware;
 mod openapi;
 pub use openapi::sample_event;
@@ -66,6 +67,16 @@ pub fn router(app: App) -> Router {
         Arc::<bodies::BufferedBytes>::default(),
     );
     let queries = Arc::new(unknown::QueryParameterIndex::of(&document, "/api/v2"));
+    let rehearsing = app.rehearsing();
+    // For requests of the host's own: bodies are counted where they came from.
+    let inner = |app: &App| {
+        Router::new()
+            .nest("/api/v2", api.clone())
+            .layer(from_fn_with_state(queries.clone(), unknown::note_query))
+            .layer(from_fn_with_state(app.clone(), identify))
+            .with_state(app.clone())
+    };
+    let tools = mcp::routes(&app, &document, inner(&app), inner(&rehearsing));
     let console = &app.config.console;
     let for_people = Router::new()
         .route(
@@ -89,6 +100,7 @@ pub fn router(app: App) -> Router {
     Router::new()
         .nest("/api/v2", api.merge(ledger::tiles()))
         .merge(for_people)
+        .merge(tools)
         .route("/healthz", get(|| async { "ok" }))
         .route("/readyz", get(ready))
         .route("/metrics", get(local_metrics))

@@ -40,7 +40,7 @@ use crate::service::signing::callbacks::CallbackLimits;
 use crate::service::signing::provider_instance::InstanceConfig;
 use crate::service::templates::pages::PageCache;
 use crate::service::vault::Vault;
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 
 /// The running service. Cheap to clone.
 pub type App = Arc<ServiceState>;
@@ -111,7 +111,18 @@ impl Deref for ServiceState {
 impl ServiceState {
     /// Returns the same service with its database work at another priority.
     pub(crate) fn at(&self, priority: PriorityClass) -> App {
-        let store = self.core.store.at(priority);
+        self.with_store(self.core.store.at(priority))
+    }
+
+    /// Returns the same service for dry runs: an operation ends with [`StoreError::Rehearsed`] where it would
+    /// commit its first change or call a provider.
+    ///
+    /// [`StoreError::Rehearsed`]: crate::store::StoreError::Rehearsed
+    pub(crate) fn rehearsing(&self) -> App {
+        self.with_store(self.core.store.rehearsing())
+    }
+
+    fn with_store(&self, store: Store) -> App {
         Arc::new(Self {
             core: Core {
                 store,
@@ -199,6 +210,9 @@ impl Core {
                 Slot::Signing => Ok(self.room_lease()),
                 _ => Err(missing()),
             };
+        }
+        if self.store.rehearses() {
+            return Err(StoreError::Rehearsed.into());
         }
         let at = InstanceReference::parse(instance);
         if let Some(owner) = &at.org {

@@ -114,7 +114,7 @@ pub async fn flush(core: &Core) -> Result<(), ServiceError> {
         return Ok(());
     }
     // Taken once the database is ready: while it is not, `MOST` bounds how many wait.
-    let mut tx = core.store.begin().await?;
+    let mut tx = core.store.committing().begin().await?;
     let requests: Vec<LoggedRequest> = core.request_log.take().into_iter().map(logged).collect();
     rows::insert(&mut tx, &requests).await?;
     Ok(tx.commit().await?)

@@ -107,6 +107,9 @@ pub enum StoreError {
     /// Another writer changed the row first.
     #[error("changed by somebody else in the meantime")]
     Conflict,
+    /// The change passed its checks and was rolled back, as [`Store::rehearsing`] promises.
+    #[error("only rehearsed")]
+    Rehearsed,
     /// A migration's text differs from when it was applied.
     #[error("migration {0} was changed after it had been applied")]
     ChangedMigration(i64),
@@ -209,6 +212,8 @@ pub struct Store {
     wakeups: wakeups::WakeupChannel,
     /// Number of commits.
     commits: Arc<AtomicU64>,
+    /// Whether transactions begun with this handle are rolled back instead of committed.
+    rehearses: bool,
 }
 
 /// Endpoints with newly committed deliveries or settings.
@@ -289,6 +294,7 @@ impl Store {
             url,
             wakeups: wakeups::WakeupChannel::default(),
             commits: Arc::default(),
+            rehearses: false,
         })
     }
 
@@ -335,6 +341,28 @@ impl Store {
             priority,
             ..self.clone()
         }
+    }
+
+    /// Returns a handle whose transactions are rolled back when they would be committed, with
+    /// [`StoreError::Rehearsed`]: all checks of a change, and nothing of it.
+    pub fn rehearsing(&self) -> Self {
+        Self {
+            rehearses: true,
+            ..self.clone()
+        }
+    }
+
+    /// Returns the handle that commits, for what is recorded about a rehearsal too.
+    pub fn committing(&self) -> Self {
+        Self {
+            rehearses: false,
+            ..self.clone()
+        }
+    }
+
+    /// Returns whether nothing is committed with this handle.
+    pub fn rehearses(&self) -> bool {
+        self.rehearses
     }
 
     /// Returns the priority of this handle.
@@ -396,6 +424,7 @@ impl Store {
             committed: self.fresh.clone(),
             wakeups: self.wakeups.clone(),
             commits: self.commits.clone(),
+            rehearses: self.rehearses,
             fresh: BTreeMap::new(),
             counts: CountChanges::new(),
             outbox: Box::default(),
@@ -450,6 +479,7 @@ pub struct WriteTransaction {
     committed: Arc<FreshEndpointSet>,
     wakeups: wakeups::WakeupChannel,
     commits: Arc<AtomicU64>,
+    rehearses: bool,
     /// Endpoints concerned, and whether their settings change.
     fresh: BTreeMap<OwnedEndpoint, bool>,
     /// Numbers of envelopes that change with the commit.
@@ -493,6 +523,10 @@ impl WriteTransaction {
             counts::apply(&mut self, &counts).await
         })
         .await?;
+        if self.rehearses {
+            self.inner.rollback().await?;
+            return Err(StoreError::Rehearsed);
+        }
         if let Err(error) = self.inner.commit().await {
             // Whether the commit is durable is unknown now; the restart reads the actual state.
             abort_on_io_error(self.dialect, &error);

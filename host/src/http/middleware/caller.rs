@@ -19,6 +19,7 @@ use super::notes::{self, RequestNotes, SharedNotes};
 use super::unknown::check_query;
 use crate::domain::envelope::Envelope;
 use crate::domain::id::{KeyId, TokenId};
+use crate::domain::token::ApiKey;
 use crate::domain::organization::{ApiKeyRecord, Permission, Role, Scope};
 use crate::http::error::HttpError;
 use crate::http::openapi;
@@ -296,6 +297,44 @@ async fn web_user(parts: &mut Parts, app: &App) -> Result<WebUser, HttpError> {
         ));
     }
     Ok(user)
+}
+
+/// Caller of the Model Context Protocol: a valid API key, as a bearer token or in `X-API-Key`, or a web-app
+/// user's token. What it may do is checked by the requests that its calls become.
+#[derive(Clone)]
+pub enum McpCaller {
+    Key {
+        text: String,
+        record: Arc<ApiKeyRecord>,
+    },
+    User {
+        token: String,
+        user: Box<WebUser>,
+    },
+}
+
+impl McpCaller {
+    pub async fn of(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
+        let text = match key_text(parts) {
+            Ok(text) => text,
+            Err(_) => bearer_token(parts)?,
+        };
+        let text = text.to_owned();
+        if ApiKey::parse(&text).is_some() {
+            let record = known(app, &text).await?;
+            return Ok(Self::Key { text, record });
+        }
+        let user = Box::new(web_user(parts, app).await?);
+        Ok(Self::User { token: text, user })
+    }
+
+    /// Returns the id of the key, or the organization and address of the user.
+    pub fn credential(&self) -> String {
+        match self {
+            Self::Key { record, .. } => record.id.to_string(),
+            Self::User { user, .. } => format!("{} {}", user.org, user.email),
+        }
+    }
 }
 
 /// Permission of web-app users, as a type parameter.

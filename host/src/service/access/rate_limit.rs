@@ -135,7 +135,7 @@ pub async fn take(
     let share = access
         .rate_limits
         .with(key, now, |window| window.share(limit));
-    let mut tx = core.store.begin().await?;
+    let mut tx = core.store.committing().begin().await?;
     let shared = rate_windows::lease(&mut tx, key, share, now, now - WINDOW).await?;
     tx.commit().await?;
     Ok(access.rate_limits.with(key, now, |window| {

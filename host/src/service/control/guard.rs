@@ -189,11 +189,12 @@ pub async fn check(
 }
 
 /// Records a refused act in the ledgers of both records and emits events to their parties, after the
-/// transaction of the act. The owner of the other record learns of the first attempt only.
+/// transaction of the act. The owner of the other record learns of the first attempt only. A dry run is recorded
+/// too: nobody asks unseen whether a record is controlled.
 pub async fn report(core: &Core, found: FoundConflict) -> Result<ControlConflict, ServiceError> {
     let FoundConflict { record, other } = found;
     let now = core.clock.now();
-    let mut tx = core.store.begin().await?;
+    let mut tx = core.store.committing().begin().await?;
     // In a fixed order, so that two reports of the same pair do not wait for each other forever.
     let mut pair = [record.clone(), other.record.clone()];
     pair.sort_by(|left, right| left.envelope.as_str().cmp(right.envelope.as_str()));

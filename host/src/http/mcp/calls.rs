@@ -1,0 +1,394 @@
+//! Calls of tools: the request that a call becomes, its confirmation, and its answer as a result.
+
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use axum::http::request::Parts;
+use axum::http::{HeaderName, Request, StatusCode, header};
+use axum::response::Response;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ResourceContents};
+use serde_json::{Value, json};
+use std::net::SocketAddr;
+use std::time::Duration;
+use tower::ServiceExt as _;
+
+use super::tools::{Effect, Place, ToolDefinition};
+use super::{FILE_BYTES, McpServer};
+use crate::domain::hash::{canonical_sha256, sha256};
+use crate::domain::id::RequestId;
+use crate::http::error::{DRY_RUN, ErrorCode};
+use crate::http::middleware::caller::McpCaller;
+
+/// Time for which a confirmation is valid.
+const CONFIRMED_FOR: Duration = Duration::from_secs(600);
+/// What stays as it is in a path segment or a query (RFC 3986, section 2.3).
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~');
+/// Headers that say where a request comes from.
+const PASSED_ON: [HeaderName; 4] = [
+    HeaderName::from_static("x-forwarded-for"),
+    header::FORWARDED,
+    HeaderName::from_static("traceparent"),
+    header::USER_AGENT,
+];
+
+/// Makes the call of a tool.
+pub async fn call(
+    server: &McpServer,
+    tool: &ToolDefinition,
+    caller: &McpCaller,
+    parts: &Parts,
+    arguments: JsonObject,
+) -> CallToolResult {
+    let made = made(server, tool, caller, parts, &arguments).await;
+    made.unwrap_or_else(|refused| *refused.0)
+}
+
+/// A call that ends before its request.
+struct RefusedCall(Box<CallToolResult>);
+
+fn refused(text: impl Into<String>, code: &str) -> RefusedCall {
+    let text = text.into();
+    let body = json!({ "success": false, "error": text, "code": code });
+    RefusedCall(Box::new(shown(body, true)))
+}
+
+fn shown(body: Value, is_error: bool) -> CallToolResult {
+    let mut result = match is_error {
+        true => CallToolResult::error(vec![ContentBlock::text(body.to_string())]),
+        false => CallToolResult::success(vec![ContentBlock::text(body.to_string())]),
+    };
+    result.structured_content = Some(body);
+    result
+}
+
+async fn made(
+    server: &McpServer,
+    tool: &ToolDefinition,
+    caller: &McpCaller,
+    parts: &Parts,
+    arguments: &JsonObject,
+) -> Result<CallToolResult, RefusedCall> {
+    check(tool, arguments)?;
+    let confirmation = Confirmation::of(tool, caller, arguments);
+    if tool.effect.is_rehearsed() && dry_run(arguments)? {
+        let request = request(tool, caller, parts, arguments, None)?;
+        let answer = server.rehearsal.clone().oneshot(request).await;
+        let answer = answer.unwrap_or_else(|never| match never {});
+        let code = answer.extensions().get::<ErrorCode>();
+        if code != Some(&ErrorCode(DRY_RUN)) {
+            return result_of(tool, answer).await;
+        }
+        let mut body = json!({
+            "dry_run": true,
+            "message": "Nothing was changed. The checks that come before the first change passed.",
+            "request": format!("{} /api/v2{}", tool.method.to_uppercase(), tool.path),
+        });
+        if tool.effect == Effect::Final {
+            body["confirmation_token"] = confirmation.token(server).into();
+            body["next"] = "Show the person what will happen. If they agree, repeat the call with dry_run false and this \
+                            confirmation_token."
+                .into();
+        } else {
+            body["next"] = "Repeat the call with dry_run false to do it.".into();
+        }
+        return Ok(shown(body, false));
+    }
+    let mut once = None;
+    if tool.effect == Effect::Final {
+        let token = arguments.get("confirmation_token").and_then(Value::as_str);
+        let token = token.ok_or_else(|| {
+            refused(
+                "This cannot be undone. Make a dry run first and pass on its confirmation_token",
+                "confirmation_required",
+            )
+        })?;
+        if !confirmation.is_in(server, token) {
+            return Err(refused(
+                "This confirmation_token is older than ten minutes, or of another call or credential",
+                "confirmation_invalid",
+            ));
+        }
+        // A confirmation is good for one act; its repeat gets the same answer.
+        once = Some(sha256(token.as_bytes()));
+    }
+    let request = request(tool, caller, parts, arguments, once)?;
+    let answer = server.api.clone().oneshot(request).await;
+    result_of(tool, answer.unwrap_or_else(|never| match never {})).await
+}
+
+/// Refuses unknown and missing arguments. Everything else is checked by the API.
+fn check(tool: &ToolDefinition, arguments: &JsonObject) -> Result<(), RefusedCall> {
+    let known = |name: &&String| !tool.arguments.contains_key(name.as_str());
+    if let Some(name) = arguments.keys().find(known) {
+        let text = format!("{} has no argument {name}", tool.name);
+        return Err(refused(text, "unknown_argument"));
+    }
+    let missing = tool.required.iter().find(|name| {
+        let value = arguments.get(name.as_str());
+        value.is_none_or(Value::is_null)
+    });
+    match missing {
+        Some(name) => Err(refused(
+            format!("Argument {name} is required"),
+            "missing_argument",
+        )),
+        None => Ok(()),
+    }
+}
+
+fn dry_run(arguments: &JsonObject) -> Result<bool, RefusedCall> {
+    match arguments.get("dry_run") {
+        None | Some(Value::Null) => Ok(true),
+        Some(Value::Bool(dry_run)) => Ok(*dry_run),
+        Some(_) => Err(refused("dry_run is true or false", "invalid_argument")),
+    }
+}
+
+/// A person's agreement to one call of one credential. Its token is encrypted with the call as context, so that it
+/// opens for the same call only.
+struct Confirmation {
+    context: String,
+}
+
+impl Confirmation {
+    fn of(tool: &ToolDefinition, caller: &McpCaller, arguments: &JsonObject) -> Self {
+        let mut arguments = arguments.clone();
+        arguments.retain(|name, value| {
+            !value.is_null() && !["dry_run", "confirmation_token"].contains(&name.as_str())
+        });
+        let call = json!([tool.name, caller.credential(), arguments]);
+        let context = format!("mcp confirmation {}", canonical_sha256(&call));
+        Self { context }
+    }
+
+    fn token(&self, server: &McpServer) -> String {
+        let until = server.app.clock.now() + CONFIRMED_FOR;
+        // The id makes the tokens of two dry runs differ, so that the same act can be made twice.
+        let text = json!([until.as_seconds(), RequestId::new()]).to_string();
+        server.app.cipher.encrypt(&text, &self.context)
+    }
+
+    fn is_in(&self, server: &McpServer, token: &str) -> bool {
+        let text = server.app.cipher.open(token, &self.context);
+        let read = text.and_then(|text| serde_json::from_str::<(i64, String)>(&text).ok());
+        read.is_some_and(|(until, _)| server.app.clock.now().as_seconds() <= until)
+    }
+}
+
+fn invalid(name: &str, expected: &str) -> RefusedCall {
+    refused(
+        format!("Argument {name} must be {expected}"),
+        "invalid_argument",
+    )
+}
+
+/// Returns a text, number or boolean as it is written in an address or a form.
+fn plain(name: &str, value: &Value) -> Result<String, RefusedCall> {
+    match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Number(number) => Ok(number.to_string()),
+        Value::Bool(flag) => Ok(flag.to_string()),
+        _ => Err(invalid(name, "a text, a number or a boolean")),
+    }
+}
+
+/// Returns the request to the API that a call becomes.
+fn request(
+    tool: &ToolDefinition,
+    caller: &McpCaller,
+    parts: &Parts,
+    arguments: &JsonObject,
+    once: Option<String>,
+) -> Result<Request<Body>, RefusedCall> {
+    let mut path = tool.path.clone();
+    let mut query = Vec::new();
+    let mut key = once;
+    let mut json = None;
+    let mut form = Form::new();
+    let mut has_form = false;
+    for (name, place) in &tool.arguments {
+        let Some(value) = arguments.get(name).filter(|value| !value.is_null()) else {
+            continue;
+        };
+        match place {
+            Place::Path => {
+                let value = plain(name, value)?;
+                // Dots alone would name another path.
+                if value.is_empty() || value.bytes().all(|byte| byte == b'.') {
+                    return Err(invalid(name, "an id"));
+                }
+                let value = utf8_percent_encode(&value, SEGMENT).to_string();
+                path = path.replace(&format!("{{{name}}}"), &value);
+            }
+            Place::Query => {
+                let values = match value {
+                    Value::Array(values) => values.as_slice(),
+                    value => std::slice::from_ref(value),
+                };
+                let values: Result<Vec<String>, _> =
+                    values.iter().map(|value| plain(name, value)).collect();
+                let value = values?.join(",");
+                let name = utf8_percent_encode(name, SEGMENT);
+                query.push(format!("{name}={}", utf8_percent_encode(&value, SEGMENT)));
+            }
+            Place::IdempotencyKey => key = Some(plain(name, value)?),
+            Place::Body => json = Some(value.to_string()),
+            Place::Part => {
+                has_form = true;
+                let text = match value {
+                    Value::Array(_) | Value::Object(_) => value.to_string(),
+                    value => plain(name, value)?,
+                };
+                form.text(name, &text);
+            }
+            Place::File => {
+                has_form = true;
+                form.file(name, value)?;
+            }
+            Place::DryRun | Place::Confirmation => {}
+        }
+    }
+    let query = match query.is_empty() {
+        true => String::new(),
+        false => format!("?{}", query.join("&")),
+    };
+    let mut request = Request::builder()
+        .method(tool.method.to_uppercase().as_str())
+        .uri(format!("/api/v2{path}{query}"));
+    for name in PASSED_ON {
+        for value in parts.headers.get_all(&name) {
+            request = request.header(&name, value);
+        }
+    }
+    request = match caller {
+        McpCaller::Key { text, .. } => request.header("x-api-key", text),
+        McpCaller::User { token, user } => request
+            .header(header::AUTHORIZATION, format!("Bearer {token}"))
+            .header("x-org-id", user.org.as_str()),
+    };
+    if let Some(key) = key {
+        request = request.header("idempotency-key", key);
+    }
+    let request = if has_form {
+        let (kind, body) = form.finished();
+        request
+            .header(header::CONTENT_TYPE, kind)
+            .body(Body::from(body))
+    } else {
+        match json {
+            Some(json) => request
+                .header(header::CONTENT_TYPE, "application/json")
+                .body(Body::from(json)),
+            None => request.body(Body::empty()),
+        }
+    };
+    let mut request = request.map_err(|error| refused(error.to_string(), "invalid_argument"))?;
+    if let Some(from) = parts.extensions.get::<ConnectInfo<SocketAddr>>() {
+        request.extensions_mut().insert(*from);
+    }
+    Ok(request)
+}
+
+/// A multipart form (RFC 7578).
+struct Form {
+    boundary: String,
+    body: Vec<u8>,
+}
+
+impl Form {
+    fn new() -> Self {
+        Self {
+            boundary: RequestId::new().to_string(),
+            body: Vec::new(),
+        }
+    }
+
+    fn part(&mut self, head: &str, content: &[u8]) {
+        let head = format!("--{}\r\nContent-Disposition: {head}\r\n\r\n", self.boundary);
+        self.body.extend_from_slice(head.as_bytes());
+        self.body.extend_from_slice(content);
+        self.body.extend_from_slice(b"\r\n");
+    }
+
+    fn text(&mut self, name: &str, text: &str) {
+        self.part(&format!("form-data; name=\"{name}\""), text.as_bytes());
+    }
+
+    fn file(&mut self, name: &str, value: &Value) -> Result<(), RefusedCall> {
+        let content = value["content_base64"].as_str();
+        let content = content.and_then(|text| BASE64_STANDARD.decode(text).ok());
+        let (Some(file), Some(content)) = (value["name"].as_str(), content) else {
+            return Err(invalid(name, "an object with name and content_base64"));
+        };
+        // As browsers write names (HTML, multipart/form-data encoding).
+        let file = file
+            .replace('"', "%22")
+            .replace('\r', "%0D")
+            .replace('\n', "%0A");
+        let head = format!(
+            "form-data; name=\"{name}\"; filename=\"{file}\"\r\nContent-Type: {}",
+            kind_of(&content)
+        );
+        self.part(&head, &content);
+        Ok(())
+    }
+
+    fn finished(mut self) -> (String, Vec<u8>) {
+        let end = format!("--{}--\r\n", self.boundary);
+        self.body.extend_from_slice(end.as_bytes());
+        let kind = format!("multipart/form-data; boundary={}", self.boundary);
+        (kind, self.body)
+    }
+}
+
+/// Returns the type of a file by its first bytes. The API looks closer.
+fn kind_of(content: &[u8]) -> &'static str {
+    match content {
+        [0x89, b'P', b'N', b'G', ..] => "image/png",
+        [0xff, 0xd8, ..] => "image/jpeg",
+        _ => "application/pdf",
+    }
+}
+
+/// Returns an answer of the API as the result of the call.
+async fn result_of(
+    tool: &ToolDefinition,
+    answer: Response,
+) -> Result<CallToolResult, RefusedCall> {
+    let (parts, body) = answer.into_parts();
+    let failed = !parts.status.is_success();
+    let kind = parts.headers.get(header::CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok());
+    let kind = kind.unwrap_or_default().to_owned();
+    let bytes = axum::body::to_bytes(body, FILE_BYTES).await.map_err(|_| {
+        let text = "The answer is larger than 16 MiB; read it through the API";
+        refused(text, "answer_too_large")
+    })?;
+    if kind.starts_with("application/json") {
+        let mut body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        let wait = parts.headers.get(header::RETRY_AFTER);
+        if let Some(wait) = wait.and_then(|wait| wait.to_str().ok()) {
+            body["retry_after"] = wait.into();
+        }
+        return Ok(shown(body, failed));
+    }
+    if parts.status == StatusCode::NO_CONTENT {
+        return Ok(shown(json!({ "success": true }), false));
+    }
+    let uri = format!("holdfast:{}", tool.name);
+    let content = match std::str::from_utf8(&bytes) {
+        Ok(text) if kind.starts_with("text/") => ResourceContents::text(text, uri),
+        _ => ResourceContents::blob(BASE64_STANDARD.encode(&bytes), uri),
+    };
+    let content = vec![ContentBlock::resource(content.with_mime_type(kind))];
+    Ok(match failed {
+        true => CallToolResult::error(content),
+        false => CallToolResult::success(content),
+    })
+}
