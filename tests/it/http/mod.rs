@@ -11,6 +11,7 @@ mod fair_use;
 mod governing;
 mod input;
 mod insight;
+mod mcp;
 pub mod openapi;
 mod partner;
 mod passkeys;

@@ -357,10 +357,7 @@ fn kind_of(content: &[u8]) -> &'static str {
 }
 
 /// Returns an answer of the API as the result of the call.
-async fn result_of(
-    tool: &ToolDefinition,
-    answer: Response,
-) -> Result<CallToolResult, RefusedCall> {
+async fn result_of(tool: &ToolDefinition, answer: Response) -> Result<CallToolResult, RefusedCall> {
     let (parts, body) = answer.into_parts();
     let failed = !parts.status.is_success();
     let kind = parts.headers.get(header::CONTENT_TYPE);

@@ -369,9 +369,7 @@ fn point(schema: &mut Value, named: &mut Vec<String>) {
                 named.push(name.into());
                 *at = format!("#/$defs/{name}");
             }
-            members
-                .values_mut()
-                .for_each(|member| point(member, named));
+            members.values_mut().for_each(|member| point(member, named));
         }
         Value::Array(items) => items.iter_mut().for_each(|item| point(item, named)),
         _ => {}

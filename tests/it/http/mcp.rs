@@ -1,0 +1,472 @@
+//! The server of the Model Context Protocol: who sees which tools, dry runs, confirmations, and other programs' clients.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use axum::body::Body;
+use axum::http::{HeaderValue, Request};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use holdfast::domain::organization::{OrgSettings, Scope};
+use serde_json::{Value, json};
+
+use crate::support::docuseal::FakeDocuseal;
+use crate::support::{CONTRACT, TestApp, TestResponse, envelope_body};
+
+fn message(method: &str, params: Value) -> Request<Body> {
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+    Request::post("/mcp")
+        .header("host", "localhost")
+        .header("content-type", "application/json")
+        .header("accept", "application/json, text/event-stream")
+        .header("mcp-protocol-version", "2025-11-25")
+        .body(body.to_string().into())
+        .unwrap()
+}
+
+async fn asked(app: &TestApp, credential: &str, method: &str, params: Value) -> TestResponse {
+    let mut request = message(method, params);
+    let bearer = HeaderValue::from_str(&format!("Bearer {credential}")).unwrap();
+    request.headers_mut().insert("authorization", bearer);
+    app.send(request).await
+}
+
+/// Returns the tools that a credential sees, by name.
+async fn tools(app: &TestApp, credential: &str) -> BTreeMap<String, Value> {
+    let answer = asked(app, credential, "tools/list", json!({})).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let tools = answer.json()["result"]["tools"].clone();
+    let tools = tools.as_array().unwrap().iter();
+    tools
+        .map(|tool| (tool["name"].as_str().unwrap().to_owned(), tool.clone()))
+        .collect()
+}
+
+/// Calls a tool. Returns whether it succeeded, and its content.
+async fn call_as(app: &TestApp, credential: &str, tool: &str, arguments: Value) -> (bool, Value) {
+    let params = json!({ "name": tool, "arguments": arguments });
+    let answer = asked(app, credential, "tools/call", params).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let result = &answer.json()["result"];
+    let text = result["content"][0]["text"].as_str();
+    let structured = &result["structuredContent"];
+    if let Some(text) = text.filter(|_| structured.is_object()) {
+        assert_eq!(&serde_json::from_str::<Value>(text).unwrap(), structured);
+    }
+    let content = match structured {
+        Value::Null => result["content"][0].clone(),
+        structured => structured.clone(),
+    };
+    (result["isError"] != true, content)
+}
+
+async fn call(app: &TestApp, tool: &str, arguments: Value) -> (bool, Value) {
+    call_as(app, &app.key.clone(), tool, arguments).await
+}
+
+async fn done(app: &TestApp, tool: &str, arguments: Value) -> Value {
+    let (succeeded, content) = call(app, tool, arguments).await;
+    assert!(succeeded, "{tool}: {content}");
+    content
+}
+
+async fn refused(app: &TestApp, tool: &str, arguments: Value) -> Value {
+    let (succeeded, content) = call(app, tool, arguments).await;
+    assert!(!succeeded, "{tool}: {content}");
+    assert_eq!(content["success"], false, "{content}");
+    content
+}
+
+/// Returns the number of rows in each table.
+async fn rows(app: &TestApp) -> BTreeMap<String, i64> {
+    let mut connection = app.store.read().await.unwrap();
+    let names: Vec<String> =
+        sqlx::query_scalar("select name from sqlite_master where type = 'table' order by name")
+            .fetch_all(&mut *connection)
+            .await
+            .unwrap();
+    drop(connection);
+    let mut rows = BTreeMap::new();
+    for name in names {
+        let count = app.count(&name).await;
+        rows.insert(name, count);
+    }
+    // What is recorded about requests, whether they are rehearsed or not.
+    for table in ["rate_window", "request_log"] {
+        rows.remove(table);
+    }
+    rows
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_credential_sees_the_tools_that_it_may_use() {
+    let app = TestApp::start().await;
+    let all = tools(&app, &app.key).await;
+    for name in [
+        "createEnvelope",
+        "vaultOut",
+        "confirmTransfer",
+        "listEvents",
+    ] {
+        assert!(all.contains_key(name), "{name}");
+    }
+    // Users' operations and those of other areas take other credentials.
+    for name in ["makeEnvelope", "createApiKey", "issueEmbedToken"] {
+        assert!(!all.contains_key(name), "{name}");
+    }
+    for (name, tool) in &all {
+        let schema = &tool["inputSchema"];
+        let valid = jsonschema::draft202012::new(schema);
+        assert!(valid.is_ok(), "{name}: {:?}", valid.err());
+        assert!(!schema.to_string().contains("#/components"), "{name}");
+        assert!(!tool["description"].as_str().unwrap().is_empty(), "{name}");
+    }
+    let annotations = |name: &str| all[name]["annotations"].clone();
+    assert_eq!(annotations("getEnvelope")["readOnlyHint"], true);
+    assert_eq!(annotations("createEnvelope")["readOnlyHint"], false);
+    assert_eq!(annotations("createEnvelope")["destructiveHint"], false);
+    assert_eq!(annotations("vaultOut")["destructiveHint"], true);
+    let properties = |name: &str| all[name]["inputSchema"]["properties"].clone();
+    assert!(properties("vaultOut")["confirmation_token"].is_object());
+    assert!(properties("createEnvelope")["confirmation_token"].is_null());
+    assert_eq!(properties("createEnvelope")["dry_run"]["default"], true);
+    assert!(properties("uploadDocument")["dry_run"].is_null());
+
+    let reader = app.key_with(&[Scope::EnvelopesRead]).await;
+    let few = tools(&app, &reader).await;
+    assert!(few.contains_key("getEnvelope") && !few.contains_key("createEnvelope"));
+    let params = json!({ "name": "createEnvelope", "arguments": {} });
+    let hidden = asked(&app, &reader, "tools/call", params).await.json();
+    assert_eq!(hidden["error"]["code"], -32602, "{hidden}");
+
+    let sender = app.token("sender");
+    let of_people = tools(&app, &sender).await;
+    assert!(of_people.contains_key("makeEnvelope") && of_people.contains_key("submitBatch"));
+    assert!(!of_people.contains_key("createEnvelope"));
+    assert!(!of_people.contains_key("releaseControlledRecordAsUser"));
+    let (listed, found) = call_as(&app, &sender, "searchEnvelopes", json!({})).await;
+    assert!(listed, "{found}");
+    let (listed, found) = call_as(&app, &sender, "listBatches", json!({})).await;
+    assert!(listed, "{found}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_without_a_valid_credential_learn_where_the_metadata_is() {
+    let app = TestApp::start().await;
+    for credential in [None, Some("lk_00"), Some("a.b.c"), Some("")] {
+        let mut request = message("tools/list", json!({}));
+        if let Some(credential) = credential {
+            let bearer = HeaderValue::from_str(&format!("Bearer {credential}")).unwrap();
+            request.headers_mut().insert("authorization", bearer);
+        }
+        let answer = app.send(request).await;
+        answer.error(401);
+        let challenge = answer.headers["www-authenticate"].to_str().unwrap();
+        let at = challenge.split('"').nth(1).unwrap();
+        let path = &at[at.find("/.well-known").unwrap()..];
+        let metadata = app
+            .send(Request::get(path).body(Body::empty()).unwrap())
+            .await;
+        assert_eq!(metadata.status, 200);
+        let metadata = metadata.json();
+        assert!(metadata["resource"].as_str().unwrap().ends_with("/mcp"));
+        let scopes = metadata["scopes_supported"].as_array().unwrap();
+        assert!(scopes.contains(&json!("envelopes:read")));
+        assert_eq!(metadata["bearer_methods_supported"], json!(["header"]));
+    }
+    // Another site in a person's browser.
+    for (header, value) in [("host", "evil.example"), ("origin", "http://evil.example")] {
+        let mut request = message("tools/list", json!({}));
+        let key = HeaderValue::from_str(&app.key).unwrap();
+        request.headers_mut().insert("x-api-key", key);
+        let value = HeaderValue::from_static(value);
+        request.headers_mut().insert(header, value);
+        let answer = app.send(request).await;
+        assert_eq!(answer.status, 403, "{header}: {}", answer.text());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_assistant_sends_a_contract_after_a_dry_run() {
+    let app = TestApp::start().await;
+    let file =
+        json!({ "name": "contract.pdf", "content_base64": BASE64_STANDARD.encode(CONTRACT) });
+    let template = json!({ "file": file, "name": "Contract", "fields_json": "[]" });
+    let template = done(&app, "createTemplate", template).await;
+    let template_id = &template["data"]["template_id"];
+    let fields = json!({ "fields": [
+        { "name": "Signature", "type": "signature", "role": "Buyer", "anchor": { "text": "Buyer" } }
+    ] });
+    let found = call(
+        &app,
+        "addTemplateFields",
+        json!({ "id": template_id, "body": fields }),
+    )
+    .await;
+    assert!(found.0 || found.1["error"].is_string(), "{}", found.1);
+    let template = app.contract_template().await;
+
+    let body = envelope_body(&template["template_id"]);
+    let before = rows(&app).await;
+    let rehearsed = done(&app, "createEnvelope", json!({ "body": body })).await;
+    assert_eq!(rehearsed["dry_run"], true, "{rehearsed}");
+    assert!(rehearsed["confirmation_token"].is_null());
+    assert_eq!(rows(&app).await, before);
+    let arguments = json!({ "body": body, "dry_run": false, "idempotency_key": "deal-1" });
+    let made = done(&app, "createEnvelope", arguments.clone()).await;
+    let id = made["data"]["envelope_id"].clone();
+    let again = done(&app, "createEnvelope", arguments).await;
+    assert_eq!(again["data"]["envelope_id"], id);
+    let read = done(&app, "getEnvelope", json!({ "id": id })).await;
+    assert_eq!(read["data"]["status"], "sent");
+    let listed = done(
+        &app,
+        "listEnvelopes",
+        json!({ "status": ["sent"], "limit": 10 }),
+    )
+    .await;
+    assert_eq!(listed["data"][0]["envelope_id"], id);
+    let document = done(&app, "getUnsignedDocument", json!({ "id": id })).await;
+    assert_eq!(document["resource"]["mimeType"], "application/pdf");
+    let bytes = BASE64_STANDARD.decode(document["resource"]["blob"].as_str().unwrap());
+    assert!(bytes.unwrap().starts_with(b"%PDF-"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_are_refused_as_the_api_refuses_them() {
+    let app = TestApp::start().await;
+    let envelope = app.sent_envelope().await;
+    let id = envelope["envelope_id"].clone();
+    // A dry run finds what the act would find.
+    for dry_run in [true, false] {
+        let body = envelope_body(&json!("tmpl_00000000000000000000000000"));
+        let arguments = json!({ "body": body, "dry_run": dry_run });
+        let unknown = refused(&app, "createEnvelope", arguments).await;
+        assert_eq!(unknown["error"], "Template not found");
+        let arguments = json!({ "body": { "envelope_name": "" }, "dry_run": dry_run });
+        let invalid = refused(&app, "createEnvelope", arguments).await;
+        assert!(invalid["details"].is_array(), "{invalid}");
+    }
+    let early = refused(&app, "vaultInSigned", json!({ "id": id })).await;
+    assert!(early["confirmation_token"].is_null(), "{early}");
+    for (tool, arguments, code) in [
+        ("getEnvelope", json!({}), "missing_argument"),
+        ("getEnvelope", json!({ "id": null }), "missing_argument"),
+        (
+            "getEnvelope",
+            json!({ "id": id, "x": 1 }),
+            "unknown_argument",
+        ),
+        ("getEnvelope", json!({ "id": ".." }), "invalid_argument"),
+        ("getEnvelope", json!({ "id": [] }), "invalid_argument"),
+        (
+            "remindSigners",
+            json!({ "id": id, "dry_run": "no" }),
+            "invalid_argument",
+        ),
+        (
+            "uploadDocument",
+            json!({ "id": id, "file": "contract.pdf" }),
+            "invalid_argument",
+        ),
+    ] {
+        let answer = refused(&app, tool, arguments.clone()).await;
+        assert_eq!(answer["code"], code, "{tool} {arguments}");
+    }
+    let other = app.other_organization().await;
+    let (found, answer) = call_as(&app, &other, "getEnvelope", json!({ "id": id })).await;
+    assert!(!found, "{answer}");
+    // A path in an id stays an id.
+    let climbing = json!({ "id": "../events" });
+    assert_eq!(
+        refused(&app, "getEnvelope", climbing).await["error"],
+        "Envelope not found"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_undone_needs_the_confirmation_of_its_dry_run() {
+    let app = TestApp::start().await;
+    let id = app.sent_envelope().await["envelope_id"].clone();
+    let second = app.sent_envelope().await["envelope_id"].clone();
+    let body = json!({ "reason": "Wrong rate" });
+    let arguments = json!({ "id": id, "body": body });
+    let with = |more: Value| {
+        let mut arguments = arguments.clone();
+        arguments
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        arguments
+    };
+    let missing = refused(&app, "voidEnvelope", with(json!({ "dry_run": false }))).await;
+    assert_eq!(missing["code"], "confirmation_required");
+    let before = rows(&app).await;
+    let rehearsed = done(&app, "voidEnvelope", arguments.clone()).await;
+    assert_eq!(rows(&app).await, before);
+    let token = rehearsed["confirmation_token"].as_str().unwrap().to_owned();
+    let confirmed = json!({ "dry_run": false, "confirmation_token": token });
+    // For other arguments, another credential, another tool, and a changed token.
+    let elsewhere =
+        json!({ "id": second, "body": body, "dry_run": false, "confirmation_token": token });
+    let code = refused(&app, "voidEnvelope", elsewhere).await["code"].clone();
+    assert_eq!(code, "confirmation_invalid");
+    let other_key = app.key_with(&[Scope::EnvelopesWrite]).await;
+    let (voided, answer) = call_as(&app, &other_key, "voidEnvelope", with(confirmed.clone())).await;
+    assert!(
+        !voided && answer["code"] == "confirmation_invalid",
+        "{answer}"
+    );
+    let forged = json!({ "dry_run": false, "confirmation_token": format!("{token}0") });
+    let code = refused(&app, "voidEnvelope", with(forged)).await["code"].clone();
+    assert_eq!(code, "confirmation_invalid");
+    assert_eq!(rows(&app).await, before);
+
+    let voided = done(&app, "voidEnvelope", with(confirmed.clone())).await;
+    assert_eq!(voided["data"]["status"], "voided");
+    // Its repeat is the same act.
+    let again = done(&app, "voidEnvelope", with(confirmed)).await;
+    assert_eq!(again, voided);
+    assert_eq!(
+        done(&app, "getEnvelope", json!({ "id": second })).await["data"]["status"],
+        "sent"
+    );
+
+    // After ten minutes a person has to look again.
+    let arguments = json!({ "id": second, "body": body });
+    let rehearsed = done(&app, "voidEnvelope", arguments).await;
+    let late = app.as_of(std::time::Duration::from_secs(601)).await;
+    let arguments = json!({ "id": second, "body": body, "dry_run": false,
+        "confirmation_token": rehearsed["confirmation_token"] });
+    let code = refused(&late, "voidEnvelope", arguments).await["code"].clone();
+    assert_eq!(code, "confirmation_invalid");
+}
+
+/// Every tool that sends or releases, with the example of its document and the ids of real objects.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_dry_run_leaves_a_row() {
+    let app = TestApp::start().await;
+    let vaulted = app.vaulted_envelope().await;
+    let template = app.contract_template().await["template_id"].clone();
+    let sent = app.sent_envelope().await["envelope_id"].clone();
+    app.wait_until_idle().await;
+    let listed = app
+        .web(axum::http::Method::GET, "/customers", Value::Null)
+        .await;
+    let customer = listed.data(200)[0]["customer_id"].clone();
+    let before = rows(&app).await;
+    let mut passed = Vec::new();
+    for credential in [app.key.clone(), app.token("owner")] {
+        for (name, tool) in tools(&app, &credential).await {
+            let properties = &tool["inputSchema"]["properties"];
+            if !properties["dry_run"].is_object() {
+                continue;
+            }
+            for id in [
+                json!(vaulted),
+                sent.clone(),
+                template.clone(),
+                customer.clone(),
+            ] {
+                let mut arguments = json!({});
+                for (argument, schema) in properties.as_object().unwrap() {
+                    match argument.as_str() {
+                        "id" => arguments["id"] = id.clone(),
+                        "body" => arguments["body"] = schema["examples"][0].clone(),
+                        "role" => arguments["role"] = "Buyer".into(),
+                        _ => {}
+                    }
+                }
+                let text = arguments.to_string();
+                let example = "tmpl_01jdk7m3e8f4x9s2w5v6b0c1da";
+                let text = text.replace(example, template.as_str().unwrap());
+                let arguments = serde_json::from_str(&text).unwrap();
+                let (allowed, answer) = call_as(&app, &credential, &name, arguments).await;
+                if allowed {
+                    assert_eq!(answer["dry_run"], true, "{name}: {answer}");
+                    passed.push(name.clone());
+                }
+            }
+        }
+    }
+    app.wait_until_idle().await;
+    assert_eq!(rows(&app).await, before);
+    passed.sort();
+    passed.dedup();
+    for name in [
+        "createEnvelope",
+        "makeEnvelope",
+        "voidEnvelope",
+        "vaultOut",
+        "remindSigners",
+    ] {
+        assert!(passed.iter().any(|one| one == name), "{name}: {passed:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dry_run_calls_no_provider() {
+    let docuseal = FakeDocuseal::start().await;
+    let app = TestApp::with(|config| docuseal.configure(config), OrgSettings::default()).await;
+    let template = app.contract_template().await;
+    let before = rows(&app).await;
+    let arguments = json!({ "body": envelope_body(&template["template_id"]) });
+    let rehearsed = done(&app, "createEnvelope", arguments).await;
+    assert_eq!(rehearsed["dry_run"], true);
+    assert_eq!(docuseal.submissions(), 0);
+    assert_eq!(rows(&app).await, before);
+}
+
+/// The protocol's own checks. They send no credential, so a key is added on the way.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_protocols_conformance_checks_pass() {
+    let app = TestApp::start().await;
+    let key = HeaderValue::from_str(&app.key).unwrap();
+    let with_key = move |mut request: Request<Body>| {
+        request.headers_mut().insert("x-api-key", key.clone());
+        request
+    };
+    let router = tower::util::MapRequest::new(app.router(), with_key);
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let service = axum::ServiceExt::<Request<Body>>::into_make_service(router);
+    tokio::spawn(async move { axum::serve(listener, service).await });
+
+    let tools = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../mcp-conformance");
+    let program = tools.join("node_modules/@modelcontextprotocol/conformance/dist/index.js");
+    let results = tempfile::tempdir().unwrap();
+    let baseline = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../tests/fixtures/mcp-conformance.yaml"
+    );
+    let mut checks = Command::new(tools.join("node_modules/.bin/node"));
+    checks
+        .arg(program)
+        .args(["server", "--url", &url, "--suite", "active"])
+        .args(["--expected-failures", baseline, "--output-dir"])
+        .arg(results.path());
+    let output = tokio::task::spawn_blocking(move || checks.output());
+    let output = output
+        .await
+        .unwrap()
+        .expect("node; tests/set-up test installs it");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text}\n{errors}");
+    // What applies to a server without the fixtures of the checks.
+    for scenario in [
+        "server-initialize",
+        "ping",
+        "tools-list",
+        "dns-rebinding-protection",
+    ] {
+        let listed = fs::read_to_string(baseline).unwrap();
+        assert!(!listed.contains(&format!("- {scenario}\n")), "{scenario}");
+        assert!(
+            text.contains(&format!("✓ {scenario}")),
+            "{scenario}: {text}"
+        );
+    }
+}
