@@ -125,7 +125,7 @@ impl TestApp {
         self.routers.push(holdfast::http::router(app));
     }
 
-    pub(super) fn router(&self) -> Router {
+    pub fn router(&self) -> Router {
         let next = self.next.fetch_add(1, Ordering::Relaxed);
         self.routers[next % self.routers.len()].clone()
     }

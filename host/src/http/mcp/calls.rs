@@ -54,7 +54,7 @@ struct RefusedCall(Box<CallToolResult>);
 
 fn refused(text: impl Into<String>, code: &str) -> RefusedCall {
     let text = text.into();
-    let body = json!({ "success": false, "error": text, "code": code });
+    let body = json!({ "error": text, "code": code });
     RefusedCall(Box::new(shown(body, true)))
 }
 
@@ -82,7 +82,16 @@ async fn made(
         let answer = answer.unwrap_or_else(|never| match never {});
         let code = answer.extensions().get::<ErrorCode>();
         if code != Some(&ErrorCode(DRY_RUN)) {
-            return result_of(tool, answer).await;
+            let result = result_of(tool, answer).await?;
+            // A success without a change: there was nothing to do.
+            return Ok(match &result.structured_content {
+                Some(Value::Object(body)) if result.is_error == Some(false) => {
+                    let mut body = body.clone();
+                    body.insert("dry_run".into(), true.into());
+                    shown(body.into(), false)
+                }
+                _ => result,
+            });
         }
         let mut body = json!({
             "dry_run": true,
