@@ -59,8 +59,12 @@ pub struct Section {
     pub text: String,
 }
 
-static GUIDES: LazyLock<Vec<Guide>> =
-    LazyLock::new(|| SOURCES.iter().map(|(slug, text)| rendered(slug, text)).collect());
+static GUIDES: LazyLock<Vec<Guide>> = LazyLock::new(|| {
+    SOURCES
+        .iter()
+        .map(|(slug, text)| rendered(slug, text))
+        .collect()
+});
 
 /// Returns all guides, in their order.
 pub fn all() -> &'static [Guide] {
@@ -138,7 +142,10 @@ fn rendered(slug: &'static str, source: &'static str) -> Guide {
                 heading = Some((pieces.len(), level, String::new()));
             }
             Event::End(TagEnd::Heading(level)) => {
-                let (from, _, text) = heading.take().unwrap_or((pieces.len(), level, String::new()));
+                let (from, _, text) =
+                    heading
+                        .take()
+                        .unwrap_or((pieces.len(), level, String::new()));
                 let id = unique(&mut ids, &text);
                 if level == HeadingLevel::H1 {
                     title.clone_from(&text);
@@ -166,12 +173,22 @@ fn rendered(slug: &'static str, source: &'static str) -> Guide {
                 }
             }
             Event::Text(_) if code.is_some() => {}
-            Event::Start(Tag::Link { link_type, dest_url, title, id }) => {
+            Event::Start(Tag::Link {
+                link_type,
+                dest_url,
+                title,
+                id,
+            }) => {
                 let served = served(&dest_url);
                 links.push(served.is_some());
                 if let Some(address) = served {
                     let dest_url = CowStr::from(address);
-                    pieces.push(Piece::Event(Event::Start(Tag::Link { link_type, dest_url, title, id })));
+                    pieces.push(Piece::Event(Event::Start(Tag::Link {
+                        link_type,
+                        dest_url,
+                        title,
+                        id,
+                    })));
                 }
             }
             Event::End(TagEnd::Link) => {

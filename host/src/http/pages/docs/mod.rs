@@ -95,7 +95,9 @@ fn llms_text(base: &str) -> String {
     for group in GROUPS {
         text += &format!("\n## {}\n\n", group.title);
         for guide in group.guides() {
-            let Guide { slug, title, about, .. } = guide;
+            let Guide {
+                slug, title, about, ..
+            } = guide;
             text += &format!("- [{title}]({base}/docs/{slug}.md): {about}\n");
         }
     }

@@ -26,7 +26,9 @@ pub fn sections(question: &str) -> Vec<Hit> {
         for section in &guide.sections {
             let heading = section.title.to_lowercase();
             let text = section.text.to_lowercase();
-            let has_all = words.iter().all(|word| heading.contains(word) || text.contains(word));
+            let has_all = words
+                .iter()
+                .all(|word| heading.contains(word) || text.contains(word));
             if has_all && !section.title.is_empty() {
                 let in_heading = words.iter().filter(|word| heading.contains(**word)).count();
                 let times: usize = words.iter().map(|word| text.matches(word).count()).sum();
@@ -37,7 +39,8 @@ pub fn sections(question: &str) -> Vec<Hit> {
     // A stable sort: equal sections stay in the order of the guides.
     found.sort_by_key(|(rank, ..)| std::cmp::Reverse(*rank));
     let hits = found.into_iter().take(MOST);
-    hits.map(|(_, guide, section)| hit(guide, section, words[0])).collect()
+    hits.map(|(_, guide, section)| hit(guide, section, words[0]))
+        .collect()
 }
 
 fn hit(guide: &Guide, section: &Section, word: &str) -> Hit {
@@ -45,12 +48,21 @@ fn hit(guide: &Guide, section: &Section, word: &str) -> Hit {
         true => guide.title.clone(),
         false => format!("{} · {}", guide.title, section.title),
     };
-    let text: Vec<char> = section.text.split_whitespace().collect::<Vec<_>>().join(" ").chars().collect();
+    let text: Vec<char> = section
+        .text
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+        .chars()
+        .collect();
     let lower: String = text.iter().map(char::to_ascii_lowercase).collect();
     let at = lower.find(word).map_or(0, |at| lower[..at].chars().count());
     let from = at.saturating_sub(AROUND);
     let to = (at + AROUND).min(text.len());
-    let (before, after) = (if from > 0 { "…" } else { "" }, if to < text.len() { "…" } else { "" });
+    let (before, after) = (
+        if from > 0 { "…" } else { "" },
+        if to < text.len() { "…" } else { "" },
+    );
     let middle: String = text[from..to].iter().collect();
     Hit {
         address: format!("/docs/{}#{}", guide.slug, section.id),
