@@ -19,6 +19,7 @@ mod delivery;
 mod docs;
 mod evidence;
 mod files;
+mod guides;
 mod http;
 mod journeys;
 mod keys;

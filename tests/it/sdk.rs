@@ -22,7 +22,7 @@ fn folder(of: &str) -> PathBuf {
 }
 
 /// Runs a program that must succeed.
-fn done(command: &mut Command) -> String {
+pub fn done(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| {
         panic!("{command:?}: {error}; `tests/set-up test` installs what is missing")
     });
@@ -73,13 +73,13 @@ impl TypeScriptSdk {
         self.0.path()
     }
 
-    fn node(&self, arguments: &[&str]) -> Command {
+    pub fn node(&self, arguments: &[&str]) -> Command {
         let mut node = Command::new("node");
         node.args(arguments).current_dir(self.folder());
         node
     }
 
-    fn tsc(&self, project: &str) -> Command {
+    pub fn tsc(&self, project: &str) -> Command {
         self.node(&["node_modules/typescript/bin/tsc", "-p", project])
     }
 }
@@ -137,21 +137,26 @@ async fn done_beside(app: &TestApp, mut command: Command) {
         .unwrap();
 }
 
-/// Runs a program beside a server, with a test key.
-async fn in_test_mode(app: &TestApp, mut command: Command) {
+/// Makes a test key for a program.
+pub async fn test_key(app: &TestApp) -> String {
     let scopes = [
         "envelopes:read",
         "envelopes:write",
         "vault:read",
         "compliance:read",
+        "webhooks:listen",
     ];
     let body = json!({ "scopes": scopes, "mode": "test" });
     let owner = app.token("owner");
     let made = app.post_with_bearer(&owner, "/api-keys", body).await;
-    let made = made.data(201);
+    made.data(201)["api_key"].as_str().unwrap().to_owned()
+}
+
+/// Runs a program beside a server, with a test key.
+async fn in_test_mode(app: &TestApp, mut command: Command) {
     command
         .env("HOLDFAST_URL", app.url())
-        .env("HOLDFAST_API_KEY", made["api_key"].as_str().unwrap());
+        .env("HOLDFAST_API_KEY", test_key(app).await);
     tokio::task::spawn_blocking(move || done(&mut command))
         .await
         .unwrap();

@@ -47,6 +47,10 @@ pub const BUILDER: &str = concat!(
 static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
     let style = "text/css; charset=utf-8";
     let script = "text/javascript; charset=utf-8";
+    let docs_style = concat!(
+        include_str!("assets/signing.css"),
+        include_str!("assets/docs.css")
+    );
     let builder_style = concat!(
         include_str!("assets/signing.css"),
         include_str!("assets/builder.css")
@@ -80,6 +84,7 @@ static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
         script_of("payment.js", PAYMENT),
         Asset::of("builder.css", style, builder_style),
         script_of("builder.js", BUILDER),
+        Asset::of("docs.css", style, docs_style),
         Asset::of("console.css", style, console_style),
         Asset::of("console.js", script, include_str!("assets/console.js")),
         Asset::of("icon.svg", "image/svg+xml", ICON),

@@ -18,8 +18,17 @@ const SLOTS: &str = "/component-slots";
 /// Returns the default component of a slot with an appended note: it behaves the same and has
 /// another digest.
 pub fn variant(slot: Slot, note: &str) -> Vec<u8> {
+    noted(slot, "", note)
+}
+
+/// Returns the plugin for DocuSeal with an appended note.
+pub fn plugin_variant(note: &str) -> Vec<u8> {
+    noted(Slot::Signing, "docuseal", note)
+}
+
+fn noted(slot: Slot, named: &str, note: &str) -> Vec<u8> {
     let mut bytes = embedded()
-        .find(|artifact| artifact.slot == slot)
+        .find(|artifact| artifact.slot == slot && artifact.name.contains(named))
         .unwrap()
         .bytes()
         .to_vec();

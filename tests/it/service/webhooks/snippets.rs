@@ -56,7 +56,8 @@ puts cases.map { |c| verify(c['secret'], c['headers'], Base64.decode64(c['body']
 impl GuideSnippet {
     fn code(&self) -> String {
         let fence = format!("```{}\n", self.language);
-        let (_, rest) = GUIDE.split_once(&fence).unwrap();
+        let (_, receivers) = GUIDE.split_once("## Verifying the sender").unwrap();
+        let (_, rest) = receivers.split_once(&fence).unwrap();
         let (code, _) = rest.split_once("```").unwrap();
         // `php -r` expects code without the opening tag.
         format!("{}\n{}", code.trim_start_matches("<?php\n"), self.harness)

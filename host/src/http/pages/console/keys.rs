@@ -143,7 +143,7 @@ fn shown(app: &App, texts: Texts, issued: &IssuedKey) -> Response {
             p { (texts.text("key-try")) }
             pre tabindex="0" { (call) }
         }
-        p { a href={ (app.config.public_url()) "/docs#key=" (issued.api_key) } target="_blank" rel="noreferrer" { (texts.text("key-docs")) } }
+        p { a href={ (app.config.public_url()) "/docs/api#key=" (issued.api_key) } target="_blank" rel="noreferrer" { (texts.text("key-docs")) } }
         p { a href=(page()) { (texts.text("console-back")) } }
     };
     PageLook::plain(texts).notice(StatusCode::CREATED, &texts.text("key-new"), None, body)

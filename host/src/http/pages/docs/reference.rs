@@ -46,7 +46,7 @@ pub fn routes() -> Router<App> {
         let answer: Response = (headers, policy, page).into_response();
         answer
     };
-    Router::new().route("/docs", get(serve))
+    Router::new().route("/docs/api", get(serve))
 }
 
 /// Returns the page's Content-Security-Policy. Swagger UI inlines its script and style, so the

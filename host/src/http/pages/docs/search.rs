@@ -1,0 +1,72 @@
+//! Search in the guides.
+
+use super::guides::{self, Guide, Section};
+
+/// Most hits of a question.
+const MOST: usize = 30;
+/// Characters of an excerpt before and after the word.
+const AROUND: usize = 80;
+
+/// A section that has all words of a question.
+pub struct Hit {
+    pub address: String,
+    pub title: String,
+    pub excerpt: String,
+}
+
+/// Returns the sections that have all words, those with words in their heading first.
+pub fn sections(question: &str) -> Vec<Hit> {
+    let question = question.to_lowercase();
+    let words: Vec<&str> = question.split_whitespace().take(8).collect();
+    if words.is_empty() {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for guide in guides::all() {
+        for section in &guide.sections {
+            let heading = section.title.to_lowercase();
+            let text = section.text.to_lowercase();
+            let has_all = words
+                .iter()
+                .all(|word| heading.contains(word) || text.contains(word));
+            if has_all && !section.title.is_empty() {
+                let in_heading = words.iter().filter(|word| heading.contains(**word)).count();
+                let times: usize = words.iter().map(|word| text.matches(word).count()).sum();
+                found.push(((in_heading, times), guide, section));
+            }
+        }
+    }
+    // A stable sort: equal sections stay in the order of the guides.
+    found.sort_by_key(|(rank, ..)| std::cmp::Reverse(*rank));
+    let hits = found.into_iter().take(MOST);
+    hits.map(|(_, guide, section)| hit(guide, section, words[0]))
+        .collect()
+}
+
+fn hit(guide: &Guide, section: &Section, word: &str) -> Hit {
+    let title = match section.title == guide.title {
+        true => guide.title.clone(),
+        false => format!("{} · {}", guide.title, section.title),
+    };
+    let text: Vec<char> = section
+        .text
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+        .chars()
+        .collect();
+    let lower: String = text.iter().map(char::to_ascii_lowercase).collect();
+    let at = lower.find(word).map_or(0, |at| lower[..at].chars().count());
+    let from = at.saturating_sub(AROUND);
+    let to = (at + AROUND).min(text.len());
+    let (before, after) = (
+        if from > 0 { "…" } else { "" },
+        if to < text.len() { "…" } else { "" },
+    );
+    let middle: String = text[from..to].iter().collect();
+    Hit {
+        address: format!("/docs/{}#{}", guide.slug, section.id),
+        title,
+        excerpt: format!("{before}{middle}{after}"),
+    }
+}
