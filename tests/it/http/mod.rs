@@ -5,6 +5,7 @@ pub mod console;
 mod console_cells;
 mod console_journeys;
 mod console_sending;
+mod docs_site;
 mod event_feed;
 mod exposure;
 mod fair_use;

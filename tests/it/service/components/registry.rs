@@ -28,7 +28,7 @@ pub fn plugin_variant(note: &str) -> Vec<u8> {
 
 fn noted(slot: Slot, named: &str, note: &str) -> Vec<u8> {
     let mut bytes = embedded()
-        .find(|artifact| artifact.slot == slot && artifact.name.contains(named))
+        .find(|artifact| artifact.slot == slot && artifact.identity.name.contains(named))
         .unwrap()
         .bytes()
         .to_vec();
