@@ -7,7 +7,7 @@ use std::path::Path;
 use axum::body::Body;
 use axum::http::Request;
 
-use crate::support::browser::{Browser, EmulatedScreen};
+use crate::support::browser::{EmulatedScreen, TestBrowser};
 use crate::support::{TestApp, TestResponse};
 
 async fn page(app: &TestApp, path: &str) -> TestResponse {
@@ -124,7 +124,7 @@ async fn people_and_programs_find_what_they_look_for() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_guide_is_read_on_a_phone_and_by_keyboard() {
     let app = TestApp::on_a_socket().await;
-    let browser = Browser::open(EmulatedScreen::Phone).await;
+    let browser = TestBrowser::open(EmulatedScreen::Phone).await;
     for path in [
         "/docs",
         "/docs/quickstart",
