@@ -7,6 +7,7 @@ mod component;
 mod components;
 mod decisions;
 mod declared;
+mod dev;
 mod diff_page;
 mod keys;
 mod ledger;
@@ -64,6 +65,8 @@ struct CommandLine {
 enum CliCommand {
     /// Serve HTTP and run background jobs.
     Serve,
+    /// Serve on this machine with sample data and keys, and rebuild a project of rules or a plugin after each change.
+    Dev(dev::Dev),
     /// Migrate the database schema.
     Migrate,
     /// Manage organizations and their settings.
@@ -199,6 +202,7 @@ async fn run(
             let app = start::start(config).await?;
             server::serve(app, termination()).await?;
         }
+        CliCommand::Dev(command) => return dev::run(command, config, output).await,
         CliCommand::Migrate => {
             start::open_store(&config).await?;
             output.one(&json!({ "migrated": true }), "the schema is up to date");

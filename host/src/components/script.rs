@@ -4,7 +4,7 @@
 //! Values are JSON, as [`super::values`] has it.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use base64::Engine as _;
@@ -116,6 +116,12 @@ impl FarEndScript {
         self.calls.len()
     }
 
+    /// Returns scheme and authority of the service.
+    fn origin(&self) -> Option<String> {
+        let url = Url::parse(self.settings.get("base_url")?).ok()?;
+        Some(url.origin().ascii_serialization())
+    }
+
     fn host(&self) -> Option<String> {
         let url = Url::parse(self.settings.get("base_url")?).ok()?;
         url.host_str().map(str::to_owned)
@@ -138,6 +144,101 @@ impl FarEndScript {
                 &self.host().unwrap_or_default(),
             ),
             clock: self.now.map_or_else(Clock::default, Clock::at),
+        }
+    }
+}
+
+/// Scripted external service for as long as somebody works on a plugin: it answers requests in any order. Of several
+/// exchanges with one request it plays the next one each time, and in the end the last.
+pub struct PlayedFarEnd {
+    /// Where it is reached.
+    origin: String,
+    played: Mutex<PlayedScript>,
+}
+
+/// A script, and how often each method and path of it was asked.
+struct PlayedScript {
+    script: Arc<FarEndScript>,
+    asked: BTreeMap<String, usize>,
+}
+
+impl PlayedFarEnd {
+    /// Plays a script at an origin (`http://127.0.0.1:4711`).
+    pub fn of(script: FarEndScript, origin: &str) -> Self {
+        Self {
+            origin: origin.to_owned(),
+            played: Mutex::new(PlayedScript {
+                script: Arc::new(script),
+                asked: BTreeMap::new(),
+            }),
+        }
+    }
+
+    /// Begins again with another script.
+    pub fn play(&self, script: FarEndScript) {
+        let mut played = self.lock();
+        played.script = Arc::new(script);
+        played.asked.clear();
+    }
+
+    /// Returns the script that is played.
+    pub fn script(&self) -> Arc<FarEndScript> {
+        self.lock().script.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, PlayedScript> {
+        self.played.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the configuration of an instance that reaches it, as an activation has it.
+    pub fn config(&self) -> Value {
+        let script = self.script();
+        let mut settings = script.settings.clone();
+        let base = settings.remove("base_url").unwrap_or_default();
+        let base = match script.origin() {
+            Some(own) => base.replacen(&own, &self.origin, 1),
+            None => base,
+        };
+        serde_json::json!({ "base_url": base, "settings": settings, "secrets": script.secrets })
+    }
+
+    /// Returns the response to a request and the call of the script that has it. Exchanges with exactly this body
+    /// come first, then those that succeed.
+    pub fn answer(
+        &self,
+        method: &str,
+        path: &str,
+        body: &[u8],
+    ) -> Option<(String, Response<Bytes>)> {
+        let mut played = self.lock();
+        let script = played.script.clone();
+        let calls = script.calls.iter();
+        let exchanges = calls.flat_map(|call| call.exchanges.iter().map(move |one| (call, one)));
+        let fitting: Vec<_> = exchanges
+            .filter(|(_, one)| one.request.method == method && one.request.path == path)
+            .collect();
+        let rank = |one: &ScriptedExchange| {
+            let is_same = !body.is_empty() && one.request.body.compare(body).is_ok();
+            (is_same, (200..400).contains(&one.response.status))
+        };
+        let best = fitting.iter().map(|(_, one)| rank(one)).max()?;
+        let best: Vec<_> = fitting
+            .into_iter()
+            .filter(|(_, one)| rank(one) == best)
+            .collect();
+        let times = played.asked.entry(format!("{method} {path}")).or_default();
+        let (call, exchange) = best.get(*times).or(best.last())?;
+        *times += 1;
+        let response = exchange.response.response();
+        let response = response.map(|body| self.here(body, &script));
+        Some((call.call.clone(), response))
+    }
+
+    /// Points the addresses in a response to where the service is played.
+    fn here(&self, body: Bytes, script: &FarEndScript) -> Bytes {
+        match (std::str::from_utf8(&body), script.origin()) {
+            (Ok(text), Some(own)) => text.replace(&own, &self.origin).into(),
+            _ => body,
         }
     }
 }

@@ -5,6 +5,7 @@ mod api;
 mod connections;
 pub(crate) mod error;
 pub mod event_schemas;
+pub mod far_end;
 pub mod listener;
 mod live;
 mod mcp;

@@ -1,5 +1,6 @@
 //! The operator's tool.
 
+mod dev;
 mod listen;
 pub mod operator;
 pub mod plugin_kit;

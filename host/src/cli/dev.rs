@@ -1,0 +1,622 @@
+//! `holdfast dev`: one process to build against. A server for this machine with sample data and keys, and for a
+//! project of rules or a plugin: build, check and swap after each change, with its service played from `far-end.json`.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{ExitCode, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use clap::Args;
+use reqwest::multipart::{Form, Part};
+use reqwest::{Client, RequestBuilder, Url};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use super::output::CommandOutput;
+use super::{Failure, keep, termination};
+use crate::components::ComponentArtifact;
+use crate::components::inspection;
+use crate::components::script::{FarEndScript, PlayedFarEnd};
+use crate::config::{Config, DeploymentEnvironment};
+use crate::domain::clock::Clock;
+use crate::domain::component::Slot;
+use crate::domain::id::{KeyId, OrgId};
+use crate::domain::organization::{ApiKeyRecord, OrgSettings, Organization, Role, Scope};
+use crate::http::far_end;
+use crate::keys::BEARER_TOKENS;
+use crate::service::access::users::{self, NewUser, UserManager};
+use crate::service::access::{self, api_keys, sessions};
+use crate::service::{App, Caller};
+use crate::store::organizations;
+use crate::{server, start};
+
+/// Folder of the data unless `--data` names one.
+const DATA: &str = ".holdfast-dev";
+/// What is kept beside the data, so that the exports stay the same.
+const STATE: &str = "dev.json";
+const OWNER: &str = "you@example.com";
+/// Requests a minute of the keys.
+const RPM: i64 = 100_000;
+/// How often files are looked at.
+const LOOK: Duration = Duration::from_millis(300);
+/// A document to sign.
+const SAMPLE: &[u8] = include_bytes!(concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../tests/fixtures/retail-installment-contract.pdf"
+));
+/// Folders with what a build makes or installs.
+const MADE: [&str; 7] = [
+    "target",
+    "node_modules",
+    ".venv",
+    ".git",
+    "__pycache__",
+    "dist",
+    DATA,
+];
+
+#[derive(Args)]
+pub struct Dev {
+    /// Project of rules or a plugin (`component new`): built, checked and activated now and after each change.
+    project: Option<PathBuf>,
+    /// Folder of the data. It stays, with its keys, until you delete it.
+    #[arg(long, default_value = DATA)]
+    data: PathBuf,
+    /// Address to listen on.
+    #[arg(long, default_value = "127.0.0.1:8080")]
+    listen: SocketAddr,
+    /// Receiver of webhooks on this machine, such as http://localhost:3000/hooks.
+    #[arg(long, value_name = "URL")]
+    hooks: Option<Url>,
+}
+
+/// Organization and credentials of a data folder.
+#[derive(Clone, Deserialize, Serialize)]
+struct DevState {
+    org: OrgId,
+    key: String,
+    test_key: String,
+    /// Receivers that are registered, with their secrets.
+    #[serde(default)]
+    hooks: std::collections::BTreeMap<String, String>,
+}
+
+/// Runs until it is interrupted.
+pub async fn run(dev: Dev, config: Config, output: &CommandOutput) -> Result<ExitCode, Failure> {
+    if config.is_production() {
+        return Err("holdfast dev is for development; this configuration is of production".into());
+    }
+    let project = dev.project.as_deref().map(Project::at).transpose()?;
+    fs::create_dir_all(&dev.data)?;
+    // The folder is no part of a repository that it lies in.
+    fs::write(dev.data.join(".gitignore"), "*\n")?;
+    let app = start::start(settings(&dev, config)).await?;
+    let mut state = set_up(&app, &dev.data).await?;
+    let serving = tokio::spawn(server::serve(app.clone(), termination()));
+    let installation = Installation::new(&app, &dev, &state)?;
+    installation.wait().await?;
+    if let Some(url) = &dev.hooks
+        && !state.hooks.contains_key(url.as_str())
+    {
+        let secret = installation.register(url).await?;
+        state.hooks.insert(url.to_string(), secret);
+        store(&dev.data, &state)?;
+    }
+    let contract = installation.sample().await?;
+    announce(&app, &installation, &state, &dev, &contract, output).await?;
+    if let Some(project) = project {
+        tokio::select! {
+            ended = serving => return ended_with(ended),
+            watched = installation.watch(project) => watched?,
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    ended_with(serving.await)
+}
+
+fn ended_with(
+    ended: Result<Result<(), server::ServeError>, tokio::task::JoinError>,
+) -> Result<ExitCode, Failure> {
+    ended??;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the settings: everything on this machine, and its addresses are allowed.
+fn settings(dev: &Dev, config: Config) -> Config {
+    let mut config = Config {
+        listen: dev.listen,
+        data_dir: dev.data.clone(),
+        env: DeploymentEnvironment::Development,
+        ..config
+    };
+    config.providers.allow_insecure = true;
+    config.webhooks.allow_insecure = true;
+    config.rate_limits.component_uploads = u32::MAX;
+    config
+}
+
+fn store(data: &Path, state: &DevState) -> Result<(), Failure> {
+    keep(&data.join(STATE), &serde_json::to_vec_pretty(state)?)
+}
+
+/// Returns organization and keys of the data folder, made at the first start.
+async fn set_up(app: &App, data: &Path) -> Result<DevState, Failure> {
+    if let Ok(text) = fs::read(data.join(STATE)) {
+        return serde_json::from_slice(&text)
+            .map_err(|error| format!("{}: {error}", data.join(STATE).display()).into());
+    }
+    let now = Clock::default().now();
+    let organization = Organization {
+        id: OrgId::new(),
+        name: "Crescent Auto Finance, LLC".into(),
+        settings: OrgSettings::default(),
+        created_at: now,
+    };
+    let mut tx = app.store.begin().await?;
+    organizations::insert(&mut tx, &organization).await?;
+    let mut keys = Vec::new();
+    for org in [organization.id.clone(), organization.id.test()] {
+        let record = ApiKeyRecord {
+            id: KeyId::new(),
+            org,
+            name: Some("holdfast dev".into()),
+            scopes: Scope::ALL.to_vec(),
+            rate_limit_rpm: RPM,
+            owner_email: Some(OWNER.into()),
+            active: true,
+            last_used_at: None,
+            revision: 0,
+        };
+        keys.push(api_keys::issue(&mut tx, &record, "operator", now).await?);
+    }
+    tx.commit().await?;
+    let mut keys = keys.into_iter();
+    let (Some(key), Some(test_key)) = (keys.next(), keys.next()) else {
+        return Err("keys were not made".into());
+    };
+    let state = DevState {
+        org: organization.id,
+        key: key.reveal().to_owned(),
+        test_key: test_key.reveal().to_owned(),
+        hooks: Default::default(),
+    };
+    store(data, &state)?;
+    Ok(state)
+}
+
+/// Prints exports on standard output, and what they are for on standard error.
+async fn announce(
+    app: &App,
+    installation: &Installation,
+    state: &DevState,
+    dev: &Dev,
+    contract: &str,
+    output: &CommandOutput,
+) -> Result<(), Failure> {
+    let mut exports = vec![
+        ("HOLDFAST_URL", installation.url.clone()),
+        ("HOLDFAST_API_KEY", state.key.clone()),
+        ("HOLDFAST_TEST_KEY", state.test_key.clone()),
+        ("HOLDFAST_TOKEN", installation.token.clone()),
+        ("HOLDFAST_ORG", state.org.to_string()),
+    ];
+    let secret = dev
+        .hooks
+        .as_ref()
+        .and_then(|url| state.hooks.get(url.as_str()));
+    if let Some(secret) = secret {
+        exports.push(("HOLDFAST_WEBHOOK_SECRET", secret.clone()));
+    }
+    let lines: Vec<String> = exports
+        .iter()
+        .map(|(name, value)| format!("export {name}={value}"))
+        .collect();
+    let view: serde_json::Map<String, Value> = exports
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value.into()))
+        .collect();
+    let url = &installation.url;
+    let note = format!(
+        "holdfast dev runs at {url} until Ctrl-C; data in {}\n  guides    {url}/docs\n  console   {}\n  to sign   {contract}",
+        dev.data.display(),
+        console_link(app, state).await?
+    );
+    output.with_note(&Value::Object(view), &lines.join("\n"), &note);
+    Ok(())
+}
+
+/// Returns a link with which the owner signs in once.
+async fn console_link(app: &App, state: &DevState) -> Result<String, Failure> {
+    let caller = Caller {
+        org: state.org.clone(),
+        actor: "operator".into(),
+        email: None,
+    };
+    let manager = UserManager {
+        caller: &caller,
+        role: None,
+    };
+    let known = users::list(app, &state.org).await?;
+    let (_, link) = match known.iter().find(|user| user.email == OWNER) {
+        Some(user) => users::invite_again(app, &manager, user.user_id.as_str()).await?,
+        None => {
+            let (email, role) = (OWNER.into(), Role::Owner);
+            users::invite(app, &manager, NewUser { email, role }).await?
+        }
+    };
+    Ok(sessions::url(app, &link)?)
+}
+
+/// The running server, as its partners and users see it.
+struct Installation {
+    app: App,
+    url: String,
+    key: String,
+    token: String,
+    client: Client,
+}
+
+impl Installation {
+    fn new(app: &App, dev: &Dev, state: &DevState) -> Result<Self, Failure> {
+        let keys = start::keys(&app.config)?.generations(BEARER_TOKENS);
+        let (ttl, now) = (app.config.auth.max_token_ttl, app.clock.now());
+        let token = access::issue_bearer(&keys, &state.org, OWNER, Role::Owner, ttl, now)?;
+        Ok(Self {
+            app: app.clone(),
+            url: format!("http://{}", dev.listen),
+            key: state.key.clone(),
+            token: token.text,
+            client: Client::builder().no_proxy().build()?,
+        })
+    }
+
+    /// Waits until the server answers.
+    async fn wait(&self) -> Result<(), Failure> {
+        for _ in 0..200 {
+            if self
+                .client
+                .get(format!("{}/healthz", self.url))
+                .send()
+                .await
+                .is_ok()
+            {
+                return Ok(());
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        Err(format!("nothing listens at {}", self.url).into())
+    }
+
+    fn api(&self, path: &str) -> String {
+        format!("{}/api/v2{path}", self.url)
+    }
+
+    fn as_partner(&self, path: &str) -> RequestBuilder {
+        self.client
+            .post(self.api(path))
+            .header("x-api-key", &self.key)
+    }
+
+    fn as_owner(&self, path: &str) -> RequestBuilder {
+        self.client.post(self.api(path)).bearer_auth(&self.token)
+    }
+
+    /// Sends a request and returns `data` of its answer.
+    async fn data(&self, request: RequestBuilder) -> Result<Value, Failure> {
+        let answer = request.send().await?;
+        let failed = !answer.status().is_success();
+        let body: Value = answer.json().await?;
+        if failed {
+            let details = body
+                .get("details")
+                .map_or_else(String::new, |details| format!(": {details:#}"));
+            let error = body["error"].as_str().unwrap_or_default();
+            return Err(format!("{error}{details}").into());
+        }
+        Ok(body["data"].clone())
+    }
+
+    /// Registers a receiver of all events. Returns its secret.
+    async fn register(&self, url: &Url) -> Result<String, Failure> {
+        let body = json!({ "url": url, "events": ["*"], "description": "holdfast dev" });
+        let made = self
+            .data(self.as_owner("/webhooks/endpoints").json(&body))
+            .await?;
+        Ok(text(&made, "secret"))
+    }
+
+    /// Sends a contract to sign. Returns the link of its signer.
+    async fn sample(&self) -> Result<String, Failure> {
+        let listed = self
+            .client
+            .get(self.api("/partner/envelopes?external_id=sample&status=sent"));
+        let listed = self.data(listed.header("x-api-key", &self.key)).await?;
+        let id = match listed[0]["envelope_id"].as_str() {
+            Some(id) => id.to_owned(),
+            None => {
+                let placement = json!({ "mode": "absolute", "areas": [{ "page": 1, "x": 0.1, "y": 0.85, "w": 0.3, "h": 0.04 }] });
+                let fields = json!([{ "name": "Signature", "type": "signature", "role": "Buyer", "placement": placement }]);
+                let file = Part::bytes(SAMPLE)
+                    .file_name("contract.pdf")
+                    .mime_str("application/pdf")?;
+                let form = Form::new()
+                    .part("file", file)
+                    .text("name", "Retail installment contract")
+                    .text("fields_json", fields.to_string());
+                let template = self
+                    .data(self.as_partner("/partner/templates").multipart(form))
+                    .await?;
+                let body = json!({
+                    "template_id": template["template_id"], "envelope_name": "Sample contract", "external_id": "sample",
+                    "customer_name": "Jordan Ellery", "customer_email": "jordan@example.com",
+                    "secured_party": { "name": "Crescent Auto Finance, LLC", "role": "assignee" },
+                });
+                let made = self
+                    .data(self.as_partner("/partner/envelopes").json(&body))
+                    .await?;
+                text(&made, "envelope_id")
+            }
+        };
+        let links = self
+            .client
+            .get(self.api(&format!("/partner/envelopes/{id}/signing-links")));
+        let links = self.data(links.header("x-api-key", &self.key)).await?;
+        Ok(text(&links["signers"][0], "sign_url"))
+    }
+
+    /// Builds, checks and swaps a project now and after each change of its files, until it is interrupted.
+    async fn watch(&self, project: Project) -> Result<(), Failure> {
+        let far_end = project.far_end().await?;
+        let mut seen = None;
+        loop {
+            let now = project.changed_at();
+            if seen == Some(now) {
+                tokio::time::sleep(LOOK).await;
+                continue;
+            }
+            seen = Some(now);
+            let began = Instant::now();
+            match self.swap(&project, far_end.as_deref()).await {
+                Ok(done) => eprintln!("{done} ({:.1} s)", began.elapsed().as_secs_f32()),
+                Err(error) => eprintln!("not activated, the last one stays active: {error}"),
+            }
+        }
+    }
+
+    /// Builds a project, and activates what was built once it has passed the checks of an upload and its script.
+    async fn swap(
+        &self,
+        project: &Project,
+        far_end: Option<&PlayedFarEnd>,
+    ) -> Result<String, Failure> {
+        let began = Instant::now();
+        let file = project.build().await?;
+        let built = began.elapsed().as_secs_f32();
+        let bytes = fs::read(&file)?;
+        let slot = slot_of(&bytes)?;
+        let name = project.name();
+        // Each build is a version of its own.
+        let version = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)?
+            .as_millis();
+        let version = format!("0.0.{version}");
+        let artifact = ComponentArtifact::uploaded(slot, &name, &version, bytes.clone().into());
+        let form = Form::new()
+            .part("file", Part::bytes(bytes).file_name("component.wasm"))
+            .text("name", name.clone())
+            .text("version", version.clone());
+        let uploaded = self
+            .data(self.as_owner("/components").multipart(form))
+            .await?;
+        let component_id = text(&uploaded, "component_id");
+        let mut body = json!({ "component_id": component_id, "reason": "holdfast dev" });
+        if slot.is_provider() {
+            let far_end = far_end
+                .ok_or("a plugin needs a far-end.json beside it, which plays its service")?;
+            // The upload has compiled it.
+            let rehearsed = self
+                .app
+                .components
+                .rehearse(artifact, &far_end.script)
+                .await;
+            rehearsed.map_err(|reasons| {
+                let reasons = reasons.iter().map(|reason| reason.message.as_str());
+                reasons.collect::<Vec<_>>().join("\n  ")
+            })?;
+            body["instance"] = "dev".into();
+            body["config"] = far_end.config();
+        }
+        let activated = self
+            .as_owner(&format!("/component-slots/{slot}/activate"))
+            .json(&body);
+        let activated = self.data(activated).await?;
+        let callback = match activated["callback_url"].as_str() {
+            Some(url) => format!("; callbacks at {url}"),
+            None => String::new(),
+        };
+        Ok(format!(
+            "{name} {version} is active for {slot}{callback}; built in {built:.1} s"
+        ))
+    }
+}
+
+fn text(value: &Value, member: &str) -> String {
+    value[member].as_str().unwrap_or_default().to_owned()
+}
+
+fn slot_of(bytes: &[u8]) -> Result<Slot, Failure> {
+    let inspected = inspection::inspect(bytes).map_err(|reasons| {
+        let reasons = reasons.iter().map(|reason| reason.message.as_str());
+        reasons.collect::<Vec<_>>().join("; ")
+    })?;
+    Ok(inspected.slot)
+}
+
+/// A folder with the source of a component.
+struct Project {
+    folder: PathBuf,
+    build: Build,
+}
+
+/// How a component is made from its source.
+enum Build {
+    /// `rules.toml`.
+    Rules,
+    /// `npm run build`.
+    Npm,
+    /// `make build`.
+    Make,
+}
+
+impl Project {
+    fn at(folder: &Path) -> Result<Self, Failure> {
+        let folder = folder
+            .canonicalize()
+            .map_err(|error| format!("{}: {error}", folder.display()))?;
+        let builds = [
+            ("rules.toml", Build::Rules),
+            ("package.json", Build::Npm),
+            ("Makefile", Build::Make),
+        ];
+        let found = builds
+            .into_iter()
+            .find(|(file, _)| folder.join(file).exists());
+        let (_, build) = found.ok_or_else(|| {
+            format!("{} has no rules.toml, package.json or Makefile; `holdfast component new` makes a project", folder.display())
+        })?;
+        Ok(Self { folder, build })
+    }
+
+    fn name(&self) -> String {
+        let name = self
+            .folder
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy();
+        let kept = |character: char| match character {
+            'a'..='z' | '0'..='9' | '-' => character,
+            'A'..='Z' => character.to_ascii_lowercase(),
+            _ => '-',
+        };
+        name.chars()
+            .map(kept)
+            .collect::<String>()
+            .trim_matches('-')
+            .to_owned()
+    }
+
+    /// Reads the script of a plugin's service.
+    fn script(&self) -> Result<Option<FarEndScript>, Failure> {
+        let file = self.folder.join("far-end.json");
+        let Ok(text) = fs::read_to_string(&file) else {
+            return Ok(None);
+        };
+        let script = FarEndScript::parse(&text);
+        let script = script.map_err(|why| format!("{} is no script: {why}", file.display()))?;
+        Ok(Some(script))
+    }
+
+    /// Starts the service of a plugin.
+    async fn far_end(&self) -> Result<Option<Arc<PlayedFarEnd>>, Failure> {
+        let Some(script) = self.script()? else {
+            return Ok(None);
+        };
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let url = format!("http://{}", listener.local_addr()?);
+        eprintln!("far-end.json is played at {url}");
+        let played = Arc::new(PlayedFarEnd::of(script, &url));
+        tokio::spawn(far_end::serve(listener, played.clone()));
+        Ok(Some(played))
+    }
+
+    /// Returns when the source changed last.
+    fn changed_at(&self) -> SystemTime {
+        newest(&self.folder)
+    }
+
+    /// Builds the component. The output of its tools goes to the terminal.
+    async fn build(&self) -> Result<PathBuf, Failure> {
+        let mut command = match self.build {
+            Build::Rules => {
+                let made = self.folder.join(format!("{}.wasm", self.name()));
+                let mut command = tokio::process::Command::new(std::env::current_exe()?);
+                command.args(["component", "build", "rules.toml"]).arg(made);
+                command
+            }
+            Build::Npm => {
+                if !self.folder.join("node_modules").exists() {
+                    eprintln!("npm install: once, takes minutes for the tools of JavaScript");
+                    self.run(tokio::process::Command::new("npm").arg("install"))
+                        .await?;
+                }
+                let mut command = tokio::process::Command::new("npm");
+                command.args(["run", "build"]);
+                command
+            }
+            Build::Make => {
+                let mut command = tokio::process::Command::new("make");
+                command.arg("build");
+                command
+            }
+        };
+        self.run(&mut command).await?;
+        let made = fs::read_dir(&self.folder)?
+            .filter_map(Result::ok)
+            .map(|entry| entry.path())
+            .filter(|path| {
+                path.extension()
+                    .is_some_and(|extension| extension == "wasm")
+            });
+        let newest = made.max_by_key(|path| modified(path));
+        newest.ok_or_else(|| {
+            format!("the build made no .wasm file in {}", self.folder.display()).into()
+        })
+    }
+
+    async fn run(&self, command: &mut tokio::process::Command) -> Result<(), Failure> {
+        // Standard output has the exports only.
+        let mut child = command
+            .current_dir(&self.folder)
+            .stdin(Stdio::null())
+            .stdout(std::io::stderr())
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|error| format!("{:?}: {error}", command.as_std().get_program()))?;
+        let status = child.wait().await?;
+        match status.success() {
+            true => Ok(()),
+            false => Err(format!("the build ended with {status}").into()),
+        }
+    }
+}
+
+fn modified(path: &Path) -> SystemTime {
+    let modified = fs::metadata(path).and_then(|metadata| metadata.modified());
+    modified.unwrap_or(SystemTime::UNIX_EPOCH)
+}
+
+/// Returns when a file below a folder changed last, apart from what builds make.
+fn newest(folder: &Path) -> SystemTime {
+    let entries = fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .filter_map(Result::ok);
+    let times = entries.map(|entry| {
+        let path = entry.path();
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let is_made = MADE.contains(&name.as_ref())
+            || name.ends_with(".wasm")
+            || name == "package-lock.json"
+            || name == "Cargo.lock";
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() && !is_made => newest(&path),
+            Ok(kind) if kind.is_file() && !is_made => modified(&path),
+            _ => SystemTime::UNIX_EPOCH,
+        }
+    });
+    times.max().unwrap_or(SystemTime::UNIX_EPOCH)
+}
