@@ -129,7 +129,7 @@ fn settings(dev: &Dev, config: Config) -> Config {
     let mut config = Config {
         listen: dev.listen,
         data_dir: dev.data.clone(),
-        env: DeploymentEnvironment::Development,
+        env: Some(DeploymentEnvironment::Development),
         ..config
     };
     config.providers.allow_insecure = true;
@@ -179,8 +179,8 @@ async fn set_up(app: &App, data: &Path) -> Result<DevState, Failure> {
     };
     let state = DevState {
         org: organization.id,
-        key: key.reveal().to_owned(),
-        test_key: test_key.reveal().to_owned(),
+        key: key.api_key,
+        test_key: test_key.api_key,
         hooks: Default::default(),
     };
     store(data, &state)?;
@@ -364,7 +364,7 @@ impl Installation {
             .client
             .get(self.api(&format!("/partner/envelopes/{id}/signing-links")));
         let links = self.data(links.header("x-api-key", &self.key)).await?;
-        Ok(text(&links["signers"][0], "sign_url"))
+        Ok(text(&links["signers"][0], "embed_url"))
     }
 
     /// Builds, checks and swaps a project now and after each change of its files, until it is interrupted.
@@ -417,11 +417,11 @@ impl Installation {
             let far_end = far_end
                 .ok_or("a plugin needs a far-end.json beside it, which plays its service")?;
             // The upload has compiled it.
-            let rehearsed = self
-                .app
-                .components
-                .rehearse(artifact, &far_end.script)
-                .await;
+            if let Some(script) = project.script()? {
+                far_end.play(script);
+            }
+            let script = far_end.script();
+            let rehearsed = self.app.components.rehearse(artifact, &script).await;
             rehearsed.map_err(|reasons| {
                 let reasons = reasons.iter().map(|reason| reason.message.as_str());
                 reasons.collect::<Vec<_>>().join("\n  ")

@@ -99,6 +99,22 @@ fn built(language: &str, build: impl FnOnce(&Path)) -> Vec<u8> {
     fs::read(kept).unwrap()
 }
 
+pub fn in_rust() -> Vec<u8> {
+    built("rust", |folder| {
+        let builder = GuestBuilder::at(folder.into(), target().join("guests")).unwrap();
+        let module = builder.module(&GuestCrate {
+            package: "acme-sign",
+            slot: "provider.signing",
+            memory: GuestMemory::Plugin,
+        });
+        let component = folder.join("acme-sign.wasm");
+        let (module, component) = (module.unwrap(), component.to_str().unwrap().to_owned());
+        let module = module.to_str().unwrap();
+        let (encoded, said) = holdfast(&["component", "encode", module, &component]);
+        assert!(encoded, "{said}");
+    })
+}
+
 fn in_javascript() -> Vec<u8> {
     built("js", |folder| {
         let tools = target().join("plugin-tools/node_modules");
@@ -190,19 +206,7 @@ async fn signs_a_contract(bytes: Vec<u8>) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_scaffolded_rust_plugin_builds_and_signs() {
-    let bytes = built("rust", |folder| {
-        let builder = GuestBuilder::at(folder.into(), target().join("guests")).unwrap();
-        let module = builder.module(&GuestCrate {
-            package: "acme-sign",
-            slot: "provider.signing",
-            memory: GuestMemory::Plugin,
-        });
-        let component = folder.join("acme-sign.wasm");
-        let (module, component) = (module.unwrap(), component.to_str().unwrap().to_owned());
-        let module = module.to_str().unwrap();
-        let (encoded, said) = holdfast(&["component", "encode", module, &component]);
-        assert!(encoded, "{said}");
-    });
+    let bytes = in_rust();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("acme-sign.wasm");
     let script = folder.path().join("far-end.json");
