@@ -115,7 +115,7 @@ async fn follow(language: &str, folder: &Path, run: impl Fn(&str, &str) -> Comma
         let said = tokio::task::spawn_blocking(move || done(&mut command));
         said.await
             .unwrap_or_else(|error| panic!("{guide} in {language}: {error}"));
-        // Each guide has done what it is about.
+        // The effect of each guide.
         let count = |table: &'static str| app.count(table);
         match guide {
             "quickstart" | "vault" => assert_eq!(count("vault_intent").await, 1, "{guide}"),

@@ -35,7 +35,7 @@ use crate::{server, start};
 
 /// Folder of the data unless `--data` names one.
 const DATA: &str = ".holdfast-dev";
-/// What is kept beside the data, so that the exports stay the same.
+/// File with organization and keys, beside the data.
 const STATE: &str = "dev.json";
 const OWNER: &str = "you@example.com";
 /// Requests a minute of the keys.
@@ -187,7 +187,7 @@ async fn set_up(app: &App, data: &Path) -> Result<DevState, Failure> {
     Ok(state)
 }
 
-/// Prints exports on standard output, and what they are for on standard error.
+/// Prints exports on standard output, and links on standard error.
 async fn announce(
     app: &App,
     installation: &Installation,
@@ -328,43 +328,52 @@ impl Installation {
         Ok(text(&made, "secret"))
     }
 
-    /// Sends a contract to sign. Returns the link of its signer.
+    async fn read(&self, path: &str) -> Result<Value, Failure> {
+        let request = self.client.get(self.api(path));
+        self.data(request.header("x-api-key", &self.key)).await
+    }
+
+    /// Returns the signing link of the sample contract. A signed one is replaced by another.
     async fn sample(&self) -> Result<String, Failure> {
-        let listed = self
-            .client
-            .get(self.api("/partner/envelopes?external_id=sample&status=sent"));
-        let listed = self.data(listed.header("x-api-key", &self.key)).await?;
-        let id = match listed[0]["envelope_id"].as_str() {
-            Some(id) => id.to_owned(),
-            None => {
-                let placement = json!({ "mode": "absolute", "areas": [{ "page": 1, "x": 0.1, "y": 0.85, "w": 0.3, "h": 0.04 }] });
-                let fields = json!([{ "name": "Signature", "type": "signature", "role": "Buyer", "placement": placement }]);
-                let file = Part::bytes(SAMPLE)
-                    .file_name("contract.pdf")
-                    .mime_str("application/pdf")?;
-                let form = Form::new()
-                    .part("file", file)
-                    .text("name", "Retail installment contract")
-                    .text("fields_json", fields.to_string());
-                let template = self
-                    .data(self.as_partner("/partner/templates").multipart(form))
-                    .await?;
-                let body = json!({
-                    "template_id": template["template_id"], "envelope_name": "Sample contract", "external_id": "sample",
-                    "customer_name": "Jordan Ellery", "customer_email": "jordan@example.com",
-                    "secured_party": { "name": "Crescent Auto Finance, LLC", "role": "assignee" },
-                });
-                let made = self
-                    .data(self.as_partner("/partner/envelopes").json(&body))
-                    .await?;
-                text(&made, "envelope_id")
-            }
-        };
-        let links = self
-            .client
-            .get(self.api(&format!("/partner/envelopes/{id}/signing-links")));
-        let links = self.data(links.header("x-api-key", &self.key)).await?;
+        let newest = self
+            .read("/partner/envelopes?external_id=sample&limit=1")
+            .await?;
+        if let Some(id) = newest[0]["envelope_id"].as_str()
+            && let Ok(link) = self.signing_link(id).await
+        {
+            return Ok(link);
+        }
+        let id = self.send_sample().await?;
+        self.signing_link(&id).await
+    }
+
+    async fn signing_link(&self, id: &str) -> Result<String, Failure> {
+        let path = format!("/partner/envelopes/{id}/signing-links");
+        let links = self.read(&path).await?;
         Ok(text(&links["signers"][0], "embed_url"))
+    }
+
+    /// Sends a contract to sign. Returns the id of its envelope.
+    async fn send_sample(&self) -> Result<String, Failure> {
+        let areas = json!([{ "page": 1, "x": 0.1, "y": 0.85, "w": 0.3, "h": 0.04 }]);
+        let fields = json!([{
+            "name": "Signature", "type": "signature", "role": "Buyer",
+            "placement": { "mode": "absolute", "areas": areas },
+        }]);
+        let file = Part::bytes(SAMPLE).file_name("contract.pdf");
+        let form = Form::new()
+            .part("file", file.mime_str("application/pdf")?)
+            .text("name", "Retail installment contract")
+            .text("fields_json", fields.to_string());
+        let template = self.as_partner("/partner/templates").multipart(form);
+        let template = self.data(template).await?;
+        let body = json!({
+            "template_id": template["template_id"], "envelope_name": "Sample contract", "external_id": "sample",
+            "customer_name": "Jordan Ellery", "customer_email": "jordan@example.com",
+            "secured_party": { "name": "Crescent Auto Finance, LLC", "role": "assignee" },
+        });
+        let made = self.as_partner("/partner/envelopes").json(&body);
+        Ok(text(&self.data(made).await?, "envelope_id"))
     }
 
     /// Builds, checks and swaps a project now and after each change of its files, until it is interrupted.
@@ -386,7 +395,7 @@ impl Installation {
         }
     }
 
-    /// Builds a project, and activates what was built once it has passed the checks of an upload and its script.
+    /// Builds a project, and activates its component after the checks of an upload and its script.
     async fn swap(
         &self,
         project: &Project,

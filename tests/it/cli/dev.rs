@@ -71,7 +71,7 @@ impl DevProcess {
         }
     }
 
-    /// Ends it as Ctrl-C does, and reads what it exported.
+    /// Ends it as Ctrl-C does.
     fn end(mut self) {
         let id = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();

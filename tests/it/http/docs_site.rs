@@ -18,7 +18,7 @@ async fn page(app: &TestApp, path: &str) -> TestResponse {
     answer
 }
 
-/// Returns what follows each `before` up to a quotation mark.
+/// Returns the texts after each `before`, up to a quotation mark.
 fn values<'a>(html: &'a str, before: &str) -> Vec<&'a str> {
     let rest = html.split(before).skip(1);
     rest.map(|rest| rest.split('"').next().unwrap()).collect()

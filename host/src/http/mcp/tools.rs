@@ -26,7 +26,7 @@ const AREAS: &[&str] = &[
     "bulk send",
 ];
 
-/// Acts that nobody can undo: method and path without `/partner`. They need a confirmation.
+/// Acts that cannot be undone: method and path without `/partner`. They need a confirmation.
 const FINAL: &[&str] = &[
     "post /envelopes/{id}/void",
     "post /envelopes/{id}/vault-in-signed",
@@ -55,7 +55,7 @@ const FINAL: &[&str] = &[
     "post /bulk-send/{id}/retry",
 ];
 
-/// Changes that reach nobody and can be made again or differently. They are made at once.
+/// Changes without effect outside the organization, which can be corrected. They are made at once.
 const DRAFTS: &[&str] = &[
     "post /envelopes/{id}/upload",
     "post /templates",
@@ -88,7 +88,7 @@ pub enum Effect {
     Read,
     /// A change that is made at once.
     Draft,
-    /// Sends or releases: a dry run unless the caller says otherwise.
+    /// Sends or releases: a dry run by default.
     Acts,
     /// As [`Effect::Acts`], and needs a confirmation.
     Final,
