@@ -18,7 +18,7 @@ use crate::support::{CONTRACT, TestApp};
 const GUIDES: [(&str, Before); 8] = [
     ("quickstart", Before::TestKey),
     ("embedding", Before::SentEnvelope),
-    ("webhooks", Before::Nothing),
+    ("webhooks", Before::SentEnvelope),
     ("bulk-send", Before::TemplateAndClients),
     ("vault", Before::Nothing),
     ("control", Before::VaultedEnvelope),
