@@ -232,10 +232,11 @@ pub async fn start_with_lookup(
     let http = guard::client(public)?;
     let own_http = guard::client(own)?;
     let webhooks = WebhookSender::new(&config.webhooks, lookup)?;
-    let compiler = ComponentCompiler::new(
-        config.components.compiler.clone(),
-        config.components.compile_limit,
-    );
+    let compiling = &config.components;
+    let compiler = match compiling.compiles_own_work {
+        true => ComponentCompiler::for_own_work(compiling.compile_limit),
+        false => ComponentCompiler::new(compiling.compiler.clone(), compiling.compile_limit),
+    };
     let core = Core {
         instance_log: Arc::default(),
         request_log: Arc::default(),

@@ -135,6 +135,7 @@ fn settings(dev: &Dev, config: Config) -> Config {
     config.providers.allow_insecure = true;
     config.webhooks.allow_insecure = true;
     config.rate_limits.component_uploads = u32::MAX;
+    config.components.compiles_own_work = true;
     config
 }
 

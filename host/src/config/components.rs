@@ -32,6 +32,9 @@ pub struct ComponentSettings {
     pub sigstore_root_file: Option<PathBuf>,
     /// Program that compiles components in a separate process; default: this executable.
     pub compiler: Option<PathBuf>,
+    /// Compiles components in this process: `holdfast dev` only, whose user writes them.
+    #[serde(skip)]
+    pub compiles_own_work: bool,
     /// Which uploads are accepted; default: `signed` in
     /// production or when trusted keys are set, otherwise `on`.
     pub uploads: Option<UploadPolicy>,
@@ -94,6 +97,7 @@ impl Default for ComponentSettings {
             trusted: BTreeMap::new(),
             sigstore_root_file: None,
             compiler: None,
+            compiles_own_work: false,
             uploads: None,
             quota_bytes: 512 * 1024 * 1024,
             quota_versions: 200,

@@ -363,6 +363,8 @@ async fn no_dry_run_leaves_a_row() {
         .web(axum::http::Method::GET, "/customers", Value::Null)
         .await;
     let customer = listed.data(200)[0]["customer_id"].clone();
+    app.execute("update api_key set rate_limit_rpm = 100000")
+        .await;
     let credentials = [app.key.clone(), app.token("owner")];
     let before = rows(&app).await;
     let (mut passed, mut refusals) = (Vec::new(), Vec::new());

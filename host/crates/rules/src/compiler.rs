@@ -5,6 +5,7 @@
 //! The parent writes the component to the child's standard input. The child
 //! writes one line of JSON, [`CompilerAnswer`], followed by the native code.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
@@ -33,6 +34,8 @@ const NATIVE_LIMIT: u64 = 512 * MIB as u64;
 /// Compiler that works on one component at a time. Owners take turns.
 pub struct ComponentCompiler {
     program: Option<PathBuf>,
+    /// Compiles in this process instead, for components of its own user.
+    own: Option<Arc<CompiledFunctions>>,
     limit: Duration,
     turn: Arc<Semaphore>,
     of_owner: Mutex<HashMap<Option<OrgId>, Arc<OwnerQueue>>>,
@@ -76,9 +79,19 @@ impl ComponentCompiler {
     pub fn new(program: Option<PathBuf>, limit: Duration) -> Self {
         Self {
             program,
+            own: None,
             limit,
             turn: Arc::new(Semaphore::new(1)),
             of_owner: Mutex::default(),
+        }
+    }
+
+    /// Creates a compiler for work on a component of this process's user. It runs in this process, on all
+    /// processors, and compiles only functions that have changed since the last build.
+    pub fn for_own_work(limit: Duration) -> Self {
+        Self {
+            own: Some(Arc::default()),
+            ..Self::new(None, limit)
         }
     }
 
@@ -115,6 +128,11 @@ impl ComponentCompiler {
         &self,
         bytes: Bytes,
     ) -> Result<(InspectedComponent, Vec<u8>), CompileError> {
+        if let Some(functions) = self.own.clone() {
+            let done = tokio::task::spawn_blocking(move || compiled(&bytes, Some(functions)));
+            let done = done.await.map_err(std::io::Error::other)?;
+            return done.map_err(CompileError::Refused);
+        }
         let program = match &self.program {
             Some(program) => program.clone(),
             None => std::env::current_exe()?,
@@ -175,7 +193,7 @@ pub fn run_child() -> std::io::Result<()> {
     let _ = ProcessConfinement::enter();
     let mut bytes = Vec::new();
     std::io::stdin().read_to_end(&mut bytes)?;
-    let (said, native) = match compiled(&bytes) {
+    let (said, native) = match compiled(&bytes, None) {
         Ok((inspected, native)) => (CompilerAnswer::Compiled(inspected), native),
         Err(reasons) => (CompilerAnswer::Refused(reasons), Vec::new()),
     };
@@ -194,7 +212,34 @@ pub fn show_confinement() -> std::io::Result<()> {
     Ok(serde_json::to_writer(std::io::stdout().lock(), &shown)?)
 }
 
-fn compiled(bytes: &[u8]) -> Result<(InspectedComponent, Vec<u8>), Vec<AdmissionReason>> {
+/// Native code of functions, by their content and the compiler's settings.
+#[derive(Default)]
+struct CompiledFunctions(Mutex<HashMap<Vec<u8>, Vec<u8>>>);
+
+impl std::fmt::Debug for CompiledFunctions {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("CompiledFunctions")
+    }
+}
+
+impl wasmtime::CacheStore for CompiledFunctions {
+    fn get(&self, key: &[u8]) -> Option<Cow<'_, [u8]>> {
+        let functions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        functions.get(key).map(|code| Cow::Owned(code.clone()))
+    }
+
+    fn insert(&self, key: &[u8], code: Vec<u8>) -> bool {
+        let mut functions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        functions.insert(key.to_owned(), code);
+        true
+    }
+}
+
+/// Inspects and compiles a component, with the functions of earlier builds if there are some.
+fn compiled(
+    bytes: &[u8],
+    functions: Option<Arc<CompiledFunctions>>,
+) -> Result<(InspectedComponent, Vec<u8>), Vec<AdmissionReason>> {
     let inspected = inspection::inspect(bytes)?;
     let mut config = match inspected.slot {
         Slot::Compliance | Slot::Lifecycle | Slot::Control => settings::rules(),
@@ -202,8 +247,13 @@ fn compiled(bytes: &[u8]) -> Result<(InspectedComponent, Vec<u8>), Vec<Admission
         Slot::Signing | Slot::Payment | Slot::Kba | Slot::Messaging => settings::providers_for(1),
     };
     // One thread, so that request threads have processors with undisturbed caches.
-    config.parallel_compilation(false);
-    let native = wasmtime::Engine::new(&config)
+    config.parallel_compilation(functions.is_some());
+    let cached = match functions {
+        Some(functions) => config.enable_incremental_compilation(functions).map(|_| ()),
+        None => Ok(()),
+    };
+    let native = cached
+        .and_then(|()| wasmtime::Engine::new(&config))
         .and_then(|engine| engine.precompile_component(bytes))
         .map_err(|error| {
             vec![AdmissionReason::new(
