@@ -32,7 +32,7 @@ pub struct ComponentSettings {
     pub sigstore_root_file: Option<PathBuf>,
     /// Program that compiles components in a separate process; default: this executable.
     pub compiler: Option<PathBuf>,
-    /// Compiles components in this process: `holdfast dev` only, whose user writes them.
+    /// Compiles components in this process. Set by `holdfast dev`, where the user and the author are one.
     #[serde(skip)]
     pub compiles_own_work: bool,
     /// Which uploads are accepted; default: `signed` in
