@@ -437,6 +437,28 @@ async fn a_dry_run_calls_no_provider() {
     assert_eq!(rows(&app).await, before);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_assistant_reads_the_guides() {
+    let app = TestApp::start().await;
+    let listed = asked(&app, &app.key, "resources/list", json!({})).await;
+    let listed = listed.json()["result"]["resources"].clone();
+    let guide = |name: &str| {
+        let listed = listed.as_array().unwrap();
+        listed.iter().find(|one| one["name"] == name).unwrap()["uri"].clone()
+    };
+    let read = json!({ "uri": guide("control") });
+    let read = asked(&app, &app.key, "resources/read", read).await.json();
+    let text = read["result"]["contents"][0]["text"].as_str().unwrap();
+    assert!(text.starts_with("# Control\n"), "{text}");
+    let unknown = json!({ "uri": "https://sign.example/docs/walks.md" });
+    let unknown = asked(&app, &app.key, "resources/read", unknown).await;
+    assert!(
+        unknown.json()["error"]["message"].is_string(),
+        "{}",
+        unknown.text()
+    );
+}
+
 /// The protocol's own checks. They send no credential, so a key is added on the way.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_protocols_conformance_checks_pass() {
@@ -478,6 +500,7 @@ async fn the_protocols_conformance_checks_pass() {
         "server-initialize",
         "ping",
         "tools-list",
+        "resources-list",
         "dns-rebinding-protection",
     ] {
         let listed = fs::read_to_string(baseline).unwrap();

@@ -16,8 +16,9 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, ErrorData, Implementation, ListToolsResult,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+    CallToolRequestParams, CallToolResponse, ErrorData, Implementation, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+    ReadResourceResult, Resource, ResourceContents, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
@@ -26,6 +27,7 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::middleware::caller::McpCaller;
+use super::pages::docs::{self, Guide};
 use crate::domain::organization::Scope;
 use crate::service::App;
 use tools::ToolDefinition;
@@ -34,6 +36,7 @@ use tools::ToolDefinition;
 const PATH: &str = "/mcp";
 /// Metadata of the protected resource (RFC 9728, section 3).
 const METADATA: &str = "/.well-known/oauth-protected-resource";
+const MARKDOWN: &str = "text/markdown";
 /// Largest file of a call or an answer. Larger ones take the API itself.
 const FILE_BYTES: usize = 16 * 1024 * 1024;
 /// Largest request: a file in base64, and the rest of the call.
@@ -140,6 +143,12 @@ async fn metadata(State(app): State<App>) -> axum::Json<Value> {
 }
 
 impl McpServer {
+    /// Returns where a guide is read.
+    fn address(&self, guide: &Guide) -> String {
+        let base = self.app.config.base_url();
+        format!("{}/docs/{}.md", base.trim_end_matches('/'), guide.slug)
+    }
+
     /// Returns the tools that the caller's scopes or role permit.
     fn tools_of(&self, caller: &McpCaller) -> impl Iterator<Item = &ToolDefinition> {
         let caller = caller.clone();
@@ -158,7 +167,10 @@ fn caller_of(context: &RequestContext<RoleServer>) -> Result<(&Parts, &McpCaller
 
 impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder().enable_tools().build();
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_resources()
+            .build();
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("holdfast", env!("CARGO_PKG_VERSION")))
             .with_instructions(INSTRUCTIONS)
@@ -172,6 +184,36 @@ impl ServerHandler for McpServer {
         let (_, caller) = caller_of(&context)?;
         let tools: Vec<Tool> = self.tools_of(caller).map(ToolDefinition::shown).collect();
         Ok(ListToolsResult::with_all_items(tools))
+    }
+
+    /// The guides, so that an assistant can look up how the service works.
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let guides = docs::guides().iter().map(|guide| {
+            Resource::new(self.address(guide), guide.slug)
+                .with_title(&guide.title)
+                .with_description(&guide.about)
+                .with_mime_type(MARKDOWN)
+        });
+        Ok(ListResourcesResult::with_all_items(guides.collect()))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let mut guides = docs::guides().iter();
+        let guide = guides.find(|guide| self.address(guide) == request.uri);
+        let guide = guide.ok_or_else(|| {
+            let text = format!("No resource {}", request.uri);
+            ErrorData::resource_not_found(text, None)
+        })?;
+        let text = ResourceContents::text(guide.source, request.uri).with_mime_type(MARKDOWN);
+        Ok(ReadResourceResult::new(vec![text]).into())
     }
 
     async fn call_tool(

@@ -16,7 +16,8 @@ use serde::Deserialize;
 use super::assets;
 use crate::http::error::HttpError;
 use crate::service::App;
-use guides::{GROUPS, Guide};
+use guides::GROUPS;
+pub use guides::{Guide, all as guides};
 
 const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; \
                       base-uri 'none'; frame-ancestors 'none'";
@@ -83,7 +84,7 @@ async fn llms(State(app): State<App>) -> Response {
 }
 
 async fn llms_full() -> Response {
-    let texts = guides::all().iter().map(|guide| guide.source);
+    let texts = guides().iter().map(|guide| guide.source);
     kept(PLAIN, texts.collect::<Vec<_>>().join("\n\n---\n\n"))
 }
 
