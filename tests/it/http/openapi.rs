@@ -77,7 +77,7 @@ async fn the_reference_shows_every_operation_in_a_browser() {
     browser
         .tell("Page.addScriptToEvaluateOnNewDocument", note_refusals)
         .await;
-    browser.goto(&format!("{}/docs", app.url())).await;
+    browser.goto(&format!("{}/docs/api", app.url())).await;
     browser.see(".opblock").await;
     let text = browser.text().await;
     for operation in operations(&served) {
