@@ -93,7 +93,7 @@ async fn every_document_is_a_guide_or_for_developers_of_holdfast() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn people_and_programs_find_what_they_look_for() {
-    let app = TestApp::start().await;
+    let app = TestApp::on_a_socket().await;
     for (question, link) in [
         ("tag+syntax", "/docs/fields#"),
         ("rotation+signature", "/docs/webhooks#"),
@@ -115,7 +115,8 @@ async fn people_and_programs_find_what_they_look_for() {
     let llms = page(&app, "/llms.txt").await.text();
     assert!(llms.starts_with("# holdfast\n\n> "), "{llms}");
     for guide in guides(&app).await {
-        assert!(llms.contains(&format!("{guide}.md): ")), "{guide}: {llms}");
+        let link = format!("]({}{guide}.md): ", app.url());
+        assert!(llms.contains(&link), "{link}: {llms}");
     }
     let full = page(&app, "/llms-full.txt").await.text();
     assert!(full.contains("# Quickstart") && full.contains("# Receiving webhooks"));

@@ -161,7 +161,7 @@ async fn a_credential_sees_the_tools_that_it_may_use() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_without_a_valid_credential_learn_where_the_metadata_is() {
-    let app = TestApp::start().await;
+    let app = TestApp::on_a_socket().await;
     for credential in [None, Some("lk_00"), Some("a.b.c"), Some("")] {
         let mut request = message("tools/list", json!({}));
         if let Some(credential) = credential {
@@ -172,13 +172,13 @@ async fn requests_without_a_valid_credential_learn_where_the_metadata_is() {
         assert_eq!(answer.status, 401, "{}", answer.text());
         let challenge = answer.headers["www-authenticate"].to_str().unwrap();
         let at = challenge.split('"').nth(1).unwrap();
-        let path = &at[at.find("/.well-known").unwrap()..];
+        let path = at.strip_prefix(&app.url()).unwrap();
         let metadata = app
             .send(Request::get(path).body(Body::empty()).unwrap())
             .await;
         assert_eq!(metadata.status, 200);
         let metadata = metadata.json();
-        assert!(metadata["resource"].as_str().unwrap().ends_with("/mcp"));
+        assert_eq!(metadata["resource"], format!("{}/mcp", app.url()));
         let scopes = metadata["scopes_supported"].as_array().unwrap();
         assert!(scopes.contains(&json!("envelopes:read")));
         assert_eq!(metadata["bearer_methods_supported"], json!(["header"]));

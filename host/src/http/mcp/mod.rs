@@ -65,7 +65,7 @@ pub fn routes(app: &App, document: &Value, api: Router, rehearsal: Router) -> Ro
         api,
         rehearsal,
     };
-    let base = app.config.base_url();
+    let base = app.config.public_url();
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
@@ -112,7 +112,7 @@ async fn authenticated(State(app): State<App>, request: Request, next: Next) -> 
             let mut response = error.into_response();
             let challenge = format!(
                 "Bearer resource_metadata=\"{}{METADATA}{PATH}\"",
-                app.config.base_url().trim_end_matches('/')
+                app.config.public_url()
             );
             if response.status().as_u16() == 401
                 && let Ok(challenge) = HeaderValue::from_str(&challenge)
@@ -127,8 +127,7 @@ async fn authenticated(State(app): State<App>, request: Request, next: Next) -> 
 
 /// `GET /.well-known/oauth-protected-resource`: RFC 9728, section 2.
 async fn metadata(State(app): State<App>) -> axum::Json<Value> {
-    let base = app.config.base_url();
-    let base = base.trim_end_matches('/');
+    let base = app.config.public_url();
     let mut metadata = json!({
         "resource": format!("{base}{PATH}"),
         "resource_name": "holdfast",
@@ -145,8 +144,8 @@ async fn metadata(State(app): State<App>) -> axum::Json<Value> {
 impl McpServer {
     /// Returns where a guide is read.
     fn address(&self, guide: &Guide) -> String {
-        let base = self.app.config.base_url();
-        format!("{}/docs/{}.md", base.trim_end_matches('/'), guide.slug)
+        let base = self.app.config.public_url();
+        format!("{base}/docs/{}.md", guide.slug)
     }
 
     /// Returns the tools that the caller's scopes or role permit.

@@ -127,7 +127,11 @@ fn rendered(slug: &'static str, source: &'static str) -> Guide {
                     section.text.push_str(text);
                 }
             }
-            Event::SoftBreak | Event::HardBreak | Event::End(_) => {
+            Event::SoftBreak
+            | Event::HardBreak
+            | Event::End(
+                TagEnd::Paragraph | TagEnd::Item | TagEnd::TableCell | TagEnd::CodeBlock,
+            ) => {
                 if about.len() < 400 && heading.is_none() && code.is_none() && !about.is_empty() {
                     about.push(' ');
                 }

@@ -80,7 +80,7 @@ async fn found(Query(question): Query<Question>) -> Response {
 
 /// `GET /llms.txt`: what there is to read, for programs (llmstxt.org).
 async fn llms(State(app): State<App>) -> Response {
-    kept(PLAIN, llms_text(&app.config.base_url()))
+    kept(PLAIN, llms_text(&app.config.public_url()))
 }
 
 async fn llms_full() -> Response {
@@ -89,7 +89,6 @@ async fn llms_full() -> Response {
 }
 
 fn llms_text(base: &str) -> String {
-    let base = base.trim_end_matches('/');
     let mut text = "# holdfast\n\n> Electronic signatures, tamper-evident authoritative copies of electronic chattel paper \
                     (UCC §9-105), and their proof. A REST API with webhooks, embeddable pages and an MCP server.\n"
         .to_owned();
