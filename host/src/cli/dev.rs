@@ -90,13 +90,31 @@ pub async fn run(dev: Dev, config: Config, output: &CommandOutput) -> Result<Exi
         return Err("holdfast dev is for development; this configuration is of production".into());
     }
     let project = dev.project.as_deref().map(Project::at).transpose()?;
+    // Another server there would get the keys.
+    let free = TcpListener::bind(dev.listen).await;
+    drop(free.map_err(|error| format!("cannot listen on {}: {error}", dev.listen))?);
     fs::create_dir_all(&dev.data)?;
     // The folder is no part of a repository that it lies in.
     fs::write(dev.data.join(".gitignore"), "*\n")?;
     let app = start::start(settings(&dev, config)).await?;
-    let mut state = set_up(&app, &dev.data).await?;
+    let state = set_up(&app, &dev.data).await?;
     let serving = tokio::spawn(server::serve(app.clone(), termination()));
-    let installation = Installation::new(&app, &dev, &state)?;
+    tokio::select! {
+        ended = serving => ended??,
+        failed = work(&app, &dev, state, project, output) => failed?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Makes sample data, prints the exports and watches the project, for as long as the server runs.
+async fn work(
+    app: &App,
+    dev: &Dev,
+    mut state: DevState,
+    project: Option<Project>,
+    output: &CommandOutput,
+) -> Result<(), Failure> {
+    let installation = Installation::new(app, dev, &state)?;
     installation.wait().await?;
     if let Some(url) = &dev.hooks
         && !state.hooks.contains_key(url.as_str())
@@ -106,29 +124,24 @@ pub async fn run(dev: Dev, config: Config, output: &CommandOutput) -> Result<Exi
         store(&dev.data, &state)?;
     }
     let contract = installation.sample().await?;
-    announce(&app, &installation, &state, &dev, &contract, output).await?;
-    if let Some(project) = project {
-        tokio::select! {
-            ended = serving => return ended_with(ended),
-            watched = installation.watch(project) => watched?,
-        }
-        return Ok(ExitCode::SUCCESS);
+    announce(app, &installation, &state, dev, &contract, output).await?;
+    match project {
+        Some(project) => installation.watch(project, &dev.data.canonicalize()?).await,
+        None => std::future::pending().await,
     }
-    ended_with(serving.await)
 }
 
-fn ended_with(
-    ended: Result<Result<(), server::ServeError>, tokio::task::JoinError>,
-) -> Result<ExitCode, Failure> {
-    ended??;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Returns the settings: everything on this machine, and its addresses are allowed.
+/// Returns the settings: everything in the data folder, nothing is sent, and addresses of this machine are allowed.
 fn settings(dev: &Dev, config: Config) -> Config {
     let mut config = Config {
         listen: dev.listen,
+        public_url: None,
+        signing_url: None,
+        embed_url: None,
         data_dir: dev.data.clone(),
+        database_url: None,
+        storage_url: None,
+        smtp_url: None,
         env: Some(DeploymentEnvironment::Development),
         ..config
     };
@@ -378,11 +391,11 @@ impl Installation {
     }
 
     /// Builds, checks and swaps a project now and after each change of its files, until it is interrupted.
-    async fn watch(&self, project: Project) -> Result<(), Failure> {
+    async fn watch(&self, project: Project, data: &Path) -> Result<(), Failure> {
         let far_end = project.far_end().await?;
         let mut seen = None;
         loop {
-            let now = project.changed_at();
+            let now = newest(&project.folder, data);
             if seen == Some(now) {
                 tokio::time::sleep(LOOK).await;
                 continue;
@@ -542,11 +555,6 @@ impl Project {
         Ok(Some(played))
     }
 
-    /// Returns when the source changed last.
-    fn changed_at(&self) -> SystemTime {
-        newest(&self.folder)
-    }
-
     /// Builds the component. The output of its tools goes to the terminal.
     async fn build(&self) -> Result<PathBuf, Failure> {
         let mut command = match self.build {
@@ -608,8 +616,8 @@ fn modified(path: &Path) -> SystemTime {
     modified.unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
-/// Returns when a file below a folder changed last, apart from what builds make.
-fn newest(folder: &Path) -> SystemTime {
+/// Returns when a file below a folder changed last, apart from the data and files that builds make.
+fn newest(folder: &Path, data: &Path) -> SystemTime {
     let entries = fs::read_dir(folder)
         .into_iter()
         .flatten()
@@ -623,7 +631,7 @@ fn newest(folder: &Path) -> SystemTime {
             || name == "package-lock.json"
             || name == "Cargo.lock";
         match entry.file_type() {
-            Ok(kind) if kind.is_dir() && !is_made => newest(&path),
+            Ok(kind) if kind.is_dir() && !is_made && path != data => newest(&path, data),
             Ok(kind) if kind.is_file() && !is_made => modified(&path),
             _ => SystemTime::UNIX_EPOCH,
         }

@@ -39,6 +39,7 @@ use crate::domain::id::OrgId;
 const NOT_SETTINGS: &[&str] = &[
     "url",
     "api_key",
+    "test_key",
     "token",
     "org",
     "webhook_secret",

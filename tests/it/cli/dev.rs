@@ -26,6 +26,11 @@ struct DevProcess {
 
 impl DevProcess {
     fn start(data: &Path, more: &[&str]) -> Self {
+        Self::start_after(data, more, &BTreeMap::new())
+    }
+
+    /// Starts it in a shell with these exports.
+    fn start_after(data: &Path, more: &[&str], exports: &BTreeMap<String, String>) -> Self {
         let address = TcpListener::bind("127.0.0.1:0")
             .unwrap()
             .local_addr()
@@ -35,7 +40,7 @@ impl DevProcess {
             .args(more)
             .args(["--listen", &address.to_string(), "--data"])
             .arg(data)
-            .env("HOLDFAST_COMPONENTS__COMPILE_LIMIT", "10m")
+            .envs(exports)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -159,7 +164,7 @@ async fn a_server_for_this_machine_keeps_its_keys_and_has_sample_data() {
     let again = exports;
     dev.end();
 
-    let mut dev = DevProcess::start(folder.path(), &[]);
+    let mut dev = DevProcess::start_after(folder.path(), &[], &again);
     let exports = dev.exports();
     for name in ["HOLDFAST_API_KEY", "HOLDFAST_TEST_KEY", "HOLDFAST_ORG"] {
         assert_eq!(exports[name], again[name], "{name}");
@@ -174,27 +179,33 @@ async fn a_server_for_this_machine_keeps_its_keys_and_has_sample_data() {
 #[test]
 fn what_dev_cannot_run_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let run = |variables: &[(&str, &str)], project: &Path| {
+    let run = |variables: &[(&str, &str)], project: &Path, more: &[&str]| {
         let output = Command::new(env!("CARGO_BIN_EXE_holdfast"))
             .arg("dev")
             .arg(project)
             .arg("--data")
             .arg(folder.path().join("data"))
+            .args(more)
             .envs(variables.iter().copied())
             .output()
             .unwrap();
         assert!(!output.status.success());
         String::from_utf8(output.stderr).unwrap()
     };
-    let empty = run(&[], folder.path());
+    let empty = run(&[], folder.path(), &[]);
     assert!(
         empty.contains("has no rules.toml, package.json or Makefile"),
         "{empty}"
     );
-    let absent = run(&[], &folder.path().join("absent"));
+    let absent = run(&[], &folder.path().join("absent"), &[]);
     assert!(absent.contains("No such file"), "{absent}");
-    let production = run(&[("HOLDFAST_ENV", "production")], folder.path());
+    let production = run(&[("HOLDFAST_ENV", "production")], folder.path(), &[]);
     assert!(production.contains("for development"), "{production}");
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    fs::write(folder.path().join("rules.toml"), "").unwrap();
+    let there = run(&[], folder.path(), &["--listen", &address]);
+    assert!(there.contains("cannot listen on"), "{there}");
     assert!(!folder.path().join("data").exists());
 }
 
