@@ -170,22 +170,20 @@ fn page(guide: Option<&Guide>, title: &str, content: &Markup) -> Response {
                 a.skip href="#content" { "Skip to the content" }
                 header {
                     a.name href="/docs" { "holdfast" }
+                    a.below href="#guides" { "Guides" }
                     @if guide.is_some() { (search_form("")) }
                 }
-                nav aria-label="Guides" {
-                    details open[guide.is_none()] {
-                        summary { "Guides" }
-                        @for group in GROUPS {
-                            p { (group.title) }
-                            ul {
-                                @for other in group.guides() {
-                                    @let current = guide.is_some_and(|guide| guide.slug == other.slug);
-                                    li { a href={ "/docs/" (other.slug) } aria-current=[current.then_some("page")] { (other.title) } }
-                                }
+                nav #guides aria-label="Guides" {
+                    @for group in GROUPS {
+                        p { (group.title) }
+                        ul {
+                            @for other in group.guides() {
+                                @let current = guide.is_some_and(|guide| guide.slug == other.slug);
+                                li { a href={ "/docs/" (other.slug) } aria-current=[current.then_some("page")] { (other.title) } }
                             }
                         }
-                        ul { li { a href="/docs/api" { "API reference" } } }
                     }
+                    ul { li { a href="/docs/api" { "API reference" } } }
                 }
                 main #content {
                     (content)
