@@ -707,7 +707,10 @@ async fn a_partner_embeds_the_builder_on_a_phone() {
     browser
         .read("Fields taken from the document’s own form: 2")
         .await;
-    browser.see(".sheet img").await;
+    // The picture of the page moves everything below it when it arrives.
+    browser
+        .until("const page = document.querySelector('.sheet img'); return page !== null && page.complete")
+        .await;
     browser.picture("builder-phone").await;
 
     // A field is dropped onto another one by finger, and lies beside it.
