@@ -234,7 +234,7 @@ pub async fn start_with_lookup(
     let webhooks = WebhookSender::new(&config.webhooks, lookup)?;
     let compiling = &config.components;
     let compiler = match compiling.compiles_own_work {
-        true => ComponentCompiler::for_own_work(compiling.compile_limit),
+        true => ComponentCompiler::for_own_work(),
         false => ComponentCompiler::new(compiling.compiler.clone(), compiling.compile_limit),
     };
     let core = Core {

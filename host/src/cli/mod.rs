@@ -289,6 +289,8 @@ fn start_logging(
     } else {
         "warn"
     };
+    // The library of the Model Context Protocol logs whole messages, which have credentials.
+    let filter = format!("{filter},rmcp=warn");
     let (writer, guard) = NonBlockingBuilder::default()
         .lossy(false)
         .finish(std::io::stderr());

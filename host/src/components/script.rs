@@ -148,7 +148,7 @@ impl FarEndScript {
     }
 }
 
-/// Scripted external service for as long as somebody works on a plugin: it answers requests in any order. Of several
+/// Scripted external service during work on a plugin: it answers requests in any order. Of several
 /// exchanges with one request it plays the next one each time, and in the end the last.
 pub struct PlayedFarEnd {
     /// Where it is reached.
@@ -156,10 +156,10 @@ pub struct PlayedFarEnd {
     played: Mutex<PlayedScript>,
 }
 
-/// A script, and how often each method and path of it was asked.
+/// A script, and how often each set of its exchanges was played, by the place of the first one.
 struct PlayedScript {
     script: Arc<FarEndScript>,
-    asked: BTreeMap<String, usize>,
+    played: BTreeMap<usize, usize>,
 }
 
 impl PlayedFarEnd {
@@ -169,7 +169,7 @@ impl PlayedFarEnd {
             origin: origin.to_owned(),
             played: Mutex::new(PlayedScript {
                 script: Arc::new(script),
-                asked: BTreeMap::new(),
+                played: BTreeMap::new(),
             }),
         }
     }
@@ -178,7 +178,7 @@ impl PlayedFarEnd {
     pub fn play(&self, script: FarEndScript) {
         let mut played = self.lock();
         played.script = Arc::new(script);
-        played.asked.clear();
+        played.played.clear();
     }
 
     /// Returns the script that is played.
@@ -215,19 +215,22 @@ impl PlayedFarEnd {
         let calls = script.calls.iter();
         let exchanges = calls.flat_map(|call| call.exchanges.iter().map(move |one| (call, one)));
         let fitting: Vec<_> = exchanges
-            .filter(|(_, one)| one.request.method == method && one.request.path == path)
+            .enumerate()
+            .filter(|(_, (_, one))| one.request.method == method && one.request.path == path)
             .collect();
         let rank = |one: &ScriptedExchange| {
-            let is_same = !body.is_empty() && one.request.body.compare(body).is_ok();
+            let expected = &one.request.body;
+            let is_same = expected.is_defined() && expected.compare(body).is_ok();
             (is_same, (200..400).contains(&one.response.status))
         };
-        let best = fitting.iter().map(|(_, one)| rank(one)).max()?;
+        let best = fitting.iter().map(|(_, (_, one))| rank(one)).max()?;
         let best: Vec<_> = fitting
             .into_iter()
-            .filter(|(_, one)| rank(one) == best)
+            .filter(|(_, (_, one))| rank(one) == best)
             .collect();
-        let times = played.asked.entry(format!("{method} {path}")).or_default();
-        let (call, exchange) = best.get(*times).or(best.last())?;
+        let (first, _) = best.first()?;
+        let times = played.played.entry(*first).or_default();
+        let (_, (call, exchange)) = best.get(*times).or(best.last())?;
         *times += 1;
         let response = exchange.response.response();
         let response = response.map(|body| self.here(body, &script));
@@ -314,6 +317,10 @@ impl ScriptedContent {
         self.text.clone().unwrap_or_default().into_bytes()
     }
 
+    fn is_defined(&self) -> bool {
+        self.json.is_some() || self.text.is_some() || self.base64.is_some()
+    }
+
     /// Compares a body with the script. A body that the script does not define matches anything.
     fn compare(&self, body: &[u8]) -> Result<(), String> {
         let shown = String::from_utf8_lossy(body);
@@ -323,7 +330,7 @@ impl ScriptedContent {
                 _ => Err(format!("body {shown}, and the script has {value}")),
             };
         }
-        if self.text.is_none() && self.base64.is_none() || self.bytes() == body {
+        if !self.is_defined() || self.bytes() == body {
             return Ok(());
         }
         Err(format!("body {shown}, which is not the script's"))
@@ -441,5 +448,62 @@ impl LentBytes for LentDocuments<'_> {
             .map_err(|error| error.to_string())?;
         let blob = self.0.data_mut().data.table.delete(blob);
         Ok(blob.map_err(|error| error.to_string())?.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn played() -> PlayedFarEnd {
+        let exchange = |body: Value, status: u16, answer: &str| {
+            serde_json::json!({
+                "request": { "method": "POST", "path": "/things", "body": body },
+                "response": { "status": status, "body": { "text": answer } },
+            })
+        };
+        let one = |name: &str| serde_json::json!({ "json": { "name": name } });
+        let script = serde_json::json!({
+            "settings": { "base_url": "https://api.sign.example/v1", "region": "eu" },
+            "secrets": { "api_key": "secret" },
+            "calls": [{ "call": "create", "answer": null, "exchanges": [
+                exchange(serde_json::json!({}), 201, "any, at https://api.sign.example/v1/1"),
+                exchange(one("oak"), 201, "oak 1"),
+                exchange(one("oak"), 201, "oak 2"),
+                exchange(one("elm"), 201, "elm 1"),
+                exchange(one("elm"), 409, "elm refused"),
+            ] }],
+        });
+        let script = FarEndScript::parse(&script.to_string()).unwrap();
+        PlayedFarEnd::of(script, "http://127.0.0.1:4711")
+    }
+
+    fn said(played: &PlayedFarEnd, method: &str, body: &str) -> Option<String> {
+        let (call, response) = played.answer(method, "/things", body.as_bytes())?;
+        assert_eq!(call, "create");
+        Some(String::from_utf8(response.body().to_vec()).unwrap())
+    }
+
+    #[test]
+    fn a_request_gets_the_exchange_with_its_body_and_then_the_next_one() {
+        let played = played();
+        let (oak, elm) = (r#"{"name":"oak"}"#, r#"{"name":"elm"}"#);
+        let post = |body: &str| said(&played, "POST", body).unwrap();
+        assert_eq!(post(oak), "oak 1");
+        // Requests with other bodies have a count of their own, and successes come first.
+        assert_eq!(post(elm), "elm 1");
+        assert_eq!(post(elm), "elm 1");
+        assert_eq!(post(oak), "oak 2");
+        assert_eq!(post(oak), "oak 2");
+        assert_eq!(said(&played, "GET", ""), None);
+    }
+
+    #[test]
+    fn addresses_of_the_service_lead_to_where_it_is_played() {
+        let played = played();
+        let config = played.config();
+        assert_eq!(config["base_url"], "http://127.0.0.1:4711/v1");
+        assert_eq!(config["settings"], serde_json::json!({ "region": "eu" }));
+        assert_eq!(config["secrets"]["api_key"], "secret");
     }
 }

@@ -313,6 +313,8 @@ pub struct Files {
     cipher: Option<Arc<ObjectCipher>>,
     /// Locks archived documents against removal.
     retention: Option<Arc<ArchiveRetention>>,
+    /// Whether nothing is written, locked or deleted with this handle.
+    rehearses: bool,
 }
 
 /// Object Lock settings for archived documents.
@@ -343,6 +345,7 @@ impl Files {
             patience,
             cipher: None,
             retention: None,
+            rehearses: false,
         }
     }
 
@@ -409,8 +412,19 @@ impl Files {
         Ok(unstored.file)
     }
 
+    /// Returns a handle that reads and changes nothing, for dry runs. A put answers as if it had stored.
+    pub fn rehearsing(&self) -> Self {
+        Self {
+            rehearses: true,
+            ..self.clone()
+        }
+    }
+
     /// Stores a file. If the object exists already, it is verified and counts as stored.
     pub async fn store(&self, unstored: &UnstoredFile) -> Result<(), FilesError> {
+        if self.rehearses {
+            return Ok(());
+        }
         let UnstoredFile { file, pieces } = unstored;
         let stored = match &self.cipher {
             None => self.create(&file.key, pieces.clone()).await,
@@ -521,6 +535,9 @@ impl Files {
         }
         let (sha256, size) = (upload.sha256().to_owned(), upload.size() as i64);
         let file = named(area, org, owner, sha256, size, content_type);
+        if self.rehearses {
+            return Ok(file);
+        }
         let path = Path::from(file.key.as_str());
         let parts = self.written(self.store.put_multipart(&path)).await?;
         let mut writer = WriteMultipart::new_with_chunk_size(parts, PART);
@@ -619,7 +636,7 @@ impl Files {
     /// Locks an archived document against removal, if
     /// retention is configured. Repeating the call is safe.
     pub async fn retain(&self, file: &StoredFile, now: Timestamp) -> Result<(), FilesError> {
-        let Some(retention) = &self.retention else {
+        let Some(retention) = self.retention.as_ref().filter(|_| !self.rehearses) else {
             return Ok(());
         };
         let own = Path::from(file.key.as_str());
@@ -709,6 +726,9 @@ impl Files {
 
     /// Removes a file; a missing file counts as removed.
     pub async fn delete(&self, key: &str) -> Result<(), FilesError> {
+        if self.rehearses {
+            return Ok(());
+        }
         match self.in_time(self.store.delete(&Path::from(key))).await {
             // Deletes are retried by jobs, so a second delete must succeed.
             Ok(()) | Err(FilesError::Gone) => Ok(()),

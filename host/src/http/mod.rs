@@ -16,6 +16,7 @@ mod pace;
 mod pages;
 mod reply;
 
+use std::any::Any;
 use std::mem;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -73,11 +74,12 @@ pub fn router(app: App) -> Router {
     let inner = |app: &App| {
         Router::new()
             .nest("/api/v2", api.clone())
+            .layer(panics())
             .layer(from_fn_with_state(queries.clone(), unknown::note_query))
             .layer(from_fn_with_state(app.clone(), identify))
             .with_state(app.clone())
     };
-    let tools = mcp::routes(&app, &document, inner(&app), inner(&rehearsing));
+    let tools = mcp::routes(&app, document.clone(), inner(&app), inner(&rehearsing));
     let console = &app.config.console;
     let for_people = Router::new()
         .route(
@@ -110,16 +112,17 @@ pub fn router(app: App) -> Router {
             HttpError::new(StatusCode::METHOD_NOT_ALLOWED, "Method not allowed")
         })
         // Later layers are outer ones: `identify` also sees panics and refused bodies.
-        .layer(CatchPanicLayer::custom(
-            |_: Box<dyn std::any::Any + Send>| {
-                HttpError::internal("a handler panicked").into_response()
-            },
-        ))
+        .layer(panics())
         .layer(from_fn_with_state(queries, unknown::note_query))
         .layer(from_fn_with_state(buffered, bodies::guard))
         .layer(from_fn_with_state(app.clone(), people::errors))
         .layer(from_fn_with_state(app.clone(), identify))
         .with_state(app)
+}
+
+/// Answers for a handler that panicked.
+fn panics() -> CatchPanicLayer<fn(Box<dyn Any + Send>) -> Response> {
+    CatchPanicLayer::custom(|_| HttpError::internal("a handler panicked").into_response())
 }
 
 /// Returns whether compressing a response for people makes it smaller. Those of the API are not compressed:
@@ -288,11 +291,7 @@ pub fn console_router(app: App) -> Router {
         .merge(assets::routes())
         .layer(CompressionLayer::new().compress_when(is_compressible))
         .fallback(|| async { HttpError::new(StatusCode::NOT_FOUND, "Not found") })
-        .layer(CatchPanicLayer::custom(
-            |_: Box<dyn std::any::Any + Send>| {
-                HttpError::internal("a handler panicked").into_response()
-            },
-        ))
+        .layer(panics())
         .layer(from_fn_with_state(buffered, bodies::guard))
         .layer(from_fn_with_state(app.clone(), people::errors))
         .layer(from_fn_with_state(app.clone(), identify))

@@ -111,7 +111,10 @@ impl Deref for ServiceState {
 impl ServiceState {
     /// Returns the same service with its database work at another priority.
     pub(crate) fn at(&self, priority: PriorityClass) -> App {
-        self.with_store(self.core.store.at(priority))
+        self.with(Core {
+            store: self.core.store.at(priority),
+            ..self.core.clone()
+        })
     }
 
     /// Returns the same service for dry runs: an operation ends with [`StoreError::Rehearsed`] where it would
@@ -119,15 +122,18 @@ impl ServiceState {
     ///
     /// [`StoreError::Rehearsed`]: crate::store::StoreError::Rehearsed
     pub(crate) fn rehearsing(&self) -> App {
-        self.with_store(self.core.store.rehearsing())
+        self.with(Core {
+            store: self.core.store.rehearsing(),
+            files: self.core.files.rehearsing(),
+            // Candidates are compared on real evaluations.
+            shadows: Arc::default(),
+            ..self.core.clone()
+        })
     }
 
-    fn with_store(&self, store: Store) -> App {
+    fn with(&self, core: Core) -> App {
         Arc::new(Self {
-            core: Core {
-                store,
-                ..self.core.clone()
-            },
+            core,
             access: self.access.clone(),
             management: self.management.clone(),
             pages: self.pages.clone(),
@@ -195,13 +201,35 @@ impl Core {
         self.instance(Slot::Signing, org)
     }
 
-    /// Returns everything a provider call needs: settings, secrets, network access, clock.
+    /// Ends a dry run where it would call a provider.
+    pub(crate) fn before_provider_call(&self) -> Result<(), StoreError> {
+        match self.store.rehearses() {
+            true => Err(StoreError::Rehearsed),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns everything a provider call needs: settings, secrets, network access, clock. A dry run ends here, unless
+    /// the provider is part of the host.
     ///
     /// The payment, KBA and text message sandboxes run in the host and therefore have no lease.
     ///
     /// # Errors
     /// [`ServiceError::NotConfigured`] when the instance does not exist.
     pub(crate) fn lease(&self, slot: Slot, instance: &str) -> Result<ProviderLease, ServiceError> {
+        let lease = self.configured(slot, instance)?;
+        if instance != EMBEDDED {
+            self.before_provider_call()?;
+        }
+        Ok(lease)
+    }
+
+    /// As [`Core::lease`], to learn whether the instance exists.
+    pub(crate) fn configured(
+        &self,
+        slot: Slot,
+        instance: &str,
+    ) -> Result<ProviderLease, ServiceError> {
         let kind = kind_of(slot);
         let missing =
             || ServiceError::NotConfigured(format!("{kind} provider {instance} is not configured"));
@@ -210,9 +238,6 @@ impl Core {
                 Slot::Signing => Ok(self.room_lease()),
                 _ => Err(missing()),
             };
-        }
-        if self.store.rehearses() {
-            return Err(StoreError::Rehearsed.into());
         }
         let at = InstanceReference::parse(instance);
         if let Some(owner) = &at.org {
@@ -316,7 +341,7 @@ impl Core {
     pub(crate) fn has_provider(&self, slot: Slot, instance: &str) -> bool {
         match (slot, instance) {
             (Slot::Payment | Slot::Kba | Slot::Messaging, EMBEDDED) => !self.config.is_production(),
-            _ => self.lease(slot, instance).is_ok(),
+            _ => self.configured(slot, instance).is_ok(),
         }
     }
 

@@ -214,6 +214,7 @@ async fn asked(
             return Ok((payment.clone(), intent));
         }
     }
+    core.before_provider_call()?;
     let org = &payment.org;
     let instance = core.instance(Slot::Payment, org);
     let asked = provider(core, Some(org), &instance)?;

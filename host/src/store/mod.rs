@@ -352,7 +352,7 @@ impl Store {
         }
     }
 
-    /// Returns the handle that commits, for what is recorded about a rehearsal too.
+    /// Returns the handle that commits, for records about a rehearsal itself.
     pub fn committing(&self) -> Self {
         Self {
             rehearses: false,

@@ -128,9 +128,29 @@ fn client() -> Client {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_for_this_machine_keeps_its_keys_and_has_sample_data() {
     let folder = tempfile::tempdir().unwrap();
+    // A folder that is in use keeps its files, and settings of another installation have no effect.
+    fs::write(folder.path().join(".gitignore"), "/own\n").unwrap();
+    let elsewhere = BTreeMap::from([
+        (
+            "HOLDFAST_DATABASE_URL".to_owned(),
+            "postgres://nobody@127.0.0.1:1/none".to_owned(),
+        ),
+        (
+            "HOLDFAST_SMTP_URL".to_owned(),
+            "smtp://127.0.0.1:1?tls=opportunistic".to_owned(),
+        ),
+        (
+            "HOLDFAST_PROVIDERS__SIGNING__DEFAULT".to_owned(),
+            "cloud".to_owned(),
+        ),
+        (
+            "HOLDFAST_PROVIDERS__SIGNING__INSTANCES__CLOUD__BASE_URL".to_owned(),
+            "https://127.0.0.1:1".to_owned(),
+        ),
+    ]);
     let receiver = WebhookReceiver::start().await;
     let hooks = receiver.url.clone();
-    let mut dev = DevProcess::start(folder.path(), &["--hooks", &hooks]);
+    let mut dev = DevProcess::start_after(folder.path(), &["--hooks", &hooks], &elsewhere);
     let exports = dev.exports();
     let api = |path: &str| format!("{}/api/v2{path}", exports["HOLDFAST_URL"]);
     let client = client();
@@ -159,6 +179,9 @@ async fn a_server_for_this_machine_keeps_its_keys_and_has_sample_data() {
         .unwrap();
     let link = console.split_whitespace().last().unwrap().to_owned();
     assert!(client.get(link).send().await.unwrap().status().is_success());
+    let kept = fs::read_to_string(folder.path().join(".gitignore")).unwrap();
+    assert_eq!(kept, "/own\n");
+    assert!(folder.path().join("holdfast.db").exists());
     // A receiver on this machine gets what the sample did.
     receiver.wait_for(1).await;
     let again = exports;
@@ -244,6 +267,9 @@ async fn rules_are_swapped_after_each_change() {
     .unwrap();
     dev.hears("is active for rules.compliance");
     assert_ne!(active(&slots().await), first);
+    // A removed file is a change.
+    fs::remove_file(project.path().join("vectors.yaml")).unwrap();
+    dev.hears("not activated, the last one stays active");
     dev.end();
 }
 

@@ -9,11 +9,13 @@ use axum::body::Body;
 use axum::http::{HeaderValue, Request};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use holdfast::domain::organization::{OrgSettings, Scope};
+use holdfast::config::Config;
+use holdfast::domain::organization::{OrgSettings, PaymentSettings, Scope};
 use serde_json::{Value, json};
 
+use crate::service::signing::text_messages::twilio;
 use crate::support::docuseal::FakeDocuseal;
-use crate::support::{CONTRACT, TestApp, TestResponse, envelope_body};
+use crate::support::{CONTRACT, TestApp, TestResponse, envelope_body, files_below};
 
 fn message(method: &str, params: Value) -> Request<Body> {
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
@@ -79,7 +81,7 @@ async fn refused(app: &TestApp, tool: &str, arguments: Value) -> Value {
     content
 }
 
-/// Returns the number of rows in each table.
+/// Returns the stored objects, and the number of rows in each table.
 async fn rows(app: &TestApp) -> BTreeMap<String, i64> {
     let mut connection = app.store.read().await.unwrap();
     let names: Vec<String> =
@@ -93,6 +95,8 @@ async fn rows(app: &TestApp) -> BTreeMap<String, i64> {
         let count = app.count(&name).await;
         rows.insert(name, count);
     }
+    let objects = files_below(&app.data.path().join("objects"));
+    rows.insert("stored objects".into(), objects.len() as i64);
     // Records about requests, which dry runs have too.
     // The log takes up entries of ledgers in the background.
     for table in [
@@ -134,7 +138,18 @@ async fn a_credential_sees_the_tools_that_it_may_use() {
     assert_eq!(annotations("getEnvelope")["readOnlyHint"], true);
     assert_eq!(annotations("createEnvelope")["readOnlyHint"], false);
     assert_eq!(annotations("createEnvelope")["destructiveHint"], false);
-    assert_eq!(annotations("vaultOut")["destructiveHint"], true);
+    // Credentials of signers, and reads that other parties learn about.
+    for name in ["getSigningLinks", "inspectRecord", "getWatermarkedCopy"] {
+        assert_eq!(annotations(name)["readOnlyHint"], false, "{name}");
+    }
+    for name in [
+        "vaultOut",
+        "issueControlStatement",
+        "registerPartyKey",
+        "grantView",
+    ] {
+        assert_eq!(annotations(name)["destructiveHint"], true, "{name}");
+    }
     let properties = |name: &str| all[name]["inputSchema"]["properties"].clone();
     assert!(properties("vaultOut")["confirmation_token"].is_object());
     assert!(properties("createEnvelope")["confirmation_token"].is_null());
@@ -157,6 +172,25 @@ async fn a_credential_sees_the_tools_that_it_may_use() {
     assert!(listed, "{found}");
     let (listed, found) = call_as(&app, &sender, "listBatches", json!({})).await;
     assert!(listed, "{found}");
+    // With a document or without one.
+    let file =
+        json!({ "name": "contract.pdf", "content_base64": BASE64_STANDARD.encode(CONTRACT) });
+    for arguments in [
+        json!({ "body": { "name": "Empty" } }),
+        json!({ "name": "Contract", "file": file }),
+    ] {
+        let (made, answer) = call_as(&app, &sender, "createLibraryTemplate", arguments).await;
+        assert!(made, "{answer}");
+    }
+    // A text that is no key does not replace the token.
+    let mut request = message("tools/list", json!({}));
+    let headers = request.headers_mut();
+    headers.insert("x-api-key", HeaderValue::from_static("none"));
+    let bearer = HeaderValue::from_str(&format!("Bearer {sender}")).unwrap();
+    headers.insert("authorization", bearer);
+    let listed = app.send(request).await.json();
+    let listed = listed["result"]["tools"].as_array().unwrap().len();
+    assert_eq!(listed, of_people.len());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -293,6 +327,48 @@ async fn calls_are_refused_as_the_api_refuses_them() {
     );
 }
 
+/// A key that is good for an act is not used up, or answered from, by its dry run.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dry_run_leaves_the_idempotency_key_alone() {
+    let app = TestApp::start().await;
+    let call_with = |template: &Value, dry_run: bool| {
+        let body = envelope_body(template);
+        json!({ "body": body, "dry_run": dry_run, "idempotency_key": "deal-7" })
+    };
+    let unknown = json!("tmpl_00000000000000000000000000");
+    let answer = refused(&app, "createEnvelope", call_with(&unknown, true)).await;
+    assert_eq!(answer["error"], "Template not found");
+    let template = app.contract_template().await["template_id"].clone();
+    done(&app, "createEnvelope", call_with(&template, true)).await;
+    let made = done(&app, "createEnvelope", call_with(&template, false)).await;
+    assert!(made["data"]["envelope_id"].is_string(), "{made}");
+    let rehearsed = done(&app, "createEnvelope", call_with(&template, true)).await;
+    assert_eq!(rehearsed["dry_run"], true, "{rehearsed}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_are_counted_once_against_the_limit() {
+    let app = TestApp::start().await;
+    let key = app.key_with_limit(&[Scope::EnvelopesRead], 4).await;
+    for _ in 0..2 {
+        tools(&app, &key).await;
+        let (listed, answer) = call_as(&app, &key, "listEnvelopes", json!({})).await;
+        assert!(listed, "{answer}");
+    }
+    let listed = asked(&app, &key, "tools/list", json!({})).await.json();
+    assert_eq!(
+        listed["error"]["message"], "Rate limit exceeded",
+        "{listed}"
+    );
+    for arguments in [json!({}), json!({ "x": 1 })] {
+        let (listed, answer) = call_as(&app, &key, "listEnvelopes", arguments).await;
+        assert!(
+            !listed && answer["error"] == "Rate limit exceeded",
+            "{answer}"
+        );
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_undone_needs_the_confirmation_of_its_dry_run() {
     let app = TestApp::start().await;
@@ -427,12 +503,25 @@ async fn no_dry_run_leaves_a_row() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dry_run_calls_no_provider() {
     let docuseal = FakeDocuseal::start().await;
-    let app = TestApp::with(|config| docuseal.configure(config), OrgSettings::default()).await;
+    let configure = |config: &mut Config| {
+        docuseal.configure(config);
+        twilio(config, "http://127.0.0.1:1");
+        config.providers.messaging.default = "main".into();
+    };
+    let app = TestApp::with(configure, OrgSettings::default()).await;
     let template = app.contract_template().await;
     let before = rows(&app).await;
-    let arguments = json!({ "body": envelope_body(&template["template_id"]) });
-    let rehearsed = done(&app, "createEnvelope", arguments).await;
+    let mut body = envelope_body(&template["template_id"]);
+    let rehearsed = done(&app, "createEnvelope", json!({ "body": body })).await;
     assert_eq!(rehearsed["dry_run"], true);
+    // Checks behind a provider that only has to exist are made.
+    let signer = json!({
+        "name": "Lee", "email": "lee@elm.example", "role": "Nobody",
+        "notify_by": "sms", "phone": "+15125550142",
+    });
+    body["signers"] = json!([signer]);
+    let answer = refused(&app, "createEnvelope", json!({ "body": body })).await;
+    assert!(answer["details"].is_array(), "{answer}");
     assert_eq!(docuseal.submissions(), 0);
     assert_eq!(rows(&app).await, before);
 }
@@ -457,6 +546,29 @@ async fn an_assistant_reads_the_guides() {
         "{}",
         unknown.text()
     );
+}
+
+/// The sandbox of payments is part of the host: a dry run ends before it, too.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dry_run_asks_for_no_payment() {
+    let payment = PaymentSettings {
+        amount_cents: 4900,
+        currency: "USD".into(),
+        payer: "first".into(),
+        connected_account: None,
+        platform_fee_cents: None,
+    };
+    let settings = OrgSettings {
+        payment: Some(payment),
+        ..OrgSettings::default()
+    };
+    let app = TestApp::with(|_| {}, settings).await;
+    let id = app.sent_envelope().await["envelope_id"].clone();
+    let owner = app.token("owner");
+    let before = rows(&app).await;
+    let (passed, answer) = call_as(&app, &owner, "collectPayment", json!({ "id": id })).await;
+    assert!(passed && answer["dry_run"] == true, "{answer}");
+    assert_eq!(rows(&app).await, before);
 }
 
 /// The protocol's own checks. They send no credential, so a key is added on the way.

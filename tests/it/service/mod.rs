@@ -10,7 +10,7 @@ mod idempotency;
 mod kba;
 mod payments;
 mod search;
-mod signing;
+pub mod signing;
 mod templates;
 mod test_mode;
 mod vault;

@@ -87,11 +87,11 @@ impl ComponentCompiler {
     }
 
     /// Creates a compiler for work on a component of this process's user. It runs in this process, on all
-    /// processors, and compiles only functions that have changed since the last build.
-    pub fn for_own_work(limit: Duration) -> Self {
+    /// processors, without limits, and compiles only functions that have changed since the last build.
+    pub fn for_own_work() -> Self {
         Self {
             own: Some(Arc::default()),
-            ..Self::new(None, limit)
+            ..Self::new(None, Duration::MAX)
         }
     }
 

@@ -8,6 +8,7 @@ use axum::response::Response;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use reqwest::multipart::{Form, Part};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ResourceContents};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
@@ -45,8 +46,14 @@ pub async fn call(
     parts: &Parts,
     arguments: JsonObject,
 ) -> CallToolResult {
-    let made = made(server, tool, caller, parts, &arguments).await;
-    made.unwrap_or_else(|refused| *refused.0)
+    match made(server, tool, caller, parts, &arguments).await {
+        Ok(result) => result,
+        // Requests are counted by the API; a call that becomes none is counted here.
+        Err(refused) => match caller.count(&server.app, parts).await {
+            Ok(()) => *refused.0,
+            Err(error) => shown(error.body(), true),
+        },
+    }
 }
 
 /// A call that ends before its request.
@@ -75,8 +82,10 @@ async fn made(
     arguments: &JsonObject,
 ) -> Result<CallToolResult, RefusedCall> {
     check(tool, arguments)?;
-    let confirmation = Confirmation::of(tool, caller, arguments);
+    let confirmation =
+        (tool.effect == Effect::Final).then(|| Confirmation::of(tool, caller, arguments));
     if tool.effect.is_rehearsed() && dry_run(arguments)? {
+        // Without a key: claiming it would be the first change, and the act needs it afterwards.
         let request = request(tool, caller, parts, arguments, None)?;
         let answer = server.rehearsal.clone().oneshot(request).await;
         let answer = answer.unwrap_or_else(|never| match never {});
@@ -98,7 +107,7 @@ async fn made(
             "message": "Nothing was changed. The checks that come before the first change passed.",
             "request": format!("{} /api/v2{}", tool.method.to_uppercase(), tool.path),
         });
-        if tool.effect == Effect::Final {
+        if let Some(confirmation) = confirmation {
             body["confirmation_token"] = confirmation.token(server).into();
             body["next"] = "Show the person what will happen. If they agree, repeat the call with dry_run false and this \
                             confirmation_token."
@@ -108,8 +117,11 @@ async fn made(
         }
         return Ok(shown(body, false));
     }
-    let mut once = None;
-    if tool.effect == Effect::Final {
+    let mut key = match arguments.get("idempotency_key") {
+        None | Some(Value::Null) => None,
+        Some(key) => Some(plain("idempotency_key", key)?),
+    };
+    if let Some(confirmation) = confirmation {
         let token = arguments.get("confirmation_token").and_then(Value::as_str);
         let token = token.ok_or_else(|| {
             refused(
@@ -124,9 +136,9 @@ async fn made(
             ));
         }
         // A confirmation is good for one act; its repeat gets the same answer.
-        once = Some(sha256(token.as_bytes()));
+        key = Some(sha256(token.as_bytes()));
     }
-    let request = request(tool, caller, parts, arguments, once)?;
+    let request = request(tool, caller, parts, arguments, key)?;
     let answer = server.api.clone().oneshot(request).await;
     result_of(tool, answer.unwrap_or_else(|never| match never {})).await
 }
@@ -213,14 +225,12 @@ fn request(
     caller: &McpCaller,
     parts: &Parts,
     arguments: &JsonObject,
-    once: Option<String>,
+    key: Option<String>,
 ) -> Result<Request<Body>, RefusedCall> {
     let mut path = tool.path.clone();
     let mut query = Vec::new();
-    let mut key = once;
     let mut json = None;
-    let mut form = Form::new();
-    let mut has_form = false;
+    let mut form = None;
     for (name, place) in &tool.arguments {
         let Some(value) = arguments.get(name).filter(|value| !value.is_null()) else {
             continue;
@@ -246,21 +256,20 @@ fn request(
                 let name = utf8_percent_encode(name, SEGMENT);
                 query.push(format!("{name}={}", utf8_percent_encode(&value, SEGMENT)));
             }
-            Place::IdempotencyKey => key = Some(plain(name, value)?),
             Place::Body => json = Some(value.to_string()),
             Place::Part => {
-                has_form = true;
                 let text = match value {
                     Value::Array(_) | Value::Object(_) => value.to_string(),
                     value => plain(name, value)?,
                 };
-                form.text(name, &text);
+                let open: Form = form.unwrap_or_default();
+                form = Some(open.text(name.clone(), text));
             }
             Place::File => {
-                has_form = true;
-                form.file(name, value)?;
+                let open: Form = form.unwrap_or_default();
+                form = Some(open.part(name.clone(), file(name, value)?));
             }
-            Place::DryRun | Place::Confirmation => {}
+            Place::IdempotencyKey | Place::DryRun | Place::Confirmation => {}
         }
     }
     let query = match query.is_empty() {
@@ -284,11 +293,11 @@ fn request(
     if let Some(key) = key {
         request = request.header("idempotency-key", key);
     }
-    let request = if has_form {
-        let (kind, body) = form.finished();
+    let request = if let Some(form) = form {
+        let kind = format!("multipart/form-data; boundary={}", form.boundary());
         request
             .header(header::CONTENT_TYPE, kind)
-            .body(Body::from(body))
+            .body(Body::from_stream(form.into_stream()))
     } else {
         match json {
             Some(json) => request
@@ -304,64 +313,13 @@ fn request(
     Ok(request)
 }
 
-/// A multipart form (RFC 7578).
-struct Form {
-    boundary: String,
-    body: Vec<u8>,
-}
-
-impl Form {
-    fn new() -> Self {
-        Self {
-            boundary: RequestId::new().to_string(),
-            body: Vec::new(),
-        }
-    }
-
-    fn part(&mut self, head: &str, content: &[u8]) {
-        let head = format!("--{}\r\nContent-Disposition: {head}\r\n\r\n", self.boundary);
-        self.body.extend_from_slice(head.as_bytes());
-        self.body.extend_from_slice(content);
-        self.body.extend_from_slice(b"\r\n");
-    }
-
-    fn text(&mut self, name: &str, text: &str) {
-        self.part(&format!("form-data; name=\"{name}\""), text.as_bytes());
-    }
-
-    fn file(&mut self, name: &str, value: &Value) -> Result<(), RefusedCall> {
-        let content = value["content_base64"].as_str();
-        let content = content.and_then(|text| BASE64_STANDARD.decode(text).ok());
-        let (Some(file), Some(content)) = (value["name"].as_str(), content) else {
-            return Err(invalid(name, "an object with name and content_base64"));
-        };
-        // As browsers write names (HTML, multipart/form-data encoding).
-        let file = file
-            .replace('"', "%22")
-            .replace('\r', "%0D")
-            .replace('\n', "%0A");
-        let head = format!(
-            "form-data; name=\"{name}\"; filename=\"{file}\"\r\nContent-Type: {}",
-            kind_of(&content)
-        );
-        self.part(&head, &content);
-        Ok(())
-    }
-
-    fn finished(mut self) -> (String, Vec<u8>) {
-        let end = format!("--{}--\r\n", self.boundary);
-        self.body.extend_from_slice(end.as_bytes());
-        let kind = format!("multipart/form-data; boundary={}", self.boundary);
-        (kind, self.body)
-    }
-}
-
-/// Returns the type of a file by its first bytes. The API looks closer.
-fn kind_of(content: &[u8]) -> &'static str {
-    match content {
-        [0x89, b'P', b'N', b'G', ..] => "image/png",
-        [0xff, 0xd8, ..] => "image/jpeg",
-        _ => "application/pdf",
+/// Returns a file as a part of a form. The API determines its type.
+fn file(name: &str, value: &Value) -> Result<Part, RefusedCall> {
+    let content = value["content_base64"].as_str();
+    let content = content.and_then(|text| BASE64_STANDARD.decode(text).ok());
+    match (value["name"].as_str(), content) {
+        (Some(file), Some(content)) => Ok(Part::bytes(content).file_name(file.to_owned())),
+        _ => Err(invalid(name, "an object with name and content_base64")),
     }
 }
 

@@ -5,7 +5,7 @@
 mod calls;
 mod tools;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -51,17 +51,20 @@ const INSTRUCTIONS: &str = "Tools of holdfast: envelopes for electronic signatur
 #[derive(Clone)]
 struct McpServer {
     app: App,
-    tools: Arc<Vec<ToolDefinition>>,
+    document: Arc<Value>,
+    /// Made from the document by the first request, as most starts are not followed by one.
+    tools: Arc<OnceLock<Vec<ToolDefinition>>>,
     api: Router,
     /// The same router, for dry runs.
     rehearsal: Router,
 }
 
 /// Returns the routes of the protocol. `document` describes the operations of `api`.
-pub fn routes(app: &App, document: &Value, api: Router, rehearsal: Router) -> Router<App> {
+pub fn routes(app: &App, document: Arc<Value>, api: Router, rehearsal: Router) -> Router<App> {
     let server = McpServer {
         app: app.clone(),
-        tools: Arc::new(tools::of(document)),
+        document,
+        tools: Arc::default(),
         api,
         rehearsal,
     };
@@ -69,7 +72,6 @@ pub fn routes(app: &App, document: &Value, api: Router, rehearsal: Router) -> Ro
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
-        .with_cancellation_token(app.stopping.clone())
         .with_max_request_body_bytes(MOST)
         .with_allowed_hosts(hosts(&base))
         .with_allowed_origins(origins(&base))
@@ -95,7 +97,15 @@ fn hosts(base: &str) -> Vec<String> {
 }
 
 fn origins(base: &str) -> Vec<String> {
-    let own = Url::parse(base).map(|url| url.origin().ascii_serialization());
+    // With the port, as an origin without one would match all ports of the host.
+    let own = Url::parse(base).map(|url| {
+        let port = url.port_or_known_default().unwrap_or_default();
+        format!(
+            "{}://{}:{port}",
+            url.scheme(),
+            url.host_str().unwrap_or_default()
+        )
+    });
     let local = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"].map(str::to_owned);
     own.into_iter().chain(local).collect()
 }
@@ -103,7 +113,7 @@ fn origins(base: &str) -> Vec<String> {
 /// Admits requests with a valid key or token. Others learn where the metadata is (RFC 9728, section 5.1).
 async fn authenticated(State(app): State<App>, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
-    match McpCaller::of(&mut parts, &app).await {
+    match McpCaller::of(&parts, &app).await {
         Ok(caller) => {
             parts.extensions.insert(caller);
             next.run(Request::from_parts(parts, body)).await
@@ -148,10 +158,18 @@ impl McpServer {
         format!("{base}/docs/{}.md", guide.slug)
     }
 
+    /// Counts a message that becomes no request to the API.
+    async fn counted(&self, parts: &Parts, caller: &McpCaller) -> Result<(), ErrorData> {
+        let counted = caller.count(&self.app, parts).await;
+        counted
+            .map_err(|error| ErrorData::invalid_request("Rate limit exceeded", Some(error.body())))
+    }
+
     /// Returns the tools that the caller's scopes or role permit.
     fn tools_of(&self, caller: &McpCaller) -> impl Iterator<Item = &ToolDefinition> {
         let caller = caller.clone();
-        self.tools.iter().filter(move |tool| tool.is_for(&caller))
+        let tools = self.tools.get_or_init(|| tools::of(&self.document));
+        tools.iter().filter(move |tool| tool.is_for(&caller))
     }
 }
 
@@ -180,7 +198,8 @@ impl ServerHandler for McpServer {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let (_, caller) = caller_of(&context)?;
+        let (parts, caller) = caller_of(&context)?;
+        self.counted(parts, caller).await?;
         let tools: Vec<Tool> = self.tools_of(caller).map(ToolDefinition::shown).collect();
         Ok(ListToolsResult::with_all_items(tools))
     }
@@ -189,8 +208,10 @@ impl ServerHandler for McpServer {
     async fn list_resources(
         &self,
         _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
+        let (parts, caller) = caller_of(&context)?;
+        self.counted(parts, caller).await?;
         let guides = docs::guides().iter().map(|guide| {
             Resource::new(self.address(guide), guide.slug)
                 .with_title(&guide.title)
@@ -203,8 +224,10 @@ impl ServerHandler for McpServer {
     async fn read_resource(
         &self,
         request: ReadResourceRequestParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
+        let (parts, caller) = caller_of(&context)?;
+        self.counted(parts, caller).await?;
         let mut guides = docs::guides().iter();
         let guide = guides.find(|guide| self.address(guide) == request.uri);
         let guide = guide.ok_or_else(|| {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::http::middleware::caller::McpCaller;
 
-/// Areas whose operations are tools.
+/// Areas of operations that become tools.
 const AREAS: &[&str] = &[
     "partner envelopes",
     "partner vault",
@@ -45,7 +45,10 @@ const FINAL: &[&str] = &[
     "post /control/releases/{id}/refuse",
     "post /control/pledges",
     "post /control/pledges/{id}/release",
+    "post /envelopes/{id}/control-statement",
+    "post /control/keys",
     "post /control/keys/{id}/revoke",
+    "post /control/views",
     "post /control/views/{id}/revoke",
     "delete /templates/{id}",
     "delete /bulk-send/{id}",
@@ -67,7 +70,6 @@ const DRAFTS: &[&str] = &[
     "post /customers",
     "patch /customers/{id}",
     "post /customers/{id}/documents",
-    "post /envelopes/{id}/control-statement",
     "post /envelopes/{id}/verify",
     "post /envelopes/{id}/replay",
     "post /control/copies/trace",
@@ -79,8 +81,13 @@ const DRAFTS: &[&str] = &[
     "post /test/clock",
 ];
 
-/// Reads that hand out a single-use link to an authoritative copy.
-const RELEASING_READS: &[&str] = &["get /envelopes/{id}/vault/signed-url"];
+/// Reads that hand out credentials of signers or the authoritative copy, or that other parties are told about.
+const ACTING_READS: &[&str] = &[
+    "get /envelopes/{id}/vault/signed-url",
+    "get /envelopes/{id}/signing-links",
+    "get /control/records/{id}/inspection",
+    "get /control/records/{id}/copy",
+];
 
 /// What a tool does to the world.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -101,7 +108,7 @@ impl Effect {
         let is_in = |list: &[&str]| list.contains(&act.as_str());
         if is_in(FINAL) {
             Self::Final
-        } else if is_in(RELEASING_READS) {
+        } else if is_in(ACTING_READS) {
             Self::Acts
         } else if method == "get" {
             Self::Read
@@ -248,23 +255,26 @@ fn tool(document: &Value, path: &str, method: &str, operation: &Value) -> ToolDe
     }
     let body = &operation["requestBody"];
     let is_required = body["required"].as_bool().unwrap_or_default();
-    if let Some(json) = body.pointer("/content/application~1json") {
+    let json = body.pointer("/content/application~1json");
+    let form = body.pointer("/content/multipart~1form-data/schema");
+    // With both, a call has one of them, and the API says what is missing.
+    let is_required = is_required && (json.is_none() || form.is_none());
+    if let Some(json) = json {
         let mut schema = json["schema"].clone();
         if let (Some(schema), Some(example)) = (schema.as_object_mut(), json.get("example")) {
             schema.insert("examples".into(), json!([example]));
         }
         add("body", Place::Body, schema, is_required);
-    } else if let Some(form) = body.pointer("/content/multipart~1form-data/schema") {
+    }
+    if let Some(form) = form {
         let form = resolved(document, form);
-        let needed: Vec<&str> = form["required"].as_array().map_or(vec![], |names| {
-            names.iter().filter_map(Value::as_str).collect()
-        });
+        let needed = form["required"].as_array().into_iter().flatten();
+        let needed: Vec<&str> = needed.filter_map(Value::as_str).collect();
         for (name, schema) in form["properties"].as_object().into_iter().flatten() {
-            let is_required = needed.contains(&name.as_str());
-            if resolved(document, schema)["format"] == "binary" {
-                add(name, Place::File, file(schema), is_required);
-            } else {
-                add(name, Place::Part, schema.clone(), is_required);
+            let is_required = is_required && needed.contains(&name.as_str());
+            match resolved(document, schema)["format"] == "binary" {
+                true => add(name, Place::File, file(schema), is_required),
+                false => add(name, Place::Part, schema.clone(), is_required),
             }
         }
     }
@@ -273,7 +283,7 @@ fn tool(document: &Value, path: &str, method: &str, operation: &Value) -> ToolDe
         let schema = json!({
             "type": "boolean",
             "default": true,
-            "description": "True (default): check the request, change nothing. False: do it.",
+            "description": "True (default): check the request, make no change. False: do it.",
         });
         add("dry_run", Place::DryRun, schema, false);
         description.push_str(" A dry run unless dry_run is false.");

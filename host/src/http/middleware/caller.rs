@@ -23,6 +23,7 @@ use crate::domain::organization::{ApiKeyRecord, Permission, Role, Scope};
 use crate::domain::token::ApiKey;
 use crate::http::error::HttpError;
 use crate::http::openapi;
+use crate::service::access::rate_limit::RateAllowance;
 use crate::service::access::windows::LimitedCredential;
 use crate::service::access::{self, WebUser, rate_limit};
 use crate::service::{App, Caller, ServiceError, envelopes};
@@ -129,6 +130,11 @@ async fn admit<S: RequiredScope>(
     permit::<S>(app, notes, record)?;
     let allowance = rate_limit::take(app, &app.access, record).await?;
     notes.set_allowance(allowance);
+    within_limit(app, allowance)
+}
+
+/// Refuses a request beyond the limit.
+fn within_limit(app: &App, allowance: RateAllowance) -> Result<(), HttpError> {
     if allowance.exceeded {
         let wait = allowance.reset.as_seconds() - app.clock.now().as_seconds();
         return Err(
@@ -300,7 +306,7 @@ async fn web_user(parts: &mut Parts, app: &App) -> Result<WebUser, HttpError> {
 }
 
 /// Caller of the Model Context Protocol: a valid API key, as a bearer token or in `X-API-Key`, or a web-app
-/// user's token. What it may do is checked by the requests that its calls become.
+/// user's token. The requests that calls become check its scopes or role.
 #[derive(Clone)]
 pub enum McpCaller {
     Key {
@@ -314,18 +320,40 @@ pub enum McpCaller {
 }
 
 impl McpCaller {
-    pub async fn of(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
+    pub async fn of(parts: &Parts, app: &App) -> Result<Self, HttpError> {
         let text = match key_text(parts) {
-            Ok(text) => text,
-            Err(_) => bearer_token(parts)?,
+            Ok(text) if ApiKey::parse(text).is_some() => text,
+            _ => bearer_token(parts)?,
         };
-        let text = text.to_owned();
-        if ApiKey::parse(&text).is_some() {
-            let record = known(app, &text).await?;
+        if ApiKey::parse(text).is_some() {
+            let (text, record) = (text.to_owned(), known(app, text).await?);
             return Ok(Self::Key { text, record });
         }
-        let user = Box::new(web_user(parts, app).await?);
-        Ok(Self::User { token: text, user })
+        match access::bearer(app, &app.access, text).await? {
+            Some(user) => Ok(Self::User {
+                token: text.to_owned(),
+                user: Box::new(user),
+            }),
+            None => {
+                limits::admit(app, LimitedCredential::WebToken, text, parts)?;
+                Err(unauthorized("Invalid token"))
+            }
+        }
+    }
+
+    /// Counts a message that does not become a request of its own.
+    ///
+    /// # Errors
+    /// 429 beyond the limit of the key or token.
+    pub async fn count(&self, app: &App, parts: &Parts) -> Result<(), HttpError> {
+        match self {
+            Self::Key { record, .. } => {
+                within_limit(app, rate_limit::take(app, &app.access, record).await?)
+            }
+            Self::User { token, .. } => {
+                limits::admit(app, LimitedCredential::WebToken, token, parts)
+            }
+        }
     }
 
     /// Returns the id of the key, or the organization and address of the user.

@@ -190,7 +190,7 @@ pub async fn check(
 
 /// Records a refused act in the ledgers of both records and emits events to their parties, after the
 /// transaction of the act. The owner of the other record learns of the first attempt only. A dry run is recorded
-/// too: nobody asks unseen whether a record is controlled.
+/// too, as it shows its caller that the record is controlled.
 pub async fn report(core: &Core, found: FoundConflict) -> Result<ControlConflict, ServiceError> {
     let FoundConflict { record, other } = found;
     let now = core.clock.now();

@@ -6,5 +6,5 @@ mod embed;
 mod form;
 mod languages;
 mod people;
-mod text_messages;
+pub mod text_messages;
 mod untranslated;

@@ -284,7 +284,7 @@ async fn without_a_provider_no_text_message_is_promised() {
         .data(201);
 }
 
-fn twilio(config: &mut Config, url: &str) {
+pub fn twilio(config: &mut Config, url: &str) {
     let setting = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
     let instance = ProviderInstance {
         base_url: url.parse().unwrap(),

@@ -200,7 +200,7 @@ fn rendered(slug: &'static str, source: &'static str) -> Guide {
                     pieces.push(Piece::Event(event));
                 }
             }
-            // Pictures stay in the repository.
+            // Pictures, which are written as HTML, stay in the repository.
             Event::Html(_) | Event::InlineHtml(_) => {}
             event => pieces.push(Piece::Event(event)),
         }

@@ -1,11 +1,13 @@
 //! `holdfast dev`: one process to build against. A server for this machine with sample data and keys, and for a
 //! project of rules or a plugin: build, check and swap after each change, with its service played from `far-end.json`.
 
-use std::fs;
+mod project;
+
+use std::fs::{self, File};
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{ExitCode, Stdio};
-use std::sync::Arc;
+use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 
 use clap::Args;
@@ -15,17 +17,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
+use project::Project;
+
 use super::output::CommandOutput;
 use super::{Failure, keep, termination};
 use crate::components::ComponentArtifact;
 use crate::components::inspection;
-use crate::components::script::{FarEndScript, PlayedFarEnd};
+use crate::components::script::PlayedFarEnd;
 use crate::config::{Config, DeploymentEnvironment};
 use crate::domain::clock::Clock;
 use crate::domain::component::Slot;
 use crate::domain::id::{KeyId, OrgId};
 use crate::domain::organization::{ApiKeyRecord, OrgSettings, Organization, Role, Scope};
-use crate::http::far_end;
 use crate::keys::BEARER_TOKENS;
 use crate::service::access::users::{self, NewUser, UserManager};
 use crate::service::access::{self, api_keys, sessions};
@@ -47,16 +50,6 @@ const SAMPLE: &[u8] = include_bytes!(concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../tests/fixtures/retail-installment-contract.pdf"
 ));
-/// Folders with what a build makes or installs.
-const MADE: [&str; 7] = [
-    "target",
-    "node_modules",
-    ".venv",
-    ".git",
-    "__pycache__",
-    "dist",
-    DATA,
-];
 
 #[derive(Args)]
 pub struct Dev {
@@ -94,8 +87,10 @@ pub async fn run(dev: Dev, config: Config, output: &CommandOutput) -> Result<Exi
     let free = TcpListener::bind(dev.listen).await;
     drop(free.map_err(|error| format!("cannot listen on {}: {error}", dev.listen))?);
     fs::create_dir_all(&dev.data)?;
-    // The folder is no part of a repository that it lies in.
-    fs::write(dev.data.join(".gitignore"), "*\n")?;
+    // A folder of its own is no part of a repository that it lies in.
+    if let Ok(mut file) = File::create_new(dev.data.join(".gitignore")) {
+        file.write_all(b"*\n")?;
+    }
     let app = start::start(settings(&dev, config)).await?;
     let state = set_up(&app, &dev.data).await?;
     let serving = tokio::spawn(server::serve(app.clone(), termination()));
@@ -131,25 +126,25 @@ async fn work(
     }
 }
 
-/// Returns the settings: everything in the data folder, nothing is sent, and addresses of this machine are allowed.
+/// Returns the settings: the defaults, so that no provider or store of another installation is used, with addresses
+/// of this machine allowed and without limits on uploads.
 fn settings(dev: &Dev, config: Config) -> Config {
-    let mut config = Config {
+    let mut own = Config {
         listen: dev.listen,
-        public_url: None,
-        signing_url: None,
-        embed_url: None,
         data_dir: dev.data.clone(),
-        database_url: None,
-        storage_url: None,
-        smtp_url: None,
         env: Some(DeploymentEnvironment::Development),
-        ..config
+        log: config.log,
+        http: config.http,
+        ..Config::default()
     };
-    config.providers.allow_insecure = true;
-    config.webhooks.allow_insecure = true;
-    config.rate_limits.component_uploads = u32::MAX;
-    config.components.compiles_own_work = true;
-    config
+    own.providers.allow_insecure = true;
+    own.webhooks.allow_insecure = true;
+    own.rate_limits.component_uploads = u32::MAX;
+    own.components.quota_bytes = 1 << 40;
+    own.components.quota_versions = 1_000_000;
+    own.components.quota_compile_minutes = 1_000_000;
+    own.components.compiles_own_work = true;
+    own
 }
 
 fn store(data: &Path, state: &DevState) -> Result<(), Failure> {
@@ -395,12 +390,12 @@ impl Installation {
         let far_end = project.far_end().await?;
         let mut seen = None;
         loop {
-            let now = newest(&project.folder, data);
-            if seen == Some(now) {
+            let now = Some(project.files(data));
+            if seen == now {
                 tokio::time::sleep(LOOK).await;
                 continue;
             }
-            seen = Some(now);
+            seen = now;
             let began = Instant::now();
             match self.swap(&project, far_end.as_deref()).await {
                 Ok(done) => eprintln!("{done} ({:.1} s)", began.elapsed().as_secs_f32()),
@@ -476,165 +471,4 @@ fn slot_of(bytes: &[u8]) -> Result<Slot, Failure> {
         reasons.collect::<Vec<_>>().join("; ")
     })?;
     Ok(inspected.slot)
-}
-
-/// A folder with the source of a component.
-struct Project {
-    folder: PathBuf,
-    build: Build,
-}
-
-/// How a component is made from its source.
-enum Build {
-    /// `rules.toml`.
-    Rules,
-    /// `npm run build`.
-    Npm,
-    /// `make build`.
-    Make,
-}
-
-impl Project {
-    fn at(folder: &Path) -> Result<Self, Failure> {
-        let folder = folder
-            .canonicalize()
-            .map_err(|error| format!("{}: {error}", folder.display()))?;
-        let builds = [
-            ("rules.toml", Build::Rules),
-            ("package.json", Build::Npm),
-            ("Makefile", Build::Make),
-        ];
-        let found = builds
-            .into_iter()
-            .find(|(file, _)| folder.join(file).exists());
-        let (_, build) = found.ok_or_else(|| {
-            format!("{} has no rules.toml, package.json or Makefile; `holdfast component new` makes a project", folder.display())
-        })?;
-        Ok(Self { folder, build })
-    }
-
-    fn name(&self) -> String {
-        let name = self
-            .folder
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy();
-        let kept = |character: char| match character {
-            'a'..='z' | '0'..='9' | '-' => character,
-            'A'..='Z' => character.to_ascii_lowercase(),
-            _ => '-',
-        };
-        name.chars()
-            .map(kept)
-            .collect::<String>()
-            .trim_matches('-')
-            .to_owned()
-    }
-
-    /// Reads the script of a plugin's service.
-    fn script(&self) -> Result<Option<FarEndScript>, Failure> {
-        let file = self.folder.join("far-end.json");
-        let Ok(text) = fs::read_to_string(&file) else {
-            return Ok(None);
-        };
-        let script = FarEndScript::parse(&text);
-        let script = script.map_err(|why| format!("{} is no script: {why}", file.display()))?;
-        Ok(Some(script))
-    }
-
-    /// Starts the service of a plugin.
-    async fn far_end(&self) -> Result<Option<Arc<PlayedFarEnd>>, Failure> {
-        let Some(script) = self.script()? else {
-            return Ok(None);
-        };
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let url = format!("http://{}", listener.local_addr()?);
-        eprintln!("far-end.json is played at {url}");
-        let played = Arc::new(PlayedFarEnd::of(script, &url));
-        tokio::spawn(far_end::serve(listener, played.clone()));
-        Ok(Some(played))
-    }
-
-    /// Builds the component. The output of its tools goes to the terminal.
-    async fn build(&self) -> Result<PathBuf, Failure> {
-        let mut command = match self.build {
-            Build::Rules => {
-                let made = self.folder.join(format!("{}.wasm", self.name()));
-                let mut command = tokio::process::Command::new(std::env::current_exe()?);
-                command.args(["component", "build", "rules.toml"]).arg(made);
-                command
-            }
-            Build::Npm => {
-                if !self.folder.join("node_modules").exists() {
-                    eprintln!("npm install: once, takes minutes for the tools of JavaScript");
-                    self.run(tokio::process::Command::new("npm").arg("install"))
-                        .await?;
-                }
-                let mut command = tokio::process::Command::new("npm");
-                command.args(["run", "build"]);
-                command
-            }
-            Build::Make => {
-                let mut command = tokio::process::Command::new("make");
-                command.arg("build");
-                command
-            }
-        };
-        self.run(&mut command).await?;
-        let made = fs::read_dir(&self.folder)?
-            .filter_map(Result::ok)
-            .map(|entry| entry.path())
-            .filter(|path| {
-                path.extension()
-                    .is_some_and(|extension| extension == "wasm")
-            });
-        let newest = made.max_by_key(|path| modified(path));
-        newest.ok_or_else(|| {
-            format!("the build made no .wasm file in {}", self.folder.display()).into()
-        })
-    }
-
-    async fn run(&self, command: &mut tokio::process::Command) -> Result<(), Failure> {
-        // Standard output has the exports only.
-        let mut child = command
-            .current_dir(&self.folder)
-            .stdin(Stdio::null())
-            .stdout(std::io::stderr())
-            .kill_on_drop(true)
-            .spawn()
-            .map_err(|error| format!("{:?}: {error}", command.as_std().get_program()))?;
-        let status = child.wait().await?;
-        match status.success() {
-            true => Ok(()),
-            false => Err(format!("the build ended with {status}").into()),
-        }
-    }
-}
-
-fn modified(path: &Path) -> SystemTime {
-    let modified = fs::metadata(path).and_then(|metadata| metadata.modified());
-    modified.unwrap_or(SystemTime::UNIX_EPOCH)
-}
-
-/// Returns when a file below a folder changed last, apart from the data and files that builds make.
-fn newest(folder: &Path, data: &Path) -> SystemTime {
-    let entries = fs::read_dir(folder)
-        .into_iter()
-        .flatten()
-        .filter_map(Result::ok);
-    let times = entries.map(|entry| {
-        let path = entry.path();
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        let is_made = MADE.contains(&name.as_ref())
-            || name.ends_with(".wasm")
-            || name == "package-lock.json"
-            || name == "Cargo.lock";
-        match entry.file_type() {
-            Ok(kind) if kind.is_dir() && !is_made && path != data => newest(&path, data),
-            Ok(kind) if kind.is_file() && !is_made => modified(&path),
-            _ => SystemTime::UNIX_EPOCH,
-        }
-    });
-    times.max().unwrap_or(SystemTime::UNIX_EPOCH)
 }
