@@ -144,7 +144,7 @@ async fn a_server_for_this_machine_keeps_its_keys_and_has_sample_data() {
             "cloud".to_owned(),
         ),
         (
-            "HOLDFAST_PROVIDERS__SIGNING__INSTANCES__CLOUD__BASE_URL".to_owned(),
+            "HOLDFAST_PROVIDERS__SIGNING__CLOUD__BASE_URL".to_owned(),
             "https://127.0.0.1:1".to_owned(),
         ),
     ]);

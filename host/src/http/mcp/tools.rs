@@ -81,7 +81,7 @@ const DRAFTS: &[&str] = &[
     "post /test/clock",
 ];
 
-/// Reads that hand out credentials of signers or the authoritative copy, or that other parties are told about.
+/// Reads that hand out credentials of signers or the authoritative copy, or emit events to other parties.
 const ACTING_READS: &[&str] = &[
     "get /envelopes/{id}/vault/signed-url",
     "get /envelopes/{id}/signing-links",
@@ -257,7 +257,7 @@ fn tool(document: &Value, path: &str, method: &str, operation: &Value) -> ToolDe
     let is_required = body["required"].as_bool().unwrap_or_default();
     let json = body.pointer("/content/application~1json");
     let form = body.pointer("/content/multipart~1form-data/schema");
-    // With both, a call has one of them, and the API says what is missing.
+    // A call has one of the two; the API refuses a call with neither.
     let is_required = is_required && (json.is_none() || form.is_none());
     if let Some(json) = json {
         let mut schema = json["schema"].clone();
