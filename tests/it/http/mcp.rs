@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use axum::body::Body;
-use axum::http::{HeaderValue, Request};
+use axum::http::{HeaderValue, Method, Request};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use holdfast::config::Config;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::service::signing::text_messages::twilio;
 use crate::support::docuseal::FakeDocuseal;
-use crate::support::{CONTRACT, TestApp, TestResponse, envelope_body, files_below};
+use crate::support::{CONTRACT, TestApp, TestResponse, envelope_body, files_below, pdf};
 
 fn message(method: &str, params: Value) -> Request<Body> {
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
@@ -534,18 +534,27 @@ async fn a_dry_run_calls_no_provider() {
     assert_eq!(rows(&app).await, before);
 }
 
-/// The document would be composed of the templates' pages, and a dry run stores no part of it.
+/// The document would be composed of the package's pages, and a dry run stores no part of it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dry_run_composes_no_document() {
     let app = TestApp::start().await;
-    let template = app.contract_template().await["template_id"].clone();
-    let other = app.contract_template().await["template_id"].clone();
-    let envelope = app.envelope().await["envelope_id"].clone();
+    let mut ids = Vec::new();
+    for name in ["One", "Two"] {
+        let lines = [name, "{{Sign;type=signature;role=Buyer;required=true}}"];
+        let document = pdf::with_lines(&lines);
+        let made = app.library_template(&[("name", name)], &document).await;
+        ids.push(made.data(201)["template_id"].clone());
+    }
+    let package = json!({ "name": "Sale", "template_ids": ids });
+    let package = app.web(Method::POST, "/document-packages", package).await;
+    let mut body = envelope_body(&Value::Null);
+    body.as_object_mut().unwrap().remove("template_id");
+    let waiting = app.post("/partner/envelopes", body).await.data(201);
     let owner = app.token("owner");
     let before = rows(&app).await;
     let arguments = json!({
-        "id": envelope,
-        "body": { "template_ids": [template, other] },
+        "id": waiting["envelope_id"],
+        "body": { "package_id": package.data(201)["package_id"] },
     });
     let (passed, answer) = call_as(&app, &owner, "sendEnvelope", arguments).await;
     assert!(passed && answer["dry_run"] == true, "{answer}");
