@@ -83,6 +83,7 @@ async fn refused(app: &TestApp, tool: &str, arguments: Value) -> Value {
 
 /// Returns the stored objects, and the number of rows in each table.
 async fn rows(app: &TestApp) -> BTreeMap<String, i64> {
+    app.wait_until_idle().await;
     let mut connection = app.store.read().await.unwrap();
     let names: Vec<String> =
         sqlx::query_scalar("select name from sqlite_master where type = 'table' order by name")
@@ -438,7 +439,6 @@ async fn no_dry_run_leaves_a_row() {
     let vaulted = app.vaulted_envelope().await;
     let template = app.contract_template().await["template_id"].clone();
     let sent = app.sent_envelope().await["envelope_id"].clone();
-    app.wait_until_idle().await;
     let listed = app
         .web(axum::http::Method::GET, "/customers", Value::Null)
         .await;
@@ -486,7 +486,6 @@ async fn no_dry_run_leaves_a_row() {
             }
         }
     }
-    app.wait_until_idle().await;
     let after = rows(&app).await;
     let changed: Vec<_> = after
         .iter()

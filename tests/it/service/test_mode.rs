@@ -372,6 +372,32 @@ async fn time_advances_on_postgresql() {
     advancing(|config| config.database_url = Some(database)).await;
 }
 
+/// The worker locks the same rows in another order, and PostgreSQL ends one of the two.
+#[tokio::test(flavor = "multi_thread")]
+async fn time_advances_after_a_deadlock_on_postgresql() {
+    let database = postgres::new_database().await;
+    let (app, _) = started(|config| config.database_url = Some(database)).await;
+    let id = id_of(&app.sent_envelope().await);
+    app.wait_until_idle().await;
+    let mut tx = app.store.begin().await.unwrap();
+    sqlx::query("update signing_link set expires_at = expires_at")
+        .execute(&mut *tx)
+        .await
+        .unwrap();
+    let advanced = app.post("/test/clock", json!({ "advance_seconds": 60 }));
+    let crossing = async {
+        tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+        sqlx::query("update envelope set expires_at = expires_at where envelope_id = $1")
+            .bind(&id)
+            .execute(&mut *tx)
+            .await
+            .unwrap();
+        tx.commit().await.unwrap();
+    };
+    let (advanced, ()) = tokio::join!(advanced, crossing);
+    assert_eq!(advanced.data(200)["advanced_seconds"], 60);
+}
+
 async fn advancing(change: impl FnOnce(&mut holdfast::config::Config)) {
     let receiver = WebhookReceiver::start().await;
     receiver.answer(|index, _| status(if index == 0 { 500 } else { 200 }));
