@@ -415,10 +415,14 @@ async fn advancing(change: impl FnOnce(&mut holdfast::config::Config)) {
         )
         .await
         .data(201);
-    app.endpoint(&receiver.url, &["envelope.sent"]).await;
+    let endpoint = app.endpoint(&receiver.url, &["envelope.sent"]).await;
     let sent = app.sent_envelope().await;
     let id = id_of(&sent);
-    receiver.wait_for(1).await;
+    // The next attempt has its time once the first one is recorded.
+    app.wait_for_log(&endpoint, |log| {
+        log.iter().any(|row| row["attempt_count"] == 1)
+    })
+    .await;
     let before = app.get("/test/clock").await.data(200);
     assert_eq!(before["advanced_seconds"], 0);
     // The second attempt follows at once, and not after an hour.
