@@ -19,7 +19,7 @@ mod reply;
 use std::any::Any;
 use std::mem;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use axum::Router;
 use axum::body::{Body, HttpBody as _};
@@ -62,13 +62,16 @@ const RATE_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 pub fn router(app: App) -> Router {
     let mut document = openapi::head(&app.config.base_url(), &app.config.rate_limits);
     let api = routes::api().finish_api(&mut document);
-    let document = Arc::new(openapi::finished(&document));
-    let served = document.clone();
     let buffered = (
         app.config.http.clone(),
         Arc::<bodies::BufferedBytes>::default(),
     );
     let queries = Arc::new(unknown::QueryParameterIndex::of(&document, "/api/v2"));
+    let (base_url, limits) = (app.config.base_url(), app.config.rate_limits.clone());
+    let document: SharedDocument = Arc::new(LazyLock::new(Box::new(move || {
+        document_of(&base_url, &limits).to_string().into()
+    })));
+    let served = document.clone();
     let rehearsing = app.rehearsing();
     // For requests of the host's own: bodies are counted where they came from.
     let inner = |app: &App| {
@@ -79,12 +82,17 @@ pub fn router(app: App) -> Router {
             .layer(from_fn_with_state(app.clone(), identify))
             .with_state(app.clone())
     };
-    let tools = mcp::routes(&app, document.clone(), inner(&app), inner(&rehearsing));
+    let tools = mcp::routes(&app, document, inner(&app), inner(&rehearsing));
     let console = &app.config.console;
     let for_people = Router::new()
         .route(
             "/api/v2/openapi.json",
-            get(move || async move { axum::Json(&*served).into_response() }),
+            get(move || async move {
+                (
+                    [(header::CONTENT_TYPE, "application/json")],
+                    Bytes::clone(&served),
+                )
+            }),
         )
         .merge(docs::routes())
         .merge(signing::routes(&app.config.signing_path()))
@@ -135,9 +143,16 @@ fn is_compressible(_: StatusCode, _: Version, headers: &HeaderMap, _: &Extension
     is_text || ["application/json", "font/ttf", "image/svg+xml"].contains(&kind)
 }
 
+/// The OpenAPI document, written when it is first needed: most starts are not followed by a request for it.
+type SharedDocument = Arc<LazyLock<Bytes, Box<dyn FnOnce() -> Bytes + Send + Sync>>>;
+
 /// Returns the OpenAPI document that `router` serves, for `base_url`.
 pub fn openapi_document(base_url: &str) -> serde_json::Value {
-    let mut document = openapi::head(base_url, &RateLimitSettings::default());
+    document_of(base_url, &RateLimitSettings::default())
+}
+
+fn document_of(base_url: &str, limits: &RateLimitSettings) -> serde_json::Value {
+    let mut document = openapi::head(base_url, limits);
     let _ = routes::api().finish_api(&mut document);
     openapi::finished(&document)
 }

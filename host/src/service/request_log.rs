@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use serde_json::Value;
+use serde::Deserialize;
 
 use crate::domain::clock::Timestamp;
 use crate::domain::id::{EnvelopeId, OrgId, RequestId};
@@ -16,7 +16,7 @@ use crate::domain::priority::PriorityClass;
 use crate::domain::request_log::redacted;
 use crate::service::{App, Core, ServiceError};
 use crate::store::chores;
-use crate::store::request_log as rows;
+use crate::store::request_log::{self as rows, NewRequest};
 
 pub use crate::domain::request_log::LoggedRequest;
 pub use crate::store::request_log::RequestSearch;
@@ -84,17 +84,26 @@ pub fn note(app: &App, request: ReceivedRequest) {
     }
 }
 
-fn logged(received: ReceivedRequest) -> LoggedRequest {
-    let read = |body: Option<Bytes>| serde_json::from_slice::<Value>(&body?).ok();
-    let answer = read(received.answer);
-    let named = |path: &str| path.split('/').find_map(EnvelopeId::parse);
+/// An answer with the id of an envelope.
+#[derive(Deserialize)]
+struct AnswerWithEnvelope {
+    data: DataWithEnvelope,
+}
+
+#[derive(Deserialize)]
+struct DataWithEnvelope {
+    envelope_id: EnvelopeId,
+}
+
+fn kept(received: ReceivedRequest) -> NewRequest {
+    let named = received.path.split('/').find_map(EnvelopeId::parse);
     let answered = || {
-        let id = answer.as_ref()?.pointer("/data/envelope_id")?.as_str()?;
-        EnvelopeId::parse(id)
+        let answer = serde_json::from_slice::<AnswerWithEnvelope>(received.answer.as_ref()?);
+        Some(answer.ok()?.data.envelope_id)
     };
-    LoggedRequest {
-        envelope_id: named(&received.path).or_else(answered),
-        request_id: received.id,
+    NewRequest {
+        envelope: named.or_else(answered),
+        id: received.id,
         org: received.org,
         at: received.at,
         method: received.method,
@@ -103,8 +112,8 @@ fn logged(received: ReceivedRequest) -> LoggedRequest {
         status: i64::from(received.status),
         credential: received.credential,
         duration_ms: i64::try_from(received.duration.as_millis()).unwrap_or(i64::MAX),
-        request: read(received.request).as_ref().map(redacted),
-        answer: answer.as_ref().map(redacted),
+        request: received.request.and_then(|body| redacted(&body)),
+        answer: received.answer.and_then(|body| redacted(&body)),
     }
 }
 
@@ -115,7 +124,7 @@ pub async fn flush(core: &Core) -> Result<(), ServiceError> {
     }
     // Taken once the database is ready: while it is not, `MOST` bounds how many wait.
     let mut tx = core.store.committing().begin().await?;
-    let requests: Vec<LoggedRequest> = core.request_log.take().into_iter().map(logged).collect();
+    let requests: Vec<NewRequest> = core.request_log.take().into_iter().map(kept).collect();
     rows::insert(&mut tx, &requests).await?;
     Ok(tx.commit().await?)
 }

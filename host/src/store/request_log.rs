@@ -13,11 +13,25 @@ use crate::domain::request_log::LoggedRequest;
 /// Requests of one statement.
 const ROWS: usize = 50;
 
+/// A request to keep, with bodies without private values.
+pub struct NewRequest {
+    pub id: RequestId,
+    pub org: OrgId,
+    pub at: Timestamp,
+    pub method: String,
+    pub route: String,
+    pub path: String,
+    pub status: i64,
+    pub credential: Option<String>,
+    pub envelope: Option<EnvelopeId>,
+    pub duration_ms: i64,
+    /// JSON.
+    pub request: Option<String>,
+    pub answer: Option<String>,
+}
+
 /// Adds requests.
-pub async fn insert(
-    tx: &mut WriteTransaction,
-    requests: &[LoggedRequest],
-) -> Result<(), StoreError> {
+pub async fn insert(tx: &mut WriteTransaction, requests: &[NewRequest]) -> Result<(), StoreError> {
     for some in requests.chunks(ROWS) {
         let text = format!(
             "insert into request_log (bucket, request_id, org_id, at, method, route, path, status, credential,
@@ -29,7 +43,7 @@ pub async fn insert(
         for one in some {
             query = query
                 .bind(one.org.bucket())
-                .bind(one.request_id.as_str())
+                .bind(one.id.as_str())
                 .bind(one.org.as_str())
                 .bind(one.at.to_string())
                 .bind(&one.method)
@@ -37,10 +51,10 @@ pub async fn insert(
                 .bind(&one.path)
                 .bind(one.status)
                 .bind(one.credential.as_deref())
-                .bind(one.envelope_id.as_ref().map(EnvelopeId::as_str))
+                .bind(one.envelope.as_ref().map(EnvelopeId::as_str))
                 .bind(one.duration_ms)
-                .bind(one.request.as_ref().map(ToString::to_string))
-                .bind(one.answer.as_ref().map(ToString::to_string));
+                .bind(one.request.as_deref())
+                .bind(one.answer.as_deref());
         }
         query.execute(&mut **tx).await?;
     }

@@ -1,8 +1,12 @@
 //! Requests of an organization's programs and users, kept for those who integrate.
 
+use std::borrow::Cow;
+use std::fmt;
+
 use schemars::JsonSchema;
-use serde::Serialize;
-use serde_json::{Map, Value};
+use serde::de::{self, DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 use super::clock::Timestamp;
 use super::id::{EnvelopeId, OrgId, RequestId};
@@ -83,35 +87,133 @@ const DROPPED: [&str; 15] = [
     "logo",
 ];
 
-/// Returns a body without private values: of other texts than ids, times and words of the API, only the length
-/// stays.
-pub fn redacted(body: &Value) -> Value {
-    shown("", body)
+/// Returns a JSON body without private values: of other texts than ids, times and words of the API, only the length
+/// stays. None if it is no JSON.
+pub fn redacted(body: &[u8]) -> Option<String> {
+    // Written while it is read: a tree of values would cost more than most requests.
+    let mut out = Vec::with_capacity(body.len());
+    let mut reader = serde_json::Deserializer::from_slice(body);
+    let shown = Shown {
+        name: "",
+        out: &mut out,
+    };
+    shown.deserialize(&mut reader).ok()?;
+    reader.end().ok()?;
+    String::from_utf8(out).ok()
 }
 
-fn shown(name: &str, value: &Value) -> Value {
-    if DROPPED.contains(&name) {
-        return match value {
-            Value::Null => Value::Null,
-            _ => "[not kept]".into(),
-        };
+/// Value of the member `name`, which is written to `out` as it is shown.
+struct Shown<'a> {
+    name: &'a str,
+    out: &'a mut Vec<u8>,
+}
+
+/// Name of a member.
+#[derive(Deserialize)]
+struct MemberName<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl Shown<'_> {
+    fn write<E: de::Error>(self, value: impl Serialize) -> Result<(), E> {
+        serde_json::to_writer(self.out, &value).map_err(E::custom)
     }
-    match value {
-        Value::String(text) if is_kept(name) => kept(text).into(),
-        Value::String(text) => format!("[{} characters]", text.chars().count()).into(),
-        Value::Array(items) => items.iter().map(|item| shown(name, item)).collect(),
-        Value::Object(members) => {
-            let members = members.iter();
-            let members = members.map(|(name, value)| (name.clone(), shown(name, value)));
-            Value::Object(members.collect::<Map<_, _>>())
+}
+
+impl<'de> DeserializeSeed<'de> for Shown<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
+        if DROPPED.contains(&self.name) {
+            let value = Option::<IgnoredAny>::deserialize(reader)?;
+            return self.write(value.map(|_| "[not kept]"));
         }
-        other => other.clone(),
+        reader.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Shown<'_> {
+    type Value = ();
+
+    fn expecting(&self, text: &mut fmt::Formatter) -> fmt::Result {
+        text.write_str("a JSON value")
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<(), E> {
+        self.write(())
+    }
+
+    fn visit_bool<E: de::Error>(self, value: bool) -> Result<(), E> {
+        self.write(value)
+    }
+
+    fn visit_i64<E: de::Error>(self, value: i64) -> Result<(), E> {
+        self.write(value)
+    }
+
+    fn visit_u64<E: de::Error>(self, value: u64) -> Result<(), E> {
+        self.write(value)
+    }
+
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<(), E> {
+        self.write(value)
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<(), E> {
+        match is_kept(self.name) {
+            true => self.write(kept(text)),
+            false => self.write(format_args!("[{} characters]", text.chars().count())),
+        }
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        self.out.push(b'[');
+        let start = self.out.len();
+        loop {
+            let end = self.out.len();
+            if end > start {
+                self.out.push(b',');
+            }
+            let item = Shown {
+                name: self.name,
+                out: self.out,
+            };
+            if items.next_element_seed(item)?.is_none() {
+                self.out.truncate(end);
+                break;
+            }
+        }
+        self.out.push(b']');
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+        self.out.push(b'{');
+        let start = self.out.len();
+        while let Some(MemberName(name)) = members.next_key()? {
+            if self.out.len() > start {
+                self.out.push(b',');
+            }
+            serde_json::to_writer(&mut *self.out, &name).map_err(de::Error::custom)?;
+            self.out.push(b':');
+            members.next_value_seed(Shown {
+                name: &name,
+                out: self.out,
+            })?;
+        }
+        self.out.push(b'}');
+        Ok(())
     }
 }
 
 /// Returns the begin of a text without e-mail addresses, which messages can name.
-fn kept(text: &str) -> String {
-    let text: String = text.chars().take(500).collect();
+fn kept(text: &str) -> Cow<'_, str> {
+    let end = text
+        .char_indices()
+        .nth(500)
+        .map_or(text.len(), |(end, _)| end);
+    let text = &text[..end];
+    if !text.contains('@') {
+        return text.into();
+    }
     let words = text.split(' ');
     let words = words.map(|word| {
         if word.contains('@') {
@@ -120,7 +222,7 @@ fn kept(text: &str) -> String {
             word
         }
     });
-    words.collect::<Vec<_>>().join(" ")
+    words.collect::<Vec<_>>().join(" ").into()
 }
 
 fn is_kept(name: &str) -> bool {
@@ -143,8 +245,9 @@ mod tests {
             "message": "No customer had jordan@example.com before",
             "metadata": { "status": "divorced", "income": 54000 },
         });
+        let shown = redacted(body.to_string().as_bytes()).unwrap();
         assert_eq!(
-            redacted(&body),
+            serde_json::from_str::<Value>(&shown).unwrap(),
             json!({
                 "envelope_name": "Sale", "template_id": "tmpl_1", "customer_email": "[18 characters]",
                 "prefilled_data": "[not kept]",
@@ -153,5 +256,25 @@ mod tests {
                 "message": "No customer had [address] before", "metadata": "[not kept]",
             })
         );
+    }
+
+    #[test]
+    fn the_form_of_a_body_stays() {
+        for body in [
+            r#"{"data":[{"status":"sent","count":2,"rate":0.5,"next":null},{}],"more":[],"is_last":true}"#,
+            r#"[-1,18446744073709551615,[[],[{"path":["a",1]}]]]"#,
+            "null",
+        ] {
+            assert_eq!(redacted(body.as_bytes()).unwrap(), body);
+        }
+        let text = format!(r#"{{"code":"{}"}}"#, "ä".repeat(600));
+        assert_eq!(
+            redacted(text.as_bytes()).unwrap(),
+            format!(r#"{{"code":"{}"}}"#, "ä".repeat(500))
+        );
+        for broken in ["", "{", "{} {}", "\u{fffd}"] {
+            assert_eq!(redacted(broken.as_bytes()), None);
+        }
+        assert_eq!(redacted(b"{\"status\": \"\xff\"}"), None);
     }
 }

@@ -26,6 +26,7 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use serde_json::{Value, json};
 use url::Url;
 
+use super::SharedDocument;
 use super::middleware::caller::McpCaller;
 use super::pages::docs::{self, Guide};
 use crate::domain::organization::Scope;
@@ -51,7 +52,7 @@ const INSTRUCTIONS: &str = "Tools of holdfast: envelopes for electronic signatur
 #[derive(Clone)]
 struct McpServer {
     app: App,
-    document: Arc<Value>,
+    document: SharedDocument,
     /// Made from the document by the first request, as most starts are not followed by one.
     tools: Arc<OnceLock<Vec<ToolDefinition>>>,
     api: Router,
@@ -60,7 +61,7 @@ struct McpServer {
 }
 
 /// Returns the routes of the protocol. `document` describes the operations of `api`.
-pub fn routes(app: &App, document: Arc<Value>, api: Router, rehearsal: Router) -> Router<App> {
+pub fn routes(app: &App, document: SharedDocument, api: Router, rehearsal: Router) -> Router<App> {
     let server = McpServer {
         app: app.clone(),
         document,
@@ -168,7 +169,10 @@ impl McpServer {
     /// Returns the tools that the caller's scopes or role permit.
     fn tools_of(&self, caller: &McpCaller) -> impl Iterator<Item = &ToolDefinition> {
         let caller = caller.clone();
-        let tools = self.tools.get_or_init(|| tools::of(&self.document));
+        let tools = self.tools.get_or_init(|| {
+            let document = serde_json::from_slice(&self.document);
+            tools::of(&document.unwrap_or_default())
+        });
         tools.iter().filter(move |tool| tool.is_for(&caller))
     }
 }

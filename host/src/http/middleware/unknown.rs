@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, RwLock};
 
 use aide::generate::GenContext;
+use aide::openapi::{OpenApi, Parameter, PathItem, Paths, ReferenceOr};
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::request::Parts;
 use axum::middleware::Next;
@@ -130,20 +131,21 @@ pub fn parts_of<T: JsonSchema>() -> Arc<[String]> {
 pub struct QueryParameterIndex(HashMap<(String, String), Arc<[String]>>);
 
 impl QueryParameterIndex {
-    /// Collects them from the OpenAPI document of the routes below `prefix`.
-    pub fn of(document: &Value, prefix: &str) -> Self {
-        let paths = document["paths"].as_object();
-        let operations = paths.into_iter().flatten().flat_map(|(path, operations)| {
-            let operations = operations.as_object().into_iter().flatten();
+    /// Collects them from the description of the routes below `prefix`.
+    pub fn of(document: &OpenApi, prefix: &str) -> Self {
+        let paths = document.paths.iter().flat_map(Paths::iter);
+        let operations = paths.flat_map(|(path, item)| {
+            let operations = item.as_item().into_iter().flat_map(PathItem::iter);
             operations.map(move |(method, operation)| (path, method, operation))
         });
         let known = operations.map(|(path, method, operation)| {
-            let parameters = operation["parameters"].as_array();
-            let names = parameters.into_iter().flatten();
-            let names = names.filter(|parameter| parameter["in"] == "query");
-            let names = names.filter_map(|parameter| parameter["name"].as_str());
+            let parameters = operation.parameters.iter().filter_map(ReferenceOr::as_item);
+            let names = parameters.filter_map(|parameter| match parameter {
+                Parameter::Query { parameter_data, .. } => Some(parameter_data.name.clone()),
+                _ => None,
+            });
             let key = (method.to_uppercase(), format!("{prefix}{path}"));
-            (key, names.map(str::to_owned).collect())
+            (key, names.collect())
         });
         Self(known.collect())
     }
