@@ -244,6 +244,7 @@ fn cases<'a>(components: &'a ComponentRegistry, runtime: &'a Handle) -> Vec<Call
                     secrets: Arc::new([("api_key".to_owned(), SecretText::new("key"))].into()),
                     egress: NetworkAccess::scripted(far_end.clone(), "far-end"),
                     clock: Clock::default(),
+                    log: None,
                 };
                 match runtime.block_on(plugin.read_submission(lease, "1")) {
                     Err(ProviderError::NotFound) => Ok(()),
@@ -268,6 +269,7 @@ fn cases<'a>(components: &'a ComponentRegistry, runtime: &'a Handle) -> Vec<Call
                         secrets: Arc::default(),
                         egress: NetworkAccess::scripted(nowhere.clone(), "nowhere"),
                         clock: Clock::default(),
+                        log: None,
                     };
                     black_box(runtime.block_on(room.create_submission(lease, submission()))?);
                     Ok(())

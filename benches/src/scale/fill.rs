@@ -59,7 +59,8 @@ pub async fn fill(store: &Store, count: usize, known: &mut Vec<SeedIds>) -> Resu
     let then = (now - Duration::from_secs(86_400 * 100)).to_string();
     let tomorrow = (now + Duration::from_secs(86_400)).to_string();
     for _ in 0..count.div_ceil(OF_ORGANIZATION) {
-        let (org, key) = (OrgId::new(), ApiKey::generate());
+        let org = OrgId::new();
+        let key = ApiKey::generate(&org);
         let organization = Organization {
             id: org.clone(),
             name: "Maple Street Motors".into(),
