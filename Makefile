@@ -55,6 +55,7 @@ lint: ## Format and lints of every crate
 	@cargo fmt --all --check
 	@cargo clippy -q $(CRATES) --all-targets -- -D warnings
 	@cargo check -q -p holdfast-verify
+	@cargo check -q -p holdfast-bench
 
 verify: ## The program that verifies bundles, for their recipients
 	@tests/set-up build
