@@ -2,6 +2,7 @@
 //!
 //! `ARCHITECTURE.md` describes the modules ("The map") and their allowed imports ("Layers").
 
+mod allocator;
 pub mod backup;
 pub mod cli;
 #[allow(

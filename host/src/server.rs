@@ -14,7 +14,7 @@ use crate::service::components::instance_log;
 use crate::service::{App, access, components, request_log};
 use crate::start;
 use crate::store::idempotency;
-use crate::{http, worker};
+use crate::{allocator, http, worker};
 
 /// File descriptors reserved for the database, objects and providers.
 const OWN_FILES: usize = 256;
@@ -48,6 +48,7 @@ pub async fn serve(
     app: App,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), ServeError> {
+    allocator::give_memory_back();
     let address = app.config.listen;
     let listener = TcpListener::bind(address)
         .await
