@@ -277,6 +277,9 @@ async fn look(config: Config, output: &CommandOutput) -> Result<ExitCode, Failur
     })
 }
 
+/// Log lines that wait for a slow reader. Their queue is allocated at the start, 32 bytes a line.
+const LOG_LINES: usize = 8_192;
+
 /// Starts logging to stderr; commands other than `serve` log warnings only. A separate thread
 /// writes the lines, so that no request waits for a slow reader. No line is dropped,
 /// and dropping the returned guard flushes the rest.
@@ -293,6 +296,7 @@ fn start_logging(
     let filter = format!("{filter},rmcp=warn");
     let (writer, guard) = NonBlockingBuilder::default()
         .lossy(false)
+        .buffered_lines_limit(LOG_LINES)
         .finish(std::io::stderr());
     let lines = tracing_subscriber::fmt::layer().with_writer(writer);
     let lines = match config.log.format {

@@ -1,5 +1,7 @@
 //! API reference: Swagger UI over `/api/v2/openapi.json`.
 
+use std::sync::LazyLock;
+
 use aide::swagger::Swagger;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
@@ -21,6 +23,17 @@ const WITH_KEY: &str = "        onComplete: () => {
 ";
 
 pub fn routes() -> Router<App> {
+    Router::new().route("/docs/api", get(reference))
+}
+
+/// The page, and its Content-Security-Policy.
+struct Reference {
+    page: Bytes,
+    policy: String,
+}
+
+/// Written at the first visit: the page has the 1.7 MB of Swagger UI.
+static REFERENCE: LazyLock<Reference> = LazyLock::new(|| {
     let page = Swagger::new("/api/v2/openapi.json")
         .with_title("holdfast API")
         .html()
@@ -34,19 +47,21 @@ pub fn routes() -> Router<App> {
             &format!("        ],\n{WITH_KEY}    }})"),
             1,
         );
-    let policy = policy(&page);
-    let page = Bytes::from(page);
-    let serve = move || async move {
-        let headers = [
-            (header::CONTENT_TYPE, "text/html; charset=utf-8"),
-            (header::CACHE_CONTROL, "max-age=3600"),
-            (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        ];
-        let policy = [(header::CONTENT_SECURITY_POLICY, policy)];
-        let answer: Response = (headers, policy, page).into_response();
-        answer
-    };
-    Router::new().route("/docs/api", get(serve))
+    Reference {
+        policy: policy(&page),
+        page: page.into(),
+    }
+});
+
+/// `GET /docs/api`.
+async fn reference() -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+        (header::CACHE_CONTROL, "max-age=3600"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ];
+    let policy = [(header::CONTENT_SECURITY_POLICY, REFERENCE.policy.as_str())];
+    (headers, policy, REFERENCE.page.clone()).into_response()
 }
 
 /// Returns the page's Content-Security-Policy. Swagger UI inlines its script and style, so the
