@@ -26,6 +26,7 @@ mod dialect;
 mod migrate;
 mod outbox;
 mod page;
+mod readers;
 pub mod row;
 mod turns;
 mod wakeups;
@@ -87,6 +88,8 @@ pub mod webhooks;
 use counts::CountChanges;
 pub use dialect::SqlDialect;
 use outbox::OutboxRows;
+pub use readers::ReadConnection;
+use readers::ReaderPool;
 use turns::{WriterQueue, WriterTurn};
 pub use wakeups::run as share_wakeups;
 use webhooks::OwnedEndpoint;
@@ -192,8 +195,8 @@ const CONNECTION_LIFETIME: Duration = Duration::from_secs(1800);
 /// Handle to the database; cheap to clone.
 #[derive(Clone)]
 pub struct Store {
-    readers: AnyPool,
-    /// Pool of SQLite's single writer; on PostgreSQL the same pool as `readers`.
+    readers: ReaderPool,
+    /// SQLite has a single writer.
     writers: AnyPool,
     /// Connections for work that must not wait behind requests: a separate pool on PostgreSQL, the
     /// writer pool on SQLite, where urgent work takes the next turn.
@@ -269,20 +272,19 @@ impl Store {
                     })
                 })
         };
-        let (readers, writers, urgent) = match dialect {
+        let readers = pool(8).connect_with(options.clone()).await?;
+        let (writers, urgent) = match dialect {
             SqlDialect::Sqlite => {
-                let writers = pool(1).connect_with(options.clone()).await?;
-                let readers = pool(8).connect_with(options).await?;
-                (readers, writers.clone(), writers)
+                let writers = pool(1).connect_with(options).await?;
+                (writers.clone(), writers)
             }
-            SqlDialect::Postgres => {
-                let shared = pool(16).connect_with(options.clone()).await?;
-                let urgent = pool(4).connect_with(options).await?;
-                (shared.clone(), shared, urgent)
-            }
+            SqlDialect::Postgres => (
+                pool(12).connect_with(options.clone()).await?,
+                pool(4).connect_with(options).await?,
+            ),
         };
         Ok(Self {
-            readers,
+            readers: ReaderPool::new(readers, dialect == SqlDialect::Postgres),
             writers,
             urgent,
             dialect,
@@ -304,7 +306,7 @@ impl Store {
     }
 
     /// Returns a connection for reading.
-    pub async fn read(&self) -> Result<sqlx::pool::PoolConnection<Any>, StoreError> {
+    pub async fn read(&self) -> Result<ReadConnection, StoreError> {
         Ok(self.readers.acquire().await?)
     }
 
@@ -375,14 +377,13 @@ impl Store {
         self.begin_in(&self.writers, self.priority).await
     }
 
-    /// Returns a connection for reading, even if requests use up the shared pool.
-    pub async fn read_urgently(&self) -> Result<sqlx::pool::PoolConnection<Any>, StoreError> {
-        // SQLite readers never wait for requests that write, so its shared pool is good enough.
-        let pool = match self.dialect {
-            SqlDialect::Sqlite => &self.readers,
-            SqlDialect::Postgres => &self.urgent,
-        };
-        Ok(pool.acquire().await?)
+    /// Returns a connection for reading, even if requests use up the others.
+    pub async fn read_urgently(&self) -> Result<ReadConnection, StoreError> {
+        // SQLite readers never wait for requests that write, so its readers are good enough.
+        Ok(match self.dialect {
+            SqlDialect::Sqlite => self.readers.acquire().await?,
+            SqlDialect::Postgres => ReadConnection::unkept(self.urgent.acquire().await?),
+        })
     }
 
     /// Like [`Store::begin`], ahead of all other waiting writers.
