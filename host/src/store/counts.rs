@@ -79,7 +79,7 @@ async fn add(
         "insert into envelope_count (bucket, org_id, status, shard, envelopes) values {}
          on conflict (bucket, org_id, status, shard)
          do update set envelopes = envelope_count.envelopes + excluded.envelopes",
-        placeholders(5, changes.len())
+        placeholders(connection, 5, changes.len())
     );
     let mut query = sqlx::query(AssertSqlSafe(text));
     for ((bucket, org, status, shard), change) in changes {

@@ -214,11 +214,10 @@ pub async fn place(
     if entries.is_empty() {
         return Ok(());
     }
-    let rows = |columns| placeholders(columns, entries.len());
     // Two statements for all entries instead of two for each.
     let insert = format!(
         "insert into ledger_leaf (bucket, envelope_id, sequence, leaf_index) values {}",
-        rows(4)
+        placeholders(tx, 4, entries.len())
     );
     let mut query = sqlx::query(AssertSqlSafe(insert));
     for (entry, index) in entries.iter().zip(first..) {
@@ -231,7 +230,7 @@ pub async fn place(
     query.execute(&mut **tx).await?;
     let delete = format!(
         "delete from ledger_pending where (bucket, envelope_id, sequence) in (values {})",
-        rows(3)
+        placeholders(tx, 3, entries.len())
     );
     let mut query = sqlx::query(AssertSqlSafe(delete));
     for entry in entries {

@@ -37,7 +37,7 @@ pub async fn insert(tx: &mut WriteTransaction, requests: &[NewRequest]) -> Resul
             "insert into request_log (bucket, request_id, org_id, at, method, route, path, status, credential,
                  envelope_id, duration_ms, request, answer)
              values {} on conflict (bucket, request_id) do nothing",
-            placeholders(13, some.len())
+            placeholders(tx, 13, some.len())
         );
         let mut query = sqlx::query(AssertSqlSafe(text));
         for one in some {
