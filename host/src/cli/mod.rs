@@ -12,6 +12,7 @@ mod diff_page;
 mod keys;
 mod ledger;
 mod listen;
+mod log_lines;
 mod organizations;
 mod output;
 mod registry;
@@ -31,7 +32,6 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 use rustix::fs::Mode;
 use serde_json::json;
-use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _};
@@ -45,6 +45,7 @@ use crate::service::vault::log;
 use crate::start;
 use crate::traces::TraceExporter;
 use crate::{doctor, server};
+use log_lines::LogGuard;
 use output::CommandOutput;
 
 /// Electronic signatures, tamper-evident authoritative copies, and their proof.
@@ -277,16 +278,13 @@ async fn look(config: Config, output: &CommandOutput) -> Result<ExitCode, Failur
     })
 }
 
-/// Log lines that wait for a slow reader. Their queue is allocated at the start, 32 bytes a line.
-const LOG_LINES: usize = 8_192;
-
 /// Starts logging to stderr; commands other than `serve` log warnings only. A separate thread
 /// writes the lines, so that no request waits for a slow reader. No line is dropped,
 /// and dropping the returned guard flushes the rest.
 fn start_logging(
     config: &Config,
     serving: bool,
-) -> Result<(Option<TraceExporter>, WorkerGuard), Failure> {
+) -> Result<(Option<TraceExporter>, LogGuard), Failure> {
     let filter = if serving {
         config.log.filter.as_str()
     } else {
@@ -294,10 +292,7 @@ fn start_logging(
     };
     // The library of the Model Context Protocol logs whole messages, which have credentials.
     let filter = format!("{filter},rmcp=warn");
-    let (writer, guard) = NonBlockingBuilder::default()
-        .lossy(false)
-        .buffered_lines_limit(LOG_LINES)
-        .finish(std::io::stderr());
+    let (writer, guard) = log_lines::start(std::io::stderr())?;
     let lines = tracing_subscriber::fmt::layer().with_writer(writer);
     let lines = match config.log.format {
         LogFormat::Text => lines.with_ansi(false).boxed(),
