@@ -8,6 +8,8 @@ mod cipher;
 mod spool;
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -21,11 +23,12 @@ use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{
-    BackoffConfig, ClientOptions, ObjectStore, ObjectStoreExt as _, ObjectStoreScheme, PutMode,
-    PutOptions, PutPayload, RetryConfig, WriteMultipart,
+    BackoffConfig, ClientOptions, GetResultPayload, ObjectStore, ObjectStoreExt as _,
+    ObjectStoreScheme, PutMode, PutOptions, PutPayload, RetryConfig, WriteMultipart,
 };
 use sha2::{Digest, Sha256};
 use tokio::io::AsyncReadExt as _;
+use tokio::task::spawn_blocking;
 use url::Url;
 
 use crate::config::{RetentionMode, StorageSettings};
@@ -42,6 +45,9 @@ pub use spool::{SpoolWriter, SpooledFile};
 /// Size up to which a file is stored in one request; larger files are uploaded in parts of this
 /// size, the minimum that S3 accepts.
 const PART: usize = 5 * 1024 * 1024;
+
+/// Bytes of a file that are read at once.
+const PIECE: u64 = 256 * 1024;
 /// Parts in flight while the next one is filled. With one, a file takes 10 MiB of memory; many
 /// files may be stored at once.
 const PARTS_AT_ONCE: usize = 1;
@@ -278,6 +284,26 @@ impl From<object_store::Error> for FilesError {
             error => Self::Store(error),
         }
     }
+}
+
+/// Reads a local file. The store's own stream changes to another thread for each 8 KiB, which takes longer than
+/// reading and hashing them.
+fn in_large_pieces(file: File) -> BoxStream<'static, object_store::Result<Bytes>> {
+    let failed = |error: std::io::Error| object_store::Error::Generic {
+        store: FOLDER,
+        source: error.into(),
+    };
+    let pieces = futures::stream::try_unfold(file, move |file| async move {
+        let read = spawn_blocking(move || {
+            let mut piece = Vec::with_capacity(PIECE as usize);
+            (&file).take(PIECE).read_to_end(&mut piece)?;
+            Ok::<_, std::io::Error>((piece, file))
+        });
+        let read = read.await.map_err(std::io::Error::other).flatten();
+        let (piece, file) = read.map_err(failed)?;
+        Ok((!piece.is_empty()).then(|| (Bytes::from(piece), file)))
+    });
+    pieces.boxed()
 }
 
 /// Describes the error without the object's key, which its own text contains.
@@ -547,7 +573,7 @@ impl Files {
         };
         // Streamed in small pieces, so that memory use does not depend on the document's size.
         let mut source = upload.open().await.map_err(FilesError::Spool)?;
-        let mut piece = vec![0; 256 * 1024];
+        let mut piece = vec![0; PIECE as usize];
         loop {
             let length = source.read(&mut piece).await.map_err(FilesError::Spool)?;
             if length == 0 {
@@ -603,7 +629,11 @@ impl Files {
         let object = self.in_time(self.store.get(&path)).await?;
         let size = object.meta.size;
         let patience = self.patience;
-        let raw = futures::stream::try_unfold(object.into_stream(), move |mut raw| async move {
+        let pieces = match object.payload {
+            GetResultPayload::File(file, _) => in_large_pieces(file),
+            GetResultPayload::Stream(pieces) => pieces,
+        };
+        let raw = futures::stream::try_unfold(pieces, move |mut raw| async move {
             match tokio::time::timeout(patience, raw.try_next()).await {
                 Ok(piece) => Ok(piece?.map(|piece| (piece, raw))),
                 Err(_) => Err(FilesError::TimedOut),
@@ -792,7 +822,7 @@ impl Files {
         let Some(folder) = self.folder.clone() else {
             return Ok(0);
         };
-        tokio::task::spawn_blocking(move || remove_staged(&folder, before))
+        spawn_blocking(move || remove_staged(&folder, before))
             .await
             .map_err(|error| FilesError::Spool(std::io::Error::other(error)))?
             .map_err(FilesError::Spool)

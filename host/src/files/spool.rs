@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures::StreamExt as _;
 use sha2::{Digest, Sha256};
 use tokio::fs::File;
-use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _, AsyncWriteExt as _, BufWriter};
 
 use super::{FilesError, Pieces};
 
@@ -19,9 +19,12 @@ const HEAD: usize = 1024;
 /// Size of the pieces that a stream yields.
 const PIECE: usize = 32 * 1024;
 
+/// Bytes that are gathered before they are written, on another thread.
+const GATHERED: usize = 128 * 1024;
+
 /// Temporary file being written.
 pub struct SpoolWriter {
-    file: File,
+    file: BufWriter<File>,
     hasher: Sha256,
     size: u64,
     head: Vec<u8>,
@@ -34,7 +37,7 @@ impl SpoolWriter {
         let folder = folder.to_owned();
         let file = tokio::task::spawn_blocking(move || tempfile::tempfile_in(folder)).await??;
         Ok(Self {
-            file: File::from_std(file),
+            file: BufWriter::with_capacity(GATHERED, File::from_std(file)),
             hasher: Sha256::new(),
             size: 0,
             head: Vec::new(),
@@ -60,7 +63,7 @@ impl SpoolWriter {
         self.file.flush().await?;
         Ok(SpooledFile {
             // Waits for writes in flight; readers use blocking calls on the plain file.
-            file: self.file.into_std().await,
+            file: self.file.into_inner().into_std().await,
             sha256: hex::encode(self.hasher.finalize()),
             size: self.size,
             head: self.head,
