@@ -8,8 +8,8 @@ use crate::report::{self, ReportTable, median, millis};
 use crate::server::{BenchServer, POLL, ServerLog, program};
 
 const RUNS: usize = 5;
-/// Idle time before the memory is read.
-const IDLE: Duration = Duration::from_secs(3);
+/// Idle time before the memory is read. The allocator gives freed memory back after ten seconds.
+const IDLE: Duration = Duration::from_secs(15);
 
 /// Starts servers on empty and on used data folders and prints the table.
 pub fn run() -> Result<(), Failure> {
