@@ -26,7 +26,8 @@ pub struct ServerStart {
 /// Memory of an idle server, in KiB.
 pub struct MemoryUse {
     pub resident: f64,
-    pub proportional: f64,
+    /// What the system cannot drop: all but pages of files.
+    pub anonymous: f64,
 }
 
 /// Returns the path of the server binary, which is next to this one.
@@ -164,7 +165,7 @@ impl BenchServer {
         let folder = PathBuf::from("/proc").join(self.child.id().to_string());
         Ok(MemoryUse {
             resident: kibibytes(&folder.join("status"), "VmRSS:")?,
-            proportional: kibibytes(&folder.join("smaps_rollup"), "Pss:")?,
+            anonymous: kibibytes(&folder.join("status"), "RssAnon:")?,
         })
     }
 

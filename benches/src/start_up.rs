@@ -50,13 +50,13 @@ pub fn run() -> Result<(), Failure> {
         .iter()
         .map(|memory| megabytes(memory.resident))
         .collect();
-    let proportional: Vec<f64> = memory
+    let anonymous: Vec<f64> = memory
         .iter()
-        .map(|memory| megabytes(memory.proportional))
+        .map(|memory| megabytes(memory.anonymous))
         .collect();
     for (name, values) in [
         ("resident (VmRSS)", &resident),
-        ("proportional (Pss)", &proportional),
+        ("without pages of files (RssAnon)", &anonymous),
     ] {
         table.row(std::iter::once(name.to_owned()).chain(spread(values)));
     }
