@@ -57,10 +57,14 @@ impl LineQueue {
     }
 
     fn add(&self, line: &[u8]) {
-        let waiting = self
-            .drained
-            .wait_while(self.lock(), |waiting| waiting.text.len() >= MOST);
+        let waiting = self.drained.wait_while(self.lock(), |waiting| {
+            waiting.text.len() >= MOST && !waiting.is_closed
+        });
         let mut waiting = waiting.unwrap_or_else(PoisonError::into_inner);
+        // Work that outlives the log has no reader any more.
+        if waiting.is_closed {
+            return;
+        }
         if waiting.text.is_empty() {
             self.filled.notify_one();
         }
@@ -95,6 +99,7 @@ impl Drop for LogGuard {
     fn drop(&mut self) {
         self.queue.lock().is_closed = true;
         self.queue.filled.notify_one();
+        self.queue.drained.notify_all();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
