@@ -1,8 +1,10 @@
 //! Creates the application from its settings.
 
+use std::panic::resume_unwind;
 use std::path::Path;
 use std::sync::Arc;
 
+use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
@@ -169,17 +171,18 @@ pub async fn start_with_lookup(
     // Before keys and caches are written to it.
     prepare_data_folder(&config.data_dir)?;
     let keys = keys(&config)?;
+    let clock = Clock::ahead_by(config.clock_offset.unwrap_or_default());
+    // Takes as long as preparing the database, and needs nothing of it.
+    let loading = spawn_blocking({
+        let cache = config.data_dir.join("native-code");
+        let (key, limits) = (keys.derived("native code"), config.components.limits()?);
+        move || ComponentRegistry::load(cache, key, limits, clock)
+    });
     let store = open_store(&config).await?;
     // Before the first clock reading below, which must follow the database's time.
     timekeeping::begin(&store).await?;
-    let clock = Clock::ahead_by(config.clock_offset.unwrap_or_default());
-    let cache = config.data_dir.join("native-code");
-    let mut components = ComponentRegistry::load(
-        cache,
-        keys.derived("native code"),
-        config.components.limits()?,
-        clock,
-    )?;
+    let loaded = loading.await;
+    let mut components = loaded.unwrap_or_else(|error| resume_unwind(error.into_panic()))?;
     components.limit_native_code(config.components.native_code_bytes);
     let components = Arc::new(components);
     let cipher = Arc::new(keys.cipher().ok_or(StartError::Sealer)?);
