@@ -13,6 +13,8 @@ use futures::future::BoxFuture;
 use ipnet::IpNet;
 use url::{Host, Url};
 
+use crate::tls;
+
 /// Timeout of establishing a connection.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -273,7 +275,7 @@ impl tower::Service<hyper_util::client::legacy::connect::dns::Name> for GuardedR
 pub fn client(allowed: AllowedAddresses) -> Result<reqwest::Client, reqwest::Error> {
     let insecure = allowed.insecure;
     let resolver = GuardedResolver::new(Arc::new(SystemLookup), allowed);
-    reqwest::Client::builder()
+    tls::with_system_roots(reqwest::Client::builder())
         .dns_resolver(Arc::new(resolver))
         // A redirect could lead to an address that the caller's URL check never saw.
         .redirect(reqwest::redirect::Policy::none())

@@ -34,6 +34,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::event::EventType;
 use crate::domain::id::{DeliveryId, EndpointId, EventId};
 use crate::domain::webhook::{AttemptOutcome, EncryptedSecret, Endpoint, WebhookSecret};
+use crate::tls;
 
 /// Timeout of an attempt, from the DNS lookup to the end of the response.
 pub const PATIENCE: Duration = Duration::from_secs(10);
@@ -149,7 +150,7 @@ impl WebhookSender {
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
         let https = HttpsConnectorBuilder::new()
-            .with_tls_config(tls(settings.ca_file.as_deref())?)
+            .with_tls_config(client_tls(settings.ca_file.as_deref())?)
             .https_or_http()
             .enable_http1()
             .enable_http2()
@@ -278,15 +279,13 @@ fn authorities(file: &Path) -> Result<Vec<CertificateDer<'static>>, SenderError>
     }
 }
 
-fn tls(ca_file: Option<&Path>) -> Result<rustls::ClientConfig, SenderError> {
+fn client_tls(ca_file: Option<&Path>) -> Result<rustls::ClientConfig, SenderError> {
+    let Some(file) = ca_file else {
+        return Ok(tls::system_roots()?);
+    };
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let extra = ca_file.map(authorities).transpose()?.unwrap_or_default();
-    let verifier = Verifier::new_with_extra_roots(extra, provider.clone())?;
-    Ok(rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()?
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(verifier))
-        .with_no_client_auth())
+    let verifier = Verifier::new_with_extra_roots(authorities(file)?, provider)?;
+    Ok(tls::with_verifier(Arc::new(verifier))?)
 }
 
 /// Returns the specification's headers, then those of Standard Webhooks.
