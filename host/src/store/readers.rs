@@ -22,7 +22,7 @@ const KEPT: Duration = Duration::from_secs(60);
 #[derive(Clone)]
 pub struct ReaderPool {
     pool: AnyPool,
-    /// As many as the pool has connections, so that nobody waits in the pool for a kept one.
+    /// As many as the pool has connections: a reader never waits in the pool for a kept one.
     permits: Arc<Semaphore>,
     kept: Arc<Mutex<Vec<KeptConnection>>>,
     /// Whether a connection can break while it is kept.
