@@ -8,7 +8,7 @@
 //! Assumptions, each of which a real installation can violate:
 //!
 //! - Requests spread evenly over nodes and shards; organizations are spread by their bucket.
-//! - A statement costs the same at every size (measured up to 2,400,000 envelopes: 0.9 to 1.6 times).
+//! - A statement costs the same at every size (measured up to 10,000,000 envelopes, see docs/capacity.md).
 //! - Cores of nodes and databases are as fast as the measured ones, and are not shared.
 //! - Locks are not waited for: creates touch different rows, apart from counters in 16 rows.
 //! - Service times vary exponentially around the measured mean.
@@ -18,8 +18,8 @@ use std::collections::BinaryHeap;
 
 /// Measured on two cores with both programs on one disk; see docs/capacity.md for the run.
 const MEASURED: ServiceTimes = ServiceTimes {
-    node_cpu: 1.4e-3,
-    database_cpu: 1.8e-3,
+    node_cpu: 1.0e-3,
+    database_cpu: 1.9e-3,
     flush: 0.4e-3,
     log_bytes: 13e3,
     round_trips: 20.0,
