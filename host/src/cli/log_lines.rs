@@ -1,6 +1,6 @@
 //! Writes log lines on a thread of their own, so that no request waits for a slow reader.
 //!
-//! Waking a thread costs more than a line, so lines are gathered for some milliseconds and written together.
+//! Waking a thread costs more than a line, so lines are gathered for some milliseconds after the last ones were written.
 
 use std::io::{self, Write};
 use std::mem;
@@ -77,20 +77,20 @@ impl LineQueue {
             let waiting = self.filled.wait_while(self.lock(), |waiting| {
                 waiting.text.is_empty() && !waiting.is_closed
             });
-            let waiting = waiting.unwrap_or_else(PoisonError::into_inner);
+            let mut waiting = waiting.unwrap_or_else(PoisonError::into_inner);
             let is_closed = waiting.is_closed;
+            mem::swap(&mut text, &mut waiting.text);
             drop(waiting);
+            if text.is_empty() {
+                return;
+            }
+            self.drained.notify_all();
+            // A log without a reader stops nothing.
+            let _ = reader.write_all(&text);
+            text.clear();
             if !is_closed {
                 thread::sleep(GATHERED);
             }
-            text.clear();
-            mem::swap(&mut text, &mut self.lock().text);
-            self.drained.notify_all();
-            if text.is_empty() && is_closed {
-                return;
-            }
-            // A log without a reader stops nothing.
-            let _ = reader.write_all(&text);
         }
     }
 }
