@@ -145,6 +145,10 @@ async fn an_unknown_part_of_a_form_is_refused_with_the_nearest_known_name() {
         .await;
     let issue = refused.json()["details"][0].clone();
     assert_eq!(issue["nearest"], "fields_json");
+    assert_eq!(
+        (&issue["expected"], &issue["received"]),
+        (&json!("a known part"), &json!("fields"))
+    );
     let error = refused.error(400);
     assert_eq!(error, "Unknown part: fields; did you mean fields_json?");
 }
@@ -153,7 +157,12 @@ async fn an_unknown_part_of_a_form_is_refused_with_the_nearest_known_name() {
 async fn an_unknown_query_parameter_is_refused_after_authentication() {
     let app = TestApp::start().await;
     let refused = app.get("/partner/envelopes?limt=5").await;
-    assert_eq!(refused.json()["details"][0]["nearest"], "limit");
+    let issue = refused.json()["details"][0].clone();
+    assert_eq!(issue["nearest"], "limit");
+    assert_eq!(
+        (&issue["expected"], &issue["received"]),
+        (&json!("a known query parameter"), &json!("limt"))
+    );
     let error = refused.error(400);
     assert_eq!(error, "Unknown query parameter: limt; did you mean limit?");
     let stranger = app.get_as("lk_nobody", "/partner/envelopes?limt=5").await;

@@ -47,7 +47,7 @@ macro_rules! areas {
 
 areas! {
     partner_envelopes {
-        get "/partner/envelopes", envelopes::list => listEnvelopes []
+        get "/partner/envelopes", envelopes::list => listEnvelopes [422]
             "List envelopes, newest first";
         post "/partner/envelopes", envelopes::create::<Key<EnvelopesWrite>> => createEnvelope [404, 409, 502, 503]
             "Create an envelope, and send it when it has a template";
@@ -105,7 +105,7 @@ areas! {
     }
 
     partner_control {
-        get "/partner/control/records", control::list::<Key<ControlRead>> => listControlRecords []
+        get "/partner/control/records", control::list::<Key<ControlRead>> => listControlRecords [404, 422]
             "List records that you control, were offered or originated, newest first";
         get "/partner/control/records/{id}", control::read::<Key<ControlRead>> => getControlRecord [409]
             "Read who controls a record";
@@ -152,9 +152,9 @@ areas! {
             => issueControlStatement [409, 422]
             "Prove to the obligor of a record that you have control";
         get "/partner/control/records/{id}/inspection", control::inspection::<Key<ControlRead>>
-            => inspectRecord [409]
+            => inspectRecord [409, 422]
             "Inspect a record; the look is recorded";
-        get "/partner/control/records/{id}/copy", control::copy::<Key<ControlRead>> => getWatermarkedCopy [409]
+        get "/partner/control/records/{id}/copy", control::copy::<Key<ControlRead>> => getWatermarkedCopy [409, 422]
             "Get a watermarked copy of a record; it is recorded with its holder";
         get "/partner/control/copies/{id}", control::handed_copy::<Key<ControlRead>> => getCopyHolder []
             "Read who has a watermarked copy";
@@ -233,7 +233,7 @@ areas! {
     }
 
     web_envelopes {
-        get "/envelopes", web::search::search => searchEnvelopes []
+        get "/envelopes", web::search::search => searchEnvelopes [422]
             "Search the envelopes of the organization, newest first";
         post "/envelopes", envelopes::create::<Web<may::Send>> => makeEnvelope [404, 409, 502, 503]
             "Create an envelope, and send it when it has a template";
@@ -300,7 +300,7 @@ areas! {
     }
 
     web_control {
-        get "/control/records", control::list::<Web<may::ReadControl>> => listControlRecordsAsUser []
+        get "/control/records", control::list::<Web<may::ReadControl>> => listControlRecordsAsUser [404, 422]
             "List records that you control, were offered or originated, newest first";
         get "/control/records/{id}", control::read::<Web<may::ReadControl>> => getControlRecordAsUser [409]
             "Read who controls a record";
@@ -347,9 +347,9 @@ areas! {
             => issueControlStatementAsUser [409, 422]
             "Prove to the obligor of a record that you have control";
         get "/control/records/{id}/inspection", control::inspection::<Web<may::ReadControl>>
-            => inspectRecordAsUser [409]
+            => inspectRecordAsUser [409, 422]
             "Inspect a record; the look is recorded";
-        get "/control/records/{id}/copy", control::copy::<Web<may::ReadControl>> => getWatermarkedCopyAsUser [409]
+        get "/control/records/{id}/copy", control::copy::<Web<may::ReadControl>> => getWatermarkedCopyAsUser [409, 422]
             "Get a watermarked copy of a record; it is recorded with its holder";
         get "/control/copies/{id}", control::handed_copy::<Web<may::ReadControl>> => getCopyHolderAsUser []
             "Read who has a watermarked copy";

@@ -242,16 +242,7 @@ fn unknown_members(
     let at = instance_path(error);
     let unexpected = unexpected.iter().map(|name| {
         let nearest = unknown::nearest(name, known());
-        let mut path = at.clone();
-        path.push(name.as_str().into());
-        ValidationIssue {
-            code: "unknown_member".into(),
-            expected: "a known member".into(),
-            received: name.chars().take(100).collect(),
-            path,
-            message: unknown::message("member", name, nearest),
-            nearest: nearest.map(str::to_owned),
-        }
+        unknown::issue("member", name, at.clone(), nearest)
     });
     unexpected.collect()
 }

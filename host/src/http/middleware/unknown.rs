@@ -14,6 +14,7 @@ use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
 use crate::http::error::HttpError;
+use crate::service::ValidationIssue;
 
 /// Minimum similarity of a suggestion, from 0 to 1.
 const ALIKE: f64 = 0.8;
@@ -29,26 +30,39 @@ pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&
         .map(|(_, known)| known)
 }
 
-/// Returns a message such as `Unknown member: templateId; did you mean template_id?`
-pub fn message(what: &str, name: &str, nearest: Option<&str>) -> String {
+/// Returns a problem such as `Unknown member: templateId; did you mean template_id?`, of a name below `path`.
+pub fn issue(
+    what: &str,
+    name: &str,
+    mut path: Vec<Value>,
+    nearest: Option<&str>,
+) -> ValidationIssue {
+    path.push(name.into());
+    let code = match what {
+        "member" => "unknown_member",
+        "part" => "unknown_part",
+        _ => "unknown_parameter",
+    };
     let name: String = name.chars().take(100).collect();
-    match nearest {
+    let message = match nearest {
         Some(nearest) => format!("Unknown {what}: {name}; did you mean {nearest}?"),
         None => format!("Unknown {what}: {name}"),
+    };
+    ValidationIssue {
+        code: code.into(),
+        expected: format!("a known {what}"),
+        received: name,
+        path,
+        message,
+        nearest: nearest.map(str::to_owned),
     }
 }
 
 /// Returns a 400 for an unknown form part or query parameter.
 pub fn refusal(what: &str, name: &str, known: &[String]) -> HttpError {
     let nearest = nearest(name, known.iter().map(String::as_str));
-    let message = message(what, name, nearest);
-    let mut issue = json!({
-        "code": format!("unknown_{}", what.replace("query ", "")), "path": [name], "message": message,
-    });
-    if let Some(nearest) = nearest {
-        issue["nearest"] = nearest.into();
-    }
-    HttpError::bad_request(message).with_details(json!([issue]))
+    let issue = issue(what, name, Vec::new(), nearest);
+    HttpError::bad_request(issue.message.clone()).with_details(json!([issue]))
 }
 
 /// Closes every object of a schema to members that it does not list.
