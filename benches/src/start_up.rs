@@ -65,6 +65,10 @@ pub fn run() -> Result<(), Failure> {
         "\n{RUNS} runs, {} s after the server was ready, no requests but those to /readyz.",
         IDLE.as_secs()
     );
+    let size = std::fs::metadata(&program)?.len() as f64 / 1e6;
+    println!(
+        "The program has {size:.0} MB; those of the profile `dist` have no names of functions."
+    );
     Ok(())
 }
 
