@@ -11,6 +11,7 @@ use x509_tsp::{MessageImprint, TimeStampReq, TimeStampResp, TspVersion};
 
 use crate::evidence::stamp::TimeStamp;
 use crate::evidence::{TrustRoots, signed};
+use crate::tls;
 
 use crate::domain::token::random;
 
@@ -45,7 +46,7 @@ impl TimestampAuthority {
     /// Creates the client of an operator-configured authority.
     /// Without `trust`, its certificate is not verified.
     pub fn new(url: Url, trust: Option<TrustRoots>) -> reqwest::Result<Self> {
-        let http = reqwest::Client::builder()
+        let http = tls::with_system_roots(reqwest::Client::builder())
             .timeout(TIMEOUT)
             // Only the configured address is trusted.
             .redirect(reqwest::redirect::Policy::none())

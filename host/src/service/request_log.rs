@@ -7,10 +7,8 @@ use std::mem;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
 use serde::Deserialize;
 
-use crate::domain::clock::Timestamp;
 use crate::domain::id::{EnvelopeId, OrgId, RequestId};
 use crate::domain::priority::PriorityClass;
 use crate::domain::request_log::redacted;
@@ -19,7 +17,7 @@ use crate::store::chores;
 use crate::store::request_log::{self as rows, NewRequest};
 
 pub use crate::domain::request_log::LoggedRequest;
-pub use crate::store::request_log::RequestSearch;
+pub use crate::store::request_log::{ReceivedRequest, RequestSearch};
 
 /// Most bytes of a body that is kept.
 pub const BODY: usize = 16 * 1024;
@@ -27,22 +25,6 @@ pub const BODY: usize = 16 * 1024;
 const BATCH: usize = 250;
 const MOST: usize = 10_000;
 const DAY: Duration = Duration::from_secs(86_400);
-
-/// A request as it was received and answered.
-pub struct ReceivedRequest {
-    pub id: RequestId,
-    pub org: OrgId,
-    pub at: Timestamp,
-    pub method: String,
-    pub route: String,
-    pub path: String,
-    pub status: u16,
-    pub credential: Option<String>,
-    pub duration: Duration,
-    /// JSON.
-    pub request: Option<Bytes>,
-    pub answer: Option<Bytes>,
-}
 
 /// Requests of this node that are not stored yet.
 #[derive(Default)]
@@ -95,25 +77,18 @@ struct DataWithEnvelope {
     envelope_id: EnvelopeId,
 }
 
-fn kept(received: ReceivedRequest) -> NewRequest {
+fn kept(mut received: ReceivedRequest) -> NewRequest {
+    let (request, answer) = (received.request.take(), received.answer.take());
     let named = received.path.split('/').find_map(EnvelopeId::parse);
     let answered = || {
-        let answer = serde_json::from_slice::<AnswerWithEnvelope>(received.answer.as_ref()?);
+        let answer = serde_json::from_slice::<AnswerWithEnvelope>(answer.as_ref()?);
         Some(answer.ok()?.data.envelope_id)
     };
     NewRequest {
         envelope: named.or_else(answered),
-        id: received.id,
-        org: received.org,
-        at: received.at,
-        method: received.method,
-        route: received.route,
-        path: received.path,
-        status: i64::from(received.status),
-        credential: received.credential,
-        duration_ms: i64::try_from(received.duration.as_millis()).unwrap_or(i64::MAX),
-        request: received.request.and_then(|body| redacted(&body)),
-        answer: received.answer.and_then(|body| redacted(&body)),
+        request: request.and_then(|body| redacted(&body)),
+        answer: answer.and_then(|body| redacted(&body)),
+        received,
     }
 }
 
@@ -171,6 +146,7 @@ pub async fn get(core: &Core, org: &OrgId, id: &str) -> Result<LoggedRequest, Se
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::clock::Timestamp;
 
     #[test]
     fn further_requests_are_dropped_while_the_database_does_not_keep_up() {

@@ -1,5 +1,8 @@
 //! Requests of organizations' programs and users.
 
+use std::time::Duration;
+
+use bytes::Bytes;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe};
 
@@ -13,19 +16,27 @@ use crate::domain::request_log::LoggedRequest;
 /// Requests of one statement.
 const ROWS: usize = 50;
 
-/// A request to keep, with bodies without private values.
-pub struct NewRequest {
+/// A request as it was received and answered.
+pub struct ReceivedRequest {
     pub id: RequestId,
     pub org: OrgId,
     pub at: Timestamp,
     pub method: String,
     pub route: String,
     pub path: String,
-    pub status: i64,
+    pub status: u16,
     pub credential: Option<String>,
-    pub envelope: Option<EnvelopeId>,
-    pub duration_ms: i64,
+    pub duration: Duration,
     /// JSON.
+    pub request: Option<Bytes>,
+    pub answer: Option<Bytes>,
+}
+
+/// A request to keep.
+pub struct NewRequest {
+    pub received: ReceivedRequest,
+    pub envelope: Option<EnvelopeId>,
+    /// JSON without private values, in place of what was received.
     pub request: Option<String>,
     pub answer: Option<String>,
 }
@@ -40,7 +51,8 @@ pub async fn insert(tx: &mut WriteTransaction, requests: &[NewRequest]) -> Resul
             placeholders(tx, 13, some.len())
         );
         let mut query = sqlx::query(AssertSqlSafe(text));
-        for one in some {
+        for new in some {
+            let one = &new.received;
             query = query
                 .bind(one.org.bucket())
                 .bind(one.id.as_str())
@@ -49,12 +61,12 @@ pub async fn insert(tx: &mut WriteTransaction, requests: &[NewRequest]) -> Resul
                 .bind(&one.method)
                 .bind(&one.route)
                 .bind(&one.path)
-                .bind(one.status)
+                .bind(i64::from(one.status))
                 .bind(one.credential.as_deref())
-                .bind(one.envelope.as_ref().map(EnvelopeId::as_str))
-                .bind(one.duration_ms)
-                .bind(one.request.as_deref())
-                .bind(one.answer.as_deref());
+                .bind(new.envelope.as_ref().map(EnvelopeId::as_str))
+                .bind(i64::try_from(one.duration.as_millis()).unwrap_or(i64::MAX))
+                .bind(new.request.as_deref())
+                .bind(new.answer.as_deref());
         }
         query.execute(&mut **tx).await?;
     }

@@ -16,6 +16,7 @@ use crate::domain::id::OrgId;
 use crate::domain::organization::Role;
 use crate::service::access::WebUser;
 use crate::service::access::jwt::{self, ExpectedToken};
+use crate::tls;
 
 /// Maximum age of the cached keys.
 const KEYS_LIFE: Duration = Duration::from_secs(3600);
@@ -84,7 +85,7 @@ impl From<reqwest::Error> for IssuerError {
 impl TokenIssuer {
     /// Creates an issuer without fetching its keys.
     pub fn new(settings: OidcSettings, allow_insecure: bool) -> Result<Self, reqwest::Error> {
-        let http = reqwest::Client::builder()
+        let http = tls::with_system_roots(reqwest::Client::builder())
             .redirect(reqwest::redirect::Policy::none())
             .https_only(!allow_insecure)
             .build()?;
