@@ -1,9 +1,15 @@
 //! One function per check, in the order of the statute.
 //!
 //! Each function returns whether its check is satisfied, with a sentence that gives the reason.
+//!
+//! Control belongs to a *purchaser*, the person to which the copy was assigned. What the originator
+//! types about a secured party establishes no assignment: without a party that accepted control here,
+//! the checks about the assignee are not established.
 
-use crate::record::{is_set, is_sha256, same_email, status_text};
-use crate::types::{Custodian, CustodianStatus, EnvelopeFacts, EnvelopeStatus};
+use crate::record::{
+    attribute, is_set, is_sha256, is_unmarked, released_at, signatures_executed, status_text,
+};
+use crate::types::{EnvelopeFacts, EnvelopeStatus};
 
 /// Outcome of one check: whether it is satisfied, and the reason as a sentence.
 pub(crate) type Answer = (bool, String);
@@ -71,10 +77,10 @@ pub(crate) const CERTIFICATE_TYPE: &str = "ucc_9105_2022_electronic_copy";
 /// record.
 pub(crate) const ESIGN_CHECKS: [usize; 2] = [4, 8];
 
-/// Texts of the certificate's `legal_notices`.
+/// Texts of the certificate's `legal_notices`. They claim no more than this service established.
 pub(crate) const LEGAL_NOTICES: &[&str] = &[
-    "This certificate describes the authoritative electronic copy of a record that evidences chattel paper, under the Uniform Commercial Code as amended in 2022.",
-    "Only the copy whose SHA-256 digest is stated here is the authoritative electronic copy. Every other copy is a non-authoritative copy and is marked as one.",
+    "This certificate describes one electronic record under the Uniform Commercial Code as amended in 2022. Whether the record evidences chattel paper was not checked.",
+    "The authoritative electronic copy is the one whose SHA-256 digest is stated here. The copies that this service makes of it are marked as non-authoritative; of copies made elsewhere it knows nothing.",
     "Whether a purchaser has control under UCC §9-105 is a question of law, and of whether the amended section applies. This certificate states the facts that were recorded and the checks that were run on them.",
 ];
 
@@ -93,83 +99,123 @@ pub(crate) fn answers(facts: &EnvelopeFacts) -> [Answer; RULES.len()] {
     ]
 }
 
-// (a): the acts in the custody ledger name the party that took control; without such acts the
-// certificate, which is written from the ledger, names the assignee.
+/// Why a check about the assignee is not established.
+fn not_established(facts: &EnvelopeFacts) -> String {
+    match secured_party(facts) {
+        Some(name) => [
+            "Not established: the originator names ",
+            name,
+            " as the secured party, and no party has accepted control of the record.",
+        ]
+        .concat(),
+        None => "Not established: no party has accepted control of the record.".into(),
+    }
+}
+
+// (a): only the acts in the custody ledger, the last of them by the accepting party, establish to
+// whom the copy was assigned.
 fn assignee_established(facts: &EnvelopeFacts) -> Answer {
-    if let Some(controller) = Controller::of(facts) {
-        let since = controller.since;
-        return (
-            true,
-            [
-                "Acts in the custody ledger establish ",
-                controller.name,
-                " as the person to which the record was assigned, since ",
-                since,
-                ".",
-            ]
-            .concat(),
-        );
-    }
-    match is_set(facts.vault_out_certificate_path.as_deref()) {
-        true => (
-            true,
-            "A certificate over the custody ledger establishes to whom the authoritative copy is assigned.".into(),
-        ),
-        false => (
-            false,
-            "No certificate establishes to whom the authoritative copy is assigned.".into(),
-        ),
-    }
+    let Some(controller) = Controller::of(facts) else {
+        return (false, not_established(facts));
+    };
+    (
+        true,
+        [
+            "Acts in the custody ledger establish ",
+            controller.name,
+            " as the person to which the record was assigned, since ",
+            controller.since,
+            ".",
+        ]
+        .concat(),
+    )
 }
 
 // (b)(1): "unique, identifiable, and […] unalterable".
 fn single_authoritative_copy(facts: &EnvelopeFacts) -> Answer {
-    match is_set(facts.vault_file_path.as_deref()) {
-        true => (
+    if is_set(facts.vault_file_path.as_deref()) {
+        return (
             true,
-            "One authoritative copy is stored, written without overwrite.".into(),
-        ),
-        false => (false, "No authoritative copy is stored.".into()),
+            "The authoritative copy is stored in this vault, written without overwrite.".into(),
+        );
     }
+    let sentence = match released_at(facts) {
+        Some(at) => [
+            "The authoritative copy left this vault: the record was released on ",
+            at,
+            ".",
+        ]
+        .concat(),
+        None => "No authoritative copy is stored.".into(),
+    };
+    (false, sentence)
 }
 
-// (b)(2): the copy carries the name of the secured party in its mark.
+// (b)(2): the mark on the copy names the purchaser as the assignee. The mark is made at vault-in from
+// the originator's statement, so it is compared with the party that accepted control later.
 fn copy_identifies_assignee(facts: &EnvelopeFacts) -> Answer {
-    match secured_party(facts) {
-        Some(name) => (
+    let Some(marked) = secured_party(facts) else {
+        return (false, "The authoritative copy names no assignee.".into());
+    };
+    if is_unmarked(facts) {
+        return (
+            false,
+            "The authoritative copy has no mark, because its author certified it against any change.".into(),
+        );
+    }
+
+    match Controller::of(facts) {
+        None => (
             true,
             [
                 "The authoritative copy is marked with ",
-                name,
-                " as assignee.",
+                marked,
+                ", which the originator names as the secured party; it has not accepted control.",
             ]
             .concat(),
         ),
-        None => (false, "No assignee is named.".into()),
+        Some(controller) if same_name(controller.name, marked) => (
+            true,
+            [
+                "The authoritative copy is marked with ",
+                marked,
+                ", which has control.",
+            ]
+            .concat(),
+        ),
+        Some(controller) => (
+            false,
+            [
+                "The authoritative copy is marked with ",
+                marked,
+                "; ",
+                controller.name,
+                " has control.",
+            ]
+            .concat(),
+        ),
     }
 }
 
-// (b)(3): "communicated to and maintained by the purchaser or its designated
-// custodian".
+// (b)(3): "communicated to and maintained by the purchaser or its designated custodian". Under (g) the
+// transferor cannot be the one that holds it for the purchaser, so the originator's custodian alone
+// does not count.
 fn maintained_by_custodian(facts: &EnvelopeFacts) -> Answer {
-    if let (true, Some(controller)) = (is_held(facts), Controller::of(facts)) {
-        let detail = [
-            "The authoritative copy is maintained here for ",
+    let Some(controller) = Controller::of(facts) else {
+        return (false, not_established(facts));
+    };
+    if !is_held(facts) {
+        return (false, not_held(facts));
+    }
+    (
+        true,
+        [
+            "The authoritative copy is kept in this vault for ",
             controller.name,
-            ", which has control.",
-        ];
-        return (true, detail.concat());
-    }
-    match active_custodian(facts) {
-        Some(custodian) => (
-            true,
-            [&custodian.email, " maintains the authoritative copy."].concat(),
-        ),
-        None => (
-            false,
-            "No custodian has accepted the authoritative copy.".into(),
-        ),
-    }
+            ", which accepted control.",
+        ]
+        .concat(),
+    )
 }
 
 // (b)(6): any amendment changes the digest and is therefore readily identifiable.
@@ -192,12 +238,14 @@ fn amendments_identifiable(facts: &EnvelopeFacts) -> Answer {
     }
 }
 
-// (c)(1), and (b)(5): every copy is readily identifiable as authoritative or non-authoritative.
+// (c)(1), and (b)(5): each copy that this service makes is readily identifiable. Copies made elsewhere
+// are not in its sight.
 fn copies_identifiable(facts: &EnvelopeFacts) -> Answer {
     match facts.copy_file_path.as_deref() {
         Some(path) if path.starts_with("copies:") => (
             true,
-            "Every page of every copy says whether it is the authoritative copy.".into(),
+            "The copy that this service hands out is marked as non-authoritative on every page."
+                .into(),
         ),
         Some(_) => (
             false,
@@ -210,112 +258,77 @@ fn copies_identifiable(facts: &EnvelopeFacts) -> Answer {
     }
 }
 
-// (c)(2): "in any way, including by name, identifying number, cryptographic key, office, or account
-// number". An identifying number is included when there is one; the name is required, because
-// (b)(2) needs it.
+// (c)(2): the purchaser identifies *itself*, "in any way, including by name, identifying number,
+// cryptographic key, office, or account number".
 fn assignee_identifies_itself(facts: &EnvelopeFacts) -> Answer {
-    if let Some(controller) = Controller::of(facts) {
-        let mut detail = ["The assignee identifies itself as ", controller.name].concat();
-        if let Some(key) = controller.signs_with {
-            detail += ", and by the key with the thumbprint ";
-            detail += key;
-        }
-        return (true, detail + ".");
-    }
-    let number = facts
-        .secured_party
-        .as_ref()
+    let Some(controller) = Controller::of(facts) else {
+        return (false, not_established(facts));
+    };
+
+    let mut detail = ["The assignee identifies itself as ", controller.name].concat();
+    // A number stands in the record of the party that it was given for.
+    let party = facts.secured_party.as_ref();
+    let number = party
+        .filter(|party| same_name(&party.name, controller.name))
         .and_then(|party| party.identifier.as_deref())
         .map(str::trim)
         .filter(|number| !number.is_empty());
-    match (secured_party(facts), number) {
-        (Some(name), Some(number)) => (
-            true,
-            [
-                "The assignee identifies itself as ",
-                name,
-                ", ",
-                number,
-                ".",
-            ]
-            .concat(),
-        ),
-        (Some(name), None) => (
-            true,
-            ["The assignee identifies itself by its name, ", name, "."].concat(),
-        ),
-        (None, _) => (
-            false,
-            "The assignee has nothing to identify itself by.".into(),
-        ),
+    if let Some(number) = number {
+        detail += ", ";
+        detail += number;
     }
+    if let Some(key) = controller.signs_with {
+        detail += ", and by the key with the thumbprint ";
+        detail += key;
+    }
+    (true, detail + ".")
 }
 
 // (c)(3)(A) and (B), and (b)(4): the exclusive power to prevent others from changing the assignee,
-// and to transfer control. Under (d)(2) a shared power is still exclusive unless, (e), the other
-// party can exercise it alone. The host enforces the power of a party that took control. Without one, the
-// custodian holds the copy; several custodians are no defect. A released copy, or the copy of a contract
-// that never came about, is not under anyone's power here.
+// and to transfer control. The host enforces the power of a party that accepted control. Under (d)(2) a
+// shared power is still exclusive unless, (e), the other party can exercise it alone or is the
+// transferor: a pledgee may be another party, but not the one that the controller has the record from.
 fn exclusive_power(facts: &EnvelopeFacts) -> Answer {
-    let status = status_text(facts.status);
-    let held = is_held(facts);
-    if let (true, Some(controller)) = (held, Controller::of(facts)) {
-        let mut detail = [
-            "The authoritative copy does not leave the vault, and control does not pass, without the consent of ",
-            controller.name,
-        ]
-        .concat();
-        if controller.signs_with.is_some() {
-            detail += ", which it signs with its own key";
-        }
-        if let Some(pledgee) = controller.pledgee {
-            detail += ", and of its pledgee ";
-            detail += pledgee;
-        }
-        return (true, detail + ".");
+    let Some(controller) = Controller::of(facts) else {
+        return (false, not_established(facts));
+    };
+    if !is_held(facts) {
+        return (false, not_held(facts));
     }
-    match (held, active_custodian(facts)) {
-        (false, _) => (
+
+    if let Some(pledgee) = controller.pledgee
+        && controller.is_pledged_to_transferor
+    {
+        return (
             false,
-            ["The copy is not held here (status ", status, ")."].concat(),
-        ),
-        (true, None) => (false, "Nobody holds the power over the copy.".into()),
-        (true, Some(custodian)) => (
-            true,
             [
-                &custodian.email,
-                " holds the power over the copy; no other party was given control.",
+                "The power of ",
+                controller.name,
+                " is not exclusive: it needs the consent of ",
+                pledgee,
+                ", from which it has the record.",
             ]
             .concat(),
-        ),
-    }
-}
-
-// A paper envelope has no submitters and passes: it was signed before the upload.
-fn signed_by_every_debtor(facts: &EnvelopeFacts) -> Answer {
-    if facts.submitters.is_empty() {
-        return (
-            true,
-            "No signers are recorded; the document was signed before it was uploaded.".into(),
         );
     }
-    let signed = |email: &str| {
-        let mut documents = facts.signed_documents.iter();
-        documents.any(|document| same_email(&document.signer_email, email))
-    };
-    let missing: Vec<&str> = facts
-        .submitters
-        .iter()
-        .map(|submitter| submitter.email.as_str())
-        .filter(|email| !signed(email))
-        .collect();
-    match missing.is_empty() {
-        true => (true, "Everybody who has to sign has signed.".into()),
-        false => (
-            false,
-            ["Not yet signed by: ", &missing.join(", "), "."].concat(),
-        ),
+    let mut detail = [
+        "The authoritative copy does not leave this vault, and control does not pass, without the consent of ",
+        controller.name,
+    ]
+    .concat();
+    if controller.signs_with.is_some() {
+        detail += ", which it signs with its own key";
     }
+    if let Some(pledgee) = controller.pledgee {
+        detail += ", and of its pledgee ";
+        detail += pledgee;
+    }
+    (true, detail + ".")
+}
+
+// A paper envelope has no submitters and passes: it was signed elsewhere, by its uploader's statement.
+fn signed_by_every_debtor(facts: &EnvelopeFacts) -> Answer {
+    signatures_executed(facts)
 }
 
 /// Whether the copy is held here.
@@ -326,12 +339,19 @@ fn is_held(facts: &EnvelopeFacts) -> bool {
     )
 }
 
-/// The party that took control, as the host enforces it.
+fn not_held(facts: &EnvelopeFacts) -> String {
+    let status = status_text(facts.status);
+    ["The copy is not held here (status ", status, ")."].concat()
+}
+
+/// The party that accepted control, as the host enforces it.
 struct Controller<'a> {
     name: &'a str,
     /// RFC 3339.
     since: &'a str,
     pledgee: Option<&'a str>,
+    /// Whether the pledgee is the party that the controller has the record from.
+    is_pledged_to_transferor: bool,
     /// Thumbprint of the key that it signs its acts with.
     signs_with: Option<&'a str>,
 }
@@ -339,16 +359,13 @@ struct Controller<'a> {
 impl<'a> Controller<'a> {
     /// None while the originator has control.
     fn of(facts: &'a EnvelopeFacts) -> Option<Self> {
-        let attribute = |name: &str| {
-            let mut attributes = facts.attributes.iter();
-            let (_, value) = attributes.find(|(known, _)| known == name)?;
-            (!value.trim().is_empty()).then_some(value.as_str())
-        };
+        let given = |name| attribute(facts, name).filter(|value| !value.trim().is_empty());
         Some(Self {
-            name: attribute("control.controller")?,
-            since: attribute("control.since")?,
-            pledgee: attribute("control.pledgee"),
-            signs_with: attribute("control.signs_with"),
+            name: given("control.controller")?,
+            since: given("control.since")?,
+            pledgee: given("control.pledgee"),
+            is_pledged_to_transferor: given("control.pledgee_is_transferor") == Some("true"),
+            signs_with: given("control.signs_with"),
         })
     }
 }
@@ -358,7 +375,11 @@ fn secured_party(facts: &EnvelopeFacts) -> Option<&str> {
     (!name.is_empty()).then_some(name)
 }
 
-fn active_custodian(facts: &EnvelopeFacts) -> Option<&Custodian> {
-    let mut custodians = facts.custodians.iter();
-    custodians.find(|custodian| custodian.status == CustodianStatus::Accepted)
+/// Compares two names of organizations without regard to case and spacing.
+fn same_name(left: &str, right: &str) -> bool {
+    let words = |name: &str| {
+        let words = name.split_whitespace().map(str::to_lowercase);
+        words.collect::<Vec<String>>()
+    };
+    words(left) == words(right)
 }

@@ -2,16 +2,28 @@
 
 use std::borrow::Cow;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::checks::{CERTIFICATE_TYPE, ESIGN_CHECKS, LEGAL_NOTICES};
 use crate::evaluate::{evaluate, statute_references};
-use crate::record::status_text;
+use crate::record::{attribute, is_paper, json, signers, status_text};
 use crate::types::{ComponentIdentity, EnvelopeFacts};
 
 /// Prefix of the attributes that become members of the certificate's `provenance`.
 const PROVENANCE: &str = "provenance.";
+/// Attribute with the identity checks as a JSON list, each with the id of its signer.
+const IDENTITY_CHECKS: &str = "identity_checks";
+
+/// What knowledge questions establish, beside every result of them.
+const KNOWLEDGE_QUESTIONS: &str = "Result of knowledge-based questions. NIST SP 800-63A-4 (2025) does not accept them as identity verification.";
+/// First notice of a certificate about test data.
+const TEST_NOTICE: &str = "TEST: this certificate is about test data. No contract was signed and nothing is stored as an original.";
+/// Notice of a certificate about an upload.
+const PAPER_NOTICE: &str = "The document was uploaded already signed. Whether it is signed, and by whom, is the uploader's statement; this service did not check it. While a paper original exists beside this record, the record is not the sole original: perfection by possession and control needs every authoritative tangible copy as well (UCC §9-314A as amended in 2022).";
+/// Why there is no result under the E-SIGN Act for an upload.
+const PAPER_REASON: &str =
+    "The document was signed elsewhere, if it was; no electronic signature was made here.";
 
 /// Returns the certificate of `facts` as pretty-printed JSON with a trailing newline.
 ///
@@ -22,6 +34,8 @@ const PROVENANCE: &str = "provenance.";
 /// attributes `provenance.<member>`: they record how the evidence was produced, for readers to
 /// weigh, and affect no check either. `chattel_paper_jurisdiction` and `control_chain` are those
 /// attributes: the jurisdiction of UCC 9-306A(b)(1), and the parties that had control, oldest first.
+/// `environment` is `test` for test data. `paper_original` and `existing_signatures` are what the
+/// uploader stated about the paper, and the signatures that were found in the document.
 pub fn certificate(
     facts: &EnvelopeFacts,
     issued_at: &str,
@@ -29,6 +43,7 @@ pub fn certificate(
     component: &ComponentIdentity,
 ) -> String {
     let evaluation = evaluate(facts);
+    let is_paper = is_paper(facts);
     let certificate = Certificate {
         certificate_type: CERTIFICATE_TYPE,
         certificate_version: "1.0",
@@ -66,12 +81,16 @@ pub fn certificate(
         },
         esign_act_compliance: EsignAct {
             act: "Electronic Signatures in Global and National Commerce Act",
-            citation: "15 U.S.C. §7001 et seq.",
-            compliant: all_signed(&evaluation.checks),
+            citation: "15 U.S.C. §7001(a) and (d)",
+            compliant: (!is_paper).then(|| all_signed(&evaluation.checks)),
+            reason: is_paper.then_some(PAPER_REASON),
+            tested: (!is_paper).then_some(
+                "Every required signer executed an electronic signature, and the record is retained with its digest. Consent of consumers under §7001(c) is not part of this result.",
+            ),
         },
         identity_verification: identity_verification(facts),
         signer_timeline: signer_timeline(facts),
-        legal_notices: LEGAL_NOTICES,
+        legal_notices: legal_notices(facts, is_paper, LEGAL_NOTICES),
         rules_component: RulesComponent {
             name: &component.name,
             version: &component.version,
@@ -79,6 +98,9 @@ pub fn certificate(
         },
         ledger_checkpoint: attribute(facts, "ledger_checkpoint"),
         provenance: provenance(facts),
+        environment: is_test(facts).then_some("test"),
+        paper_original: json(facts, "paper_original"),
+        existing_signatures: json(facts, "existing_signatures"),
         chattel_paper_jurisdiction: attribute(facts, "chattel_paper_jurisdiction"),
         control_chain: attribute(facts, "control_chain")
             .and_then(|chain| serde_json::from_str(chain).ok()),
@@ -89,10 +111,22 @@ pub fn certificate(
     text
 }
 
-fn attribute<'a>(facts: &'a EnvelopeFacts, name: &str) -> Option<&'a str> {
-    let mut attributes = facts.attributes.iter();
-    let found = attributes.find(|(known, _)| known == name);
-    found.map(|(_, value)| value.as_str())
+fn is_test(facts: &EnvelopeFacts) -> bool {
+    attribute(facts, "environment") == Some("test")
+}
+
+/// Returns the notices of a pack, with those about test data and uploads.
+pub(crate) fn legal_notices(
+    facts: &EnvelopeFacts,
+    is_paper: bool,
+    of_pack: &[&'static str],
+) -> Vec<&'static str> {
+    let test = is_test(facts).then_some(TEST_NOTICE);
+    let paper = is_paper.then_some(PAPER_NOTICE);
+    test.into_iter()
+        .chain(of_pack.iter().copied())
+        .chain(paper)
+        .collect()
 }
 
 /// Collects the attributes prefixed with `provenance.` into one object. A value that does not parse
@@ -118,40 +152,44 @@ fn all_signed(checks: &[crate::types::Check]) -> bool {
         .all(|index| checks.get(*index).is_some_and(|check| check.satisfied))
 }
 
-fn signer_timeline(facts: &EnvelopeFacts) -> Vec<SignerEvent<'_>> {
-    facts
-        .submitters
-        .iter()
-        .map(|submitter| SignerEvent {
-            name: &submitter.name,
-            email: &submitter.email,
-            role: &submitter.role,
-            signed_at: facts
-                .signed_documents
-                .iter()
-                .find(|signed| signed.signer_email.eq_ignore_ascii_case(&submitter.email))
-                .map(|signed| signed.signed_at.as_str()),
-        })
-        .collect()
+fn signer_timeline(facts: &EnvelopeFacts) -> Vec<SignerEvent> {
+    let events = signers(facts).into_iter().map(|signer| {
+        let is_approver = signer.is_approver();
+        SignerEvent {
+            signer_id: signer.signer_id,
+            position: signer.position,
+            name: signer.name,
+            email: signer.email,
+            role: signer.role,
+            kind: signer.kind,
+            signed_at: signer.signed_at.filter(|_| !is_approver),
+            completed_at: signer.completed_at,
+            notes: signer.notes,
+        }
+    });
+    events.collect()
 }
 
-fn identity_verification(facts: &EnvelopeFacts) -> Option<Vec<ComponentName<'_>>> {
-    if facts.identity_verifications.is_empty() {
-        return None;
-    }
-    Some(
-        facts
-            .identity_verifications
-            .iter()
-            .map(|verification| ComponentName {
-                signer: &verification.signer_email,
-                outcome: &verification.outcome,
-                timestamp: &verification.occurred_at,
-                ip_address: verification.ip_address.as_deref(),
-                session_id: verification.provider_session_id.as_deref(),
-            })
-            .collect(),
-    )
+/// Returns who was challenged. Checks by a host without ids of signers are joined by address.
+fn identity_verification(facts: &EnvelopeFacts) -> Option<Vec<IdentityResult>> {
+    let checks = json(facts, IDENTITY_CHECKS).unwrap_or_else(|| {
+        let checks = facts.identity_verifications.iter();
+        let known = checks.map(|check| IdentityResult {
+            signer: check.signer_email.clone(),
+            outcome: check.outcome.clone(),
+            timestamp: check.occurred_at.clone(),
+            ip_address: check.ip_address.clone(),
+            session_id: check.provider_session_id.clone(),
+            ..IdentityResult::default()
+        });
+        known.collect::<Vec<_>>()
+    });
+    let noted = checks.into_iter().map(|check| IdentityResult {
+        note: KNOWLEDGE_QUESTIONS.into(),
+        ..check
+    });
+    let noted: Vec<IdentityResult> = noted.collect();
+    (!noted.is_empty()).then_some(noted)
 }
 
 #[derive(Serialize)]
@@ -166,14 +204,20 @@ struct Certificate<'a> {
     ucc_9105_compliance: CertifiedEvaluation<'a>,
     esign_act_compliance: EsignAct<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    identity_verification: Option<Vec<ComponentName<'a>>>,
-    signer_timeline: Vec<SignerEvent<'a>>,
-    legal_notices: &'a [&'a str],
+    identity_verification: Option<Vec<IdentityResult>>,
+    signer_timeline: Vec<SignerEvent>,
+    legal_notices: Vec<&'a str>,
     rules_component: RulesComponent<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ledger_checkpoint: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     provenance: Option<Map<String, Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    environment: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paper_original: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    existing_signatures: Option<Vec<Value>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     chattel_paper_jurisdiction: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -220,24 +264,46 @@ struct CertifiedCheck<'a> {
 struct EsignAct<'a> {
     act: &'a str,
     citation: &'a str,
-    compliant: bool,
+    /// Null without a result, for the reason beside it.
+    compliant: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tested: Option<&'a str>,
+}
+
+/// Identity check of a signer. `sandbox` is set for one that asked nobody.
+#[derive(Default, Deserialize, Serialize)]
+#[serde(default)]
+struct IdentityResult {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signer_id: Option<String>,
+    signer: String,
+    outcome: String,
+    timestamp: String,
+    ip_address: Option<String>,
+    session_id: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    sandbox: bool,
+    note: Cow<'static, str>,
 }
 
 #[derive(Serialize)]
-struct ComponentName<'a> {
-    signer: &'a str,
-    outcome: &'a str,
-    timestamp: &'a str,
-    ip_address: Option<&'a str>,
-    session_id: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct SignerEvent<'a> {
-    name: &'a str,
-    email: &'a str,
-    role: &'a str,
-    signed_at: Option<&'a str>,
+struct SignerEvent {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signer_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    position: Option<u64>,
+    name: String,
+    email: String,
+    role: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<String>,
+    /// Null for approvers, and for people who were asked for no signature.
+    signed_at: Option<String>,
+    completed_at: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
 }
 
 #[derive(Serialize)]

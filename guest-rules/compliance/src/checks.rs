@@ -6,7 +6,10 @@
 //! instance the first call through each function pointer costs about as much as a check, and
 //! `format!` uses several.
 
-use crate::record::{is_set, is_sha256, same_email, status_text};
+use crate::record::{
+    attribute, is_paper, is_set, is_sha256, is_unmarked, released_at, signatures_executed,
+    status_text,
+};
 use crate::types::{CustodianStatus, EnvelopeFacts, EnvelopeStatus};
 
 /// Outcome of one check: whether it is satisfied, and the reason as a sentence.
@@ -72,10 +75,10 @@ pub(crate) const CERTIFICATE_TYPE: &str = "ucc_9105_electronic_chattel_paper";
 /// record.
 pub(crate) const ESIGN_CHECKS: [usize; 2] = [1, 3];
 
-/// Texts of the certificate's `legal_notices`.
+/// Texts of the certificate's `legal_notices`. They claim no more than this service established.
 pub(crate) const LEGAL_NOTICES: &[&str] = &[
-    "This certificate describes one electronic record of a contract that evidences a monetary obligation and a security interest in or lease of specific goods.",
-    "Only the copy whose SHA-256 digest is stated here is the authoritative copy. Every other copy is a non-authoritative copy and is marked as one.",
+    "This certificate describes one electronic record. Whether the record evidences a monetary obligation and a security interest in or a lease of specific goods was not checked.",
+    "The authoritative copy is the one whose SHA-256 digest is stated here. The copies that this service makes of it are marked as non-authoritative; of copies made elsewhere it knows nothing.",
     "Whether the secured party has control under UCC §9-105 is a question of law. This certificate states the facts that were recorded and the checks that were run on them.",
 ];
 
@@ -95,16 +98,32 @@ pub(crate) fn answers(facts: &EnvelopeFacts) -> [Answer; RULES.len()] {
 
 // Check 1.
 fn single_authoritative_copy(facts: &EnvelopeFacts) -> Answer {
-    match is_set(facts.vault_file_path.as_deref()) {
-        true => (
+    if is_set(facts.vault_file_path.as_deref()) {
+        let mark = if is_unmarked(facts) {
+            "without a mark, because its author certified it against any change."
+        } else {
+            "with a mark that names it."
+        };
+        return (
             true,
-            "One authoritative copy is stored in the vault, written without overwrite and watermarked.".into(),
-        ),
-        false => (
-            false,
-            "The signed document is not yet stored in the vault.".into(),
-        ),
+            [
+                "The authoritative copy is stored in this vault, written without overwrite, ",
+                mark,
+            ]
+            .concat(),
+        );
     }
+
+    let sentence = match released_at(facts) {
+        Some(at) => [
+            "The authoritative copy left this vault: the record was released on ",
+            at,
+            ".",
+        ]
+        .concat(),
+        None => "The signed document is not yet stored in the vault.".into(),
+    };
+    (false, sentence)
 }
 
 // Check 2.
@@ -121,57 +140,35 @@ fn tamper_evident_record(facts: &EnvelopeFacts) -> Answer {
 
 // Check 3: the first accepted permission names the active custodian.
 fn controlling_party_identified(facts: &EnvelopeFacts) -> Answer {
-    let active = facts
-        .custodians
-        .iter()
-        .find(|custodian| custodian.status == CustodianStatus::Accepted);
-    match active {
-        Some(custodian) => (
-            true,
-            [&custodian.email, " is the active custodian."].concat(),
-        ),
-        None => (
+    let mut custodians = facts.custodians.iter();
+    let active = custodians.find(|custodian| custodian.status == CustodianStatus::Accepted);
+    let Some(custodian) = active else {
+        return (
             false,
             "No custodian has accepted control of the record.".into(),
-        ),
+        );
+    };
+
+    let mut sentence = ["The custodian on record is ", &custodian.email].concat();
+    if let Some(at) = released_at(facts) {
+        sentence += ", until the record was released on ";
+        sentence += at;
     }
+    if let Some(controller) = attribute(facts, "control.controller") {
+        sentence += "; ";
+        sentence += controller;
+        sentence += " accepted control";
+        if let Some(since) = attribute(facts, "control.since") {
+            sentence += " on ";
+            sentence += since;
+        }
+    }
+    (true, sentence + ".")
 }
 
 // Check 4: a paper envelope has no submitters and passes.
 fn all_signatories_executed(facts: &EnvelopeFacts) -> Answer {
-    if facts.submitters.is_empty() {
-        return (
-            true,
-            "No signers are recorded; the document was signed before it was uploaded.".into(),
-        );
-    }
-    let missing: Vec<&str> = facts
-        .submitters
-        .iter()
-        .map(|submitter| submitter.email.as_str())
-        .filter(|email| {
-            !facts
-                .signed_documents
-                .iter()
-                .any(|signed| same_email(&signed.signer_email, email))
-        })
-        .collect();
-    if missing.is_empty() {
-        let count = facts.submitters.len().to_string();
-        let sentence = [
-            "Every required signer has signed (",
-            &count,
-            " of ",
-            &count,
-            ").",
-        ];
-        (true, sentence.concat())
-    } else {
-        (
-            false,
-            ["Not yet signed by: ", &missing.join(", "), "."].concat(),
-        )
-    }
+    signatures_executed(facts)
 }
 
 // Check 5: the copy must be in the location for copies, not in any other.
@@ -189,20 +186,37 @@ fn copies_identifiable(facts: &EnvelopeFacts) -> Answer {
     }
 }
 
-// Check 6.
+// Check 6. Of an upload, the status says nothing about signatures.
 fn record_fully_executed(facts: &EnvelopeFacts) -> Answer {
     let status = status_text(facts.status);
     match facts.status {
+        EnvelopeStatus::Completed | EnvelopeStatus::Vaulted if is_paper(facts) => (
+            true,
+            [
+                "The status is ",
+                status,
+                ". Whether the uploaded document is executed is the uploader's statement.",
+            ]
+            .concat(),
+        ),
         EnvelopeStatus::Completed | EnvelopeStatus::Vaulted => (
             true,
-            ["The record is fully executed (status ", status, ")."].concat(),
+            [
+                "Every party has completed their part (status ",
+                status,
+                ").",
+            ]
+            .concat(),
+        ),
+        EnvelopeStatus::VaultedOut => (
+            false,
+            "The status is vaulted_out: the record was released from this vault.".into(),
         ),
         EnvelopeStatus::Pending
         | EnvelopeStatus::Uploaded
         | EnvelopeStatus::Preparing
         | EnvelopeStatus::Sent
         | EnvelopeStatus::Viewed
-        | EnvelopeStatus::VaultedOut
         | EnvelopeStatus::Declined
         | EnvelopeStatus::Voided
         | EnvelopeStatus::Expired => (
@@ -219,15 +233,16 @@ fn record_fully_executed(facts: &EnvelopeFacts) -> Answer {
 
 // Check 7.
 fn audit_certificate_generated(facts: &EnvelopeFacts) -> Answer {
-    match is_set(facts.vault_out_certificate_path.as_deref()) {
-        true => (
+    if is_set(facts.vault_out_certificate_path.as_deref()) {
+        (
             true,
             "A compliance certificate is stored with the record.".into(),
-        ),
-        false => (
+        )
+    } else {
+        (
             false,
             "The compliance certificate is not yet generated.".into(),
-        ),
+        )
     }
 }
 
@@ -236,7 +251,12 @@ fn secured_party_identified(facts: &EnvelopeFacts) -> Answer {
     match &facts.secured_party {
         Some(party) if !party.name.trim().is_empty() => (
             true,
-            ["The secured party is ", party.name.trim(), "."].concat(),
+            [
+                "The originator names ",
+                party.name.trim(),
+                " as the secured party.",
+            ]
+            .concat(),
         ),
         Some(_) => (false, "The secured party has no name.".into()),
         None => (false, "No secured party is recorded.".into()),

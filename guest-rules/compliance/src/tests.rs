@@ -43,6 +43,13 @@ fn submitter(email: &str) -> Submitter {
     }
 }
 
+/// Adds signers with an identity, as hosts after 1.0 do.
+fn with_signers(facts: &mut EnvelopeFacts, signers: serde_json::Value) {
+    facts
+        .attributes
+        .push(("signers".into(), signers.to_string()));
+}
+
 fn signed(email: &str) -> SignedDocument {
     SignedDocument {
         signer_email: email.into(),
@@ -170,6 +177,139 @@ fn check_4_passes_for_paper_envelopes_without_submitters() {
     facts.submitters.clear();
     facts.signed_documents.clear();
     assert!(evaluate(&facts).checks[3].satisfied);
+}
+
+const FIRST: &str = "2026-11-01T10:00:00.000Z";
+const SECOND: &str = "2026-11-01T11:30:00.000Z";
+
+/// Spouses on one mailbox: the first one's signature is not the second one's.
+#[test]
+fn signers_with_one_address_sign_each_for_themselves() {
+    let spouse = |id: &str, position: u64, signed_at: Option<&str>| {
+        serde_json::json!({
+            "signer_id": id, "position": position, "name": format!("Spouse {position}"),
+            "email": "home@example.com", "role": format!("Buyer {position}"), "kind": "signer",
+            "signed_at": signed_at, "completed_at": signed_at,
+        })
+    };
+    fails_only(4, |facts| {
+        facts.signed_documents = vec![signed("home@example.com")];
+        let signers = [spouse("sgn_1", 1, Some(FIRST)), spouse("sgn_2", 2, None)];
+        with_signers(facts, serde_json::json!(signers));
+    });
+
+    let mut facts = vaulted();
+    let signers = [
+        spouse("sgn_1", 1, Some(FIRST)),
+        spouse("sgn_2", 2, Some(SECOND)),
+    ];
+    with_signers(&mut facts, serde_json::json!(signers));
+    let certificate = certified(&facts);
+    let timeline = &certificate["signer_timeline"];
+    assert_eq!(timeline[0]["signed_at"], FIRST);
+    assert_eq!(timeline[1]["signed_at"], SECOND);
+    assert_eq!(timeline[1]["signer_id"], "sgn_2");
+    assert_eq!(
+        evaluate(&facts).checks[3].detail,
+        "Every required signer has signed (2 of 2)."
+    );
+}
+
+fn participant(kind: &str, signed_at: Option<&str>) -> serde_json::Value {
+    serde_json::json!([{
+        "signer_id": "sgn_1", "position": 1, "name": "Ann", "email": "ann@example.com",
+        "role": "Buyer", "kind": kind, "signed_at": signed_at, "completed_at": FIRST,
+    }])
+}
+
+#[test]
+fn check_4_fails_for_a_signer_who_was_asked_for_no_signature() {
+    for kind in ["signer", "witness"] {
+        fails_only(4, |facts| with_signers(facts, participant(kind, None)));
+    }
+    let mut facts = vaulted();
+    with_signers(&mut facts, participant("signer", None));
+    let detail = &evaluate(&facts).checks[3].detail;
+    assert_eq!(
+        detail,
+        "Ann (Buyer, ann@example.com) completed the form; no signature was asked of them."
+    );
+    let certificate = certified(&facts);
+    assert_eq!(certificate["esign_act_compliance"]["compliant"], false);
+    assert_eq!(
+        certificate["signer_timeline"][0]["signed_at"],
+        serde_json::Value::Null
+    );
+}
+
+#[test]
+fn approvals_are_no_signatures() {
+    fails_only(4, |facts| {
+        with_signers(facts, participant("approver", None))
+    });
+    let mut facts = vaulted();
+    let mut people = participant("signer", Some(FIRST));
+    let approver = participant("approver", None)[0].clone();
+    people.as_array_mut().unwrap().push(approver);
+    with_signers(&mut facts, people);
+    let check = &evaluate(&facts).checks[3];
+    assert!(check.satisfied);
+    assert_eq!(
+        check.detail,
+        "Every required signer has signed (1 of 1). Approvals without a signature: 1."
+    );
+}
+
+/// Nobody looked at the pen on the paper.
+#[test]
+fn an_upload_has_no_verdict_under_the_esign_act() {
+    let mut facts = vaulted();
+    facts.submitters.clear();
+    facts.signed_documents.clear();
+    facts.attributes = vec![
+        ("envelope_kind".into(), "paper".into()),
+        ("paper_original".into(), r#"{"state":"unknown"}"#.into()),
+    ];
+    let evaluation = evaluate(&facts);
+    assert_eq!(evaluation.score, 100);
+    assert!(
+        evaluation.checks[3]
+            .detail
+            .contains("this service did not check it")
+    );
+    assert!(evaluation.checks[5].detail.contains("uploader's statement"));
+    let certificate = certified(&facts);
+    let esign = &certificate["esign_act_compliance"];
+    assert_eq!(esign["compliant"], serde_json::Value::Null);
+    assert!(esign["reason"].as_str().unwrap().contains("elsewhere"));
+    assert_eq!(certificate["paper_original"]["state"], "unknown");
+    let notices = certificate["legal_notices"].to_string();
+    assert!(notices.contains("not the sole original"), "{notices}");
+}
+
+#[test]
+fn a_released_record_is_not_said_to_wait_for_the_vault() {
+    let mut facts = vaulted();
+    facts.status = EnvelopeStatus::VaultedOut;
+    facts.vault_file_path = None;
+    facts.attributes = vec![("released_at".into(), SECOND.into())];
+    let details: Vec<String> = evaluate(&facts)
+        .checks
+        .into_iter()
+        .map(|check| check.detail)
+        .collect();
+    assert!(!details.join(" ").contains("yet"), "{details:?}");
+    assert!(details[0].contains(SECOND) && details[2].contains(SECOND));
+}
+
+#[test]
+fn a_certificate_about_test_data_says_so_in_its_body() {
+    let mut facts = vaulted();
+    facts.attributes = vec![("environment".into(), "test".into())];
+    let certificate = certified(&facts);
+    assert_eq!(certificate["environment"], "test");
+    let first = certificate["legal_notices"][0].as_str().unwrap();
+    assert!(first.starts_with("TEST"), "{first}");
 }
 
 #[test]
@@ -319,6 +459,8 @@ fn identity_verification_adds_members_and_changes_none() {
     }];
     let json = certified(&facts);
     assert_eq!(json["identity_verification"][0]["session_id"], "evf_1");
+    let note = json["identity_verification"][0]["note"].as_str().unwrap();
+    assert!(note.contains("NIST SP 800-63A-4"), "{note}");
     assert_eq!(json["ucc_9105_compliance"]["score"], 100);
 }
 

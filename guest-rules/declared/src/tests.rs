@@ -148,7 +148,7 @@ fn a_change_makes_a_check_stricter_and_never_looser() {
     assert!(!party[7].satisfied);
     assert_eq!(
         party[7].detail,
-        "Not approved: The secured party is Oak Bank."
+        "Not approved: The originator names Oak Bank as the secured party."
     );
     // A check that fails stays so.
     let custodian = evaluated(change("Controlling party identified", "true"));
