@@ -1,5 +1,6 @@
-//! Table of the laws, and which one applies to a record.
+//! Table of the laws, and which text of the statute applies to a record.
 
+use crate::record::attribute;
 use crate::space;
 use crate::types::EnvelopeFacts;
 
@@ -8,17 +9,21 @@ pub const BUILT_IN: &str = include_str!("../laws.txt");
 
 /// Attribute with the jurisdiction of the chattel paper (UCC §9-306A(b)(1)).
 const JURISDICTION: &str = "chattel_paper_jurisdiction";
+/// Attribute with the time of the question: when the record is evaluated.
+const ASKED_AT: &str = "asked_at";
 /// Attribute with the time at which the envelope was created.
 const CREATED_AT: &str = "envelope_created_at";
 /// Length of a date in a time stamp (RFC 3339).
 const DATE: usize = 10;
+/// Effective date of a law that is enacted, while no source was found that states the date.
+const UNKNOWN: &str = "unknown";
 
 /// Row of the table: a jurisdiction that has enacted the amendments of 2022.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EnactedLaw<'a> {
     /// For example `US-DE`.
     pub jurisdiction: &'a str,
-    /// Date from which §9-105 is in effect as amended, for example `2023-08-18`.
+    /// Date from which §9-105 is in effect as amended, for example `2023-08-18`, or `unknown`.
     pub effective: &'a str,
     /// End of the time in which interests of before stay perfected without the amended requirements; empty if the
     /// table does not state it.
@@ -27,34 +32,47 @@ pub struct EnactedLaw<'a> {
     pub act: &'a str,
     /// Address of the source.
     pub source: &'a str,
+    /// Who compared the row with a second source, and when; empty for a row that nobody reviewed.
+    pub review: &'a str,
 }
 
 impl<'a> EnactedLaw<'a> {
-    /// Parses a row: five cells between vertical bars.
+    /// Parses a row: five or six cells between vertical bars.
     ///
     /// # Errors
-    /// The row has another number of cells, or a cell that must not be empty is.
+    /// The row has another number of cells, a cell that must not be empty is, or a date is none.
     fn parse(line: &'a str) -> Result<Self, String> {
         let mut cells = line.split('|').map(str::trim);
-        let mut cell = || cells.next().ok_or_else(|| too_few(line));
+        let mut cell = || cells.next().ok_or_else(|| no_row(line));
         let law = Self {
             jurisdiction: cell()?,
             effective: cell()?,
             adjustment: cell()?,
             act: cell()?,
             source: cell()?,
+            review: cells.next().unwrap_or_default(),
         };
+
         let needed = [law.jurisdiction, law.effective, law.act, law.source];
-        match cells.next().is_none() && needed.iter().all(|cell| !cell.is_empty()) {
-            true => Ok(law),
-            false => Err(too_few(line)),
+        let is_complete = cells.next().is_none() && needed.iter().all(|cell| !cell.is_empty());
+        let is_dated = law.effective == UNKNOWN || is_date(law.effective);
+        let is_adjusted = law.adjustment.is_empty() || is_date(law.adjustment);
+        if is_complete && is_dated && is_adjusted {
+            Ok(law)
+        } else {
+            Err(no_row(line))
         }
+    }
+
+    /// Returns the effective date, if a source states it.
+    fn effective_date(&self) -> Option<&'a str> {
+        (self.effective != UNKNOWN).then_some(self.effective)
     }
 }
 
-fn too_few(line: &str) -> String {
+fn no_row(line: &str) -> String {
     format!(
-        "\"{line}\" is no row: it needs jurisdiction | effective date | adjustment date or nothing | act | source"
+        "\"{line}\" is no row: it needs jurisdiction | effective date or \"unknown\" | adjustment date or nothing | act | source | review or nothing"
     )
 }
 
@@ -71,38 +89,62 @@ fn rows(table: &str) -> impl Iterator<Item = &str> {
     lines.filter(|line| !line.is_empty() && !line.starts_with('#'))
 }
 
-/// The law that applies to a record.
+/// What the table says about the jurisdiction of a record on the date of the question.
+///
+/// The date of the signature does not choose the text: from its effective date on, the amended article
+/// applies to a transaction "even if the transaction […] was entered into" before (UCC §A-301(a)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct AppliedLaw<'a> {
-    pub law: EnactedLaw<'a>,
-    /// Date of the record.
-    pub date: &'a str,
+pub(crate) enum LawInForce<'a> {
+    /// No jurisdiction is stated.
+    NotStated,
+    /// The jurisdiction has no row.
+    NotInTable {
+        jurisdiction: &'a str,
+        date: Option<&'a str>,
+    },
+    /// The amendments are enacted; from when on, no source of the table states.
+    DateUnknown {
+        law: EnactedLaw<'a>,
+        date: Option<&'a str>,
+    },
+    /// The amendments are in effect from a known date on.
+    Dated {
+        law: EnactedLaw<'a>,
+        date: Option<&'a str>,
+    },
 }
 
-impl AppliedLaw<'_> {
-    /// Whether the amendments were in effect on the date of the record.
+impl LawInForce<'_> {
+    /// Whether the amendments are in effect on the date of the question.
     pub fn is_amended(&self) -> bool {
+        let Self::Dated { law, date } = self else {
+            return false;
+        };
         // Dates in this form are ordered as text.
-        self.date >= self.law.effective
+        date.is_some_and(|date| date >= law.effective)
     }
 }
 
-/// Returns the law of the record's jurisdiction. `None` if no jurisdiction or no date is stated, or if the
-/// jurisdiction has not enacted the amendments.
-pub(crate) fn law_of(facts: &EnvelopeFacts) -> Option<AppliedLaw<'_>> {
+/// Returns the law that applies to a record, by the table inside this component or that of this release.
+pub(crate) fn law_of(facts: &EnvelopeFacts) -> LawInForce<'_> {
     find(table(), facts)
 }
 
-pub(crate) fn find<'a>(table: &'a str, facts: &'a EnvelopeFacts) -> Option<AppliedLaw<'a>> {
-    let jurisdiction = attribute(facts, JURISDICTION)?;
-    let mut rows = rows(table);
-    let row = rows.find(|row| {
+pub(crate) fn find<'a>(table: &'a str, facts: &'a EnvelopeFacts) -> LawInForce<'a> {
+    let Some(jurisdiction) = attribute(facts, JURISDICTION) else {
+        return LawInForce::NotStated;
+    };
+    let date = question_date(facts);
+    let row = rows(table).find(|row| {
         let rest = row.strip_prefix(jurisdiction);
         rest.is_some_and(|rest| rest.trim_start().starts_with('|'))
-    })?;
-    let law = EnactedLaw::parse(row).ok()?;
-    let date = date(facts)?;
-    Some(AppliedLaw { law, date })
+    });
+
+    match row.and_then(|row| EnactedLaw::parse(row).ok()) {
+        None => LawInForce::NotInTable { jurisdiction, date },
+        Some(law) if law.effective_date().is_none() => LawInForce::DateUnknown { law, date },
+        Some(law) => LawInForce::Dated { law, date },
+    }
 }
 
 /// Returns the table inside this component, or that of this release.
@@ -116,25 +158,33 @@ fn table() -> &'static str {
     }
 }
 
-/// Returns the date in UTC on which the last party signed. A record without signatures has the date of its envelope.
-fn date(facts: &EnvelopeFacts) -> Option<&str> {
+/// Returns the date of the question in UTC. Hosts that do not state it have asked after the last signature,
+/// or after the envelope was created.
+fn question_date(facts: &EnvelopeFacts) -> Option<&str> {
+    if let Some(date) = attribute(facts, ASKED_AT).and_then(date_of) {
+        return Some(date);
+    }
     let signed = facts.signed_documents.iter();
     let signed = signed.filter_map(|signed| date_of(&signed.signed_at)).max();
     signed.or_else(|| date_of(attribute(facts, CREATED_AT)?))
 }
 
+/// Returns the date of the last signature in UTC.
+pub(crate) fn signature_date(facts: &EnvelopeFacts) -> Option<&str> {
+    let signed = facts.signed_documents.iter();
+    signed.filter_map(|signed| date_of(&signed.signed_at)).max()
+}
+
 /// Returns the date of a time stamp, such as `2026-06-03`.
 fn date_of(time: &str) -> Option<&str> {
     let date = time.get(..DATE)?;
+    is_date(date).then_some(date)
+}
+
+fn is_date(text: &str) -> bool {
     let fits = |(place, byte): (usize, u8)| match place {
         4 | 7 => byte == b'-',
         _ => byte.is_ascii_digit(),
     };
-    (0..).zip(date.bytes()).all(fits).then_some(date)
-}
-
-fn attribute<'a>(facts: &'a EnvelopeFacts, name: &str) -> Option<&'a str> {
-    let mut attributes = facts.attributes.iter();
-    let found = attributes.find(|(known, _)| known == name);
-    found.map(|(_, value)| value.as_str())
+    text.len() == DATE && (0..).zip(text.bytes()).all(fits)
 }

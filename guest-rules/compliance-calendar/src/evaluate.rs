@@ -10,11 +10,11 @@ pub(crate) fn statute_references() -> impl Iterator<Item = &'static str> {
     rules.map(|rule| rule.statute_reference)
 }
 
-/// Evaluates a record by the law of its jurisdiction and date.
+/// Evaluates a record by the law of its jurisdiction on the date of the question.
 ///
 /// The score is the share of satisfied checks in percent, rounded to the nearest integer.
 pub fn evaluate(facts: &EnvelopeFacts) -> Evaluation {
-    let answered = pack::answers(facts, law_of(facts));
+    let answered = pack::answers(facts, &law_of(facts));
     let missing = answered.iter().filter(|check| !check.satisfied);
     let missing_requirements: Vec<String> = missing.map(|check| check.requirement.into()).collect();
     let total = answered.len();

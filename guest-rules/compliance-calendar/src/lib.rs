@@ -1,5 +1,5 @@
 //! Compliance rules by jurisdiction and date: a record is evaluated by UCC §9-105 as amended in 2022 if the
-//! amendments were in effect in its jurisdiction when it was executed, and by the section before otherwise.
+//! amendments are in effect in its jurisdiction when the question is asked, and by the section before otherwise.
 //!
 //! The table of the laws is `laws.txt`. `holdfast component build` writes another table into the component
 //! (`space.rs`).

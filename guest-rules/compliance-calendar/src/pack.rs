@@ -1,6 +1,6 @@
 //! The two packs of checks.
 
-use crate::calendar::AppliedLaw;
+use crate::calendar::LawInForce;
 use crate::types::EnvelopeFacts;
 use crate::{amended, specified};
 
@@ -23,7 +23,7 @@ pub(crate) struct PackTexts {
 }
 
 /// Returns the results of the checks that apply.
-pub(crate) fn answers(facts: &EnvelopeFacts, law: Option<AppliedLaw<'_>>) -> Vec<AnsweredCheck> {
+pub(crate) fn answers(facts: &EnvelopeFacts, law: &LawInForce<'_>) -> Vec<AnsweredCheck> {
     macro_rules! answered {
         ($pack:ident) => {{
             let rules = $pack::RULES.iter().zip($pack::answers(facts));
@@ -37,29 +37,27 @@ pub(crate) fn answers(facts: &EnvelopeFacts, law: Option<AppliedLaw<'_>>) -> Vec
             answered.collect()
         }};
     }
-    match is_amended(law) {
-        true => answered!(amended),
-        false => answered!(specified),
+    if law.is_amended() {
+        answered!(amended)
+    } else {
+        answered!(specified)
     }
 }
 
-pub(crate) fn texts(law: Option<AppliedLaw<'_>>) -> PackTexts {
-    match is_amended(law) {
-        true => PackTexts {
+pub(crate) fn texts(law: &LawInForce<'_>) -> PackTexts {
+    if law.is_amended() {
+        PackTexts {
             certificate_type: amended::CERTIFICATE_TYPE,
             esign_checks: amended::ESIGN_CHECKS,
             legal_notices: amended::LEGAL_NOTICES,
             text: "UCC §9-105 as amended in 2022",
-        },
-        false => PackTexts {
+        }
+    } else {
+        PackTexts {
             certificate_type: specified::CERTIFICATE_TYPE,
             esign_checks: specified::ESIGN_CHECKS,
             legal_notices: specified::LEGAL_NOTICES,
             text: "UCC §9-105 before the amendments of 2022",
-        },
+        }
     }
-}
-
-fn is_amended(law: Option<AppliedLaw<'_>>) -> bool {
-    law.is_some_and(|law| law.is_amended())
 }

@@ -2,11 +2,12 @@
 
 use serde_json::Value;
 
-use crate::calendar::{BUILT_IN, find, laws};
+use crate::calendar::{BUILT_IN, LawInForce, find, laws};
 use crate::types::{ComponentIdentity, EnvelopeFacts, EnvelopeStatus, SignedDocument};
 use crate::{certificate, evaluate};
 
-fn facts(jurisdiction: Option<&str>, signed: &[&str], created: Option<&str>) -> EnvelopeFacts {
+/// A record whose question is asked at `asked`.
+fn facts(jurisdiction: Option<&str>, signed: &[&str], asked: Option<&str>) -> EnvelopeFacts {
     let pair = |name: &str, value: Option<&str>| value.map(|value| (name.into(), value.into()));
     EnvelopeFacts {
         envelope_id: "env_1".into(),
@@ -30,7 +31,7 @@ fn facts(jurisdiction: Option<&str>, signed: &[&str], created: Option<&str>) -> 
         identity_verifications: Vec::new(),
         attributes: [
             pair("chattel_paper_jurisdiction", jurisdiction),
-            pair("envelope_created_at", created),
+            pair("asked_at", asked),
         ]
         .into_iter()
         .flatten()
@@ -55,88 +56,122 @@ fn the_table_has_each_jurisdiction_once_in_order() {
     assert!(laws.is_sorted_by(|one, next| one.jurisdiction < next.jurisdiction));
     for law in laws {
         assert!(law.source.starts_with("https://"), "{law:?}");
-        for date in [law.effective, law.adjustment] {
-            assert!(date.is_empty() || date.len() == 10, "{law:?}");
-        }
     }
 }
 
-/// (jurisdiction, signatures, created, whether the amended section applies)
+/// (jurisdiction, signatures, time of the question, whether the amended section applies)
 type ChosenCase<'a> = (Option<&'a str>, &'a [&'a str], Option<&'a str>, bool);
 
 #[test]
-fn the_section_is_chosen_by_jurisdiction_and_date() {
+fn the_section_is_chosen_by_jurisdiction_and_date_of_the_question() {
     const DAY_BEFORE: &str = "2026-06-02T23:59:59.999Z";
     const EFFECTIVE: &str = "2026-06-03T00:00:00.000Z";
     let cases: &[ChosenCase<'_>] = &[
-        (Some("US-NY"), &[DAY_BEFORE], None, false),
-        (Some("US-NY"), &[EFFECTIVE], None, true),
-        // The last signature executes the record.
-        (Some("US-NY"), &[EFFECTIVE, DAY_BEFORE], None, true),
-        (Some("US-DE"), &[DAY_BEFORE], None, true),
-        // Not signed yet.
-        (Some("US-NY"), &[], Some(DAY_BEFORE), false),
+        (Some("US-NY"), &[DAY_BEFORE], Some(DAY_BEFORE), false),
+        // A-301(a): transactions of before are governed by the amended article as well.
+        (Some("US-NY"), &[DAY_BEFORE], Some(EFFECTIVE), true),
+        (Some("US-NY"), &[EFFECTIVE], Some(EFFECTIVE), true),
+        (Some("US-DE"), &[DAY_BEFORE], Some(DAY_BEFORE), true),
         (Some("US-NY"), &[], Some(EFFECTIVE), true),
         (Some("US-NY"), &[], None, false),
-        // No time stamps.
+        // Hosts that do not state the time of the question ask after the last signature.
+        (Some("US-NY"), &[EFFECTIVE, DAY_BEFORE], None, true),
         (Some("US-NY"), &["June 3, 2025"], None, false),
-        (Some("US-NY"), &["9999"], Some(EFFECTIVE), true),
+        // Enacted, date unknown.
+        (Some("US-MT"), &[], Some(EFFECTIVE), false),
         // Not in the table.
-        (Some("US-TX"), &[EFFECTIVE], None, false),
-        (Some("CA"), &[EFFECTIVE], None, false),
-        (Some("US-N"), &[EFFECTIVE], None, false),
-        (None, &[EFFECTIVE], None, false),
+        (Some("US-TX"), &[], Some(EFFECTIVE), false),
+        (Some("CA"), &[], Some(EFFECTIVE), false),
+        (Some("US-N"), &[], Some(EFFECTIVE), false),
+        (None, &[], Some(EFFECTIVE), false),
     ];
-    for (jurisdiction, signed, created, amended) in cases {
-        let facts = facts(*jurisdiction, signed, *created);
+    for (jurisdiction, signed, asked, amended) in cases {
+        let facts = facts(*jurisdiction, signed, *asked);
         let evaluation = evaluate(&facts);
         let expected = if *amended { 9 } else { 8 };
         assert_eq!(
             evaluation.checks.len(),
             expected,
-            "{jurisdiction:?} {signed:?} {created:?}"
+            "{jurisdiction:?} {signed:?} {asked:?}"
         );
+
         let certificate = certified(&facts);
-        let (checks, law) = (
-            certificate["ucc_9105_compliance"]["checks"]
-                .as_array()
-                .unwrap(),
-            &certificate["law"],
-        );
+        let checks = certificate["ucc_9105_compliance"]["checks"].as_array();
+        let checks = checks.unwrap();
         assert_eq!(checks.len(), expected);
         let reference = checks[0]["statute_reference"].as_str().unwrap();
         assert_eq!(reference.contains("(2022)"), *amended, "{reference}");
         let kind = certificate["certificate_type"].as_str().unwrap();
         assert_eq!(kind.contains("2022"), *amended);
+        let law = &certificate["law"];
         let applied = law["applied"].as_str().unwrap_or("UCC §9-105 before");
         assert_eq!(applied.contains("as amended in 2022"), *amended, "{law}");
     }
 }
 
 #[test]
-fn the_certificate_names_the_law_and_its_source() {
-    let facts = facts(Some("US-NY"), &["2026-07-01T10:00:00.000Z"], None);
-    let law = &certified(&facts)["law"];
+fn the_certificate_names_the_law_its_source_and_the_reason() {
+    let signed_before = facts(
+        Some("US-NY"),
+        &["2026-01-05T10:00:00.000Z"],
+        Some("2026-07-01T10:00:00.000Z"),
+    );
+    let law = &certified(&signed_before)["law"];
     assert_eq!(law["jurisdiction"], "US-NY");
+    assert_eq!(law["status"], "in the table");
     assert_eq!(law["effective"], "2026-06-03");
     assert_eq!(law["adjustment"], "2027-06-03");
-    assert_eq!(law["record_date"], "2026-07-01");
+    assert_eq!(law["question_date"], "2026-07-01");
     assert!(law["source"].as_str().unwrap().starts_with("https://"));
-    let without = certified(&self::facts(Some("US-TX"), &[], None));
+    assert!(law["review"].as_str().unwrap().contains("second source"));
+    let why = law["why"].as_str().unwrap();
+    assert!(why.contains("A-301(a)"), "{why}");
+    assert!(why.contains("adjustment date, 2027-06-03"), "{why}");
+}
+
+#[test]
+fn a_jurisdiction_without_a_row_is_said_to_be_not_in_the_table() {
+    let certificate = |jurisdiction| {
+        certified(&facts(
+            Some(jurisdiction),
+            &[],
+            Some("2026-07-01T10:00:00.000Z"),
+        ))
+    };
+    let law = &certificate("US-TX")["law"];
+    assert_eq!(law["status"], "not in the table");
+    assert_eq!(law["applied"], "UCC §9-105 before the amendments of 2022");
+    assert!(law["why"].as_str().unwrap().contains("does not say"));
+    for jurisdiction in ["US-CT", "US-MT", "US-NH"] {
+        let law = &certificate(jurisdiction)["law"];
+        assert_eq!(law["status"], "not in the table: enacted, date unknown");
+        assert_eq!(law["applied"], "UCC §9-105 before the amendments of 2022");
+    }
+    let without = certified(&facts(None, &[], None));
     assert!(without.get("law").is_none());
 }
 
 #[test]
 fn another_table_is_read_row_by_row() {
-    let table = "# comment\n\nUS-TX | 2027-09-01 | | HB 1 (2027) | https://example.com\n";
-    assert_eq!(laws(table).unwrap().len(), 1);
-    let facts = facts(Some("US-TX"), &["2027-09-01T00:00:00.000Z"], None);
-    assert!(find(table, &facts).unwrap().is_amended());
+    let table = "# comment\n\nUS-TX | 2027-09-01 | | HB 1 (2027) | https://example.com\n\
+        US-WI | unknown | | AB 2 (2027) | https://example.com | Ann Lee, 2027-01-05\n";
+    let rows = laws(table).unwrap();
+    assert_eq!((rows.len(), rows[1].review), (2, "Ann Lee, 2027-01-05"));
+    let asked = Some("2027-09-01T00:00:00.000Z");
+    let dated = facts(Some("US-TX"), &[], asked);
+    assert!(find(table, &dated).is_amended());
+    let unknown = facts(Some("US-WI"), &[], asked);
+    assert!(matches!(
+        find(table, &unknown),
+        LawInForce::DateUnknown { .. }
+    ));
     for row in [
         "US-TX | 2027-09-01",
         "US-TX | | | HB 1 | https://example.com",
+        "US-TX | soon | | HB 1 | https://example.com",
+        "US-TX | 2027-09-01 | later | HB 1 | https://example.com",
         "US-TX | 2027-09-01 | | HB 1 | ",
-        "US-TX | 2027-09-01 | | HB 1 | https://example.com | more",
+        "US-TX | 2027-09-01 | | HB 1 | https://example.com | review | more",
     ] {
         assert!(laws(row).unwrap_err().contains("is no row"), "{row}");
     }
