@@ -12,10 +12,8 @@ const ASSIGNED: &str = "UCC 9-105(a)";
 const CONSENT: &str = "UCC 9-105(b)(4), 9-105(c)(3)(A)";
 /// The purchaser alone has the power to transfer control.
 const TRANSFER: &str = "UCC 9-105(c)(3)(B)";
-/// A security interest in chattel paper may be perfected by control.
-const PLEDGE: &str = "UCC 9-314(a)";
-/// A paper copy that replaces the electronic one: perfection by possession and control together.
-const CONVERSION: &str = "UCC 9-314A(a)";
+/// What the parties agree on by using the service. No provision of the statute requires it.
+const AGREEMENT: &str = "agreement of the parties";
 /// A matter of order, without a provision behind it.
 const ORDER: &str = "";
 
@@ -157,7 +155,7 @@ fn pledge(facts: &ControlFacts) -> Rule {
         facts,
         &[Controller],
         "Only the controller pledges a record",
-        PLEDGE,
+        AGREEMENT,
     )?;
     to_another(facts)?;
     movable(facts)?;
@@ -170,7 +168,7 @@ fn release_pledge(facts: &ControlFacts) -> Rule {
         facts,
         &[Pledgee],
         "Only the pledgee gives up its pledge",
-        PLEDGE,
+        AGREEMENT,
     )
 }
 
@@ -179,7 +177,7 @@ fn change_views(facts: &ControlFacts) -> Rule {
         facts,
         &[Controller],
         "Only the controller decides who may look at a record",
-        TRANSFER,
+        AGREEMENT,
     )
 }
 
@@ -223,7 +221,7 @@ fn retrieve(facts: &ControlFacts) -> Rule {
 fn convert_to_paper(facts: &ControlFacts) -> Rule {
     at(facts, &[Originated, Controlled], "converted")?;
     let only = "Only the originator and the controller convert a record";
-    by(facts, &[Originator, Controller], only, CONVERSION)?;
+    by(facts, &[Originator, Controller], only, AGREEMENT)?;
     movable(facts)?;
     with_consents(facts)
 }

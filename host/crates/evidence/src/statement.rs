@@ -1,4 +1,4 @@
-//! Statements of control: what the obligor of a record gets on demand (UETA §16(f), 15 U.S.C. §7021(f)), with
+//! Statements of control: what the obligor of a record gets on demand (UCC §9-406(c): proof of the assignment), with
 //! the entries of the ledger behind it and their proofs.
 
 use std::time::Duration;
