@@ -161,9 +161,82 @@ pub fn intersection(
     }
 }
 
-/// Adds both results to the certificate of other rules, and sets compliance to the intersection.
+/// Attribute of the facts: who the rules belong to. With it, the certificate has the checks of those rules
+/// in a section of their own.
+const OWNER: &str = "rules_owner";
+
+/// Writes the certificate of other rules. The section of the statute has the checks of the built-in pack
+/// with the pack's own sentences, and a check passes there only if the other rules accept it as well. What
+/// the other rules add or change stands in `organization_checks` with the name of their owner, outside the
+/// count of the statute. `evaluations` has both results; a record is compliant only by both.
+///
+/// Facts of earlier releases name no owner: their certificates mix both ([`merged`]).
+///
 /// `None` if one of the certificates is no JSON object.
 pub fn certificate(
+    facts: &compliance::EnvelopeFacts,
+    texts: (&str, &str),
+    evaluations: (&compliance::Evaluation, &compliance::Evaluation),
+    both: &compliance::Evaluation,
+    opinions: &[RulesOpinion],
+) -> Option<String> {
+    let (own, baseline) = texts;
+    let mut owners = facts.attributes.iter();
+    let Some((_, owner)) = owners.find(|(name, _)| name == OWNER) else {
+        return merged(own, baseline, both, opinions);
+    };
+    let mut certificate: Map<String, Value> = serde_json::from_str(own).ok()?;
+    let of_pack: Map<String, Value> = serde_json::from_str(baseline).ok()?;
+    let (own, pack) = evaluations;
+
+    let mut statute = of_pack.get("ucc_9105_compliance")?.clone();
+    let checks = statute["checks"].as_array_mut()?;
+    let mut passed = 0;
+    for check in checks.iter_mut() {
+        let mut same = own.checks.iter();
+        let same = same.find(|own| check["requirement"] == own.requirement.as_str());
+        if check["satisfied"] == true && same.is_some_and(|same| !same.satisfied) {
+            let pack = check["detail"].as_str().unwrap_or_default();
+            check["detail"] = format!("{pack} The rules of {owner} ask for more.").into();
+            check["satisfied"] = false.into();
+        }
+        passed += usize::from(check["satisfied"] == true);
+    }
+    let total = checks.len().max(1);
+    statute["compliant"] = (passed == total).into();
+    statute["score"] = ((passed * 100 + total / 2) / total).into();
+    certificate.insert("ucc_9105_compliance".into(), statute);
+    // Whose statute was tested, and how, is not for other rules to say.
+    for member in ["certificate_type", "esign_act_compliance", "legal_notices"] {
+        if let Some(stated) = of_pack.get(member) {
+            certificate.insert(member.into(), stated.clone());
+        }
+    }
+
+    let added = own
+        .checks
+        .iter()
+        .filter(|check| !pack.checks.contains(check));
+    let added: Vec<Value> = added
+        .map(|check| {
+            json!({
+                "requirement": check.requirement, "reference": check.ucc_reference,
+                "satisfied": check.satisfied, "detail": check.detail,
+            })
+        })
+        .collect();
+    let section = json!({
+        "owner": owner, "component": opinions.first().map(|opinion| &opinion.component),
+        "compliant": own.compliant, "score": own.score, "checks": added,
+    });
+    certificate.insert("organization_checks".into(), section);
+    certificate.insert("evaluations".into(), json!(opinions));
+    Some(format!("{:#}\n", Value::Object(certificate)))
+}
+
+/// Adds both results to the certificate of other rules, and sets compliance to the intersection, as
+/// releases did that knew no owner of rules. `None` if one of the certificates is no JSON object.
+fn merged(
     own: &str,
     baseline: &str,
     both: &compliance::Evaluation,
@@ -280,7 +353,7 @@ mod tests {
             "esign_act_compliance":{"compliant":true},"a":2}"#;
         let baseline = r#"{"esign_act_compliance":{"compliant":false}}"#;
         let both = evaluation(&[("hash", false), ("party", false)]);
-        let text = certificate(own, baseline, &both, &[]).unwrap();
+        let text = merged(own, baseline, &both, &[]).unwrap();
         let stated: Value = serde_json::from_str(&text).unwrap();
         let names: Vec<&String> = stated.as_object().unwrap().keys().collect();
         assert_eq!(
@@ -305,10 +378,57 @@ mod tests {
     fn malformed_certificate_statements_are_replaced() {
         let own = r#"{"ucc_9105_compliance":"all well","esign_act_compliance":[]}"#;
         let both = evaluation(&[("hash", false)]);
-        let text = certificate(own, "{}", &both, &[]).unwrap();
+        let text = merged(own, "{}", &both, &[]).unwrap();
         let stated: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(stated["ucc_9105_compliance"]["compliant"], false);
         assert_eq!(stated["esign_act_compliance"]["compliant"], false);
-        assert_eq!(certificate("[]", "{}", &both, &[]), None);
+        assert_eq!(merged("[]", "{}", &both, &[]), None);
+    }
+
+    /// "The State of Delaware has registered this as the only original" is the organization's word.
+    #[test]
+    fn an_organizations_own_words_stand_outside_the_section_of_the_statute() {
+        let facts = compliance::EnvelopeFacts {
+            envelope_id: "env_1".into(),
+            envelope_name: String::new(),
+            customer_id: String::new(),
+            status: compliance::EnvelopeStatus::Vaulted,
+            vault_file_path: None,
+            document_hash: None,
+            copy_file_path: None,
+            vault_out_certificate_path: None,
+            secured_party: None,
+            submitters: Vec::new(),
+            signed_documents: Vec::new(),
+            custodians: Vec::new(),
+            identity_verifications: Vec::new(),
+            attributes: vec![(OWNER.into(), "Maple Motors".into())],
+        };
+        let pack = evaluation(&[("hash", true), ("copy", true)]);
+        let mut own = evaluation(&[("hash", true), ("copy", false), ("registered", true)]);
+        own.checks[0].detail = "The State of Delaware has registered this.".into();
+        let both = intersection(&own, &pack);
+        let of_own = r#"{"ucc_9105_compliance":{"checks":[]},"legal_notices":["ours"]}"#;
+        let of_pack = r#"{"ucc_9105_compliance":{"compliant":true,"score":100,"checks":[
+            {"requirement":"hash","satisfied":true,"detail":"hash is true"},
+            {"requirement":"copy","satisfied":true,"detail":"copy is true"}]},
+            "legal_notices":["of the pack"]}"#;
+        let text = certificate(&facts, (of_own, of_pack), (&own, &pack), &both, &[]).unwrap();
+        let stated: Value = serde_json::from_str(&text).unwrap();
+
+        let statute = &stated["ucc_9105_compliance"];
+        assert_eq!(statute["checks"].as_array().unwrap().len(), 2);
+        assert_eq!(statute["checks"][0]["detail"], "hash is true");
+        assert_eq!(
+            (&statute["compliant"], &statute["score"]),
+            (&json!(false), &json!(50))
+        );
+        assert!(!statute.to_string().contains("Delaware"), "{statute}");
+        assert_eq!(stated["legal_notices"], json!(["of the pack"]));
+        let section = &stated["organization_checks"];
+        assert_eq!(section["owner"], "Maple Motors");
+        let names: Vec<&Value> = section["checks"].as_array().unwrap().iter().collect();
+        assert_eq!(names.len(), 3, "{section}");
+        assert_eq!(names[2]["requirement"], "registered");
     }
 }

@@ -311,6 +311,9 @@ pub struct ComplianceJudgement {
     pub own: Option<compliance::Evaluation>,
 }
 
+/// Built-in pack that other rules were compared with, and its evaluation.
+type ComparedPack<'a> = (&'a ActiveComponent<CompliancePre>, compliance::Evaluation);
+
 impl ComplianceJudgement {
     /// Returns what the component itself answered.
     pub fn answer(&self) -> &compliance::Evaluation {
@@ -461,12 +464,12 @@ impl ComplianceRules {
         Ok(self.compared(facts)?.0)
     }
 
-    /// Returns the judgement, and the pack that the component's result was compared with.
+    /// Returns the judgement, and the pack that the component's result was compared with, with its
+    /// evaluation.
     fn compared(
         &self,
         facts: &compliance::EnvelopeFacts,
-    ) -> Result<(ComplianceJudgement, Option<&ActiveComponent<CompliancePre>>), ComponentError>
-    {
+    ) -> Result<(ComplianceJudgement, Option<ComparedPack<'_>>), ComponentError> {
         let held = self.slot.held()?;
         let active = slot::active(&held)?;
         let own = evaluate(active, facts)?;
@@ -488,7 +491,7 @@ impl ComplianceRules {
             opinions,
             own: Some(own),
         };
-        Ok((judgement, Some(pack)))
+        Ok((judgement, Some((pack, evaluation))))
     }
 
     /// Writes the compliance certificate; returns also the component that wrote it. The
@@ -500,16 +503,18 @@ impl ComplianceRules {
         issuer: &str,
     ) -> Result<(String, ComponentIdentity), ComponentError> {
         let (text, identity) = self.certificate_alone(facts, issued_at, issuer)?;
-        let (judgement, Some(pack)) = self.compared(facts)? else {
+        let (judgement, Some((pack, of_pack))) = self.compared(facts)? else {
             return Ok((text, identity));
         };
         let second = certify(pack, facts, issued_at, issuer)?;
-        let ComplianceJudgement {
-            evaluation,
-            opinions,
-            ..
-        } = judgement;
-        match baseline::certificate(&text, &second, &evaluation, &opinions) {
+        let written = baseline::certificate(
+            facts,
+            (&text, &second),
+            (judgement.answer(), &of_pack),
+            &judgement.evaluation,
+            &judgement.opinions,
+        );
+        match written {
             Some(text) => Ok((text, identity)),
             None => {
                 let why = "its certificate is no JSON object".into();
