@@ -37,7 +37,7 @@ pub enum OrganizationCommand {
     },
     /// List organizations.
     List,
-    /// Change settings: auto_vault=true, envelope_ttl_days=30, payment={…}, components={…}, brand={…}, embed_origins=[…], return_origins=[…], dates={…}, language=es, consent={…}, chattel_paper_jurisdiction=US-DE, component_changes={…}.
+    /// Change settings: auto_vault=true, envelope_ttl_days=30, payment={…}, components={…}, brand={…}, embed_origins=[…], return_origins=[…], dates={…}, language=es, consent={…}, chattel_paper_jurisdiction=US-DE, component_changes={…}, refuse_unsigned_roles=true.
     Set {
         #[arg(value_parser = org_id)]
         org: OrgId,
@@ -363,7 +363,7 @@ mod tests {
         let error = set("auto_vualt=true").unwrap_err();
         assert!(
             error.contains(
-                "auto_vault, payment, envelope_ttl_days, components, brand, embed_origins, dates, return_origins, language, consent, chattel_paper_jurisdiction, component_changes"
+                "auto_vault, payment, envelope_ttl_days, components, brand, embed_origins, dates, return_origins, language, consent, chattel_paper_jurisdiction, component_changes, refuse_unsigned_roles"
             ),
             "{error}"
         );

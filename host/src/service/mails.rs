@@ -6,23 +6,30 @@
 
 use std::time::Duration;
 
+use serde_json::json;
+
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{
     Envelope, Recipient, RecipientKind, Signer, SignerAccess, SignerChannel, SignerStatus,
 };
+use crate::domain::event::EventType;
 use crate::domain::id::{EndpointId, OrgId};
 use crate::domain::job::{
     EndpointMail, EnvelopeMail, JobQueue, MailAccessCode, MailAddressee, MailCompletion,
     MailDecline, MailEndpointDisabled, MailEndpointFailing, MailInvitation, MailReminder,
     MailWithdrawal, TextAccessCode, TextInvitation, TextReminder,
 };
-use crate::service::envelopes::invited_now;
+use crate::service::envelopes::{invited_now, signer_view};
+use crate::service::{Core, ServiceError, events};
 use crate::store::{StoreError, WriteTransaction, jobs, signers};
 
 /// Delay of completion mails while the envelope is being vaulted. Recipients then get the
 /// vaulted copy, the one with its hash in the ledger, and it is rendered once. If vaulting
 /// takes longer, the copy is rendered for the mail.
 pub const VAULT_HEAD_START: Duration = Duration::from_secs(10);
+
+/// Maximum length of a mail server's answer in the ledger, in characters.
+const LONGEST_REASON: usize = 300;
 
 /// Queues an invitation with a fresh link: to sign, or to read for a viewer. It goes the way that the
 /// sender chose for the person. An envelope without mails is announced by text message only.
@@ -54,6 +61,26 @@ pub async fn invite_again(
         queue::<TextInvitation>(tx, envelope, Some(person), now).await?;
     }
     queue::<MailInvitation>(tx, envelope, Some(person), now).await
+}
+
+/// Records and emits that a mail cannot be delivered to a signer. `message` is the kind of mail, and
+/// `reason` the answer of the mail server. The envelope's status stays.
+pub async fn report_undelivered(
+    core: &Core,
+    envelope: &Envelope,
+    signer: &Signer,
+    message: &str,
+    reason: &str,
+) -> Result<(), ServiceError> {
+    let now = core.clock.now();
+    let reason: String = reason.chars().take(LONGEST_REASON).collect();
+    let data = json!({
+        "signer": signer_view(signer), "message": message, "reason": reason, "at": now,
+    });
+    let mut tx = core.store.begin().await?;
+    let failed = EventType::SignerDeliveryFailed;
+    events::record_and_emit(&mut tx, envelope, "system", failed, data, now).await?;
+    Ok(tx.commit().await?)
 }
 
 /// Queues the mail or text message with the code that opens the document.
@@ -331,7 +358,7 @@ fn is_same(left: &str, right: &str) -> bool {
 mod tests {
     use super::*;
     use crate::domain::envelope::{EnvelopeKind, SentDocument, SignerKind};
-    use crate::domain::id::{CustomerId, OrgId};
+    use crate::domain::id::{CustomerId, OrgId, SignerId};
 
     fn envelope(preserve_signing_order: bool) -> Envelope {
         let now = Timestamp::from_millis(0);
@@ -352,6 +379,7 @@ mod tests {
 
     fn signer(position: i64, email: &str, status: SignerStatus) -> Signer {
         Signer {
+            id: SignerId::new(),
             position,
             name: "Ann".into(),
             email: email.into(),
@@ -365,6 +393,7 @@ mod tests {
             status,
             provider_submitter: None,
             completed_at: None,
+            execution: None,
             decline_reason: None,
             challenged: false,
             locale: None,

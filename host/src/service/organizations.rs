@@ -46,7 +46,7 @@ pub struct BrandView {
     "brand": { "name": "Crescent", "color": "#0b57d0", "logo_sha256": null },
     "embed_origins": ["https://app.crescent.example"], "return_origins": [],
     "dates": { "format": "month_first", "time_zone": "America/New_York" }, "language": "en", "consent": {},
-    "chattel_paper_jurisdiction": "US-DE", "single_sign_on": null,
+    "chattel_paper_jurisdiction": "US-DE", "single_sign_on": null, "refuse_unsigned_roles": false,
 }]))]
 pub struct OrganizationView {
     pub org_id: OrgId,
@@ -73,6 +73,8 @@ pub struct OrganizationView {
     pub chattel_paper_jurisdiction: Option<Jurisdiction>,
     /// Sign-in of the users at the organization's own issuer. The secret of the client is not shown.
     pub single_sign_on: Option<SingleSignOn>,
+    /// Whether signers and witnesses whose roles ask for no signature are refused.
+    pub refuse_unsigned_roles: bool,
 }
 
 impl From<Organization> for OrganizationView {
@@ -102,6 +104,7 @@ impl From<Organization> for OrganizationView {
                 .collect(),
             chattel_paper_jurisdiction: settings.chattel_paper_jurisdiction,
             single_sign_on: settings.single_sign_on,
+            refuse_unsigned_roles: settings.refuse_unsigned_roles,
         }
     }
 }
@@ -138,6 +141,8 @@ pub struct ChangeOrganization {
     pub return_origins: Option<Vec<PageOrigin>>,
     pub dates: Option<DateSettings>,
     pub language: Option<Locale>,
+    /// True: a create or send with a signer or witness whose role asks for no signature is refused with 422.
+    pub refuse_unsigned_roles: Option<bool>,
     #[schemars(with = "Option<BTreeMap<String, ConsentText>>")]
     pub consent: Option<BTreeMap<Locale, ConsentText>>,
     #[serde(default)]
@@ -206,6 +211,8 @@ impl ChangeOrganization {
             settings.consent = consent;
         }
         settings.language = self.language.unwrap_or(settings.language);
+        let refuses = self.refuse_unsigned_roles;
+        settings.refuse_unsigned_roles = refuses.unwrap_or(settings.refuse_unsigned_roles);
         self.chattel_paper_jurisdiction
             .apply(&mut settings.chattel_paper_jurisdiction);
         match settings.problem() {

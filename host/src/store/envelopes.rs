@@ -323,6 +323,24 @@ pub async fn set_sent(
     Ok(())
 }
 
+/// Writes the metadata of an envelope, with its row locked.
+pub async fn set_metadata(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+) -> Result<(), StoreError> {
+    let changed = sqlx::query(
+        "update envelope set metadata = $3, updated_at = $4
+         where bucket = $1 and envelope_id = $2",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.id.as_str())
+    .bind(json_text(&envelope.metadata))
+    .bind(envelope.updated_at.to_string())
+    .execute(connection)
+    .await?;
+    one_row(changed.rows_affected())
+}
+
 /// Records another time at which an unfinished envelope expires.
 pub async fn set_expiry(
     connection: &mut AnyConnection,
@@ -455,6 +473,28 @@ pub async fn set_vaulted(
     one_row(changed.rows_affected())?;
     counts::moved(tx, envelope, envelope.status, EnvelopeStatus::Vaulted);
     Ok(())
+}
+
+/// Replaces the certificate of a vaulted envelope.
+pub async fn set_certificate(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    certificate: &StoredFile,
+    score: u32,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let changed = sqlx::query(
+        "update envelope set certificate = $3, compliance_score = $4, updated_at = $5
+         where bucket = $1 and envelope_id = $2 and status = 'vaulted'",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.id.as_str())
+    .bind(file_json(Some(certificate)))
+    .bind(i64::from(score))
+    .bind(now.to_string())
+    .execute(&mut **tx)
+    .await?;
+    one_row(changed.rows_affected())
 }
 
 /// Marks an envelope as released: the archived copy replaces the vaulted one.

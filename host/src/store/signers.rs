@@ -7,10 +7,10 @@ use super::StoreError;
 use super::row::RowColumns;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{
-    Custodian, CustodianStatus, Envelope, Recipient, RecipientKind, Signer, SignerAccess,
-    SignerChannel, SignerKind, SignerStatus,
+    Custodian, CustodianStatus, Envelope, Recipient, RecipientKind, SignatureExecution, Signer,
+    SignerAccess, SignerChannel, SignerKind, SignerStatus,
 };
-use crate::domain::id::{EnvelopeId, OrgId};
+use crate::domain::id::{EnvelopeId, OrgId, SignerId};
 use crate::domain::locale::Locale;
 use crate::domain::token::LinkToken;
 
@@ -22,8 +22,8 @@ pub async fn insert(
     sqlx::query(
         "insert into signer (bucket, envelope_id, position, org_id, name, email, role, status,
              provider_submitter, challenged, kind, turn, access, passcode, locale, phone,
-             notify_by)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)",
+             notify_by, signer_id)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)",
     )
     .bind(envelope.org.bucket())
     .bind(envelope.id.as_str())
@@ -42,6 +42,7 @@ pub async fn insert(
     .bind(signer.locale.map(Locale::as_str))
     .bind(signer.phone.as_deref())
     .bind(signer.notify_by.as_str())
+    .bind(signer.id.as_str())
     .execute(connection)
     .await?;
     Ok(())
@@ -143,7 +144,7 @@ pub async fn update(
 ) -> Result<(), StoreError> {
     sqlx::query(
         "update signer set status = $4, name = $5, email = $6, completed_at = $7, decline_reason = $8,
-             challenged = $9, phone = $10
+             challenged = $9, phone = $10, signer_id = $11, execution = $12
          where bucket = $1 and envelope_id = $2 and position = $3",
     )
     .bind(envelope.org.bucket())
@@ -156,6 +157,8 @@ pub async fn update(
     .bind(signer.decline_reason.as_deref())
     .bind(i64::from(signer.challenged))
     .bind(signer.phone.as_deref())
+    .bind(signer.id.as_str())
+    .bind(signer.execution.map(SignatureExecution::as_str))
     .execute(connection)
     .await?;
     Ok(())
@@ -322,8 +325,16 @@ fn signer(row: &AnyRow) -> Result<Signer, StoreError> {
         table: "signer",
         id: "envelope_id",
     };
+    let position = columns.number("position")?;
+    // Rows of earlier releases have no id.
+    let id = match columns.optional_parsed("signer_id", SignerId::parse)? {
+        Some(id) => id,
+        None => SignerId::of_recorded(&columns.parsed("envelope_id", EnvelopeId::parse)?, position),
+    };
+
     Ok(Signer {
-        position: columns.number("position")?,
+        id,
+        position,
         name: columns.text("name")?,
         email: columns.text("email")?,
         role: columns.text("role")?,
@@ -340,6 +351,7 @@ fn signer(row: &AnyRow) -> Result<Signer, StoreError> {
         status: columns.parsed("status", SignerStatus::parse)?,
         provider_submitter: columns.optional_text("provider_submitter")?,
         completed_at: columns.optional_time("completed_at")?,
+        execution: columns.optional_parsed("execution", SignatureExecution::parse)?,
         decline_reason: columns.optional_text("decline_reason")?,
         challenged: columns.flag("challenged")?,
         locale: columns

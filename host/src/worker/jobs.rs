@@ -15,7 +15,7 @@ use super::text_messages;
 use crate::config::EMBEDDED;
 use crate::domain::envelope::KeptFile;
 use crate::domain::job::{
-    AdvanceTransfer, ArchiveSubmission, ArchiveTemplate, CompareRecords, DeleteObject,
+    AdvanceTransfer, ArchiveSubmission, ArchiveTemplate, CertifyAnew, CompareRecords, DeleteObject,
     ExecuteSubmission, FollowSubmission, JobKind, JobPayload, JobQueue, MailAccessCode,
     MailCompletion, MailDecline, MailEndpointDisabled, MailEndpointFailing, MailInvitation,
     MailPartyInvitation, MailReleaseRequest, MailReminder, MailSignIn, MailView, MailWithdrawal,
@@ -30,6 +30,7 @@ use crate::room;
 use crate::service::control::{releases, similar, transfers};
 use crate::service::envelopes::{dispatch, expiry, lifecycle};
 use crate::service::messaging::TextMessageKind;
+use crate::service::vault::certify_anew;
 use crate::service::vault::orphans;
 use crate::service::vault::vault_in::{self, VaultInEndpoint};
 use crate::service::{App, Caller, ServiceError, bulk, payments, signing, templates};
@@ -279,6 +280,13 @@ impl RunnableJob for VaultEnvelope {
     }
 }
 
+impl RunnableJob for CertifyAnew {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
+        certify_anew::certify_anew(app, &job.org, &self.envelope).await?;
+        Ok(NextStep::Done)
+    }
+}
+
 impl RunnableJob for ArchiveSubmission {
     async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
         expiry::archive(app, &job.org, &self.envelope).await?;
@@ -457,7 +465,7 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
         };
     }
     by_name! {
-        VaultEnvelope ArchiveSubmission WithdrawSubmission ArchiveTemplate DeleteObject
+        VaultEnvelope CertifyAnew ArchiveSubmission WithdrawSubmission ArchiveTemplate DeleteObject
         SendBatch VoidBatch ReleaseRecord MailReleaseRequest MailView MailPartyInvitation MailSignIn AdvanceTransfer CompareRecords
         MailInvitation MailReminder MailAccessCode MailCompletion MailDecline MailWithdrawal
         TextInvitation TextReminder TextAccessCode

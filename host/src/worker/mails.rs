@@ -21,7 +21,7 @@ use crate::service::access::sessions;
 use crate::service::control::{invitations, views as inspected};
 use crate::service::signing::{access_codes, links};
 use crate::service::vault::{completion, copies};
-use crate::service::{App, ServiceError, test_mode};
+use crate::service::{App, ServiceError, mails, test_mode};
 use crate::store::jobs::ClaimedJob;
 use crate::store::{
     StoreError, control, envelopes, organizations, party_invitations, signers, users, views,
@@ -73,6 +73,20 @@ pub(super) enum EnvelopeMailKind {
     Completion,
     Decline,
     Withdrawal,
+}
+
+impl EnvelopeMailKind {
+    /// Returns the name in events.
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Invitation => "invitation",
+            Self::Reminder => "reminder",
+            Self::AccessCode => "access_code",
+            Self::Completion => "completion",
+            Self::Decline => "decline",
+            Self::Withdrawal => "withdrawal",
+        }
+    }
 }
 
 /// State of an endpoint that a mail reports.
@@ -137,6 +151,14 @@ pub(super) async fn deliver(
             tracing::warn!(envelope = %matter.envelope.id, %error, "sending mail without its copy");
             let written = matter.told_of_completion(app, None).await?;
             matter.send(app, job, to, written).await
+        }
+        // The sender learns of it: a signer without an invitation never signs.
+        Err(DeliveryError::Mail(error)) if error.is_final() => {
+            if let Some(signer) = matter.signer() {
+                let (envelope, reason) = (&matter.envelope, error.to_string());
+                mails::report_undelivered(app, envelope, signer, about.as_str(), &reason).await?;
+            }
+            Err(error.into())
         }
         sent => sent,
     }

@@ -131,6 +131,14 @@ impl TestApp {
             .await
     }
 
+    pub async fn put(&self, path: &str, body: Value) -> TestResponse {
+        let request = Request::put(api(path))
+            .header("x-api-key", &self.key)
+            .header("content-type", "application/json");
+        self.send(request.body(body.to_string().into()).unwrap())
+            .await
+    }
+
     /// Sends a JSON body with a bearer token, with any method.
     pub async fn as_bearer(
         &self,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::clock::Timestamp;
-use super::id::{BatchId, CustomerId, EnvelopeId, OrgId, TemplateId};
+use super::id::{BatchId, CustomerId, EnvelopeId, OrgId, SignerId, TemplateId};
 use super::jurisdiction::Jurisdiction;
 use super::locale::Locale;
 use crate::signature::ExistingSignature;
@@ -108,6 +108,15 @@ words! {
         Started = "started",
         Completed = "completed",
         Declined = "declined",
+    }
+}
+
+words! {
+    /// Whether a signer who completed the form executed a signature: a signature or initials of
+    /// theirs is on the document, or the form asked them for none.
+    SignatureExecution {
+        Executed = "executed",
+        NotAsked = "not_asked",
     }
 }
 
@@ -431,11 +440,62 @@ pub const PUBLIC_METADATA: [&str; 3] = ["document_source", "source_template_id",
 pub const OWN_METADATA: &str = "own";
 /// Member with the jurisdiction of the chattel paper.
 pub const JURISDICTION: &str = "chattel_paper_jurisdiction";
+/// Member with the statement about the paper original.
+const PAPER_ORIGINAL: &str = "paper_original";
+
+words! {
+    /// What became of the paper that an upload was made from, by the uploader's statement.
+    PaperOriginalState {
+        Destroyed = "destroyed",
+        Marked = "marked",
+        Kept = "kept",
+        Unknown = "unknown",
+    }
+}
+
+/// Statement about the paper original of an upload. While the paper exists, the upload is not the sole
+/// original (UCC §9-314A).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PaperOriginal {
+    /// What became of the paper; `unknown` without a statement.
+    pub state: PaperOriginalState,
+    /// Where and by whom it is kept, or how it was marked.
+    #[serde(rename = "where", default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+    /// Who made the statement; null without one.
+    pub stated_by: Option<String>,
+    /// Time of the statement; null without one.
+    pub at: Option<Timestamp>,
+}
+
+impl Default for PaperOriginal {
+    fn default() -> Self {
+        Self {
+            state: PaperOriginalState::Unknown,
+            place: None,
+            stated_by: None,
+            at: None,
+        }
+    }
+}
 
 impl Envelope {
     /// Returns the partner's own metadata.
     pub fn own_metadata(&self) -> Option<&Map<String, Value>> {
         self.metadata.get(OWN_METADATA)?.as_object()
+    }
+
+    /// Returns the statement about the paper original.
+    pub fn paper_original(&self) -> PaperOriginal {
+        let stated = self.metadata.get(PAPER_ORIGINAL).cloned();
+        let stated = stated.and_then(|stated| serde_json::from_value(stated).ok());
+        stated.unwrap_or_default()
+    }
+
+    /// Records a statement about the paper original.
+    pub fn set_paper_original(&mut self, stated: &PaperOriginal) {
+        let stated = serde_json::to_value(stated).unwrap_or_default();
+        self.metadata.insert(PAPER_ORIGINAL.into(), stated);
     }
 
     /// States the jurisdiction of the chattel paper, if there is one.
@@ -547,9 +607,17 @@ impl Envelope {
     }
 }
 
-/// Person who has to sign an envelope.
+/// Compares two e-mail addresses without regard to case, as mail systems do.
+pub fn same_address(left: &str, right: &str) -> bool {
+    left.trim().to_lowercase() == right.trim().to_lowercase()
+}
+
+/// Person who has to sign an envelope. Two signers may share an e-mail address: records are joined by
+/// `id`, and the address is an attribute.
 #[derive(Clone, Debug)]
 pub struct Signer {
+    /// Identity of the person in this envelope.
+    pub id: SignerId,
     /// Position in the signing order, from 0.
     pub position: i64,
     /// Name given by the sender.
@@ -574,8 +642,11 @@ pub struct Signer {
     pub status: SignerStatus,
     /// Id of this signer at the provider.
     pub provider_submitter: Option<String>,
-    /// Time of signing.
+    /// Time at which the signer completed the form.
     pub completed_at: Option<Timestamp>,
+    /// Whether the completed form has a signature of the signer. `None` until then, and for forms that
+    /// were completed before this was recorded.
+    pub execution: Option<SignatureExecution>,
     /// Reason for declining.
     pub decline_reason: Option<String>,
     /// Whether this signer must pass identity questions before the document opens.
@@ -585,6 +656,20 @@ pub struct Signer {
 }
 
 impl Signer {
+    /// Returns the time at which the signer executed a signature or initials: `None` for approvers, who
+    /// only approve, and for people who completed a form that asked them for no signature.
+    pub fn signed_at(&self) -> Option<Timestamp> {
+        let signs = self.kind != SignerKind::Approver
+            && self.execution != Some(SignatureExecution::NotAsked);
+        self.completed_at.filter(|_| signs)
+    }
+
+    /// Returns the time at which an approver approved.
+    pub fn approved_at(&self) -> Option<Timestamp> {
+        self.completed_at
+            .filter(|_| self.kind == SignerKind::Approver)
+    }
+
     /// Returns whether the signer cannot take part without a mobile phone.
     pub fn needs_phone(&self) -> bool {
         self.access == SignerAccess::SmsCode || self.notify_by != SignerChannel::Email

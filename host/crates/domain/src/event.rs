@@ -26,6 +26,8 @@ words! {
         SignerAccessFailed = "signer.access_failed",
         // An addition: the provider refuses a text message to a signer.
         SignerTextFailed = "signer.text_failed",
+        // An addition: the signer's mail server refuses a mail, or returned it.
+        SignerDeliveryFailed = "signer.delivery_failed",
         VaultStored = "vault.stored",
         VaultCompliancePassed = "vault.compliance.passed",
         VaultComplianceFailed = "vault.compliance.failed",
@@ -113,9 +115,9 @@ impl EventType {
             Self::EnvelopeSent => ("An envelope was sent to its signers", &["signers"]),
             Self::SignerViewed => ("A signer has opened the document", &["signer", "at"]),
             Self::SignerStarted => ("A signer has filled in a first field", &["signer", "at"]),
-            Self::SignerCompleted => ("A signer has signed", &["signer", "at"]),
+            Self::SignerCompleted => ("A signer has completed their part", &["signer", "at"]),
             Self::EnvelopeCompleted => (
-                "Every party has signed",
+                "Every party has completed their part",
                 &["completed_at", "signers", "fields", "fields_truncated"],
             ),
             Self::EnvelopeVoided => ("An envelope was voided", &["reason"]),
@@ -132,6 +134,10 @@ impl EventType {
             ),
             Self::SignerTextFailed => (
                 "A text message cannot be delivered to a signer",
+                &["signer", "message", "reason", "at"],
+            ),
+            Self::SignerDeliveryFailed => (
+                "A mail cannot be delivered to a signer",
                 &["signer", "message", "reason", "at"],
             ),
             Self::VaultStored => ("The authoritative copy is in the vault", &["path", "hash"]),

@@ -140,6 +140,11 @@ prefixed_id!(
     /// One client of a bulk batch.
     ItemId, "bsi_"
 );
+prefixed_id!(
+    /// A person who signs, approves or witnesses an envelope. A person who takes another one's place
+    /// has an id of their own.
+    SignerId, "sgn_"
+);
 prefixed_id!(SubmissionId, "sub_");
 prefixed_id!(EventId, "evt_");
 
@@ -281,6 +286,21 @@ impl ComponentId {
     }
 }
 
+impl SignerId {
+    /// Derives the id of a signer that was recorded before signers had ids: the same on every node and
+    /// in every release.
+    pub fn of_recorded(envelope: &EnvelopeId, position: i64) -> Self {
+        let digest = Sha256::digest(format!("signer {envelope} {position}"));
+        let mut value = [0; 16];
+        value.copy_from_slice(&digest[..16]);
+        Self(format!(
+            "{}{}",
+            Self::PREFIX,
+            written(u128::from_be_bytes(value))
+        ))
+    }
+}
+
 impl DeliveryId {
     /// Returns the smallest id of `time`: ids generated earlier sort before it, later ones after.
     pub fn first_at(time: Timestamp) -> Self {
@@ -332,6 +352,15 @@ mod tests {
         assert_eq!(OrgId::parse(test.as_str()), Some(test.clone()));
         assert_eq!((test.live(), test.test()), (live.clone(), test));
         assert_eq!((live.live(), OrgId::parse("org_test_1")), (live, None));
+    }
+
+    #[test]
+    fn a_signer_of_an_earlier_release_keeps_one_id() {
+        let envelope = EnvelopeId::parse("env_01h455vb4pex5vsknk084sn02q").unwrap();
+        let id = SignerId::of_recorded(&envelope, 0);
+        assert_eq!(SignerId::parse(id.as_str()), Some(id.clone()));
+        assert_eq!(SignerId::of_recorded(&envelope, 0), id);
+        assert_ne!(SignerId::of_recorded(&envelope, 1), id);
     }
 
     #[test]

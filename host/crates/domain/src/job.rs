@@ -70,6 +70,18 @@ impl JobPayload for VaultEnvelope {
     const RETRIES: RetryPolicy = RetryPolicy::Endless;
 }
 
+/// Certifies a record for the party that control has passed to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CertifyAnew {
+    /// The envelope.
+    pub envelope: EnvelopeId,
+}
+
+impl JobPayload for CertifyAnew {
+    const NAME: &'static str = "envelope.certify";
+    const RETRIES: RetryPolicy = RetryPolicy::EvenRefused;
+}
+
 /// Ends the signing of an expired envelope at its provider.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ArchiveSubmission {
@@ -434,6 +446,7 @@ impl JobKind {
 /// All kinds of jobs.
 pub const KINDS: &[JobKind] = &[
     JobKind::of::<VaultEnvelope>(),
+    JobKind::of::<CertifyAnew>(),
     JobKind::of::<ArchiveSubmission>(),
     JobKind::of::<WithdrawSubmission>(),
     JobKind::of::<ArchiveTemplate>(),

@@ -84,6 +84,8 @@ pub struct OrgSettings {
     pub component_changes: ChangePolicy,
     /// Sign-in of the users at the organization's own issuer.
     pub single_sign_on: Option<SingleSignOn>,
+    /// Refuse signers and witnesses whose roles ask for no signature.
+    pub refuse_unsigned_roles: bool,
 }
 
 /// Sign-in at an OpenID Connect issuer. The client's secret is stored apart, sealed.
@@ -219,6 +221,7 @@ impl Default for OrgSettings {
             chattel_paper_jurisdiction: None,
             component_changes: ChangePolicy::default(),
             single_sign_on: None,
+            refuse_unsigned_roles: false,
         }
     }
 }

@@ -57,6 +57,9 @@ areas! {
             "Read the status of an envelope";
         post "/partner/envelopes/{id}/upload", envelopes::upload::<Key<EnvelopesWrite>> => uploadDocument [409]
             "Attach or replace the document";
+        put "/partner/envelopes/{id}/paper-original", envelopes::state_paper_original::<Key<EnvelopesWrite>>
+            => statePaperOriginal [409]
+            "State what became of the paper original of an upload";
         post "/partner/envelopes/{id}/void", envelopes::void::<Key<EnvelopesWrite>> => voidEnvelope [409, 502, 503]
             "Void an envelope";
         post "/partner/envelopes/{id}/remind", envelopes::remind::<Key<EnvelopesWrite>> => remindSigners [409]
@@ -241,6 +244,9 @@ areas! {
             "Read an envelope of the organization";
         post "/envelopes/{id}/upload", envelopes::upload::<Web<may::Send>> => attachDocument [409]
             "Attach or replace the document";
+        put "/envelopes/{id}/paper-original", envelopes::state_paper_original::<Web<may::Send>>
+            => notePaperOriginal [409]
+            "State what became of the paper original of an upload";
         post "/envelopes/{id}/void", envelopes::void::<Web<may::Send>> => cancelEnvelope [409, 502, 503]
             "Void an envelope";
         post "/envelopes/{id}/remind", envelopes::remind::<Web<may::Send>> => remindPeople [409]

@@ -95,7 +95,7 @@ const MEMBERS: &[(&str, &str)] = &[
     ("color", "Color, as in `#1a6b4f`."),
     ("comment", "What the reviewer says."),
     ("company", "Company."),
-    ("completed_at", "Time of the signature."),
+    ("completed_at", "Time at which the part was completed."),
     ("compliance_certificate_filename", "Name of its file."),
     (
         "compliance_certificate_signed_url",

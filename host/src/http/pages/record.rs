@@ -8,6 +8,7 @@ use crate::domain::envelope::{Envelope, Signer};
 use crate::domain::event::EventType;
 use crate::domain::ledger::LedgerEntry;
 use crate::service::envelopes::compliance::ComplianceView;
+use crate::service::envelopes::people;
 use crate::service::vault::history::history;
 use crate::texts::Texts;
 
@@ -26,10 +27,7 @@ pub fn record_parts(
                     li {
                         strong { (signer.name) } " " span.soft { (signer.role) }
                         span.detail {
-                            @match signer.completed_at {
-                                Some(at) => (texts.with("vault-signed-at", [("moment", texts.moment(dates, at))])),
-                                None => (texts.text("vault-unsigned")),
-                            }
+                            (people::act_in_words(texts, signer, |at| texts.moment(dates, at)))
                         }
                     }
                 }

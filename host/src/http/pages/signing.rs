@@ -250,7 +250,7 @@ async fn submitted(app: &App, visit: SignerVisit, sent: SubmittedForm) -> Respon
     }
     match done {
         Ok(saved) if sent.by_script => Json(for_script(visit.texts, &saved)).into_response(),
-        Ok(_) if sent.action == "finish" => visit.again(app).await.signed_page("signed-thanks"),
+        Ok(_) if sent.action == "finish" => visit.again(app).await.signed_page(true),
         Ok(_) if sent.action == "decline" => visit.declined_page(),
         Ok(saved) if saved.problems.is_empty() && sent.action != "review" => match sent.attaching {
             Some(field) => to_choice(app, &visit, submitter, &field).await,

@@ -16,6 +16,7 @@ use crate::http::error::HttpError;
 use crate::http::middleware::limits;
 use crate::service::App;
 use crate::service::access::windows::LimitedCredential;
+use crate::service::envelopes::people;
 use crate::service::vault::completion::{self, PublicRecord};
 
 /// Path below which the pages are.
@@ -85,12 +86,8 @@ fn shown(record: PublicRecord, headers: &HeaderMap) -> Response {
                     @for signer in &signers {
                         dt { (signer.role) }
                         dd {
-                            @if let Some(at) = signer.completed_at {
-                                @let moment = texts.exact_moment(&dates, at);
-                                (texts.with("verify-signed", [("name", signer.name.as_str()), ("moment", &moment)]))
-                            } @else {
-                                (signer.name)
-                            }
+                            (signer.name) ": "
+                            (people::act_in_words(texts, signer, |at| texts.exact_moment(&dates, at)))
                         }
                     }
                 }

@@ -11,7 +11,9 @@ use maud::{Markup, html};
 use super::code;
 use super::look::{EmbedMessage, PageLook, languages, texts_for};
 use crate::config::EMBEDDED;
-use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer, SignerStatus};
+use crate::domain::envelope::{
+    Envelope, EnvelopeStatus, SignatureExecution, Signer, SignerKind, SignerStatus,
+};
 use crate::domain::locale::Locale;
 use crate::domain::token::LinkToken;
 use crate::http::error::HttpError;
@@ -172,7 +174,7 @@ impl SignerVisit {
     /// is open.
     pub fn closed(&self) -> Option<Response> {
         let (title, text) = match (self.signer.status, self.envelope.status) {
-            (SignerStatus::Completed, _) => return Some(self.signed_page("signed-title")),
+            (SignerStatus::Completed, _) => return Some(self.signed_page(false)),
             (SignerStatus::Declined, _) => return Some(self.declined_page()),
             (_, EnvelopeStatus::Voided) => ("withdrawn-title", "withdrawn"),
             (_, EnvelopeStatus::Expired) => ("expired-title", "expired"),
@@ -210,11 +212,19 @@ impl SignerVisit {
         }
     }
 
-    /// Page after signing, with the signer's copy once all have signed.
-    pub fn signed_page(&self, title: &'static str) -> Response {
+    /// Page after signing, with the signer's copy once everybody has done their part. `thanks` is for the
+    /// first view. It says "signed" only of a person who executed a signature.
+    pub fn signed_page(&self, thanks: bool) -> Response {
         let texts = self.texts;
+        let signer = &self.signer;
+        let (title, sentence) = match signer.execution {
+            _ if signer.kind == SignerKind::Approver => ("approved-title", "approved-document"),
+            Some(SignatureExecution::NotAsked) => ("done-title", "done-document"),
+            _ => ("signed-title", "signed-document"),
+        };
+        let title = if thanks { "signed-thanks" } else { title };
         let body = html! {
-            p { (texts.with("signed-document", [("document", self.envelope.name.as_str())])) }
+            p { (texts.with(sentence, [("document", self.envelope.name.as_str())])) }
             @if let Some(amount) = self.owes.as_ref().filter(|_| !self.expired) {
                 (payment(texts, &self.path, amount))
             }

@@ -13,6 +13,7 @@ use crate::domain::envelope::{
     SignerChannel, SignerKind, SignerStatus,
 };
 use crate::domain::event::EventType;
+use crate::domain::id::SignerId;
 use crate::domain::organization::Organization;
 use crate::domain::prefill;
 use crate::service::envelopes::{dispatch, lifecycle};
@@ -123,6 +124,7 @@ fn signers(
         .zip(&master.roles)
         .zip(0..)
         .map(|(((name, email), role), position)| Signer {
+            id: SignerId::new(),
             position,
             name,
             email,
@@ -136,6 +138,7 @@ fn signers(
             status: SignerStatus::Pending,
             provider_submitter: None,
             completed_at: None,
+            execution: None,
             decline_reason: None,
             challenged: false,
             locale: None,

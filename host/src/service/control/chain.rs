@@ -1,15 +1,17 @@
 //! What the host enforces about the control of a record, as facts for compliance rules.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use sqlx::AnyConnection;
 
 use crate::domain::envelope::Envelope;
 use crate::domain::event::EventType;
+use crate::domain::id::OrgId;
 use crate::evidence::statement::{StatedParty, chain};
 use crate::store::{StoreError, control as rows, ledger, organizations};
 
 /// Returns `control_chain`, and while another party than the originator has control,
-/// `control.controller`, `.since`, `.pledgee` and `.signs_with`. Empty for a record without acts of control.
+/// `control.controller`, `.since`, `.pledgee`, `.pledgee_is_transferor` and `.signs_with`. Empty for a record
+/// without acts of control.
 pub async fn attributes(
     connection: &mut AnyConnection,
     envelope: &Envelope,
@@ -38,10 +40,16 @@ pub async fn attributes(
         let pledged = entries.iter().rev().find(|entry| {
             control.pledge.is_some() && entry.action == EventType::ControlPledged.as_str()
         });
-        let pledgee = pledged.map(|entry| &entry.details["pledgee"]["name"]);
+        let pledgee = pledged.map(|entry| &entry.details["pledgee"]);
+        let name = pledgee.and_then(|pledgee| pledgee["name"].as_str());
+        add("pledgee", name.map(str::to_owned));
+        // UCC §9-105(e)(2)(B): a power shared with the transferor is not exclusive.
+        let transferor = chain.iter().rev().nth(1).map(|step| &step.organization_id);
+        let pledgee = pledgee.and_then(|pledgee| pledgee["organization_id"].as_str());
+        let is_transferor = pledgee.is_some() && pledgee == transferor.map(OrgId::as_str);
         add(
-            "pledgee",
-            pledgee.and_then(Value::as_str).map(str::to_owned),
+            "pledgee_is_transferor",
+            is_transferor.then(|| true.to_string()),
         );
     }
     Ok(attributes)

@@ -22,7 +22,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::control::{HandedCopy, Look, View, ViewAccess};
 use crate::domain::envelope::{Envelope, Signer, SignerStatus};
 use crate::domain::event::EventType;
-use crate::domain::id::{CopyId, EnvelopeId, ViewId};
+use crate::domain::id::{CopyId, EnvelopeId, SignerId, ViewId};
 use crate::domain::transfer::{SellerCopy, SoldRecord};
 use crate::evidence::formats::CustodyLedger;
 use crate::fair_queue::WorkOwner;
@@ -46,21 +46,24 @@ const SEARCHED: u32 = 10;
 /// A signer of a record, as its parties see them.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RecordSigner {
+    pub signer_id: SignerId,
     pub name: String,
     pub email: String,
     pub role: String,
     pub status: SignerStatus,
+    /// Null for approvers, and for people who were asked for no signature.
     pub signed_at: Option<Timestamp>,
 }
 
 impl From<Signer> for RecordSigner {
     fn from(signer: Signer) -> Self {
         Self {
+            signed_at: signer.signed_at(),
+            signer_id: signer.id,
             name: signer.name,
             email: signer.email,
             role: signer.role,
             status: signer.status,
-            signed_at: signer.completed_at,
         }
     }
 }
@@ -79,8 +82,8 @@ impl From<Signer> for RecordSigner {
         "release": null, "transfer_id": null, "pledge_id": null,
     },
     "signers": [{
-        "name": "Jordan Lee", "email": "jordan@example.com", "role": "Buyer", "status": "completed",
-        "signed_at": "2026-11-21T09:41:07.250Z",
+        "signer_id": "sgn_01jdk7m3e8f4x9s2w5v6b0c1dk", "name": "Jordan Lee", "email": "jordan@example.com",
+        "role": "Buyer", "status": "completed", "signed_at": "2026-11-21T09:41:07.250Z",
     }],
     "compliance": {
         "compliant": true, "score": 100, "evaluated_at": "2026-11-21T09:46:00.000Z", "missing_requirements": [],

@@ -35,6 +35,7 @@ use crate::domain::control::{ControlRecord, ControlStage, ReleaseRequest, Releas
 use crate::domain::envelope::{Envelope, EnvelopeStatus, PaymentStatus, SignerStatus};
 use crate::domain::event::EventType;
 use crate::domain::id::{DecisionId, EnvelopeId, OrgId, PledgeId, ReleaseId, TransferId};
+use crate::domain::job::CertifyAnew;
 use crate::domain::statement::SignedStatement;
 use crate::service::components::shadow;
 use crate::service::events;
@@ -44,7 +45,7 @@ use crate::store::control::{self as rows, ControlDecision, RecordFilter};
 use crate::store::downloads::LinkedFile;
 use crate::store::row::OwnedEnvelope;
 use crate::store::{
-    StoreError, WriteTransaction, downloads, envelopes, integrity, organizations, signers,
+    StoreError, WriteTransaction, downloads, envelopes, integrity, jobs, organizations, signers,
     transfers as transfers_rows,
 };
 
@@ -517,6 +518,12 @@ async fn settle(
         downloads::expire(tx, org, id, LinkedFile::Authoritative, now).await?;
         // A party that has control has sold nothing any more.
         transfers_rows::bought_back(tx, &next).await?;
+        // The certificate of before speaks of another controller.
+        let job = CertifyAnew {
+            envelope: envelope.id.clone(),
+        };
+        let key = format!("{}:{}", envelope.id, next.epoch);
+        jobs::insert(tx, &envelope.org, &job, Some(&key), now).await?;
     }
     let view = names.control(tx, &next).await?;
     let mut data = json!(view);

@@ -1,5 +1,5 @@
 //! Statements of control: a person against whom a record is enforced gets reasonable proof of who has
-//! control (UETA §16(f), 15 U.S.C. §7021(f)).
+//! control (UCC §9-406(c): proof of the assignment).
 
 use bytes::Bytes;
 use schemars::JsonSchema;
@@ -160,7 +160,7 @@ fn permitted(caller: &Caller, record: &LockedRecord) -> Result<(), ServiceError>
         return Err(ServiceError::ControlRefused(Refusal {
             reason: RefusalReason::WrongParty,
             message: "Only the controller states that it has control".into(),
-            source: "UETA §16(f)".into(),
+            source: "UCC 9-406(c)".into(),
         }));
     }
     let held = envelope.record.authoritative.live().is_some();
@@ -193,11 +193,17 @@ async fn statement_of(
         name: originator.name,
     };
     let signers = signers::list(&mut connection, org, &envelope.id).await?;
-    let facts = facts::compliance_facts(&mut connection, envelope).await?;
+    let issued_at = core.clock.now();
+    let mut facts = facts::compliance_facts(&mut connection, envelope, issued_at).await?;
+    let rules = core.components.compliance(Some(org));
+    let decides = rules.identity()?;
+    let owner = vault_in::rules_owner(&mut connection, envelope, &decides, issued_at).await?;
+    facts
+        .attributes
+        .extend(owner.map(|owner| (facts::RULES_OWNER.to_owned(), owner)));
     let entries = ledger::list(&mut connection, Some(org), &envelope.id).await?;
     drop(connection);
-    let (issued_at, issuer) = (core.clock.now(), vault_in::issuer(core, &envelope.org));
-    let rules = core.components.compliance(Some(org));
+    let issuer = vault_in::issuer(core, &envelope.org);
     let at = issued_at.to_string();
     let asked = rules.certificate_for_request(&facts, &at, &issuer);
     let (certificate, _) = asked.await?;
@@ -232,9 +238,9 @@ async fn statement_of(
         signers: signers
             .into_iter()
             .map(|signer| StatedSigner {
+                signed_at: signer.signed_at(),
                 name: signer.name,
                 role: signer.role,
-                signed_at: signer.completed_at,
             })
             .collect(),
         // Not the people in the certificate: each signer can get a statement.

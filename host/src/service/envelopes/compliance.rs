@@ -60,7 +60,7 @@ pub async fn evaluate(
 ) -> Result<(Envelope, ComplianceView), ServiceError> {
     let envelope = envelope_service::get(core, caller, id).await?;
     let mut connection = core.store.read().await?;
-    let facts = facts::compliance_facts(&mut connection, &envelope).await?;
+    let facts = facts::compliance_facts(&mut connection, &envelope, core.clock.now()).await?;
     let at_release = match as_of {
         None => in_force_at_release(&mut connection, &envelope).await?,
         Some(RulesAsOf::Now) => None,

@@ -21,6 +21,7 @@ use crate::domain::warning::Warning;
 use crate::service::control::guard;
 use crate::service::envelopes::dispatch::{self, SendingOptions};
 use crate::service::envelopes::lifecycle::{self, LifecycleDecision};
+use crate::service::envelopes::paper_original::PaperStatement;
 use crate::service::envelopes::parties::{self, RequestedRecipient, RequestedSigner};
 use crate::service::envelopes::warnings;
 use crate::service::events;
@@ -91,6 +92,8 @@ pub struct CreateEnvelope {
     /// Jurisdiction of the chattel paper (UCC §9-306A(b)(1)); the organization's when absent. The certificate
     /// states it; write it into the contract, too.
     pub chattel_paper_jurisdiction: Option<Jurisdiction>,
+    /// What became of the paper that the upload of a paper envelope is made from.
+    pub paper_original: Option<PaperStatement>,
     /// Facts about the contract, such as amounts: up to 50 texts, numbers or booleans, each of at most 500
     /// characters. Every party of the record sees them.
     pub metadata: Option<Map<String, Value>>,
@@ -111,7 +114,7 @@ pub struct RequestedPayment {
 }
 
 impl CreateEnvelope {
-    fn wanted(&self) -> SendingOptions<'_> {
+    fn wanted(&self, organization: &Organization) -> SendingOptions<'_> {
         let payment = self.payment.as_ref();
         SendingOptions {
             signers: self.signers.clone(),
@@ -120,6 +123,7 @@ impl CreateEnvelope {
             customer: Some((self.customer_email.clone(), self.customer_name.clone())),
             prefilled: self.prefilled_data.as_ref(),
             payer: payment.and_then(|payment| payment.payer.as_deref()),
+            refuse_unsigned_roles: organization.settings.refuse_unsigned_roles,
         }
     }
 }
@@ -163,7 +167,7 @@ pub async fn create(
     let begun = lifecycle::first_status(core, &envelope).await?;
     envelope.status = begun.status;
     let (mut signers, recipients) = match &template {
-        Some(template) => dispatch::plan(core, template, &request.wanted())?,
+        Some(template) => dispatch::plan(core, template, &request.wanted(&organization))?,
         // Stored for sending later.
         None if kind == EnvelopeKind::Esign => {
             let ordered = envelope.sending.preserve_signing_order;
@@ -200,7 +204,11 @@ pub async fn create(
         payment,
         collateral,
     };
-    let saved = save(core, caller, plan, &request, now, answer).await;
+    let unsigned = template
+        .as_ref()
+        .map(|template| warnings::of_unsigned_roles(template, &plan.signers))
+        .unwrap_or_default();
+    let saved = save(core, caller, plan, &request, unsigned, now, answer).await;
     // The submission exists at the provider, but no envelope names it: withdraw it.
     if saved.is_err()
         && let (Some(instance), Some(submission)) = submitted
@@ -364,6 +372,11 @@ fn draft(
         ..new
     };
     envelope.set_jurisdiction(request.chattel_paper_jurisdiction.as_ref().or(own));
+    if let Some(statement) = request.paper_original.clone()
+        && kind == EnvelopeKind::Paper
+    {
+        envelope.set_paper_original(&statement.of(caller, now));
+    }
     envelope
 }
 
@@ -373,6 +386,7 @@ async fn save(
     caller: &Caller,
     plan: CreationPlan,
     request: &CreateEnvelope,
+    unsigned: Vec<Warning>,
     now: Timestamp,
     answer: &ResponseRecorder<CreatedEnvelope>,
 ) -> Result<CreatedEnvelope, ServiceError> {
@@ -416,7 +430,8 @@ async fn save(
         dispatch::announce(&mut tx, &envelope, &signers, &recipients, actor, now).await?;
         sign_url = Some(links::make(core, &mut tx, &envelope, first, links::EMBED_LIFE).await?);
     }
-    let warnings = warnings::of_envelope(request, envelope.kind, customer.is_new);
+    let mut warnings = warnings::of_envelope(request, envelope.kind, customer.is_new);
+    warnings.extend(unsigned);
     let created = CreatedEnvelope {
         envelope,
         sign_url,

@@ -18,7 +18,7 @@ use crate::domain::job::{NextStep, WithdrawSubmission};
 use crate::domain::organization::{FIRST_PAYER, Organization};
 use crate::domain::template::Template;
 use crate::service::envelopes::parties::{self, RequestedRecipient, RequestedSigner};
-use crate::service::envelopes::{invited_now, signer_view};
+use crate::service::envelopes::{invited_now, signer_view, warnings};
 use crate::service::events;
 use crate::service::signing::provider::{SigningProvider, provider};
 use crate::service::{
@@ -36,6 +36,8 @@ pub struct SendingOptions<'a> {
     pub prefilled: Option<&'a Map<String, Value>>,
     /// Role of the payer, or `first`.
     pub payer: Option<&'a str>,
+    /// The organization refuses signers whose roles ask for no signature.
+    pub refuse_unsigned_roles: bool,
 }
 
 /// Plans the people, and checks them, the values and the payer against the template.
@@ -120,6 +122,17 @@ pub fn plan(
                 format!("a signer with role {role}"),
                 "none",
                 format!("Role {role} has fields and no signer"),
+            ));
+        }
+    }
+    if wanted.refuse_unsigned_roles {
+        for (index, signer) in warnings::unsigned_roles(template, &signers) {
+            issues.push(ValidationIssue::new(
+                "no_signature_field",
+                &["signers", &index.to_string(), "role"],
+                "a role with a signature or initials field",
+                signer.role.as_str(),
+                warnings::no_signature_field(&signer.role),
             ));
         }
     }

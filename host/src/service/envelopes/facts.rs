@@ -1,34 +1,66 @@
 //! The facts about an envelope that compliance rules receive.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use sqlx::AnyConnection;
 
 use crate::components::rules::{compliance, to_compliance};
 use crate::config::EMBEDDED;
+use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{
-    CustodianStatus, Envelope, JURISDICTION, PaymentStatus, SecuredParty, Signer,
+    CustodianStatus, Envelope, EnvelopeKind, JURISDICTION, PaymentStatus, SecuredParty, Signer,
+    same_address,
 };
+use crate::domain::event::EventType;
 use crate::domain::identity::{KbaSession, KbaStatus};
+use crate::domain::ledger::LedgerEntry;
 use crate::service::control::chain;
-use crate::store::{StoreError, kba, payments, signers};
+use crate::service::envelopes::people;
+use crate::store::{StoreError, kba, ledger, payments, signers};
+use crate::texts::Texts;
 
 /// Attribute: a payment or identity check was done by a sandbox.
 pub const SANDBOX: &str = "provenance.sandbox";
 /// Attribute: a signer used another browser than the one that passed the identity check.
 pub const IDENTITY_REBOUND: &str = "provenance.identity_rebound";
 
+/// Attribute: the signers with their ids, as JSON. Two signers may share an e-mail address, and the
+/// records of 1.0 join by it.
+const SIGNERS: &str = "signers";
+/// Attribute: the identity checks with the ids of their signers, as JSON.
+const IDENTITY_CHECKS: &str = "identity_checks";
+/// Attribute: `esign` or `paper`.
+const KIND: &str = "envelope_kind";
+/// Attribute: `test` for test data.
+const ENVIRONMENT: &str = "environment";
+/// Attribute: what the uploader stated about the paper original, as JSON.
+const PAPER_ORIGINAL: &str = "paper_original";
+/// Attribute: the signatures that an upload had, as JSON.
+const EXISTING_SIGNATURES: &str = "existing_signatures";
+/// Attribute: time at which the record was released.
+const RELEASED_AT: &str = "released_at";
+/// Attribute: `none` for an authoritative copy without a mark.
+pub const MARK: &str = "authoritative_mark";
+/// Value of [`MARK`].
+pub const UNMARKED: &str = "none";
+/// Attribute: whose compliance rules decide, unless a built-in pack does.
+pub const RULES_OWNER: &str = "rules_owner";
+/// Attribute: time of the question, which chooses the text of the law.
+const ASKED_AT: &str = "asked_at";
 /// Attribute: time at which the envelope was created.
 const CREATED_AT: &str = "envelope_created_at";
 
 /// Prefix of attributes with the partner's own facts.
 const METADATA: &str = "metadata.";
 
-/// Collects the facts of the record in its present state.
+/// Collects the facts of the record in its present state. `asked_at` is the time of the question: from
+/// its effective date on, an amended article governs older transactions as well (UCC §A-301(a)).
 pub async fn compliance_facts(
     connection: &mut AnyConnection,
     envelope: &Envelope,
+    asked_at: Timestamp,
 ) -> Result<compliance::EnvelopeFacts, StoreError> {
     let signers = signers::list(connection, &envelope.org, &envelope.id).await?;
+    let entries = ledger::list(connection, Some(&envelope.org), &envelope.id).await?;
     let custodians = signers::custodians(connection, &envelope.org, &envelope.id).await?;
     // Only passed attempts identify a signer; failed ones are in the ledger.
     let mut passed = kba::list(connection, &envelope.org, &envelope.id).await?;
@@ -39,11 +71,26 @@ pub async fn compliance_facts(
     });
     let mut attributes = provenance(connection, envelope, &passed).await?;
     attributes.extend(chain::attributes(connection, envelope).await?);
-    let jurisdiction = envelope.jurisdiction();
-    if let Some(jurisdiction) = jurisdiction {
+    attributes.extend(about_the_record(envelope, &entries));
+    if let Some(jurisdiction) = envelope.jurisdiction() {
         attributes.push((JURISDICTION.to_owned(), jurisdiction.to_owned()));
-        // Decides which law applies to a record without signatures.
+        attributes.push((ASKED_AT.to_owned(), asked_at.to_string()));
+        // Calendars of earlier releases choose the law by it.
         attributes.push((CREATED_AT.to_owned(), envelope.created_at.to_string()));
+    }
+    if !signers.is_empty() {
+        let people = signers
+            .iter()
+            .map(|signer| signer_fact(envelope, &signers, &entries, signer));
+        let people = people.collect::<Vec<Value>>();
+        attributes.push((SIGNERS.to_owned(), json!(people).to_string()));
+    }
+    if !passed.is_empty() {
+        let checks = passed
+            .iter()
+            .filter_map(|check| identity_check(check, &signers));
+        let checks = checks.collect::<Vec<Value>>();
+        attributes.push((IDENTITY_CHECKS.to_owned(), json!(checks).to_string()));
     }
     attributes.extend(metadata(envelope));
     let identity_verifications = passed
@@ -61,7 +108,7 @@ pub async fn compliance_facts(
         vault_out_certificate_path: envelope.certificate_path(),
         secured_party: envelope.secured_party.as_ref().map(secured_party),
         submitters: signers.iter().map(submitter).collect(),
-        signed_documents: signers.iter().filter_map(signed_document).collect(),
+        signed_documents: signed_documents(&signers),
         custodians: custodians
             .iter()
             .map(|custodian| compliance::Custodian {
@@ -145,9 +192,112 @@ fn submitter(signer: &Signer) -> compliance::Submitter {
     }
 }
 
-fn signed_document(signer: &Signer) -> Option<compliance::SignedDocument> {
-    signer.completed_at.map(|at| compliance::SignedDocument {
-        signer_email: signer.email.clone(),
-        signed_at: at.to_string(),
+/// Returns the executed parts by address, for components of 1.0. They cannot tell signers with one
+/// address apart: such an address has signed once all of them have, at the time of the last.
+fn signed_documents(signers: &[Signer]) -> Vec<compliance::SignedDocument> {
+    let mut documents: Vec<compliance::SignedDocument> = Vec::new();
+    for signer in signers {
+        let mut listed = documents.iter();
+        if listed.any(|listed| same_address(&listed.signer_email, &signer.email)) {
+            continue;
+        }
+        let with_address = signers
+            .iter()
+            .filter(|other| same_address(&other.email, &signer.email));
+        let executed: Option<Vec<Timestamp>> = with_address
+            .map(|signer| signer.signed_at().or(signer.approved_at()))
+            .collect();
+        if let Some(last) = executed.and_then(|times| times.into_iter().max()) {
+            documents.push(compliance::SignedDocument {
+                signer_email: signer.email.clone(),
+                signed_at: last.to_string(),
+            });
+        }
+    }
+    documents
+}
+
+/// Describes a signer with an identity of their own.
+fn signer_fact(
+    envelope: &Envelope,
+    signers: &[Signer],
+    entries: &[LedgerEntry],
+    signer: &Signer,
+) -> Value {
+    let notes = people::notes(envelope, signers, entries, signer);
+    let notes: Vec<String> = notes
+        .iter()
+        .map(|note| note.in_words(Texts::default()))
+        .collect();
+    json!({
+        "signer_id": signer.id,
+        "position": signer.position + 1,
+        "name": signer.name,
+        "email": signer.email,
+        "role": signer.role,
+        "kind": signer.kind,
+        "signed_at": signer.signed_at(),
+        "completed_at": signer.completed_at,
+        "notes": notes,
     })
+}
+
+/// Describes a passed identity check with the id of its signer; none while it goes on.
+fn identity_check(check: &KbaSession, signers: &[Signer]) -> Option<Value> {
+    let signer = signers.iter().find(|signer| check.is_of(signer));
+    let mut fact = json!({
+        "signer_id": signer.map(|signer| &signer.id),
+        "signer": check.email,
+        "outcome": check.status,
+        "timestamp": check.ended_at?,
+        "ip_address": check.ip,
+        "session_id": check.provider_session,
+    });
+    // The sandbox asked nobody.
+    if check.instance == EMBEDDED {
+        fact["sandbox"] = true.into();
+    }
+    Some(fact)
+}
+
+/// Returns what is known of the record as a whole: its kind, and what its uploader stated.
+fn about_the_record(
+    envelope: &Envelope,
+    entries: &[LedgerEntry],
+) -> impl Iterator<Item = (String, String)> {
+    let last = |kind: EventType| {
+        let mut entries = entries.iter().rev();
+        entries.find(|entry| entry.action == kind.as_str())
+    };
+    let is_paper = envelope.kind == EnvelopeKind::Paper || envelope.is_upload();
+    let kind = if is_paper {
+        EnvelopeKind::Paper
+    } else {
+        envelope.kind
+    };
+    // A document that its author certified against any change is neither marked nor sealed.
+    let is_unmarked = last(EventType::VaultStored)
+        .is_some_and(|stored| stored.details["seal_certificate_hash"].is_null());
+    let signatures = &envelope.existing_signatures;
+    let released = last(EventType::VaultReleased);
+
+    let attributes = [
+        (KIND, Some(kind.to_string())),
+        (
+            ENVIRONMENT,
+            envelope.org.is_test().then(|| "test".to_owned()),
+        ),
+        (
+            PAPER_ORIGINAL,
+            is_paper.then(|| json!(envelope.paper_original()).to_string()),
+        ),
+        (
+            EXISTING_SIGNATURES,
+            (!signatures.is_empty()).then(|| json!(signatures).to_string()),
+        ),
+        (MARK, is_unmarked.then(|| UNMARKED.to_owned())),
+        (RELEASED_AT, released.map(|entry| entry.at.to_string())),
+    ];
+    let attributes = attributes.into_iter();
+    attributes.filter_map(|(name, value)| Some((name.to_owned(), value?)))
 }

@@ -8,7 +8,9 @@ pub mod documents;
 pub mod expiry;
 pub mod facts;
 pub mod lifecycle;
+pub mod paper_original;
 pub mod parties;
+pub mod people;
 pub mod sending;
 pub mod uploads;
 pub mod warnings;
@@ -45,9 +47,13 @@ pub fn invited_now<'a>(
     open.filter(move |signer| !ordered || Some(signer.turn) == turn)
 }
 
-/// Formats a signer for events: `{email, name, role}`.
+/// Formats a signer for events and the ledger: `{signer_id, position, email, name, role}`, with the
+/// position from 1. Readers join by the id, because two signers may share an e-mail address.
 pub fn signer_view(signer: &Signer) -> Value {
-    json!({ "email": signer.email, "name": signer.name, "role": signer.role })
+    json!({
+        "signer_id": signer.id, "position": signer.position + 1,
+        "email": signer.email, "name": signer.name, "role": signer.role,
+    })
 }
 
 /// Like [`signer_view`], with the telephone if there is one: where it belongs to what happened.

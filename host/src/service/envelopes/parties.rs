@@ -12,7 +12,7 @@ use crate::domain::envelope::{
     Envelope, Recipient, RecipientKind, Signer, SignerAccess, SignerChannel, SignerKind,
     SignerStatus,
 };
-use crate::domain::id::OrgId;
+use crate::domain::id::{OrgId, SignerId};
 use crate::domain::identity;
 use crate::domain::locale::Locale;
 use crate::domain::template::Template;
@@ -95,6 +95,7 @@ pub fn planned(
         .zip(phones)
         .zip(1..)
         .map(|((signer, phone), number)| Signer {
+            id: SignerId::new(),
             position: 0,
             name: signer.name,
             email: signer.email,
@@ -108,6 +109,7 @@ pub fn planned(
             status: SignerStatus::Pending,
             provider_submitter: None,
             completed_at: None,
+            execution: None,
             decline_reason: None,
             challenged: false,
             locale: signer.locale.as_deref().and_then(Locale::of_tag),

@@ -11,10 +11,12 @@ use crate::components::rules::lifecycle::EnvelopeTrigger;
 use crate::config::SecretText;
 use crate::domain::envelope::{Envelope, Recipient, SentDocument, Signer};
 use crate::domain::template::Template;
+use crate::domain::warning::Warning;
 use crate::service::envelopes::creation::CreatedEnvelope;
 use crate::service::envelopes::dispatch::{self, SendingOptions};
 use crate::service::envelopes::lifecycle;
 use crate::service::envelopes::parties::{self, RequestedRecipient, RequestedSigner};
+use crate::service::envelopes::warnings;
 use crate::service::idempotency::ResponseRecorder;
 use crate::service::signing::access_codes::open_passcode;
 use crate::service::signing::links;
@@ -136,8 +138,12 @@ pub async fn send(
     let signing = provider(core, &caller.org, &template.provider_instance)?;
     let submission = dispatch::submit(core, &signing, &sent, asked, &mut signers).await?;
     sent.sending.submission = Some(submission.clone());
+    let unsigned = warnings::of_unsigned_roles(&template, &signers);
     let people = (signers, recipients);
-    let saved = save(core, caller, &envelope, &signing, sent, people, answer).await;
+    let saved = save(
+        core, caller, &envelope, &signing, sent, people, unsigned, answer,
+    )
+    .await;
     if saved.is_err() {
         let (org, instance) = (&caller.org, &template.provider_instance);
         dispatch::withdraw_unless_named(core, org, &envelope.id, instance, &submission).await;
@@ -176,6 +182,7 @@ async fn planned(
     preserve_signing_order: bool,
     prefilled: Option<&Map<String, Value>>,
 ) -> Result<(Vec<Signer>, Vec<Recipient>), ServiceError> {
+    let organization = dispatch::organization(core, &envelope.org).await?;
     let mut connection = core.store.read().await?;
     let kept = signers::list(&mut connection, &envelope.org, &envelope.id).await?;
     let others = signers::recipients(&mut connection, &envelope.org, &envelope.id).await?;
@@ -224,6 +231,7 @@ async fn planned(
         customer,
         prefilled,
         payer: payment.as_ref().map(|payment| payment.asked.payer.as_str()),
+        refuse_unsigned_roles: organization.settings.refuse_unsigned_roles,
     };
     dispatch::plan(core, template, &wanted)
 }
@@ -263,6 +271,7 @@ async fn save(
     signing: &SigningProvider,
     mut sent: Envelope,
     (mut signers, recipients): (Vec<Signer>, Vec<Recipient>),
+    warnings: Vec<Warning>,
     answer: &ResponseRecorder<CreatedEnvelope>,
 ) -> Result<CreatedEnvelope, ServiceError> {
     let now = core.clock.now();
@@ -309,7 +318,7 @@ async fn save(
     let created = CreatedEnvelope {
         envelope: sent,
         sign_url,
-        warnings: Vec::new(),
+        warnings,
     };
     answer.commit(tx, &created).await?;
     Ok(created)

@@ -13,6 +13,7 @@ use crate::domain::signature::ExistingSignature;
 use crate::fair_queue::{QueueCapacity, QueueTurn, WorkOwner};
 use crate::files::{FilesError, SpooledFile, StorageArea};
 use crate::service::envelopes::lifecycle;
+use crate::service::envelopes::paper_original::PaperStatement;
 use crate::service::events;
 use crate::service::idempotency::ResponseRecorder;
 use crate::service::vault::copies;
@@ -69,6 +70,7 @@ pub async fn upload(
     caller: &Caller,
     id: &str,
     upload: DocumentUpload,
+    paper: Option<PaperStatement>,
     answer: &ResponseRecorder<StoredUpload>,
 ) -> Result<StoredUpload, ServiceError> {
     let file_type = upload.file_type()?;
@@ -84,6 +86,16 @@ pub async fn upload(
         lifecycle::lock_for(core, &mut tx, &caller.org, &envelope.id, replace).await?;
     envelope.upload = Some(file.clone());
     envelope.existing_signatures = signatures;
+    if let Some(statement) = paper {
+        if !envelope.is_upload() {
+            return Err(ServiceError::Conflict(
+                "The envelope is signed here and has no paper original".into(),
+            ));
+        }
+        envelope.set_paper_original(&statement.of(caller, now));
+        envelope.updated_at = now;
+        envelopes::set_metadata(&mut tx, &envelope).await?;
+    }
     attach(&mut tx, caller, &envelope, decided.status, &file, now).await?;
     decided.record(&mut tx, &envelope, now).await?;
     let stored = StoredUpload {
@@ -126,6 +138,9 @@ pub async fn attach(
         json!({ "sha256": file.sha256, "size": file.size, "content_type": file.content_type });
     if !envelope.existing_signatures.is_empty() {
         details["existing_signatures"] = json!(envelope.existing_signatures);
+    }
+    if envelope.is_upload() {
+        details["paper_original"] = json!(envelope.paper_original());
     }
     events::record(
         tx,

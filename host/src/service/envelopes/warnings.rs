@@ -6,8 +6,8 @@ use bytes::Bytes;
 
 use crate::components::Placement as PlacementRules;
 use crate::components::rules::placement;
-use crate::domain::envelope::EnvelopeKind;
-use crate::domain::field::{Area, FieldRules};
+use crate::domain::envelope::{EnvelopeKind, Signer, SignerKind};
+use crate::domain::field::{Area, Field, FieldRules};
 use crate::domain::template::Template;
 use crate::domain::warning::Warning;
 use crate::service::envelopes::creation::CreateEnvelope;
@@ -32,12 +32,58 @@ pub fn of_roles(template: &Template) -> Vec<Warning> {
         let mut own = template.fields.iter().filter(|field| field.role == role);
         own.any(|field| field.is_signature() && field.required)
     };
-    let unsigned = roles.into_iter().filter(|role| !signs(role));
-    let warning = |role: &str| {
-        let message = format!("Role {role} has no required signature or initials field");
-        Warning::new("no_required_signature", &["fields"], message)
+    let is_asked = |role: &str| {
+        let mut own = template.fields.iter().filter(|field| field.role == role);
+        own.any(Field::is_signature)
     };
-    unsigned.map(warning).collect()
+
+    let mut warnings = Vec::new();
+    for role in roles.into_iter().filter(|role| !signs(role)) {
+        if !is_asked(role) {
+            let message = no_signature_field(role);
+            warnings.push(Warning::new("no_signature_field", &["fields"], message));
+        }
+        let message = format!("Role {role} has no required signature or initials field");
+        warnings.push(Warning::new("no_required_signature", &["fields"], message));
+    }
+    warnings
+}
+
+/// Warns about signers and witnesses whose roles ask for no signature: they complete a form, and nothing
+/// says that they signed (check 4 then fails).
+pub fn of_unsigned_roles(template: &Template, signers: &[Signer]) -> Vec<Warning> {
+    unsigned_roles(template, signers)
+        .map(|(index, signer)| {
+            let path = ["signers", &index.to_string(), "role"];
+            Warning::new(
+                "no_signature_field",
+                &path,
+                no_signature_field(&signer.role),
+            )
+        })
+        .collect()
+}
+
+/// Returns the signers and witnesses whose roles have no signature or initials field, with their index.
+pub fn unsigned_roles<'a>(
+    template: &'a Template,
+    signers: &'a [Signer],
+) -> impl Iterator<Item = (usize, &'a Signer)> {
+    let is_asked = |role: &str| {
+        let mut own = template.fields.iter().filter(|field| field.role == role);
+        own.any(Field::is_signature)
+    };
+    signers
+        .iter()
+        .enumerate()
+        .filter(move |(_, signer)| signer.kind != SignerKind::Approver && !is_asked(&signer.role))
+}
+
+/// Returns the sentence about a role without a signature field.
+pub fn no_signature_field(role: &str) -> String {
+    format!(
+        "Role {role} has no signature or initials field: who has it completes the form and signs nothing"
+    )
 }
 
 /// Warns about anchors without `occurrence` that occur more than once, and lists the other

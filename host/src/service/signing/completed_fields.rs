@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::components::providers::signing as provider;
+use crate::domain::envelope::Signer;
 
 /// Maximum number of fields in `envelope.completed`, and their maximum total size.
 const FIELDS_LIMIT: usize = 200;
@@ -10,16 +11,27 @@ const FIELDS_BYTES: usize = 64 * 1024;
 
 /// Returns the event's `fields[]` and whether it was truncated (at 200 fields or 64 KiB).
 /// Values are numbers for `number` fields, `signed` for signatures, and text otherwise.
-pub fn completed_fields(submission: &provider::Submission) -> (Vec<Value>, bool) {
+///
+/// Each field names its signer by id: two signers may share an e-mail address.
+pub fn completed_fields(
+    submission: &provider::Submission,
+    signers: &[Signer],
+) -> (Vec<Value>, bool) {
     let mut fields = Vec::new();
     let mut bytes = 0;
     for submitter in &submission.submitters {
+        let id = Some(&submitter.submitter_id);
+        let signer = signers
+            .iter()
+            .find(|signer| signer.provider_submitter.as_ref() == id);
+
         for value in &submitter.values {
             let field = json!({
                 "name": value.name,
                 "type": value.field_type,
                 "value": event_value(value),
                 "signer_email": submitter.email,
+                "signer_id": signer.map(|signer| &signer.id),
             });
             bytes += field.to_string().len();
             if fields.len() == FIELDS_LIMIT || bytes > FIELDS_BYTES {
@@ -78,13 +90,16 @@ mod tests {
 
     #[test]
     fn completed_values_have_the_types_of_the_contract() {
-        let (fields, truncated) = completed_fields(&submission(vec![
-            ("amount", "number", "12.5"),
-            ("agreed", "checkbox", "true"),
-            ("signature", "signature", "Ann"),
-            ("initials", "initials", ""),
-            ("note", "text", "12"),
-        ]));
+        let (fields, truncated) = completed_fields(
+            &submission(vec![
+                ("amount", "number", "12.5"),
+                ("agreed", "checkbox", "true"),
+                ("signature", "signature", "Ann"),
+                ("initials", "initials", ""),
+                ("note", "text", "12"),
+            ]),
+            &[],
+        );
         let values: Vec<&Value> = fields.iter().map(|field| &field["value"]).collect();
         assert_eq!(
             values,
@@ -101,10 +116,10 @@ mod tests {
 
     #[test]
     fn long_lists_of_completed_fields_are_truncated_with_a_flag() {
-        let (fields, truncated) = completed_fields(&submission(vec![("a", "text", "x"); 201]));
+        let (fields, truncated) = completed_fields(&submission(vec![("a", "text", "x"); 201]), &[]);
         assert_eq!((fields.len(), truncated), (200, true));
         let long = "x".repeat(40_000);
-        let (fields, truncated) = completed_fields(&submission(vec![("a", "text", &long); 2]));
+        let (fields, truncated) = completed_fields(&submission(vec![("a", "text", &long); 2]), &[]);
         assert_eq!((fields.len(), truncated), (1, true));
     }
 }

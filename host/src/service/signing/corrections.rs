@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, Signer, SignerStatus};
 use crate::domain::event::EventType;
+use crate::domain::id::SignerId;
 use crate::room::changes::SubmitterCorrection;
 use crate::room::form::FormError;
 use crate::service::envelopes::parties::{self, room_submission};
@@ -196,6 +197,7 @@ async fn change_signer(
         ..before.clone()
     };
     if is_another_person {
+        after.id = SignerId::new();
         after.status = SignerStatus::Pending;
         after.challenged = kba::is_challenged(tx, envelope, email).await?;
     }

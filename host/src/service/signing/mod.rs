@@ -26,9 +26,10 @@ use crate::components::providers::{ProviderError, signing as seen};
 use crate::components::rules::lifecycle::EnvelopeTrigger;
 use crate::domain::clock::Timestamp;
 use crate::domain::component::Slot;
-use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer, SignerStatus};
+use crate::domain::envelope::{Envelope, EnvelopeStatus, SignatureExecution, Signer, SignerStatus};
 use crate::domain::event::EventType;
 use crate::domain::field::{Field, is_signature};
+use crate::domain::id::SignerId;
 use crate::domain::template::Template;
 use crate::service::envelopes::{expiry, lifecycle};
 use crate::service::events;
@@ -224,6 +225,11 @@ pub async fn confirm_signers(core: &Core, envelope: &Envelope) -> Result<i64, Se
             )));
         }
         note_delegation(&mut tx, &envelope, &mut signer, seen, &look, now).await?;
+        // A form that was completed before this was recorded.
+        if signer.execution.is_none() {
+            signer.execution = Some(execution(template.as_ref(), &signer, seen));
+            signers::update(&mut tx, &envelope, &signer).await?;
+        }
     }
     store::provider_poll::looked(&mut tx, &envelope, look.submission.archived, now).await?;
     let sequence = ledger::last_sequence(&mut tx, &envelope.org, &envelope.id).await?;
@@ -317,13 +323,18 @@ async fn note_delegation(
         return Err(StoreError::Conflict);
     }
     tracing::warn!(envelope = %envelope.id, role = signer.role, "signer was replaced at the provider");
-    let details = json!({ "role": signer.role, "from": signer.email, "to": seen.email });
-    events::record(tx, envelope, "provider", "signer.delegated", details, now).await?;
+    let previous = envelope_service::signer_view(signer);
+    signer.id = SignerId::new();
     signer.email.clone_from(&seen.email);
     signer.name = match seen.name.trim() {
         "" => seen.email.clone(),
         name => name.to_owned(),
     };
+    let details = json!({
+        "role": signer.role, "from": previous["email"], "to": signer.email,
+        "signer": envelope_service::signer_view(signer), "previous": previous,
+    });
+    events::record(tx, envelope, "provider", "signer.delegated", details, now).await?;
     // Neither the telephone nor an identity check of the previous signer is the new one's.
     signer.phone = None;
     signer.challenged = kba::is_challenged(tx, envelope, &signer.email).await?;
@@ -384,7 +395,9 @@ async fn follow(
     if after == SignerStatus::Completed {
         let template = sent_template(tx, envelope).await?;
         let open = unexecuted(template.as_ref(), signer, seen);
-        if !open.is_empty() {
+        if open.is_empty() {
+            signer.execution = Some(execution(template.as_ref(), signer, seen));
+        } else {
             note_unexecuted(tx, envelope, signer, &open, now).await?;
             after = SignerStatus::Started;
         }
@@ -417,6 +430,10 @@ async fn follow(
             let data = json!({ "signer": envelope_service::signer_view(signer), "at": now });
             let actor = format!("signer:{}", signer.email);
             let mut details = data.clone();
+            if status == SignerStatus::Completed {
+                details["signature"] = json!(signer.execution);
+                details["kind"] = json!(signer.kind);
+            }
             note_origin(&mut details, seen, status);
             events::record(tx, envelope, &actor, event_type.as_str(), details, now).await?;
             events::emit(tx, envelope, event_type, data, now).await?;
@@ -462,21 +479,54 @@ fn unexecuted(template: Option<&Template>, signer: &Signer, seen: &seen::Submitt
         .filter(|value| is_empty(value) && is_required(&value.name))
         .map(|value| value.name.clone())
         .collect();
-    let reported = seen.values.iter();
-    let reported = reported.filter(|value| is_signature(&value.field_type));
-    let signatures: BTreeSet<&str> = own()
-        .filter(|field| field.is_signature())
-        .map(|field| field.name.as_str())
-        .chain(reported.map(|value| value.name.as_str()))
-        .collect();
-    let executed = |value: &seen::SignedValue| {
-        !value.value.is_empty() && signatures.contains(value.name.as_str())
-    };
-    if !seen.values.iter().any(executed) {
+    let signatures = signatures(template, signer, seen);
+
+    if !executes_any(&signatures, seen) {
         let shown = signatures.iter().filter(|name| !may_be_hidden(name));
         open.extend(shown.map(|name| (*name).to_owned()));
     }
     open.into_iter().collect()
+}
+
+/// Returns the names of a signer's signature and initials fields: those of the template, and those that
+/// the provider reports.
+fn signatures<'a>(
+    template: Option<&'a Template>,
+    signer: &'a Signer,
+    seen: &'a seen::Submitter,
+) -> BTreeSet<&'a str> {
+    let fields = template.map_or(&[][..], |template| &template.fields);
+    let own = fields
+        .iter()
+        .filter(|field| field.role == signer.role && field.is_signature());
+    let reported = seen
+        .values
+        .iter()
+        .filter(|value| is_signature(&value.field_type));
+
+    own.map(|field| field.name.as_str())
+        .chain(reported.map(|value| value.name.as_str()))
+        .collect()
+}
+
+fn executes_any(signatures: &BTreeSet<&str>, seen: &seen::Submitter) -> bool {
+    seen.values
+        .iter()
+        .any(|value| !value.value.is_empty() && signatures.contains(value.name.as_str()))
+}
+
+/// Returns whether the completed form of a signer has a signature. A form without one asked for none, or
+/// its conditions hid each signature field: [`unexecuted`] refuses every other form.
+fn execution(
+    template: Option<&Template>,
+    signer: &Signer,
+    seen: &seen::Submitter,
+) -> SignatureExecution {
+    if executes_any(&signatures(template, signer, seen), seen) {
+        SignatureExecution::Executed
+    } else {
+        SignatureExecution::NotAsked
+    }
 }
 
 /// Records, once, that the provider completed a signer without a signature. The signer does
@@ -582,7 +632,7 @@ async fn complete(
     now: Timestamp,
 ) -> Result<(), ServiceError> {
     advance(core, tx, envelope, EnvelopeTrigger::Complete, now).await?;
-    let (fields, fields_truncated) = completed_fields(submission);
+    let (fields, fields_truncated) = completed_fields(submission, signers);
     let data = json!({
         "completed_at": now,
         "signers": signers.iter().map(envelope_service::signer_view).collect::<Vec<_>>(),

@@ -5,6 +5,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::components::rules::completion as rules;
+use crate::config::EMBEDDED;
 use crate::domain::clock::Timestamp;
 use crate::domain::dates::DateSettings;
 use crate::domain::envelope::{Envelope, EnvelopeKind, Signer, SignerAccess, SignerKind};
@@ -16,7 +17,7 @@ use crate::domain::locale::Locale;
 use crate::domain::organization::Organization;
 use crate::fair_queue::WorkOwner;
 use crate::room::signature::{SignatureValue, component_style};
-use crate::service::envelopes::parties;
+use crate::service::envelopes::{parties, people};
 use crate::service::signing::access_codes;
 use crate::service::vault::paper;
 use crate::service::{Core, ServiceError};
@@ -139,6 +140,8 @@ async fn facts(
     let stored = entry(&entries, EventType::VaultStored, None).ok_or_else(not_yet)?;
     let texts = Texts::of(locale.unwrap_or(organization.settings.language));
     let source = CertificateSource {
+        envelope,
+        signers: &signers,
         texts,
         dates: &organization.settings.dates,
         entries: &entries,
@@ -149,26 +152,28 @@ async fn facts(
         title: texts.text("certificate-name"),
         issued_at: stored.at.to_string(),
         document_name: envelope.name.clone(),
-        rows: source.about(envelope, &organization, stored),
+        rows: source.about(&organization, stored),
         signers: signers.iter().map(|signer| source.signer(signer)).collect(),
         verification_url: url,
         verification_caption: texts.text("certificate-caption"),
     })
 }
 
-/// Returns the first entry of a kind, about one signer if an address is given.
+/// Returns the first entry of a kind, about one signer if one is given.
 fn entry<'a>(
     entries: &'a [LedgerEntry],
     kind: EventType,
-    email: Option<&str>,
+    signer: Option<&Signer>,
 ) -> Option<&'a LedgerEntry> {
     entries.iter().find(|entry| {
-        let about = entry.details["signer"]["email"].as_str();
-        entry.action == kind.as_str() && (email.is_none() || about == email)
+        let is_about = signer.is_none_or(|signer| people::is_about(entry, signer));
+        entry.action == kind.as_str() && is_about
     })
 }
 
 struct CertificateSource<'a> {
+    envelope: &'a Envelope,
+    signers: &'a [Signer],
     texts: Texts,
     dates: &'a DateSettings,
     entries: &'a [LedgerEntry],
@@ -191,16 +196,18 @@ impl CertificateSource<'_> {
             .collect()
     }
 
-    fn about(
-        &self,
-        envelope: &Envelope,
-        organization: &Organization,
-        stored: &LedgerEntry,
-    ) -> Vec<(String, String)> {
+    fn about(&self, organization: &Organization, stored: &LedgerEntry) -> Vec<(String, String)> {
+        let envelope = self.envelope;
+        let is_test = envelope.org.is_test();
+        let without_authority = stored.details["trusted_time"].is_null();
         let moment = |entry: &LedgerEntry| self.moment(entry.at);
         let hash = |hash: &str| format!("{hash} (SHA-256)");
         let record = &envelope.record;
         let rows = [
+            (
+                "certificate-note",
+                is_test.then(|| self.texts.text("certificate-test")),
+            ),
             (
                 "certificate-sent-by",
                 Some(organization.display_name().to_owned()),
@@ -214,6 +221,10 @@ impl CertificateSource<'_> {
                 entry(self.entries, EventType::EnvelopeCompleted, None).map(moment),
             ),
             ("certificate-vaulted", Some(moment(stored))),
+            (
+                "certificate-times",
+                without_authority.then(|| self.texts.text("certificate-times-own")),
+            ),
             ("certificate-reference", Some(envelope.id.to_string())),
             (
                 "certificate-signed-document",
@@ -232,7 +243,7 @@ impl CertificateSource<'_> {
     }
 
     fn signer(&self, signer: &Signer) -> rules::SignerSummary {
-        let of = |kind| entry(self.entries, kind, Some(&signer.email));
+        let of = |kind| entry(self.entries, kind, Some(signer));
         let viewed = of(EventType::SignerViewed);
         let signed = of(EventType::SignerCompleted);
         let detail = |name: &str| signed.and_then(|entry| entry.details[name].as_str());
@@ -245,8 +256,13 @@ impl CertificateSource<'_> {
             ("certificate-consent", consent.map(|at| self.moment(at))),
             (
                 "certificate-signed",
-                signer.completed_at.map(|at| self.moment(at)),
+                signer.signed_at().map(|at| self.moment(at)),
             ),
+            (
+                "certificate-approved",
+                signer.approved_at().map(|at| self.moment(at)),
+            ),
+            ("certificate-form-completed", self.unsigned_form(signer)),
             ("certificate-address", detail("ip").map(str::to_owned)),
             (
                 "certificate-browser",
@@ -254,6 +270,13 @@ impl CertificateSource<'_> {
             ),
         ];
         let mut rows = self.present(rows);
+        let notes = people::notes(self.envelope, self.signers, self.entries, signer);
+        let label = || self.texts.text("certificate-note");
+        rows.extend(
+            notes
+                .iter()
+                .map(|note| (label(), note.in_words(self.texts))),
+        );
         rows.extend(signed.into_iter().flat_map(|entry| self.files(entry)));
         rules::SignerSummary {
             name: signer.name.clone(),
@@ -261,6 +284,14 @@ impl CertificateSource<'_> {
             signature: self.signature(signer),
             rows,
         }
+    }
+
+    /// Returns when a signer completed a form that asked for no signature.
+    fn unsigned_form(&self, signer: &Signer) -> Option<String> {
+        let is_unsigned = signer.signed_at().is_none() && signer.approved_at().is_none();
+        let at = signer.completed_at.filter(|_| is_unsigned)?;
+        let moment = [("moment", self.moment(at))];
+        Some(self.texts.with("certificate-no-signature", moment))
     }
 
     /// Returns the files that a signer attached, with their hashes.
@@ -293,8 +324,7 @@ impl CertificateSource<'_> {
             SignerAccess::Passcode => "certificate-code-passcode",
         };
         let entered = self.entries.iter().find(|entry| {
-            let about = entry.details["signer"]["email"].as_str();
-            entry.action == access_codes::CONFIRMED && about == Some(&signer.email)
+            entry.action == access_codes::CONFIRMED && people::is_about(entry, signer)
         })?;
         let moment = self.moment(entered.at);
         let phone = entered.details["signer"]["phone"].as_str();
@@ -310,7 +340,13 @@ impl CertificateSource<'_> {
         let check = self.checks.iter().rev().find(passed)?;
         let at = check.ended_at.map(|at| self.moment(at)).unwrap_or_default();
         let values = [("moment", at.as_str()), ("provider", &check.instance)];
-        Some(self.texts.with("certificate-identity-passed", values))
+        // The sandbox asked nobody.
+        let key = if check.instance == EMBEDDED {
+            "certificate-identity-sandbox"
+        } else {
+            "certificate-identity-passed"
+        };
+        Some(self.texts.with(key, values))
     }
 
     /// Returns the first signature that the signer gave in the signing room, or else the initials.

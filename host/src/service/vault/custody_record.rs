@@ -12,7 +12,7 @@ use crate::domain::ledger::LedgerEntry;
 use crate::fair_queue::WorkOwner;
 use crate::service::components::ComponentManager;
 use crate::service::envelopes::compliance::{self, ComplianceView};
-use crate::service::vault::custody_sheet::RecordWriter;
+use crate::service::vault::custody_sheet::{RecordPeople, RecordWriter, signing_party};
 use crate::service::vault::vault_in::issuer;
 use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
 use crate::store::{ledger, signers, vault};
@@ -55,7 +55,12 @@ pub async fn custody_record(
     let wording = vault::wording(&mut *core.store.read().await?, &envelope).await?;
     let writer = RecordWriter::new(&wording);
     let facts = facts.facts(issuer(core, &envelope.org), &certificate, writer);
-    let sheet = writer.custody_sheet(&facts);
+    let people = RecordPeople {
+        envelope: &envelope,
+        signers: &signers,
+        entries: &entries,
+    };
+    let sheet = writer.custody_sheet(&facts, people);
     let documents = core
         .components
         .embedded_documents(org, core.store.priority())
@@ -107,7 +112,11 @@ impl FinalRecord<'_> {
                 .iter()
                 .map(|check| documents::CheckResult {
                     requirement: check.requirement.clone(),
-                    reference: check.ucc_reference.clone(),
+                    reference: writer.reference(
+                        &check.requirement,
+                        &check.ucc_reference,
+                        &String::from_utf8_lossy(certificate),
+                    ),
                     satisfied: check.satisfied,
                     detail: check.detail.clone(),
                 })
@@ -144,14 +153,5 @@ impl FinalRecord<'_> {
             ("custody-requested-by", writer.actor(&self.release.actor)),
         ];
         rows.map(|(name, value)| (texts.text(name), value)).into()
-    }
-}
-
-fn signing_party(signer: &Signer) -> documents::Party {
-    documents::Party {
-        name: signer.name.clone(),
-        email: signer.email.clone(),
-        role: signer.role.clone(),
-        signed_at: signer.completed_at.map(|at| at.to_string()),
     }
 }

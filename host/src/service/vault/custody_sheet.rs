@@ -1,7 +1,10 @@
 //! The words of a record's files, in the language of the organization that keeps it.
 
+use serde_json::Value;
+
 use crate::components::rules::{documents, wording as rules};
 use crate::domain::clock::Timestamp;
+use crate::domain::envelope::{Envelope, PaperOriginal, PaperOriginalState, Signer};
 use crate::domain::ledger::LedgerEntry;
 use crate::domain::locale::Locale;
 use crate::domain::organization::RecordWording;
@@ -10,6 +13,7 @@ use crate::domain::signature::{
     SignatureTrust, SignedPart,
 };
 use crate::evidence::statement::ControlStatement;
+use crate::service::envelopes::people;
 use crate::service::vault::history::in_words;
 use crate::texts::Texts;
 
@@ -34,6 +38,24 @@ pub fn step_key(act: &str) -> &'static str {
         "control.transfer.confirmed" => "statement-act-transfer",
         _ => "statement-act-stored",
     }
+}
+
+/// Returns a signer as a party of the custody record. Only an executed signature has a time.
+pub fn signing_party(signer: &Signer) -> documents::Party {
+    documents::Party {
+        name: signer.name.clone(),
+        email: signer.email.clone(),
+        role: signer.role.clone(),
+        signed_at: signer.signed_at().map(|at| at.to_string()),
+    }
+}
+
+/// People of a record, and what the ledger says about them.
+#[derive(Clone, Copy)]
+pub struct RecordPeople<'a> {
+    pub envelope: &'a Envelope,
+    pub signers: &'a [Signer],
+    pub entries: &'a [LedgerEntry],
 }
 
 /// Writes the text of a record's files.
@@ -78,6 +100,22 @@ impl<'a> RecordWriter<'a> {
             actor: self.actor(&entry.actor),
             action: in_words(self.texts, entry).unwrap_or_else(|| entry.action.clone()),
             detail: format!("{}, SHA-256 {}", entry.action, entry.hash),
+        }
+    }
+
+    /// Writes what was stated about the paper original of an upload.
+    pub fn paper_original(self, stated: &PaperOriginal) -> String {
+        let key = match stated.state {
+            PaperOriginalState::Destroyed => "custody-paper-destroyed",
+            PaperOriginalState::Marked => "custody-paper-marked",
+            PaperOriginalState::Kept => "custody-paper-kept",
+            PaperOriginalState::Unknown => "custody-paper-unknown",
+        };
+        let by = stated.stated_by.as_deref().unwrap_or_default();
+        let statement = self.texts.with(key, [("by", self.actor(by))]);
+        match &stated.place {
+            Some(place) => format!("{statement} ({place})"),
+            None => statement,
         }
     }
 
@@ -132,7 +170,11 @@ impl<'a> RecordWriter<'a> {
 
     /// Writes the whole custody record. Requirements and findings are the words of the component that ran
     /// the checks.
-    pub fn custody_sheet(self, facts: &documents::CustodyFacts) -> rules::CustodySheet {
+    pub fn custody_sheet(
+        self,
+        facts: &documents::CustodyFacts,
+        people: RecordPeople<'_>,
+    ) -> rules::CustodySheet {
         let texts = self.texts;
         let recorded = self.moment(&facts.recorded_at);
         let name = match facts.envelope_name.trim() {
@@ -155,7 +197,7 @@ impl<'a> RecordWriter<'a> {
             sections: vec![
                 self.envelope(facts),
                 self.documents(facts),
-                self.parties(facts),
+                self.parties(people),
                 self.checks(facts),
                 self.timeline(facts),
                 self.provenance(facts),
@@ -318,19 +360,46 @@ impl<'a> RecordWriter<'a> {
         self.section("custody-documents", rows)
     }
 
-    fn parties(self, facts: &documents::CustodyFacts) -> rules::CustodySection {
+    /// Returns the reference of a check, with the statute's own paragraph where the specification numbers
+    /// it differently. The certificate has both.
+    pub fn reference(self, requirement: &str, reference: &str, certificate: &str) -> String {
+        let certificate: Value = serde_json::from_str(certificate).unwrap_or_default();
+        let checks = certificate["ucc_9105_compliance"]["checks"].as_array();
+        let mut checks = checks.into_iter().flatten();
+        let check = checks.find(|check| check["requirement"] == requirement);
+        let statute = check.and_then(|check| check["statute_reference"].as_str());
+        match statute.filter(|statute| *statute != reference) {
+            None => reference.to_owned(),
+            Some(statute) => {
+                let label = self.texts.text("custody-statute");
+                format!("{reference} ({label}: {statute})")
+            }
+        }
+    }
+
+    fn parties(self, people: RecordPeople<'_>) -> rules::CustodySection {
         let columns = [
             ("custody-party", 0.26),
             ("custody-email", 0.31),
             ("custody-role", 0.13),
             ("certificate-signed", 0.3),
         ];
-        let rows = facts.parties.iter().map(|party| {
-            let unsigned = || self.texts.text("custody-unsigned");
-            let signed = party.signed_at.as_deref();
-            let signed = signed.map_or_else(unsigned, |at| self.moment(at));
-            let party = party.clone();
-            (None, [party.name, party.email, party.role, signed])
+        let RecordPeople {
+            envelope,
+            signers,
+            entries,
+        } = people;
+        let rows = signers.iter().map(|signer| {
+            let moment = |at: Timestamp| self.moment(&at.to_string());
+            let act = match signer.signed_at() {
+                Some(at) => moment(at),
+                None => people::act_in_words(self.texts, signer, moment),
+            };
+            let notes = people::notes(envelope, signers, entries, signer);
+            let notes = notes.iter().map(|note| note.in_words(self.texts));
+            let acts: Vec<String> = std::iter::once(act).chain(notes).collect();
+            let (name, email) = (signer.name.clone(), signer.email.clone());
+            (None, [name, email, signer.role.clone(), acts.join("; ")])
         });
         self.table("custody-parties", columns, rows)
     }

@@ -36,7 +36,16 @@ pub fn in_words(texts: Texts, entry: &LedgerEntry) -> Option<String> {
             return Some(texts.with("history-viewed", [("name", name("signer"))]));
         }
         EventType::SignerCompleted => {
-            return Some(texts.with("history-signed", [("name", name("signer"))]));
+            // Entries of earlier releases do not say whether a signature was executed.
+            let key = match (details["kind"].as_str(), details["signature"].as_str()) {
+                (Some("approver"), _) => "history-approved",
+                (_, Some("not_asked")) => "history-form",
+                _ => "history-signed",
+            };
+            return Some(texts.with(key, [("name", name("signer"))]));
+        }
+        EventType::SignerDeliveryFailed => {
+            return Some(texts.with("history-undelivered", [("name", name("signer"))]));
         }
         EventType::SignerChanged => {
             let names = [("name", name("signer")), ("previous", name("previous"))];

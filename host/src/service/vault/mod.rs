@@ -1,5 +1,6 @@
 //! The vault: storing authoritative copies, proving them, and releasing them.
 
+pub mod certify_anew;
 pub mod completion;
 pub mod copies;
 pub mod custody;

@@ -3,4 +3,5 @@
 mod durability;
 mod lifecycle;
 mod sending;
+mod truth;
 mod verdicts;

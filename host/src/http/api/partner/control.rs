@@ -439,7 +439,7 @@ pub async fn revoke_view<C: Authorized>(
     .await
 }
 
-/// The answer has the JSON, and a link for the person who demands it (UETA §16(f), 15 U.S.C. §7021(f)). The
+/// The answer has the JSON, and a link for the person who demands proof of the assignment (UCC §9-406(c)). The
 /// page behind the link needs no account and has the statement as a PDF, too.
 pub async fn state_control<C: Authorized>(
     State(app): State<App>,

@@ -15,7 +15,7 @@ use crate::http::api::web::search::statuses;
 use crate::http::error::HttpError;
 use crate::http::middleware::caller::{Authorized, EnvelopeReader, EnvelopesRead, PartnerCaller};
 use crate::http::middleware::extract::{
-    FileForm, FilePath, MultipartForm, ResourceId, RolePath, ValidJson, ValidQuery, page_and_limit,
+    FilePath, MultipartForm, ResourceId, RolePath, ValidJson, ValidQuery, page_and_limit,
 };
 use crate::http::middleware::once::IdempotencyKeyHeader;
 use crate::http::reply::{
@@ -23,6 +23,7 @@ use crate::http::reply::{
     Pdf, PdfOrPicture,
 };
 use crate::service::control::transfers::metadata_filter;
+use crate::service::envelopes::paper_original::{self, PaperStatement};
 use crate::service::envelopes::{self, creation, documents, expiry, uploads};
 use crate::service::signing::corrections::{self, CorrectSigner};
 use crate::service::signing::reminders::{self, RemindRequest, RemindedSigners};
@@ -210,13 +211,53 @@ pub async fn upload<C: Authorized>(
     partner: C,
     ResourceId(id): ResourceId,
     once: IdempotencyKeyHeader,
-    mut form: MultipartForm<FileForm>,
+    mut form: MultipartForm<UploadForm>,
 ) -> Result<Created<UploadView>, HttpError> {
     let file = form.file()?;
+    let paper = form.texts.remove("paper_original");
+    let paper = paper.map(|text| PaperStatement::parse(&text)).transpose()?;
     let show = |stored: &uploads::StoredUpload| UploadView::from(stored);
-    once.answer(&app, partner.caller(), show, |app, caller, answer| async move {
-        uploads::upload(&app, &caller, &id, file, &answer).await
-    })
+    once.answer(
+        &app,
+        partner.caller(),
+        show,
+        |app, caller, answer| async move {
+            uploads::upload(&app, &caller, &id, file, paper, &answer).await
+        },
+    )
+    .await
+}
+
+/// Form with a document, and for an upload the statement about its paper original.
+#[derive(JsonSchema)]
+#[schemars(extend("examples" = [{ "file": "contract.pdf", "paper_original": "{\"state\":\"destroyed\"}" }]))]
+#[expect(dead_code, reason = "documents the form")]
+pub struct UploadForm {
+    /// PDF, PNG or JPEG, at most 50 MiB.
+    #[schemars(extend("format" = "binary"))]
+    file: String,
+    /// JSON `{ "state": "destroyed" | "marked" | "kept" | "unknown", "where"?: text }`; for paper
+    /// envelopes only.
+    paper_original: Option<String>,
+}
+
+/// States what became of the paper that an upload was made from. Without a statement it is `unknown`.
+pub async fn state_paper_original<C: Authorized>(
+    State(app): State<App>,
+    partner: C,
+    ResourceId(id): ResourceId,
+    once: IdempotencyKeyHeader,
+    ValidJson(statement): ValidJson<PaperStatement>,
+) -> Result<Found<EnvelopeView>, HttpError> {
+    let show = |envelope: &Envelope| EnvelopeView::from(envelope);
+    once.answer(
+        &app,
+        partner.caller(),
+        show,
+        |app, caller, answer| async move {
+            paper_original::state(&app, &caller, &id, statement, &answer).await
+        },
+    )
     .await
 }
 

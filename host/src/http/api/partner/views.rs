@@ -6,10 +6,11 @@ use serde_json::{Map, Value};
 
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{
-    Envelope, EnvelopeKind, EnvelopeStatus, PUBLIC_METADATA, Recipient, RecipientKind, Signer,
-    SignerAccess, SignerChannel, SignerKind, SignerStatus,
+    Envelope, EnvelopeKind, EnvelopeStatus, PUBLIC_METADATA, PaperOriginal, Recipient,
+    RecipientKind, SignatureExecution, Signer, SignerAccess, SignerChannel, SignerKind,
+    SignerStatus,
 };
-use crate::domain::id::{CustomerId, EnvelopeId, TemplateId};
+use crate::domain::id::{CustomerId, EnvelopeId, SignerId, TemplateId};
 use crate::domain::signature::ExistingSignature;
 use crate::room::attachments::{AttachedFile, SignersFile};
 use crate::service::envelopes::SignerLink;
@@ -55,6 +56,9 @@ pub struct EnvelopeView {
     /// Signatures that the document had before it was sealed. Present only if it had any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     existing_signatures: Vec<ExistingSignature>,
+    /// What the uploader stated about the paper original. Present for paper envelopes only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paper_original: Option<PaperOriginal>,
     /// Link for the first signer. Present only in the answer to a create that also sent the
     /// envelope.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,6 +89,7 @@ impl From<&Envelope> for EnvelopeView {
             metadata,
             chattel_paper_jurisdiction: envelope.jurisdiction().map(str::to_owned),
             existing_signatures: envelope.existing_signatures.clone(),
+            paper_original: envelope.is_upload().then(|| envelope.paper_original()),
             sign_url: None,
         }
     }
@@ -204,7 +209,7 @@ impl From<&StoredUpload> for UploadView {
 /// One link per signer.
 #[derive(Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{ "signers": [{
-    "name": "Jordan Lee", "email": "jordan.lee@example.com", "slug": "1041",
+    "signer_id": "sgn_01jdk7m3e8f4x9s2w5v6b0c1dk", "name": "Jordan Lee", "email": "jordan.lee@example.com", "slug": "1041",
     "embed_url": "https://holdfast.example/sign/0f3Jq…", "status": "pending",
 }] }]))]
 pub struct SigningLinks {
@@ -214,6 +219,8 @@ pub struct SigningLinks {
 /// Signer with a fresh link.
 #[derive(Serialize, JsonSchema)]
 struct SignerEntry {
+    /// Identity of the signer; an e-mail address may be shared.
+    signer_id: SignerId,
     name: String,
     email: String,
     slug: Option<String>,
@@ -225,7 +232,7 @@ struct SignerEntry {
 /// One link per signer, for the organization's back office.
 #[derive(Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{ "signers": [{
-    "name": "Jordan Lee", "email": "jordan.lee@example.com", "role": "Buyer", "slug": "1041",
+    "signer_id": "sgn_01jdk7m3e8f4x9s2w5v6b0c1dk", "name": "Jordan Lee", "email": "jordan.lee@example.com", "role": "Buyer", "slug": "1041",
     "signing_url": "https://holdfast.example/sign/0f3Jq…", "status": "pending",
 }] }]))]
 pub struct OwnSigningLinks {
@@ -235,6 +242,8 @@ pub struct OwnSigningLinks {
 /// Signer with a fresh link.
 #[derive(Serialize, JsonSchema)]
 struct OwnSignerEntry {
+    /// Identity of the signer; an e-mail address may be shared.
+    signer_id: SignerId,
     name: String,
     email: String,
     role: String,
@@ -249,6 +258,7 @@ impl From<Vec<SignerLink>> for OwnSigningLinks {
         let signers = links
             .into_iter()
             .map(|link| OwnSignerEntry {
+                signer_id: link.signer.id,
                 name: link.signer.name,
                 email: link.signer.email,
                 role: link.signer.role,
@@ -266,6 +276,7 @@ impl From<Vec<SignerLink>> for SigningLinks {
         let signers = links
             .into_iter()
             .map(|link| SignerEntry {
+                signer_id: link.signer.id,
                 name: link.signer.name,
                 email: link.signer.email,
                 slug: link.signer.provider_submitter,
@@ -280,10 +291,13 @@ impl From<Vec<SignerLink>> for SigningLinks {
 /// A signer.
 #[derive(Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
-    "email": "jordan.lee@example.com", "name": "Jordan Lee", "role": "Buyer", "kind": "signer",
-    "order": 1, "access": "none", "phone": null, "notify_by": "email", "status": "viewed", "completed_at": null,
+    "signer_id": "sgn_01jdk7m3e8f4x9s2w5v6b0c1dk", "email": "jordan.lee@example.com", "name": "Jordan Lee",
+    "role": "Buyer", "kind": "signer", "order": 1, "access": "none", "phone": null, "notify_by": "email",
+    "status": "viewed", "completed_at": null, "signature": null,
 }]))]
 pub struct SignerView {
+    /// Identity of the signer; an e-mail address may be shared.
+    signer_id: SignerId,
     email: String,
     name: String,
     role: String,
@@ -298,11 +312,14 @@ pub struct SignerView {
     notify_by: SignerChannel,
     status: SignerStatus,
     completed_at: Option<Timestamp>,
+    /// Whether the completed form has a signature of the signer: `executed`, or `not_asked`.
+    signature: Option<SignatureExecution>,
 }
 
 impl From<&Signer> for SignerView {
     fn from(signer: &Signer) -> Self {
         Self {
+            signer_id: signer.id.clone(),
             email: signer.email.clone(),
             name: signer.name.clone(),
             role: signer.role.clone(),
@@ -313,6 +330,7 @@ impl From<&Signer> for SignerView {
             notify_by: signer.notify_by,
             status: signer.status,
             completed_at: signer.completed_at,
+            signature: signer.execution,
         }
     }
 }
@@ -329,8 +347,9 @@ struct RecipientView {
 #[derive(Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "signers": [{
-        "email": "jordan.lee@example.com", "name": "Jordan Lee", "role": "Buyer", "kind": "signer",
-        "order": 1, "access": "none", "phone": null, "notify_by": "email", "status": "viewed", "completed_at": null,
+        "signer_id": "sgn_01jdk7m3e8f4x9s2w5v6b0c1dk", "email": "jordan.lee@example.com", "name": "Jordan Lee",
+        "role": "Buyer", "kind": "signer", "order": 1, "access": "none", "phone": null, "notify_by": "email",
+        "status": "viewed", "completed_at": null, "signature": null,
     }],
     "recipients": [{ "email": "office@example.com", "name": "Back office", "kind": "cc" }],
 }]))]

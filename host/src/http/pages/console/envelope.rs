@@ -22,6 +22,7 @@ use crate::http::middleware::extract::valid;
 use crate::http::reply::{FileReply, Pdf, PdfOrJson, Zip};
 use crate::service::components::shadow;
 use crate::service::envelopes::compliance::{self, ComplianceView};
+use crate::service::envelopes::people;
 use crate::service::kba::{self, KbaResult};
 use crate::service::signing::corrections::{self, CorrectSigner};
 use crate::service::signing::embed::{self, RequestToken};
@@ -289,11 +290,7 @@ fn person(visitor: &Visitor, shown: &ShownEnvelope, signer: &Signer, is_open: bo
         p { strong { (signer.name) } " " span.soft { (signer.role) } }
         p.soft { (signer.email) @if let Some(phone) = &signer.phone { " · " (phone) } }
         p.soft {
-            @if let Some(at) = signer.completed_at {
-                (texts.text("console-signed-at")) " " (visitor.moment(at))
-            } @else {
-                (texts.text("console-unsigned"))
-            }
+            (people::act_in_words(texts, signer, |at| visitor.moment(at).into_string()))
         }
         @if let Some(reason) = &signer.decline_reason { p { (reason) } }
         @for result in results {

@@ -34,6 +34,7 @@ use crate::service::vault::{Vault, copies};
 use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
 use crate::store::vault::{VaultFailure, VaultIntent};
 use crate::store::{StoreError, WriteTransaction, jobs, ledger, log, vault};
+pub use participants::rules_owner;
 use pipeline::{PipelineStep, VaultInPipeline};
 
 /// Name of the step that stores the executed document.

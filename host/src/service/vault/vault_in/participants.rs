@@ -16,7 +16,7 @@ use crate::domain::component::{ComponentIdentity, DecisionOrigin, EvidencePartic
 use crate::domain::envelope::Envelope;
 use crate::fair_queue::WorkOwner;
 use crate::service::Core;
-use crate::store::{StoreError, components, decisions};
+use crate::store::{StoreError, components, decisions, organizations};
 
 /// The rules components of one run.
 pub(super) struct PipelineComponents {
@@ -100,6 +100,28 @@ pub(super) async fn before(
         Some(CalledComponent { slot, identity })
     });
     Ok(called.collect())
+}
+
+/// Returns whose compliance rules decide about an envelope: none for a built-in pack.
+pub async fn rules_owner(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    rules: &ComponentIdentity,
+    at: Timestamp,
+) -> Result<Option<String>, StoreError> {
+    let called = CalledComponent {
+        slot: Slot::Compliance,
+        identity: rules.clone(),
+    };
+    let named = named(connection, envelope, &[called], at).await?;
+    Ok(match named.first().map(|one| one.owner) {
+        None | Some(DecisionOrigin::Default) => None,
+        Some(DecisionOrigin::Operator) => Some("the operator of this installation".into()),
+        Some(DecisionOrigin::Organization) => {
+            let organization = organizations::get(connection, &envelope.org).await?;
+            organization.map(|organization| organization.name)
+        }
+    })
 }
 
 /// Returns each component once, with its owner and activation, ordered by slot.

@@ -28,7 +28,7 @@ use crate::files::{FilesError, StorageArea, UnstoredFile};
 use crate::service::envelopes::facts;
 use crate::service::events;
 use crate::service::vault::Vault;
-use crate::service::vault::custody_sheet::RecordWriter;
+use crate::service::vault::custody_sheet::{RecordPeople, RecordWriter};
 use crate::service::vault::existing::existing_signatures;
 use crate::service::vault::{copies, integrity};
 use crate::service::{Core, ServiceError, signing};
@@ -302,6 +302,16 @@ impl<'a> VaultInPipeline<'a> {
         let mut facts = self.facts_as_vaulted(authoritative, copy).await?;
         let provenance = self.provenance(source, copies, &participants);
         facts.attributes.extend(provenance.attributes());
+        // A document that its author certified against any change stays as it is.
+        if copies.seal.is_none() {
+            facts
+                .attributes
+                .push((facts::MARK.into(), facts::UNMARKED.into()));
+        }
+        let owner = self.rules_owner(rules.identity()?).await?;
+        facts
+            .attributes
+            .extend(owner.map(|owner| (facts::RULES_OWNER.to_owned(), owner)));
         let judgement = rules.judge_for_request(&facts).await?;
         let issued_at = self.intent.frozen_at.to_string();
         let issuer = &self.intent.issuer;
@@ -317,6 +327,12 @@ impl<'a> VaultInPipeline<'a> {
             component,
             participants,
         })
+    }
+
+    async fn rules_owner(&self, rules: ComponentIdentity) -> Result<Option<String>, ServiceError> {
+        let mut connection = self.core.store.read().await?;
+        let at = self.intent.frozen_at;
+        Ok(participants::rules_owner(&mut connection, self.envelope, &rules, at).await?)
     }
 
     /// Returns the components that took part up to the certificate, including its writer.
@@ -356,7 +372,7 @@ impl<'a> VaultInPipeline<'a> {
         let mut provenance = ProvenanceAttributes::default();
         provenance.note("components", &json!(participants));
         provenance.note("rewritten", &copies.rewritten_from(source));
-        provenance.note("trusted_time", &copies.time.told());
+        provenance.note("trusted_time", &copies.time.certified());
         provenance
     }
 
@@ -400,8 +416,18 @@ impl<'a> VaultInPipeline<'a> {
             ];
             texts.with("custody-second-score", values)
         });
+        let is_upload = self.envelope.is_upload();
+        let uploaded = is_upload.then(|| texts.text("custody-uploaded"));
+        let paper = is_upload.then(|| writer.paper_original(&self.envelope.paper_original()));
+        let is_test = self.envelope.org.is_test();
         let named = [
+            (
+                "certificate-note",
+                is_test.then(|| texts.text("certificate-test")),
+            ),
             ("custody-second", second),
+            ("certificate-signed", uploaded),
+            ("custody-paper", paper),
             ("certificate-signed-document", Some(source.0.sha256.clone())),
             ("custody-rewritten", rewritten),
             ("custody-seal", Some(seal)),
@@ -420,10 +446,13 @@ impl<'a> VaultInPipeline<'a> {
         told: &[LedgerEntry],
         further: Vec<(String, String)>,
     ) -> Result<UnstoredFile, ServiceError> {
+        let (org, id) = (&self.envelope.org, &self.envelope.id);
+        let signers = signers::list(&mut *self.core.store.read().await?, org, id).await?;
         let facts = custody_facts(CustodySource {
             envelope: self.envelope,
             intent: self.intent,
             facts: &certified.facts,
+            signers: &signers,
             evaluation: &certified.judgement.evaluation,
             component: &certified.component,
             copy,
@@ -432,7 +461,12 @@ impl<'a> VaultInPipeline<'a> {
             certificate_json: certified.text.clone(),
             further,
         });
-        let sheet = RecordWriter::new(&self.intent.wording).custody_sheet(&facts);
+        let people = RecordPeople {
+            envelope: self.envelope,
+            signers: &signers,
+            entries: told,
+        };
+        let sheet = RecordWriter::new(&self.intent.wording).custody_sheet(&facts, people);
         let record = self.rules.documents.custody_record(facts, sheet).await??;
         Ok(self.unstored_whole(StorageArea::Certificates, record.into(), "application/pdf"))
     }
@@ -480,7 +514,8 @@ impl<'a> VaultInPipeline<'a> {
             ..self.envelope.clone()
         };
         let mut connection = self.core.store.read().await?;
-        let mut facts = facts::compliance_facts(&mut connection, &vaulted).await?;
+        let mut facts =
+            facts::compliance_facts(&mut connection, &vaulted, self.intent.frozen_at).await?;
         let custodian = self.custodian();
         if !facts
             .custodians

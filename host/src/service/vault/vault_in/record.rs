@@ -2,10 +2,10 @@
 
 use crate::components::rules::{compliance, documents};
 use crate::domain::component::ComponentIdentity;
-use crate::domain::envelope::{Custodian, Envelope, StoredFile};
+use crate::domain::envelope::{Custodian, Envelope, Signer, StoredFile};
 use crate::domain::ledger::LedgerEntry;
 use crate::service::envelopes::facts::{IDENTITY_REBOUND, SANDBOX};
-use crate::service::vault::custody_sheet::RecordWriter;
+use crate::service::vault::custody_sheet::{RecordWriter, signing_party};
 use crate::store::vault::VaultIntent;
 use crate::texts::Texts;
 
@@ -14,6 +14,7 @@ pub(super) struct CustodySource<'a> {
     pub(super) envelope: &'a Envelope,
     pub(super) intent: &'a VaultIntent,
     pub(super) facts: &'a compliance::EnvelopeFacts,
+    pub(super) signers: &'a [Signer],
     pub(super) evaluation: &'a compliance::Evaluation,
     pub(super) component: &'a ComponentIdentity,
     pub(super) copy: &'a StoredFile,
@@ -44,20 +45,7 @@ pub(super) fn custody_facts(source: CustodySource<'_>) -> documents::CustodyFact
         copy_hash: source.copy.sha256.clone(),
         secured_party: facts.secured_party.as_ref().map(|party| party.name.clone()),
         custodian: source.custodian.email.clone(),
-        parties: facts
-            .submitters
-            .iter()
-            .map(|submitter| documents::Party {
-                name: submitter.name.clone(),
-                email: submitter.email.clone(),
-                role: submitter.role.clone(),
-                signed_at: facts
-                    .signed_documents
-                    .iter()
-                    .find(|signed| signed.signer_email == submitter.email)
-                    .map(|signed| signed.signed_at.clone()),
-            })
-            .collect(),
+        parties: source.signers.iter().map(signing_party).collect(),
         timeline: source
             .told
             .iter()
@@ -69,7 +57,11 @@ pub(super) fn custody_facts(source: CustodySource<'_>) -> documents::CustodyFact
             .iter()
             .map(|check| documents::CheckResult {
                 requirement: check.requirement.clone(),
-                reference: check.ucc_reference.clone(),
+                reference: writer.reference(
+                    &check.requirement,
+                    &check.ucc_reference,
+                    &source.certificate_json,
+                ),
                 satisfied: check.satisfied,
                 detail: check.detail.clone(),
             })

@@ -12,6 +12,9 @@ use crate::service::vault::custody_sheet::RecordWriter;
 /// Statement about a time stamp that has no trust anchor.
 const NOT_CHECKED: &str = "time from an authority that is not checked";
 
+/// Statement about times without a time stamping authority.
+const OWN_TIMES: &str = "No time stamping authority was asked: times are those of this server.";
+
 /// Result of asking the time stamping authority for a seal's time.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
@@ -71,10 +74,18 @@ impl TrustedTime {
         }
     }
 
+    /// Returns the value for the certificate, which says where its times are from in every case.
+    pub(super) fn certified(&self) -> Value {
+        match self {
+            Self::NotAsked => json!({ "status": "not asked", "statement": OWN_TIMES }),
+            _ => self.told(),
+        }
+    }
+
     /// Returns the text for the custody record.
     pub(super) fn line(&self, writer: RecordWriter<'_>) -> Option<String> {
         match self {
-            Self::NotAsked => None,
+            Self::NotAsked => Some(writer.texts.text("certificate-times-own")),
             Self::Stamped {
                 at,
                 authority,

@@ -1,0 +1,271 @@
+//! What the record says about each person of an envelope: what they did, and notes that a reader of the
+//! evidence has to know.
+
+use crate::domain::clock::Timestamp;
+use crate::domain::envelope::{Envelope, Signer, SignerKind, same_address};
+use crate::domain::event::EventType;
+use crate::domain::ledger::LedgerEntry;
+use crate::texts::Texts;
+
+/// Ledger action: the signing provider reported that another person took a signer's place.
+const DELEGATED: &str = "signer.delegated";
+
+/// Note about a person whose address or signature says less than usual.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PersonNote {
+    /// Other signers of the envelope have the same e-mail address.
+    SharesAddress(Vec<String>),
+    /// The sender has the same e-mail address.
+    SendersAddress,
+    /// The earlier signer named this person to act in their place.
+    NamedBy(String),
+    /// The sender put this person in the place of an earlier signer.
+    Replaces(String),
+    /// An invitation could not be delivered, for this reason.
+    Undelivered(String),
+}
+
+impl PersonNote {
+    /// Returns the note as part of a sentence.
+    pub fn in_words(&self, texts: Texts) -> String {
+        match self {
+            Self::SharesAddress(names) => {
+                let names = names.join(&texts.text("list-separator"));
+                texts.with("note-shares-address", [("names", names)])
+            }
+            Self::SendersAddress => texts.text("note-sender"),
+            Self::NamedBy(previous) => {
+                texts.with("note-delegated", [("previous", previous.as_str())])
+            }
+            Self::Replaces(previous) => {
+                texts.with("note-replaced", [("previous", previous.as_str())])
+            }
+            Self::Undelivered(reason) => {
+                texts.with("note-undelivered", [("reason", reason.as_str())])
+            }
+        }
+    }
+}
+
+/// Returns the notes about a signer.
+pub fn notes(
+    envelope: &Envelope,
+    signers: &[Signer],
+    entries: &[LedgerEntry],
+    signer: &Signer,
+) -> Vec<PersonNote> {
+    let mut notes = Vec::new();
+    let others: Vec<String> = signers
+        .iter()
+        .filter(|other| other.id != signer.id && same_address(&other.email, &signer.email))
+        .map(|other| format!("{} ({})", other.name, other.role))
+        .collect();
+    if !others.is_empty() {
+        notes.push(PersonNote::SharesAddress(others));
+    }
+    if is_sender(envelope, entries, signer) {
+        notes.push(PersonNote::SendersAddress);
+    }
+
+    for entry in entries.iter().filter(|entry| is_about(entry, signer)) {
+        let previous = entry.details["previous"]["name"].as_str();
+        let previous = previous.or_else(|| entry.details["from"].as_str());
+        let previous = previous.unwrap_or_default().to_owned();
+        match entry.action.as_str() {
+            action if action == EventType::SignerChanged.as_str() => {
+                // A correction of the same person's name or address replaces nobody.
+                let before = &entry.details["previous"]["signer_id"];
+                if before == signer.id.as_str() {
+                    continue;
+                }
+                notes.push(if entry.actor.starts_with("signer:") {
+                    PersonNote::NamedBy(previous)
+                } else {
+                    PersonNote::Replaces(previous)
+                });
+            }
+            DELEGATED => notes.push(PersonNote::NamedBy(previous)),
+            action if action == EventType::SignerDeliveryFailed.as_str() => {
+                let reason = entry.details["reason"].as_str().unwrap_or_default();
+                notes.push(PersonNote::Undelivered(reason.to_owned()));
+            }
+            _ => {}
+        }
+    }
+    notes
+}
+
+/// Whether a signer has the address of the person who created or sent the envelope.
+fn is_sender(envelope: &Envelope, entries: &[LedgerEntry], signer: &Signer) -> bool {
+    let sent = entries
+        .iter()
+        .filter(|entry| entry.action == EventType::EnvelopeSent.as_str())
+        .filter_map(|entry| entry.actor.strip_prefix("user:"));
+    envelope
+        .creator_email()
+        .into_iter()
+        .chain(sent)
+        .any(|sender| same_address(sender, &signer.email))
+}
+
+/// Whether a ledger entry is about this signer. Entries of earlier releases name no id: within an
+/// envelope a role belongs to one signer, and a person who took their place has another address.
+pub fn is_about(entry: &LedgerEntry, signer: &Signer) -> bool {
+    let about = &entry.details["signer"];
+    match about["signer_id"].as_str() {
+        Some(id) => id == signer.id.as_str(),
+        None => {
+            let email = about["email"].as_str();
+            about["role"] == signer.role.as_str()
+                && email.is_some_and(|email| same_address(email, &signer.email))
+        }
+    }
+}
+
+/// Returns what a signer did, in words: signed, approved, or completed a form that asked for no
+/// signature.
+pub fn act_in_words(
+    texts: Texts,
+    signer: &Signer,
+    moment: impl FnOnce(Timestamp) -> String,
+) -> String {
+    let Some(at) = signer.completed_at else {
+        return texts.text("vault-unsigned");
+    };
+    let key = match signer.signed_at() {
+        Some(_) => "vault-signed-at",
+        None if signer.kind == SignerKind::Approver => "person-approved-at",
+        None => "person-completed-at",
+    };
+    texts.with(key, [("moment", moment(at))])
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::domain::envelope::{
+        EnvelopeKind, SignatureExecution, SignerAccess, SignerChannel, SignerStatus,
+    };
+    use crate::domain::id::{CustomerId, OrgId, SignerId};
+
+    fn signer(name: &str, email: &str) -> Signer {
+        Signer {
+            id: SignerId::new(),
+            position: 0,
+            name: name.into(),
+            email: email.into(),
+            role: format!("Role of {name}"),
+            kind: SignerKind::Signer,
+            turn: 1,
+            access: SignerAccess::None,
+            passcode: None,
+            phone: None,
+            notify_by: SignerChannel::Email,
+            status: SignerStatus::Completed,
+            provider_submitter: None,
+            completed_at: Some(Timestamp::from_millis(0)),
+            execution: Some(SignatureExecution::Executed),
+            decline_reason: None,
+            challenged: false,
+            locale: None,
+        }
+    }
+
+    fn envelope(created_by: &str) -> Envelope {
+        Envelope::new(
+            OrgId::new(),
+            CustomerId::new(),
+            "Contract".into(),
+            EnvelopeKind::Esign,
+            created_by.into(),
+            Timestamp::from_millis(0),
+        )
+    }
+
+    fn entry(actor: &str, action: &str, details: Value) -> LedgerEntry {
+        LedgerEntry {
+            sequence: 1,
+            at: Timestamp::from_millis(0),
+            actor: actor.into(),
+            action: action.into(),
+            details,
+            previous_hash: String::new(),
+            hash: String::new(),
+        }
+    }
+
+    #[test]
+    fn people_with_one_address_and_the_senders_address_are_named() {
+        let people = [
+            signer("Ann", "home@example.com"),
+            signer("Bob", "Home@Example.com"),
+            signer("Cy", "cy@example.com"),
+        ];
+        let of = |person: &Signer| notes(&envelope("cy@example.com"), &people, &[], person);
+        assert_eq!(
+            of(&people[0]),
+            [PersonNote::SharesAddress(vec!["Bob (Role of Bob)".into()])]
+        );
+        assert_eq!(of(&people[2]), [PersonNote::SendersAddress]);
+    }
+
+    #[test]
+    fn a_delegation_and_a_failed_invitation_are_noted_for_that_person_alone() {
+        let (ann, bob) = (
+            signer("Ann", "home@example.com"),
+            signer("Bob", "home@example.com"),
+        );
+        let people = [ann.clone(), bob.clone()];
+        let about = |person: &Signer| json!({ "signer_id": person.id, "role": person.role, "email": person.email });
+        let entries = [
+            entry(
+                "signer:cy@example.com",
+                "signer.changed",
+                json!({ "signer": about(&ann), "previous": { "signer_id": "sgn_0", "name": "Cy" } }),
+            ),
+            entry(
+                "system",
+                "signer.delivery_failed",
+                json!({ "signer": about(&bob), "reason": "550 no such user" }),
+            ),
+        ];
+        let of = |person: &Signer| notes(&envelope("key:key_1"), &people, &entries, person);
+        assert_eq!(of(&ann)[1..], [PersonNote::NamedBy("Cy".into())]);
+        assert_eq!(
+            of(&bob)[1..],
+            [PersonNote::Undelivered("550 no such user".into())]
+        );
+    }
+
+    #[test]
+    fn entries_of_earlier_releases_are_joined_by_role() {
+        let (ann, bob) = (
+            signer("Ann", "home@example.com"),
+            signer("Bob", "home@example.com"),
+        );
+        let old = entry(
+            "signer:home@example.com",
+            "signer.completed",
+            json!({ "signer": { "email": "home@example.com", "name": "Bob", "role": "Role of Bob" } }),
+        );
+        assert!(is_about(&old, &bob) && !is_about(&old, &ann));
+    }
+
+    #[test]
+    fn nobody_is_said_to_have_signed_without_a_signature() {
+        let said = |person: &Signer| act_in_words(Texts::default(), person, |_| "today".into());
+        let mut person = signer("Ann", "ann@example.com");
+        assert_eq!(said(&person), "Signed today");
+        person.execution = Some(SignatureExecution::NotAsked);
+        assert_eq!(
+            said(&person),
+            "Completed the form today; no signature was asked"
+        );
+        person.kind = SignerKind::Approver;
+        assert_eq!(said(&person), "Approved today");
+        person.completed_at = None;
+        assert_eq!(said(&person), "Has not signed");
+    }
+}
