@@ -1,10 +1,10 @@
 //! Evidence bundles: their statements, their anchors, and the tampering that they reveal.
 
-use std::collections::BTreeMap;
 use std::io::{Cursor, Read as _, Write as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use holdfast::components::{ComponentArtifact, built_in, compliance_alone};
 use holdfast::domain::checkpoint::{CheckpointSigner, VerifierKey};
 use holdfast::domain::clock::Clock;
@@ -13,15 +13,21 @@ use holdfast::domain::component::{Component, ComponentActivation, ConformanceRes
 use holdfast::domain::hash::sha256;
 use holdfast::domain::id::{ActivationId, ComponentId};
 use holdfast::domain::organization::{OrgSettings, Scope};
-use holdfast::evidence::{self, Bundle, EvidenceVerdict, Rules, TrustedLogs, VerificationReport};
+use holdfast::evidence::{
+    self, Bundle, CertificateRules, EvidenceVerdict, Rules, TrustedLogs, VerificationReport,
+};
 use holdfast::store::components;
 use serde_json::{Value, json};
 
 use crate::service::components::registry::variant;
-use crate::support::{CONTRACT, TestApp, envelope_body, operator, operator_output, release_form};
+use crate::support::{
+    CONTRACT, TestApp, envelope_body, operator, operator_output, release_form, verifier_text,
+};
 
-/// Files of a bundle by name.
-type Files = BTreeMap<String, Vec<u8>>;
+#[path = "../../host/crates/evidence/tests/walk/mod.rs"]
+mod walk;
+
+use walk::{Files, changed_bundles};
 
 /// Releases an envelope and fetches its bundle.
 async fn released(app: &TestApp, id: &str) -> Vec<u8> {
@@ -132,6 +138,146 @@ async fn a_verification_report_states_how_the_bundle_is_anchored() {
         });
         assert_eq!(report["anchor"], anchor);
     }
+}
+
+/// Returns what `holdfast-verify` prints for people.
+async fn printed(zip: &[u8], more: &[&str]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let bundle = file(folder.path(), "bundle.zip", zip);
+    let more: Vec<String> = more.iter().map(|text| (*text).to_owned()).collect();
+    let output = tokio::task::spawn_blocking(move || {
+        let more: Vec<&str> = more.iter().map(String::as_str).collect();
+        let _kept = folder;
+        verifier_text(&bundle, &more)
+    });
+    String::from_utf8(output.await.unwrap().stdout).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_line_of_a_report_says_what_a_verdict_does_not_mean() {
+    let app = TestApp::start().await;
+    let id = app.vaulted_envelope().await;
+    let zip = released(&app, &id).await;
+    let key = app.ledger_key().await;
+    let (_, report) = verified(&zip, &["--key", &key]).await;
+    let score = report["rules_result"]["score"].as_u64().unwrap();
+    assert_eq!(report["rules_result"]["compliant"], score == 100);
+    let stated = app.entry(&id, "compliance.evaluated").await["score"].clone();
+    assert_eq!(stated, score);
+
+    let valid = printed(&zip, &["--key", &key]).await;
+    let mut lines = valid.lines();
+    let first = format!(
+        "VALID: evidence unchanged and anchored; rules result {score} of 100; no finding on \
+         enforceability"
+    );
+    assert_eq!(lines.next(), Some(first.as_str()));
+    assert_eq!(lines.next().map(str::trim), Some(id.as_str()));
+    let unknown_log = printed(&zip, &[]).await;
+    let first = unknown_log.lines().next().unwrap();
+    assert!(first.starts_with("CONSISTENT, NOT ANCHORED: "), "{first}");
+    assert!(first.ends_with("no finding on enforceability"), "{first}");
+
+    let mut files = unzipped(&zip);
+    files.get_mut("certified-vaulted-copy.pdf").unwrap().push(0);
+    let changed = zipped(&files);
+    let (_, report) = verified(&changed, &["--key", &key]).await;
+    assert_eq!(report["rules_result"], Value::Null);
+    let not_valid = printed(&changed, &["--key", &key]).await;
+    let first = not_valid.lines().next().unwrap();
+    assert!(first.starts_with("NOT VALID: "), "{first}");
+    assert!(!first.contains("of 100"), "{first}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bundle_with_a_file_that_is_none_of_its_own_is_not_valid() {
+    let app = TestApp::start().await;
+    let id = app.vaulted_envelope().await;
+    let zip = released(&app, &id).await;
+    let key = app.ledger_key().await;
+    let genuine = unzipped(&zip);
+    let placeholder = "authoritative.pdX";
+
+    for forged_first in [true, false] {
+        // The forged file gets the name of the genuine one once both are written.
+        let mut files: Vec<(&str, &[u8])> = genuine
+            .iter()
+            .map(|(name, bytes)| (name.as_str(), bytes.as_slice()))
+            .collect();
+        let at = if forged_first { 0 } else { files.len() };
+        files.insert(at, (placeholder, b"%PDF forged"));
+        let forged = renamed(listed(&files), placeholder, "authoritative.pdf");
+        let (code, report) = verified(&forged, &["--key", &key]).await;
+        assert_eq!((code, &report["verdict"]), (1, &json!("NOT VALID")));
+        let detail = check(&report, "archive")["detail"].as_str().unwrap();
+        assert!(
+            detail.contains("authoritative.pdf is in the archive twice"),
+            "{detail}"
+        );
+    }
+    for name in [
+        "notes.txt",
+        "../authoritative.pdf",
+        "/etc/passwd",
+        "components/x.wasm",
+    ] {
+        let mut files = genuine.clone();
+        files.insert(name.to_owned(), b"more".to_vec());
+        let (code, report) = verified(&zipped(&files), &["--key", &key]).await;
+        assert_eq!((code, &report["verdict"]), (1, &json!("NOT VALID")));
+        let detail = check(&report, "archive")["detail"].as_str().unwrap();
+        assert!(detail.contains(name), "{detail}");
+    }
+    let trailing = [zip.clone(), b"more".to_vec()].concat();
+    assert_eq!(verified(&trailing, &["--key", &key]).await.0, 1);
+    let leading = [b"more".to_vec(), zip].concat();
+    assert_eq!(verified(&leading, &["--key", &key]).await.0, 1);
+}
+
+/// Writes files to a zip in this order.
+fn listed(files: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, bytes) in files {
+        let options = zip::write::SimpleFileOptions::default();
+        zip.start_file(*name, options).unwrap();
+        zip.write_all(bytes).unwrap();
+    }
+    zip.finish().unwrap().into_inner()
+}
+
+/// Gives a file of a zip another name of the same length, in the list and in front of its bytes.
+fn renamed(mut zip: Vec<u8>, from: &str, to: &str) -> Vec<u8> {
+    let windows = zip.windows(from.len()).enumerate();
+    let found = windows.filter(|(_, window)| *window == from.as_bytes());
+    let places: Vec<usize> = found.map(|(at, _)| at).collect();
+    assert_eq!((places.len(), from.len()), (2, to.len()));
+    for at in places {
+        zip[at..at + to.len()].copy_from_slice(to.as_bytes());
+    }
+    zip
+}
+
+/// Bundles of earlier releases verify as they did: their ledgers do not name the organization, and their
+/// component ledgers do not list the files.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bundle_of_the_first_release_stays_valid() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/bundle-2026-11");
+    let zip = std::fs::read(folder.join("bundle.zip")).unwrap();
+    let key = std::fs::read_to_string(folder.join("log-key")).unwrap();
+    let (code, report) = verified(&zip, &["--key", key.trim()]).await;
+    assert_eq!(
+        (code, &report["verdict"]),
+        (0, &json!("VALID")),
+        "{report:#}"
+    );
+    assert_eq!(check(&report, "organization")["ok"], Value::Null);
+    let head = folder.join("head.json");
+    let (code, report) = verified(&zip, &["--head", head.to_str().unwrap()]).await;
+    assert_eq!(
+        (code, &report["verdict"]),
+        (0, &json!("VALID")),
+        "{report:#}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -656,6 +802,106 @@ async fn no_tampered_bundle_is_valid() {
     }
     println!("{} tampered bundles", tampered.len());
     assert!(tampered.len() > 50, "{}", tampered.len());
+}
+
+/// Rules that give the certificate of a bundle for its recorded facts, without running a component.
+struct RecordedRules {
+    identity: ComponentIdentity,
+    evaluated: Value,
+    certificate: String,
+}
+
+impl RecordedRules {
+    fn of(files: &Files) -> Rules {
+        let ledger: Value = serde_json::from_slice(&files["custody-ledger.json"]).unwrap();
+        let entries = ledger["entries"].as_array().unwrap();
+        let mut evaluations = entries.iter();
+        let evaluated = evaluations.find(|entry| entry["action"] == "compliance.evaluated");
+        let evaluated = evaluated.unwrap()["details"].clone();
+        let certificate = files["ucc-compliance-certificate.json"].clone();
+        Ok(Box::new(Self {
+            identity: serde_json::from_value(evaluated["component"].clone()).unwrap(),
+            evaluated,
+            certificate: String::from_utf8(certificate).unwrap(),
+        }))
+    }
+}
+
+impl CertificateRules for RecordedRules {
+    fn identity(&self) -> Result<ComponentIdentity, String> {
+        Ok(self.identity.clone())
+    }
+
+    fn has_pack(&self, _: &str) -> bool {
+        true
+    }
+
+    fn certificate(
+        &self,
+        facts: &Value,
+        issued_at: &str,
+        issuer: &str,
+        _: bool,
+    ) -> Result<String, String> {
+        let known = &self.evaluated;
+        let same = *facts == known["facts"]
+            && issued_at == known["issued_at"]
+            && issuer == known["issuer"];
+        same.then(|| self.certificate.clone())
+            .ok_or_else(|| "other facts".into())
+    }
+}
+
+/// Changes each member of each JSON file of a bundle with signers, acts of control and own rules, and takes
+/// each file away. Members that a later release adds are changed, too.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_changed_member_of_a_fresh_bundle_is_valid() {
+    let app = TestApp::start().await;
+    own(&app, Slot::Compliance, "acme-rules").await;
+    own(&app, Slot::Lifecycle, "acme-moves").await;
+    let id = app.vaulted_envelope().await;
+    let (lender, lenders_key) = app.party().await;
+    let record = format!("/partner/control/records/{id}");
+    let designation = json!({ "controller": lender });
+    app.post(&format!("{record}/designate"), designation)
+        .await
+        .data(200);
+    app.post_as(&lenders_key, &format!("{record}/decline"), json!({}))
+        .await
+        .data(200);
+    let zip = released(&app, &id).await;
+    let key = app.ledger_key().await;
+    let (code, report) = verified(&zip, &["--key", &key]).await;
+    assert_eq!(code, 0, "{report:#}");
+
+    let files = unzipped(&zip);
+    let rules = RecordedRules::of(&files);
+    assert_eq!(
+        judged_files(&files, &key, &rules),
+        Some(EvidenceVerdict::Valid)
+    );
+    let mut changes = 0;
+    let mut unnoticed = Vec::new();
+    for changed in changed_bundles(&files) {
+        changes += 1;
+        if judged_files(&changed.files, &key, &rules) == Some(EvidenceVerdict::Valid) {
+            unnoticed.push(changed.change);
+        }
+    }
+    println!("{changes} changed bundles");
+    assert!(unnoticed.is_empty(), "{unnoticed:#?}");
+    assert!(changes > 3000, "{changes}");
+}
+
+/// Returns the verdict on the files of a bundle, without a zip around them.
+fn judged_files(files: &Files, key: &str, rules: &Rules) -> Option<EvidenceVerdict> {
+    let mut trusted = TrustedLogs::default();
+    trusted.key(key).unwrap();
+    let files = files
+        .iter()
+        .map(|(name, bytes)| (name.clone(), Bytes::from(bytes.clone())));
+    let report = evidence::verify(&Bundle::of_files(files), rules, &trusted);
+    report.ok().map(|report| report.verdict)
 }
 
 /// Returns forged ledgers with valid hash chains but other contents or other proofs.

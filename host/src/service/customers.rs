@@ -7,7 +7,6 @@ use serde_json::{Map, Value, json};
 use crate::domain::change::FieldPatch;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus, StoredFile};
-use crate::domain::event::EventType;
 use crate::domain::id::CustomerId;
 use crate::fair_queue::WorkOwner;
 use crate::mail::is_address;
@@ -352,10 +351,8 @@ pub async fn file_document(
     let file = uploads::store(core, &caller.org, &envelope.id, file_type, &upload).await?;
     let mut tx = core.store.begin().await?;
     envelopes::insert(&mut tx, &envelope).await?;
-    let data = json!({ "status": envelope.status, "envelope_kind": envelope.kind });
-    let (actor, created) = (caller.actor.as_str(), EventType::EnvelopeCreated);
     // The ledger, the event and the file pointer commit with the envelope row.
-    events::record_and_emit(&mut tx, &envelope, actor, created, data, now).await?;
+    events::record_created(&mut tx, &envelope, &caller.actor, Map::new(), now).await?;
     uploads::attach(
         &mut tx,
         caller,

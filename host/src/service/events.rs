@@ -1,6 +1,6 @@
 //! Recording a change: its custody ledger entry and its event.
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::Envelope;
@@ -25,6 +25,26 @@ pub async fn record(
         details,
     };
     ledger::append(tx, Some(&envelope.org), &envelope.id, entry).await
+}
+
+/// Writes the first entry of an envelope's ledger, with `more` about its origin, and the event. The entry
+/// names the organization, so that the ledger cannot be presented as that of another one.
+pub async fn record_created(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    actor: &str,
+    more: Map<String, Value>,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    let created = EventType::EnvelopeCreated;
+    let data = json!({ "status": envelope.status, "envelope_kind": envelope.kind });
+    let mut details = data.clone();
+    details["org_id"] = json!(envelope.org);
+    for (name, value) in more {
+        details[name] = value;
+    }
+    record(tx, envelope, actor, created.as_str(), details, at).await?;
+    emit(tx, envelope, created, data, at).await
 }
 
 /// Writes an event about the envelope to the outbox, with one delivery per subscribed endpoint.

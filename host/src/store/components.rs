@@ -19,6 +19,8 @@ pub struct SlotActivation {
     pub activation: ActivationId,
     /// Owner of the component; none is the installation.
     pub component_owner: Option<OrgId>,
+    /// Whether the component came with a release, this one or an earlier one, and was not uploaded.
+    pub is_of_release: bool,
 }
 
 /// Raises the revision. The row lock serializes all
@@ -250,7 +252,7 @@ pub async fn activated(
     at: Timestamp,
 ) -> Result<Option<SlotActivation>, StoreError> {
     let row = sqlx::query(
-        "select a.activation_id, c.org_id as owner_id
+        "select a.activation_id, c.org_id as owner_id, c.uploaded_by
          from component_activation a join component c on c.component_id = a.component_id
          where ((a.bucket = $1 and a.org_id = $2) or (a.bucket = 0 and a.org_id = ''))
              and ((c.bucket = $1 and c.org_id = $2) or (c.bucket = 0 and c.org_id = ''))
@@ -280,6 +282,7 @@ pub async fn activated(
     Ok(Some(SlotActivation {
         activation: columns.parsed("activation_id", ActivationId::parse)?,
         component_owner: columns.parsed("owner_id", owner)?,
+        is_of_release: columns.text("uploaded_by")? == Component::OF_RELEASE,
     }))
 }
 

@@ -43,6 +43,11 @@ pub fn verifier_output(bundle: &str, more: &[&str]) -> std::process::Output {
     run_verifier(&["--json", bundle], more)
 }
 
+/// Runs `holdfast-verify` on a bundle, for its text for people.
+pub fn verifier_text(bundle: &str, more: &[&str]) -> std::process::Output {
+    run_verifier(&[bundle], more)
+}
+
 /// Runs `holdfast-verify` on the proofs of a pool.
 pub fn pool_output(file: &str, more: &[&str]) -> std::process::Output {
     run_verifier(&["--json", "--pool", file], more)

@@ -142,6 +142,11 @@ pub struct Component {
     pub created_at: Timestamp,
 }
 
+impl Component {
+    /// Value of `uploaded_by` of a component that came with a release.
+    pub const OF_RELEASE: &str = "system";
+}
+
 /// Result of the conformance test at admission.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConformanceResult {

@@ -4,7 +4,7 @@
 //! neighbouring hashes of one level. A proof can be computed from
 //! a few tiles, and only the last tile of a level ever grows.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use sha2::{Digest as _, Sha256};
@@ -358,6 +358,80 @@ pub fn extends(old: u64, old_root: &Hash, proof: &[Hash], size: u64, root: &Hash
     last == 0 && before == *old_root && now == *root
 }
 
+/// Nodes of one tree, as far as proofs have shown them. The more proofs, the more roots of earlier
+/// trees of the same log can be computed.
+#[derive(Clone, Debug)]
+pub struct ProvenNodes {
+    size: u64,
+    root: Hash,
+    /// Hashes by the first leaf that they cover, and the first that they do not.
+    nodes: BTreeMap<(u64, u64), Hash>,
+}
+
+impl ProvenNodes {
+    /// Begins with the root of a tree.
+    pub fn new(size: u64, root: Hash) -> Self {
+        Self {
+            size,
+            root,
+            nodes: BTreeMap::from([((0, size), root)]),
+        }
+    }
+
+    /// Adds the nodes of an inclusion proof. Returns false, and adds nothing, if it does not hold.
+    pub fn add_inclusion(&mut self, leaf: Hash, index: u64, proof: &[Hash]) -> bool {
+        if !includes(leaf, index, proof, self.size, &self.root) {
+            return false;
+        }
+
+        self.nodes.insert((index, index + 1), leaf);
+        self.add(&inclusion(index, self.size), proof);
+        true
+    }
+
+    /// Adds the nodes of a consistency proof. Returns false, and adds nothing, if it does not hold.
+    pub fn add_consistency(&mut self, old: u64, old_root: Hash, proof: &[Hash]) -> bool {
+        // Every tree extends the empty one, whatever its root is said to be.
+        if old == 0 || !extends(old, &old_root, proof, self.size, &self.root) {
+            return false;
+        }
+
+        self.nodes.insert((0, old), old_root);
+        self.add(&consistency(old, self.size), proof);
+        true
+    }
+
+    fn add(&mut self, spans: &[Range<u64>], proof: &[Hash]) {
+        let places = spans.iter().map(|span| (span.start, span.end));
+        self.nodes.extend(places.zip(proof.iter().copied()));
+    }
+
+    /// Computes the root of the first `size` leaves; `None` unless the known nodes suffice.
+    pub fn root_of(&self, size: u64) -> Option<Hash> {
+        match size {
+            0 => Some(Sha256::digest([]).into()),
+            size if size > self.size => None,
+            size => self.span(0, size),
+        }
+    }
+
+    fn span(&self, start: u64, end: u64) -> Option<Hash> {
+        if let Some(known) = self.nodes.get(&(start, end)) {
+            return Some(*known);
+        }
+
+        // Without this, a span of which nothing is known would be halved down to its leaves.
+        let mut inside = self.nodes.range((start, 0)..(end, 0));
+        if end - start == 1 || !inside.any(|((_, until), _)| *until <= end) {
+            return None;
+        }
+
+        let middle = start + split(end - start);
+        let right = self.span(middle, end)?;
+        Some(node_hash(&self.span(start, middle)?, &right))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use ct_merkle::mem_backed_tree::MemoryBackedTree;
@@ -537,5 +611,56 @@ mod tests {
         growing.append(SIZE, leaf_hash(b"next")).unwrap();
         let missing = TileReader::default().root(SIZE).unwrap_err();
         assert_eq!((missing.tile.level, missing.tile.index), (0, 2));
+    }
+
+    #[test]
+    fn inclusion_proofs_give_the_roots_of_earlier_trees() {
+        let tiles = log(11);
+        let mut nodes = ProvenNodes::new(11, tiles.root(11).unwrap());
+        let leaf = |index: u64| leaf_hash(&index.to_be_bytes());
+        let proof = tiles.inclusion(5, 11).unwrap();
+        assert!(nodes.add_inclusion(leaf(5), 5, &proof));
+
+        // The proof has the nodes 4, 6..8, 0..4 and 8..11.
+        for size in [4, 5, 6, 8, 11] {
+            assert_eq!(nodes.root_of(size), tiles.root(size).ok(), "{size}");
+        }
+        for size in [1, 2, 3, 7, 9, 10, 12] {
+            assert_eq!(nodes.root_of(size), None, "{size}");
+        }
+        assert!(!nodes.add_inclusion(leaf(6), 5, &proof));
+    }
+
+    #[test]
+    fn a_consistency_proof_gives_the_root_of_its_earlier_tree() {
+        for size in 1..40 {
+            let tiles = log(size);
+            for old in 1..=size {
+                let mut nodes = ProvenNodes::new(size, tiles.root(size).unwrap());
+                let (root, proof) = (tiles.root(old), tiles.consistency(old, size));
+                let (root, proof) = (root.unwrap(), proof.unwrap());
+                assert!(!nodes.add_consistency(old, [0; 32], &proof));
+                assert!(nodes.add_consistency(old, root, &proof), "{old} of {size}");
+                for known in 0..=size {
+                    let computed = nodes.root_of(known);
+                    assert!(computed.is_none_or(|root| root == tiles.root(known).unwrap()));
+                }
+                assert_eq!(nodes.root_of(old), Some(root), "{old} of {size}");
+            }
+        }
+    }
+
+    #[test]
+    fn all_leaves_give_the_roots_of_all_earlier_trees() {
+        let tiles = log(300);
+        let mut nodes = ProvenNodes::new(300, tiles.root(300).unwrap());
+        for index in 0..300 {
+            let proof = tiles.inclusion(index, 300).unwrap();
+            assert!(nodes.add_inclusion(leaf_hash(&index.to_be_bytes()), index, &proof));
+        }
+        for size in 0..=300 {
+            assert_eq!(nodes.root_of(size), tiles.root(size).ok());
+        }
+        assert_eq!(nodes.root_of(301), None);
     }
 }

@@ -62,6 +62,11 @@ impl KeySuccession {
         Ok(Self { old, new, size })
     }
 
+    /// Returns the old key.
+    pub fn old_key(&self) -> &VerifierKey {
+        &self.old
+    }
+
     /// Returns the new key.
     pub fn new_key(&self) -> &VerifierKey {
         &self.new

@@ -1,18 +1,23 @@
 //! Checks that each component that contributed to the evidence is the activated one.
 
+use std::collections::BTreeSet;
+
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::formats::{COMPONENT_LEDGER, ComponentEntry, ComponentLedger, CustodyLedger};
-use super::report::ReportFinding;
-use super::{Bundle, TrustedLogs, last};
+use super::log::parsed;
+use super::report::{OpenQuestion, ReportFinding};
+use super::{Bundle, TrustedLogs, last, strict};
 use holdfast_domain::checkpoint::{Checkpoint, entry_leaf};
 use holdfast_domain::component::{DecisionOrigin, EvidenceParticipant, Slot};
 use holdfast_domain::hash::sha256;
 use holdfast_domain::ledger::INSTALLATION;
-use holdfast_domain::merkle::{self, Hash};
+use holdfast_domain::merkle;
 
 const CHECK: &str = "components";
 const LEDGER: &str = "component ledger";
+const CARRIED: &str = "carried components";
 
 /// Returns the findings about components; none for evidence of early releases, which did not
 /// name components.
@@ -25,60 +30,82 @@ pub(super) fn findings(
 ) -> Vec<ReportFinding> {
     let details = |action| last(&ledger.entries, action).map(|entry| &entry.details);
     let (stored, evaluated) = (details("vault.stored"), details("compliance.evaluated"));
-    let mut findings: Vec<ReportFinding> = swapped(bundle).into_iter().collect();
-    let Some(named) = stored.and_then(|stored| stored.get("components")) else {
+    let named = stored.and_then(|stored| stored.get("components"));
+    let participants = named.map(|named| Vec::<EvidenceParticipant>::deserialize(named));
+    let participants = match participants.transpose() {
+        Ok(participants) => participants,
+        Err(_) => {
+            let why = "the ledger's components cannot be read";
+            return vec![ReportFinding::fails(CHECK, why)];
+        }
+    };
+
+    let decided = evaluated.and_then(|evaluated| evaluated["component"]["sha256"].as_str());
+    let mut findings = Vec::new();
+    findings.extend(carried(bundle, participants.as_deref(), decided));
+    let Some(participants) = participants else {
         return findings;
     };
-    let Ok(participants) = serde_json::from_value::<Vec<EvidenceParticipant>>(named.clone()) else {
-        findings.push(ReportFinding::fails(
-            CHECK,
-            "the ledger's components cannot be read",
-        ));
-        return findings;
-    };
-    findings.push(match contradiction(&participants, evaluated, certificate) {
+    findings.push(match contradiction(&participants, decided, certificate) {
         Some(why) => ReportFinding::fails(CHECK, why),
         None => ReportFinding::holds(CHECK, listed(&participants, trusted)),
     });
-    let carried = bundle.optional(COMPONENT_LEDGER);
-    let activated: Vec<&EvidenceParticipant> = participants
-        .iter()
-        .filter(|participant| participant.activation_id.is_some())
-        .collect();
-    findings.extend(match carried {
-        Some(bytes) => Some(match activations(bytes, ledger, &activated, checkpoint) {
-            Ok(detail) => ReportFinding::holds(LEDGER, detail),
-            Err(why) => ReportFinding::fails(LEDGER, why),
-        }),
-        None if activated.is_empty() => None,
-        None => Some(ReportFinding::holds(
-            LEDGER,
-            "not in this bundle: who activated the components is not shown",
-        )),
-    });
+    let Some(bytes) = bundle.optional(COMPONENT_LEDGER) else {
+        findings.push(not_shown(bundle, &participants));
+        return findings;
+    };
+    match activations(bytes, ledger, &participants, checkpoint) {
+        Ok((activations, detail)) => {
+            findings.push(ReportFinding::holds(LEDGER, detail));
+            findings.extend(listed_files(&activations, bundle, decided, trusted));
+        }
+        Err(why) => findings.push(ReportFinding::fails(LEDGER, why)),
+    }
     findings
 }
 
-/// Returns a finding if a component in the bundle does not have the SHA-256 of its file name.
-fn swapped(bundle: &Bundle) -> Option<ReportFinding> {
-    let mut carried = bundle.components();
-    let (name, bytes) = carried.find(|(name, bytes)| sha256(bytes) != **name)?;
-    Some(ReportFinding::fails(
-        "carried components",
-        format!(
-            "the component {name} was changed: its SHA-256 is {}",
-            sha256(bytes)
-        ),
-    ))
+/// Returns the finding for evidence without the component ledger. The files of a vault-out come without it,
+/// which leaves nothing open if every component is a default.
+fn not_shown(bundle: &Bundle, participants: &[EvidenceParticipant]) -> ReportFinding {
+    let is_activated = |one: &EvidenceParticipant| one.activation_id.is_some();
+    if bundle.is_of_export() || participants.iter().any(is_activated) {
+        let why = "not in this bundle: who activated the components is not shown";
+        return ReportFinding::unchecked(LEDGER, OpenQuestion::Rules, why);
+    }
+    let why = "not among the files of a vault-out; the ledger names no activated component";
+    ReportFinding::unchecked(LEDGER, OpenQuestion::Nothing, why)
+}
+
+/// Returns a finding if a component in the bundle does not have the SHA-256 of its file name, or is none
+/// of those that the ledger names.
+fn carried(
+    bundle: &Bundle,
+    participants: Option<&[EvidenceParticipant]>,
+    decided: Option<&str>,
+) -> Option<ReportFinding> {
+    let is_named = |digest: &str| {
+        let mut named = participants.unwrap_or_default().iter();
+        Some(digest) == decided || named.any(|one| one.identity.sha256 == digest)
+    };
+    bundle.components().find_map(|(name, bytes)| {
+        let actual = sha256(bytes);
+        let why = if actual != name {
+            format!("the component {name} was changed: its SHA-256 is {actual}")
+        } else if !is_named(name) {
+            format!("the component {name} is none of those that the ledger names")
+        } else {
+            return None;
+        };
+        Some(ReportFinding::fails(CARRIED, why))
+    })
 }
 
 /// Returns the first contradiction between ledger and certificate about the components.
 fn contradiction(
     participants: &[EvidenceParticipant],
-    evaluated: Option<&Value>,
+    decided: Option<&str>,
     certificate: &Value,
 ) -> Option<String> {
-    let decided = evaluated.and_then(|evaluated| evaluated["component"]["sha256"].as_str());
     let compliance = |participant: &&EvidenceParticipant| participant.slot == Slot::Compliance;
     let listed = participants.iter().find(compliance);
     if listed.map(|listed| listed.identity.sha256.as_str()) != decided {
@@ -122,34 +149,126 @@ fn listed(participants: &[EvidenceParticipant], trusted: &TrustedLogs) -> String
 fn activations(
     bytes: &[u8],
     custody: &CustodyLedger,
-    activated: &[&EvidenceParticipant],
+    participants: &[EvidenceParticipant],
     checkpoint: Option<&Checkpoint>,
-) -> Result<String, String> {
+) -> Result<(ComponentLedger, String), String> {
     let ledger: ComponentLedger =
-        serde_json::from_slice(bytes).map_err(|error| format!("it cannot be read: {error}"))?;
+        strict::read(bytes).map_err(|error| format!("it cannot be read: {error}"))?;
     let checkpoint = checkpoint.ok_or("there is no checkpoint to prove it against")?;
+    // Test data is judged by the rules of its organization.
+    let organization = custody.org_id.live();
+    let mut seen = BTreeSet::new();
     for entry in &ledger.entries {
-        if entry.chain != custody.org_id.as_str() && entry.chain != INSTALLATION {
+        if entry.chain != organization.as_str() && entry.chain != INSTALLATION {
             return Err(format!("it is about another organization: {}", entry.chain));
+        }
+        let place = (entry.chain.as_str(), entry.entry.sequence);
+        if !seen.insert(place) {
+            return Err(format!("entry {} of {} is there twice", place.1, place.0));
         }
         proved(entry, checkpoint)?;
     }
-    for participant in activated {
-        if !ledger
-            .entries
-            .iter()
-            .any(|entry| activates(entry, participant))
-        {
-            return Err(format!(
-                "it does not hold the activation of {}",
-                participant.identity
-            ));
-        }
+
+    let activated: Vec<&EvidenceParticipant> = participants
+        .iter()
+        .filter(|participant| participant.activation_id.is_some())
+        .collect();
+    let missing = |one: &&&EvidenceParticipant| {
+        let mut entries = ledger.entries.iter();
+        !entries.any(|entry| entry.activates(one))
+    };
+    if super::is_of_this_format(custody) {
+        exactly(&ledger, &activated)?;
+        check_list(&ledger, participants)?;
+    } else if let Some(missing) = activated.iter().find(missing) {
+        return Err(lacks("activation", missing));
     }
-    Ok(match activated.len() {
+
+    let detail = match activated.len() {
         0 => "every component is a default".into(),
         count => format!("it holds the activations of {count} components, and the log holds it"),
-    })
+    };
+    Ok((ledger, detail))
+}
+
+/// Checks that the list of carried components is there, and names components that took part, each once.
+fn check_list(
+    ledger: &ComponentLedger,
+    participants: &[EvidenceParticipant],
+) -> Result<(), String> {
+    let listed = ledger.carried_components.as_ref();
+    let listed = listed.ok_or("it does not list the components in the bundle")?;
+    let is_named = |digest: &String| {
+        let mut named = participants.iter();
+        named.any(|one| one.identity.sha256 == *digest)
+    };
+    if listed.is_sorted_by(|one, next| one < next) && listed.iter().all(is_named) {
+        Ok(())
+    } else {
+        Err("its list of components has others than the ledger".into())
+    }
+}
+
+/// Checks that the entries are the activation and the upload of each activated component, and no others.
+/// A component of the release was never uploaded.
+fn exactly(ledger: &ComponentLedger, activated: &[&EvidenceParticipant]) -> Result<(), String> {
+    let count = |is: &dyn Fn(&ComponentEntry) -> bool| {
+        ledger.entries.iter().filter(|entry| is(entry)).count()
+    };
+    for participant in activated {
+        if count(&|entry| entry.activates(participant)) != 1 {
+            return Err(lacks("activation", participant));
+        }
+        let uploaded = participant.owner != DecisionOrigin::Default;
+        if uploaded && count(&|entry| entry.uploads(participant)) != 1 {
+            return Err(lacks("upload", participant));
+        }
+    }
+
+    let is_needed = |entry: &&ComponentEntry| {
+        activated
+            .iter()
+            .any(|one| entry.activates(one) || entry.uploads(one))
+    };
+    match ledger.entries.iter().find(|entry| !is_needed(entry)) {
+        Some(other) => Err(format!(
+            "entry {} of {} is about no component of this evidence",
+            other.entry.sequence, other.chain
+        )),
+        None => Ok(()),
+    }
+}
+
+fn lacks(what: &str, participant: &EvidenceParticipant) -> String {
+    format!("it does not hold the {what} of {}", participant.identity)
+}
+
+/// Compares the components in the bundle with its list; `None` if they are the same, or there is no list. A
+/// missing one discredits nothing, and leaves nothing open for a verifier that has the rules from elsewhere.
+fn listed_files(
+    ledger: &ComponentLedger,
+    bundle: &Bundle,
+    decided: Option<&str>,
+    trusted: &TrustedLogs,
+) -> Option<ReportFinding> {
+    let listed: BTreeSet<&str> = ledger
+        .carried_components
+        .as_ref()?
+        .iter()
+        .map(String::as_str)
+        .collect();
+    let carried: BTreeSet<&str> = bundle.components().map(|(digest, _)| digest).collect();
+    if let Some(other) = carried.difference(&listed).next() {
+        let why = format!("the component {other} is not in the list of the component ledger");
+        return Some(ReportFinding::fails(CARRIED, why));
+    }
+    let missing = listed.difference(&carried).next()?;
+    let open = match decided {
+        Some(decided) if trusted.has_rules(decided) => OpenQuestion::Nothing,
+        _ => OpenQuestion::Rules,
+    };
+    let why = format!("the component {missing} of the list is not in this bundle");
+    Some(ReportFinding::unchecked(CARRIED, open, why))
 }
 
 fn proved(entry: &ComponentEntry, checkpoint: &Checkpoint) -> Result<(), String> {
@@ -157,23 +276,14 @@ fn proved(entry: &ComponentEntry, checkpoint: &Checkpoint) -> Result<(), String>
     if entry.entry.computed_hash() != entry.entry.hash {
         return Err(format!("entry {sequence} of {chain} was changed"));
     }
-    let proof: Option<Vec<Hash>> = entry.proof.iter().map(|node| merkle::parse(node)).collect();
     let leaf = entry_leaf(chain, sequence, &entry.entry.hash);
     let (index, size) = (entry.leaf_index, checkpoint.size);
-    match proof.is_some_and(|proof| merkle::includes(leaf, index, &proof, size, &checkpoint.root)) {
+    let holds = parsed(&entry.proof)
+        .is_some_and(|proof| merkle::includes(leaf, index, &proof, size, &checkpoint.root));
+    match holds {
         true => Ok(()),
         false => Err(format!(
             "entry {sequence} of {chain} is not the one that the log holds"
         )),
     }
-}
-
-fn activates(entry: &ComponentEntry, participant: &EvidenceParticipant) -> bool {
-    let details = &entry.entry.details;
-    let action = entry.entry.action.as_str();
-    let id = participant.activation_id.as_ref().map(ToString::to_string);
-    matches!(action, "component.activated" | "component.scheduled")
-        && details["activation_id"].as_str() == id.as_deref()
-        && details["component"]["sha256"].as_str() == Some(participant.identity.sha256.as_str())
-        && details["slot"].as_str() == Some(participant.slot.as_str())
 }

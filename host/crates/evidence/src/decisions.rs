@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::formats::LogEvidence;
 use super::log::{TrustedLogs, opened};
 use super::report::{EvidenceVerdict, VerdictAnchor};
+use super::strict;
 use holdfast_domain::checkpoint::{Checkpoint, entry_leaf};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::decision::{DecisionChain, DecisionLine, RECORDED, replay_path, root_of};
@@ -79,6 +80,8 @@ pub struct DecisionsReport {
     pub last_block_at: Option<Timestamp>,
     /// The first hundred problems.
     pub problems: Vec<String>,
+    /// Checks that could not be made, and how to make them.
+    pub unproven: Vec<String>,
 }
 
 /// What the reader of an export knows about it.
@@ -106,7 +109,7 @@ pub fn verify_decisions(
     };
     for (number, line) in (1..).zip(file.lines()) {
         let line = line?;
-        match serde_json::from_str(&line) {
+        match strict::read(line.as_bytes()) {
             Ok(ExportLine::Decision(decision)) => check.decision(&decision),
             Ok(ExportLine::Block(block)) => check.block(&block),
             Ok(ExportLine::Head(head)) => check.head(&head),
@@ -134,6 +137,8 @@ struct ExportCheck {
     /// The last head that proves blocks, with the last of them; or a head of an export without any.
     proof: Option<(LogEvidence, Option<BlockLine>)>,
     problems: Vec<String>,
+    /// Checks that could not be made.
+    open_checks: Vec<String>,
 }
 
 impl ExportCheck {
@@ -234,10 +239,10 @@ impl ExportCheck {
     fn anchored(&mut self, trusted: &TrustedLogs) -> Option<VerdictAnchor> {
         let (evidence, last) = self.proof.take()?;
         let log = opened(&evidence, trusted);
-        let failed = log.findings.iter().find(|finding| finding.ok != Some(true));
-        if let Some(failed) = failed {
-            self.problem(failed.detail.clone());
+        if let Some(why) = log.failure() {
+            self.problem(why.to_owned());
         }
+        self.open_checks = log.unproven();
         if let (Some(last), Some(org), Some(checkpoint)) =
             (last, self.organization.clone(), &log.checkpoint)
             && !is_in(&evidence, &org, &last, checkpoint)
@@ -273,6 +278,7 @@ impl ExportCheck {
             last_block: self.last.as_ref().map(|last| last.entry.sequence),
             last_block_at: self.last.map(|last| last.entry.at),
             problems: self.problems,
+            unproven: self.open_checks,
         }
     }
 }

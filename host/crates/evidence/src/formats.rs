@@ -4,11 +4,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use holdfast_domain::clock::Timestamp;
+use holdfast_domain::component::{DecisionOrigin, EvidenceParticipant};
 use holdfast_domain::id::{EnvelopeId, OrgId};
-use holdfast_domain::ledger::LedgerEntry;
+use holdfast_domain::ledger::{INSTALLATION, LedgerEntry};
 
 /// File of the authoritative copy.
 pub const AUTHORITATIVE: &str = "authoritative.pdf";
+/// File of the authoritative copy in the bundle of a record that a paper original has replaced.
+pub const EVIDENCE_COPY: &str = "evidence-copy.pdf";
 /// File to print the paper original from.
 pub const PAPER_ORIGINAL: &str = "paper-original.pdf";
 /// File of the non-authoritative copy.
@@ -21,8 +24,12 @@ pub const CUSTODY_RECORD: &str = "vault-custody-record.pdf";
 pub const LEDGER: &str = "custody-ledger.json";
 /// File of the [`ComponentLedger`].
 pub const COMPONENT_LEDGER: &str = "component-ledger.json";
+/// Notice that a bundle is an evidence copy.
+pub const NOTICE: &str = "EVIDENCE-COPY.txt";
 /// Folder of the rules components that decided, each as `<sha256>.wasm`.
 pub const COMPONENTS: &str = "components";
+/// Folder of the disclosures that signers saw, each as `<sha256>.txt`.
+pub const DISCLOSURES: &str = "disclosures";
 
 /// Custody ledger of an envelope: `custody-ledger.json`, and the response of the custody
 /// endpoint.
@@ -59,6 +66,10 @@ pub struct CustodyLedger {
 pub struct ComponentLedger {
     /// Entries of the uploads and activations.
     pub entries: Vec<ComponentEntry>,
+    /// SHA-256 of each component in the folder `components`, in their order. Absent in bundles of early
+    /// releases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub carried_components: Option<Vec<String>>,
 }
 
 /// Entry of the component ledger of an organization or the installation, and the
@@ -74,6 +85,31 @@ pub struct ComponentEntry {
     pub leaf_index: u64,
     /// Nodes of the inclusion proof (RFC 6962), hex.
     pub proof: Vec<String>,
+}
+
+impl ComponentEntry {
+    /// Whether this entry records the upload of a component that took part.
+    pub fn uploads(&self, participant: &EvidenceParticipant) -> bool {
+        let component = &self.entry.details["component"];
+        let identity = &participant.identity;
+        let is_installations = self.chain == INSTALLATION;
+        self.entry.action == "component.uploaded"
+            && is_installations == (participant.owner == DecisionOrigin::Operator)
+            && component["name"].as_str() == Some(identity.name.as_str())
+            && component["version"].as_str() == Some(identity.version.as_str())
+            && component["sha256"].as_str() == Some(identity.sha256.as_str())
+    }
+
+    /// Whether this entry records the activation by which a component took part.
+    pub fn activates(&self, participant: &EvidenceParticipant) -> bool {
+        let details = &self.entry.details;
+        let action = self.entry.action.as_str();
+        let id = participant.activation_id.as_ref().map(ToString::to_string);
+        matches!(action, "component.activated" | "component.scheduled")
+            && details["activation_id"].as_str() == id.as_deref()
+            && details["component"]["sha256"].as_str() == Some(participant.identity.sha256.as_str())
+            && details["slot"].as_str() == Some(participant.slot.as_str())
+    }
 }
 
 /// Signed head of the log: the response of `GET /ledger/head`.

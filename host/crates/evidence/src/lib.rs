@@ -1,29 +1,36 @@
 //! Offline verification of the evidence of an envelope.
 //!
 //! A bundle is a folder or zip with the four files of a vault-out, the custody
-//! ledger, the entries of the component ledger that activated its components, and
-//! the rules components that decided. Verification needs nothing from the installation that
+//! ledger, the entries of the component ledger that activated its components, the rules components that
+//! decided, the disclosures that signers saw, and a notice that it is an evidence copy. Verification needs nothing from the installation that
 //! made the bundle except a key or a head of its log, which anchors the verdict.
 
+mod archive;
 mod ber;
 mod bundle;
 mod components;
 mod control;
 pub mod decisions;
+mod disclosures;
 pub mod existing;
 pub mod formats;
 mod log;
 pub mod pool;
 mod report;
+mod retrievals;
 pub mod seal;
 pub mod signed;
 pub mod stamp;
 pub mod statement;
+mod strict;
 mod trust;
 
 use serde_json::Value;
 
-use self::formats::{AUTHORITATIVE, CERTIFICATE, COPY, CUSTODY_RECORD, CustodyLedger, LEDGER};
+use self::formats::{
+    AUTHORITATIVE, CERTIFICATE, COPY, CUSTODY_RECORD, CustodyLedger, EVIDENCE_COPY, LEDGER,
+};
+use self::report::OpenQuestion;
 use holdfast_domain::component::ComponentIdentity;
 use holdfast_domain::hash::sha256;
 use holdfast_domain::ledger::{LedgerEntry, verify_chain};
@@ -33,7 +40,8 @@ pub use decisions::{DecisionsReport, ExpectedExport, verify_decisions};
 pub use log::TrustedLogs;
 pub use pool::{PoolReport, verify_pool};
 pub use report::{
-    AnchorKind, EvidenceVerdict, ReportFinding, SignerReport, VerdictAnchor, VerificationReport,
+    AnchorKind, EvidenceVerdict, ReportFinding, RetrievalCounts, RulesResult, SignerReport,
+    VerdictAnchor, VerificationReport,
 };
 pub use statement::{IssuedStatement, StatementReport, verify_statement};
 pub use trust::{TrustError, TrustRoots};
@@ -75,10 +83,12 @@ pub fn verify(
     rules: &Rules,
     trusted: &TrustedLogs,
 ) -> Result<VerificationReport, BundleError> {
+    let mut findings = Vec::from_iter(bundle.finding());
+    if bundle.is_refused() {
+        return Ok(VerificationReport::new(String::new(), None, findings));
+    }
     let certificate = bundle.file(CERTIFICATE)?;
-    let text = bundle.file(LEDGER)?;
-    let mut findings = Vec::new();
-    let ledger: CustodyLedger = match serde_json::from_slice(text) {
+    let ledger: CustodyLedger = match strict::read(bundle.file(LEDGER)?) {
         Ok(ledger) => ledger,
         Err(error) => {
             let why = format!("the ledger cannot be read: {error}");
@@ -88,10 +98,17 @@ pub fn verify(
     };
     let certified: Value = serde_json::from_slice(certificate).unwrap_or_default();
     let stored = last(&ledger.entries, "vault.stored").map(|entry| &entry.details);
+
     findings.push(chain(&ledger.entries));
-    let authoritative = bundle.file(AUTHORITATIVE)?;
-    findings.push(history(&ledger.entries, authoritative, bundle.in_vault));
-    findings.extend(files(bundle, stored)?);
+    findings.push(organization(&ledger));
+    let (name, authoritative) = bundle.authoritative()?;
+    findings.push(history(
+        &ledger.entries,
+        authoritative,
+        bundle.is_in_vault(),
+    ));
+    findings.extend(replaced_by_paper(bundle, &ledger.entries));
+    findings.extend(files(bundle, name, stored)?);
     findings.extend(executed(authoritative, stored));
     let log = log::check(&ledger, &certified, trusted);
     findings.extend(log.findings);
@@ -113,7 +130,12 @@ pub fn verify(
     findings.extend(components::findings(
         bundle, &ledger, &certified, checkpoint, trusted,
     ));
-    findings.push(re_evaluation(&ledger.entries, certificate, rules));
+    findings.extend(disclosures::finding(bundle, &certified));
+    findings.extend(retrievals::notice(bundle, &ledger.entries));
+    let re_evaluated = re_evaluation(&ledger.entries, certificate, rules);
+    let is_same = re_evaluated.ok == Some(true);
+    findings.push(re_evaluated);
+
     let control = control::replay(&envelope_id, &ledger.entries);
     let (control, report) = control.unzip();
     findings.extend(control);
@@ -121,10 +143,77 @@ pub fn verify(
         .flatten()
         .map(|report| (report.controller, report.signers))
         .unzip();
-    Ok(VerificationReport {
+    let mut report = VerificationReport {
         controlled_by,
         signers: signers.unwrap_or_default(),
+        retrievals: retrievals::count(&ledger.entries),
         ..VerificationReport::new(envelope_id, log.anchor, findings)
+    };
+    if is_same && report.verdict != EvidenceVerdict::NotValid {
+        report.rules_result = rules_result(&certified);
+    }
+    Ok(report)
+}
+
+/// Returns the result of the rules, from the certificate.
+fn rules_result(certificate: &Value) -> Option<RulesResult> {
+    let result = &certificate["ucc_9105_compliance"];
+    Some(RulesResult {
+        score: result["score"].as_u64()?,
+        compliant: result["compliant"].as_bool()?,
+    })
+}
+
+/// Whether the evidence is of a release that binds each member of the files: its first entry names the
+/// organization.
+fn is_of_this_format(ledger: &CustodyLedger) -> bool {
+    let first = ledger.entries.first();
+    first.is_some_and(|first| !first.details["org_id"].is_null())
+}
+
+/// Checks that the ledger is of the organization that created the envelope, by its first entry. Earlier
+/// releases named it in the acts of control only.
+fn organization(ledger: &CustodyLedger) -> ReportFinding {
+    const CHECK: &str = "organization";
+    let created = ledger.entries.first();
+    let created = created.and_then(|entry| entry.details["org_id"].as_str());
+    let act = |entry: &&LedgerEntry| entry.action.starts_with("control.");
+    let originator = ledger.entries.iter().find(act);
+    let originator =
+        originator.and_then(|act| act.details["originator"]["organization_id"].as_str());
+
+    match created.or(originator) {
+        Some(named) if named == ledger.org_id.as_str() => {
+            ReportFinding::holds(CHECK, format!("the record was created by {named}"))
+        }
+        Some(named) => {
+            let given = &ledger.org_id;
+            let why = format!("the record was created by {named}, the file names {given}");
+            ReportFinding::fails(CHECK, why)
+        }
+        None => ReportFinding::unchecked(
+            CHECK,
+            OpenQuestion::Nothing,
+            "the ledger is of an earlier release, whose entries do not name the organization that \
+             created the record",
+        ),
+    }
+}
+
+/// Checks that the authoritative copy is called an evidence copy only where a paper original has
+/// replaced it, and that there is one of both. `None` for the usual name.
+fn replaced_by_paper(bundle: &Bundle, entries: &[LedgerEntry]) -> Option<ReportFinding> {
+    const CHECK: &str = "evidence copy";
+    bundle.optional(EVIDENCE_COPY)?;
+    if bundle.optional(AUTHORITATIVE).is_some() {
+        let why = format!("the bundle has both {AUTHORITATIVE} and {EVIDENCE_COPY}");
+        return Some(ReportFinding::fails(CHECK, why));
+    }
+    let released = last(entries, "vault.released");
+    let is_paper = released.is_some_and(|entry| entry.details["form"]["medium"] == "paper");
+    Some(match is_paper {
+        true => ReportFinding::holds(CHECK, "a paper original has replaced the record"),
+        false => ReportFinding::fails(CHECK, "the ledger has no conversion to paper"),
     })
 }
 
@@ -142,11 +231,15 @@ fn chain(entries: &[LedgerEntry]) -> ReportFinding {
 }
 
 /// Checks the files against the hashes in the ledger.
-fn files(bundle: &Bundle, stored: Option<&Value>) -> Result<Vec<ReportFinding>, BundleError> {
+fn files(
+    bundle: &Bundle,
+    authoritative: &'static str,
+    stored: Option<&Value>,
+) -> Result<Vec<ReportFinding>, BundleError> {
     let files = [
         (
             "document",
-            AUTHORITATIVE,
+            authoritative,
             "document_hash",
             "authoritative copy",
         ),
@@ -336,27 +429,31 @@ fn re_evaluation(entries: &[LedgerEntry], certificate: &[u8], rules: &Rules) -> 
     let Some(entry) = last(entries, "compliance.evaluated") else {
         return ReportFinding::fails(CHECK, "the ledger holds no evaluation");
     };
+    let unchecked = |why: &str| ReportFinding::unchecked(CHECK, OpenQuestion::Rules, why);
     let rules = match rules {
         Ok(rules) => rules,
-        Err(why) => return ReportFinding::unchecked(CHECK, why.as_str()),
+        Err(why) => return unchecked(why),
     };
+
     let details = &entry.details;
     let named = details["component"]["sha256"].as_str().unwrap_or_default();
     let identity = match rules.identity() {
         Ok(identity) if identity.sha256 == named => identity,
         Ok(identity) => {
             let why = format!("the rules component {named} is not at hand, only {identity}");
-            return ReportFinding::unchecked(CHECK, why);
+            return unchecked(&why);
         }
-        Err(error) => return ReportFinding::unchecked(CHECK, error),
+        Err(error) => return unchecked(&error),
     };
+
     // Another release can compare the same answer with another pack, and get another result.
     if let Some(pack) = details["evaluations"][1]["component"]["sha256"].as_str()
         && !rules.has_pack(pack)
     {
         let why = format!("the built-in rules {pack}, asked as well, are not at hand");
-        return ReportFinding::unchecked(CHECK, why);
+        return unchecked(&why);
     }
+
     let facts = &details["facts"];
     let issued_at = details["issued_at"].as_str().unwrap_or_default();
     let issuer = details["issuer"].as_str().unwrap_or_default();

@@ -6,12 +6,12 @@ use std::collections::HashSet;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::formats::{CustodyLedger, LogEvidence, LogHead, LogInclusion};
-use super::report::{AnchorKind, ReportFinding, VerdictAnchor};
+use super::formats::{CustodyLedger, LogConsistency, LogEvidence, LogHead, LogInclusion};
+use super::report::{AnchorKind, OpenQuestion, ReportFinding, VerdictAnchor};
 use super::trust::TrustRoots;
 use holdfast_domain::checkpoint::{Checkpoint, VerifierKey, entry_leaf};
-use holdfast_domain::merkle::{self, Hash};
-use holdfast_domain::succession::BelievedKeys;
+use holdfast_domain::merkle::{self, Hash, ProvenNodes};
+use holdfast_domain::succession::{BelievedKeys, KeySuccession};
 
 const LOG: &str = "log";
 const HEAD: &str = "head";
@@ -25,6 +25,8 @@ pub struct TrustedLogs {
     logs: Vec<VerifierKey>,
     installation: Option<VerifierKey>,
     components: HashSet<String>,
+    /// SHA-256 of rules that the verifier has from elsewhere than the bundle.
+    rules: Option<String>,
     pub(super) timestamps: Option<TrustRoots>,
 }
 
@@ -72,6 +74,15 @@ impl TrustedLogs {
         self.components.extend(digests);
     }
 
+    /// Sets the SHA-256 of the rules component that the verifier has from elsewhere than the bundle.
+    pub fn rules(&mut self, digest: String) {
+        self.rules = Some(digest);
+    }
+
+    pub(super) fn has_rules(&self, digest: &str) -> bool {
+        self.rules.as_deref() == Some(digest)
+    }
+
     pub(super) fn knows_component(&self, digest: &str) -> bool {
         self.components.contains(digest)
     }
@@ -97,6 +108,20 @@ pub(super) struct CheckedLog {
 }
 
 impl CheckedLog {
+    /// Returns the detail of the first failed check.
+    pub(super) fn failure(&self) -> Option<&str> {
+        let mut findings = self.findings.iter();
+        let failed = findings.find(|finding| finding.ok == Some(false));
+        failed.map(|finding| finding.detail.as_str())
+    }
+
+    /// Returns the details of the checks that could not be made.
+    pub(super) fn unproven(&self) -> Vec<String> {
+        let findings = self.findings.iter();
+        let open = findings.filter(|finding| finding.ok.is_none());
+        open.map(|finding| finding.detail.clone()).collect()
+    }
+
     fn failed(finding: ReportFinding) -> Self {
         Self {
             findings: vec![finding],
@@ -119,17 +144,37 @@ pub(super) fn check(
         Ok(head) => head,
         Err(why) => return CheckedLog::failed(ReportFinding::fails(LOG, why)),
     };
-    let included = included(ledger, &evidence.inclusion, &head.checkpoint);
-    let certified = certificate["ledger_checkpoint"].as_str();
-    head.checked(evidence, trusted, included, certified)
+
+    let mut nodes = ProvenNodes::new(head.checkpoint.size, head.checkpoint.root);
+    let included = included(ledger, &evidence.inclusion, &mut nodes);
+    let noted = certificate["ledger_checkpoint"].as_str();
+    let noted = noted.or_else(|| recorded_head(ledger));
+    let certified = certified(noted, &head, evidence, &mut nodes);
+    head.checked(evidence, trusted, included, certified, &nodes)
 }
 
 /// Checks the signature of the log's head, without a ledger.
 pub(super) fn opened(evidence: &LogEvidence, trusted: &TrustedLogs) -> CheckedLog {
     match believed_head(trusted, evidence) {
-        Ok(head) => head.checked(evidence, trusted, Ok(()), None),
+        Ok(head) => {
+            let nodes = ProvenNodes::new(head.checkpoint.size, head.checkpoint.root);
+            head.checked(evidence, trusted, Ok(()), None, &nodes)
+        }
         Err(why) => CheckedLog::failed(ReportFinding::fails(LOG, why)),
     }
+}
+
+/// Returns the head that the facts of the certificate name. Certificates of an organization's own rules can
+/// leave it out.
+fn recorded_head(ledger: &CustodyLedger) -> Option<&str> {
+    let evaluated = super::last(&ledger.entries, "compliance.evaluated")?;
+    let attributes = &evaluated.details["facts"]["attributes"];
+    // A list of pairs, or an object.
+    let listed = attributes.as_array().and_then(|attributes| {
+        let mut attributes = attributes.iter();
+        attributes.find(|pair| pair[0] == "ledger_checkpoint")?[1].as_str()
+    });
+    listed.or_else(|| attributes["ledger_checkpoint"].as_str())
 }
 
 /// Head of the log with a valid signature.
@@ -142,12 +187,16 @@ struct BelievedHead {
 
 fn believed_head(trusted: &TrustedLogs, evidence: &LogEvidence) -> Result<BelievedHead, String> {
     let (key, known, checkpoint) = believed(trusted, evidence)?;
-    if verifier(&evidence.public_key).ok().as_ref() != Some(&key) {
+    if evidence.public_key != key.to_string() {
         return Err(format!(
             "the bundle names the key {}, not {key}",
             evidence.public_key
         ));
     }
+    if !has_signatures(&evidence.checkpoint, 1) {
+        return Err("the head of the log has more than the signature of the log".into());
+    }
+    linked(&evidence.successions, &key)?;
     Ok(BelievedHead {
         key,
         known,
@@ -161,7 +210,8 @@ impl BelievedHead {
         evidence: &LogEvidence,
         trusted: &TrustedLogs,
         included: Result<(), String>,
-        certificate: Option<&str>,
+        certified: Option<ReportFinding>,
+        nodes: &ProvenNodes,
     ) -> CheckedLog {
         let Self {
             key,
@@ -183,20 +233,13 @@ impl BelievedHead {
             ),
             Err(why) => ReportFinding::fails(LOG, why),
         }];
+
         if let Some(head) = &trusted.head {
-            findings.push(
-                match head.leads_to(&key, &checkpoint, &evidence.successions) {
-                    Ok(size) => ReportFinding::holds(
-                        HEAD,
-                        format!("the given head of {size} entries goes on from the bundle's"),
-                    ),
-                    Err(why) => ReportFinding::fails(HEAD, why),
-                },
-            );
+            let relation = head.relation(&key, &checkpoint, &evidence.successions, nodes);
+            findings.push(relation.finding());
         }
-        if let Some(note) = certificate {
-            findings.push(certified(note, &key, &checkpoint, evidence));
-        }
+        findings.extend(certified);
+
         let holds = findings.iter().all(|finding| finding.ok == Some(true));
         CheckedLog {
             anchor: known.filter(|_| holds).map(|kind| VerdictAnchor {
@@ -217,18 +260,23 @@ fn believed(
     evidence: &LogEvidence,
 ) -> Result<(VerifierKey, Option<AnchorKind>, Checkpoint), String> {
     let note = evidence.checkpoint.as_str();
+    let head = trusted.head.as_ref();
+    // A head that was fetched later knows of later keys than the bundle.
+    let later = head.map_or(&[][..], |head| head.successions.as_slice());
+    let successions = [evidence.successions.as_slice(), later].concat();
     let opened = |key: &VerifierKey, kind| {
-        let keys = BelievedKeys::new(key.clone(), &evidence.successions);
+        let keys = BelievedKeys::new(key.clone(), &successions);
         let (checkpoint, signer) = keys.open(note).map_err(|error| error.to_string())?;
         Ok((signer.clone(), kind, checkpoint))
     };
+
     if let Some(key) = &trusted.key {
         return opened(key, Some(AnchorKind::Key));
     }
-    let head = trusted.head.as_ref();
     if let Some(key) = head.and_then(|head| head.public_key.as_ref()) {
         return opened(key, Some(AnchorKind::Head));
     }
+
     let origin = note.lines().next().unwrap_or_default();
     let known: Vec<&VerifierKey> = trusted
         .logs
@@ -237,11 +285,12 @@ fn believed(
         .collect();
     if let Some(first) = known.first() {
         let fits = known.iter().find(|key| {
-            let keys = BelievedKeys::new((**key).clone(), &evidence.successions);
+            let keys = BelievedKeys::new((**key).clone(), &successions);
             keys.open(note).is_ok()
         });
         return opened(fits.unwrap_or(first), Some(AnchorKind::Trust));
     }
+
     if let Some(key) = &trusted.installation {
         return opened(key, Some(AnchorKind::Installation));
     }
@@ -250,10 +299,11 @@ fn believed(
     opened(&own, head.map(|_| AnchorKind::Head))
 }
 
+/// Checks that the log holds exactly these entries, one proof for each, and adds the nodes of the proofs.
 pub(super) fn included(
     ledger: &CustodyLedger,
     inclusion: &[LogInclusion],
-    checkpoint: &Checkpoint,
+    nodes: &mut ProvenNodes,
 ) -> Result<(), String> {
     for entry in &ledger.entries {
         let sequence = entry.sequence;
@@ -261,43 +311,88 @@ pub(super) fn included(
             .iter()
             .find(|place| place.sequence == sequence)
             .ok_or_else(|| format!("there is no proof for entry {sequence}"))?;
-        let proof: Option<Vec<Hash>> = place.proof.iter().map(|node| merkle::parse(node)).collect();
         let leaf = entry_leaf(ledger.envelope_id.as_str(), sequence, &entry.hash);
-        let holds = proof.is_some_and(|proof| {
-            let (index, size) = (place.leaf_index, checkpoint.size);
-            merkle::includes(leaf, index, &proof, size, &checkpoint.root)
-        });
+        let proof = parsed(&place.proof);
+        let holds = proof.is_some_and(|proof| nodes.add_inclusion(leaf, place.leaf_index, &proof));
         if !holds {
             return Err(format!(
                 "entry {sequence} is not the one that the log holds"
             ));
         }
     }
+
     // More proofs than entries: entries were removed from the end of the ledger.
-    match inclusion.len() > ledger.entries.len() {
-        true => Err("the log holds entries that the ledger lacks".into()),
-        false => Ok(()),
+    if inclusion.len() > ledger.entries.len() {
+        return Err("the log holds entries that the ledger lacks".into());
+    }
+    Ok(())
+}
+
+/// Parses the nodes of a proof; `None` unless they are written as this release writes them.
+pub(super) fn parsed(proof: &[String]) -> Option<Vec<Hash>> {
+    let node = |text: &String| merkle::parse(text).filter(|hash| hex::encode(hash) == *text);
+    proof.iter().map(node).collect()
+}
+
+/// Whether a note has this number of signatures and nothing else behind its text.
+fn has_signatures(note: &str, signatures: usize) -> bool {
+    let lines = note.split_once("\n\n").map(|(_, lines)| lines);
+    lines.is_some_and(|lines| {
+        lines.ends_with('\n') && !lines.contains('\r') && lines.lines().count() == signatures
+    })
+}
+
+/// Checks that each succession replaces the key of the one before, and that the last is about the key of
+/// the head.
+fn linked(successions: &[String], key: &VerifierKey) -> Result<(), String> {
+    let mut newest: Option<KeySuccession> = None;
+    for note in successions {
+        let next = KeySuccession::open(note).map_err(|error| error.to_string())?;
+        let follows = newest.is_none_or(|before| before.new_key() == next.old_key());
+        if !follows || !has_signatures(note, 2) {
+            return Err("the successions of the log's keys do not follow from each other".into());
+        }
+        newest = Some(next);
+    }
+
+    // A head can be older than the newest succession.
+    let is_of_key = |last: &KeySuccession| last.new_key() == key || last.old_key() == key;
+    if newest.as_ref().is_none_or(is_of_key) {
+        Ok(())
+    } else {
+        Err("the successions of the log's keys do not lead to the key of its head".into())
     }
 }
 
-/// Checks that the log extends the head in the certificate.
+/// Checks that the log extends the head in the certificate, and adds the nodes of the proof. `None`
+/// without such a head.
 fn certified(
-    note: &str,
-    key: &VerifierKey,
-    now: &Checkpoint,
+    note: Option<&str>,
+    head: &BelievedHead,
     evidence: &LogEvidence,
-) -> ReportFinding {
-    let keys = BelievedKeys::new(key.clone(), &evidence.successions);
+    nodes: &mut ProvenNodes,
+) -> Option<ReportFinding> {
+    let Some(note) = note else {
+        let why = "the bundle has a proof for a head that the certificate does not name";
+        return evidence
+            .certified
+            .as_ref()
+            .map(|_| ReportFinding::fails(CERTIFIED, why));
+    };
+    let keys = BelievedKeys::new(head.key.clone(), &evidence.successions);
     let then = match keys.open(note) {
         Ok((then, _)) => then,
-        Err(error) => return ReportFinding::fails(CERTIFIED, error.to_string()),
+        Err(error) => return Some(ReportFinding::fails(CERTIFIED, error.to_string())),
     };
+
     let proof = evidence.certified.as_ref();
     let proof = proof.filter(|proof| proof.from == then.size);
-    let proof: Option<Vec<Hash>> =
-        proof.and_then(|proof| proof.proof.iter().map(|node| merkle::parse(node)).collect());
-    let goes_on = proof
-        .is_some_and(|proof| merkle::extends(then.size, &then.root, &proof, now.size, &now.root));
+    let proof = proof.and_then(|proof| parsed(&proof.proof));
+    let now = &head.checkpoint;
+    let goes_on = proof.is_some_and(|proof| {
+        nodes.add_consistency(then.size, then.root, &proof);
+        merkle::extends(then.size, &then.root, &proof, now.size, &now.root)
+    });
     let (old, new) = (then.size, now.size);
     let verb = if goes_on {
         "goes on from"
@@ -305,15 +400,15 @@ fn certified(
         "does not begin with"
     };
     let detail = format!("the log of {new} entries {verb} the {old} that the certificate saw");
-    ReportFinding::new(CERTIFIED, goes_on, detail)
+    Some(ReportFinding::new(CERTIFIED, goes_on, detail))
 }
 
 /// Head of the log that the verifier kept.
 struct SignedLogHead {
     note: String,
     public_key: Option<VerifierKey>,
-    /// Size of an older tree, and the proof that this head extends it.
-    consistency: Option<(u64, Vec<String>)>,
+    /// Proof that this head extends that of an older tree.
+    consistency: Option<LogConsistency>,
     /// Successions of the log's keys up to this head.
     successions: Vec<String>,
 }
@@ -340,42 +435,92 @@ impl SignedLogHead {
         Ok(Self {
             note: head.checkpoint,
             public_key: Some(verifier(&head.public_key)?),
-            consistency: head.consistency.map(|proof| (proof.from, proof.proof)),
+            consistency: head.consistency,
             successions: head.successions,
         })
     }
 
-    /// Checks that this head extends the bundle's, and returns its size.
-    fn leads_to(
+    /// Compares this head with the bundle's. `nodes` are those that the bundle's proofs show.
+    fn relation(
         &self,
         key: &VerifierKey,
         bundle: &Checkpoint,
         successions: &[String],
-    ) -> Result<u64, String> {
+        nodes: &ProvenNodes,
+    ) -> HeadRelation {
         let known = [successions, &self.successions].concat();
         let keys = BelievedKeys::new(key.clone(), &known);
-        let opened = keys.open(&self.note);
-        let (head, _) = opened.map_err(|error| error.to_string())?;
-        let proof = match &self.consistency {
-            _ if head.size == bundle.size => Some(Vec::new()),
-            Some((from, proof)) if *from == bundle.size => {
-                proof.iter().map(|node| merkle::parse(node)).collect()
-            }
-            _ => {
-                return Err(format!(
-                    "the given head has {} entries and the bundle's {}: get one with ?since={}",
-                    head.size, bundle.size, bundle.size
-                ));
-            }
+        let head = match keys.open(&self.note) {
+            Ok((head, _)) => head,
+            Err(error) => return HeadRelation::Contradicts(error.to_string()),
         };
-        let proof = proof.ok_or("the given head's consistency proof is malformed")?;
-        if merkle::extends(bundle.size, &bundle.root, &proof, head.size, &head.root) {
-            Ok(head.size)
+
+        let (given, own) = (head.size, bundle.size);
+        let same_log = if given <= own {
+            // The log's earlier root, as far as the bundle's own proofs show it.
+            nodes.root_of(given).map(|root| root == head.root)
         } else {
-            Err(format!(
-                "the log that you know, with {} entries, does not begin with the bundle's {}",
-                head.size, bundle.size
-            ))
+            let proof = self.consistency.as_ref();
+            proof.filter(|proof| proof.from == own).map(|proof| {
+                let nodes: Option<Vec<Hash>> =
+                    proof.proof.iter().map(|node| merkle::parse(node)).collect();
+                nodes.is_some_and(|nodes| {
+                    merkle::extends(own, &bundle.root, &nodes, given, &head.root)
+                })
+            })
+        };
+        match same_log {
+            Some(true) => HeadRelation::SameLog { given, own },
+            Some(false) => HeadRelation::Contradicts(format!(
+                "the log that you know, with {given} entries, and the bundle's, with {own}, do not \
+                 have the same beginning"
+            )),
+            None => HeadRelation::Unproven { given, own },
+        }
+    }
+}
+
+/// Relation of the head that the verifier kept to the bundle's.
+enum HeadRelation {
+    /// Both are heads of one log: one extends the other.
+    SameLog { given: u64, own: u64 },
+    /// It is another log, or the log was rewritten.
+    Contradicts(String),
+    /// No proof leads from one to the other.
+    Unproven { given: u64, own: u64 },
+}
+
+impl HeadRelation {
+    fn finding(self) -> ReportFinding {
+        match self {
+            Self::SameLog { given, own } if given == own => {
+                let detail = format!("the given head is the bundle's, of {own} entries");
+                ReportFinding::holds(HEAD, detail)
+            }
+            Self::SameLog { given, own } if given > own => {
+                let detail =
+                    format!("the given head of {given} entries goes on from the bundle's of {own}");
+                ReportFinding::holds(HEAD, detail)
+            }
+            Self::SameLog { given, own } => {
+                let detail = format!(
+                    "the bundle's head of {own} entries goes on from the given one of {given}"
+                );
+                ReportFinding::holds(HEAD, detail)
+            }
+            Self::Contradicts(why) => ReportFinding::fails(HEAD, why),
+            Self::Unproven { given, own } => {
+                let first = if given < own {
+                    "let `ledger monitor` check that the log goes on from your head, then "
+                } else {
+                    ""
+                };
+                let detail = format!(
+                    "no proof leads from the given head of {given} entries to the bundle's of {own}: \
+                     {first}fetch GET /api/v2/ledger/head?since={own} and give the answer with --head"
+                );
+                ReportFinding::unchecked(HEAD, OpenQuestion::Anchor, detail)
+            }
         }
     }
 }

@@ -6,14 +6,16 @@ use std::io::{Read, Seek};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::archive::{Archive, ArchiveLimits};
 use super::bundle::BundleError;
 use super::formats::{CustodyLedger, LogEvidence, LogInclusion};
 use super::log::{TrustedLogs, opened};
 use super::report::{EvidenceVerdict, ReportFinding, SignerReport, VerdictAnchor};
-use super::{chain, control};
+use super::{chain, control, organization, strict};
 use holdfast_domain::checkpoint::Checkpoint;
 use holdfast_domain::id::{EnvelopeId, OrgId, TransferId};
 use holdfast_domain::ledger::LedgerEntry;
+use holdfast_domain::merkle::ProvenNodes;
 use holdfast_domain::transfer::{RecordInclusion, RecordTree, RecordsRoot};
 
 /// File with the [`PoolList`].
@@ -21,8 +23,11 @@ pub const POOL: &str = "pool.json";
 /// Folder of the records, each as `<envelope_id>.json`.
 pub const RECORDS: &str = "records";
 
-/// Maximum size in bytes of a record's file, and of the list.
-const FILE_LIMIT: u64 = 64 * 1024 * 1024;
+/// Limits of the record's files and of the list. They are read one after the other.
+const LIMITS: ArchiveLimits = ArchiveLimits {
+    file: 64 * 1024 * 1024,
+    total: u64::MAX,
+};
 /// Maximum number of records, that of a transfer.
 const RECORD_LIMIT: usize = 10_000;
 
@@ -92,6 +97,8 @@ pub struct PoolReport {
     pub signers: Vec<SignerReport>,
     /// Everything that does not hold.
     pub problems: Vec<PoolProblem>,
+    /// Checks that could not be made, and how to make them.
+    pub unproven: Vec<String>,
 }
 
 /// Something that does not hold.
@@ -112,38 +119,47 @@ pub fn verify_pool(
     file: impl Read + Seek,
     trusted: &TrustedLogs,
 ) -> Result<PoolReport, BundleError> {
-    let unreadable = |error: zip::result::ZipError| BundleError::Read(error.to_string());
-    let mut zip = zip::ZipArchive::new(file).map_err(unreadable)?;
-    let list = read(&mut zip, POOL).ok_or(BundleError::Missing(POOL))?;
-    let list: PoolList =
-        serde_json::from_slice(&list).map_err(|error| BundleError::Read(error.to_string()))?;
+    let unreadable = |error: std::io::Error| BundleError::Read(error.to_string());
+    let mut zip = Archive::open(file, LIMITS).map_err(unreadable)?;
+    let list = match zip.read(POOL) {
+        Some(list) => list.and_then(|list| strict::read::<PoolList>(&list)),
+        None => return Err(BundleError::Missing(POOL)),
+    };
+    let list = list.map_err(|why| BundleError::Read(format!("{POOL}: {why}")))?;
+
     let mut check = PoolCheck::default();
+    for problem in std::mem::take(&mut zip.problems) {
+        check.problem(None, &problem);
+    }
     let log = opened(&list.log, trusted);
-    let failed = log.findings.iter().find(|finding| finding.ok != Some(true));
-    if let Some(finding) = failed {
-        check.problem(None, &finding.detail);
+    if let Some(why) = log.failure() {
+        check.problem(None, why);
     }
     let checkpoint = log.checkpoint.as_ref();
     check.list(&list);
+    if list.records.len() > RECORD_LIMIT {
+        let count = list.records.len();
+        let why = format!("the list has {count} records, the limit is {RECORD_LIMIT}");
+        check.problem(None, &why);
+    }
     for record in list.records.iter().take(RECORD_LIMIT) {
         let id = record.envelope_id.as_str();
-        let file = read(&mut zip, &record_file(id));
-        let Some(file) = file else {
+        let Some(file) = zip.read(&record_file(id)) else {
             check.problem(Some(id), "the file of the record is missing");
             continue;
         };
-        match serde_json::from_slice(&file) {
+        match file.and_then(|file| strict::read(&file)) {
             Ok(file) => check.record(&list, record, file, checkpoint),
-            Err(error) => check.problem(Some(id), &error.to_string()),
+            Err(error) => check.problem(Some(id), &error),
         }
     }
-    check.others(&list, zip.file_names());
+    check.others(&list, zip.names());
     let verdict = match (check.problems.is_empty(), &log.anchor) {
         (false, _) => EvidenceVerdict::NotValid,
         (true, None) => EvidenceVerdict::NotAnchored,
         (true, Some(_)) => EvidenceVerdict::Valid,
     };
-    let signers = check.signers.into_iter();
+    let (unproven, signers) = (log.unproven(), check.signers.into_iter());
     Ok(PoolReport {
         verdict,
         valid: verdict == EvidenceVerdict::Valid,
@@ -158,19 +174,13 @@ pub fn verify_pool(
             })
             .collect(),
         problems: check.problems,
+        unproven,
     })
 }
 
 /// Returns the name of a record's file.
 pub fn record_file(envelope: &str) -> String {
     format!("{RECORDS}/{envelope}.json")
-}
-
-fn read(zip: &mut zip::ZipArchive<impl Read + Seek>, name: &str) -> Option<Vec<u8>> {
-    let file = zip.by_name(name).ok()?;
-    let mut bytes = Vec::new();
-    file.take(FILE_LIMIT).read_to_end(&mut bytes).ok()?;
-    Some(bytes)
 }
 
 #[derive(Default)]
@@ -224,11 +234,20 @@ impl PoolCheck {
         if finding.ok != Some(true) {
             return self.problem(Some(id), &finding.detail);
         }
-        let logged = checkpoint.is_none_or(|head| in_log(&file, head));
-        if !logged {
+        let ledger = CustodyLedger {
+            envelope_id: file.envelope_id,
+            org_id: file.org_id,
+            entries: file.entries,
+            log: None,
+        };
+        let finding = organization(&ledger);
+        if finding.ok != Some(true) {
+            self.problem(Some(id), &finding.detail);
+        }
+        if checkpoint.is_some_and(|head| !in_log(&ledger, file.inclusion, head)) {
             self.problem(Some(id), "its last entry is not the one that the log holds");
         }
-        let (finding, report) = match control::replay(id, &file.entries) {
+        let (finding, report) = match control::replay(id, &ledger.entries) {
             Some((ReportFinding { ok: Some(true), .. }, Some(report))) => (None, Some(report)),
             Some((finding, _)) => (Some(finding.detail), None),
             None => (Some("it has no acts of control".into()), None),
@@ -236,7 +255,7 @@ impl PoolCheck {
         if let Some(detail) = finding {
             return self.problem(Some(id), &detail);
         }
-        if let Err(detail) = in_transfer(list, record, &file.entries) {
+        if let Err(detail) = in_transfer(list, record, &ledger.entries) {
             return self.problem(Some(id), detail);
         }
         if let Some(report) = report {
@@ -261,17 +280,16 @@ impl PoolCheck {
 }
 
 /// Whether the last entry is in the log; with the chain, all entries are.
-fn in_log(file: &PoolRecordFile, head: &Checkpoint) -> bool {
-    let Some(last) = file.entries.last() else {
+fn in_log(ledger: &CustodyLedger, inclusion: LogInclusion, head: &Checkpoint) -> bool {
+    let Some(last) = ledger.entries.last() else {
         return false;
     };
     let ledger = CustodyLedger {
-        envelope_id: file.envelope_id.clone(),
-        org_id: file.org_id.clone(),
         entries: vec![last.clone()],
-        log: None,
+        ..ledger.clone()
     };
-    super::log::included(&ledger, std::slice::from_ref(&file.inclusion), head).is_ok()
+    let mut nodes = ProvenNodes::new(head.size, head.root);
+    super::log::included(&ledger, &[inclusion], &mut nodes).is_ok()
 }
 
 /// Checks that the ledger has the record's step of this transfer, among exactly the records of the pool.

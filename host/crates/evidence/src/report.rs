@@ -14,6 +14,31 @@ pub struct ReportFinding {
     pub ok: Option<bool>,
     /// Explanation in plain words.
     pub detail: String,
+    /// What a check that could not be run leaves open.
+    #[serde(skip)]
+    pub(super) open: OpenQuestion,
+}
+
+/// What a check that could not be run leaves open. It decides the verdict, if no check fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OpenQuestion {
+    /// Nothing that the verdict states: the release that wrote the evidence did not record it.
+    Nothing,
+    /// Whether a log that the verifier knows holds the evidence.
+    Anchor,
+    /// Whether the rules that were in force decide the same again.
+    Rules,
+}
+
+impl OpenQuestion {
+    /// Returns the best verdict that it permits.
+    fn best_verdict(self) -> EvidenceVerdict {
+        match self {
+            Self::Nothing => EvidenceVerdict::Valid,
+            Self::Anchor => EvidenceVerdict::NotAnchored,
+            Self::Rules => EvidenceVerdict::NotReEvaluated,
+        }
+    }
 }
 
 impl ReportFinding {
@@ -22,6 +47,16 @@ impl ReportFinding {
             check,
             ok: Some(ok),
             detail: detail.into(),
+            open: OpenQuestion::Nothing,
+        }
+    }
+
+    /// Returns the best verdict that the finding permits.
+    fn best_verdict(&self) -> EvidenceVerdict {
+        match self.ok {
+            Some(true) => EvidenceVerdict::Valid,
+            Some(false) => EvidenceVerdict::NotValid,
+            None => self.open.best_verdict(),
         }
     }
 
@@ -33,25 +68,30 @@ impl ReportFinding {
         Self::new(check, false, detail)
     }
 
-    pub(super) fn unchecked(check: &'static str, detail: impl Into<String>) -> Self {
+    pub(super) fn unchecked(
+        check: &'static str,
+        open: OpenQuestion,
+        detail: impl Into<String>,
+    ) -> Self {
         Self {
             check,
             ok: None,
             detail: detail.into(),
+            open,
         }
     }
 }
 
-/// Verdict of a verification.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+/// Verdict of a verification, the best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub enum EvidenceVerdict {
     /// All checks pass, and the verifier knows the log.
     #[serde(rename = "VALID")]
     Valid,
-    /// All checks pass, but only the bundle itself vouches for its log.
+    /// No check fails, but it is not shown that a log that the verifier knows holds the evidence.
     #[serde(rename = "CONSISTENT, NOT ANCHORED")]
     NotAnchored,
-    /// No check fails, but the rules component that decided is not available.
+    /// No check fails, but the rules component that decided, or its activation, is not available.
     #[serde(rename = "INTACT, NOT RE-EVALUATED")]
     NotReEvaluated,
     /// At least one check fails.
@@ -141,8 +181,37 @@ pub struct VerificationReport {
     pub controlled_by: Option<String>,
     /// Parties that signed their acts of control. Compare the keys with those that the parties publish.
     pub signers: Vec<SignerReport>,
+    /// Result of the rules, from the certificate. Null unless the rules gave the same certificate again,
+    /// and for the verdict `NOT VALID`.
+    pub rules_result: Option<RulesResult>,
+    /// How often files left the vault, by the ledger.
+    pub retrievals: RetrievalCounts,
     /// Result of each check.
     pub checks: Vec<ReportFinding>,
+}
+
+/// What the rules found about the record. It is no finding on enforceability.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct RulesResult {
+    /// Points of 100.
+    pub score: u64,
+    /// Whether the rules found every requirement satisfied.
+    pub compliant: bool,
+}
+
+/// Completed retrievals of the authoritative copy, by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct RetrievalCounts {
+    /// The authoritative copy, before its release.
+    pub authoritative: u64,
+    /// The authoritative copy, by the link of its release.
+    pub archive: u64,
+    /// The file that a paper original is printed from.
+    pub paper_original: u64,
+    /// Bundles: evidence copies.
+    pub bundle: u64,
+    /// Downloads that broke off. The client may have received most of the file.
+    pub broken_off: u64,
 }
 
 impl VerificationReport {
@@ -151,15 +220,14 @@ impl VerificationReport {
         anchor: Option<VerdictAnchor>,
         checks: Vec<ReportFinding>,
     ) -> Self {
-        let verdict = if checks.iter().any(|check| check.ok == Some(false)) {
-            EvidenceVerdict::NotValid
-        } else if checks.iter().any(|check| check.ok.is_none()) {
-            EvidenceVerdict::NotReEvaluated
-        } else if anchor.is_none() {
-            EvidenceVerdict::NotAnchored
-        } else {
-            EvidenceVerdict::Valid
+        let anchoring = match anchor {
+            Some(_) => EvidenceVerdict::Valid,
+            None => EvidenceVerdict::NotAnchored,
         };
+        let verdict = checks
+            .iter()
+            .map(ReportFinding::best_verdict)
+            .fold(anchoring, EvidenceVerdict::max);
         Self {
             verdict,
             valid: verdict == EvidenceVerdict::Valid,
@@ -168,7 +236,61 @@ impl VerificationReport {
             envelope_id,
             controlled_by: None,
             signers: Vec::new(),
+            rules_result: None,
+            retrievals: RetrievalCounts::default(),
             checks,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(anchored: bool, checks: &[ReportFinding]) -> EvidenceVerdict {
+        let anchor = anchored.then(|| VerdictAnchor {
+            kind: AnchorKind::Key,
+            log: "vault.example/ledger".into(),
+            public_key: String::new(),
+        });
+        VerificationReport::new(String::new(), anchor, checks.to_vec()).verdict
+    }
+
+    #[test]
+    fn the_verdict_follows_from_what_is_left_open() {
+        let holds = ReportFinding::holds("one", "");
+        let fails = ReportFinding::fails("two", "");
+        let open = |question| ReportFinding::unchecked("three", question, "");
+        let [nothing, anchor, rules] = [
+            OpenQuestion::Nothing,
+            OpenQuestion::Anchor,
+            OpenQuestion::Rules,
+        ]
+        .map(open);
+        for (finding, anchored, not_anchored) in [
+            (&holds, EvidenceVerdict::Valid, EvidenceVerdict::NotAnchored),
+            (
+                &nothing,
+                EvidenceVerdict::Valid,
+                EvidenceVerdict::NotAnchored,
+            ),
+            (
+                &anchor,
+                EvidenceVerdict::NotAnchored,
+                EvidenceVerdict::NotAnchored,
+            ),
+            (
+                &rules,
+                EvidenceVerdict::NotReEvaluated,
+                EvidenceVerdict::NotReEvaluated,
+            ),
+            (&fails, EvidenceVerdict::NotValid, EvidenceVerdict::NotValid),
+        ] {
+            let checks = [holds.clone(), finding.clone()];
+            assert_eq!(verdict(true, &checks), anchored, "{finding:?}");
+            assert_eq!(verdict(false, &checks), not_anchored, "{finding:?}");
+        }
+        let worst = EvidenceVerdict::NotValid;
+        assert_eq!(verdict(true, &[anchor, rules, fails]), worst);
     }
 }

@@ -10,10 +10,12 @@ use serde_json::Value;
 use super::formats::{CustodyLedger, LogEvidence};
 use super::log::{TrustedLogs, included, opened};
 use super::report::{EvidenceVerdict, VerdictAnchor};
+use super::strict;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::hash::canonical_sha256;
 use holdfast_domain::id::{ControlStatementId, EnvelopeId, OrgId};
 use holdfast_domain::ledger::LedgerEntry;
+use holdfast_domain::merkle::ProvenNodes;
 use holdfast_domain::statement::{PartyPublicKey, SignedStatement, Statement};
 
 /// Value of `statement_type`.
@@ -138,6 +140,16 @@ pub struct IssuedStatement {
     pub log: LogEvidence,
 }
 
+impl IssuedStatement {
+    /// Reads a downloaded statement. A member that is there twice, or that no format knows, is refused.
+    ///
+    /// # Errors
+    /// The reason, for people.
+    pub fn read(bytes: &[u8]) -> Result<Self, String> {
+        strict::read(bytes)
+    }
+}
+
 /// Returns the entries of a ledger that a chain of control rests on.
 pub fn entries_of_chain(entries: &[LedgerEntry]) -> Vec<LedgerEntry> {
     let counts = |action: &str| STEPS.contains(&action) || action == BUYER;
@@ -210,6 +222,8 @@ pub struct StatementReport {
     pub document_hash: String,
     /// Everything that does not hold.
     pub problems: Vec<String>,
+    /// Checks that could not be made, and how to make them.
+    pub unproven: Vec<String>,
 }
 
 /// Checks a statement: the log has the entry that records it with its hash, and the entries that it rests
@@ -224,11 +238,7 @@ pub fn verify_statement(
     let statement: ControlStatement = serde_json::from_value(issued.statement.clone())?;
     let mut problems = Vec::new();
     let log = opened(&issued.log, trusted);
-    let failed = log
-        .findings
-        .iter()
-        .filter(|finding| finding.ok != Some(true));
-    problems.extend(failed.map(|finding| finding.detail.clone()));
+    problems.extend(log.failure().map(str::to_owned));
     let mut entries = statement.entries.clone();
     entries.push(issued.issued.clone());
     for entry in &entries {
@@ -245,10 +255,9 @@ pub fn verify_statement(
         entries,
         log: None,
     };
-    if let Some(head) = &log.checkpoint
-        && let Err(why) = included(&ledger, &issued.log.inclusion, head)
-    {
-        problems.push(why);
+    if let Some(head) = &log.checkpoint {
+        let mut nodes = ProvenNodes::new(head.size, head.root);
+        problems.extend(included(&ledger, &issued.log.inclusion, &mut nodes).err());
     }
     let signed_with = match recorded(&issued.issued, &issued.statement, &statement) {
         Ok(thumbprint) => thumbprint,
@@ -271,6 +280,7 @@ pub fn verify_statement(
     if hash != Some(statement.record.document_hash.as_str()) {
         problems.push("the document is not the one that was stored".into());
     }
+    let unproven = log.unproven();
     let verdict = match (problems.is_empty(), &log.anchor) {
         (false, _) => EvidenceVerdict::NotValid,
         (true, None) => EvidenceVerdict::NotAnchored,
@@ -287,6 +297,7 @@ pub fn verify_statement(
         issued_at: statement.issued_at,
         document_hash: statement.record.document_hash,
         problems,
+        unproven,
     })
 }
 

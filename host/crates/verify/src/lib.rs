@@ -10,8 +10,8 @@ use holdfast_domain::component::{ComponentIdentity, Slot};
 use holdfast_domain::hash::sha256;
 use holdfast_domain::token::random;
 use holdfast_evidence::{
-    Bundle, DecisionsReport, EvidenceVerdict, PoolReport, ReportFinding, Rules, StatementReport,
-    TrustRoots, TrustedLogs, VerificationReport, verify,
+    Bundle, DecisionsReport, EvidenceVerdict, PoolReport, ReportFinding, RetrievalCounts, Rules,
+    StatementReport, TrustRoots, TrustedLogs, VerificationReport, verify,
 };
 use holdfast_rules::compiler::ComponentCompiler;
 use holdfast_rules::rules::ComplianceRules;
@@ -29,8 +29,9 @@ pub const USAGE: u8 = 2;
 #[derive(Args, Clone, Debug, Default)]
 pub struct VerifyArguments {
     /// Head of the log that you kept: the output of `ledger monitor`, the response
-    /// of `/ledger/head`, or a checkpoint. A head later than the bundle's works if it
-    /// was fetched with `?since=` and the size of the bundle's head.
+    /// of `/ledger/head`, or a checkpoint. One later than the bundle's works if it
+    /// was fetched with `?since=` and the size of the bundle's head, an earlier one if
+    /// the proofs in the bundle lead to it.
     #[arg(long, value_name = "FILE")]
     pub head: Option<PathBuf>,
     /// Public keys of logs that you know, one on each line.
@@ -64,6 +65,11 @@ impl VerifyArguments {
         if let Some(head) = &self.head {
             let about = |error| format!("--head {}: {error}", head.display());
             trusted.head(&read(head)?).map_err(about)?;
+        }
+        // A file that cannot be read is an error when its rules are needed.
+        let component = self.component.as_ref();
+        if let Some(bytes) = component.and_then(|file| std::fs::read(file).ok()) {
+            trusted.rules(sha256(&bytes));
         }
         if let Some(trust) = &self.trust {
             let about = |error| format!("--trust {}: {error}", trust.display());
@@ -160,29 +166,86 @@ pub fn ready(rules: Result<ComplianceRules, ComponentError>) -> Rules {
     }
 }
 
-/// Formats a report for people: a line for each check, the verdict last.
+/// Formats a report for people: the verdict and its limits first, then the record, then a line for each
+/// check.
 pub fn text(report: &VerificationReport) -> String {
+    let mut lines = vec![format!("{}: {}", report.verdict, meaning(report))];
+    if !report.envelope_id.is_empty() {
+        lines.push(format!("     {}", report.envelope_id));
+    }
+    // Evidence that does not hold proves no controller.
+    if report.verdict != EvidenceVerdict::NotValid {
+        if let Some(name) = &report.controlled_by {
+            lines.push(format!("     controlled by {name}"));
+        }
+        lines.extend(retrievals(&report.retrievals));
+    }
+
     let mark = |check: &ReportFinding| match check.ok {
         Some(true) => "ok  ",
         Some(false) => "FAIL",
         None => "--  ",
     };
     let line = |check: &ReportFinding| format!("{} {}: {}", mark(check), check.check, check.detail);
-    let mut lines: Vec<String> = report.checks.iter().map(line).collect();
-    let control = report.controlled_by.as_ref();
-    let control = control.filter(|_| report.verdict != EvidenceVerdict::NotValid);
-    let control = control.map_or_else(String::new, |name| format!(", controlled by {name}"));
-    lines.push(format!(
-        "{}: {}{control}",
-        report.verdict, report.envelope_id
-    ));
+    lines.extend(report.checks.iter().map(line));
     lines.join("\n")
+}
+
+/// Returns the meaning of a verdict, and that it is no finding on enforceability.
+fn meaning(report: &VerificationReport) -> String {
+    let evidence = match report.verdict {
+        EvidenceVerdict::Valid => "evidence unchanged and anchored",
+        EvidenceVerdict::NotAnchored => {
+            "no check fails; that a log known to you has all of the evidence is not shown"
+        }
+        EvidenceVerdict::NotReEvaluated => {
+            "no check fails; what decided on the record could not be checked completely"
+        }
+        EvidenceVerdict::NotValid => {
+            return "the evidence is changed, incomplete or contradictory, see FAIL; \
+                    no finding on the rules result or on enforceability"
+                .into();
+        }
+    };
+    let result = match &report.rules_result {
+        Some(result) => format!("rules result {} of 100", result.score),
+        None => "rules result not checked".into(),
+    };
+    format!("{evidence}; {result}; no finding on enforceability")
+}
+
+/// Returns a line about the files that left the vault.
+fn retrievals(counts: &RetrievalCounts) -> Option<String> {
+    let kinds = [
+        (
+            counts.authoritative,
+            "authoritative copy before its release",
+        ),
+        (
+            counts.archive,
+            "authoritative copy by the link of its release",
+        ),
+        (counts.paper_original, "file of a paper original"),
+        (counts.bundle, "bundle as an evidence copy"),
+        (counts.broken_off, "download that broke off"),
+    ];
+    let counted = kinds.iter().filter(|(count, _)| *count > 0);
+    let counted: Vec<String> = counted
+        .map(|(count, kind)| format!("{count} × {kind}"))
+        .collect();
+    (!counted.is_empty()).then(|| format!("     retrieved: {}", counted.join(", ")))
+}
+
+/// Returns a line for each check that could not be made.
+fn open_lines(unproven: &[String]) -> impl Iterator<Item = String> {
+    unproven.iter().map(|open| format!("--   {open}"))
 }
 
 /// Formats the report on a statement of control for people: a line for each problem, the verdict last.
 pub fn statement_text(report: &StatementReport) -> String {
     let problems = report.problems.iter();
     let mut lines: Vec<String> = problems.map(|problem| format!("FAIL {problem}")).collect();
+    lines.extend(open_lines(&report.unproven));
     lines.push(format!("     document {} (SHA-256)", report.document_hash));
     if let Some(key) = &report.signed_with {
         lines.push(format!("     {} signs with {key}", report.organization_id));
@@ -202,6 +265,7 @@ pub fn statement_text(report: &StatementReport) -> String {
 pub fn decisions_text(report: &DecisionsReport) -> String {
     let problems = report.problems.iter();
     let mut lines: Vec<String> = problems.map(|problem| format!("FAIL {problem}")).collect();
+    lines.extend(open_lines(&report.unproven));
     for (slot, decisions) in &report.by_slot {
         lines.push(format!("     {decisions} decisions of {slot}"));
     }
@@ -235,6 +299,7 @@ pub fn pool_text(report: &PoolReport) -> String {
         let about = problem.envelope_id.as_deref().unwrap_or("pool");
         lines.push(format!("FAIL {about}: {}", problem.detail));
     }
+    lines.extend(open_lines(&report.unproven));
     for signer in &report.signers {
         let keys = signer.thumbprints.join(", ");
         lines.push(format!("     {} signs with {keys}", signer.organization_id));

@@ -150,8 +150,9 @@ fn decisions(
 fn statement(file: &Path, trusted: &TrustedLogs) -> Result<StatementReport, Failure> {
     let read = std::fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let unreadable = |error| format!("{} is no statement of control: {error}", file.display());
-    let issued: IssuedStatement = serde_json::from_slice(&read).map_err(unreadable)?;
-    Ok(verify_statement(&issued, trusted).map_err(unreadable)?)
+    let issued = IssuedStatement::read(&read).map_err(unreadable)?;
+    let report = verify_statement(&issued, trusted);
+    Ok(report.map_err(|error| unreadable(error.to_string()))?)
 }
 
 fn checked(

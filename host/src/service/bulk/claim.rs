@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Map, json};
 
 use super::drive::LEASE;
 use crate::domain::bulk::{Batch, BatchItem, ItemOutcome, NO_EMAIL, SubmittedMaster};
@@ -12,7 +12,6 @@ use crate::domain::envelope::{
     Envelope, EnvelopeKind, EnvelopeStatus, PaymentStatus, SentDocument, Signer, SignerAccess,
     SignerChannel, SignerKind, SignerStatus,
 };
-use crate::domain::event::EventType;
 use crate::domain::id::SignerId;
 use crate::domain::organization::Organization;
 use crate::domain::prefill;
@@ -157,7 +156,7 @@ async fn create(
     organization: &Organization,
 ) -> Result<Envelope, ServiceError> {
     let now = core.clock.now();
-    let mut metadata = serde_json::Map::new();
+    let mut metadata = Map::new();
     metadata.insert("document_source".into(), json!(batch.source));
     if let Some(source) = &batch.source_template {
         metadata.insert("source_template_id".into(), json!(source));
@@ -206,16 +205,13 @@ async fn create(
         payments::insert(tx, &envelope, payment, false, now).await?;
     }
     begun.record(tx, &envelope, now).await?;
-    let data = json!({ "status": envelope.status, "envelope_kind": envelope.kind });
-    let mut details = data.clone();
-    details["bulk_send"] = origin;
+    let mut more = Map::from_iter([("bulk_send".to_owned(), origin)]);
     if let Some(terms) = &envelope.vault_terms {
-        details["vault_in_terms_accepted_at"] = json!(terms.accepted_at);
-        details["vault_in_terms_accepted_by"] = json!(terms.accepted_by);
+        let (at, by) = (json!(terms.accepted_at), json!(terms.accepted_by));
+        more.insert("vault_in_terms_accepted_at".into(), at);
+        more.insert("vault_in_terms_accepted_by".into(), by);
     }
-    let created = EventType::EnvelopeCreated;
-    events::record(tx, &envelope, &actor(batch), created.as_str(), details, now).await?;
-    events::emit(tx, &envelope, created, data, now).await?;
+    events::record_created(tx, &envelope, &actor(batch), more, now).await?;
     for signer in signers {
         signer_store::insert(tx, &envelope, signer).await?;
     }

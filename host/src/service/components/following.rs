@@ -64,7 +64,7 @@ fn of_default(artifact: &ComponentArtifact, at: Timestamp) -> Component {
             not_reached: None,
         },
         signed_by: None,
-        uploaded_by: "system".into(),
+        uploaded_by: Component::OF_RELEASE.into(),
         created_at: at,
     }
 }

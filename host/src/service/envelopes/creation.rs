@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::domain::clock::Timestamp;
 use crate::domain::collateral::Collateral;
@@ -12,7 +12,6 @@ use crate::domain::envelope::{
     Envelope, EnvelopeKind, OWN_METADATA, PUBLIC_METADATA, PaymentStatus, Recipient, SecuredParty,
     SentDocument, Signer,
 };
-use crate::domain::event::EventType;
 use crate::domain::id::CustomerId;
 use crate::domain::jurisdiction::Jurisdiction;
 use crate::domain::organization::{FIRST_PAYER, Organization, PaymentSettings, known_currency};
@@ -415,9 +414,8 @@ async fn save(
     }
     fingerprints::insert(&mut tx, &envelope.org, &envelope.id, &collateral).await?;
     begun.record(&mut tx, &envelope, now).await?;
-    let data = json!({ "status": envelope.status, "envelope_kind": envelope.kind });
-    let (actor, created) = (caller.actor.as_str(), EventType::EnvelopeCreated);
-    events::record_and_emit(&mut tx, &envelope, actor, created, data, now).await?;
+    let actor = caller.actor.as_str();
+    events::record_created(&mut tx, &envelope, actor, Map::new(), now).await?;
     kba::mark_challenged(&mut tx, &envelope, caller.email.as_deref(), &mut signers).await?;
     for signer in &signers {
         signers::insert(&mut tx, &envelope, signer).await?;

@@ -225,18 +225,23 @@ async fn files(
         files.push((name.to_owned(), BundleContent::Stored(file.clone())));
     }
     let named = participants(&ledger);
-    let activations = activations(core, &ledger, &named).await?;
-    files.push((LEDGER.to_owned(), pretty(&ledger)?));
-    files.push((COMPONENT_LEDGER.to_owned(), pretty(&activations)?));
+    let mut activations = activations(core, &ledger, &named).await?;
     // Only rules are replayed by a verifier, so provider plugins are left out.
     let rules = named.iter().filter(|one| !one.slot.is_provider());
     let digests: BTreeSet<&str> = rules.map(|one| one.identity.sha256.as_str()).collect();
+    let mut carried = Vec::new();
     for digest in digests {
         if let Some(bytes) = components::bytes_of(core, digest, COMPONENT_LIMIT).await? {
             let name = format!("{COMPONENTS}/{digest}.wasm");
             files.push((name, BundleContent::Made(bytes)));
+            carried.push(digest.to_owned());
         }
     }
+    // The list shows whether a component was too large or was taken out.
+    activations.carried_components = Some(carried);
+
+    files.push((LEDGER.to_owned(), pretty(&ledger)?));
+    files.push((COMPONENT_LEDGER.to_owned(), pretty(&activations)?));
     Ok(files)
 }
 
@@ -256,40 +261,43 @@ fn participants(ledger: &CustodyLedger) -> Vec<EvidenceParticipant> {
         .unwrap_or_default()
 }
 
-/// Returns the component ledgers' entries about these components' uploads and
-/// activations, with inclusion proofs for the custody ledger's checkpoint.
+/// Returns the component ledgers' entries with the activation and the upload of each activated component,
+/// with inclusion proofs for the custody ledger's checkpoint.
 async fn activations(
     core: &Core,
     ledger: &CustodyLedger,
     named: &[EvidenceParticipant],
 ) -> Result<ComponentLedger, ServiceError> {
     let mut entries = Vec::new();
-    let activated = named.iter().any(|one| one.activation_id.is_some());
-    let Some(evidence) = ledger.log.as_ref().filter(|_| activated) else {
-        return Ok(ComponentLedger { entries });
-    };
-    let about = |entry: &LedgerEntry| {
-        let digest = entry.details["component"]["sha256"].as_str();
-        named
-            .iter()
-            .any(|one| Some(one.identity.sha256.as_str()) == digest)
-    };
-    let org = ComponentOwner::of(ledger.org_id.clone());
-    for owner in [org, ComponentOwner::installation()] {
-        let history = components::history(core, &owner).await?;
-        let history: Vec<LedgerEntry> = history.into_iter().filter(about).collect();
-        let proofs = log::inclusions(core, &owner, &evidence.checkpoint).await?;
-        for entry in history {
-            let proof = proofs.iter().find(|proof| proof.sequence == entry.sequence);
-            if let Some(proof) = proof {
-                entries.push(ComponentEntry {
+    let activated: Vec<&EvidenceParticipant> = named
+        .iter()
+        .filter(|one| one.activation_id.is_some())
+        .collect();
+    if let Some(evidence) = ledger.log.as_ref().filter(|_| !activated.is_empty()) {
+        // Test data is judged by the rules of its organization.
+        let org = ComponentOwner::of(ledger.org_id.live());
+        for owner in [org, ComponentOwner::installation()] {
+            let history = components::history(core, &owner).await?;
+            let proofs = log::inclusions(core, &owner, &evidence.checkpoint).await?;
+            let placed = history.into_iter().filter_map(|entry| {
+                let mut proofs = proofs.iter();
+                let place = proofs.find(|proof| proof.sequence == entry.sequence)?;
+                Some(ComponentEntry {
                     chain: owner.chain().to_owned(),
                     entry,
-                    leaf_index: proof.leaf_index,
-                    proof: proof.proof.clone(),
-                });
-            }
+                    leaf_index: place.leaf_index,
+                    proof: place.proof.clone(),
+                })
+            });
+            let is_needed = |entry: &ComponentEntry| {
+                let mut activated = activated.iter();
+                activated.any(|one| entry.activates(one) || entry.uploads(one))
+            };
+            entries.extend(placed.filter(is_needed));
         }
     }
-    Ok(ComponentLedger { entries })
+    Ok(ComponentLedger {
+        entries,
+        carried_components: None,
+    })
 }

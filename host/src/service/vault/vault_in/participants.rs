@@ -138,15 +138,19 @@ pub(super) async fn named(
         let org = envelope.org.live();
         let activated = components::activated(connection, &org, *slot, identity, at).await?;
         let came_along = built_in().any(|artifact| artifact.identity == *identity);
-        let uploaded_by = activated.as_ref().map(|one| one.component_owner.is_some());
+        let of_release = activated.as_ref().is_none_or(|one| one.is_of_release);
+        let owner = activated
+            .as_ref()
+            .and_then(|one| one.component_owner.as_ref());
         named.push(EvidenceParticipant {
             slot: *slot,
             identity: identity.clone(),
-            owner: match uploaded_by {
-                _ if came_along => DecisionOrigin::Default,
-                Some(true) => DecisionOrigin::Organization,
-                Some(false) => DecisionOrigin::Operator,
-                None => DecisionOrigin::Default,
+            owner: if came_along || of_release {
+                DecisionOrigin::Default
+            } else if owner.is_some() {
+                DecisionOrigin::Organization
+            } else {
+                DecisionOrigin::Operator
             },
             activation_id: activated.map(|one| one.activation),
         });
