@@ -368,6 +368,7 @@ mod tests {
             decline_reason: None,
             challenged: false,
             locale: None,
+            consumer: None,
         }
     }
 

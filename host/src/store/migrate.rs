@@ -81,6 +81,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     61 "0061_event_feed",
     62 "0062_envelopes_by_external_id",
     63 "0063_test_mode",
+    66 "0066_consumer_disclosures",
 ];
 
 /// Version of the row that serves as the lock.

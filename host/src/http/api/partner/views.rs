@@ -282,6 +282,7 @@ impl From<Vec<SignerLink>> for SigningLinks {
 #[schemars(extend("examples" = [{
     "email": "jordan.lee@example.com", "name": "Jordan Lee", "role": "Buyer", "kind": "signer",
     "order": 1, "access": "none", "phone": null, "notify_by": "email", "status": "viewed", "completed_at": null,
+    "consumer": true,
 }]))]
 pub struct SignerView {
     email: String,
@@ -298,6 +299,8 @@ pub struct SignerView {
     notify_by: SignerChannel,
     status: SignerStatus,
     completed_at: Option<Timestamp>,
+    /// Whether the signer is a consumer, as the sender stated it.
+    consumer: Option<bool>,
 }
 
 impl From<&Signer> for SignerView {
@@ -313,6 +316,7 @@ impl From<&Signer> for SignerView {
             notify_by: signer.notify_by,
             status: signer.status,
             completed_at: signer.completed_at,
+            consumer: signer.consumer,
         }
     }
 }
