@@ -23,6 +23,8 @@ pub const LEDGER: &str = "custody-ledger.json";
 pub const COMPONENT_LEDGER: &str = "component-ledger.json";
 /// Folder of the rules components that decided, each as `<sha256>.wasm`.
 pub const COMPONENTS: &str = "components";
+/// Folder of the texts about electronic records that signers were shown, each as `<sha256>.txt`.
+pub const DISCLOSURES: &str = "disclosures";
 
 /// Custody ledger of an envelope: `custody-ledger.json`, and the response of the custody
 /// endpoint.

@@ -10,6 +10,7 @@ use crate::domain::envelope::{
 };
 use crate::domain::identity::{KbaSession, KbaStatus};
 use crate::service::control::chain;
+use crate::service::envelopes::consumer;
 use crate::store::{StoreError, kba, payments, signers};
 
 /// Attribute: a payment or identity check was done by a sandbox.
@@ -46,6 +47,7 @@ pub async fn compliance_facts(
         attributes.push((CREATED_AT.to_owned(), envelope.created_at.to_string()));
     }
     attributes.extend(metadata(envelope));
+    attributes.extend(consumer::attribute(connection, envelope, &signers).await?);
     let identity_verifications = passed
         .into_iter()
         .filter_map(identity_verification)

@@ -12,6 +12,7 @@ use crate::domain::ledger::LedgerEntry;
 use crate::fair_queue::WorkOwner;
 use crate::service::components::ComponentManager;
 use crate::service::envelopes::compliance::{self, ComplianceView};
+use crate::service::envelopes::consumer;
 use crate::service::vault::custody_sheet::RecordWriter;
 use crate::service::vault::vault_in::issuer;
 use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
@@ -37,6 +38,7 @@ pub async fn custody_record(
     let mut connection = core.store.read().await?;
     let entries = ledger::list(&mut connection, Some(org), owner).await?;
     let signers = signers::list(&mut connection, org, owner).await?;
+    let consents = consumer::consents(&mut connection, &envelope, &signers).await?;
     drop(connection);
     let released = |entry: &LedgerEntry| entry.action == EventType::VaultReleased.as_str();
     let Some(end) = entries.iter().position(released) else {
@@ -55,7 +57,7 @@ pub async fn custody_record(
     let wording = vault::wording(&mut *core.store.read().await?, &envelope).await?;
     let writer = RecordWriter::new(&wording);
     let facts = facts.facts(issuer(core, &envelope.org), &certificate, writer);
-    let sheet = writer.custody_sheet(&facts);
+    let sheet = writer.custody_sheet(&facts, &consents);
     let documents = core
         .components
         .embedded_documents(org, core.store.priority())

@@ -10,6 +10,8 @@ use crate::domain::signature::{
     SignatureTrust, SignedPart,
 };
 use crate::evidence::statement::ControlStatement;
+use crate::service::envelopes::consumer::SignersConsent;
+use crate::service::vault::consent_words::ConsentWriter;
 use crate::service::vault::history::in_words;
 use crate::texts::Texts;
 
@@ -132,7 +134,11 @@ impl<'a> RecordWriter<'a> {
 
     /// Writes the whole custody record. Requirements and findings are the words of the component that ran
     /// the checks.
-    pub fn custody_sheet(self, facts: &documents::CustodyFacts) -> rules::CustodySheet {
+    pub fn custody_sheet(
+        self,
+        facts: &documents::CustodyFacts,
+        consents: &[SignersConsent],
+    ) -> rules::CustodySheet {
         let texts = self.texts;
         let recorded = self.moment(&facts.recorded_at);
         let name = match facts.envelope_name.trim() {
@@ -152,14 +158,18 @@ impl<'a> RecordWriter<'a> {
             document_name: name,
             byline: texts.with("custody-issued", issued),
             verdict: self.verdict(&facts.checks),
-            sections: vec![
-                self.envelope(facts),
-                self.documents(facts),
-                self.parties(facts),
-                self.checks(facts),
-                self.timeline(facts),
-                self.provenance(facts),
-            ],
+            sections: [
+                Some(self.envelope(facts)),
+                Some(self.documents(facts)),
+                Some(self.parties(facts)),
+                (!consents.is_empty()).then(|| self.consents(consents)),
+                Some(self.checks(facts)),
+                Some(self.timeline(facts)),
+                Some(self.provenance(facts)),
+            ]
+            .into_iter()
+            .flatten()
+            .collect(),
             foot: texts.with("custody-recorded", [("moment", &recorded)]),
             certificate_json: facts.certificate_json.clone(),
             certificate_about: texts.text("custody-certificate"),
@@ -333,6 +343,30 @@ impl<'a> RecordWriter<'a> {
             (None, [party.name, party.email, party.role, signed])
         });
         self.table("custody-parties", columns, rows)
+    }
+
+    /// Writes the consent of each signer to electronic records.
+    fn consents(self, consents: &[SignersConsent]) -> rules::CustodySection {
+        let columns = [
+            ("custody-party", 0.22),
+            ("custody-requirement", 0.22),
+            ("custody-finding", 0.56),
+        ];
+        let writer = ConsentWriter {
+            texts: self.texts,
+            dates: &self.wording.dates,
+        };
+        let rows = consents.iter().flat_map(|consent| {
+            let of_signer = writer.rows(consent).into_iter().enumerate();
+            of_signer.map(move |(index, (label, value))| {
+                let name = match index {
+                    0 => format!("{} ({})", consent.name, consent.role),
+                    _ => String::new(),
+                };
+                (None, [name, label, value])
+            })
+        });
+        self.table("custody-consents", columns, rows)
     }
 
     fn checks(self, facts: &documents::CustodyFacts) -> rules::CustodySection {

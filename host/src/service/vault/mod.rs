@@ -1,6 +1,7 @@
 //! The vault: storing authoritative copies, proving them, and releasing them.
 
 pub mod completion;
+pub(crate) mod consent_words;
 pub mod copies;
 pub mod custody;
 pub mod custody_record;
