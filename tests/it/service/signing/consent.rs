@@ -199,7 +199,7 @@ async fn what_was_demonstrated_is_what_the_page_delivered() {
     let consent = &certificate(&app, &id).await["consumer_consent"][0];
     let demonstrated = &consent["demonstrated"];
     assert_eq!(demonstrated["pages_delivered"], json!([1]), "{consent}");
-    assert_eq!(demonstrated["page_count"], 2, "{consent}");
+    assert_eq!(demonstrated["page_count"], 4, "{consent}");
     assert_eq!(demonstrated["signer_confirmed"], true);
     let times = ["first_page_at", "pdf_delivered_at"].map(|name| demonstrated[name].as_str());
     let consented = consent["consented_at"].as_str();
@@ -348,7 +348,7 @@ async fn certificate_of_completion_and_custody_record_print_the_consent() {
         for printed in [
             "the sender states nothing",
             "Disclosure shown",
-            "pictures of pages 1 of 2 delivered",
+            "pictures of pages 1 of 4 delivered",
             "the signer confirmed: could open and read the document",
         ] {
             assert!(words.contains(printed), "{file}: {printed}: {text}");
