@@ -88,6 +88,15 @@ impl LoadConnection {
     }
 }
 
+/// Returns the body that signs with the text about electronic records that a signing form shows.
+pub fn signing_body(form: &[u8]) -> Result<Vec<u8>, Failure> {
+    let form = String::from_utf8_lossy(form);
+    let control = form.split("name=\"consent\" value=\"").nth(1);
+    let consent = control.and_then(|rest| rest.split('"').next());
+    let consent = consent.ok_or("the form has no consent")?;
+    Ok(format!("Signature=Jo&consent={consent}&action=finish").into_bytes())
+}
+
 fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
     text.windows(wanted.len())
         .position(|window| window == wanted)

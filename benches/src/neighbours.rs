@@ -420,14 +420,12 @@ async fn envelope(
 
 async fn sign(address: SocketAddr, form: &str) -> Result<Duration, Failure> {
     let headers = [("content-type", "application/x-www-form-urlencoded")];
-    let body = b"Signature=Jo&consent=yes&action=finish";
-    ask(address, &load::get(address, form, &[])).await?;
+    let mut connection = LoadConnection::open(address).await?;
+    let shown = connection.ask(&load::get(address, form, &[])).await?;
+    let body = load::signing_body(&shown.body)?;
     let began = Instant::now();
-    ask(
-        address,
-        &load::request(address, "POST", form, &headers, body),
-    )
-    .await?;
+    let finish = load::request(address, "POST", form, &headers, &body);
+    ask(address, &finish).await?;
     Ok(began.elapsed())
 }
 

@@ -146,22 +146,26 @@ async fn visit(partner: &PartnerClient, path: &str) -> Result<SignerVisit, Failu
 
 async fn visit_at(address: SocketAddr, path: &str) -> Result<SignerVisit, Failure> {
     let mut connection = LoadConnection::open(address).await?;
-    let form = timed(&mut connection, &load::get(address, path, &[])).await?;
+    let (form, shown) = timed(&mut connection, &load::get(address, path, &[])).await?;
     let page = format!("{path}/pages/1.png");
-    let page = timed(&mut connection, &load::get(address, &page, &[])).await?;
+    let (page, _) = timed(&mut connection, &load::get(address, &page, &[])).await?;
     let headers = [("content-type", "application/x-www-form-urlencoded")];
-    let body = b"Signature=Jo&consent=yes&action=finish";
-    let finish = load::request(address, "POST", path, &headers, body);
-    let finish = timed(&mut connection, &finish).await?;
+    let body = load::signing_body(&shown)?;
+    let finish = load::request(address, "POST", path, &headers, &body);
+    let (finish, _) = timed(&mut connection, &finish).await?;
     Ok(SignerVisit { form, page, finish })
 }
 
-async fn timed(connection: &mut LoadConnection, request: &[u8]) -> Result<Duration, Failure> {
+/// Returns how long a response took, and its body.
+async fn timed(
+    connection: &mut LoadConnection,
+    request: &[u8],
+) -> Result<(Duration, Vec<u8>), Failure> {
     let asked = Instant::now();
     let answer = connection.ask(request).await?;
     let took = asked.elapsed();
     if answer.status == 200 {
-        Ok(took)
+        Ok((took, answer.body))
     } else {
         let text = String::from_utf8_lossy(&answer.body).into_owned();
         Err(format!("{}: {text}", answer.status).into())

@@ -16,16 +16,19 @@ use icu_datetime::{FixedCalendarDateTimeFormatter, NoCalendarFormatter};
 use icu_decimal::DecimalFormatter;
 use icu_decimal::input::Decimal;
 use icu_locale_core::{Locale as DataLocale, locale};
+use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
 use crate::domain::clock::Timestamp;
 use crate::domain::dates::DateSettings;
+use crate::domain::disclosure::{ConsumerDisclosure, TextsByLanguage, wordings_for};
 use crate::domain::envelope::SignerKind;
 use crate::domain::locale::{ConsentText, Locale, Message};
-use crate::domain::organization::{OrgSettings, minor_digits};
+use crate::domain::organization::{OrgSettings, Organization, minor_digits};
 
-/// Version of our own consent text in all languages.
-pub const CONSENT_VERSION: &str = "holdfast-1";
+/// Version of the wording of our own consent text in all languages. The version of a text adds a part that
+/// changes with the organization's settings.
+pub const CONSENT_VERSION: &str = "holdfast-2";
 
 /// Texts in one language.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,11 +45,20 @@ pub struct ShownConsent {
 }
 
 impl ShownConsent {
-    /// Returns the SHA-256 of the text: the statement and the disclosure, separated by an empty
-    /// line, in UTF-8.
+    /// Returns the whole text: the statement and the disclosure, separated by an empty line.
+    pub fn body(&self) -> String {
+        format!("{}\n\n{}", self.text.statement, self.text.disclosure)
+    }
+
+    /// Returns the SHA-256 of the whole text in UTF-8.
     pub fn sha256(&self) -> String {
-        let text = format!("{}\n\n{}", self.text.statement, self.text.disclosure);
-        hex::encode(Sha256::digest(text))
+        hex::encode(Sha256::digest(self.body()))
+    }
+
+    /// Returns the paragraphs of the disclosure.
+    pub fn paragraphs(&self) -> impl Iterator<Item = &str> {
+        let paragraphs = self.text.disclosure.split("\n\n").map(str::trim);
+        paragraphs.filter(|paragraph| !paragraph.is_empty())
     }
 }
 
@@ -269,26 +281,154 @@ impl Texts {
     }
 
     /// Returns the consent text for a signer: the organization's in the signer's language, else in
-    /// the organization's, else ours.
-    pub fn consent(self, settings: &OrgSettings, kind: SignerKind) -> ShownConsent {
-        let own = |locale: Locale| {
-            let text = settings.consent.get(&locale)?.clone();
-            Some(ShownConsent { text, locale })
-        };
-        own(self.locale)
+    /// the organization's, else ours. `jurisdiction` is that of the document, if it states one.
+    pub fn consent(
+        self,
+        organization: &Organization,
+        kind: SignerKind,
+        jurisdiction: Option<&str>,
+    ) -> ShownConsent {
+        let settings = &organization.settings;
+        let own = |locale: Locale| Some((locale, settings.consent.get(&locale)?.clone()));
+        let (locale, text) = own(self.locale)
             .or_else(|| own(settings.language))
-            .unwrap_or_else(|| ShownConsent {
-                text: ConsentText {
-                    version: CONSENT_VERSION.to_owned(),
-                    statement: self.text(match kind {
-                        SignerKind::Approver => "consent-approval",
-                        SignerKind::Signer | SignerKind::Witness => "consent-statement",
-                    }),
-                    disclosure: self.text("consent-disclosure"),
-                },
-                locale: self.locale,
-            })
+            .unwrap_or_else(|| {
+                let text = ConsentText {
+                    version: version_of_ours(organization),
+                    statement: self.statement(settings, kind, jurisdiction),
+                    disclosure: self.disclosure(organization),
+                };
+                (self.locale, text)
+            });
+
+        // Part of every statement: without it, the tick would confirm no access to the document.
+        let texts = Self::of(locale);
+        let confirmed = texts.text("consent-access");
+        let statement = texts.sentences(&[text.statement.trim(), &confirmed]);
+        ShownConsent {
+            text: ConsentText { statement, ..text },
+            locale,
+        }
     }
+
+    /// Returns our sentences beside the checkbox, with what the signature is meant to be.
+    fn statement(
+        self,
+        settings: &OrgSettings,
+        kind: SignerKind,
+        jurisdiction: Option<&str>,
+    ) -> String {
+        let (consent, intent) = match kind {
+            SignerKind::Approver => {
+                let intent = self.text("consent-approval-intent");
+                (self.text("consent-approval"), intent)
+            }
+            SignerKind::Signer | SignerKind::Witness => {
+                let mut wordings = wordings_for(&settings.signature_wording, jurisdiction);
+                let own = wordings.find_map(|texts| self.own_text(texts, settings.language));
+                let intent = own.map_or_else(|| self.text("consent-intent"), str::to_owned);
+                (self.text("consent-statement"), intent)
+            }
+        };
+        self.sentences(&[&consent, &intent])
+    }
+
+    /// Joins sentences to a paragraph.
+    fn sentences(self, sentences: &[&str]) -> String {
+        let space = match self.locale {
+            Locale::ZhHans => "",
+            _ => " ",
+        };
+        sentences.join(space)
+    }
+
+    /// Returns an organization's text in the language of these texts, else in the organization's.
+    fn own_text(self, texts: &TextsByLanguage, organization: Locale) -> Option<&str> {
+        let text = texts.get(&self.locale).or_else(|| texts.get(&organization));
+        text.map(|text| text.trim())
+    }
+
+    /// Writes the disclosure of 15 U.S.C. §7001(c)(1)(B) and (C)(i) from the organization's settings. Where
+    /// one is not set, the text states nothing on its behalf.
+    fn disclosure(self, organization: &Organization) -> String {
+        let settings = &organization.settings;
+        let own = &settings.consumer_disclosure;
+        let sender = organization.display_name();
+        let named = |key| self.with(key, [("sender", sender)]);
+        let written =
+            |texts: &TextsByLanguage| self.own_text(texts, settings.language).map(str::to_owned);
+
+        let scope = written(&own.scope).unwrap_or_else(|| named("disclosure-scope"));
+        let decline = self.text("decline-summary");
+        let values = [("sender", sender), ("decline", decline.as_str())];
+        let paper = self.with("disclosure-paper", values);
+        let consequences = written(&own.withdrawal);
+        let consequences =
+            consequences.unwrap_or_else(|| named("disclosure-withdrawal-consequences"));
+        let withdrawal = self.text("disclosure-withdrawal");
+        let withdrawal = self.sentences(&[&withdrawal, &consequences]);
+        let contact = match self.contact(own) {
+            Some(contact) => {
+                let values = [("sender", sender), ("contact", contact.as_str())];
+                self.with("disclosure-contact", values)
+            }
+            None => named("disclosure-contact-unnamed"),
+        };
+        let fee = self.paper_fee(own, sender);
+        let copy = self.sentences(&[&named("disclosure-copy"), &fee]);
+        let requirements = written(&own.requirements);
+        let requirements = requirements.unwrap_or_else(|| self.text("disclosure-requirements"));
+        let download = self.text("signing-download");
+        let check = self.with("disclosure-check", [("download", download.as_str())]);
+        let requirements = self.sentences(&[&requirements, &check]);
+        [
+            named("disclosure-asks"),
+            scope,
+            paper,
+            withdrawal,
+            contact,
+            copy,
+            requirements,
+            self.text("disclosure-recorded"),
+        ]
+        .join("\n\n")
+    }
+
+    /// Returns the contact data that the organization has given.
+    fn contact(self, own: &ConsumerDisclosure) -> Option<String> {
+        let parts = [&own.contact_email, &own.contact_phone, &own.contact_address];
+        let parts: Vec<&str> = parts
+            .into_iter()
+            .flatten()
+            .map(|part| part.trim())
+            .collect();
+        (!parts.is_empty()).then(|| parts.join(" · "))
+    }
+
+    fn paper_fee(self, own: &ConsumerDisclosure, sender: &str) -> String {
+        match &own.paper_fee {
+            None => self.with("disclosure-fee-unnamed", [("sender", sender)]),
+            Some(fee) if fee.amount_cents == 0 => self.text("disclosure-free"),
+            Some(fee) => {
+                let fee = self.amount(fee.amount_cents, &fee.currency);
+                self.with("disclosure-fee", [("fee", fee.as_str())])
+            }
+        }
+    }
+}
+
+/// Returns the version of our text for an organization: it changes with every part of the text that comes
+/// from the organization.
+fn version_of_ours(organization: &Organization) -> String {
+    let settings = &organization.settings;
+    let parts = json!([
+        organization.display_name(),
+        settings.language,
+        settings.consumer_disclosure,
+        settings.signature_wording,
+    ]);
+    let digest = hex::encode(Sha256::digest(parts.to_string()));
+    format!("{CONSENT_VERSION}.{}", &digest[..8])
 }
 
 #[cfg(test)]
@@ -297,6 +437,8 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::domain::disclosure::PaperFee;
+    use crate::domain::id::OrgId;
 
     /// Returns the messages of a file with the names of their variables.
     fn messages(locale: Locale) -> BTreeMap<String, BTreeSet<String>> {
@@ -482,6 +624,20 @@ mod tests {
         assert_eq!(pattern, "{$done} of {$total} required fields done");
     }
 
+    fn organization(settings: OrgSettings) -> Organization {
+        Organization {
+            id: OrgId::new(),
+            name: "Oak".into(),
+            settings,
+            created_at: Timestamp::from_millis(0),
+        }
+    }
+
+    /// Returns the default text, as a signer of Oak reads it.
+    fn shown(locale: Locale, settings: OrgSettings) -> ShownConsent {
+        Texts::of(locale).consent(&organization(settings), SignerKind::Signer, None)
+    }
+
     /// The ledger names a version for the text that a signer agreed to: a changed text needs a new
     /// one.
     #[test]
@@ -489,39 +645,153 @@ mod tests {
         let known = [
             (
                 Locale::En,
-                "9b16804faeb61ebc3233286920f804197a2639f27ce9e01ef72536085384a31d",
+                "7903f18f58c93a64e62e40a041d4ff06428da567affc87abbef401991ec63716",
             ),
             (
                 Locale::Es,
-                "e449f2f5038a62bc837e637c869727ddc081f87cf8b1b88cf2c4427196dbbe2e",
+                "72703587c633a5ec29ddd12d73d9f1cf9331690aab22d23e298007abc605aee8",
             ),
             (
                 Locale::Fr,
-                "9cda130b0fc2c97091667e99dc19b6a916d155847096386d00b5fca120347177",
+                "03f8648a28ac5b5d3581a221b627a997a81907808e2f4d945dc9311286232404",
             ),
             (
                 Locale::De,
-                "f47912cb2e1069ad610f971bf3a0614278b8f57279fc066ec7d1b1be6208cc9e",
+                "2b0a3fdcef279b4495faf08b7e1c86bc863d008cf6c6f2413a43b1febd9eae88",
             ),
             (
                 Locale::Pt,
-                "f4efc283befbf3dfecf6b32ca91e8c8e9f9785097a621238019bcc00f239925b",
+                "251e2b920e424b3a684163e9c0c9addda7f97ce55f387c31f51fffb1f692a012",
             ),
             (
                 Locale::ZhHans,
-                "de95bc31a1aa2cb0ea1b892c9b793f992f84d0c981791882cc1b2e723374ac48",
+                "089646e7634459dcd91a23c6db9d037339110d971ac271e4aa44e738b8b820a6",
             ),
             (
                 Locale::Ar,
-                "f056c7c6d8ccf7eb9f554d4d8fbfe3fae4993cee996eda65441c6af4137a8f94",
+                "5607a3f9043ec8b858d108d73040c9176c8a9fed0246e261db135b39862f8c3e",
             ),
         ];
-        assert_eq!(CONSENT_VERSION, "holdfast-1");
-        for (locale, sha256) in known {
-            let shown = Texts::of(locale).consent(&OrgSettings::default(), SignerKind::Signer);
-            assert_eq!(shown.text.version, CONSENT_VERSION);
-            assert_eq!(shown.sha256(), sha256, "{}", locale.as_str());
+        assert_eq!(CONSENT_VERSION, "holdfast-2");
+        let present = known.map(|(locale, _)| {
+            let shown = shown(locale, OrgSettings::default());
+            assert!(shown.text.version.starts_with("holdfast-2."));
+            (locale, shown.sha256())
+        });
+        let known = known.map(|(locale, sha256)| (locale, sha256.to_owned()));
+        assert_eq!(present, known);
+    }
+
+    /// 15 U.S.C. §7001(c)(1)(B)(i)-(iv) and (C)(i).
+    #[test]
+    fn the_disclosure_says_what_the_organization_has_stated() {
+        let settings = OrgSettings {
+            consumer_disclosure: ConsumerDisclosure {
+                contact_email: Some("documents@oak.example".into()),
+                contact_phone: Some("+1 512 555 0142".into()),
+                paper_fee: Some(PaperFee {
+                    amount_cents: 500,
+                    currency: "USD".into(),
+                }),
+                scope: [(Locale::En, "It covers all notices.".into())].into(),
+                withdrawal: [(Locale::En, "We then write by post.".into())].into(),
+                requirements: [(Locale::En, "You need a tablet.".into())].into(),
+                ..ConsumerDisclosure::default()
+            },
+            ..OrgSettings::default()
+        };
+        let text = shown(Locale::En, settings).text.disclosure;
+        for said in [
+            "You may have this document on paper instead",
+            "You may withdraw this consent",
+            "It covers all notices.",
+            "We then write by post.",
+            "contact Oak: documents@oak.example · +1 512 555 0142",
+            "The copy on paper costs USD 5.00.",
+            "You need a tablet.",
+        ] {
+            assert!(text.contains(said), "{said}: {text}");
         }
+        assert!(!text.contains("states no"), "{text}");
+    }
+
+    #[test]
+    fn a_disclosure_states_nothing_that_the_organization_has_not_said() {
+        let text = shown(Locale::En, OrgSettings::default()).text.disclosure;
+        for said in [
+            "Oak states no condition, no further consequence and no fee of a withdrawal here.",
+            "Oak names no address for this here.",
+            "Oak states no fee for it here.",
+        ] {
+            assert!(text.contains(said), "{said}: {text}");
+        }
+        assert!(!text.contains("free of charge"), "{text}");
+    }
+
+    #[test]
+    fn each_change_of_what_the_disclosure_says_is_a_new_version() {
+        let fee = |amount_cents| OrgSettings {
+            consumer_disclosure: ConsumerDisclosure {
+                paper_fee: Some(PaperFee {
+                    amount_cents,
+                    currency: "USD".into(),
+                }),
+                ..ConsumerDisclosure::default()
+            },
+            ..OrgSettings::default()
+        };
+        let wording = OrgSettings {
+            signature_wording: [("US".into(), [(Locale::En, "I sign.".into())].into())].into(),
+            ..OrgSettings::default()
+        };
+        let all = [OrgSettings::default(), fee(0), fee(100), wording];
+        let versions = all.map(|settings| shown(Locale::En, settings).text.version);
+        let different: BTreeSet<&String> = versions.iter().collect();
+        assert_eq!(different.len(), versions.len(), "{versions:?}");
+    }
+
+    /// eIDAS Art. 25(2) gives the effect of a handwritten signature to qualified electronic signatures only.
+    #[test]
+    fn no_language_promises_the_effect_of_a_signature_on_paper() {
+        for (locale, promise) in [
+            (Locale::En, "same effect"),
+            (Locale::Es, "mismo efecto"),
+            (Locale::Fr, "même effet"),
+            (Locale::De, "dieselbe Wirkung"),
+            (Locale::Pt, "mesmo efeito"),
+            (Locale::ZhHans, "同等效力"),
+            (Locale::Ar, "الأثر نفسه"),
+        ] {
+            let text = source(locale);
+            assert!(!text.contains(promise), "{}: {promise}", locale.as_str());
+        }
+    }
+
+    #[test]
+    fn a_wording_of_the_jurisdiction_replaces_ours() {
+        let text = |text: &str| [(Locale::En, text.to_owned())].into();
+        let organization = organization(OrgSettings {
+            signature_wording: [
+                (
+                    "US-DE".to_owned(),
+                    text("Signed under the law of Delaware."),
+                ),
+                ("default".to_owned(), text("Signed.")),
+            ]
+            .into(),
+            ..OrgSettings::default()
+        });
+        let statement = |kind, jurisdiction| {
+            let shown = Texts::of(Locale::En).consent(&organization, kind, jurisdiction);
+            shown.text.statement
+        };
+        let delaware = statement(SignerKind::Signer, Some("US-DE"));
+        assert!(delaware.contains("the law of Delaware"), "{delaware}");
+        let other = statement(SignerKind::Witness, Some("US-TX"));
+        assert!(other.contains(" Signed. "), "{other}");
+        // An approver signs nothing.
+        let approver = statement(SignerKind::Approver, Some("US-DE"));
+        assert!(!approver.contains("Signed"), "{approver}");
     }
 
     #[test]
@@ -531,16 +801,24 @@ mod tests {
             statement: statement.into(),
             disclosure: "Paper is possible.".into(),
         };
-        let settings = OrgSettings {
+        let settings = || OrgSettings {
             language: Locale::Fr,
             consent: [(Locale::Fr, text("Oui.")), (Locale::De, text("Ja."))].into(),
             ..OrgSettings::default()
         };
         for (locale, language, statement) in [
-            (Locale::De, Locale::De, "Ja."),
-            (Locale::Es, Locale::Fr, "Oui."),
+            (
+                Locale::De,
+                Locale::De,
+                "Ja. Ich konnte das Dokument in dieser Form öffnen und lesen.",
+            ),
+            (
+                Locale::Es,
+                Locale::Fr,
+                "Oui. J’ai pu ouvrir et lire le document sous cette forme.",
+            ),
         ] {
-            let shown = Texts::of(locale).consent(&settings, SignerKind::Signer);
+            let shown = shown(locale, settings());
             assert_eq!(
                 (shown.locale, shown.text.statement.as_str()),
                 (language, statement)

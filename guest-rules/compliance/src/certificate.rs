@@ -36,6 +36,8 @@ const PAPER_REASON: &str =
 /// attributes: the jurisdiction of UCC 9-306A(b)(1), and the parties that had control, oldest first.
 /// `environment` is `test` for test data. `paper_original` and `existing_signatures` are what the
 /// uploader stated about the paper, and the signatures that were found in the document.
+/// `consumer_consent` is that attribute, too: for each signer, the disclosure of 15 U.S.C. 7001(c)(1) that was
+/// shown, the consent, and the demonstrated access.
 pub fn certificate(
     facts: &EnvelopeFacts,
     issued_at: &str,
@@ -104,6 +106,8 @@ pub fn certificate(
         chattel_paper_jurisdiction: attribute(facts, "chattel_paper_jurisdiction"),
         control_chain: attribute(facts, "control_chain")
             .and_then(|chain| serde_json::from_str(chain).ok()),
+        consumer_consent: attribute(facts, "consumer_consent")
+            .and_then(|consents| serde_json::from_str(consents).ok()),
     };
     // A struct of strings, numbers and lists always serializes.
     let mut text = serde_json::to_string_pretty(&certificate).unwrap_or_default();
@@ -222,6 +226,8 @@ struct Certificate<'a> {
     chattel_paper_jurisdiction: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     control_chain: Option<Vec<Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    consumer_consent: Option<Vec<Value>>,
 }
 
 #[derive(Serialize)]

@@ -448,6 +448,21 @@ fn provenance_is_an_additional_object_of_the_certificate() {
 }
 
 #[test]
+fn consents_of_the_signers_are_repeated_and_change_no_check() {
+    let mut facts = vaulted();
+    let without = certified(&facts);
+    assert_eq!(without.get("consumer_consent"), None);
+    let consents = r#"[{"signer":"ann@example.com","demonstrated":null}]"#;
+    let attribute = ("consumer_consent".to_owned(), consents.to_owned());
+    facts.attributes.push(attribute);
+    let mut with = certified(&facts);
+    let repeated = with.as_object_mut().unwrap().remove("consumer_consent");
+    let consents: serde_json::Value = serde_json::from_str(consents).unwrap();
+    assert_eq!(repeated, Some(consents));
+    assert_eq!(with, without);
+}
+
+#[test]
 fn identity_verification_adds_members_and_changes_none() {
     let mut facts = vaulted();
     facts.identity_verifications = vec![IdentityVerification {

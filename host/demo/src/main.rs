@@ -200,6 +200,13 @@ struct DemoPartner {
     org: String,
 }
 
+/// Returns what the box for the consent sends: the SHA-256 of the text above the document.
+fn tick_of(form: &str) -> Result<String> {
+    let control = form.split("name=\"consent\" value=\"").nth(1);
+    let value = control.and_then(|rest| rest.split('"').next());
+    Ok(value.ok_or("the form has no consent")?.to_owned())
+}
+
 impl DemoPartner {
     fn set_up(server: &DemoServer, steps: &mut StepPrinter) -> Result<Self> {
         steps.step("Create an organization and an API key");
@@ -394,8 +401,10 @@ impl DemoPartner {
 
     /// Opens the form, looks at the first page, fills in every field and presses `finish`.
     async fn sign(&self, steps: &StepPrinter, url: &str, fields: &Value) -> Result<()> {
-        self.http.get(url).send().await?.error_for_status()?;
-        let mut values = vec![("consent", "yes"), ("action", "finish")];
+        let form = self.http.get(url).send().await?.error_for_status()?;
+        let consent = tick_of(&form.text().await?)?;
+        steps.fact("consent to the text with SHA-256", &consent);
+        let mut values = vec![("consent", consent.as_str()), ("action", "finish")];
         for field in fields.as_array().ok_or("fields")? {
             let value = match field["type"].as_str() {
                 Some("date") => "2026-11-21",

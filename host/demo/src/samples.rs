@@ -5,7 +5,7 @@ use std::path::Path;
 use reqwest::multipart;
 use serde_json::{Value, json};
 
-use super::{DemoPartner, DemoServer, Result, signature_on_first_page, text};
+use super::{DemoPartner, DemoServer, Result, signature_on_first_page, text, tick_of};
 
 impl DemoPartner {
     /// Makes the samples. Returns the link of the one that waits for a signature.
@@ -43,7 +43,6 @@ impl DemoPartner {
         self.post(&format!("/partner/envelopes/{voided}/void"), &why)
             .await?;
         let finish = [
-            ("consent", "yes"),
             ("action", "finish"),
             ("Buyer signature", "Jordan A. Ellery"),
         ];
@@ -94,12 +93,14 @@ impl DemoPartner {
         self.send(self.http.post(path).multipart(form)).await
     }
 
-    /// Sends the signing form.
+    /// Sends the signing form, with the tick for the text about electronic records that it shows.
     async fn press(&self, url: &str, values: &[(&str, &str)]) -> Result<()> {
-        self.http.get(url).send().await?.error_for_status()?;
+        let form = self.http.get(url).send().await?.error_for_status()?;
+        let consent = tick_of(&form.text().await?)?;
+        let values = [values, &[("consent", consent.as_str())]].concat();
         let page = self.http.get(format!("{url}/pages/1.png")).send().await?;
         page.error_for_status()?;
-        let answer = self.http.post(url).form(values).send().await?;
+        let answer = self.http.post(url).form(&values).send().await?;
         answer.error_for_status()?;
         Ok(())
     }

@@ -37,7 +37,7 @@ pub enum OrganizationCommand {
     },
     /// List organizations.
     List,
-    /// Change settings: auto_vault=true, envelope_ttl_days=30, payment={…}, components={…}, brand={…}, embed_origins=[…], return_origins=[…], dates={…}, language=es, consent={…}, chattel_paper_jurisdiction=US-DE, component_changes={…}, refuse_unsigned_roles=true.
+    /// Change settings: auto_vault=true, envelope_ttl_days=30, payment={…}, components={…}, brand={…}, embed_origins=[…], return_origins=[…], dates={…}, language=es, consent={…}, consumer_disclosure={…}, signature_wording={…}, require_access_demonstration=true, chattel_paper_jurisdiction=US-DE, component_changes={…}, refuse_unsigned_roles=true.
     Set {
         #[arg(value_parser = org_id)]
         org: OrgId,
@@ -300,7 +300,11 @@ fn changed(settings: &OrgSettings, changes: &[String]) -> Result<OrgSettings, Fa
         let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
         members.insert(key.into(), value);
     }
+    let present = settings;
     let mut settings: OrgSettings = serde_json::from_value(Value::Object(members))?;
+    if let Some(why) = present.problem_of_new_texts(&settings.consent) {
+        return Err(why.into());
+    }
     settings.payment = settings.payment.map(PaymentSettings::checked).transpose()?;
     if let Some((_, why)) = settings.problem() {
         return Err(why.into());
@@ -363,7 +367,7 @@ mod tests {
         let error = set("auto_vualt=true").unwrap_err();
         assert!(
             error.contains(
-                "auto_vault, payment, envelope_ttl_days, components, brand, embed_origins, dates, return_origins, language, consent, chattel_paper_jurisdiction, component_changes, refuse_unsigned_roles"
+                "auto_vault, payment, envelope_ttl_days, components, brand, embed_origins, dates, return_origins, language, consent, consumer_disclosure, signature_wording, require_access_demonstration, chattel_paper_jurisdiction, component_changes, refuse_unsigned_roles"
             ),
             "{error}"
         );

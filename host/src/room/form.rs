@@ -319,7 +319,8 @@ impl Room {
     }
 
     /// Signs: all required fields must be filled, with new or saved values, and the signer must
-    /// consent. Valid values are saved even if others are rejected.
+    /// consent; `consent` is the reason if there is no valid one. Valid values are saved even if others
+    /// are rejected.
     ///
     /// `shown` is the [`ShownDocument::version`] on the signer's page. A document that changed since is
     /// not signed: without an order, another signer may have signed meanwhile. A client that does not
@@ -329,7 +330,7 @@ impl Room {
         org: &OrgId,
         (submitter, person): (i64, &str),
         values: &BTreeMap<String, String>,
-        consent: Option<GivenConsent>,
+        consent: Result<GivenConsent, Message>,
         shown: Option<&str>,
         origin: &RequestOrigin,
     ) -> Result<(), FormError> {
@@ -339,9 +340,13 @@ impl Room {
             mut problems,
             applied,
         } = self.checked(&form, values).await?;
-        if consent.is_none() {
-            problems.insert(CONSENT.into(), Message::new("problem-consent"));
-        }
+        let consent = match consent {
+            Ok(consent) => Some(consent),
+            Err(why) => {
+                problems.insert(CONSENT.into(), why);
+                None
+            }
+        };
         let SignerTurn {
             mut tx,
             submission,

@@ -21,6 +21,7 @@ use crate::store::{Store, StoreError, WriteTransaction, jobs, organizations};
 mod answers;
 pub mod attachments;
 pub mod changes;
+pub mod disclosures;
 pub mod execute;
 pub mod form;
 mod records;

@@ -386,7 +386,11 @@ impl From<RoomSubmitter> for lent::Submitter {
             consented_at: submitter.consented_at.map(|at| at.to_string()),
             consent_version: consent.map(|consent| consent.version.clone()),
             consent_locale: consent.map(|consent| consent.locale.into()),
-            consent_sha256: submitter.consent.map(|consent| consent.sha256),
+            // A simulated consent is to no text.
+            consent_sha256: submitter
+                .consent
+                .map(|consent| consent.sha256)
+                .filter(|sha256| !sha256.is_empty()),
             shown_sha256: submitter.shown_sha256,
             completed_at: submitter.completed_at.map(|at| at.to_string()),
             declined_at: submitter.declined_at.map(|at| at.to_string()),

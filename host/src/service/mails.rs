@@ -397,6 +397,7 @@ mod tests {
             decline_reason: None,
             challenged: false,
             locale: None,
+            consumer: None,
         }
     }
 

@@ -13,6 +13,7 @@ use crate::domain::brand::{BrandColor, BrandLogo};
 use crate::domain::change::FieldPatch;
 use crate::domain::clock::Timestamp;
 use crate::domain::dates::DateSettings;
+use crate::domain::disclosure::{ConsumerDisclosure, SignatureWording};
 use crate::domain::hash::sha256;
 use crate::domain::id::OrgId;
 use crate::domain::jurisdiction::Jurisdiction;
@@ -46,6 +47,11 @@ pub struct BrandView {
     "brand": { "name": "Crescent", "color": "#0b57d0", "logo_sha256": null },
     "embed_origins": ["https://app.crescent.example"], "return_origins": [],
     "dates": { "format": "month_first", "time_zone": "America/New_York" }, "language": "en", "consent": {},
+    "consumer_disclosure": {
+        "contact_email": "documents@crescent.example", "contact_phone": null, "contact_address": null,
+        "paper_fee": { "amount_cents": 0, "currency": "USD" }, "scope": {}, "withdrawal": {}, "requirements": {},
+    },
+    "signature_wording": {}, "require_access_demonstration": false,
     "chattel_paper_jurisdiction": "US-DE", "single_sign_on": null, "refuse_unsigned_roles": false,
 }]))]
 pub struct OrganizationView {
@@ -67,8 +73,16 @@ pub struct OrganizationView {
     pub dates: DateSettings,
     /// Language of pages and mails for people who have not chosen one.
     pub language: Locale,
-    /// Consent to signing electronically in the organization's own words, by language.
+    /// Consent to signing electronically in the organization's own words, by language. Where there is one, it
+    /// replaces the text that is made of `consumer_disclosure` and `signature_wording`.
     pub consent: BTreeMap<String, ConsentText>,
+    /// Statements about electronic records, in the text above the document.
+    pub consumer_disclosure: ConsumerDisclosure,
+    /// What a signer declares with the signature, by jurisdiction (`US-DE`, `US` or `default`) and language.
+    #[schemars(with = "BTreeMap<String, BTreeMap<String, String>>")]
+    pub signature_wording: SignatureWording,
+    /// Whether signers have to open the document as PDF before they can finish.
+    pub require_access_demonstration: bool,
     /// Jurisdiction of chattel paper, for envelopes that state none.
     pub chattel_paper_jurisdiction: Option<Jurisdiction>,
     /// Sign-in of the users at the organization's own issuer. The secret of the client is not shown.
@@ -102,6 +116,9 @@ impl From<Organization> for OrganizationView {
                 .into_iter()
                 .map(|(locale, text)| (locale.as_str().to_owned(), text))
                 .collect(),
+            consumer_disclosure: settings.consumer_disclosure,
+            signature_wording: settings.signature_wording,
+            require_access_demonstration: settings.require_access_demonstration,
             chattel_paper_jurisdiction: settings.chattel_paper_jurisdiction,
             single_sign_on: settings.single_sign_on,
             refuse_unsigned_roles: settings.refuse_unsigned_roles,
@@ -145,6 +162,16 @@ pub struct ChangeOrganization {
     pub refuse_unsigned_roles: Option<bool>,
     #[schemars(with = "Option<BTreeMap<String, ConsentText>>")]
     pub consent: Option<BTreeMap<Locale, ConsentText>>,
+    /// Replaces the whole object; null restores the text that states nothing on the organization's behalf.
+    #[serde(default)]
+    #[schemars(with = "Option<ConsumerDisclosure>")]
+    pub consumer_disclosure: FieldPatch<ConsumerDisclosure>,
+    /// Replaces all wordings; null restores ours.
+    #[serde(default)]
+    #[schemars(with = "Option<BTreeMap<String, BTreeMap<String, String>>>")]
+    pub signature_wording: FieldPatch<SignatureWording>,
+    /// Whether signers have to open the document as PDF before they can finish.
+    pub require_access_demonstration: Option<bool>,
     #[serde(default)]
     #[schemars(with = "Option<Jurisdiction>")]
     pub chattel_paper_jurisdiction: FieldPatch<Jurisdiction>,
@@ -208,8 +235,24 @@ impl ChangeOrganization {
             settings.dates = dates;
         }
         if let Some(consent) = self.consent {
+            if let Some(why) = settings.problem_of_new_texts(&consent) {
+                return Err(refused(&["consent"], "a new version", &why));
+            }
             settings.consent = consent;
         }
+        match self.consumer_disclosure {
+            FieldPatch::Keep => {}
+            FieldPatch::Clear => settings.consumer_disclosure = ConsumerDisclosure::default(),
+            FieldPatch::Set(new) => settings.consumer_disclosure = new,
+        }
+        match self.signature_wording {
+            FieldPatch::Keep => {}
+            FieldPatch::Clear => settings.signature_wording = SignatureWording::new(),
+            FieldPatch::Set(new) => settings.signature_wording = new,
+        }
+        let required = self.require_access_demonstration;
+        settings.require_access_demonstration =
+            required.unwrap_or(settings.require_access_demonstration);
         settings.language = self.language.unwrap_or(settings.language);
         let refuses = self.refuse_unsigned_roles;
         settings.refuse_unsigned_roles = refuses.unwrap_or(settings.refuse_unsigned_roles);

@@ -82,6 +82,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     62 "0062_envelopes_by_external_id",
     63 "0063_test_mode",
     64 "0064_signer_identity",
+    66 "0066_consumer_disclosures",
 ];
 
 /// Version of the row that serves as the lock.

@@ -45,6 +45,7 @@ pub mod customers;
 pub mod decision_blocks;
 pub mod decisions;
 pub mod deliveries;
+pub mod disclosures;
 pub mod downloads;
 pub mod envelopes;
 pub mod event_feed;

@@ -10,6 +10,7 @@ use sqlx::{AnyConnection, AssertSqlSafe};
 use super::row::{RowColumns, json_text};
 use super::{StoreError, WriteTransaction};
 use crate::domain::clock::Timestamp;
+use crate::domain::disclosure::DemonstratedAccess;
 use crate::domain::envelope::StoredFile;
 use crate::domain::field::{Area, FieldRules, is_group, is_signature};
 use crate::domain::id::OrgId;
@@ -139,12 +140,16 @@ impl RoomSubmission {
     }
 }
 
-/// Identification of the consent text that a submitter agreed to.
+/// Consent of a submitter: the text that was agreed to, and what the submitter's page delivered before.
 #[derive(Clone, Debug)]
 pub struct GivenConsent {
     pub version: String,
     pub locale: Locale,
     pub sha256: String,
+    /// Time at which the text was first shown; none if no page showed it.
+    pub shown_at: Option<Timestamp>,
+    /// None if nothing was delivered.
+    pub demonstrated: Option<DemonstratedAccess>,
 }
 
 #[derive(Clone, Debug)]
@@ -502,7 +507,8 @@ pub async fn update_submitter(
         "update room_submitter set field_values = $3, opened_at = $4, started_at = $5,
              completed_at = $6, declined_at = $7, decline_reason = $8, ip = $9, user_agent = $10,
              consented_at = $11, shown_sha256 = $12, signature_style = $13, consent_version = $14,
-             consent_locale = $15, consent_sha256 = $16, attachments = $17
+             consent_locale = $15, consent_sha256 = $16, attachments = $17,
+             consent_shown_at = $18, consent_demonstrated = $19
          where bucket = $1 and submitter_id = $2",
     )
     .bind(submitter.org.bucket())
@@ -522,6 +528,8 @@ pub async fn update_submitter(
     .bind(consent.map(|consent| consent.locale.as_str()))
     .bind(consent.map(|consent| consent.sha256.as_str()))
     .bind((!submitter.attachments.is_empty()).then(|| json_text(&submitter.attachments)))
+    .bind(consent.and_then(|consent| consent.shown_at.map(|at| at.to_string())))
+    .bind(consent.and_then(|consent| consent.demonstrated.as_ref().map(json_text)))
     .execute(&mut **tx)
     .await?;
     Ok(())
@@ -593,11 +601,15 @@ fn consent(columns: &RowColumns<'_>) -> Result<Option<GivenConsent>, StoreError>
     let version = columns.optional_text("consent_version")?;
     let sha256 = columns.optional_text("consent_sha256")?;
     let locale = locale.and_then(|tag| Locale::parse(&tag));
+    let shown_at = columns.optional_time("consent_shown_at")?;
+    let demonstrated: Option<DemonstratedAccess> = columns.optional_json("consent_demonstrated")?;
     let all = version.zip(locale).zip(sha256);
     Ok(all.map(|((version, locale), sha256)| GivenConsent {
         version,
         locale,
         sha256,
+        shown_at,
+        demonstrated,
     }))
 }
 

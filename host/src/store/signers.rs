@@ -22,8 +22,9 @@ pub async fn insert(
     sqlx::query(
         "insert into signer (bucket, envelope_id, position, org_id, name, email, role, status,
              provider_submitter, challenged, kind, turn, access, passcode, locale, phone,
-             notify_by, signer_id)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)",
+             notify_by, signer_id, consumer)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
+             $19)",
     )
     .bind(envelope.org.bucket())
     .bind(envelope.id.as_str())
@@ -43,6 +44,7 @@ pub async fn insert(
     .bind(signer.phone.as_deref())
     .bind(signer.notify_by.as_str())
     .bind(signer.id.as_str())
+    .bind(signer.consumer.map(i64::from))
     .execute(connection)
     .await?;
     Ok(())
@@ -144,7 +146,7 @@ pub async fn update(
 ) -> Result<(), StoreError> {
     sqlx::query(
         "update signer set status = $4, name = $5, email = $6, completed_at = $7, decline_reason = $8,
-             challenged = $9, phone = $10, signer_id = $11, execution = $12
+             challenged = $9, phone = $10, signer_id = $11, execution = $12, consumer = $13
          where bucket = $1 and envelope_id = $2 and position = $3",
     )
     .bind(envelope.org.bucket())
@@ -159,6 +161,7 @@ pub async fn update(
     .bind(signer.phone.as_deref())
     .bind(signer.id.as_str())
     .bind(signer.execution.map(SignatureExecution::as_str))
+    .bind(signer.consumer.map(i64::from))
     .execute(connection)
     .await?;
     Ok(())
@@ -357,5 +360,8 @@ fn signer(row: &AnyRow) -> Result<Signer, StoreError> {
         locale: columns
             .optional_text("locale")?
             .and_then(|tag| Locale::parse(&tag)),
+        consumer: columns
+            .optional_number("consumer")?
+            .map(|number| number != 0),
     })
 }

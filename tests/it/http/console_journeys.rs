@@ -135,6 +135,46 @@ async fn a_record_is_released_by_two_people() {
     dealer.read("handed over to Second Example Bank").await;
 }
 
+/// The disclosure and the wording of signatures are set in the console, and signers see them.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_text_that_signers_read_first_is_set_in_the_console() {
+    let app = TestApp::on_a_socket().await;
+    let olga = invited(&app, "olga@oak.example", "owner");
+    let desk = signed_in(&app, EmulatedScreen::Desktop, &olga).await;
+    let settings = format!("{}/console/settings", app.url());
+    desk.goto(&settings).await;
+    for (field, value) in [
+        ("contact_email", "documents@oak.example"),
+        ("paper_fee", "0"),
+        ("paper_currency", "usd"),
+        ("withdrawal", "We then write by post."),
+    ] {
+        desk.type_into(&format!("#{field}"), value).await;
+    }
+    desk.click("[name=require_access]").await;
+    desk.click("form[action$='/disclosure'] button").await;
+    desk.read("We then write by post.").await;
+    desk.type_into("#wording_jurisdiction", "default").await;
+    desk.type_into("#wording", "I sign this contract.").await;
+    desk.click("form[action$='/wording'] button").await;
+    desk.read("I sign this contract.").await;
+    desk.picture("console-settings-disclosure").await;
+    desk.is_accessible("the settings of the disclosure").await;
+
+    let sent = app.sent_envelope().await;
+    let page = form::open(&app, sent["sign_url"].as_str().unwrap()).await;
+    let page = page.text();
+    for shown in [
+        "documents@oak.example",
+        "The copy on paper is free of charge.",
+        "We then write by post.",
+        "I sign this contract.",
+        "Open the document as PDF",
+    ] {
+        assert!(page.contains(shown), "{shown}: {page}");
+    }
+}
+
 /// Each page loads with at most three requests besides pictures, and 100 KB.
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_of_the_console_are_light() {

@@ -141,9 +141,11 @@ async fn three_right_answers_open_the_document() {
     assert_eq!(told["signer"]["email"], "kim@birch.example");
 
     // After vaulting, the certificate states how the signer was identified.
+    let page = client.get(url).send().await.unwrap().text().await.unwrap();
+    let consent = form::tick_of(&page).unwrap();
     let signed = client.post(url).form(&[
         ("Sign", "Kim Birch"),
-        ("consent", "yes"),
+        ("consent", &consent),
         ("action", "finish"),
     ]);
     assert!(
@@ -234,7 +236,7 @@ async fn the_document_is_hidden_until_the_questions_are_answered() {
         // A signer who skips the questions cannot sign.
         let values = [
             ("Sign".to_owned(), "Kim".to_owned()),
-            ("consent".into(), "yes".into()),
+            ("consent".into(), form::TICK.into()),
         ];
         form::press(&app, &url, "finish", &values).await;
         let status = if passed { "completed" } else { "sent" };
@@ -749,7 +751,7 @@ fn identity_data_of_a_signer_is_stored_nowhere() {
             if choice == "b" && name == "Birch" {
                 let values = [
                     ("Sign".to_owned(), "Kim".into()),
-                    ("consent".into(), "yes".into()),
+                    ("consent".into(), form::TICK.into()),
                 ];
                 form::press(&app, &url, "finish", &values).await;
                 app.wait_for(&id, "vaulted").await;

@@ -11,7 +11,7 @@ use crate::support::receiver::{self, WebhookReceiver, status};
 use crate::support::{TestApp, envelope_body, files_below, operator, pdf, postgres, release_form};
 
 /// Lets the service be used with a test key. Returns the live one.
-async fn in_test(app: &mut TestApp) -> String {
+pub async fn in_test(app: &mut TestApp) -> String {
     let scopes = [
         "envelopes:read",
         "envelopes:write",

@@ -6,10 +6,21 @@ use scraper::{Html, Selector};
 
 use super::{TestApp, TestResponse};
 
+/// Value of `consent` among the values for [`press`], for a signer who ticks the box on the page.
+pub const TICK: &str = "ticked";
+
 /// Requests a page of the form.
 pub async fn open(app: &TestApp, url: &str) -> TestResponse {
     app.send(Request::get(path(url)).body(Body::empty()).unwrap())
         .await
+}
+
+/// Returns the SHA-256 that the box for the consent sends; none on a page without one.
+pub fn tick_of(page: &str) -> Option<String> {
+    let document = Html::parse_document(page);
+    let control = Selector::parse("input#consent").unwrap();
+    let control = document.select(&control).next()?;
+    control.attr("value").map(str::to_owned)
 }
 
 /// Returns a value for every control, chosen by its type, and the consent.
@@ -25,7 +36,7 @@ pub fn filled(page: &str) -> Vec<(String, String)> {
         .map(|control| {
             let name = control.attr("name").unwrap().to_owned();
             let value = match control.attr("type") {
-                Some("checkbox") if name == "consent" => "yes",
+                Some("checkbox") if name == "consent" => control.attr("value").unwrap(),
                 Some("checkbox") => "true",
                 Some("date") => "2026-11-21",
                 Some("radio") => control.attr("value").unwrap(),
@@ -36,15 +47,22 @@ pub fn filled(page: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Submits the form with a button.
+/// Submits the form with a button. A ticked consent ([`TICK`]) sends what the box on the signer's page has.
 pub async fn press(
     app: &TestApp,
     url: &str,
     action: &str,
     values: &[(String, String)],
 ) -> TestResponse {
+    let is_ticked = values.iter().any(|(name, value)| is_tick(name, value));
+    let tick = match is_ticked {
+        true => tick_of(&open(app, url).await.text()),
+        false => None,
+    };
+    let tick = tick.unwrap_or_default();
     let mut body = url::form_urlencoded::Serializer::new(String::new());
     for (name, value) in values {
+        let value = if is_tick(name, value) { &tick } else { value };
         body.append_pair(name, value);
     }
     body.append_pair("action", action);
@@ -53,6 +71,10 @@ pub async fn press(
         .body(Body::from(body.finish()))
         .unwrap();
     app.send(request).await
+}
+
+fn is_tick(name: &str, value: &str) -> bool {
+    name == "consent" && value == TICK
 }
 
 /// Saves values like the form's script does, and returns the response.

@@ -653,6 +653,8 @@ pub struct Signer {
     pub challenged: bool,
     /// Language that the sender chose.
     pub locale: Option<Locale>,
+    /// Whether the signer is a consumer, by the statement of the sender; none without a statement.
+    pub consumer: Option<bool>,
 }
 
 impl Signer {

@@ -44,6 +44,7 @@
 //! | executed document | document with all signatures, from the signing provider |
 //! | signing link | unguessable URL with which a signer opens an envelope |
 //! | embed token | short-lived token for a widget in a partner's page |
+//! | disclosure | text about electronic records that a signer reads before agreeing to them (15 U.S.C. §7001(c)) |
 //! | identity questions | knowledge-based authentication (KBA) of a signer by a provider |
 //! | KBA session | one attempt of a signer to pass the identity questions |
 //! | payment intent | a requested payment at a payment provider |
@@ -171,6 +172,7 @@ pub mod component_state;
 pub mod control;
 pub mod dates;
 pub mod decision;
+pub mod disclosure;
 pub mod envelope;
 pub mod event;
 pub mod field;

@@ -183,9 +183,10 @@ impl From<Locale> for String {
 pub struct ConsentText {
     /// Version, which the ledger names with each signature.
     pub version: String,
-    /// Sentence beside the checkbox.
+    /// Sentence beside the checkbox. The page adds the confirmation that the document could be read.
     pub statement: String,
-    /// Explanation below it.
+    /// Disclosure about electronic records, in paragraphs that empty lines separate. It stands above the
+    /// document.
     pub disclosure: String,
 }
 

@@ -10,6 +10,7 @@ use super::brand::OrganizationBrand;
 use super::clock::Timestamp;
 use super::component_change::ChangePolicy;
 use super::dates::DateSettings;
+use super::disclosure::{ConsumerDisclosure, SignatureWording, problem_of_wording};
 use super::envelope::words;
 use super::id::{KeyId, OrgId};
 use super::jurisdiction::Jurisdiction;
@@ -76,8 +77,15 @@ pub struct OrgSettings {
     pub return_origins: Vec<PageOrigin>,
     /// Language of pages and mails for people who have not chosen one.
     pub language: Locale,
-    /// Consent to signing electronically in the organization's own words, by language.
+    /// Consent to signing electronically in the organization's own words, by language. It replaces the text
+    /// that is made of `consumer_disclosure` and `signature_wording`.
     pub consent: BTreeMap<Locale, ConsentText>,
+    /// Statements of the organization about electronic records.
+    pub consumer_disclosure: ConsumerDisclosure,
+    /// What a signer declares with the signature, by jurisdiction and language.
+    pub signature_wording: SignatureWording,
+    /// Signers have to open the document as PDF before they can finish.
+    pub require_access_demonstration: bool,
     /// Jurisdiction of chattel paper, for envelopes that state none.
     pub chattel_paper_jurisdiction: Option<Jurisdiction>,
     /// What a change of the organization's components needs.
@@ -169,6 +177,18 @@ impl OrgSettings {
         origin.as_ref().is_ok_and(permitted)
     }
 
+    /// Returns why consent texts cannot replace these: a version names one text for ever.
+    pub fn problem_of_new_texts(&self, new: &BTreeMap<Locale, ConsentText>) -> Option<String> {
+        let changed = new.iter().find(|(locale, text)| {
+            let present = self.consent.get(locale);
+            present.is_some_and(|present| present != *text && present.version == text.version)
+        });
+        changed.map(|(locale, text)| {
+            let (language, version) = (locale.as_str(), &text.version);
+            format!("consent.{language}: version {version} has another text; give the new text a new version")
+        })
+    }
+
     /// Returns the first setting that cannot be used, and why.
     pub fn problem(&self) -> Option<(&'static str, String)> {
         if self.envelope_ttl_days == 0 {
@@ -181,6 +201,13 @@ impl OrgSettings {
                 let why = "a consent text needs version, statement and disclosure";
                 return Some(("consent", why.into()));
             }
+        }
+        if let Some(why) = self.consumer_disclosure.problem() {
+            let why = format!("consumer_disclosure: {why}");
+            return Some(("consumer_disclosure", why));
+        }
+        if let Some(why) = problem_of_wording(&self.signature_wording) {
+            return Some(("signature_wording", format!("signature_wording: {why}")));
         }
         let (member, why) = self.component_changes.problem()?;
         Some((
@@ -218,6 +245,9 @@ impl Default for OrgSettings {
             return_origins: Vec::new(),
             language: Locale::default(),
             consent: BTreeMap::new(),
+            consumer_disclosure: ConsumerDisclosure::default(),
+            signature_wording: SignatureWording::new(),
+            require_access_demonstration: false,
             chattel_paper_jurisdiction: None,
             component_changes: ChangePolicy::default(),
             single_sign_on: None,

@@ -28,7 +28,7 @@ pub const COMPONENT_LEDGER: &str = "component-ledger.json";
 pub const NOTICE: &str = "EVIDENCE-COPY.txt";
 /// Folder of the rules components that decided, each as `<sha256>.wasm`.
 pub const COMPONENTS: &str = "components";
-/// Folder of the disclosures that signers saw, each as `<sha256>.txt`.
+/// Folder of the texts about electronic records that signers were shown, each as `<sha256>.txt`.
 pub const DISCLOSURES: &str = "disclosures";
 
 /// Custody ledger of an envelope: `custody-ledger.json`, and the response of the custody

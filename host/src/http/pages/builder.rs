@@ -307,7 +307,7 @@ pub fn preview_look(made: &FormPreview) -> PageLook {
 /// if it is empty.
 pub fn preview_page(look: PageLook, title: &str, path: &str, made: &FormPreview) -> Response {
     let texts = look.texts;
-    let consent = texts.consent(&made.organization.settings, SignerKind::Signer);
+    let consent = texts.consent(&made.organization, SignerKind::Signer, None);
     let shown = SigningPage {
         path,
         look: &look,
@@ -325,6 +325,7 @@ pub fn preview_page(look: PageLook, title: &str, path: &str, made: &FormPreview)
         entered: &BTreeMap::new(),
         problems: &Problems::new(),
         consent: false,
+        require_access: made.organization.settings.require_access_demonstration,
         reason: "",
         review: false,
         preview: true,

@@ -21,11 +21,13 @@ use super::signing_files;
 use super::signing_page::{DELEGATION, SigningPage};
 use super::viewing;
 use super::visit::SignerVisit;
+use crate::domain::clock::Timestamp;
 use crate::domain::envelope::SignerStatus;
 use crate::domain::identity;
 use crate::domain::locale::Message;
 use crate::http::error::HttpError;
 use crate::http::middleware::origin::origin;
+use crate::room::disclosures::DeliveredToSigner;
 use crate::room::form::{DOCUMENT, FormError, Problems, RequestOrigin, SavedForm};
 use crate::service::kba::{IdentitySubmission, is_open};
 use crate::service::signing::corrections::{self, SignerChange};
@@ -33,6 +35,7 @@ use crate::service::signing::visits::{self, LinkRenewal};
 use crate::service::signing::{LinkDestination, destination, reconcile};
 use crate::service::templates::pages;
 use crate::service::{App, ServiceError};
+use crate::store::disclosures::{DeliveredItem, KeptDisclosure};
 use crate::store::room::GivenConsent;
 use crate::texts::Texts;
 
@@ -115,7 +118,7 @@ struct SubmittedForm {
     detached: Option<String>,
     /// Name of the field for which the signer goes on to choose a file.
     attaching: Option<String>,
-    /// Value of the consent's control: SHA-256 of the text beside it, or `yes` from a program.
+    /// Value of the consent's control: SHA-256 of the text that the page showed.
     consent: Option<String>,
     reason: String,
     values: BTreeMap<String, String>,
@@ -164,13 +167,6 @@ impl SubmittedForm {
 }
 
 impl SubmittedForm {
-    /// Returns whether the signer agrees to the present consent text. The organization may have
-    /// changed it since the page was shown.
-    fn agrees(&self, visit: &SignerVisit) -> bool {
-        let consent = self.consent.as_deref();
-        consent.is_some_and(|value| value == "yes" || value == visit.consent.sha256())
-    }
-
     /// Converts the form to input for the identity check.
     fn about_identity(self) -> IdentitySubmission {
         IdentitySubmission {
@@ -180,6 +176,95 @@ impl SubmittedForm {
             ip: self.origin.ip,
         }
     }
+}
+
+/// The consent's control in a submitted form.
+enum ConsentTick {
+    /// Not ticked.
+    Absent,
+    /// Ticked beside another text than the present one, or one that this signer was never shown.
+    OfAnotherText,
+    /// Ticked beside the present text.
+    Valid {
+        /// Time at which the text was first shown.
+        shown_at: Timestamp,
+        delivered: DeliveredToSigner,
+    },
+}
+
+impl ConsentTick {
+    /// Compares the control with the text that the signer was shown. The organization may have changed it
+    /// since.
+    async fn of(
+        app: &App,
+        visit: &SignerVisit,
+        submitter: i64,
+        sent: &SubmittedForm,
+    ) -> Result<Self, ServiceError> {
+        let Some(value) = sent.consent.as_deref() else {
+            return Ok(Self::Absent);
+        };
+        let sha256 = visit.consent.sha256();
+        if value != sha256 {
+            return Ok(Self::OfAnotherText);
+        }
+
+        let delivered = app.room().delivered_to(visit.reader(submitter)).await?;
+        let shown_at = delivered.first(&DeliveredItem::Disclosure(sha256));
+        Ok(
+            shown_at.map_or(Self::OfAnotherText, |shown_at| Self::Valid {
+                shown_at,
+                delivered,
+            }),
+        )
+    }
+
+    fn is_valid(&self) -> bool {
+        matches!(self, Self::Valid { .. })
+    }
+
+    /// Returns the consent to sign a document of so many pages, or why there is none.
+    fn consent(&self, visit: &SignerVisit, page_count: usize) -> Result<GivenConsent, Message> {
+        let (shown_at, delivered) = match self {
+            Self::Absent => return Err(Message::new("problem-consent")),
+            Self::OfAnotherText => return Err(Message::new("problem-consent-changed")),
+            Self::Valid {
+                shown_at,
+                delivered,
+            } => (*shown_at, delivered),
+        };
+        if visit.require_access && delivered.first(&DeliveredItem::Pdf).is_none() {
+            return Err(Message::new("problem-open-pdf"));
+        }
+        Ok(GivenConsent {
+            version: visit.consent.text.version.clone(),
+            locale: visit.consent.locale,
+            sha256: visit.consent.sha256(),
+            shown_at: Some(shown_at),
+            demonstrated: delivered.access(page_count, true),
+        })
+    }
+}
+
+/// Reads the consent of a submitted form.
+async fn given_consent(
+    app: &App,
+    visit: &SignerVisit,
+    submitter: i64,
+    sent: &SubmittedForm,
+) -> Result<(ConsentTick, Result<GivenConsent, Message>), ServiceError> {
+    let tick = ConsentTick::of(app, visit, submitter, sent).await?;
+    let mut page_count = 0;
+    // Only a consent that is recorded needs it.
+    if tick.is_valid() && sent.action == "finish" {
+        let room = app.room();
+        let form = room.unruled_form(&visit.envelope.org, submitter).await?;
+        let document = form.document.file;
+        page_count = pages::facts(app, &app.pages, &document).await?.len();
+    }
+
+    let consent = tick.consent(visit, page_count);
+    Ok((tick, consent))
 }
 
 /// Result of a submitted form, for showing the form again.
@@ -240,7 +325,12 @@ async fn submitted(app: &App, visit: SignerVisit, sent: SubmittedForm) -> Respon
     if sent.action == "delegate" {
         return delegated(app, visit, submitter, sent).await;
     }
-    let done = act(app, &visit, submitter, &sent).await;
+    let (tick, consent) = match given_consent(app, &visit, submitter, &sent).await {
+        Ok(read) => read,
+        Err(error) => return HttpError::from(error).into_response(),
+    };
+
+    let done = act(app, &visit, submitter, &sent, consent).await;
     let ended = sent.action == "finish" || sent.action == "decline";
     // A save changes the envelope only the first time, when the signer becomes `started`.
     if ended {
@@ -259,7 +349,7 @@ async fn submitted(app: &App, visit: SignerVisit, sent: SubmittedForm) -> Respon
         Ok(SavedForm { problems, .. }) | Err(FormError::Invalid(problems)) => {
             let outcome = FormFeedback {
                 review: sent.action == "review",
-                consent: sent.agrees(&visit),
+                consent: tick.is_valid(),
                 entered: sent.values,
                 reason: sent.reason,
                 problems,
@@ -304,6 +394,7 @@ async fn act(
     visit: &SignerVisit,
     submitter: i64,
     sent: &SubmittedForm,
+    consent: Result<GivenConsent, Message>,
 ) -> Result<SavedForm, FormError> {
     let (org, room, person) = (
         &visit.envelope.org,
@@ -313,11 +404,6 @@ async fn act(
     match sent.action.as_str() {
         "finish" => {
             let (values, shown) = (&sent.values, sent.document.as_deref());
-            let consent = sent.agrees(visit).then(|| GivenConsent {
-                version: visit.consent.text.version.clone(),
-                locale: visit.consent.locale,
-                sha256: visit.consent.sha256(),
-            });
             room.finish(
                 org,
                 (submitter, person),
@@ -458,6 +544,27 @@ async fn renew(State(app): State<App>, visit: SignerVisit) -> Response {
     }
 }
 
+/// Records that the page with the text about electronic records is delivered. Without the record, a consent
+/// would have no text to refer to, so the page is not shown if it fails.
+async fn note_disclosure(
+    app: &App,
+    visit: &SignerVisit,
+    submitter: i64,
+) -> Result<(), ServiceError> {
+    if !visit.is_seen {
+        return Ok(());
+    }
+    let consent = &visit.consent;
+    let text = KeptDisclosure {
+        sha256: consent.sha256(),
+        version: consent.text.version.clone(),
+        locale: consent.locale.as_str().to_owned(),
+        body: consent.body(),
+    };
+    let reader = visit.reader(submitter);
+    Ok(app.room().disclosure_shown(reader, &text).await?)
+}
+
 /// Renders the form, or the page that names the signer who comes first.
 pub(super) async fn render(
     app: &App,
@@ -485,6 +592,9 @@ pub(super) async fn render(
     if let Some(other) = &form.waits_for {
         return visit.not_yet(StatusCode::OK, Some(other));
     }
+    if let Err(error) = note_disclosure(app, visit, submitter).await {
+        return HttpError::from(error).into_response();
+    }
     let shown = SigningPage {
         path: visit.path(),
         look: &visit.look,
@@ -502,6 +612,7 @@ pub(super) async fn render(
         entered: &outcome.entered,
         problems: &outcome.problems,
         consent: outcome.consent,
+        require_access: visit.require_access,
         reason: &outcome.reason,
         review: outcome.review,
         preview: false,

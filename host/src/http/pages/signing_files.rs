@@ -3,7 +3,7 @@
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, Query, Request, State};
-use axum::http::header;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde::Deserialize;
@@ -21,6 +21,7 @@ use crate::service::envelopes::documents;
 use crate::service::templates::pages;
 use crate::service::vault::{completion, copies};
 use crate::service::{App, ServiceError};
+use crate::store::disclosures::DeliveredItem;
 use crate::texts::Texts;
 
 /// Returns the routes, below the form's own path.
@@ -123,12 +124,31 @@ async fn page(
     };
     let read = async {
         match readable(&app, &visit, submitter).await? {
-            Some(form) => query.read(&app, visit.texts, &form.document, &name).await,
+            Some(form) => {
+                let answer = query.read(&app, visit.texts, &form.document, &name).await?;
+                let number = name.strip_suffix(".png").and_then(|page| page.parse().ok());
+                if let Some(number) = number.filter(|_| answer.status() == StatusCode::OK) {
+                    note(&app, &visit, submitter, &DeliveredItem::Page(number)).await;
+                }
+                Ok::<_, ServiceError>(answer)
+            }
             None => Ok(unknown_link(visit.texts)),
         }
     };
     let answer = read.await;
     answer.unwrap_or_else(|error| HttpError::from(error).into_response())
+}
+
+/// Records that a part of the document was delivered. A failure withholds nothing from the signer: the
+/// evidence then claims less than happened.
+async fn note(app: &App, visit: &SignerVisit, submitter: i64, item: &DeliveredItem) {
+    if !visit.is_seen {
+        return;
+    }
+    let reader = visit.reader(submitter);
+    if let Err(error) = app.room().part_delivered(reader, item).await {
+        tracing::warn!(envelope = %visit.envelope.id, %error, "delivery to a signer was not recorded");
+    }
 }
 
 /// Builds a cacheable response. An address with the version of the document never changes.
@@ -202,7 +222,10 @@ async fn document(State(app): State<App>, visit: SignerVisit, request: Request) 
         }
     };
     match read.await {
-        Ok(Some(pdf)) => saved(&visit.envelope.name, pdf.len() as u64, Body::from(pdf)),
+        Ok(Some(pdf)) => {
+            note(&app, &visit, submitter, &DeliveredItem::Pdf).await;
+            saved(&visit.envelope.name, pdf.len() as u64, Body::from(pdf))
+        }
         Ok(None) => unknown_link(visit.texts),
         Err(error) => HttpError::from(error).into_response(),
     }

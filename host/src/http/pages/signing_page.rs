@@ -52,8 +52,10 @@ pub struct SigningPage<'a> {
     /// Submitted values that could not be saved, by field name.
     pub entered: &'a BTreeMap<String, String>,
     pub problems: &'a Problems,
-    /// Whether the submitted form contained consent.
+    /// Whether the submitted form contained consent to the present text.
     pub consent: bool,
+    /// Whether the document has to be opened as PDF first.
+    pub require_access: bool,
     /// Submitted reason for declining; may be empty.
     pub reason: &'a str,
     /// Whether the signer asked to review all answers before finishing.
@@ -74,13 +76,14 @@ impl SigningPage<'_> {
                     (texts.with(self.headline(), [("name", self.name), ("role", self.role)]))
                     @if !self.preview {
                         " · "
-                        a href={ (self.path) "/document.pdf" } download { (texts.text("signing-download")) }
+                        (self.pdf("signing-download"))
                     }
                 }
                 @if self.has_text() {
                     button.quiet.reading-view type="button" aria-pressed="false" hidden { (texts.text("signing-reading-view")) }
                 }
             }
+            (self.disclosure())
             main.signing data-hand=(self.style().as_str()) data-dates=(self.form.dates.format.as_str()) {
                 (self.document())
                 section.panel aria-label=(texts.text("signing-your-fields")) {
@@ -488,12 +491,29 @@ impl SigningPage<'_> {
                     " " (text.statement)
                 }
                 (self.problem("consent", wrong))
-                details {
-                    summary { (self.texts.text("consent-about")) }
-                    p lang=(locale.as_str()) dir=(locale.direction()) { (text.disclosure) }
+                @if self.require_access && !self.preview {
+                    p { (self.pdf("signing-open-pdf")) }
                 }
             }
         }
+    }
+
+    /// Shows the text about electronic records above the document: the consent counts only after a clear and
+    /// conspicuous statement (15 U.S.C. §7001(c)(1)(B)).
+    fn disclosure(&self) -> Markup {
+        let consent = self.consent_text;
+        let locale = consent.locale;
+        html! {
+            section #disclosure.disclosure aria-labelledby="disclosure-title" lang=(locale.as_str()) dir=(locale.direction()) {
+                h2 #disclosure-title { (Texts::of(locale).text("disclosure-title")) }
+                @for paragraph in consent.paragraphs() { p { (paragraph) } }
+            }
+        }
+    }
+
+    /// Links to the document in the form in which the signer gets it; `label` is the key of its text.
+    fn pdf(&self, label: &'static str) -> Markup {
+        html! { a href={ (self.path) "/document.pdf" } download { (self.texts.text(label)) } }
     }
 
     /// Key of the line with the person of the form.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
-use axum::http::{StatusCode, header};
+use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 
@@ -24,6 +24,7 @@ use crate::service::access::windows::LimitedCredential;
 use crate::service::signing::access_codes;
 use crate::service::signing::visits::{self, LinkVisitor};
 use crate::service::{App, ServiceError};
+use crate::store::disclosures::DocumentReader;
 use crate::texts::{ShownConsent, Texts};
 
 /// Name of the cookie that identifies a browser.
@@ -45,6 +46,10 @@ pub struct SignerVisit {
     pub texts: Texts,
     /// Consent to signing electronically, in the words that this signer reads.
     pub consent: ShownConsent,
+    /// Whether the signer has to open the document as PDF before signing.
+    pub require_access: bool,
+    /// Whether the response goes to a person: not the answer to a HEAD request or a prefetch.
+    pub is_seen: bool,
     /// Cookie of a browser that was here before.
     pub browser: Option<String>,
     /// Client address and browser of the request.
@@ -78,6 +83,7 @@ impl FromRequestParts<App> for SignerVisit {
                 let locale = Locale::chosen(visitor.signer.locale, browser, organization);
                 Ok(Self {
                     browser: cookie(parts, BROWSER),
+                    is_seen: is_seen(parts),
                     origin: origin(app, parts),
                     locked,
                     ..Self::of(app, &token, visitor, locale)
@@ -98,9 +104,15 @@ impl SignerVisit {
         Self {
             token: token.clone(),
             browser: None,
+            is_seen: true,
             origin: RequestOrigin::default(),
             texts,
-            consent: texts.consent(settings, visitor.signer.kind),
+            consent: texts.consent(
+                &visitor.organization,
+                visitor.signer.kind,
+                visitor.envelope.jurisdiction(),
+            ),
+            require_access: settings.require_access_demonstration,
             owes: owes.map(|asked| texts.amount(asked.amount_cents, &asked.currency)),
             look: PageLook::of(visitor.organization, texts),
             path,
@@ -122,6 +134,7 @@ impl SignerVisit {
         match visits::find(app, &self.token).await {
             Ok(Some(visitor)) => Self {
                 browser: self.browser,
+                is_seen: self.is_seen,
                 origin: self.origin,
                 locked: self.locked,
                 ..Self::of(app, &self.token, visitor, self.texts.locale())
@@ -139,6 +152,15 @@ impl SignerVisit {
             .filter(|_| embedded)?
             .parse()
             .ok()
+    }
+
+    /// Returns the signer as a reader of the document in the signing room.
+    pub fn reader(&self, submitter: i64) -> DocumentReader<'_> {
+        DocumentReader {
+            org: &self.envelope.org,
+            submitter,
+            person: &self.signer.email,
+        }
     }
 
     /// Returns whether the page asks for a code: while the document can be read by this link.
@@ -311,6 +333,18 @@ fn is_open_to_all(app: &App, parts: &Parts, token: &LinkToken) -> bool {
     let page = format!("{}/{}", app.config.signing_path(), token.reveal());
     let path = parts.uri.path();
     path == page || path == format!("{page}/renew")
+}
+
+/// Returns whether a person asks for the response now: not for a HEAD request, nor when a browser or a mail
+/// program fetches a link ahead.
+fn is_seen(parts: &Parts) -> bool {
+    let names = ["sec-purpose", "purpose", "x-purpose", "x-moz"];
+    let ahead = |name: &&str| {
+        let value = parts.headers.get(*name);
+        let value = value.and_then(|value| value.to_str().ok());
+        value.is_some_and(|value| value.contains("prefetch") || value.contains("preview"))
+    };
+    parts.method != Method::HEAD && !names.iter().any(ahead)
 }
 
 /// Returns the value of a cookie.

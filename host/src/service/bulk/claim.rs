@@ -141,6 +141,7 @@ fn signers(
             decline_reason: None,
             challenged: false,
             locale: None,
+            consumer: None,
         })
         .collect()
 }

@@ -65,6 +65,7 @@ pub fn plan(
             phone: None,
             notify_by: None,
             locale: None,
+            consumer: None,
         }],
         (None, None) => Vec::new(),
     };

@@ -14,7 +14,7 @@ use crate::domain::event::EventType;
 use crate::domain::identity::{KbaSession, KbaStatus};
 use crate::domain::ledger::LedgerEntry;
 use crate::service::control::chain;
-use crate::service::envelopes::people;
+use crate::service::envelopes::{consumer, people};
 use crate::store::{StoreError, kba, ledger, payments, signers};
 use crate::texts::Texts;
 
@@ -93,6 +93,7 @@ pub async fn compliance_facts(
         attributes.push((IDENTITY_CHECKS.to_owned(), json!(checks).to_string()));
     }
     attributes.extend(metadata(envelope));
+    attributes.extend(consumer::attribute(connection, envelope, &signers).await?);
     let identity_verifications = passed
         .into_iter()
         .filter_map(identity_verification)

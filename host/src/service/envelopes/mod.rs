@@ -2,6 +2,7 @@
 
 pub mod compliance;
 pub mod consent;
+pub mod consumer;
 pub mod creation;
 pub mod dispatch;
 pub mod documents;

@@ -58,6 +58,9 @@ pub struct RequestedSigner {
     /// `ar`, also with a region such as `es-MX`. Defaults to the browser's, then to the organization's.
     #[schemars(length(min = 2, max = 35))]
     pub locale: Option<String>,
+    /// Whether the signer is a consumer (15 U.S.C. §7006(1)), as the sender states it. The certificate repeats
+    /// the statement. Absent: nothing is stated.
+    pub consumer: Option<bool>,
 }
 
 /// One member of `recipients[]`.
@@ -113,6 +116,7 @@ pub fn planned(
             decline_reason: None,
             challenged: false,
             locale: signer.locale.as_deref().and_then(Locale::of_tag),
+            consumer: signer.consumer,
         })
         .collect();
     signers.sort_by_key(|signer| signer.turn);
@@ -393,6 +397,7 @@ mod tests {
             phone: None,
             notify_by: None,
             locale: None,
+            consumer: None,
         }
     }
 

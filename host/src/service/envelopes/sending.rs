@@ -210,6 +210,7 @@ async fn planned(
             phone: signer.phone,
             notify_by: Some(signer.notify_by),
             locale: signer.locale.map(Into::into),
+            consumer: signer.consumer,
         })
         .collect();
     let others = others.into_iter().map(|recipient| RequestedRecipient {

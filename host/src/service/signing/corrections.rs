@@ -199,6 +199,8 @@ async fn change_signer(
     if is_another_person {
         after.id = SignerId::new();
         after.status = SignerStatus::Pending;
+        // The sender's statement was about the person before.
+        after.consumer = None;
         after.challenged = kba::is_challenged(tx, envelope, email).await?;
     }
     signers::update(tx, envelope, &after).await?;

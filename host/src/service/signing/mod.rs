@@ -31,7 +31,7 @@ use crate::domain::event::EventType;
 use crate::domain::field::{Field, is_signature};
 use crate::domain::id::SignerId;
 use crate::domain::template::Template;
-use crate::service::envelopes::{expiry, lifecycle};
+use crate::service::envelopes::{consumer, expiry, lifecycle};
 use crate::service::events;
 use crate::service::signing::completed_fields::completed_fields;
 use crate::service::vault::vault_in;
@@ -337,6 +337,7 @@ async fn note_delegation(
     events::record(tx, envelope, "provider", "signer.delegated", details, now).await?;
     // Neither the telephone nor an identity check of the previous signer is the new one's.
     signer.phone = None;
+    signer.consumer = None;
     signer.challenged = kba::is_challenged(tx, envelope, &signer.email).await?;
     signers::update(tx, envelope, signer).await?;
     // Links issued so far went to the previous signer.
@@ -435,6 +436,9 @@ async fn follow(
                 details["kind"] = json!(signer.kind);
             }
             note_origin(&mut details, seen, status);
+            if status == SignerStatus::Completed {
+                consumer::note(tx, envelope, signer, &mut details).await?;
+            }
             events::record(tx, envelope, &actor, event_type.as_str(), details, now).await?;
             events::emit(tx, envelope, event_type, data, now).await?;
         }

@@ -17,8 +17,10 @@ use crate::domain::locale::Locale;
 use crate::domain::organization::Organization;
 use crate::fair_queue::WorkOwner;
 use crate::room::signature::{SignatureValue, component_style};
+use crate::service::envelopes::consumer::{self, SignersConsent};
 use crate::service::envelopes::{parties, people};
 use crate::service::signing::access_codes;
+use crate::service::vault::consent_words::ConsentWriter;
 use crate::service::vault::paper;
 use crate::service::{Core, ServiceError};
 use crate::store::room::{self as rooms, RoomSubmission, RoomSubmitter};
@@ -134,6 +136,7 @@ async fn facts(
         }
         None => None,
     };
+    let consents = consumer::consents(&mut connection, envelope, &signers).await?;
     drop(connection);
     let not_yet = || ServiceError::Conflict("Envelope is not vaulted".into());
     let url = verification_url(core, envelope).ok_or_else(not_yet)?;
@@ -147,6 +150,7 @@ async fn facts(
         entries: &entries,
         checks: &checks,
         room: room.as_ref(),
+        consents: &consents,
     };
     Ok(rules::CompletionFacts {
         title: texts.text("certificate-name"),
@@ -179,6 +183,7 @@ struct CertificateSource<'a> {
     entries: &'a [LedgerEntry],
     checks: &'a [KbaSession],
     room: Option<&'a (RoomSubmission, Vec<RoomSubmitter>)>,
+    consents: &'a [SignersConsent],
 }
 
 impl CertificateSource<'_> {
@@ -248,12 +253,10 @@ impl CertificateSource<'_> {
         let signed = of(EventType::SignerCompleted);
         let detail = |name: &str| signed.and_then(|entry| entry.details[name].as_str());
         let moment = |entry: &LedgerEntry| self.moment(entry.at);
-        let consent = detail("consented_at").and_then(Timestamp::parse);
         let rows = [
             ("certificate-opened", viewed.map(moment)),
             ("certificate-code", self.code(signer)),
             ("certificate-identity", self.identity(signer)),
-            ("certificate-consent", consent.map(|at| self.moment(at))),
             (
                 "certificate-signed",
                 signer.signed_at().map(|at| self.moment(at)),
@@ -277,6 +280,7 @@ impl CertificateSource<'_> {
                 .iter()
                 .map(|note| (label(), note.in_words(self.texts))),
         );
+        rows.extend(self.consent(signer));
         rows.extend(signed.into_iter().flat_map(|entry| self.files(entry)));
         rules::SignerSummary {
             name: signer.name.clone(),
@@ -292,6 +296,17 @@ impl CertificateSource<'_> {
         let at = signer.completed_at.filter(|_| is_unsigned)?;
         let moment = [("moment", self.moment(at))];
         Some(self.texts.with("certificate-no-signature", moment))
+    }
+
+    /// Returns the rows about the signer's consent to electronic records.
+    fn consent(&self, signer: &Signer) -> Vec<(String, String)> {
+        let mut consents = self.consents.iter();
+        let own = consents.find(|consent| consent.position == signer.position);
+        let writer = ConsentWriter {
+            texts: self.texts,
+            dates: self.dates,
+        };
+        own.map(|own| writer.rows(own)).unwrap_or_default()
     }
 
     /// Returns the files that a signer attached, with their hashes.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::components::rules::ComplianceRules;
 use crate::components::{known_compliance, known_digests};
@@ -16,16 +17,17 @@ use crate::domain::event::EventType;
 use crate::domain::ledger::{LedgerChain as _, LedgerEntry};
 use crate::evidence::formats::{
     AUTHORITATIVE, CERTIFICATE, COMPONENT_LEDGER, COMPONENTS, COPY, CUSTODY_RECORD, ComponentEntry,
-    ComponentLedger, CustodyLedger, LEDGER,
+    ComponentLedger, CustodyLedger, DISCLOSURES, LEDGER,
 };
 use crate::evidence::{Bundle, Rules, TrustRoots, TrustedLogs, VerificationReport};
 use crate::files::{FilesError, SpooledFile};
 use crate::service::components::{self, ComponentManager, ComponentOwner};
 use crate::service::control::releases;
+use crate::service::envelopes::consumer::CONSUMER_CONSENT;
 use crate::service::vault::Vault;
 use crate::service::vault::log;
 use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
-use crate::store::ledger;
+use crate::store::{disclosures, ledger};
 
 /// Interval and limit of waiting for the newest entries to be placed in the log.
 const PLACE_WAIT: Duration = Duration::from_millis(100);
@@ -64,6 +66,30 @@ pub async fn ledger(
             tokio::time::sleep(PLACE_WAIT).await;
         }
     }
+}
+
+/// Returns the disclosures that the stored certificate names, each once, as `disclosures/<sha256>.txt`.
+async fn shown_disclosures(
+    core: &Core,
+    envelope: &Envelope,
+    certificate: &StoredFile,
+) -> Result<Vec<(String, BundleContent)>, ServiceError> {
+    let certificate = core.files.get(certificate).await?;
+    // Rules of an organization may write another certificate.
+    let certificate: Value = serde_json::from_slice(&certificate).unwrap_or_default();
+    let consents = certificate[CONSUMER_CONSENT].as_array();
+    let digest = |consent: &Value| Some(consent["disclosure_sha256"].as_str()?.to_owned());
+    let digests: BTreeSet<String> = consents.into_iter().flatten().filter_map(digest).collect();
+    let mut files = Vec::new();
+    let mut connection = core.store.read().await?;
+    for digest in digests {
+        let body = disclosures::body(&mut connection, &envelope.org, &digest).await?;
+        if let Some(body) = body {
+            let name = format!("{DISCLOSURES}/{digest}.txt");
+            files.push((name, BundleContent::Made(body.into())));
+        }
+    }
+    Ok(files)
 }
 
 /// Size limit in bytes of components in bundles. Larger ones can be downloaded instead.
@@ -242,6 +268,9 @@ async fn files(
 
     files.push((LEDGER.to_owned(), pretty(&ledger)?));
     files.push((COMPONENT_LEDGER.to_owned(), pretty(&activations)?));
+    if let Some(certificate) = &envelope.record.certificate {
+        files.extend(shown_disclosures(core, envelope, certificate).await?);
+    }
     Ok(files)
 }
 

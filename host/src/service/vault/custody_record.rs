@@ -12,6 +12,7 @@ use crate::domain::ledger::LedgerEntry;
 use crate::fair_queue::WorkOwner;
 use crate::service::components::ComponentManager;
 use crate::service::envelopes::compliance::{self, ComplianceView};
+use crate::service::envelopes::consumer;
 use crate::service::vault::custody_sheet::{RecordPeople, RecordWriter, signing_party};
 use crate::service::vault::vault_in::issuer;
 use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
@@ -37,6 +38,7 @@ pub async fn custody_record(
     let mut connection = core.store.read().await?;
     let entries = ledger::list(&mut connection, Some(org), owner).await?;
     let signers = signers::list(&mut connection, org, owner).await?;
+    let consents = consumer::consents(&mut connection, &envelope, &signers).await?;
     drop(connection);
     let released = |entry: &LedgerEntry| entry.action == EventType::VaultReleased.as_str();
     let Some(end) = entries.iter().position(released) else {
@@ -59,6 +61,7 @@ pub async fn custody_record(
         envelope: &envelope,
         signers: &signers,
         entries: &entries,
+        consents: &consents,
     };
     let sheet = writer.custody_sheet(&facts, people);
     let documents = core

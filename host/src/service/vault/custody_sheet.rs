@@ -13,7 +13,9 @@ use crate::domain::signature::{
     SignatureTrust, SignedPart,
 };
 use crate::evidence::statement::ControlStatement;
+use crate::service::envelopes::consumer::SignersConsent;
 use crate::service::envelopes::people;
+use crate::service::vault::consent_words::ConsentWriter;
 use crate::service::vault::history::in_words;
 use crate::texts::Texts;
 
@@ -56,6 +58,7 @@ pub struct RecordPeople<'a> {
     pub envelope: &'a Envelope,
     pub signers: &'a [Signer],
     pub entries: &'a [LedgerEntry],
+    pub consents: &'a [SignersConsent],
 }
 
 /// Writes the text of a record's files.
@@ -194,14 +197,18 @@ impl<'a> RecordWriter<'a> {
             document_name: name,
             byline: texts.with("custody-issued", issued),
             verdict: self.verdict(&facts.checks),
-            sections: vec![
-                self.envelope(facts),
-                self.documents(facts),
-                self.parties(people),
-                self.checks(facts),
-                self.timeline(facts),
-                self.provenance(facts),
-            ],
+            sections: [
+                Some(self.envelope(facts)),
+                Some(self.documents(facts)),
+                Some(self.parties(people)),
+                (!people.consents.is_empty()).then(|| self.consents(people.consents)),
+                Some(self.checks(facts)),
+                Some(self.timeline(facts)),
+                Some(self.provenance(facts)),
+            ]
+            .into_iter()
+            .flatten()
+            .collect(),
             foot: texts.with("custody-recorded", [("moment", &recorded)]),
             certificate_json: facts.certificate_json.clone(),
             certificate_about: texts.text("custody-certificate"),
@@ -388,6 +395,7 @@ impl<'a> RecordWriter<'a> {
             envelope,
             signers,
             entries,
+            ..
         } = people;
         let rows = signers.iter().map(|signer| {
             let moment = |at: Timestamp| self.moment(&at.to_string());
@@ -402,6 +410,30 @@ impl<'a> RecordWriter<'a> {
             (None, [name, email, signer.role.clone(), acts.join("; ")])
         });
         self.table("custody-parties", columns, rows)
+    }
+
+    /// Writes the consent of each signer to electronic records.
+    fn consents(self, consents: &[SignersConsent]) -> rules::CustodySection {
+        let columns = [
+            ("custody-party", 0.22),
+            ("custody-requirement", 0.22),
+            ("custody-finding", 0.56),
+        ];
+        let writer = ConsentWriter {
+            texts: self.texts,
+            dates: &self.wording.dates,
+        };
+        let rows = consents.iter().flat_map(|consent| {
+            let of_signer = writer.rows(consent).into_iter().enumerate();
+            of_signer.map(move |(index, (label, value))| {
+                let name = match index {
+                    0 => format!("{} ({})", consent.name, consent.role),
+                    _ => String::new(),
+                };
+                (None, [name, label, value])
+            })
+        });
+        self.table("custody-consents", columns, rows)
     }
 
     fn checks(self, facts: &documents::CustodyFacts) -> rules::CustodySection {

@@ -2,6 +2,7 @@
 
 pub mod certify_anew;
 pub mod completion;
+pub(crate) mod consent_words;
 pub mod copies;
 pub mod custody;
 pub mod custody_record;

@@ -42,7 +42,7 @@ async fn a_contract_without_a_signature_is_not_complete() {
     let app = TestApp::start().await;
     let (id, url) = sent(&app, &OPTIONAL).await;
     form::open(&app, &url).await;
-    let unsigned = entered(&[("Remark", "Seen"), ("consent", "yes")]);
+    let unsigned = entered(&[("Remark", "Seen"), ("consent", form::TICK)]);
     let refused = form::press(&app, &url, "finish", &unsigned).await;
     assert_eq!(refused.status, 422, "{}", refused.text());
     let page = refused.text();
@@ -51,7 +51,7 @@ async fn a_contract_without_a_signature_is_not_complete() {
     assert!(page.contains("value=\"Seen\""), "nothing is lost: {page}");
     assert_eq!(check(&app, &id, 4).await, false);
 
-    let initialed = entered(&[("Buyer initials", "JL"), ("consent", "yes")]);
+    let initialed = entered(&[("Buyer initials", "JL"), ("consent", form::TICK)]);
     let done = form::press(&app, &url, "finish", &initialed).await;
     assert_eq!(done.status, 200, "{}", done.text());
     app.wait_for(&id, "vaulted").await;
@@ -69,7 +69,7 @@ async fn the_only_signature_field_must_be_signed_even_if_not_required() {
     );
     let saved = form::save(&app, &url, &[("Remark", "Seen")]).await;
     assert_eq!(saved["problems"], json!({}));
-    let finished = form::press(&app, &url, "finish", &entered(&[("consent", "yes")])).await;
+    let finished = form::press(&app, &url, "finish", &entered(&[("consent", form::TICK)])).await;
     assert_eq!(finished.status, 422);
     assert!(finished.text().contains("This field is required"));
 }

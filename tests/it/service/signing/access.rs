@@ -112,7 +112,7 @@ async fn a_mailed_code_opens_the_document_in_this_browser() {
 async fn a_form_without_a_code_signs_nothing() {
     let (app, id, url) = mailed().await;
     let values = [
-        ("consent".to_owned(), "yes".to_owned()),
+        ("consent".to_owned(), form::TICK.to_owned()),
         ("Buyer signature".to_owned(), "Jordan Lee".to_owned()),
     ];
     for action in ["finish", "decline", "save", "delegate", "enter-code"] {

@@ -60,7 +60,7 @@ async fn sent_to_two(app: &TestApp, fields: &Value, in_order: bool) -> [String; 
 }
 
 async fn finish(app: &TestApp, url: &str, values: &[(&str, &str)]) -> TestResponse {
-    let always = [("Signature", "Jordan Lee"), ("consent", "yes")];
+    let always = [("Signature", "Jordan Lee"), ("consent", form::TICK)];
     let values: Vec<(String, String)> = values
         .iter()
         .chain(&always)

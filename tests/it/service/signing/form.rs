@@ -55,7 +55,11 @@ async fn a_missing_value_is_reported_at_its_field_and_others_are_kept() {
             .text()
             .contains("consent to signing electronically")
     );
-    let consent = [&values[..], &[("consent".to_owned(), "yes".to_owned())]].concat();
+    let consent = [
+        &values[..],
+        &[("consent".to_owned(), form::TICK.to_owned())],
+    ]
+    .concat();
     let wrong_date = form::press(&app, url, "finish", &consent).await;
     assert_eq!(wrong_date.status, 422);
     let text = wrong_date.text();
@@ -134,7 +138,7 @@ async fn the_day_of_signing_is_set_by_the_host_in_the_organizations_format() {
         ("Signature", "Jordan Lee"),
         ("Signed on", "2020-01-01"),
         ("Delivery", "2026-12-24"),
-        ("consent", "yes"),
+        ("consent", form::TICK),
     ];
     let values = values.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let signed = form::press(&app, url, "finish", &values).await;
@@ -376,7 +380,7 @@ async fn entries_are_saved_individually_and_images_are_validated() {
     assert!(page.text().contains("value=\"Jordan Lee\""));
     assert!(page.text().contains("1 of 2 required fields done"));
     // Values that are not sent again keep their saved state.
-    let rest = [("Signed on", "2026-11-21"), ("consent", "yes")];
+    let rest = [("Signed on", "2026-11-21"), ("consent", form::TICK)];
     let rest = rest.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let done = form::press(&app, url, "finish", &rest).await;
     assert_eq!(done.status, 200, "{}", done.text());
@@ -516,7 +520,7 @@ async fn every_allowed_template_can_be_signed() {
         ("Loose choice", "anything"),
         ("Amount", "7"),
         ("Extra", "false"),
-        ("consent", "yes"),
+        ("consent", form::TICK),
     ];
     let values = values.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let done = form::press(&app, url, "finish", &values).await;
@@ -541,7 +545,7 @@ async fn consent_and_reason_survive_a_validation_error() {
     let app = TestApp::start().await;
     let envelope = app.sent_envelope().await;
     let url = envelope["sign_url"].as_str().unwrap();
-    let values = [("consent", "yes"), ("reason", "Perhaps not")];
+    let values = [("consent", form::TICK), ("reason", "Perhaps not")];
     let values = values.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let wrong = form::press(&app, url, "finish", &values).await;
     assert_eq!(wrong.status, 422);

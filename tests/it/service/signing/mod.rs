@@ -2,6 +2,7 @@
 
 mod access;
 mod answers;
+mod consent;
 mod embed;
 mod form;
 mod languages;

@@ -407,10 +407,11 @@ async fn a_replaced_person_cannot_finish_a_request_that_was_under_way() {
     let id = sent(&app, &["Buyer"], json!([person("Buyer")]), json!({})).await;
     let url = link(&app, &id, "Buyer").await;
     let path = url.splitn(4, '/').nth(3).unwrap();
+    let consent = form::tick_of(&form::open(&app, &url).await.text()).unwrap();
     let (go_on, wait) = tokio::sync::oneshot::channel::<()>();
     let form = async move {
         wait.await.unwrap();
-        let text = "consent=yes&Buyer+signature=Ann&action=finish";
+        let text = format!("consent={consent}&Buyer+signature=Ann&action=finish");
         Ok::<_, std::io::Error>(axum::body::Bytes::from(text))
     };
     let request = Request::post(format!("/{path}"))

@@ -293,7 +293,7 @@ impl From<Vec<SignerLink>> for SigningLinks {
 #[schemars(extend("examples" = [{
     "signer_id": "sgn_01jdk7m3e8f4x9s2w5v6b0c1dk", "email": "jordan.lee@example.com", "name": "Jordan Lee",
     "role": "Buyer", "kind": "signer", "order": 1, "access": "none", "phone": null, "notify_by": "email",
-    "status": "viewed", "completed_at": null, "signature": null,
+    "status": "viewed", "completed_at": null, "signature": null, "consumer": true,
 }]))]
 pub struct SignerView {
     /// Identity of the signer; an e-mail address may be shared.
@@ -314,6 +314,8 @@ pub struct SignerView {
     completed_at: Option<Timestamp>,
     /// Whether the completed form has a signature of the signer: `executed`, or `not_asked`.
     signature: Option<SignatureExecution>,
+    /// Whether the signer is a consumer, as the sender stated it.
+    consumer: Option<bool>,
 }
 
 impl From<&Signer> for SignerView {
@@ -331,6 +333,7 @@ impl From<&Signer> for SignerView {
             status: signer.status,
             completed_at: signer.completed_at,
             signature: signer.execution,
+            consumer: signer.consumer,
         }
     }
 }

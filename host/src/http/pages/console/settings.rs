@@ -36,6 +36,8 @@ pub async fn show(State(app): State<App>, visitor: Visitor) -> Response {
         (section(&visitor, "general", "settings-general", general(texts, &organization)))
         (section(&visitor, "brand", "settings-brand", brand(&visitor, &organization)))
         (section(&visitor, "origins", "settings-origins", origins(texts, &organization)))
+        (section(&visitor, "disclosure", "settings-disclosure", disclosure(texts, &organization)))
+        (section(&visitor, "wording", "settings-wording", wording(texts, &organization)))
         (section(&visitor, "consent", "settings-consent", consent(texts, &organization)))
         @if visitor.signed_in.user.role == Role::Owner {
             (section(&visitor, "sign-on", "settings-sign-on", sign_on(&app, texts, &organization)))
@@ -201,6 +203,69 @@ fn origins(texts: Texts, organization: &OrganizationView) -> Markup {
     }
 }
 
+/// Names of the texts of a disclosure that are written for each language.
+const DISCLOSURE_TEXTS: [(&str, &str); 3] = [
+    ("scope", "settings-scope"),
+    ("withdrawal", "settings-withdrawal"),
+    ("requirements", "settings-requirements"),
+];
+
+fn disclosure(texts: Texts, organization: &OrganizationView) -> Markup {
+    let own = &organization.consumer_disclosure;
+    let line = |text: &Option<String>| text.clone().unwrap_or_default();
+    let fee = own.paper_fee.as_ref();
+    let amount = fee.map_or_else(String::new, |fee| fee.amount_cents.to_string());
+    let currency = fee.map_or("", |fee| fee.currency.as_str());
+    let written = json!(own);
+    html! {
+        p.soft { (texts.text("settings-disclosure-hint")) }
+        (text_field(texts, "contact_email", "settings-contact-email", &line(&own.contact_email)))
+        (text_field(texts, "contact_phone", "settings-contact-phone", &line(&own.contact_phone)))
+        (text_field(texts, "contact_address", "settings-contact-address", &line(&own.contact_address)))
+        (text_field(texts, "paper_fee", "settings-paper-fee", &amount))
+        (text_field(texts, "paper_currency", "settings-paper-currency", currency))
+        label.choice {
+            input type="checkbox" name="require_access" value="yes" checked[organization.require_access_demonstration];
+            " " (texts.text("settings-access"))
+        }
+        ul.rows {
+            @for (name, label) in DISCLOSURE_TEXTS {
+                @for (language, text) in written[name].as_object().into_iter().flatten() {
+                    li {
+                        p { strong { (language) } " · " (texts.text(label)) }
+                        p.soft { (text.as_str().unwrap_or_default()) }
+                    }
+                }
+            }
+        }
+        (field(texts, "disclosure_language", "settings-language", languages("disclosure_language", organization.language)))
+        @for (name, label) in DISCLOSURE_TEXTS {
+            (field(texts, name, label, html! { textarea id=(name) name=(name) rows="3" {
+                (written[name][organization.language.as_str()].as_str().unwrap_or_default())
+            } }))
+        }
+    }
+}
+
+fn wording(texts: Texts, organization: &OrganizationView) -> Markup {
+    html! {
+        p.soft { (texts.text("settings-wording-hint")) }
+        ul.rows {
+            @for (jurisdiction, sentences) in &organization.signature_wording {
+                @for (language, sentence) in sentences {
+                    li {
+                        p { strong { (jurisdiction) } " · " (language.as_str()) }
+                        p.soft { (sentence) }
+                    }
+                }
+            }
+        }
+        (text_field(texts, "wording_jurisdiction", "settings-wording-jurisdiction", ""))
+        (field(texts, "wording_language", "settings-language", languages("wording_language", organization.language)))
+        (field(texts, "wording", "settings-wording-text", html! { textarea id="wording" name="wording" rows="2" {} }))
+    }
+}
+
 fn consent(texts: Texts, organization: &OrganizationView) -> Markup {
     html! {
         p.soft { (texts.text("settings-consent-hint")) }
@@ -303,6 +368,17 @@ async fn change(app: &App, part: &str, form: &ConsoleForm) -> Result<Option<Valu
         "origins" => json!({
             "embed_origins": lines(value("embed_origins")), "return_origins": lines(value("return_origins")),
         }),
+        "disclosure" => {
+            let present = organizations::get(app, &form.visitor.caller).await?;
+            json!({
+                "consumer_disclosure": disclosure_of(form, json!(present.consumer_disclosure)),
+                "require_access_demonstration": is("require_access"),
+            })
+        }
+        "wording" => {
+            let present = organizations::get(app, &form.visitor.caller).await?;
+            json!({ "signature_wording": wording_of(form, json!(present.signature_wording)) })
+        }
         "consent" => {
             let present = organizations::get(app, &form.visitor.caller).await?;
             let mut consent = json!(present.consent);
@@ -321,6 +397,58 @@ async fn change(app: &App, part: &str, form: &ConsoleForm) -> Result<Option<Valu
         "sign-on" => json!({ "single_sign_on": sign_on_of(form) }),
         _ => return Ok(None),
     }))
+}
+
+/// Returns the disclosure with the values of a form. Texts of other languages stay.
+fn disclosure_of(form: &ConsoleForm, mut disclosure: Value) -> Value {
+    let value = |name: &str| form.value(name);
+    for name in ["contact_email", "contact_phone", "contact_address"] {
+        disclosure[name] = or_null(value(name));
+    }
+    disclosure["paper_fee"] = match value("paper_fee") {
+        "" => Value::Null,
+        amount => json!({
+            // Text that is no number is refused with the name of the member.
+            "amount_cents": amount.parse::<u64>().map_or_else(|_| json!(amount), Value::from),
+            "currency": value("paper_currency").to_ascii_uppercase(),
+        }),
+    };
+    let language = value("disclosure_language");
+    for (name, _) in DISCLOSURE_TEXTS {
+        if value(name).is_empty() {
+            disclosure[name]
+                .as_object_mut()
+                .map(|all| all.remove(language));
+        } else {
+            disclosure[name][language] = value(name).into();
+        }
+    }
+    disclosure
+}
+
+/// Returns the wordings with the sentence of a form; an empty one removes that of its jurisdiction and
+/// language.
+fn wording_of(form: &ConsoleForm, mut wordings: Value) -> Value {
+    let (jurisdiction, language) = (
+        form.value("wording_jurisdiction"),
+        form.value("wording_language"),
+    );
+    let sentence = form.value("wording");
+    if !sentence.is_empty() {
+        wordings[jurisdiction][language] = sentence.into();
+        return wordings;
+    }
+    let sentences = wordings
+        .get_mut(jurisdiction)
+        .and_then(Value::as_object_mut);
+    let is_empty = sentences.is_some_and(|sentences| {
+        sentences.remove(language);
+        sentences.is_empty()
+    });
+    if is_empty {
+        wordings.as_object_mut().map(|all| all.remove(jurisdiction));
+    }
+    wordings
 }
 
 fn sign_on_of(form: &ConsoleForm) -> Value {

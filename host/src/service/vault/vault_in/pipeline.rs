@@ -25,6 +25,7 @@ use crate::domain::ledger::LedgerEntry;
 use crate::domain::signature::ExistingSignature;
 use crate::faults;
 use crate::files::{FilesError, StorageArea, UnstoredFile};
+use crate::service::envelopes::consumer::{self, SignersConsent};
 use crate::service::envelopes::facts;
 use crate::service::events;
 use crate::service::vault::Vault;
@@ -461,14 +462,24 @@ impl<'a> VaultInPipeline<'a> {
             certificate_json: certified.text.clone(),
             further,
         });
+        let consents = self.consents().await?;
         let people = RecordPeople {
             envelope: self.envelope,
             signers: &signers,
             entries: told,
+            consents: &consents,
         };
         let sheet = RecordWriter::new(&self.intent.wording).custody_sheet(&facts, people);
         let record = self.rules.documents.custody_record(facts, sheet).await??;
         Ok(self.unstored_whole(StorageArea::Certificates, record.into(), "application/pdf"))
+    }
+
+    /// Returns what the signers agreed to.
+    async fn consents(&self) -> Result<Vec<SignersConsent>, StoreError> {
+        let mut connection = self.core.store.read().await?;
+        let (org, id) = (&self.envelope.org, &self.envelope.id);
+        let signers = signers::list(&mut connection, org, id).await?;
+        consumer::consents(&mut connection, self.envelope, &signers).await
     }
 
     fn unstored_whole(&self, area: StorageArea, bytes: Bytes, content_type: &str) -> UnstoredFile {
