@@ -250,7 +250,7 @@ impl Bundle {
     /// Returns the rules component that made the certificate, as named in the ledger.
     pub fn deciding_component(&self) -> Option<ComponentIdentity> {
         let ledger: CustodyLedger = serde_json::from_slice(self.file(LEDGER).ok()?).ok()?;
-        let entry = super::last(&ledger.entries, "compliance.evaluated")?;
+        let entry = super::certified(&ledger.entries)?;
         serde_json::from_value(entry.details["component"].clone()).ok()
     }
 }

@@ -108,7 +108,8 @@ pub fn verify(
         bundle.is_in_vault(),
     ));
     findings.extend(replaced_by_paper(bundle, &ledger.entries));
-    findings.extend(files(bundle, name, stored)?);
+    let anew = last(&ledger.entries, CERTIFIED_ANEW).map(|entry| &entry.details);
+    findings.extend(files(bundle, name, stored, anew)?);
     findings.extend(executed(authoritative, stored));
     let log = log::check(&ledger, &certified, trusted);
     findings.extend(log.findings);
@@ -150,18 +151,29 @@ pub fn verify(
         ..VerificationReport::new(envelope_id, log.anchor, findings)
     };
     if is_same && report.verdict != EvidenceVerdict::NotValid {
-        report.rules_result = rules_result(&certified);
+        report.rules_result = rules_result(&ledger.entries, &certified);
     }
     Ok(report)
 }
 
-/// Returns the result of the rules, from the certificate.
-fn rules_result(certificate: &Value) -> Option<RulesResult> {
-    let result = &certificate["ucc_9105_compliance"];
+/// Returns the result of the rules: of the statute's section and of an organization's own checks
+/// together, as the entry of the certificate has it.
+fn rules_result(entries: &[LedgerEntry], certificate: &Value) -> Option<RulesResult> {
+    let entry = self::certified(entries)?;
+    let missing = entry.details["missing_requirements"].as_array();
+    let own = certificate["ucc_9105_compliance"]["compliant"].as_bool()?;
     Some(RulesResult {
-        score: result["score"].as_u64()?,
-        compliant: result["compliant"].as_bool()?,
+        score: entry.details["score"].as_u64()?,
+        compliant: own && missing.is_some_and(Vec::is_empty),
     })
+}
+
+/// Ledger action of a certificate after the first: control has passed to another party.
+const CERTIFIED_ANEW: &str = "compliance.certified";
+
+/// Returns the entry of the newest certificate.
+fn certified(entries: &[LedgerEntry]) -> Option<&LedgerEntry> {
+    last(entries, CERTIFIED_ANEW).or_else(|| last(entries, "compliance.evaluated"))
 }
 
 /// Whether the evidence is of a release that binds each member of the files: its first entry names the
@@ -235,6 +247,7 @@ fn files(
     bundle: &Bundle,
     authoritative: &'static str,
     stored: Option<&Value>,
+    anew: Option<&Value>,
 ) -> Result<Vec<ReportFinding>, BundleError> {
     let files = [
         (
@@ -258,7 +271,10 @@ fn files(
         ),
     ];
     let finding = |(check, file, member, name): (&'static str, &'static str, &str, &str)| {
-        let recorded = stored.and_then(|stored| stored[member].as_str());
+        let recorded = match (member, anew) {
+            ("certificate_hash", Some(anew)) => anew["certificate_hash"].as_str(),
+            _ => stored.and_then(|stored| stored[member].as_str()),
+        };
         Ok(hash_finding(check, name, bundle.file(file)?, recorded))
     };
     files.into_iter().map(finding).collect()
@@ -426,7 +442,7 @@ fn time(
 /// certificate byte for byte.
 fn re_evaluation(entries: &[LedgerEntry], certificate: &[u8], rules: &Rules) -> ReportFinding {
     const CHECK: &str = "re-evaluation";
-    let Some(entry) = last(entries, "compliance.evaluated") else {
+    let Some(entry) = certified(entries) else {
         return ReportFinding::fails(CHECK, "the ledger holds no evaluation");
     };
     let unchecked = |why: &str| ReportFinding::unchecked(CHECK, OpenQuestion::Rules, why);
