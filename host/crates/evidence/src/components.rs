@@ -51,7 +51,7 @@ pub(super) fn findings(
         None => ReportFinding::holds(CHECK, listed(&participants, trusted)),
     });
     let Some(bytes) = bundle.optional(COMPONENT_LEDGER) else {
-        findings.push(not_shown(bundle, &participants));
+        findings.push(not_shown(bundle, &participants, decided, trusted));
         return findings;
     };
     match activations(bytes, ledger, &participants, checkpoint) {
@@ -65,14 +65,25 @@ pub(super) fn findings(
 }
 
 /// Returns the finding for evidence without the component ledger. The files of a vault-out come without it,
-/// which leaves nothing open if every component is a default.
-fn not_shown(bundle: &Bundle, participants: &[EvidenceParticipant]) -> ReportFinding {
-    let is_activated = |one: &EvidenceParticipant| one.activation_id.is_some();
-    if bundle.is_of_export() || participants.iter().any(is_activated) {
+/// which leaves nothing open if every component is a default, or the verifier brings the rules.
+fn not_shown(
+    bundle: &Bundle,
+    participants: &[EvidenceParticipant],
+    decided: Option<&str>,
+    trusted: &TrustedLogs,
+) -> ReportFinding {
+    let is_activated = participants.iter().any(|one| one.activation_id.is_some());
+    let has_rules = decided.is_some_and(|decided| trusted.has_rules(decided));
+    if bundle.is_of_export() || is_activated && !has_rules {
         let why = "not in this bundle: who activated the components is not shown";
         return ReportFinding::unchecked(LEDGER, OpenQuestion::Rules, why);
     }
-    let why = "not among the files of a vault-out; the ledger names no activated component";
+
+    let why = if is_activated {
+        "not among the files of a vault-out: who activated the components is not shown"
+    } else {
+        "not among the files of a vault-out; the ledger names no activated component"
+    };
     ReportFinding::unchecked(LEDGER, OpenQuestion::Nothing, why)
 }
 

@@ -85,7 +85,7 @@ impl ReportFinding {
 /// Verdict of a verification, the best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub enum EvidenceVerdict {
-    /// All checks pass, and the verifier knows the log.
+    /// No check fails or leaves the verdict open, and the verifier knows the log.
     #[serde(rename = "VALID")]
     Valid,
     /// No check fails, but it is not shown that a log that the verifier knows holds the evidence.

@@ -5,7 +5,8 @@
 mod support;
 mod walk;
 
-use holdfast_evidence::{EvidenceVerdict, VerificationReport};
+use bytes::Bytes;
+use holdfast_evidence::{Bundle, EvidenceVerdict, VerificationReport};
 
 use support::Evidence;
 use walk::{Files, changed_bundles};
@@ -67,4 +68,47 @@ fn a_ledger_of_another_organization_is_not_valid() {
     let mut checks = report.checks.iter();
     let check = checks.find(|check| check.check == "organization").unwrap();
     assert_eq!(check.ok, Some(false), "{}", check.detail);
+}
+
+/// Returns the files of a vault-out and the ledger, without the rest of an export.
+fn of_vault_out(evidence: &Evidence) -> Files {
+    let mut files = evidence.files.clone();
+    let is_of_vault_out = |name: &str| name.ends_with(".pdf") || name.ends_with("e.json");
+    files.retain(|name, _| is_of_vault_out(name) || name == "custody-ledger.json");
+    assert_eq!(files.len(), 5);
+    files
+}
+
+#[test]
+fn the_files_of_a_vault_out_do_not_show_who_activated_the_rules() {
+    let evidence = Evidence::new();
+    let report = judged(&evidence, &of_vault_out(&evidence)).unwrap();
+    assert_eq!(
+        report.verdict,
+        EvidenceVerdict::NotReEvaluated,
+        "{report:#?}"
+    );
+}
+
+#[test]
+fn the_files_of_a_vault_out_are_valid_for_a_verifier_with_the_rules() {
+    let evidence = Evidence::new();
+    let mut trusted = evidence.trusted();
+    let decided = Bundle::of_files(evidence.files.iter().map(|(name, bytes)| {
+        let bytes = Bytes::from(bytes.clone());
+        (name.clone(), bytes)
+    }));
+    trusted.rules(decided.deciding_component().unwrap().sha256);
+    let report = evidence.verify(&of_vault_out(&evidence), &trusted).unwrap();
+    assert_eq!(report.verdict, EvidenceVerdict::Valid, "{report:#?}");
+    let mut checks = report.checks.iter();
+    let check = checks.find(|check| check.check == "component ledger");
+    assert_eq!(check.unwrap().ok, None);
+}
+
+#[test]
+fn test_data_under_rules_of_its_organization_is_valid() {
+    let evidence = Evidence::of_test_data();
+    let report = judged(&evidence, &evidence.files).unwrap();
+    assert_eq!(report.verdict, EvidenceVerdict::Valid, "{report:#?}");
 }

@@ -10,6 +10,7 @@ use holdfast_domain::checkpoint::{Checkpoint, CheckpointSigner, entry_leaf};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::component::ComponentIdentity;
 use holdfast_domain::hash::sha256;
+use holdfast_domain::id::OrgId;
 use holdfast_domain::ledger::{LedgerEntry, NewEntry};
 use holdfast_domain::merkle::{Hash, TileReader, leaf_hash};
 use holdfast_evidence::formats::{
@@ -174,17 +175,22 @@ pub struct Evidence {
 impl Evidence {
     /// Makes the bundle of a record that was controlled by a bank, and released by it.
     pub fn new() -> Self {
-        Self::with(3, true)
+        Self::with(&organization(), true)
+    }
+
+    /// Makes the bundle of test data, which the rules of its organization judge.
+    pub fn of_test_data() -> Self {
+        Self::with(&organization().test(), true)
     }
 
     /// Makes a bundle of an earlier release, whose first entry does not name the organization.
     pub fn of_earlier_release() -> Self {
-        Self::with(3, false)
+        Self::with(&organization(), false)
     }
 
-    fn with(others: u64, names_organization: bool) -> Self {
+    fn with(organization: &OrgId, names_organization: bool) -> Self {
         let mut log = TestLog::new(7);
-        log.others(others);
+        log.others(3);
 
         // Own rules, uploaded and activated by the organization.
         let rules = b"rules of the organization".to_vec();
@@ -224,7 +230,7 @@ impl Evidence {
         let mut ledger = Chain::default();
         let mut created = json!({ "status": "sent", "envelope_kind": "esign" });
         if names_organization {
-            created["org_id"] = json!(ORGANIZATION);
+            created["org_id"] = json!(organization);
         }
         ledger.write("key:key_1", "envelope.created", created);
         let details = json!({ "signer": { "email": "ada@example.com", "position": 0 } });
@@ -270,7 +276,7 @@ impl Evidence {
             "facts": facts, "evaluations": [{ "component": rules_named, "compliant": false }],
         });
         ledger.write("system", "compliance.evaluated", evaluated);
-        acts_of_control(&mut ledger, &sha256(&authoritative));
+        acts_of_control(&mut ledger, organization.as_str(), &sha256(&authoritative));
         let details = json!({ "file": "archive" });
         ledger.write("download", "authoritative.downloaded", details);
         let details = json!({ "as": "evidence_copy", "notice_sha256": sha256(&notice) });
@@ -292,7 +298,7 @@ impl Evidence {
             });
         let custody = CustodyLedger {
             envelope_id: serde_json::from_value(json!(ENVELOPE)).unwrap(),
-            org_id: serde_json::from_value(json!(ORGANIZATION)).unwrap(),
+            org_id: organization.clone(),
             log: Some(LogEvidence {
                 checkpoint: log.note(size),
                 public_key: log.key(),
@@ -377,8 +383,13 @@ impl Evidence {
     }
 }
 
+/// Returns the organization that created the record.
+fn organization() -> OrgId {
+    OrgId::parse(ORGANIZATION).unwrap()
+}
+
 /// Writes the acts of a record that a bank takes over and releases.
-fn acts_of_control(ledger: &mut Chain, document_hash: &str) {
+fn acts_of_control(ledger: &mut Chain, originator: &str, document_hash: &str) {
     let party = |id: &str| match id {
         "" => Value::Null,
         id => json!({ "organization_id": id, "name": format!("Name of {id}") }),
@@ -387,23 +398,17 @@ fn acts_of_control(ledger: &mut Chain, document_hash: &str) {
     let mut act = |ledger: &mut Chain, action: &str, by: &str, controller: &str, to: &str| {
         epoch += 1;
         let details = json!({
-            "originator": party(ORGANIZATION), "controller": party(controller), "party": party(by),
+            "originator": party(originator), "controller": party(controller), "party": party(by),
             "designee": party(to), "epoch": epoch,
         });
         ledger.write("key:key_1", action, details);
     };
-    act(
-        ledger,
-        "control.designated",
-        ORGANIZATION,
-        ORGANIZATION,
-        BANK,
-    );
+    act(ledger, "control.designated", originator, originator, BANK);
     act(ledger, "control.accepted", BANK, BANK, "");
-    act(ledger, "control.release.requested", ORGANIZATION, BANK, "");
+    act(ledger, "control.release.requested", originator, BANK, "");
     act(ledger, "control.release.consented", BANK, BANK, "");
     let form = json!({ "medium": "electronic", "recipient": "First Example Bank" });
     let released = json!({ "document_hash": document_hash, "form": form });
     ledger.write("key:key_1", "vault.released", released);
-    act(ledger, "control.released", ORGANIZATION, BANK, "");
+    act(ledger, "control.released", originator, BANK, "");
 }
