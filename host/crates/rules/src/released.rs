@@ -16,6 +16,9 @@ use holdfast_domain::hash::sha256;
 const FILES: &[&[u8]] = &[
     include_bytes!("../released/1.0.0/holdfast-compliance.wasm"),
     include_bytes!("../released/1.0.0/holdfast-compliance-ucc2022.wasm"),
+    include_bytes!("../released/0.1.0-2026-11/holdfast-compliance.wasm"),
+    include_bytes!("../released/0.1.0-2026-11/holdfast-compliance-ucc2022.wasm"),
+    include_bytes!("../released/0.1.0-2026-11/holdfast-compliance-calendar.wasm"),
 ];
 
 /// Packs by their SHA-256.

@@ -138,12 +138,12 @@ pub async fn send(
     let signing = provider(core, &caller.org, &template.provider_instance)?;
     let submission = dispatch::submit(core, &signing, &sent, asked, &mut signers).await?;
     sent.sending.submission = Some(submission.clone());
-    let unsigned = warnings::of_unsigned_roles(&template, &signers);
-    let people = (signers, recipients);
-    let saved = save(
-        core, caller, &envelope, &signing, sent, people, unsigned, answer,
-    )
-    .await;
+    let people = PlannedPeople {
+        warnings: warnings::of_unsigned_roles(&template, &signers),
+        signers,
+        recipients,
+    };
+    let saved = save(core, caller, &envelope, &signing, sent, people, answer).await;
     if saved.is_err() {
         let (org, instance) = (&caller.org, &template.provider_instance);
         dispatch::withdraw_unless_named(core, org, &envelope.id, instance, &submission).await;
@@ -264,6 +264,13 @@ fn note_source(sent: &mut Envelope, selected: Option<&SelectedTemplates>) {
         .insert("document_source".into(), source.into());
 }
 
+/// People to whom an envelope is sent, and warnings about them.
+struct PlannedPeople {
+    signers: Vec<Signer>,
+    recipients: Vec<Recipient>,
+    warnings: Vec<Warning>,
+}
+
 /// Commits the sent envelope, unless it changed since `before`.
 async fn save(
     core: &Core,
@@ -271,10 +278,14 @@ async fn save(
     before: &Envelope,
     signing: &SigningProvider,
     mut sent: Envelope,
-    (mut signers, recipients): (Vec<Signer>, Vec<Recipient>),
-    warnings: Vec<Warning>,
+    people: PlannedPeople,
     answer: &ResponseRecorder<CreatedEnvelope>,
 ) -> Result<CreatedEnvelope, ServiceError> {
+    let PlannedPeople {
+        mut signers,
+        recipients,
+        warnings,
+    } = people;
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     let locked = envelopes::lock(&mut tx, &before.org, &before.id).await?;

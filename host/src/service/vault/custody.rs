@@ -25,7 +25,6 @@ use crate::service::components::{self, ComponentManager, ComponentOwner};
 use crate::service::control::releases;
 use crate::service::envelopes::consumer::CONSUMER_CONSENT;
 use crate::service::vault::Vault;
-use crate::service::vault::certify_anew::CERTIFIED;
 use crate::service::vault::log;
 use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
 use crate::store::{disclosures, ledger};
@@ -255,11 +254,7 @@ async fn files(
     let mut activations = activations(core, &ledger, &named).await?;
     // Only rules are replayed by a verifier, so provider plugins are left out.
     let rules = named.iter().filter(|one| !one.slot.is_provider());
-    let mut digests: BTreeSet<&str> = rules.map(|one| one.identity.sha256.as_str()).collect();
-    // A certificate after a change of control can be by other rules than that of vault-in.
-    let anew = ledger.entries.iter().rev();
-    let anew = anew.filter(|entry| entry.action == CERTIFIED);
-    digests.extend(anew.filter_map(|entry| entry.details["component"]["sha256"].as_str()));
+    let digests: BTreeSet<&str> = rules.map(|one| one.identity.sha256.as_str()).collect();
     let mut carried = Vec::new();
     for digest in digests {
         if let Some(bytes) = components::bytes_of(core, digest, COMPONENT_LIMIT).await? {
