@@ -1,7 +1,7 @@
 //! The certificate of completion of a vaulted envelope, and its public verification page.
 
 use bytes::Bytes;
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::components::rules::completion as rules;
@@ -18,6 +18,7 @@ use crate::fair_queue::WorkOwner;
 use crate::room::signature::{SignatureValue, component_style};
 use crate::service::envelopes::parties;
 use crate::service::signing::access_codes;
+use crate::service::vault::copies::CopyForm;
 use crate::service::vault::paper;
 use crate::service::{Core, ServiceError};
 use crate::store::room::{self as rooms, RoomSubmission, RoomSubmitter};
@@ -200,6 +201,10 @@ impl CertificateSource<'_> {
         let moment = |entry: &LedgerEntry| self.moment(entry.at);
         let hash = |hash: &str| format!("{hash} (SHA-256)");
         let record = &envelope.record;
+        // Where the copy begins with the signed document, its hash would tell which part to cut out.
+        let signed = &stored.details["signed_document_hash"];
+        let is_apart = stored.details["copy_kind"] == json!(CopyForm::NewFile);
+        let signed = signed.as_str().filter(|_| is_apart);
         let rows = [
             (
                 "certificate-sent-by",
@@ -215,10 +220,7 @@ impl CertificateSource<'_> {
             ),
             ("certificate-vaulted", Some(moment(stored))),
             ("certificate-reference", Some(envelope.id.to_string())),
-            (
-                "certificate-signed-document",
-                stored.details["signed_document_hash"].as_str().map(hash),
-            ),
+            ("certificate-signed-document", signed.map(hash)),
             (
                 "certificate-authoritative",
                 record.document_hash.as_deref().map(hash),
