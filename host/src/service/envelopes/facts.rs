@@ -6,11 +6,12 @@ use sqlx::AnyConnection;
 use crate::components::rules::{compliance, to_compliance};
 use crate::config::EMBEDDED;
 use crate::domain::envelope::{
-    CustodianStatus, Envelope, JURISDICTION, PaymentStatus, SecuredParty, Signer,
+    CustodianStatus, Envelope, EnvelopeStatus, JURISDICTION, PaymentStatus, SecuredParty, Signer,
 };
+use crate::domain::event::EventType;
 use crate::domain::identity::{KbaSession, KbaStatus};
 use crate::service::control::chain;
-use crate::store::{StoreError, kba, payments, signers};
+use crate::store::{StoreError, kba, ledger, payments, signers};
 
 /// Attribute: a payment or identity check was done by a sandbox.
 pub const SANDBOX: &str = "provenance.sandbox";
@@ -19,6 +20,10 @@ pub const IDENTITY_REBOUND: &str = "provenance.identity_rebound";
 
 /// Attribute: time at which the envelope was created.
 const CREATED_AT: &str = "envelope_created_at";
+
+/// Attribute: the release of a record that left the vault, as JSON with `at`, `recipient_organization` and
+/// `medium` (`electronic` or `paper`).
+const RELEASE: &str = "release";
 
 /// Prefix of attributes with the partner's own facts.
 const METADATA: &str = "metadata.";
@@ -39,6 +44,7 @@ pub async fn compliance_facts(
     });
     let mut attributes = provenance(connection, envelope, &passed).await?;
     attributes.extend(chain::attributes(connection, envelope).await?);
+    attributes.extend(release(connection, envelope).await?);
     let jurisdiction = envelope.jurisdiction();
     if let Some(jurisdiction) = jurisdiction {
         attributes.push((JURISDICTION.to_owned(), jurisdiction.to_owned()));
@@ -87,6 +93,28 @@ fn metadata(envelope: &Envelope) -> impl Iterator<Item = (String, String)> {
             .map_or_else(|| value.to_string(), str::to_owned);
         (format!("{METADATA}{name}"), text)
     })
+}
+
+/// Returns when, to whom and in which form a record was released, for the sentences of checks about the vault.
+async fn release(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+) -> Result<Option<(String, String)>, StoreError> {
+    if envelope.status != EnvelopeStatus::VaultedOut {
+        return Ok(None);
+    }
+    let action = EventType::VaultReleased.as_str();
+    let entry = ledger::last_of(connection, &envelope.org, &envelope.id, action).await?;
+    let told = entry.map(|entry| {
+        let form = &entry.details["form"];
+        let medium = form["medium"].as_str().unwrap_or("electronic");
+        json!({
+            "at": entry.at,
+            "recipient_organization": form["recipient_organization"],
+            "medium": medium,
+        })
+    });
+    Ok(told.map(|told| (RELEASE.to_owned(), told.to_string())))
 }
 
 /// Returns attributes for results that prove less than usual. They become members of the
