@@ -194,7 +194,7 @@ async fn the_final_custody_record_has_one_custodian_and_the_checks_of_the_releas
         "Control checks, as at the release on ",
         "vault@maple.example, from ",
         "was released to First Example Bank. This service does not know where it has been since.",
-        "Link 2 to the released file was issued for First Example Bank",
+        "Link 2 to the released file",
         "An evidence copy was exported",
     ] {
         assert!(record.contains(expected), "{expected}: {record}");
