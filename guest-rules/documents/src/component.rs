@@ -7,12 +7,13 @@
 
 use crate::contract::bindings;
 use crate::contract::bindings::exports::holdfast::documents::{
-    completion, documents, form_fields, handwriting, signatures, vaulting, watermarks, wording,
+    completion, copies, documents, form_fields, handwriting, signatures, vaulting, watermarks,
+    wording,
 };
 use crate::{
     CompletionFacts, CustodyFacts, CustodySheet, DocumentError, FilledField, FormField,
     FoundSignatures, MarkRequest, MarkWords, Marked, PageImage, Picture, SealRequest, SealSpace,
-    VaultCopies, VaultRequest, WatermarkRequest, WrittenField,
+    SignatureHandling, VaultCopies, VaultRequest, WatermarkRequest, WrittenField,
 };
 
 struct DocumentsComponent;
@@ -101,6 +102,15 @@ impl vaulting::Guest for DocumentsComponent {
 impl watermarks::Guest for DocumentsComponent {
     fn watermark(pdf: Vec<u8>, request: WatermarkRequest) -> Result<Vec<u8>, DocumentError> {
         crate::watermark(pdf, &request)
+    }
+}
+
+impl copies::Guest for DocumentsComponent {
+    fn write_anew(
+        pdf: Vec<u8>,
+        signatures: SignatureHandling,
+    ) -> Result<Option<Vec<u8>>, DocumentError> {
+        crate::write_anew(pdf, signatures)
     }
 }
 

@@ -19,6 +19,7 @@ pub(crate) mod bindings {
 pub use bindings::exports::holdfast::documents::completion::{
     CompletionFacts, SignatureAppearance, SignerSummary, TypedSignature,
 };
+pub use bindings::exports::holdfast::documents::copies::SignatureHandling;
 pub use bindings::exports::holdfast::documents::form_fields::{FormField, FormFieldKind};
 pub use bindings::exports::holdfast::documents::handwriting::{HandwritingStyle, WrittenField};
 pub use bindings::exports::holdfast::documents::signatures::{

@@ -2,6 +2,7 @@
 //!
 //! Values and pictures on pages ([`fill`]), the marks of authoritative and other copies ([`mark`]),
 //! both copies for the vault ([`prepare_copies`]), marks that name the holder of a copy ([`watermark`]),
+//! copies as files of their own ([`write_anew`]),
 //! pictures as documents ([`picture_to_pdf`]), page images ([`page_image`]), joined documents
 //! ([`merge`]), earlier signatures
 //! ([`signatures`]), form fields ([`form_fields`]), removed tags ([`strip_tags`]), the custody record ([`custody_record`])
@@ -12,10 +13,11 @@
 //! memory and time budget of the sandbox stops input that cannot be refused in advance (a decoder
 //! that wants gigabytes).
 //!
-//! New content is never merged into existing content. It is drawn on an *overlay* page of the size
+//! New content is not merged into existing content, except in [`write_anew`]. It is drawn on an *overlay* page of the size
 //! at which the page is displayed, becomes a form XObject, and is painted on top through one
 //! matrix. It stays searchable, and the original objects stay unchanged.
 
+mod anew;
 mod completion;
 #[cfg(target_arch = "wasm32")]
 mod component;
@@ -46,14 +48,15 @@ pub mod typeset;
 mod vaulting;
 mod watermarks;
 
+pub use anew::write_anew;
 pub use completion::completion_certificate;
 pub use contract::{
     Area, CheckResult, CompletionFacts, CopyKind, CopyWords, CustodyFacts, CustodySection,
     CustodySheet, DocumentError, FieldValue, FilledField, FormField, FormFieldKind, FoundSignature,
     FoundSignatures, HandwritingStyle, LaterChange, MarkRequest, MarkWords, Marked, PageImage,
     Party, Picture, PictureFormat, SealRequest, SealSpace, SignatureAppearance, SignatureCoverage,
-    SignerSummary, TableColumn, TableRow, TimelineEntry, TypedSignature, VaultCopies, VaultRequest,
-    WatermarkRequest, WrittenField,
+    SignatureHandling, SignerSummary, TableColumn, TableRow, TimelineEntry, TypedSignature,
+    VaultCopies, VaultRequest, WatermarkRequest, WrittenField,
 };
 pub use custody::{custody_record, worded_custody_record};
 pub use fill::{fill, fill_written};

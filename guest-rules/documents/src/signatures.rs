@@ -83,6 +83,21 @@ fn digested(id: ObjectId, object: &mut Object) -> Option<(ObjectId, Object)> {
     }
 }
 
+/// Returns whether a document has a signature, also one that its author certified it with.
+pub(crate) fn has_signature(document: &Document) -> bool {
+    let is_one = |object: &Object| object.as_dict().is_ok_and(is_signature);
+    let in_field = |field: FormField<'_>| {
+        let value = field
+            .entry
+            .get(b"V")
+            .map(|value| resolve_in(document, value));
+        value.is_ok_and(is_one)
+    };
+    certification_level(document).is_some()
+        || document.objects.values().any(is_one)
+        || fields(document).into_iter().any(in_field)
+}
+
 /// Returns whether a dictionary is a signature (ISO 32000-1, table 252).
 fn is_signature(entry: &Dictionary) -> bool {
     entry.has(b"ByteRange") && entry.has(b"Contents") && !entry.has(b"Subtype")

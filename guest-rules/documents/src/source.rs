@@ -54,6 +54,11 @@ impl SourceDocument {
         Self::read(&Arc::new(pdf.to_vec()), None)
     }
 
+    /// Loads a document that will be written anew, whatever signatures it has.
+    pub(crate) fn open_whole(pdf: &Arc<Vec<u8>>) -> Result<Self> {
+        Self::read(pdf, None)
+    }
+
     /// Loads a document for an incremental update, without the data of its pictures and typefaces.
     /// They are most of a document, and no update touches them.
     pub(crate) fn open_for_update(pdf: &Arc<Vec<u8>>) -> Result<Self> {

@@ -11,8 +11,8 @@ use super::engine::LimitedEngine;
 use super::error::{CallFailure, ComponentError};
 use super::rules::handwriting::WrittenField;
 use super::rules::{
-    completion, documents, field_rules, form_fields, found, placement, vaulting, watermarks,
-    wording,
+    completion, copies, documents, field_rules, form_fields, found, placement, vaulting,
+    watermarks, wording,
 };
 use super::slot::{ComponentHandle, ComponentWorld, active};
 use crate::domain::component::ComponentIdentity;
@@ -347,6 +347,26 @@ impl Documents {
             instance
                 .holdfast_documents_watermarks()
                 .call_watermark(store, &pdf, &request)
+        })
+        .await
+    }
+}
+
+impl Documents {
+    /// Writes a marked document anew. None for one whose signatures are kept. Fails for a component without
+    /// this function.
+    pub async fn write_anew(
+        &self,
+        pdf: Bytes,
+        signatures: copies::SignatureHandling,
+    ) -> Answer<Option<Vec<u8>>, documents::DocumentError> {
+        self.work(move |store, pre| {
+            let copies = pre.copies.as_ref();
+            let copies = copies.ok_or_else(|| wasmtime::Error::msg("it writes no copies"))?;
+            let instance = copies.instantiate(&mut *store)?;
+            instance
+                .holdfast_documents_copies()
+                .call_write_anew(store, &pdf, signatures)
         })
         .await
     }

@@ -228,6 +228,9 @@ impl From<ServiceError> for HttpError {
             ServiceError::ConvertedToPaper => {
                 Self::new(StatusCode::CONFLICT, text).with_code("converted_to_paper")
             }
+            ServiceError::ReleasedToAnother => {
+                Self::new(StatusCode::CONFLICT, text).with_code("released_to_another")
+            }
             ServiceError::Pledged => {
                 Self::new(StatusCode::CONFLICT, text).with_code("record_pledged")
             }

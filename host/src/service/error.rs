@@ -109,6 +109,9 @@ pub enum ServiceError {
     /// The record was converted, and its paper original handed out.
     #[error("A paper original has replaced the authoritative copy of this record")]
     ConvertedToPaper,
+    /// The record was released to another recipient, or for another purpose.
+    #[error("The record was released with another form: another recipient or purpose")]
+    ReleasedToAnother,
     /// A pledgee would have to agree.
     #[error("The record is pledged; its pledgee must release the pledge first")]
     Pledged,

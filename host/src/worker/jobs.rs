@@ -224,6 +224,7 @@ impl JobError {
                 ServiceError::NotFound(_)
                 | ServiceError::ControlRefused(_)
                 | ServiceError::ConsentRequired(_)
+                | ServiceError::ReleasedToAnother
                 | ServiceError::Pledged,
             ) => true,
             Self::Mail(error) => error.is_final(),

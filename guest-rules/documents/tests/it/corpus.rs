@@ -1,6 +1,8 @@
 use std::path::{Path, PathBuf};
 
-use holdfast_documents::{DocumentError, fill, merge, page_image, strip_tags};
+use holdfast_documents::{
+    DocumentError, SignatureHandling, fill, merge, page_image, strip_tags, write_anew,
+};
 
 use crate::readers::{Ignored, PdfReaders};
 use crate::seals::seal;
@@ -106,7 +108,7 @@ struct DocumentChange {
 }
 
 impl CorpusDocument<'_> {
-    fn changes(&self, readers: &mut PdfReaders) -> [DocumentChange; 5] {
+    fn changes(&self, readers: &mut PdfReaders) -> [DocumentChange; 6] {
         let grey = if self.drawn {
             readers.blank(self.pdf)
         } else {
@@ -132,6 +134,14 @@ impl CorpusDocument<'_> {
                 ..marked("mark", authoritative())
             },
             marked("copy", non_authoritative()),
+            DocumentChange {
+                name: "copy written anew",
+                written: mark(self.pdf, &non_authoritative()).and_then(|marked| {
+                    let anew = write_anew(marked.clone(), SignatureHandling::Keep)?;
+                    Ok(anew.unwrap_or(marked))
+                }),
+                ..marked("copy", non_authoritative())
+            },
             DocumentChange {
                 name: "fill",
                 written: fill(self.pdf, &[value]),

@@ -6,6 +6,7 @@
     reason = "a test that cannot go on says so by panicking"
 )]
 
+mod anew;
 mod completion;
 mod corpus;
 mod custody;

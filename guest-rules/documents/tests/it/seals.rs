@@ -71,7 +71,7 @@ fn an_unsealable_document_is_refused() {
     assert!(matches!(refused, Err(DocumentError::Unreadable(_))));
 }
 
-fn both() -> VaultRequest {
+pub fn both() -> VaultRequest {
     VaultRequest {
         authoritative: authoritative(),
         seal: seal(),

@@ -34,6 +34,7 @@ pub use bindings::control::holdfast::control::types as control;
 pub use bindings::document_additions::exports::holdfast::documents::{
     completion, form_fields, handwriting, signatures as found, wording,
 };
+pub use bindings::document_copies::exports::holdfast::documents::copies;
 pub use bindings::document_vaulting::exports::holdfast::documents::vaulting;
 pub use bindings::document_watermarks::exports::holdfast::documents::watermarks;
 pub use bindings::documents::holdfast::documents::types as documents;
@@ -205,6 +206,7 @@ pub struct DocumentsPre {
     /// Both copies in one pass, which the other functions can make too.
     pub vaulting: Option<bindings::document_vaulting::DocumentVaultingPre<LimitedEngine<()>>>,
     pub watermarks: Option<bindings::document_watermarks::DocumentWatermarksPre<LimitedEngine<()>>>,
+    pub copies: Option<bindings::document_copies::DocumentCopiesPre<LimitedEngine<()>>>,
 }
 
 impl Deref for DocumentsPre {
@@ -254,6 +256,7 @@ impl ComponentWorld for DocumentsPre {
             vaulting: bindings::document_vaulting::DocumentVaultingPre::new(linked.clone()).ok(),
             watermarks: bindings::document_watermarks::DocumentWatermarksPre::new(linked.clone())
                 .ok(),
+            copies: bindings::document_copies::DocumentCopiesPre::new(linked.clone()).ok(),
             base: ExtendedPre {
                 additions: DocumentAdditionsPre::new(linked.clone()).ok(),
                 pre: bindings::documents::DocumentsRulesPre::new(linked)?,

@@ -87,7 +87,7 @@ areas! {
         post "/partner/envelopes/{id}/vault-in-upload", vault::vault_in_upload::<Key<VaultWrite>> => vaultInUpload [409, 422]
             "Vault an uploaded document";
         get "/partner/envelopes/{id}/vault/signed-url", vault::signed_url => getAuthoritativeLink [409]
-            "Create a single-use link to the authoritative copy";
+            "Create a link to the authoritative copy for one download";
         get "/partner/envelopes/{id}/vault/copy/signed-url", vault::copy_signed_url::<Key<VaultRead>> => getCopyLink [409]
             "Create a link to the non-authoritative copy";
         get "/partner/envelopes/{id}/vault/certificate", vault::certificate::<Key<ComplianceRead>> => getCertificate []
@@ -103,7 +103,7 @@ areas! {
             "Read the custody ledger";
         post "/partner/envelopes/{id}/vault-out", vault::vault_out => vaultOut [409]
             "Release the authoritative copy permanently";
-        get "/partner/envelopes/{id}/bundle", vault::bundle => getEvidenceBundle [409]
+        get "/partner/envelopes/{id}/bundle", vault::bundle::<Key<VaultRelease>> => getEvidenceBundle [409]
             "The evidence bundle of a released envelope";
     }
 
@@ -122,6 +122,8 @@ areas! {
         post "/partner/control/records/{id}/release", control::release::<Key<VaultRelease>>
             => releaseControlledRecord [409]
             "Release a record that you control";
+        get "/partner/control/records/{id}/bundle", vault::bundle::<Key<VaultRelease>> => getControlledBundle [409]
+            "The evidence bundle of a released record that you control";
         get "/partner/control/transfers", control::transfers::<Key<ControlRead>> => listTransfers []
             "List transfers that you sell or buy in, newest first";
         post "/partner/control/transfers", control::propose::<Key<ControlWrite>> => proposeTransfer [422]
@@ -320,6 +322,8 @@ areas! {
         post "/control/records/{id}/release", control::release::<Web<may::Control>>
             => releaseControlledRecordAsUser [409]
             "Release a record that you control";
+        get "/control/records/{id}/bundle", vault::bundle::<Web<may::Control>> => getControlledBundleAsUser [409]
+            "The evidence bundle of a released record that you control";
         get "/control/transfers", control::transfers::<Web<may::ReadControl>> => listTransfersAsUser []
             "List transfers that you sell or buy in, newest first";
         post "/control/transfers", control::propose::<Web<may::Control>> => proposeTransferAsUser [422]

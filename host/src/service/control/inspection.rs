@@ -17,6 +17,7 @@ use super::{
     envelope_of, lock, not_vaulted, permit, record_view,
 };
 use crate::components::rules::control::Act;
+use crate::components::rules::copies::SignatureHandling;
 use crate::components::rules::watermarks::WatermarkRequest;
 use crate::domain::clock::Timestamp;
 use crate::domain::control::{HandedCopy, Look, View, ViewAccess};
@@ -424,7 +425,7 @@ async fn watermarked(
         marked_at: copy.made_at.to_string(),
     };
     let pdf = copies::signers_copy(core, vault, envelope).await?;
-    copies::watermarked(core, envelope, pdf, request).await
+    copies::watermarked(core, envelope, pdf, request, SignatureHandling::Keep).await
 }
 
 /// Returns a watermarked copy of a record in which the caller's organization has a part, or which it got.

@@ -117,12 +117,8 @@ pub async fn permit_release(
         })
     };
     let consented = in_state(ReleaseState::Consented);
-    // A repeat gets the archive for the same form, if the controller agreed to it.
-    if control.stage == ControlStage::Released
-        && control.controller != caller.org
-        && !in_state(ReleaseState::Released)
-    {
-        return Err(ServiceError::ConsentRequired(None));
+    if control.stage == ControlStage::Released && control.controller != caller.org {
+        permit_repeat(&control, open.as_ref(), form)?;
     }
     let act = match form.medium {
         ReleaseMedium::Paper if control.stage != ControlStage::Released => Act::ConvertToPaper,
@@ -155,6 +151,30 @@ pub async fn permit_release(
         consented,
         signed,
     }))
+}
+
+/// Permits a repeat to another party than the controller: the archive for the same recipient and purpose, if
+/// the controller agreed to that release.
+fn permit_repeat(
+    control: &ControlRecord,
+    open: Option<&ReleaseRequest>,
+    form: &ReleaseForm,
+) -> Result<(), ServiceError> {
+    let agreed = open.filter(|open| {
+        open.state == ReleaseState::Released && open.controller == control.controller
+    });
+    let agreed = agreed.ok_or(ServiceError::ConsentRequired(None))?;
+    let agreed = ReleaseForm::deserialize(&agreed.form)
+        .map_err(|error| ServiceError::Internal(format!("the form of {}: {error}", agreed.id)))?;
+
+    if agreed.medium != form.medium {
+        return Err(ServiceError::ConsentRequired(None));
+    }
+    if agreed.is_for_the_same(form) {
+        Ok(())
+    } else {
+        Err(ServiceError::ReleasedToAnother)
+    }
 }
 
 /// Records that the record was released, in the transaction of the release.
@@ -229,6 +249,27 @@ pub async fn permit_retrieval(
     let ask = Request::of(Act::Retrieve, caller);
     permit(core, connection, envelope, &control, ask).await?;
     Ok(())
+}
+
+/// Returns the envelope of a record that the caller's organization controls.
+///
+/// # Errors
+/// `NotFound` for every other record, also one in which the organization has another part.
+pub async fn controlled(core: &Core, caller: &Caller, id: &str) -> Result<Envelope, ServiceError> {
+    let unknown = || ServiceError::NotFound("Envelope");
+    let id = EnvelopeId::parse(id).ok_or_else(unknown)?;
+    let envelope = envelope_of(core, caller, &id)
+        .await
+        .map_err(|error| match error {
+            ServiceError::NotFound(_) => unknown(),
+            error => error,
+        })?;
+    let control = rows::of_envelope(&mut *core.store.read().await?, &envelope).await?;
+    if control.controller == caller.org {
+        Ok(envelope)
+    } else {
+        Err(unknown())
+    }
 }
 
 /// Permits reading the archive of a released record: to its controller, and after a release that the

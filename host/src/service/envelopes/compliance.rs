@@ -7,10 +7,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::AnyConnection;
 
+use crate::components::rules::compliance::EnvelopeFacts;
 use crate::components::rules::{ComplianceJudgement, RulesOpinion};
 use crate::domain::clock::Timestamp;
 use crate::domain::component::ComponentIdentity;
-use crate::domain::envelope::{Envelope, EnvelopeStatus};
+use crate::domain::envelope::{AuthoritativeCopy, Envelope, EnvelopeStatus};
 use crate::domain::event::EventType;
 use crate::service::components::{self, ComponentManager, shadow};
 use crate::service::envelopes::facts;
@@ -66,6 +67,39 @@ pub async fn evaluate(
         Some(RulesAsOf::Now) => None,
     };
     drop(connection);
+    let view = judge(core, management, caller, &facts, at_release).await?;
+    Ok((envelope, view))
+}
+
+/// Evaluates a released record as it stood at its release, with the rules in force then. A record in the vault is
+/// evaluated as it stands.
+pub async fn evaluate_at_release(
+    core: &Core,
+    management: &Arc<ComponentManager>,
+    caller: &Caller,
+    envelope: &Envelope,
+    released_at: Timestamp,
+) -> Result<ComplianceView, ServiceError> {
+    let mut before = envelope.clone();
+    if let Some(archived) = envelope.record.authoritative.archived() {
+        before.status = EnvelopeStatus::Vaulted;
+        before.record.authoritative = AuthoritativeCopy::Live(archived.clone());
+    }
+    let mut connection = core.store.read().await?;
+    let facts = facts::compliance_facts(&mut connection, &before, released_at).await?;
+    let at_release = in_force_at_release(&mut connection, envelope).await?;
+    drop(connection);
+    judge(core, management, caller, &facts, at_release).await
+}
+
+/// Evaluates facts with the rules in force at the release, or with the active ones.
+async fn judge(
+    core: &Core,
+    management: &Arc<ComponentManager>,
+    caller: &Caller,
+    facts: &EnvelopeFacts,
+    at_release: Option<ComponentIdentity>,
+) -> Result<ComplianceView, ServiceError> {
     let mut rules = core.components.compliance(Some(&caller.org));
     // Other rules are active now: load the ones in force at the release by their digest.
     if let Some(named) = at_release.filter(|named| rules.identity().ok().as_ref() != Some(named)) {
@@ -83,12 +117,12 @@ pub async fn evaluate(
         evaluation,
         opinions,
         ..
-    } = rules.judge_for_request(&facts).await?;
-    let record = envelope.id.as_str();
-    core.shadows.evaluated(&caller.org, record, &facts, || {
+    } = rules.judge_for_request(facts).await?;
+    let record = facts.envelope_id.as_str();
+    core.shadows.evaluated(&caller.org, record, facts, || {
         shadow::evaluation_answer(&evaluation)
     });
-    let view = ComplianceView {
+    Ok(ComplianceView {
         compliant: evaluation.compliant,
         score: evaluation.score,
         evaluated_at: core.clock.now(),
@@ -105,8 +139,7 @@ pub async fn evaluate(
             .collect(),
         rules_component: component,
         evaluations: opinions,
-    };
-    Ok((envelope, view))
+    })
 }
 
 /// Returns the rules in force at the record's release. The release's ledger entry names them;

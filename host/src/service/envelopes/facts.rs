@@ -7,8 +7,8 @@ use crate::components::rules::{compliance, to_compliance};
 use crate::config::EMBEDDED;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{
-    CustodianStatus, Envelope, EnvelopeKind, JURISDICTION, PaymentStatus, SecuredParty, Signer,
-    same_address,
+    CustodianStatus, Envelope, EnvelopeKind, EnvelopeStatus, JURISDICTION, PaymentStatus,
+    SecuredParty, Signer, same_address,
 };
 use crate::domain::event::EventType;
 use crate::domain::identity::{KbaSession, KbaStatus};
@@ -280,7 +280,8 @@ fn about_the_record(
     let is_unmarked = last(EventType::VaultStored)
         .is_some_and(|stored| stored.details["seal_certificate_hash"].is_null());
     let signatures = &envelope.existing_signatures;
-    let released = last(EventType::VaultReleased);
+    let is_released = envelope.status == EnvelopeStatus::VaultedOut;
+    let released = last(EventType::VaultReleased).filter(|_| is_released);
 
     let attributes = [
         (KIND, Some(kind.to_string())),

@@ -1,7 +1,7 @@
 //! The certificate of completion of a vaulted envelope, and its public verification page.
 
 use bytes::Bytes;
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::components::rules::completion as rules;
@@ -21,6 +21,7 @@ use crate::service::envelopes::consumer::{self, SignersConsent};
 use crate::service::envelopes::{parties, people};
 use crate::service::signing::access_codes;
 use crate::service::vault::consent_words::ConsentWriter;
+use crate::service::vault::copies::CopyForm;
 use crate::service::vault::paper;
 use crate::service::{Core, ServiceError};
 use crate::store::room::{self as rooms, RoomSubmission, RoomSubmitter};
@@ -208,6 +209,10 @@ impl CertificateSource<'_> {
         let moment = |entry: &LedgerEntry| self.moment(entry.at);
         let hash = |hash: &str| format!("{hash} (SHA-256)");
         let record = &envelope.record;
+        // Where the copy begins with the signed document, its hash would tell which part to cut out.
+        let signed = &stored.details["signed_document_hash"];
+        let is_apart = stored.details["copy_kind"] == json!(CopyForm::NewFile);
+        let signed = signed.as_str().filter(|_| is_apart);
         let rows = [
             (
                 "certificate-note",
@@ -231,10 +236,7 @@ impl CertificateSource<'_> {
                 without_authority.then(|| self.texts.text("certificate-times-own")),
             ),
             ("certificate-reference", Some(envelope.id.to_string())),
-            (
-                "certificate-signed-document",
-                stored.details["signed_document_hash"].as_str().map(hash),
-            ),
+            ("certificate-signed-document", signed.map(hash)),
             (
                 "certificate-authoritative",
                 record.document_hash.as_deref().map(hash),

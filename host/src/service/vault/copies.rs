@@ -7,8 +7,10 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use futures::{StreamExt as _, TryStreamExt as _};
 use moka::future::Cache;
+use serde::Serialize;
 use sqlx::AnyConnection;
 
+use crate::components::rules::copies::SignatureHandling;
 use crate::components::rules::documents::{CopyKind, MarkRequest, Marked, SealRequest};
 use crate::components::rules::placement::ReadError;
 use crate::components::rules::vaulting::VaultRequest;
@@ -128,9 +130,14 @@ async fn unvaulted(core: &Core, envelope: &Envelope) -> Result<Arc<SpooledFile>,
     let documents = documents.for_owner(owner.clone());
     let reader = core.placement(Some(&envelope.org));
     let reader = reader.for_owner(owner);
+    let built_in = core
+        .components
+        .embedded_documents(&envelope.org, core.store.priority())
+        .for_owner(WorkOwner::new(&envelope.org, envelope.id.as_str()));
     let wording = wording(&mut *core.store.read().await?, &envelope.org).await?;
     let mark = mark_request(envelope, CopyKind::NonAuthoritative, at, &wording);
-    let copy = non_authoritative(&documents, &reader, executed, mark).await?;
+    let copy = non_authoritative(&documents, &built_in, &reader, executed, mark).await?;
+    let copy = copy.bytes;
     let mut spool = SpoolWriter::new(&core.config.spool_folder())
         .await
         .map_err(FilesError::Spool)?;
@@ -154,18 +161,80 @@ pub async fn signed_document(
     Ok((signing.signed_document(submission).await?, identity))
 }
 
-/// Marks an executed document as a non-authoritative copy.
+/// How the file of a copy is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CopyForm {
+    /// A file of its own: no beginning of it is the document without the mark.
+    NewFile,
+    /// The document and an update with the mark, so that the document's signatures stay valid.
+    UpdateOfSigned,
+    /// The document and an update with the mark, because the document could not be written anew.
+    UpdateOfUnwritable,
+}
+
+/// A marked copy.
+pub struct CopyFile {
+    pub bytes: Bytes,
+    pub form: CopyForm,
+}
+
+/// Marks an executed document as a non-authoritative copy. The built-in writer makes it a file of its own.
 pub async fn non_authoritative(
     documents: &Documents,
+    built_in: &Documents,
     reader: &Placement,
     executed: Bytes,
     request: WordedMark,
-) -> Result<Bytes, ServiceError> {
+) -> Result<CopyFile, ServiceError> {
     match mark(documents, reader, executed, request).await? {
-        MarkedCopy::Appended(copy) | MarkedCopy::Rewritten(copy) => Ok(copy),
+        MarkedCopy::Appended(copy) | MarkedCopy::Rewritten(copy) => {
+            as_file_of_its_own(built_in, reader, copy).await
+        }
         MarkedCopy::Unchanged => Err(ServiceError::Internal(
             "a copy came back without a mark".into(),
         )),
+    }
+}
+
+/// Writes a marked document anew, unless its signatures have to stay valid. A document that does not survive
+/// it keeps the form that it has.
+pub async fn as_file_of_its_own(
+    built_in: &Documents,
+    reader: &Placement,
+    marked: Bytes,
+) -> Result<CopyFile, ServiceError> {
+    let written = match built_in
+        .write_anew(marked.clone(), SignatureHandling::Keep)
+        .await
+    {
+        Ok(Ok(Some(written))) => Bytes::from(written),
+        Ok(Ok(None)) => {
+            return Ok(CopyFile {
+                bytes: marked,
+                form: CopyForm::UpdateOfSigned,
+            });
+        }
+        Ok(Err(error)) => return Ok(unwritable(marked, &error)),
+        Err(error) if error.by_document => return Ok(unwritable(marked, &error)),
+        Err(error) => return Err(error.into()),
+    };
+
+    // A writer's mistake is found here, not when the copy is opened years later.
+    match reader.inspect(written.clone()).await? {
+        Ok(_) => Ok(CopyFile {
+            bytes: written,
+            form: CopyForm::NewFile,
+        }),
+        Err(error) => Ok(unwritable(marked, &error)),
+    }
+}
+
+fn unwritable(marked: Bytes, error: &dyn std::fmt::Debug) -> CopyFile {
+    tracing::warn!(?error, "a copy stays an update of its document");
+    CopyFile {
+        bytes: marked,
+        form: CopyForm::UpdateOfUnwritable,
     }
 }
 
@@ -335,26 +404,40 @@ pub async fn read_back(
     Ok((pdf.into(), read.map(drop)))
 }
 
-/// Writes a line at the head or foot of every page of an envelope's document.
+/// Writes a line at the head or foot of every page of an envelope's document, and makes a file of its own of
+/// it. Signatures that are kept and valid keep it an update of the document.
 pub async fn watermarked(
     core: &Core,
     envelope: &Envelope,
     pdf: OutgoingCopy,
     request: WatermarkRequest,
+    signatures: SignatureHandling,
 ) -> Result<Bytes, ServiceError> {
     let owner = WorkOwner::new(&envelope.org, envelope.id.as_str());
     let documents = core
         .components
         .embedded_documents(&envelope.org, core.store.priority())
         .for_owner(owner.clone());
-    // The document, and the one with the mark.
-    let _room = admit(core, &owner, 2 * pdf.size).await?;
+    // The document, the one with the mark, and that one written anew.
+    let _room = admit(core, &owner, 3 * pdf.size).await?;
     let pdf = pdf.whole().await?;
     let update = documents.watermark(pdf.clone(), request).await??;
     let reader = core.placement(None).for_owner(owner);
     let (pdf, read) = read_back(&reader, pdf, &update).await?;
     read?;
-    Ok(joined(pdf, &update))
+    let marked = joined(pdf, &update);
+    match signatures {
+        SignatureHandling::Keep => Ok(as_file_of_its_own(&documents, &reader, marked).await?.bytes),
+        SignatureHandling::Flatten => {
+            let written = documents.write_anew(marked, signatures).await??;
+            let written = written.ok_or_else(|| {
+                ServiceError::Internal("a document without its signatures was not written".into())
+            })?;
+            let written = Bytes::from(written);
+            reader.inspect(written.clone()).await??;
+            Ok(written)
+        }
+    }
 }
 
 /// Appends `tail` to `head`, without copying `head` when it has no other owner.

@@ -25,7 +25,7 @@ use crate::service::components::{self, ComponentManager, ComponentOwner};
 use crate::service::control::releases;
 use crate::service::envelopes::consumer::CONSUMER_CONSENT;
 use crate::service::vault::Vault;
-use crate::service::vault::log;
+use crate::service::vault::{evidence_copy, log};
 use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
 use crate::store::{disclosures, ledger};
 
@@ -44,6 +44,14 @@ pub async fn ledger(
     id: &str,
 ) -> Result<CustodyLedger, ServiceError> {
     let envelope = envelope_service::get(core, caller, id).await?;
+    ledger_of(core, vault, &envelope).await
+}
+
+async fn ledger_of(
+    core: &Core,
+    vault: &Vault,
+    envelope: &Envelope,
+) -> Result<CustodyLedger, ServiceError> {
     let (org, id) = (&envelope.org, &envelope.id);
     let mut waits = 0;
     loop {
@@ -55,8 +63,8 @@ pub async fn ledger(
         let proved = log.as_ref().map_or(0, |log| log.inclusion.len());
         if proved >= entries.len() || waits == PLACE_WAITS {
             return Ok(CustodyLedger {
-                envelope_id: envelope.id,
-                org_id: envelope.org,
+                envelope_id: id.clone(),
+                org_id: org.clone(),
                 entries,
                 log,
             });
@@ -101,27 +109,25 @@ enum BundleContent {
     Made(Bytes),
 }
 
-/// Writes the evidence of a released envelope to a zip file. Documents are streamed and
-/// never held in memory.
+/// Writes the evidence of a released envelope to a zip file, for its organization and for the party that
+/// controls it. Documents are streamed and never held in memory.
 ///
-/// A bundle contains the authoritative copy, so it exists only after vault-out: the live
-/// copy leaves the vault only through its single-use link.
+/// A bundle exists only after vault-out: the live copy leaves the vault only through its single-use links. Its
+/// PDF has the bytes of the authoritative copy, so that anybody can verify them; a notice in the zip and in
+/// the ledger says that it is an evidence copy. Every export is recorded before it is made.
 pub async fn bundle(
     core: &Core,
     vault: &Vault,
     caller: &Caller,
     id: &str,
 ) -> Result<SpooledFile, ServiceError> {
-    let envelope = envelope_service::get(core, caller, id).await?;
-    if envelope.record.authoritative.archived().is_none() {
-        return Err(ServiceError::Conflict(
-            "Envelope has not been released".into(),
-        ));
-    }
-    releases::permit_archive(&mut *core.store.read().await?, caller, &envelope).await?;
+    let envelope = exportable(core, caller, id).await?;
+    let released = evidence_copy::record_export(core, caller, &envelope).await?;
+    let name_of_pdf = evidence_copy::name_of_pdf(&released);
+
     let folder = core.config.spool_folder();
     let mut sources: Vec<(String, Box<dyn io::Read + Send>)> = Vec::new();
-    for (name, content) in files(core, vault, caller, &envelope).await? {
+    for (name, content) in files(core, vault, &envelope, name_of_pdf).await? {
         let source: Box<dyn io::Read + Send> = match content {
             BundleContent::Made(bytes) => Box::new(io::Cursor::new(bytes)),
             BundleContent::Stored(file) => {
@@ -141,6 +147,22 @@ pub async fn bundle(
         Ok(())
     });
     Ok(written.await.map_err(FilesError::Spool)?)
+}
+
+/// Returns a released envelope whose bundle the caller may have: one of its own organization, or one that it
+/// controls.
+pub async fn exportable(core: &Core, caller: &Caller, id: &str) -> Result<Envelope, ServiceError> {
+    let envelope = match envelope_service::get(core, caller, id).await {
+        Err(ServiceError::NotFound(_)) => releases::controlled(core, caller, id).await?,
+        own => own?,
+    };
+    if envelope.record.authoritative.archived().is_none() {
+        return Err(ServiceError::Conflict(
+            "Envelope has not been released".into(),
+        ));
+    }
+    releases::permit_archive(&mut *core.store.read().await?, caller, &envelope).await?;
+    Ok(envelope)
 }
 
 /// Verifies the evidence of a vaulted or released envelope with all that this installation knows.
@@ -220,7 +242,7 @@ pub async fn evidence(
     let envelope = envelope_service::get(core, caller, id).await?;
     let in_vault = envelope.record.authoritative.archived().is_none();
     let mut read = Vec::new();
-    for (name, content) in files(core, vault, caller, &envelope).await? {
+    for (name, content) in files(core, vault, &envelope, AUTHORITATIVE).await? {
         let bytes = match content {
             BundleContent::Made(bytes) => bytes,
             BundleContent::Stored(file) => core.files.get(&file).await?,
@@ -234,14 +256,14 @@ pub async fn evidence(
 async fn files(
     core: &Core,
     vault: &Vault,
-    caller: &Caller,
     envelope: &Envelope,
+    name_of_pdf: &str,
 ) -> Result<Vec<(String, BundleContent)>, ServiceError> {
-    let ledger = ledger(core, vault, caller, envelope.id.as_str()).await?;
+    let ledger = ledger_of(core, vault, envelope).await?;
     let authoritative = envelope.record.authoritative.file();
     let mut files = Vec::new();
     for (name, file) in [
-        (AUTHORITATIVE, authoritative),
+        (name_of_pdf, authoritative),
         (COPY, envelope.record.copy.as_ref()),
         (CERTIFICATE, envelope.record.certificate.as_ref()),
         (CUSTODY_RECORD, envelope.record.custody_record.as_ref()),
@@ -250,6 +272,15 @@ async fn files(
             file.ok_or_else(|| ServiceError::Conflict("Envelope has not been vaulted".into()))?;
         files.push((name.to_owned(), BundleContent::Stored(file.clone())));
     }
+    // Of the newest export, which may be one that ran at the same time: a verifier compares the two.
+    if let Some(notice) = evidence_copy::notice_of(&ledger.entries) {
+        let notice = Bytes::from(notice.to_owned());
+        files.push((
+            evidence_copy::NOTICE.to_owned(),
+            BundleContent::Made(notice),
+        ));
+    }
+
     let named = participants(&ledger);
     let mut activations = activations(core, &ledger, &named).await?;
     // Only rules are replayed by a verifier, so provider plugins are left out.

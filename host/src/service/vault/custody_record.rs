@@ -1,11 +1,12 @@
-//! The custody record for people. It is stored at vault-in; after a release, a final one with the
-//! whole history is made from the ledger.
+//! The custody record for people. It is stored at vault-in; after a release, a final one is made from the
+//! ledger: the checks as at the release, and everything that happened until now.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 
 use crate::components::rules::documents;
+use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, Signer};
 use crate::domain::event::EventType;
 use crate::domain::ledger::LedgerEntry;
@@ -19,7 +20,7 @@ use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
 use crate::store::{ledger, signers, vault};
 
 /// Returns the custody record as a PDF: the stored one, or the final one of a released envelope. Equal
-/// records give equal bytes.
+/// ledgers give equal bytes.
 ///
 /// # Errors
 ///
@@ -44,14 +45,16 @@ pub async fn custody_record(
     let Some(end) = entries.iter().position(released) else {
         return Ok(core.files.get(stored).await?);
     };
-    let (_, compliance) = compliance::evaluate(core, management, caller, id, None).await?;
+    let released_at = entries[end].at;
+    let compliance =
+        compliance::evaluate_at_release(core, management, caller, &envelope, released_at).await?;
     let certificate = envelope.record.certificate.as_ref();
     let certificate = core.files.get(certificate.ok_or_else(not_vaulted)?).await?;
     let facts = FinalRecord {
         envelope: &envelope,
         signers: &signers,
         compliance: &compliance,
-        history: &entries[..=end],
+        history: &entries,
         release: &entries[end],
     };
     let wording = vault::wording(&mut *core.store.read().await?, &envelope).await?;
@@ -63,7 +66,8 @@ pub async fn custody_record(
         entries: &entries,
         consents: &consents,
     };
-    let sheet = writer.custody_sheet(&facts, people);
+    let mut sheet = writer.custody_sheet(&facts, people);
+    writer.date_checks(&mut sheet, &facts.checks, &entries[end].at.to_string());
     let documents = core
         .components
         .embedded_documents(org, core.store.priority())
@@ -76,7 +80,7 @@ struct FinalRecord<'a> {
     envelope: &'a Envelope,
     signers: &'a [Signer],
     compliance: &'a ComplianceView,
-    /// Entries up to the release.
+    /// All entries, those after the release, too.
     history: &'a [LedgerEntry],
     release: &'a LedgerEntry,
 }
@@ -97,12 +101,12 @@ impl FinalRecord<'_> {
             envelope_name: envelope.name.clone(),
             customer_id: envelope.customer.to_string(),
             issuer,
-            recorded_at: self.release.at.to_string(),
+            recorded_at: self.last_at().to_string(),
             hash_algorithm: "SHA-256".into(),
             document_hash: envelope.record.document_hash.clone().unwrap_or_default(),
             copy_hash: copy.map(|copy| copy.sha256.clone()).unwrap_or_default(),
             secured_party: party.map(|party| party.name.clone()),
-            custodian: self.form("recipient_organization"),
+            custodian: self.custodian(writer),
             parties: self.signers.iter().map(signing_party).collect(),
             timeline: self
                 .history
@@ -130,6 +134,26 @@ impl FinalRecord<'_> {
         }
     }
 
+    /// Returns the moment of the last entry, which is the newest thing that the record knows.
+    fn last_at(&self) -> Timestamp {
+        self.history.last().unwrap_or(self.release).at
+    }
+
+    /// Returns who kept the authoritative copy, from when until when. Nobody does here after the release.
+    fn custodian(&self, writer: RecordWriter<'_>) -> String {
+        let stored = |entry: &&LedgerEntry| entry.action == EventType::VaultStored.as_str();
+        let Some(stored) = self.history.iter().rfind(stored) else {
+            return String::new();
+        };
+        let (from, until) = (
+            writer.moment(&stored.at.to_string()),
+            writer.moment(&self.release.at.to_string()),
+        );
+        let custodian = stored.details["custodian"].as_str().unwrap_or_default();
+        let values = [("custodian", custodian), ("from", &from), ("until", &until)];
+        writer.texts.with("custody-custodian-until", values)
+    }
+
     /// Returns an entry of the form with which the release was requested.
     fn form(&self, name: &str) -> String {
         let text = self.release.details["form"][name].as_str();
@@ -144,12 +168,16 @@ impl FinalRecord<'_> {
             self.form("recipient_organization"),
             self.form("recipient_email")
         );
-        let note = match self.form("medium") == "paper" {
-            true => "custody-final-paper",
-            false => "custody-final-note",
+        let note = if self.form("medium") == "paper" {
+            "custody-final-paper"
+        } else {
+            "custody-final-note"
         };
+        let moment = writer.moment(&self.release.at.to_string());
+        let organization = self.form("recipient_organization");
+        let values = [("moment", moment.as_str()), ("recipient", &organization)];
         let rows = [
-            ("custody-final", texts.text(note)),
+            ("custody-final", texts.with(note, values)),
             ("custody-handed-over-to", recipient),
             ("custody-purpose", self.form("purpose_of_release")),
             ("custody-authorized-by", self.form("authorized_signature")),

@@ -101,7 +101,9 @@ impl<'a> RecordWriter<'a> {
         documents::TimelineEntry {
             at: entry.at.to_string(),
             actor: self.actor(&entry.actor),
-            action: in_words(self.texts, entry).unwrap_or_else(|| entry.action.clone()),
+            action: in_words(self.texts, entry)
+                .or_else(|| retrieval_in_words(self.texts, entry))
+                .unwrap_or_else(|| entry.action.clone()),
             detail: format!("{}, SHA-256 {}", entry.action, entry.hash),
         }
     }
@@ -212,6 +214,30 @@ impl<'a> RecordWriter<'a> {
             foot: texts.with("custody-recorded", [("moment", &recorded)]),
             certificate_json: facts.certificate_json.clone(),
             certificate_about: texts.text("custody-certificate"),
+        }
+    }
+
+    /// Says of which moment the checks of a released record are: most of them ask about the vault, where it is
+    /// no more.
+    pub fn date_checks(
+        self,
+        sheet: &mut rules::CustodySheet,
+        checks: &[documents::CheckResult],
+        released_at: &str,
+    ) {
+        let texts = self.texts;
+        let moment = self.moment(released_at);
+        let undated = texts.text("custody-checks");
+        let dated = texts.with("custody-checks-release", [("moment", moment)]);
+        let sections = sheet.sections.iter_mut();
+        for section in sections.filter(|section| section.heading == undated) {
+            section.heading.clone_from(&dated);
+        }
+
+        let passed = checks.iter().filter(|check| check.satisfied).count();
+        let values = [("passed", passed), ("total", checks.len())];
+        if let Some((text, _)) = &mut sheet.verdict {
+            *text = texts.with("custody-verdict-release", values);
         }
     }
 
@@ -478,6 +504,26 @@ impl<'a> RecordWriter<'a> {
             ..self.section("custody-made", rows)
         }
     }
+}
+
+/// Returns what left the vault, for entries that the parties' history leaves out.
+fn retrieval_in_words(texts: Texts, entry: &LedgerEntry) -> Option<String> {
+    let details = &entry.details;
+    let key = match entry.action.as_str() {
+        "archive_links.issued" => {
+            let number = details["link_number"].as_u64()?.to_string();
+            let recipient = details["recipient_organization"].as_str()?;
+            let values = [("number", number.as_str()), ("recipient", recipient)];
+            return Some(texts.with("custody-link-issued", values));
+        }
+        "authoritative.downloaded" if details["file"] == "archive" => "custody-downloaded-archive",
+        "authoritative.downloaded" => "custody-downloaded",
+        "paper_original.downloaded" => "custody-downloaded-paper",
+        "authoritative.download_broken_off" => "custody-broken-off",
+        "bundle.exported" => "custody-exported",
+        _ => return None,
+    };
+    Some(texts.text(key))
 }
 
 #[cfg(test)]

@@ -93,7 +93,7 @@ async fn issue_for(
     Ok(link)
 }
 
-/// Issues a link. Only links to the live authoritative copy and to a paper original are single-use.
+/// Issues a link. Links to the authoritative copy, live or archived, and to a paper original are single-use.
 pub async fn issue(
     core: &Core,
     connection: &mut AnyConnection,
@@ -113,7 +113,7 @@ pub async fn issue(
         envelope: envelope.id.clone(),
         file,
         filename: filename.into(),
-        single_use: [LinkedFile::Authoritative, LinkedFile::PaperOriginal].contains(&file),
+        single_use: is_single_use(file),
         expires_at: now + LIFE,
         used: false,
     };
@@ -124,6 +124,14 @@ pub async fn issue(
         filename: link.filename,
         expires_at: link.expires_at,
     })
+}
+
+/// Whether a link to the file is good for one complete download.
+fn is_single_use(file: LinkedFile) -> bool {
+    matches!(
+        file,
+        LinkedFile::Authoritative | LinkedFile::Archive | LinkedFile::PaperOriginal
+    )
 }
 
 /// A file being sent to a client.
@@ -168,10 +176,11 @@ pub async fn redeem(core: &Core, token: &str, peek: bool) -> Result<FileDownload
         _ => stored,
     };
     let mut redeemed = None;
-    if link.single_use && !peek {
+    // By the file, too: an earlier release issued links to the archive for any number of downloads.
+    if (link.single_use || is_single_use(link.file)) && !peek {
         let now = core.clock.now();
         let mut tx = core.store.begin().await?;
-        if link.file == LinkedFile::PaperOriginal {
+        if matches!(link.file, LinkedFile::Archive | LinkedFile::PaperOriginal) {
             // A repeated release may end this link and issue another one at this moment.
             envelopes::lock(&mut tx, &link.org, &link.envelope).await?;
         }

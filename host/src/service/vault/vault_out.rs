@@ -16,7 +16,7 @@ use crate::service::envelopes::lifecycle;
 use crate::service::events;
 use crate::service::vault::copies::OutgoingCopy;
 use crate::service::vault::downloads::{IssuedLink, issue, untouched};
-use crate::service::vault::paper;
+use crate::service::vault::{paper, repeats};
 use crate::service::{
     Caller, Core, ServiceError, ValidationIssue, envelopes as envelope_service, test_mode,
 };
@@ -24,7 +24,7 @@ use crate::store::downloads::LinkedFile;
 use crate::store::{envelopes, jobs, vault};
 
 /// What becomes of the authoritative copy: a file that the recipient keeps, or a paper original. That is
-/// printed from a file that can be downloaded once.
+/// printed from a file that can be downloaded completely once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReleaseMedium {
@@ -66,6 +66,20 @@ pub struct ReleaseForm {
     pub medium: ReleaseMedium,
 }
 
+impl ReleaseForm {
+    /// Whether another form names the same recipient and purpose. Another person may sign it.
+    pub fn is_for_the_same(&self, other: &Self) -> bool {
+        let same = |one: &str, other: &str| one.trim() == other.trim();
+        same(&self.recipient_name, &other.recipient_name)
+            && same(&self.recipient_organization, &other.recipient_organization)
+            && same(&self.purpose_of_release, &other.purpose_of_release)
+            && self
+                .recipient_email
+                .trim()
+                .eq_ignore_ascii_case(other.recipient_email.trim())
+    }
+}
+
 /// Links to the four files of a release.
 pub struct ReleaseLinks {
     pub authoritative: IssuedLink,
@@ -74,8 +88,8 @@ pub struct ReleaseLinks {
     pub custody_record: IssuedLink,
 }
 
-/// Releases the authoritative copy. Repeating the call returns fresh links to the same
-/// archive, or to the paper original until that was downloaded.
+/// Releases the authoritative copy. Repeating the call with the same recipient and purpose returns fresh
+/// links to the same archive, or to the paper original until that was downloaded.
 ///
 /// The archive is written, read back and retained before the live pointer is replaced, and
 /// a job deletes the live bytes last: one of the two always exists.
@@ -103,7 +117,7 @@ pub async fn release(
     links.ok_or_else(|| ServiceError::Internal("a release has no links".into()))
 }
 
-/// Releases a record without issuing links. Does nothing if it was released already.
+/// Releases a record without issuing links. Does nothing if it was released with this form already.
 pub async fn release_only(
     core: &Core,
     caller: &Caller,
@@ -155,6 +169,11 @@ async fn move_out(
     let (envelope, decided) =
         lifecycle::lock_for(core, &mut tx, &envelope.org, &envelope.id, release).await?;
     let permit = releases::permit_release(core, &mut tx, caller, &envelope, &form, signed).await?;
+    let earlier = match envelope.status {
+        EnvelopeStatus::VaultedOut => Some(repeats::bind(&mut tx, &envelope, &form).await?),
+        _ => None,
+    };
+
     // On a repeat the status stays the same, and only links are issued.
     if decided.status != envelope.status {
         let (Some(archive), Some(live)) = (archive, envelope.record.authoritative.live()) else {
@@ -166,6 +185,9 @@ async fn move_out(
         decided.record(&mut tx, &envelope, now).await?;
         vault::insert_release(&mut tx, &envelope, &json!(form), now).await?;
         let mut details = json!({ "form": form, "document_hash": archive.sha256 });
+        if issues_links {
+            details["link_number"] = json!(1);
+        }
         // The release names the rules in force, because later evaluations of it use them.
         if let Ok(rules) = core.components.compliance(Some(&envelope.org)).identity() {
             details["rules_component"] = json!(rules);
@@ -192,31 +214,16 @@ async fn move_out(
         faults::pass("released");
         return Ok(None);
     }
-    if envelope.status == EnvelopeStatus::VaultedOut {
-        paper::permit_repeat(&mut tx, &envelope, &form, now).await?;
+    if let Some(released) = &earlier {
+        repeats::reissue(core, &mut tx, caller, &envelope, released).await?;
     }
-    let file = match form.medium {
-        ReleaseMedium::Electronic => LinkedFile::Archive,
-        ReleaseMedium::Paper => LinkedFile::PaperOriginal,
-    };
+    let file = repeats::file_of(form.medium);
     let release = ReleaseLinks {
         authoritative: issue(core, &mut tx, &envelope, file).await?,
         copy: issue(core, &mut tx, &envelope, LinkedFile::Copy).await?,
         certificate: issue(core, &mut tx, &envelope, LinkedFile::Certificate).await?,
         custody_record: issue(core, &mut tx, &envelope, LinkedFile::CustodyRecord).await?,
     };
-    if envelope.status == EnvelopeStatus::VaultedOut {
-        let details = json!({ "recipient_organization": form.recipient_organization });
-        events::record(
-            &mut tx,
-            &envelope,
-            &caller.actor,
-            "archive_links.issued",
-            details,
-            now,
-        )
-        .await?;
-    }
     tx.commit().await?;
     faults::pass("released");
     Ok(Some(release))

@@ -30,19 +30,19 @@ use crate::support::{
 };
 
 /// An organization beside the originator.
-struct Party {
-    org: OrgId,
-    key: String,
+pub struct Party {
+    pub org: OrgId,
+    pub key: String,
 }
 
 impl Party {
-    async fn new(app: &TestApp) -> Self {
+    pub async fn new(app: &TestApp) -> Self {
         let (org, key) = app.party().await;
         Self { org, key }
     }
 
     /// Does something with a record.
-    async fn act(&self, app: &TestApp, id: &str, act: &str, body: Value) -> TestResponse {
+    pub async fn act(&self, app: &TestApp, id: &str, act: &str, body: Value) -> TestResponse {
         let path = format!("/partner/control/records/{id}/{act}");
         app.post_as(&self.key, &path, body).await
     }
@@ -73,13 +73,13 @@ async fn designate(app: &TestApp, id: &str, to: &OrgId) -> TestResponse {
     app.post(&path, json!({ "controller": to })).await
 }
 
-async fn vault_out(app: &TestApp, id: &str, form: Value) -> TestResponse {
+pub async fn vault_out(app: &TestApp, id: &str, form: Value) -> TestResponse {
     app.post(&format!("/partner/envelopes/{id}/vault-out"), form)
         .await
 }
 
 /// Starts a service with a vaulted record that a lender controls.
-async fn controlled() -> (TestApp, String, Party) {
+pub async fn controlled() -> (TestApp, String, Party) {
     let app = TestApp::start().await;
     let (id, lender) = controlled_in(&app).await;
     (app, id, lender)
@@ -403,6 +403,7 @@ async fn no_byte_of_a_controlled_record_leaves_without_consent() {
     let out = format!("/partner/envelopes/{id}/vault-out");
     let release = format!("/control/records/{id}/release");
     let bundle = format!("/envelopes/{id}/bundle");
+    let as_controller = format!("/control/records/{id}/bundle");
     let mut paper = release_form();
     paper["medium"] = "paper".into();
     for (who, key) in [
@@ -420,6 +421,8 @@ async fn no_byte_of_a_controlled_record_leaves_without_consent() {
         table.add("`GET …/vault/signed-url`", who, &answer);
         let answer = app.get_as(key, &partner(&bundle)).await;
         table.add("`GET …/bundle`", who, &answer);
+        let answer = app.get_as(key, &partner(&as_controller)).await;
+        table.add("`GET …/control/records/{id}/bundle`", who, &answer);
     }
     let repeated = axum::http::Request::post(format!("/api/v2{out}"))
         .header("x-api-key", &app.key)

@@ -307,13 +307,11 @@ async fn a_repeated_release_returns_new_links_to_the_same_archive() {
         first["authoritative_signed_url"],
         second["authoritative_signed_url"]
     );
-    let old = app
-        .get(first["authoritative_signed_url"].as_str().unwrap())
-        .await;
-    let new = app
-        .get(second["authoritative_signed_url"].as_str().unwrap())
-        .await;
-    assert_eq!(old.bytes, new.bytes);
+    let old = app.get(link(&first)).await;
+    assert_eq!(old.status, 410, "a new link ends the one before");
+    let new = app.get(link(&second)).await;
+    let archive = std::fs::read(app.objects("archive").remove(0)).unwrap();
+    assert_eq!(new.bytes, archive);
     assert_eq!(app.objects("archive").len(), 1);
     let released = app.event_types(&id).await;
     assert_eq!(
@@ -330,6 +328,134 @@ async fn a_repeated_release_returns_new_links_to_the_same_archive() {
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
     panic!("the live copy is still in the vault");
+}
+
+/// Returns the link to the released file.
+fn link(released: &Value) -> &str {
+    released["authoritative_signed_url"].as_str().unwrap()
+}
+
+/// Waits for a ledger entry with this action, and returns its details.
+async fn entry_soon(app: &TestApp, id: &str, action: &str) -> Value {
+    for _ in 0..500 {
+        let ledger = app.custody(id).await;
+        let mut entries = ledger["entries"].as_array().unwrap().iter().rev();
+        if let Some(entry) = entries.find(|entry| entry["action"] == action) {
+            return entry["details"].clone();
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    panic!("no entry {action}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_recipient_or_purpose_gets_nothing_of_a_released_record() {
+    let app = TestApp::start().await;
+    let id = app.vaulted_envelope().await;
+    let path = format!("/partner/envelopes/{id}/vault-out");
+    app.post(&path, release_form()).await.data(200);
+    for (member, other) in [
+        ("recipient_name", "Alex Birch"),
+        ("recipient_organization", "Second Example Bank"),
+        ("recipient_email", "alex@second.example"),
+        ("purpose_of_release", "Pledge"),
+    ] {
+        let mut form = release_form();
+        form[member] = other.into();
+        let refused = app.post(&path, form).await;
+        assert_eq!(refused.status, 409, "{member}: {}", refused.text());
+        assert_eq!(refused.json()["code"], "released_to_another", "{member}");
+    }
+    let ledger = app.custody(&id).await.to_string();
+    assert!(!ledger.contains("Second Example Bank"), "{ledger}");
+    assert!(!ledger.contains("archive_links.issued"), "{ledger}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_signature_and_spelling_of_the_address_are_the_same_form() {
+    let app = TestApp::start().await;
+    let id = app.vaulted_envelope().await;
+    let path = format!("/partner/envelopes/{id}/vault-out");
+    app.post(&path, release_form()).await.data(200);
+    let mut form = release_form();
+    form["authorized_signature"] = "Sam Birch".into();
+    form["recipient_email"] = "Robin.Park@bank.example".into();
+    form["recipient_name"] = " Robin Park ".into();
+    app.post(&path, form).await.data(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_link_to_a_released_copy_works_for_one_download_and_the_others_for_more() {
+    let app = TestApp::start().await;
+    let id = app.vaulted_envelope().await;
+    let path = format!("/partner/envelopes/{id}/vault-out");
+    let released = app.post(&path, release_form()).await.data(200);
+    assert_eq!(app.get(link(&released)).await.status, 200);
+    assert_eq!(app.get(link(&released)).await.status, 410);
+    let downloaded = entry_soon(&app, &id, "authoritative.downloaded").await;
+    assert_eq!(downloaded["file"], "archive");
+    for file in [
+        "certified_vaulted_copy",
+        "compliance_certificate",
+        "vault_custody_record",
+    ] {
+        let url = released[format!("{file}_signed_url")].as_str().unwrap();
+        assert_eq!(app.get(url).await.status, 200, "{file}");
+        assert_eq!(app.get(url).await.status, 200, "{file}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broken_download_of_a_released_copy_gives_its_link_back() {
+    let app = TestApp::start().await;
+    let id = app.vaulted_envelope().await;
+    let path = format!("/partner/envelopes/{id}/vault-out");
+    let released = app.post(&path, release_form()).await.data(200);
+    let path = link(&released)
+        .strip_prefix("http://127.0.0.1:8080")
+        .unwrap();
+    let request = axum::http::Request::get(path).body(axum::body::Body::empty());
+    assert_eq!(app.hang_up(request.unwrap()).await, 200);
+    let broken_off = entry_soon(&app, &id, "authoritative.download_broken_off").await;
+    assert_eq!(broken_off["file"], "archive");
+    assert_eq!(app.get(link(&released)).await.status, 200);
+    assert_eq!(app.get(link(&released)).await.status, 410);
+}
+
+/// An earlier release of this program issued links to the archive for any number of downloads.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_earlier_link_to_the_archive_works_for_one_download_too() {
+    let app = TestApp::start().await;
+    let id = app.vaulted_envelope().await;
+    let path = format!("/partner/envelopes/{id}/vault-out");
+    let released = app.post(&path, release_form()).await.data(200);
+    app.execute("update download_link set single_use = 0").await;
+    assert_eq!(app.get(link(&released)).await.status, 200);
+    assert_eq!(app.get(link(&released)).await.status, 410);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_further_link_is_numbered_in_the_ledger_with_its_recipient() {
+    let app = TestApp::start().await;
+    let id = app.vaulted_envelope().await;
+    let path = format!("/partner/envelopes/{id}/vault-out");
+    for _ in 0..3 {
+        app.post(&path, release_form()).await.data(200);
+    }
+    assert_eq!(app.entry(&id, "vault.released").await["link_number"], 1);
+    let ledger = app.custody(&id).await;
+    let entries = ledger["entries"].as_array().unwrap().iter();
+    let issued: Vec<&Value> = entries
+        .filter(|entry| entry["action"] == "archive_links.issued")
+        .map(|entry| &entry["details"])
+        .collect();
+    let numbers: Vec<&Value> = issued.iter().map(|entry| &entry["link_number"]).collect();
+    assert_eq!(numbers, [2, 3]);
+    for details in issued {
+        assert_eq!(details["recipient_organization"], "First Example Bank");
+        assert_eq!(details["recipient_email"], "robin.park@bank.example");
+        assert_eq!(details["file"], "archive");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,6 +1,8 @@
 //! The vault, and the log over it.
 
+mod bundles;
 mod completion;
+mod copies;
 mod in_and_out;
 mod integrity;
 mod log;

@@ -138,7 +138,8 @@ pub async fn decline<C: Authorized>(
     .await
 }
 
-/// Releases a record as its controller. A repeat returns fresh links to the same archive.
+/// Releases a record as its controller. A repeat for the same recipient and purpose returns fresh links to the
+/// same archive; another one is a 409 with `code: released_to_another`.
 pub async fn release<C: Authorized>(
     State(app): State<App>,
     user: C,

@@ -1,6 +1,8 @@
 //! Partner API: the vault.
 
 use axum::extract::State;
+use axum::http::{Method, StatusCode};
+use axum::response::IntoResponse as _;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -15,13 +17,13 @@ use crate::http::middleware::caller::{Authorized, PartnerCaller, VaultRead, Vaul
 use crate::http::middleware::extract::{ResourceId, ValidJson, ValidQuery};
 use crate::http::middleware::once::IdempotencyKeyHeader;
 use crate::http::reply::{DataReply, FileReply, Found, Pdf, Zip};
-use crate::service::App;
 use crate::service::envelopes as envelope_service;
 use crate::service::envelopes::compliance::{self, ComplianceView, RulesAsOf};
 use crate::service::vault::downloads::{self, IssuedLink, LIFE};
 use crate::service::vault::vault_in::{self, VaultInEndpoint};
 use crate::service::vault::vault_out::{self, ReleaseForm, ReleaseLinks};
-use crate::service::vault::{completion, custody, custody_record};
+use crate::service::vault::{completion, custody, custody_record, evidence_copy};
+use crate::service::{App, Caller};
 
 pub async fn vault_in_signed<C: Authorized>(
     State(app): State<App>,
@@ -183,7 +185,8 @@ pub async fn custody<C: Authorized>(
     Ok(DataReply::new(&ledger))
 }
 
-/// Links to the four files of a release, each valid for an hour.
+/// Links to the four files of a release, each valid for an hour. That to the authoritative copy, or to its paper
+/// original, works for one complete download; a repeated release gives another one and ends it.
 #[derive(Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "authoritative_signed_url": "https://holdfast.example/api/v2/downloads/0f3Jq…",
@@ -221,8 +224,9 @@ impl From<&ReleaseLinks> for ReleaseView {
     }
 }
 
-/// Releases an envelope. A repeat returns fresh links to the same archive, so the idempotent answer
-/// needs no commit together with the change.
+/// Releases an envelope. A repeat for the same recipient and purpose returns fresh links to the same archive, so
+/// the idempotent answer needs no commit together with the change; another one is a 409 with
+/// `code: released_to_another`.
 pub async fn vault_out(
     State(app): State<App>,
     partner: PartnerCaller<VaultRelease>,
@@ -260,12 +264,28 @@ pub async fn custody_record<C: Authorized>(
     FileReply::of_bytes(&app, &format!("{id}-custody-record.pdf"), &pdf).await
 }
 
-/// Returns the evidence bundle of a released envelope as one zip.
-pub async fn bundle(
+/// Returns the evidence of a released envelope as one zip: an evidence copy, for verification. Every export is
+/// an entry of the ledger. After a conversion to paper its PDF is called `evidence-copy.pdf`.
+pub async fn bundle<C: Authorized>(
     State(app): State<App>,
-    partner: PartnerCaller<VaultRelease>,
+    partner: C,
+    method: Method,
     ResourceId(id): ResourceId,
 ) -> Result<FileReply<Zip>, HttpError> {
-    let zip = custody::bundle(&app, &app.vault, &partner.caller, &id).await?;
-    Ok(FileReply::named(&format!("{id}-bundle.zip"), zip))
+    send_bundle(&app, partner.caller(), &method, &id).await
+}
+
+/// Sends an evidence bundle. A HEAD request takes nothing out, so it is no export.
+pub async fn send_bundle(
+    app: &App,
+    caller: &Caller,
+    method: &Method,
+    id: &str,
+) -> Result<FileReply<Zip>, HttpError> {
+    if method == Method::HEAD {
+        custody::exportable(app, caller, id).await?;
+        return Ok(FileReply::new(StatusCode::OK.into_response()));
+    }
+    let zip = custody::bundle(app, &app.vault, caller, id).await?;
+    Ok(FileReply::named(&evidence_copy::file_name(id), zip))
 }

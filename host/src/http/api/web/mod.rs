@@ -10,12 +10,14 @@ pub mod templates;
 pub mod users;
 
 use axum::extract::State;
+use axum::http::Method;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::domain::clock::Timestamp;
 use crate::evidence::VerificationReport;
 use crate::http::api::components::ComponentOfficer;
+use crate::http::api::partner::vault::send_bundle;
 use crate::http::api::partner::views::{EnvelopeView, OwnSigningLinks};
 use crate::http::error::HttpError;
 use crate::http::middleware::caller::{WebCaller, may};
@@ -136,10 +138,10 @@ pub async fn vault_consent(
 pub async fn bundle(
     State(app): State<App>,
     officer: ComponentOfficer,
+    method: Method,
     ResourceId(id): ResourceId,
 ) -> Result<FileReply<Zip>, HttpError> {
-    let zip = custody::bundle(&app, &app.vault, &officer.caller, &id).await?;
-    Ok(FileReply::named(&format!("{id}-bundle.zip"), zip))
+    send_bundle(&app, &officer.caller, &method, &id).await
 }
 
 /// Verifies the evidence of an envelope.

@@ -306,6 +306,11 @@ fn acts(visitor: &Visitor, record: &RecordView) -> Markup {
                 (form(ControlAct::Release, id, release_fields(visitor)))
             }
         }
+        @if record.control.stage == ControlStage::Released && controls && visitor.may(Permission::ReadEvidence) {
+            section.card {
+                a href={ (PATH) "/envelopes/" (id) "/files/bundle.zip" } download { (texts.text("console-file-bundle")) }
+            }
+        }
     }
 }
 

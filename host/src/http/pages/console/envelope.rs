@@ -28,7 +28,9 @@ use crate::service::signing::corrections::{self, CorrectSigner};
 use crate::service::signing::embed::{self, RequestToken};
 use crate::service::signing::reminders::{self, RemindRequest};
 use crate::service::vault::history::in_words;
-use crate::service::vault::{completion, custody, custody_record, downloads, vault_in};
+use crate::service::vault::{
+    completion, custody, custody_record, downloads, evidence_copy, vault_in,
+};
 use crate::service::{App, ServiceError, envelopes};
 use crate::texts::Texts;
 
@@ -555,7 +557,7 @@ async fn send_file(
         }
         "bundle.zip" => {
             let zip = custody::bundle(app, &app.vault, caller, id).await?;
-            FileReply::<Zip>::named(&name, zip).into_response()
+            FileReply::<Zip>::named(&evidence_copy::file_name(id), zip).into_response()
         }
         _ => return Err(ServiceError::NotFound("File").into()),
     })

@@ -29,6 +29,7 @@ use crate::service::envelopes::consumer::{self, SignersConsent};
 use crate::service::envelopes::facts;
 use crate::service::events;
 use crate::service::vault::Vault;
+use crate::service::vault::copies::CopyForm;
 use crate::service::vault::custody_sheet::{RecordPeople, RecordWriter};
 use crate::service::vault::existing::existing_signatures;
 use crate::service::vault::{copies, integrity};
@@ -396,6 +397,11 @@ impl<'a> VaultInPipeline<'a> {
             Some(sha256) => texts.with("custody-seal-certificate", [("sha256", sha256)]),
             None => texts.text("custody-unsealed"),
         };
+        let copy_form = match copies.copy_form {
+            CopyForm::NewFile => "custody-copy-new-file",
+            CopyForm::UpdateOfSigned => "custody-copy-update",
+            CopyForm::UpdateOfUnwritable => "custody-copy-update-damaged",
+        };
         let rewritten = copies.rewritten.as_ref();
         let rewritten = rewritten.map(|rewritten| rewritten.line(source, writer));
         // The first three lines of a signed note: the log's name, size and root hash.
@@ -430,6 +436,7 @@ impl<'a> VaultInPipeline<'a> {
             ("certificate-signed", uploaded),
             ("custody-paper", paper),
             ("certificate-signed-document", Some(source.0.sha256.clone())),
+            ("custody-copy-form", Some(texts.text(copy_form))),
             ("custody-rewritten", rewritten),
             ("custody-seal", Some(seal)),
             ("custody-trusted-time", copies.time.line(writer)),
@@ -610,6 +617,7 @@ impl<'a> VaultInPipeline<'a> {
             "signed_document_size": source.0.size,
             "rewritten": copies.rewritten_from(source),
             "copy_hash": copies.copy.file.sha256,
+            "copy_kind": copies.copy_form,
             "certificate_hash": certified.certificate.file.sha256,
             "custody_record_hash": custody_record.file.sha256,
             "seal_certificate_hash": copies.seal,

@@ -21,7 +21,7 @@ use crate::files::{HashedBytes, StorageArea, UnstoredFile};
 use crate::sealing::{SIGNATURE_BYTES, UnstampedSeal};
 use crate::service::ServiceError;
 use crate::service::envelopes::uploads::picture;
-use crate::service::vault::copies::{self, MarkedCopy};
+use crate::service::vault::copies::{self, CopyFile, CopyForm, MarkedCopy};
 use crate::service::vault::custody_sheet::RecordWriter;
 
 const PDF: &str = "application/pdf";
@@ -30,6 +30,7 @@ const PDF: &str = "application/pdf";
 pub(super) struct MadeCopies {
     pub(super) authoritative: UnstoredFile,
     pub(super) copy: UnstoredFile,
+    pub(super) copy_form: CopyForm,
     /// SHA-256 of the sealing certificate. None for a document that is certified against any
     /// change and is therefore kept unsealed.
     pub(super) seal: Option<String>,
@@ -109,6 +110,7 @@ struct UnsealedCopies {
     /// Empty place for the signature in the authoritative copy.
     place: Option<Range<usize>>,
     copy: NonAuthoritativeCopy,
+    copy_form: CopyForm,
     rewritten: Option<RewrittenDocument>,
 }
 
@@ -136,6 +138,7 @@ impl VaultInPipeline<'_> {
             update,
             place,
             copy,
+            copy_form,
             rewritten,
         } = unsealed;
         let HashedBytes {
@@ -181,11 +184,17 @@ impl VaultInPipeline<'_> {
         let made = MadeCopies {
             authoritative,
             copy: self.unstored(StorageArea::Copies, copy, PDF),
+            copy_form,
             seal,
             time,
             rewritten,
         };
         self.called.extend(self.rules.of_documents()?);
+        if copy_form == CopyForm::NewFile {
+            let writer = self.rules.embedded_documents.identity();
+            self.called
+                .push(CalledComponent::new(Slot::Documents, writer)?);
+        }
         self.called
             .extend(made.rewritten.as_ref().map(|rewritten| CalledComponent {
                 slot: Slot::Documents,
@@ -217,21 +226,46 @@ impl VaultInPipeline<'_> {
             Err(error) if error.by_document => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        let mut pdf = pdf;
-        for update in [&made.copy, &made.authoritative.appended] {
-            let (given_back, read) = copies::read_back(reader, pdf, update).await?;
-            if read.is_err() {
-                return Ok(None);
-            }
-            pdf = given_back;
+        let Some((pdf, copy, copy_form)) = self.copy_from_update(pdf, made.copy).await? else {
+            return Ok(None);
+        };
+        let update = &made.authoritative.appended;
+        let (pdf, read) = copies::read_back(reader, pdf, update).await?;
+        if read.is_err() {
+            return Ok(None);
         }
         Ok(Some(UnsealedCopies {
             executed: HashedBytes { bytes: pdf, hash },
             place: Some(place_of(&made.authoritative)),
             update: made.authoritative.appended,
-            copy: NonAuthoritativeCopy::Update(made.copy),
+            copy,
+            copy_form,
             rewritten,
         }))
+    }
+
+    /// Makes the other copy of the update with its mark. Returns it after the document, whose memory it shared;
+    /// none if the update cannot be read.
+    async fn copy_from_update(
+        &self,
+        pdf: Bytes,
+        update: Vec<u8>,
+    ) -> Result<Option<(Bytes, NonAuthoritativeCopy, CopyForm)>, ServiceError> {
+        let (built_in, reader) = (&self.rules.embedded_documents, &self.rules.placement);
+        let length = pdf.len();
+        let marked = copies::joined(pdf, &update);
+        let CopyFile { bytes, form } =
+            copies::as_file_of_its_own(built_in, reader, marked.clone()).await?;
+        if form == CopyForm::NewFile {
+            let mut pdf = Vec::from(marked);
+            pdf.truncate(length);
+            return Ok(Some((pdf.into(), NonAuthoritativeCopy::Whole(bytes), form)));
+        }
+
+        drop(bytes);
+        let (pdf, read) = copies::read_back(reader, marked.slice(..length), &update).await?;
+        let copy = NonAuthoritativeCopy::Update(update);
+        Ok(read.is_ok().then_some((pdf, copy, form)))
     }
 
     /// Marks, seals and marks again: for documents that are repaired, or kept unchanged.
@@ -259,13 +293,15 @@ impl VaultInPipeline<'_> {
         self.step = PipelineStep::Copy;
         let executed = self.executed(source).await?.pdf.bytes;
         let mark = self.mark_request(documents::CopyKind::NonAuthoritative);
-        let copy = copies::non_authoritative(writer, reader, executed, mark).await?;
+        let built_in = &self.rules.embedded_documents;
+        let copy = copies::non_authoritative(writer, built_in, reader, executed, mark).await?;
         self.step = PipelineStep::Seal;
         Ok(UnsealedCopies {
             executed: HashedBytes::of(pdf),
             update,
             place,
-            copy: NonAuthoritativeCopy::Whole(copy),
+            copy: NonAuthoritativeCopy::Whole(copy.bytes),
+            copy_form: copy.form,
             rewritten,
         })
     }
