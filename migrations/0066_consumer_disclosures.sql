@@ -21,7 +21,7 @@ create table signer_delivery (
     kind text not null,
     item text not null,
     at text not null,
-    primary key (bucket, submitter_id, person, kind, item)
+    primary key (bucket, org_id, submitter_id, person, kind, item)
 );
 
 -- When the text that a submitter agreed to was shown first, and what had been delivered by then (JSON).

@@ -110,7 +110,7 @@ pub async fn delivered(
     sqlx::query(
         "insert into signer_delivery (bucket, org_id, submitter_id, person, kind, item, at)
          values ($1, $2, $3, $4, $5, $6, $7)
-         on conflict (bucket, submitter_id, person, kind, item) do nothing",
+         on conflict (bucket, org_id, submitter_id, person, kind, item) do nothing",
     )
     .bind(reader.org.bucket())
     .bind(reader.org.as_str())

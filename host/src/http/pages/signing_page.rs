@@ -83,7 +83,8 @@ impl SigningPage<'_> {
                     button.quiet.reading-view type="button" aria-pressed="false" hidden { (texts.text("signing-reading-view")) }
                 }
             }
-            (self.disclosure())
+            // A preview is about fields and pages, which have to be near for their pictures to load.
+            @if !self.preview { (self.disclosure()) }
             main.signing data-hand=(self.style().as_str()) data-dates=(self.form.dates.format.as_str()) {
                 (self.document())
                 section.panel aria-label=(texts.text("signing-your-fields")) {

@@ -921,7 +921,10 @@ function offerReading() {
   button.addEventListener("click", () => {
     const reading = body.classList.toggle("reading");
     button.setAttribute("aria-pressed", String(reading));
-    if (reading) for (const figure of document.querySelectorAll("figure[data-page]:not(:has(.text))")) near.observe(figure);
+    if (!reading) return;
+    for (const figure of document.querySelectorAll("figure[data-page]:not(:has(.text))")) near.observe(figure);
+    // The text about electronic records stands between the button and the document.
+    document.querySelector("section.document")?.scrollIntoView();
   });
 }
 
