@@ -31,7 +31,7 @@ pub(super) fn findings(
     let details = |action| last(&ledger.entries, action).map(|entry| &entry.details);
     let (stored, evaluated) = (details("vault.stored"), details("compliance.evaluated"));
     let named = stored.and_then(|stored| stored.get("components"));
-    let participants = named.map(|named| Vec::<EvidenceParticipant>::deserialize(named));
+    let participants = named.map(Vec::<EvidenceParticipant>::deserialize);
     let participants = match participants.transpose() {
         Ok(participants) => participants,
         Err(_) => {
