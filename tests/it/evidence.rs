@@ -847,7 +847,7 @@ impl CertificateRules for RecordedRules {
         facts: &Value,
         issued_at: &str,
         issuer: &str,
-        _: bool,
+        _: Option<&str>,
     ) -> Result<String, String> {
         let known = &self.evaluated;
         let same = *facts == known["facts"]

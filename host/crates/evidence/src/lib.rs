@@ -57,8 +57,9 @@ pub trait CertificateRules {
     /// Whether the built-in pack with this SHA-256 is available as the baseline of other rules.
     fn has_pack(&self, sha256: &str) -> bool;
 
-    /// Writes the certificate for the facts in the ledger. `alone` leaves out the comparison with
-    /// a built-in pack, as early releases did.
+    /// Writes the certificate for the facts in the ledger. `pack` is the SHA-256 of the built-in pack that
+    /// other rules were compared with; without one, the certificate is that of the rules alone, as those of
+    /// a built-in pack and of early releases are.
     ///
     /// # Errors
     /// The facts cannot be parsed, or the component fails.
@@ -67,7 +68,7 @@ pub trait CertificateRules {
         facts: &Value,
         issued_at: &str,
         issuer: &str,
-        alone: bool,
+        pack: Option<&str>,
     ) -> Result<String, String>;
 }
 
@@ -463,18 +464,20 @@ fn re_evaluation(entries: &[LedgerEntry], certificate: &[u8], rules: &Rules) -> 
     };
 
     // Another release can compare the same answer with another pack, and get another result.
-    if let Some(pack) = details["evaluations"][1]["component"]["sha256"].as_str()
+    let pack = details["evaluations"].is_array().then(|| {
+        let pack = details["evaluations"][1]["component"]["sha256"].as_str();
+        pack.unwrap_or_default()
+    });
+    if let Some(pack) = pack
         && !rules.has_pack(pack)
     {
         let why = format!("the built-in rules {pack}, asked as well, are not at hand");
         return unchecked(&why);
     }
-
     let facts = &details["facts"];
     let issued_at = details["issued_at"].as_str().unwrap_or_default();
     let issuer = details["issuer"].as_str().unwrap_or_default();
-    let alone = !details["evaluations"].is_array();
-    match rules.certificate(facts, issued_at, issuer, alone) {
+    match rules.certificate(facts, issued_at, issuer, pack) {
         Ok(text) if text.as_bytes() == certificate => ReportFinding::holds(
             CHECK,
             format!(
@@ -510,7 +513,13 @@ mod tests {
             sha256 == self.0.sha256
         }
 
-        fn certificate(&self, _: &Value, _: &str, _: &str, _: bool) -> Result<String, String> {
+        fn certificate(
+            &self,
+            _: &Value,
+            _: &str,
+            _: &str,
+            _: Option<&str>,
+        ) -> Result<String, String> {
             Ok("{}".into())
         }
     }

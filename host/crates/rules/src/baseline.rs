@@ -5,7 +5,7 @@
 //! them. Therefore every evaluation is compared with the built-in pack of the same family, and a
 //! check passes only if it passes in both.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use super::artifact::{NativeCodeCache, built_in};
 use super::engine::EngineSet;
 use super::error::ComponentError;
+use super::released::released_packs;
 use super::rules::{self, CompliancePre, compliance};
 use super::slot::{self, ActiveComponent, Deferred};
 use holdfast_domain::component::{ComponentIdentity, Slot};
@@ -46,6 +47,8 @@ pub struct BaselineRules {
     others: Vec<Deferred<CompliancePre>>,
     /// SHA-256 of each pack.
     digests: Vec<String>,
+    /// Packs of earlier releases by their SHA-256, to repeat comparisons of then. Loaded lazily.
+    released: HashMap<String, Deferred<CompliancePre>>,
 }
 
 impl BaselineRules {
@@ -63,7 +66,18 @@ impl BaselineRules {
                 .map(|artifact| slot::deferred(engines, cache, Some(artifact)))
                 .collect(),
             digests: packs().map(|artifact| artifact.identity.sha256).collect(),
+            released: released_packs()
+                .map(|artifact| {
+                    let digest = artifact.identity.sha256.clone();
+                    (digest, slot::deferred(engines, cache, Some(artifact)))
+                })
+                .collect(),
         }
+    }
+
+    /// Returns the pack of an earlier release with this SHA-256.
+    pub fn released(&self, sha256: &str) -> Option<&Deferred<CompliancePre>> {
+        self.released.get(sha256)
     }
 
     /// Whether a component is one of the packs, and so needs no comparison.
@@ -100,7 +114,8 @@ impl BaselineRules {
     }
 }
 
-fn asked<'a>(
+/// Returns a pack with its evaluation of the facts.
+pub fn asked<'a>(
     pack: &'a Deferred<CompliancePre>,
     facts: &compliance::EnvelopeFacts,
 ) -> Result<(&'a ActiveComponent<CompliancePre>, compliance::Evaluation), ComponentError> {

@@ -13,17 +13,40 @@ use super::artifact::{ComponentArtifact, built_in};
 use holdfast_domain::component::{ComponentIdentity, Slot};
 use holdfast_domain::hash::sha256;
 
-const FILES: &[&[u8]] = &[
-    include_bytes!("../released/1.0.0/holdfast-compliance.wasm"),
-    include_bytes!("../released/1.0.0/holdfast-compliance-ucc2022.wasm"),
-    include_bytes!("../released/0.1.0-2026-11/holdfast-compliance.wasm"),
-    include_bytes!("../released/0.1.0-2026-11/holdfast-compliance-ucc2022.wasm"),
-    include_bytes!("../released/0.1.0-2026-11/holdfast-compliance-calendar.wasm"),
+/// Name, version and bytes of each pack.
+const FILES: &[(&str, &str, &[u8])] = &[
+    (
+        "holdfast-compliance",
+        "1.0.0",
+        include_bytes!("../released/1.0.0/holdfast-compliance.wasm"),
+    ),
+    (
+        "holdfast-compliance-ucc2022",
+        "1.0.0",
+        include_bytes!("../released/1.0.0/holdfast-compliance-ucc2022.wasm"),
+    ),
+    (
+        "holdfast-compliance",
+        "0.1.0",
+        include_bytes!("../released/0.1.0-2026-11/holdfast-compliance.wasm"),
+    ),
+    (
+        "holdfast-compliance-ucc2022",
+        "0.1.0",
+        include_bytes!("../released/0.1.0-2026-11/holdfast-compliance-ucc2022.wasm"),
+    ),
+    (
+        "holdfast-compliance-calendar",
+        "0.1.0",
+        include_bytes!("../released/0.1.0-2026-11/holdfast-compliance-calendar.wasm"),
+    ),
 ];
 
 /// Packs by their SHA-256.
-static RELEASED: LazyLock<HashMap<String, &[u8]>> =
-    LazyLock::new(|| FILES.iter().map(|bytes| (sha256(bytes), *bytes)).collect());
+static RELEASED: LazyLock<HashMap<String, &[u8]>> = LazyLock::new(|| {
+    let files = FILES.iter();
+    files.map(|(_, _, bytes)| (sha256(bytes), *bytes)).collect()
+});
 
 /// Returns the built-in compliance pack of this or an earlier release with the SHA-256 of
 /// `named`.
@@ -41,6 +64,14 @@ pub fn known_compliance(named: &ComponentIdentity) -> Option<ComponentArtifact> 
         version,
         Bytes::from_static(bytes),
     ))
+}
+
+/// Returns the compliance packs of earlier releases.
+pub fn released_packs() -> impl Iterator<Item = ComponentArtifact> {
+    FILES.iter().map(|(name, version, bytes)| {
+        let bytes = Bytes::from_static(bytes);
+        ComponentArtifact::uploaded(Slot::Compliance, name, version, bytes)
+    })
 }
 
 /// Returns the SHA-256 of all components of this release, and of the compliance packs of earlier

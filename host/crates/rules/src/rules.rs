@@ -464,7 +464,7 @@ impl ComplianceRules {
         &self,
         facts: &compliance::EnvelopeFacts,
     ) -> Result<ComplianceJudgement, ComponentError> {
-        Ok(self.compared(facts)?.0)
+        Ok(self.compared(facts, None)?.0)
     }
 
     /// Returns the judgement, and the pack that the component's result was compared with, with its
@@ -472,6 +472,7 @@ impl ComplianceRules {
     fn compared(
         &self,
         facts: &compliance::EnvelopeFacts,
+        pack: Option<&str>,
     ) -> Result<(ComplianceJudgement, Option<ComparedPack<'_>>), ComponentError> {
         let held = self.slot.held()?;
         let active = slot::active(&held)?;
@@ -484,7 +485,10 @@ impl ComplianceRules {
             };
             return Ok((alone, None));
         }
-        let (pack, evaluation) = self.baselines.of_family(&own, facts)?;
+        let (pack, evaluation) = match pack.and_then(|pack| self.baselines.released(pack)) {
+            Some(released) => baseline::asked(released, facts)?,
+            None => self.baselines.of_family(&own, facts)?,
+        };
         let opinions = vec![
             RulesOpinion::new(&active.identity, &own),
             RulesOpinion::new(&pack.identity, &evaluation),
@@ -505,8 +509,20 @@ impl ComplianceRules {
         issued_at: &str,
         issuer: &str,
     ) -> Result<(String, ComponentIdentity), ComponentError> {
+        self.certificate_with(facts, issued_at, issuer, None)
+    }
+
+    /// Like [`ComplianceRules::certificate`], compared with the built-in pack of this SHA-256, which may be
+    /// of an earlier release.
+    fn certificate_with(
+        &self,
+        facts: &compliance::EnvelopeFacts,
+        issued_at: &str,
+        issuer: &str,
+        pack: Option<&str>,
+    ) -> Result<(String, ComponentIdentity), ComponentError> {
         let (text, identity) = self.certificate_alone(facts, issued_at, issuer)?;
-        let (judgement, Some((pack, of_pack))) = self.compared(facts)? else {
+        let (judgement, Some((pack, of_pack))) = self.compared(facts, pack)? else {
             return Ok((text, identity));
         };
         let second = certify(pack, facts, issued_at, issuer)?;
@@ -546,7 +562,7 @@ impl CertificateRules for ComplianceRules {
     }
 
     fn has_pack(&self, sha256: &str) -> bool {
-        self.baselines.has(sha256)
+        self.baselines.has(sha256) || self.baselines.released(sha256).is_some()
     }
 
     fn certificate(
@@ -554,13 +570,13 @@ impl CertificateRules for ComplianceRules {
         facts: &Value,
         issued_at: &str,
         issuer: &str,
-        alone: bool,
+        pack: Option<&str>,
     ) -> Result<String, String> {
         let facts = compliance::EnvelopeFacts::deserialize(facts)
             .map_err(|error| format!("the recorded facts: {error}"))?;
-        let written = match alone {
-            true => self.certificate_alone(&facts, issued_at, issuer),
-            false => self.certificate(&facts, issued_at, issuer),
+        let written = match pack {
+            None => self.certificate_alone(&facts, issued_at, issuer),
+            Some(pack) => self.certificate_with(&facts, issued_at, issuer, Some(pack)),
         };
         let (text, _) = written.map_err(|error| error.to_string())?;
         Ok(text)

@@ -147,7 +147,7 @@ impl CertificateRules for RecordedRules {
         facts: &Value,
         issued_at: &str,
         issuer: &str,
-        _: bool,
+        _: Option<&str>,
     ) -> Result<String, String> {
         let same = *facts == self.facts && issued_at == ISSUED_AT && issuer == ISSUER;
         Ok(if same {
