@@ -40,7 +40,7 @@ impl<'a> EnactedLaw<'a> {
     /// Parses a row: five or six cells between vertical bars.
     ///
     /// # Errors
-    /// The row has another number of cells, a cell that must not be empty is, or a date is none.
+    /// The row has another number of cells, or a cell that must not be empty is.
     fn parse(line: &'a str) -> Result<Self, String> {
         let mut cells = line.split('|').map(str::trim);
         let mut cell = || cells.next().ok_or_else(|| no_row(line));
@@ -54,10 +54,7 @@ impl<'a> EnactedLaw<'a> {
         };
 
         let needed = [law.jurisdiction, law.effective, law.act, law.source];
-        let is_complete = cells.next().is_none() && needed.iter().all(|cell| !cell.is_empty());
-        let is_dated = law.effective == UNKNOWN || is_date(law.effective);
-        let is_adjusted = law.adjustment.is_empty() || is_date(law.adjustment);
-        if is_complete && is_dated && is_adjusted {
+        if cells.next().is_none() && needed.iter().all(|cell| !cell.is_empty()) {
             Ok(law)
         } else {
             Err(no_row(line))
@@ -65,7 +62,7 @@ impl<'a> EnactedLaw<'a> {
     }
 
     /// Returns the effective date, if a source states it.
-    fn effective_date(&self) -> Option<&'a str> {
+    pub fn effective_date(&self) -> Option<&'a str> {
         (self.effective != UNKNOWN).then_some(self.effective)
     }
 }
@@ -178,13 +175,9 @@ pub(crate) fn signature_date(facts: &EnvelopeFacts) -> Option<&str> {
 /// Returns the date of a time stamp, such as `2026-06-03`.
 fn date_of(time: &str) -> Option<&str> {
     let date = time.get(..DATE)?;
-    is_date(date).then_some(date)
-}
-
-fn is_date(text: &str) -> bool {
     let fits = |(place, byte): (usize, u8)| match place {
         4 | 7 => byte == b'-',
         _ => byte.is_ascii_digit(),
     };
-    text.len() == DATE && (0..).zip(text.bytes()).all(fits)
+    (0..).zip(date.bytes()).all(fits).then_some(date)
 }

@@ -188,7 +188,7 @@ fn checked_laws(table: &str) -> Result<usize, String> {
         if !seen.insert(law.jurisdiction) {
             return Err(about("it is in the table twice"));
         }
-        for date in [law.effective, law.adjustment] {
+        for date in [law.effective_date().unwrap_or_default(), law.adjustment] {
             let is_date = date.len() == 10 && date.parse::<Date>().is_ok();
             if !date.is_empty() && !is_date {
                 return Err(about(&format!("{date} is no date; write it as 2026-06-03")));

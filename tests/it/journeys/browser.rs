@@ -965,7 +965,7 @@ async fn a_visitor_compares_a_copy_with_the_record_in_the_browser() {
     let browser = TestBrowser::open(EmulatedScreen::Phone).await;
     let address = &address[address.find("/verify/").unwrap()..];
     browser.goto(&format!("{}{address}", app.url())).await;
-    browser.read("Signed by all parties").await;
+    browser.read("Completed by all parties").await;
     browser.is_accessible("the verification page").await;
     let folder = tempfile::tempdir().unwrap();
     for (name, bytes, verdict) in [

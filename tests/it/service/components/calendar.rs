@@ -49,7 +49,8 @@ async fn a_certificate_states_the_law_of_its_jurisdiction_and_date() {
     activated(&app, &calendar.next().unwrap()["component_id"]).await;
     let (id, amended) = certificate(&app, "US-DE").await;
     assert_eq!(checks(&amended), 9);
-    assert_eq!(amended["ucc_9105_compliance"]["compliant"], true);
+    // No party has accepted control.
+    assert_eq!(amended["ucc_9105_compliance"]["compliant"], false);
     assert_eq!(amended["chattel_paper_jurisdiction"], "US-DE");
     let law = &amended["law"];
     assert_eq!(
@@ -68,8 +69,16 @@ async fn a_certificate_states_the_law_of_its_jurisdiction_and_date() {
         page.contains("US-DE: UCC §9-105 as amended in 2022") && page.contains("2023-08-18"),
         "{page}"
     );
-    let (_, before) = certificate(&app, "US-TX").await;
-    assert_eq!((checks(&before), before.get("law")), (8, None));
+    for (jurisdiction, status) in [
+        ("US-TX", "not in the table"),
+        ("US-MT", "not in the table: enacted, date unknown"),
+    ] {
+        let (_, before) = certificate(&app, jurisdiction).await;
+        assert_eq!(
+            (checks(&before), &before["law"]["status"]),
+            (8, &json!(status))
+        );
+    }
 }
 
 /// A new state is a row and a review: the component is built without a compiler, uploaded and activated.

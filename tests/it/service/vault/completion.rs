@@ -90,7 +90,7 @@ async fn the_custody_record_says_in_plain_words_who_did_what() {
         "The document was prepared",
         "It was sent to the signers",
         "Jordan Lee signed",
-        "Everybody has signed",
+        "Everybody has completed their part",
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
