@@ -32,7 +32,7 @@ pub struct EnactedLaw<'a> {
     pub act: &'a str,
     /// Address of the source.
     pub source: &'a str,
-    /// Who compared the row with a second source, and when; empty for a row that nobody reviewed.
+    /// Who compared the row with a second source, and when; empty for a row without a review.
     pub review: &'a str,
 }
 
@@ -86,7 +86,7 @@ fn rows(table: &str) -> impl Iterator<Item = &str> {
     lines.filter(|line| !line.is_empty() && !line.starts_with('#'))
 }
 
-/// What the table says about the jurisdiction of a record on the date of the question.
+/// Finding of the table about the jurisdiction of a record on the date of the question.
 ///
 /// The date of the signature does not choose the text: from its effective date on, the amended article
 /// applies to a transaction "even if the transaction […] was entered into" before (UCC §A-301(a)).

@@ -6,7 +6,7 @@ use crate::calendar::{BUILT_IN, LawInForce, find, laws};
 use crate::types::{ComponentIdentity, EnvelopeFacts, EnvelopeStatus, SignedDocument};
 use crate::{certificate, evaluate};
 
-/// A record whose question is asked at `asked`.
+/// A record with a question asked at `asked`.
 fn facts(jurisdiction: Option<&str>, signed: &[&str], asked: Option<&str>) -> EnvelopeFacts {
     let pair = |name: &str, value: Option<&str>| value.map(|value| (name.into(), value.into()));
     EnvelopeFacts {

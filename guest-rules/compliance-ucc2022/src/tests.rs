@@ -20,7 +20,7 @@ fn vectors() -> Vec<(String, EnvelopeFacts, bool)> {
         .collect()
 }
 
-/// A record that nobody but its originator has acted on.
+/// A record on which only its originator has acted.
 fn originated() -> EnvelopeFacts {
     let mut facts = vectors().remove(0).1;
     let is_about_control = |name: &str| name.starts_with("control.");
@@ -41,7 +41,7 @@ fn complete() -> EnvelopeFacts {
     facts
 }
 
-/// What needs a party that accepted control.
+/// Checks that need a party that accepted control.
 const OF_THE_ASSIGNEE: [&str; 4] = [
     "Assignee reliably established",
     "Maintained by the assignee or its designated custodian",
@@ -61,7 +61,7 @@ fn nothing_about_the_assignee_is_established_without_a_party_that_accepted_contr
     assert!(evaluate(&complete()).compliant);
 }
 
-/// What is missing under the default rules is missing here, too.
+/// Facts missing under the default rules are missing here, too.
 #[test]
 fn the_2022_rules_are_never_looser_than_the_specified_ones() {
     for (name, mut facts, compliant) in vectors() {

@@ -278,7 +278,7 @@ struct EsignAct<'a> {
     tested: Option<&'a str>,
 }
 
-/// Identity check of a signer. `sandbox` is set for one that asked nobody.
+/// Identity check of a signer. `sandbox` is set for one that asked no person.
 #[derive(Default, Deserialize, Serialize)]
 #[serde(default)]
 struct IdentityResult {

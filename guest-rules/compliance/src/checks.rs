@@ -186,7 +186,7 @@ fn copies_identifiable(facts: &EnvelopeFacts) -> Answer {
     }
 }
 
-// Check 6. Of an upload, the status says nothing about signatures.
+// Check 6. The status of an upload establishes nothing about signatures.
 fn record_fully_executed(facts: &EnvelopeFacts) -> Answer {
     let status = status_text(facts.status);
     match facts.status {

@@ -144,7 +144,7 @@ fn listed(signers: &[&&RecordSigner]) -> String {
     names.join(", ")
 }
 
-/// Names a signer so that two with one e-mail address are told apart.
+/// Names a signer so that two with one e-mail address are distinct.
 fn called(signer: &RecordSigner) -> String {
     match signer.signer_id {
         // Hosts without ids tell signers apart by their address alone.

@@ -260,7 +260,7 @@ fn approvals_are_no_signatures() {
     );
 }
 
-/// Nobody looked at the pen on the paper.
+/// No person looked at the pen on the paper.
 #[test]
 fn an_upload_has_no_verdict_under_the_esign_act() {
     let mut facts = vaulted();

@@ -28,7 +28,7 @@ const STALE: [&[u8]; 2] = [b"Thumb", b"PieceInfo"];
 ///
 /// # Errors
 ///
-/// `encrypted`, `unreadable` and `over-limit` for the document, also for one whose pages do not survive.
+/// `encrypted`, `unreadable` and `over-limit` for the document, also for one with pages that do not survive.
 pub fn write_anew(pdf: Vec<u8>, signatures: SignatureHandling) -> Result<Option<Vec<u8>>> {
     let pdf = Arc::new(pdf);
     let SourceDocument { document, pages } = SourceDocument::open_whole(&pdf)?;

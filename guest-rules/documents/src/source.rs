@@ -54,7 +54,7 @@ impl SourceDocument {
         Self::read(&Arc::new(pdf.to_vec()), None)
     }
 
-    /// Loads a document that will be written anew, whatever signatures it has.
+    /// Loads a document that will be written anew, with or without signatures.
     pub(crate) fn open_whole(pdf: &Arc<Vec<u8>>) -> Result<Self> {
         Self::read(pdf, None)
     }

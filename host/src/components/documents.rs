@@ -353,7 +353,7 @@ impl Documents {
 }
 
 impl Documents {
-    /// Writes a marked document anew. None for one whose signatures are kept. Fails for a component without
+    /// Writes a marked document anew. None for one with kept signatures. Fails for a component without
     /// this function.
     pub async fn write_anew(
         &self,

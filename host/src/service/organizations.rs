@@ -87,7 +87,7 @@ pub struct OrganizationView {
     pub chattel_paper_jurisdiction: Option<Jurisdiction>,
     /// Sign-in of the users at the organization's own issuer. The secret of the client is not shown.
     pub single_sign_on: Option<SingleSignOn>,
-    /// Whether signers and witnesses whose roles ask for no signature are refused.
+    /// Whether signers and witnesses with roles that ask for no signature are refused.
     pub refuse_unsigned_roles: bool,
 }
 
@@ -158,7 +158,7 @@ pub struct ChangeOrganization {
     pub return_origins: Option<Vec<PageOrigin>>,
     pub dates: Option<DateSettings>,
     pub language: Option<Locale>,
-    /// True: a create or send with a signer or witness whose role asks for no signature is refused with 422.
+    /// True: a create or send with a signer or witness with a role that asks for no signature is refused with 422.
     pub refuse_unsigned_roles: Option<bool>,
     #[schemars(with = "Option<BTreeMap<String, ConsentText>>")]
     pub consent: Option<BTreeMap<Locale, ConsentText>>,

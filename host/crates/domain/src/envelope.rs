@@ -459,7 +459,7 @@ words! {
 pub struct PaperOriginal {
     /// What became of the paper; `unknown` without a statement.
     pub state: PaperOriginalState,
-    /// Where and by whom it is kept, or how it was marked.
+    /// Where it is kept, the keeper, or how it was marked.
     #[serde(rename = "where", default, skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
     /// Who made the statement; null without one.

@@ -391,7 +391,7 @@ impl ProvenNodes {
 
     /// Adds the nodes of a consistency proof. Returns false, and adds nothing, if it does not hold.
     pub fn add_consistency(&mut self, old: u64, old_root: Hash, proof: &[Hash]) -> bool {
-        // Every tree extends the empty one, whatever its root is said to be.
+        // Every tree extends the empty one, for any claimed root.
         if old == 0 || !extends(old, &old_root, proof, self.size, &self.root) {
             return false;
         }

@@ -92,7 +92,7 @@ pub struct OrgSettings {
     pub component_changes: ChangePolicy,
     /// Sign-in of the users at the organization's own issuer.
     pub single_sign_on: Option<SingleSignOn>,
-    /// Refuse signers and witnesses whose roles ask for no signature.
+    /// Refuse signers and witnesses with roles that ask for no signature.
     pub refuse_unsigned_roles: bool,
 }
 

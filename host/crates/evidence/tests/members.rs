@@ -1,4 +1,4 @@
-//! Every member of every file of a bundle is bound: whatever is changed, the evidence is not VALID.
+//! Every member of every file of a bundle is bound: after any change, the evidence is not VALID.
 
 #![allow(clippy::unwrap_used)]
 

@@ -221,7 +221,7 @@ pub fn certificate(
     statute["compliant"] = (passed == total).into();
     statute["score"] = ((passed * 100 + total / 2) / total).into();
     certificate.insert("ucc_9105_compliance".into(), statute);
-    // Whose statute was tested, and how, is not for other rules to say.
+    // Other rules do not decide which statute was tested, and how.
     for member in ["certificate_type", "esign_act_compliance", "legal_notices"] {
         if let Some(stated) = of_pack.get(member) {
             certificate.insert(member.into(), stated.clone());

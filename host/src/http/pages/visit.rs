@@ -234,8 +234,8 @@ impl SignerVisit {
         }
     }
 
-    /// Page after signing, with the signer's copy once everybody has done their part. `thanks` is for the
-    /// first view. It says "signed" only of a person who executed a signature.
+    /// Page after signing, with the signer's copy once all have done their part. `thanks` is for the
+    /// first view. It uses "signed" only of a person who executed a signature.
     pub fn signed_page(&self, thanks: bool) -> Response {
         let texts = self.texts;
         let signer = &self.signer;

@@ -36,7 +36,7 @@ pub struct SendingOptions<'a> {
     pub prefilled: Option<&'a Map<String, Value>>,
     /// Role of the payer, or `first`.
     pub payer: Option<&'a str>,
-    /// The organization refuses signers whose roles ask for no signature.
+    /// The organization refuses signers with roles that ask for no signature.
     pub refuse_unsigned_roles: bool,
 }
 

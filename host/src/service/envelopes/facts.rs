@@ -42,7 +42,7 @@ const RELEASED_AT: &str = "released_at";
 pub const MARK: &str = "authoritative_mark";
 /// Value of [`MARK`].
 pub const UNMARKED: &str = "none";
-/// Attribute: whose compliance rules decide, unless a built-in pack does.
+/// Attribute: organization with rules that decide, unless a built-in pack does.
 pub const RULES_OWNER: &str = "rules_owner";
 /// Attribute: time of the question, which chooses the text of the law.
 const ASKED_AT: &str = "asked_at";
@@ -243,7 +243,7 @@ fn signer_fact(
     })
 }
 
-/// Describes a passed identity check with the id of its signer; none while it goes on.
+/// Describes a passed identity check with the id of its signer; none while it continues.
 fn identity_check(check: &KbaSession, signers: &[Signer]) -> Option<Value> {
     let signer = signers.iter().find(|signer| check.is_of(signer));
     let mut fact = json!({
@@ -254,14 +254,14 @@ fn identity_check(check: &KbaSession, signers: &[Signer]) -> Option<Value> {
         "ip_address": check.ip,
         "session_id": check.provider_session,
     });
-    // The sandbox asked nobody.
+    // The sandbox asked no person.
     if check.instance == EMBEDDED {
         fact["sandbox"] = true.into();
     }
     Some(fact)
 }
 
-/// Returns what is known of the record as a whole: its kind, and what its uploader stated.
+/// Returns the facts of the record as a whole: its kind, and the statements of its uploader.
 fn about_the_record(
     envelope: &Envelope,
     entries: &[LedgerEntry],

@@ -26,7 +26,7 @@ const LONGEST_PLACE: usize = 500;
 pub struct PaperStatement {
     /// What became of the paper: `destroyed`, `marked` as a copy, `kept`, or `unknown`.
     pub state: PaperOriginalState,
-    /// Where and by whom it is kept, or how it was marked or destroyed.
+    /// Where it is kept, the keeper, or how it was marked or destroyed.
     #[serde(default, rename = "where")]
     #[schemars(length(min = 1, max = 500))]
     pub place: Option<String>,

@@ -1,4 +1,4 @@
-//! What the record says about each person of an envelope: what they did, and notes that a reader of the
+//! Sentences of the record about each person of an envelope: their acts, and notes that a reader of the
 //! evidence has to know.
 
 use crate::domain::clock::Timestamp;
@@ -10,7 +10,7 @@ use crate::texts::Texts;
 /// Ledger action: the signing provider reported that another person took a signer's place.
 const DELEGATED: &str = "signer.delegated";
 
-/// Note about a person whose address or signature says less than usual.
+/// Note about a person with an address or a signature that establishes less than usual.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PersonNote {
     /// Other signers of the envelope have the same e-mail address.
@@ -73,7 +73,7 @@ pub fn notes(
         let previous = previous.unwrap_or_default().to_owned();
         match entry.action.as_str() {
             action if action == EventType::SignerChanged.as_str() => {
-                // A correction of the same person's name or address replaces nobody.
+                // A correction of the same person's name or address replaces no person.
                 let before = &entry.details["previous"]["signer_id"];
                 if before == signer.id.as_str() {
                     continue;

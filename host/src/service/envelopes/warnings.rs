@@ -49,8 +49,8 @@ pub fn of_roles(template: &Template) -> Vec<Warning> {
     warnings
 }
 
-/// Warns about signers and witnesses whose roles ask for no signature: they complete a form, and nothing
-/// says that they signed (check 4 then fails).
+/// Warns about signers and witnesses with roles that ask for no signature: they complete a form, and nothing
+/// claims that they signed (check 4 then fails).
 pub fn of_unsigned_roles(template: &Template, signers: &[Signer]) -> Vec<Warning> {
     unsigned_roles(template, signers)
         .map(|(index, signer)| {
@@ -64,7 +64,7 @@ pub fn of_unsigned_roles(template: &Template, signers: &[Signer]) -> Vec<Warning
         .collect()
 }
 
-/// Returns the signers and witnesses whose roles have no signature or initials field, with their index.
+/// Returns the signers and witnesses with roles that have no signature or initials field, with their index.
 pub fn unsigned_roles<'a>(
     template: &'a Template,
     signers: &'a [Signer],

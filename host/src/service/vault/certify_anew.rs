@@ -20,7 +20,7 @@ const CERTIFIED: &str = "compliance.certified";
 /// Prefix of the attributes about how the evidence was made at vault-in.
 const PROVENANCE: &str = "provenance.";
 
-/// A certificate that is not stored yet, with what its ledger entry says.
+/// A certificate that is not stored yet, with the content of its ledger entry.
 struct NewCertificate {
     text: String,
     score: u32,

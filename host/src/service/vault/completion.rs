@@ -31,7 +31,7 @@ use crate::texts::Texts;
 /// Maximum length of a browser's name on the certificate, in characters.
 const DEVICE_LENGTH: usize = 160;
 
-/// Record behind a verification link, for anybody who has a copy of the document.
+/// Record behind a verification link, for each person who has a copy of the document.
 pub struct PublicRecord {
     pub organization: Organization,
     pub envelope: Envelope,
@@ -357,7 +357,7 @@ impl CertificateSource<'_> {
         let check = self.checks.iter().rev().find(passed)?;
         let at = check.ended_at.map(|at| self.moment(at)).unwrap_or_default();
         let values = [("moment", at.as_str()), ("provider", &check.instance)];
-        // The sandbox asked nobody.
+        // The sandbox asked no person.
         let key = if check.instance == EMBEDDED {
             "certificate-identity-sandbox"
         } else {

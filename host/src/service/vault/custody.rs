@@ -113,8 +113,8 @@ enum BundleContent {
 /// controls it. Documents are streamed and never held in memory.
 ///
 /// A bundle exists only after vault-out: the live copy leaves the vault only through its single-use links. Its
-/// PDF has the bytes of the authoritative copy, so that anybody can verify them; a notice in the zip and in
-/// the ledger says that it is an evidence copy. Every export is recorded before it is made.
+/// PDF has the bytes of the authoritative copy, so that every recipient can verify them; a notice in the zip and in
+/// the ledger names it an evidence copy. Every export is recorded before it is made.
 pub async fn bundle(
     core: &Core,
     vault: &Vault,
@@ -149,7 +149,7 @@ pub async fn bundle(
     Ok(written.await.map_err(FilesError::Spool)?)
 }
 
-/// Returns a released envelope whose bundle the caller may have: one of its own organization, or one that it
+/// Returns a released envelope with a bundle that the caller may have: one of its own organization, or one that it
 /// controls.
 pub async fn exportable(core: &Core, caller: &Caller, id: &str) -> Result<Envelope, ServiceError> {
     let envelope = match envelope_service::get(core, caller, id).await {

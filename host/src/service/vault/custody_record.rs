@@ -139,7 +139,7 @@ impl FinalRecord<'_> {
         self.history.last().unwrap_or(self.release).at
     }
 
-    /// Returns who kept the authoritative copy, from when until when. Nobody does here after the release.
+    /// Returns who kept the authoritative copy, from when until when. There is no keeper here after the release.
     fn custodian(&self, writer: RecordWriter<'_>) -> String {
         let stored = |entry: &&LedgerEntry| entry.action == EventType::VaultStored.as_str();
         let Some(stored) = self.history.iter().rfind(stored) else {

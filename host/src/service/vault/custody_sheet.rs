@@ -52,7 +52,7 @@ pub fn signing_party(signer: &Signer) -> documents::Party {
     }
 }
 
-/// People of a record, and what the ledger says about them.
+/// People of a record, and the ledger entries about them.
 #[derive(Clone, Copy)]
 pub struct RecordPeople<'a> {
     pub envelope: &'a Envelope,
@@ -108,7 +108,7 @@ impl<'a> RecordWriter<'a> {
         }
     }
 
-    /// Writes what was stated about the paper original of an upload.
+    /// Writes the statements about the paper original of an upload.
     pub fn paper_original(self, stated: &PaperOriginal) -> String {
         let key = match stated.state {
             PaperOriginalState::Destroyed => "custody-paper-destroyed",
@@ -217,7 +217,7 @@ impl<'a> RecordWriter<'a> {
         }
     }
 
-    /// Says of which moment the checks of a released record are: most of them ask about the vault, where it is
+    /// States of which moment the checks of a released record are: most of them ask about the vault, where it is
     /// no more.
     pub fn date_checks(
         self,

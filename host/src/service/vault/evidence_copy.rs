@@ -1,4 +1,4 @@
-//! Bundles as evidence copies: what they are called, what they say about themselves, and the record of every
+//! Bundles as evidence copies: their names, their own description, and the record of every
 //! export.
 
 use serde_json::json;
@@ -14,7 +14,7 @@ use crate::evidence::formats::AUTHORITATIVE;
 use crate::service::{Caller, Core, ServiceError, events};
 use crate::store::{envelopes, vault};
 
-/// File of a bundle that says what the bundle is.
+/// File of a bundle with the bundle's own description.
 pub const NOTICE: &str = "EVIDENCE-COPY.txt";
 /// Name of the PDF in the bundle of a record that a paper original replaced.
 const EVIDENCE_COPY: &str = "evidence-copy.pdf";

@@ -183,7 +183,7 @@ impl Evidence {
         Self::with(&organization().test(), true)
     }
 
-    /// Makes a bundle of an earlier release, whose first entry does not name the organization.
+    /// Makes a bundle of an earlier release, with a first entry that does not name the organization.
     pub fn of_earlier_release() -> Self {
         Self::with(&organization(), false)
     }

@@ -102,7 +102,7 @@ pub(super) async fn before(
     Ok(called.collect())
 }
 
-/// Returns whose compliance rules decide about an envelope: none for a built-in pack.
+/// Returns the organization with the rules that decide about an envelope: none for a built-in pack.
 pub async fn rules_owner(
     connection: &mut AnyConnection,
     envelope: &Envelope,

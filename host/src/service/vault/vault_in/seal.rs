@@ -244,7 +244,7 @@ impl VaultInPipeline<'_> {
         }))
     }
 
-    /// Makes the other copy of the update with its mark. Returns it after the document, whose memory it shared;
+    /// Makes the other copy of the update with its mark. Returns it after the document, which shared its memory;
     /// none if the update cannot be read.
     async fn copy_from_update(
         &self,

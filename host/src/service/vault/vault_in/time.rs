@@ -74,7 +74,7 @@ impl TrustedTime {
         }
     }
 
-    /// Returns the value for the certificate, which says where its times are from in every case.
+    /// Returns the value for the certificate, with the source of its times in every case.
     pub(super) fn certified(&self) -> Value {
         match self {
             Self::NotAsked => json!({ "status": "not asked", "statement": OWN_TIMES }),
