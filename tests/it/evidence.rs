@@ -51,6 +51,15 @@ fn unzipped(zip: &[u8]) -> Files {
     files
 }
 
+/// Files of a bundle without its own account of the exports, which grows with each.
+fn contents(zip: &[u8]) -> Files {
+    let mut files = unzipped(zip);
+    for of_this_export in ["EVIDENCE-COPY.txt", "custody-ledger.json"] {
+        files.remove(of_this_export).unwrap();
+    }
+    files
+}
+
 fn zipped(files: &Files) -> Vec<u8> {
     let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
     for (name, bytes) in files {
@@ -371,7 +380,7 @@ async fn a_key_with_vault_release_fetches_the_bundle() {
     let of_web_app = app
         .get_with_bearer(&app.admin(), &format!("/envelopes/{id}/bundle"))
         .await;
-    assert_eq!(unzipped(&zip), unzipped(&of_web_app.bytes));
+    assert_eq!(contents(&zip), contents(&of_web_app.bytes));
     let reader = app.key_with(&[Scope::VaultRead]).await;
     app.get_as(&reader, &path).await.error(403);
     let stranger = app.other_organization().await;
@@ -404,7 +413,7 @@ async fn a_compliance_officer_verifies_replays_and_exports_a_record() {
     let bundle = app
         .get_with_bearer(&officer, &format!("/envelopes/{id}/bundle"))
         .await;
-    assert_eq!(unzipped(&zip), unzipped(&bundle.bytes));
+    assert_eq!(contents(&zip), contents(&bundle.bytes));
     assert_eq!(
         ask(&officer, &id, "verify").await.data(200)["verdict"],
         "VALID"
@@ -580,6 +589,8 @@ async fn ledger_certificate_and_bundle_name_every_component() {
             ("rules.lifecycle", "acme-moves", "organization"),
             ("rules.placement", "holdfast-placement", "default"),
             ("rules.documents", "acme-documents", "organization"),
+            // The component of the organization is older than copies as new files.
+            ("rules.documents", "holdfast-documents", "default"),
             ("provider.signing", "holdfast-signing-embedded", "default"),
         ]
     );

@@ -367,7 +367,7 @@ mod tests {
         let error = set("auto_vualt=true").unwrap_err();
         assert!(
             error.contains(
-                "auto_vault, payment, envelope_ttl_days, components, brand, embed_origins, dates, return_origins, language, consent, consumer_disclosure, signature_wording, require_access_demonstration, chattel_paper_jurisdiction, component_changes, refuse_unsigned_roles"
+                "auto_vault, payment, envelope_ttl_days, components, brand, embed_origins, dates, return_origins, language, consent, consumer_disclosure, signature_wording, require_access_demonstration, chattel_paper_jurisdiction, component_changes, single_sign_on, refuse_unsigned_roles"
             ),
             "{error}"
         );

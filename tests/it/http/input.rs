@@ -281,6 +281,7 @@ async fn problematic_tags_cause_warnings() {
         [
             "tag_attribute_without_effect",
             "tag_without_role",
+            "no_signature_field",
             "no_required_signature"
         ]
     );

@@ -156,7 +156,7 @@ async fn a_signer_entry_has_the_specified_fields() {
     let signer = &links["signers"][0];
     assert_eq!(
         keys(signer),
-        ["name", "email", "slug", "embed_url", "status"]
+        ["signer_id", "name", "email", "slug", "embed_url", "status"]
     );
     assert_eq!(signer["name"], "Jordan Lee");
     assert_eq!(signer["email"], "jordan.lee@example.com");

@@ -230,7 +230,7 @@ mod tests {
         for (text, selected) in [
             ("*", EventType::ALL.len()),
             ("envelope.completed", 1),
-            ("signer.*", 6),
+            ("signer.*", 7),
             ("vault.compliance.*", 2),
             ("webhook.test", 1),
         ] {

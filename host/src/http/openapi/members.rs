@@ -293,7 +293,7 @@ const MEMBERS: &[(&str, &str)] = &[
     ("sent_count", "Clients whose envelope was sent."),
     ("session_id", "Id of the session."),
     ("set_at", "When it was set."),
-    ("signed_at", "Time of the signature."),
+    ("signer_id", "Id of the signer: `sgn_…`."),
     ("signed_url", "Link that works once."),
     ("signers", "The signers."),
     ("size", "Number of entries."),

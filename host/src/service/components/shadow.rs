@@ -36,6 +36,8 @@ use crate::store::{StoreError, envelopes, ledger, templates};
 
 /// Default number of records to replay (contract, section 6).
 const RECORDS: i64 = 1000;
+/// Ledger actions of certificates.
+const CERTIFYING: [&str; 2] = ["compliance.evaluated", "compliance.certified"];
 /// Time limit of a report.
 const TIME: Duration = Duration::from_secs(60);
 /// Number of differences returned. All of them are counted.
@@ -692,17 +694,14 @@ pub async fn replay_envelope(
     Ok(replayed)
 }
 
-/// Regenerates the certificate and compares it byte for byte with the stored one.
+/// Regenerates the newest certificate and compares it byte for byte with the stored one.
 async fn recertified(
     core: &Core,
     management: &Arc<ComponentManager>,
     org: &OrgId,
     id: &EnvelopeId,
-    record: StoredEvaluation,
+    mut record: StoredEvaluation,
 ) -> Result<ReplayedDecision, ServiceError> {
-    let rules = that_decided(core, management, &identity(&record.component)?).await?;
-    let rules = core.components.compliance_from(&rules)?;
-    let facts: compliance::EnvelopeFacts = stored(id.as_str(), &record.facts)?;
     let mut connection = core.store.read().await?;
     let entries = ledger::list(&mut connection, Some(org), id).await?;
     let envelope = envelopes::get(&mut connection, org, id).await?;
@@ -710,7 +709,16 @@ async fn recertified(
     let entry = entries
         .iter()
         .rev()
-        .find(|entry| entry.action == "compliance.evaluated");
+        .find(|entry| CERTIFYING.contains(&entry.action.as_str()));
+    // After a change of control, the certificate is that of other facts, perhaps by other rules.
+    if let Some(entry) = entry.filter(|entry| entry.action == CERTIFYING[1]) {
+        record.component = entry.details["component"].clone();
+        record.facts = entry.details["facts"].clone();
+    }
+
+    let rules = that_decided(core, management, &identity(&record.component)?).await?;
+    let rules = core.components.compliance_from(&rules)?;
+    let facts: compliance::EnvelopeFacts = stored(id.as_str(), &record.facts)?;
     let text = |what: &str| {
         let told = entry.and_then(|entry| entry.details[what].as_str());
         told.unwrap_or_default().to_owned()

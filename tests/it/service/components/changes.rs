@@ -616,10 +616,10 @@ async fn a_request_shows_what_its_change_would_do() {
     let added = added.unwrap_or_else(|| panic!("{groups:#?}"));
     let example = &added["example"];
     assert_eq!(example["record_id"], vaulted.as_str());
-    // The active rules have no such check, and this record passes it.
+    // No party has accepted control of this record.
     assert_eq!(
         (&added["direction"], &example["before"], &example["after"]),
-        (&json!("other"), &Value::Null, &json!(true))
+        (&json!("stricter"), &Value::Null, &json!(false))
     );
     assert!(!example["after_sentence"].as_str().unwrap().is_empty());
     assert!(groups.iter().all(|group| group["count"] == 1));
