@@ -29,6 +29,7 @@ use crate::domain::hash::sha256;
 use crate::domain::id::{ComponentId, EnvelopeId, OrgId};
 use crate::service::components::{ComponentManager, ComponentOwner, artifact, get, that_decided};
 use crate::service::templates::resolved;
+use crate::service::vault::certify_anew::CERTIFIED;
 use crate::service::{Caller, Core, ServiceError};
 use crate::store::control::{self, ControlDecision};
 use crate::store::decisions::{self, DecisionWindow, LifecycleMove, StoredEvaluation};
@@ -37,7 +38,7 @@ use crate::store::{StoreError, envelopes, ledger, templates};
 /// Default number of records to replay (contract, section 6).
 const RECORDS: i64 = 1000;
 /// Ledger actions of certificates.
-const CERTIFYING: [&str; 2] = ["compliance.evaluated", "compliance.certified"];
+const CERTIFYING: [&str; 2] = ["compliance.evaluated", CERTIFIED];
 /// Time limit of a report.
 const TIME: Duration = Duration::from_secs(60);
 /// Number of differences returned. All of them are counted.
@@ -711,7 +712,7 @@ async fn recertified(
         .rev()
         .find(|entry| CERTIFYING.contains(&entry.action.as_str()));
     // After a change of control, the certificate is that of other facts, perhaps by other rules.
-    if let Some(entry) = entry.filter(|entry| entry.action == CERTIFYING[1]) {
+    if let Some(entry) = entry.filter(|entry| entry.action == CERTIFIED) {
         record.component = entry.details["component"].clone();
         record.facts = entry.details["facts"].clone();
     }

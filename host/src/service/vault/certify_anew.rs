@@ -16,7 +16,7 @@ use crate::store::{control, envelopes, ledger, vault};
 
 /// Ledger action of a certificate after the first. Its details are those of `compliance.evaluated`, with
 /// the hash of the certificate.
-const CERTIFIED: &str = "compliance.certified";
+pub const CERTIFIED: &str = "compliance.certified";
 /// Prefix of the attributes about how the evidence was made at vault-in.
 const PROVENANCE: &str = "provenance.";
 

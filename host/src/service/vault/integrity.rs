@@ -11,13 +11,14 @@ use sha2::{Digest as _, Sha256};
 
 use crate::domain::checkpoint::entry_leaf;
 use crate::domain::clock::Timestamp;
-use crate::domain::envelope::{Envelope, StoredFile};
+use crate::domain::envelope::{Envelope, StoredFile, VaultRecord};
 use crate::domain::event::EventType;
 use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::ledger::{LedgerEntry, verify_chain};
 use crate::domain::merkle;
 use crate::files::FilesError;
 use crate::service::events;
+use crate::service::vault::certify_anew::CERTIFIED;
 use crate::service::vault::vault_in;
 use crate::service::{Caller, Core, ServiceError};
 use crate::store::integrity::{self, IntegrityProgress};
@@ -160,14 +161,12 @@ async fn look(core: &Core, due: &OwnedEnvelope) -> Result<(), ServiceError> {
     let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
     let mut problems = problems(core, &envelope).await?;
     if !problems.is_empty() {
-        // A release in the meantime moves the live copy, which looks like a missing file:
-        // check again with the current record.
+        // A release in the meantime moves the live copy, and a change of control replaces the certificate,
+        // which look like damage: check again with the current record.
         let mut connection = core.store.read().await?;
         let again = envelopes::get(&mut connection, &due.org, &due.envelope).await?;
         drop(connection);
-        if let Some(again) =
-            again.filter(|again| again.record.authoritative != envelope.record.authoritative)
-        {
+        if let Some(again) = again.filter(|again| is_another(&again.record, &envelope.record)) {
             problems = self::problems(core, &again).await?;
         }
     }
@@ -236,6 +235,10 @@ async fn problems(core: &Core, envelope: &Envelope) -> Result<Vec<IntegrityProbl
             "it tells of more than one vaulting",
         ));
     }
+    let anew = entries
+        .iter()
+        .rfind(|entry| entry.action == CERTIFIED)
+        .map(|entry| &entry.details);
     let authoritative = envelope.record.authoritative.file();
     for (check, member, file) in [
         ("authoritative copy", "document_hash", authoritative),
@@ -252,7 +255,12 @@ async fn problems(core: &Core, envelope: &Envelope) -> Result<Vec<IntegrityProbl
             envelope.record.custody_record.as_ref(),
         ),
     ] {
-        let recorded = stored.and_then(|stored| stored[member].as_str());
+        // A change of control replaces the certificate, and nothing else.
+        let told = match check {
+            "certificate" => anew.or(stored),
+            _ => stored,
+        };
+        let recorded = told.and_then(|told| told[member].as_str());
         problems.extend(file_problem(core, check, file, recorded).await?);
     }
     Ok(problems)
@@ -286,6 +294,11 @@ fn place_problem(
         ),
         Err(missing) => Some(IntegrityProblem::new("log", missing.to_string())),
     }
+}
+
+/// Whether the record has other files than it had.
+fn is_another(now: &VaultRecord, before: &VaultRecord) -> bool {
+    now.authoritative != before.authoritative || now.certificate != before.certificate
 }
 
 /// Checks that a file has the hash recorded in the ledger.
