@@ -1026,7 +1026,6 @@ console-status = الحالة
 console-all-statuses = الكل
 console-score = الدرجة { $score }
 console-people = الأشخاص
-console-unsigned = لم يوقّع
 console-checks = فحوص القانون: { $score } من 100
 console-stuck = هذا المستند موقّع وليس في الخزنة:
 console-remind = إرسال تذكير

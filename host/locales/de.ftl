@@ -1011,7 +1011,6 @@ console-status = Status
 console-all-statuses = Alle
 console-score = Wertung { $score }
 console-people = Personen
-console-unsigned = Hat nicht unterschrieben
 console-checks = Prüfungen des Gesetzes: { $score } von 100
 console-stuck = Dieses Dokument ist unterschrieben und nicht im Tresor:
 console-remind = Erinnerung senden

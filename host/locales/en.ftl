@@ -1018,7 +1018,6 @@ console-status = Status
 console-all-statuses = All
 console-score = Score { $score }
 console-people = People
-console-unsigned = Has not signed
 console-checks = Checks of the law: { $score } of 100
 console-stuck = This document is signed and not in the vault:
 console-remind = Send a reminder

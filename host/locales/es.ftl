@@ -1011,7 +1011,6 @@ console-status = Estado
 console-all-statuses = Todos
 console-score = Puntuación { $score }
 console-people = Personas
-console-unsigned = No ha firmado
 console-checks = Comprobaciones de la ley: { $score } de 100
 console-stuck = Este documento está firmado y no está en la bóveda:
 console-remind = Enviar un recordatorio

@@ -1011,7 +1011,6 @@ console-status = État
 console-all-statuses = Tous
 console-score = Note { $score }
 console-people = Personnes
-console-unsigned = N’a pas signé
 console-checks = Contrôles de la loi : { $score } sur 100
 console-stuck = Ce document est signé et n’est pas au coffre :
 console-remind = Envoyer un rappel

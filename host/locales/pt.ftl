@@ -1011,7 +1011,6 @@ console-status = Estado
 console-all-statuses = Todos
 console-score = Pontuação { $score }
 console-people = Pessoas
-console-unsigned = Não assinou
 console-checks = Verificações da lei: { $score } de 100
 console-stuck = Este documento está assinado e não está no cofre:
 console-remind = Enviar um lembrete

@@ -1004,7 +1004,6 @@ console-status = 状态
 console-all-statuses = 全部
 console-score = 评分 { $score }
 console-people = 人员
-console-unsigned = 尚未签署
 console-checks = 法律检查：{ $score }（满分 100）
 console-stuck = 此文件已签署但不在保险库中：
 console-remind = 发送提醒

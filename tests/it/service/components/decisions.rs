@@ -274,7 +274,7 @@ async fn over_the_api(app: &TestApp, whole: &Path, key: &str) {
     let masked = app
         .get_with_bearer(
             &officer,
-            "/decisions?mask=submitters,signers,signed_documents,custodians,detail",
+            "/decisions?mask=submitters,signers,consumer_consent,signed_documents,custodians,detail",
         )
         .await;
     let text = masked.text();
