@@ -188,6 +188,7 @@ async fn a_role_without_a_signature_field_completes_a_form_and_signs_nothing() {
     assert!(record.contains("Ann Lee completed the form"), "{record}");
     assert!(!record.contains("Ann Lee signed"), "{record}");
     let completion = completion(&app, &id).await;
+    let completion = completion.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         completion.contains("no signature was asked"),
         "{completion}"
