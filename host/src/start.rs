@@ -227,7 +227,7 @@ pub async fn start_with_lookup(
         )?),
         None => None,
     };
-    let mailer = MailSender::new(&config)?;
+    let mailer = MailSender::new(&config, &keys)?;
     let public = AllowedAddresses::public(config.providers.allow_insecure);
     let own = public
         .clone()

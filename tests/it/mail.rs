@@ -335,6 +335,43 @@ async fn a_permanently_refused_mail_is_set_aside_without_delaying_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_returned_mail_is_in_the_record_as_what_a_bounce_reports() {
+    let server = MailServer::start("none", &json!({}));
+    let bounces = |config: &mut Config| {
+        mail_to(config, &format!("smtp://127.0.0.1:{}", server.port));
+        config.mail_bounces = Some("bounces@mail.example".into());
+    };
+    let app = TestApp::with(bounces, manual()).await;
+    let id = send(&app, CONTRACT).await;
+    let sent = server.wait_for(1).await;
+    let sender = &sent[0].sender;
+    assert!(sender.starts_with("bounces+") && sender.ends_with("@mail.example"));
+
+    let report = format!(
+        "To: {sender}\nContent-Type: multipart/report; report-type=delivery-status\n\n\
+         Final-Recipient: rfc822; {BUYER}\nAction: failed\nStatus: 5.1.1\n\
+         Diagnostic-Code: smtp; 550 no such user\n"
+    );
+    assert_eq!(app.bounced(&report)["recorded"], true);
+    // The mail server hands it over twice.
+    assert_eq!(app.bounced(&report)["recorded"], false);
+    let forged = report.replace(".i.", ".r.");
+    assert_eq!(app.bounced(&forged)["recorded"], false);
+
+    let custody = app.custody(&id).await;
+    let entries = custody["entries"].as_array().unwrap();
+    let of = |entry: &&Value| entry["action"] == "signer.delivery_failed";
+    let failed: Vec<&Value> = entries.iter().filter(of).collect();
+    assert_eq!(failed.len(), 1, "{custody}");
+    assert_eq!(failed[0]["details"]["message"], "invitation");
+    assert_eq!(failed[0]["details"]["signer"]["email"], BUYER);
+    assert_eq!(
+        failed[0]["details"]["reason"],
+        "5.1.1; smtp; 550 no such user"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn mails_wait_for_an_unreachable_server() {
     let mut server = MailServer::start("none", &json!({}));
     let app = over(&server, OrgSettings::default()).await;

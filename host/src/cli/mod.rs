@@ -13,6 +13,7 @@ mod keys;
 mod ledger;
 mod listen;
 mod log_lines;
+mod mail;
 mod organizations;
 mod output;
 mod registry;
@@ -82,6 +83,9 @@ enum CliCommand {
     /// Manage the users of an organization, who sign in to the console.
     #[command(subcommand)]
     User(users::UserCommand),
+    /// Take in mails that other servers return.
+    #[command(subcommand)]
+    Mail(mail::MailCommand),
     /// Rotate the keys of this installation.
     #[command(subcommand)]
     Keys(rotation::KeyRotationCommand),
@@ -212,6 +216,7 @@ async fn run(
         CliCommand::Key(command) => keys::run(command, &config, output).await?,
         CliCommand::Token(command) => tokens::run(command, &config, output).await?,
         CliCommand::User(command) => users::run(command, config, output).await?,
+        CliCommand::Mail(command) => mail::run(command, config, output).await?,
         CliCommand::Keys(command) => rotation::run(command, &config, output).await?,
         CliCommand::Verify(verify) => return verify::run(verify, config, output).await,
         CliCommand::Vault(command) => return vault::run(command, config, output).await,

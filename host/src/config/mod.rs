@@ -91,6 +91,10 @@ pub struct Config {
     pub smtp_ca_file: Option<PathBuf>,
     /// Sender of mails.
     pub mail_from: String,
+    /// Mailbox of returned mails, such as `bounces@mail.example`. Each mail to a signer gets an
+    /// address of its own there (`bounces+…@mail.example`); the mail server hands what arrives to
+    /// `holdfast mail bounced`.
+    pub mail_bounces: Option<String>,
     /// `production` rejects development-only settings. If
     /// unset, `serve` starts on a loopback address only.
     pub env: Option<DeploymentEnvironment>,
@@ -625,6 +629,7 @@ impl Default for Config {
             smtp_url: None,
             smtp_ca_file: None,
             mail_from: "holdfast <no-reply@holdfast.invalid>".into(),
+            mail_bounces: None,
             env: None,
             sweep_interval: None,
             clock_offset: None,

@@ -2,18 +2,22 @@
 
 use std::path::PathBuf;
 
-use lettre::Message;
 use lettre::message::Mailbox;
+use lettre::{Address, Message};
 
+use super::bounces::BounceMailbox;
 use super::smtp::SmtpServer;
 use super::{MailError, outbox};
 use crate::config::{Config, ConfigError};
-use crate::domain::id::JobId;
+use crate::domain::envelope::Signer;
+use crate::domain::id::{EnvelopeId, JobId};
+use crate::keys::InstallationKeys;
 
 /// Sends messages; created once at startup.
 pub(crate) struct MailSender {
     from: Mailbox,
     way: MailTransport,
+    bounces: Option<BounceMailbox>,
 }
 
 enum MailTransport {
@@ -23,7 +27,7 @@ enum MailTransport {
 
 impl MailSender {
     /// Creates the mailer from the settings. An error names the setting and contains no secret.
-    pub(crate) fn new(config: &Config) -> Result<Self, ConfigError> {
+    pub(crate) fn new(config: &Config, keys: &InstallationKeys) -> Result<Self, ConfigError> {
         let from = config.mail_from.parse().map_err(|_| ConfigError::Refused {
             key: "mail_from".into(),
             why: format!("{} is no mailbox like Name <name@host>", config.mail_from),
@@ -32,7 +36,24 @@ impl MailSender {
             Some(url) => MailTransport::Server(SmtpServer::new(url, config)?),
             None => MailTransport::Outbox(config.outbox()),
         };
-        Ok(Self { from, way })
+        let bounces = BounceMailbox::new(config, keys)?;
+        Ok(Self { from, way, bounces })
+    }
+
+    /// Returns the mailbox that returned mails go to, if there is one.
+    pub(crate) fn bounces(&self) -> Option<&BounceMailbox> {
+        self.bounces.as_ref()
+    }
+
+    /// Returns the sender address of one mail to a signer, of the kind `kind`. Without a mailbox
+    /// for returned mails it is the sender's own.
+    pub(crate) fn return_path(
+        &self,
+        envelope: &EnvelopeId,
+        signer: &Signer,
+        kind: &str,
+    ) -> Option<Address> {
+        self.bounces.as_ref()?.address(envelope, signer, kind)
     }
 
     /// Returns the installation's own mailbox.
@@ -79,7 +100,9 @@ mod tests {
             mail_from: "nobody".into(),
             ..Config::default()
         };
-        let error = MailSender::new(&config).err().unwrap().to_string();
+        let data = tempfile::tempdir().unwrap();
+        let keys = InstallationKeys::open(data.path()).unwrap();
+        let error = MailSender::new(&config, &keys).err().unwrap().to_string();
         assert!(error.contains("mail_from"), "{error}");
     }
 }

@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use lettre::address::Envelope;
 use lettre::message::header::{ContentType, HeaderName, HeaderValue};
 use lettre::message::{Attachment, Mailbox, MultiPart, SinglePart};
 use lettre::{Address, Message};
@@ -27,6 +28,8 @@ pub(crate) struct MessageDraft<'a> {
     pub from: &'a Mailbox,
     /// E-mail address.
     pub to: &'a str,
+    /// Sender of the SMTP envelope, which gets the mail if it is returned; `None` for `from`.
+    pub return_path: Option<Address>,
     /// Address for replies.
     pub reply_to: Option<&'a str>,
     pub letter: &'a MailContent,
@@ -46,15 +49,19 @@ impl MessageDraft<'_> {
         let from = Mailbox::new(display_name(&self.look.sender), self.from.email.clone());
         let name = self.letter.to.as_deref().and_then(display_name);
         let to = Mailbox::new(name, self.to.trim().parse()?);
+        let return_path = self.return_path;
         let domain = self.from.email.domain();
         let mut builder = Message::builder()
             .from(from)
-            .to(to)
+            .to(to.clone())
             .subject(short_line(&self.letter.subject, HEADER_TEXT))
             .date(system_time(self.at))
             // Derived from the job, so that mail clients can drop a duplicate after a crash.
             .message_id(Some(format!("<{}@{domain}>", self.id)))
             .raw_header(automatic());
+        if return_path.is_some() {
+            builder = builder.envelope(Envelope::new(return_path, vec![to.email])?);
+        }
         // The user who created the envelope may have an invalid address.
         let reply_to = self
             .reply_to

@@ -2,6 +2,7 @@
 //!
 //! | File | Holds |
 //! |---|---|
+//! | `bounces` | mails that another server returns later |
 //! | `letters` | the wording of each kind |
 //! | `line` | user-supplied names, made safe for one line |
 //! | `layout` | a letter as HTML and as text, in the organization's branding |
@@ -14,6 +15,7 @@
 //! A mail may be sent twice if the process dies between sending and recording it. Both have the
 //! same `Message-ID`, and the links in both are valid.
 
+pub(crate) mod bounces;
 pub(crate) mod layout;
 pub(crate) mod letters;
 mod line;

@@ -6,22 +6,24 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{
     Envelope, Recipient, RecipientKind, Signer, SignerAccess, SignerChannel, SignerStatus,
 };
 use crate::domain::event::EventType;
-use crate::domain::id::{EndpointId, OrgId};
+use crate::domain::hash::sha256;
+use crate::domain::id::{EndpointId, EnvelopeId, OrgId, SignerId};
 use crate::domain::job::{
     EndpointMail, EnvelopeMail, JobQueue, MailAccessCode, MailAddressee, MailCompletion,
     MailDecline, MailEndpointDisabled, MailEndpointFailing, MailInvitation, MailReminder,
     MailWithdrawal, TextAccessCode, TextInvitation, TextReminder,
 };
+use crate::mail::bounces::BounceMailbox;
 use crate::service::envelopes::{invited_now, signer_view};
 use crate::service::{Core, ServiceError, events};
-use crate::store::{StoreError, WriteTransaction, jobs, signers};
+use crate::store::{StoreError, WriteTransaction, envelopes, jobs, ledger, organizations, signers};
 
 /// Delay of completion mails while the envelope is being vaulted. Recipients then get the
 /// vaulted copy, the one with its hash in the ledger, and it is rendered once. If vaulting
@@ -72,15 +74,100 @@ pub async fn report_undelivered(
     message: &str,
     reason: &str,
 ) -> Result<(), ServiceError> {
-    let now = core.clock.now();
-    let reason: String = reason.chars().take(LONGEST_REASON).collect();
-    let data = json!({
-        "signer": signer_view(signer), "message": message, "reason": reason, "at": now,
-    });
     let mut tx = core.store.begin().await?;
-    let failed = EventType::SignerDeliveryFailed;
-    events::record_and_emit(&mut tx, envelope, "system", failed, data, now).await?;
+    let data = undelivered(signer, message, reason);
+    record_undelivered(core, &mut tx, envelope, data).await?;
     Ok(tx.commit().await?)
+}
+
+/// Records and emits what a bounce reports of a mail to a signer: another server returned it after
+/// ours had accepted it. A repeated bounce changes nothing. Returns whether it was recorded, or why
+/// it was not.
+///
+/// Nobody signs bounces, and the person who got the mail knows its sender address. The record
+/// therefore says that a bounce reported it.
+pub async fn take_bounce(
+    core: &Core,
+    mailbox: &BounceMailbox,
+    message: &str,
+) -> Result<BounceOutcome, ServiceError> {
+    let mail = match mailbox.read(message) {
+        Ok(mail) => mail,
+        Err(error) => return Ok(BounceOutcome::Ignored(error.to_string())),
+    };
+
+    // The address has no room for the organization.
+    let mut connection = core.store.read().await?;
+    let mut organizations = organizations::list(&mut connection).await?.into_iter();
+    let org = loop {
+        let Some(organization) = organizations.next() else {
+            return Ok(BounceOutcome::Ignored("there is no such envelope".into()));
+        };
+        let org = organization.id;
+        if envelopes::get(&mut connection, &org, &mail.envelope)
+            .await?
+            .is_some()
+        {
+            break org;
+        }
+    };
+    drop(connection);
+
+    let mut tx = core.store.begin().await?;
+    let envelope = envelopes::lock(&mut tx, &org, &mail.envelope).await?;
+    let people = signers::list(&mut tx, &org, &mail.envelope).await?;
+    let mut people = people.into_iter();
+    let signer = people.find(|signer| signer.position == mail.position);
+    let signer = signer.filter(|signer| mailbox.was_sent_to(&mail, signer));
+    let (Some(envelope), Some(signer)) = (envelope, signer) else {
+        let why = "the mail was sent to no present signer of the envelope";
+        return Ok(BounceOutcome::Ignored(why.into()));
+    };
+
+    // A mail server may hand over the same bounce twice.
+    let which = sha256(message.as_bytes()).to_string();
+    let entries = ledger::list(&mut tx, Some(&org), &mail.envelope).await?;
+    if entries.iter().any(|entry| entry.details["bounce"] == which) {
+        return Ok(BounceOutcome::Ignored("it was recorded before".into()));
+    }
+    let mut data = undelivered(&signer, mail.kind, &mail.reason);
+    data["bounce"] = which.into();
+    record_undelivered(core, &mut tx, &envelope, data).await?;
+    tx.commit().await?;
+    Ok(BounceOutcome::Recorded {
+        envelope: mail.envelope,
+        signer: signer.id,
+        reason: mail.reason,
+    })
+}
+
+/// Result of a message to the mailbox of returned mails.
+pub enum BounceOutcome {
+    /// It is in the custody ledger of the envelope.
+    Recorded {
+        envelope: EnvelopeId,
+        signer: SignerId,
+        reason: String,
+    },
+    /// Nothing changed, for this reason.
+    Ignored(String),
+}
+
+fn undelivered(signer: &Signer, message: &str, reason: &str) -> Value {
+    let reason: String = reason.chars().take(LONGEST_REASON).collect();
+    json!({ "signer": signer_view(signer), "message": message, "reason": reason })
+}
+
+async fn record_undelivered(
+    core: &Core,
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    mut data: Value,
+) -> Result<(), StoreError> {
+    let now = core.clock.now();
+    data["at"] = json!(now);
+    let failed = EventType::SignerDeliveryFailed;
+    events::record_and_emit(tx, envelope, "system", failed, data, now).await
 }
 
 /// Queues the mail or text message with the code that opens the document.
@@ -357,8 +444,8 @@ fn is_same(left: &str, right: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::envelope::{EnvelopeKind, SentDocument, SignerKind};
-    use crate::domain::id::{CustomerId, OrgId, SignerId};
+    use crate::domain::envelope::{EnvelopeKind, SentDocument};
+    use crate::domain::id::{CustomerId, OrgId};
 
     fn envelope(preserve_signing_order: bool) -> Envelope {
         let now = Timestamp::from_millis(0);
@@ -378,26 +465,10 @@ mod tests {
     }
 
     fn signer(position: i64, email: &str, status: SignerStatus) -> Signer {
+        let role = format!("Role {position}");
         Signer {
-            id: SignerId::new(),
-            position,
-            name: "Ann".into(),
-            email: email.into(),
-            role: format!("Role {position}"),
-            kind: SignerKind::Signer,
-            turn: position + 1,
-            access: SignerAccess::None,
-            passcode: None,
-            phone: None,
-            notify_by: SignerChannel::Email,
             status,
-            provider_submitter: None,
-            completed_at: None,
-            execution: None,
-            decline_reason: None,
-            challenged: false,
-            locale: None,
-            consumer: None,
+            ..Signer::new(position, "Ann".into(), email.into(), role)
         }
     }
 

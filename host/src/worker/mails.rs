@@ -144,13 +144,13 @@ pub(super) async fn deliver(
         return Ok(());
     };
     let with_copy = !written.attachments.is_empty();
-    match matter.send(app, job, to, written).await {
+    match matter.send(app, job, about, to, written).await {
         // The server probably rejects the size. The signer must learn of the completion in any
         // case.
         Err(DeliveryError::Mail(MailError::Server(error))) if with_copy && error.is_permanent() => {
             tracing::warn!(envelope = %matter.envelope.id, %error, "sending mail without its copy");
             let written = matter.told_of_completion(app, None).await?;
-            matter.send(app, job, to, written).await
+            matter.send(app, job, about, to, written).await
         }
         // The sender learns of it: a signer without an invitation never signs.
         Err(DeliveryError::Mail(error)) if error.is_final() => {
@@ -212,6 +212,7 @@ async fn notify(
         id: &job.id,
         from: mailer.from(),
         to,
+        return_path: None,
         reply_to: None,
         letter,
         look: &MailBranding::of(organization),
@@ -403,6 +404,7 @@ impl MailSubject {
         &self,
         app: &App,
         job: &ClaimedJob,
+        about: EnvelopeMailKind,
         to: &str,
         PreparedMail {
             letter,
@@ -410,10 +412,15 @@ impl MailSubject {
         }: PreparedMail,
     ) -> Result<(), DeliveryError> {
         let mailer = &app.mailer;
+        let id = &self.envelope.id;
+        let return_path = self
+            .signer()
+            .and_then(|signer| mailer.return_path(id, signer, about.as_str()));
         let draft = MessageDraft {
             id: &job.id,
             from: mailer.from(),
             to,
+            return_path,
             reply_to: self.reply_to(),
             letter: &letter,
             look: &self.look,
@@ -421,7 +428,7 @@ impl MailSubject {
             at: app.clock.now(),
         };
         // The job's id becomes the `Message-ID`, so that a repeat is recognizable.
-        hand_over(app, job, Some(&self.envelope.id), draft).await
+        hand_over(app, job, Some(id), draft).await
     }
 
     /// Returns the addressed signer.

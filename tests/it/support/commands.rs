@@ -11,6 +11,22 @@ impl TestApp {
     pub fn sweep(&self, more: &[&str]) -> Value {
         operator(self.data.path(), &[&["vault", "sweep"], more].concat())
     }
+
+    /// Runs `holdfast mail bounced` on a message, which has to succeed, and returns its output.
+    pub fn bounced(&self, message: &str) -> Value {
+        let mut command = operator_command(self.data.path(), &["mail", "bounced"]);
+        command
+            .env("HOLDFAST_MAIL_BOUNCES", "bounces@mail.example")
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        std::io::Write::write_all(&mut input, message.as_bytes()).unwrap();
+        drop(input);
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
 }
 
 pub(super) fn operator_command(data: &Path, arguments: &[&str]) -> std::process::Command {

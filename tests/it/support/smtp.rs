@@ -34,6 +34,8 @@ pub struct MailServer {
 
 /// A received mail.
 pub struct ReceivedMail {
+    /// Sender of the SMTP envelope.
+    pub sender: String,
     /// Recipients of the SMTP envelope.
     pub recipients: Vec<String>,
     pub encrypted: bool,
@@ -152,6 +154,7 @@ fn read(file: &Path) -> ReceivedMail {
     let raw = std::fs::read(file).unwrap();
     let recipients = how["to"].as_array().unwrap().iter();
     ReceivedMail {
+        sender: how["from"].as_str().unwrap().to_owned(),
         recipients: recipients
             .map(|address| address.as_str().unwrap().to_owned())
             .collect(),

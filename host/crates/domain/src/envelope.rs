@@ -658,6 +658,31 @@ pub struct Signer {
 }
 
 impl Signer {
+    /// Returns a new signer, invited by mail alone, with a turn of their own after those before.
+    pub fn new(position: i64, name: String, email: String, role: String) -> Self {
+        Self {
+            id: SignerId::new(),
+            position,
+            name,
+            email,
+            role,
+            kind: SignerKind::Signer,
+            turn: position + 1,
+            access: SignerAccess::None,
+            passcode: None,
+            phone: None,
+            notify_by: SignerChannel::Email,
+            status: SignerStatus::Pending,
+            provider_submitter: None,
+            completed_at: None,
+            execution: None,
+            decline_reason: None,
+            challenged: false,
+            locale: None,
+            consumer: None,
+        }
+    }
+
     /// Returns the time at which the signer executed a signature or initials: `None` for approvers, who
     /// only approve, and for people who completed a form that asked them for no signature.
     pub fn signed_at(&self) -> Option<Timestamp> {

@@ -9,10 +9,8 @@ use super::drive::LEASE;
 use crate::domain::bulk::{Batch, BatchItem, ItemOutcome, NO_EMAIL, SubmittedMaster};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{
-    Envelope, EnvelopeKind, EnvelopeStatus, PaymentStatus, SentDocument, Signer, SignerAccess,
-    SignerChannel, SignerKind, SignerStatus,
+    Envelope, EnvelopeKind, EnvelopeStatus, PaymentStatus, SentDocument, Signer,
 };
-use crate::domain::id::SignerId;
 use crate::domain::organization::Organization;
 use crate::domain::prefill;
 use crate::service::envelopes::{dispatch, lifecycle};
@@ -122,27 +120,7 @@ fn signers(
         .into_iter()
         .zip(&master.roles)
         .zip(0..)
-        .map(|(((name, email), role), position)| Signer {
-            id: SignerId::new(),
-            position,
-            name,
-            email,
-            role: role.clone(),
-            kind: SignerKind::Signer,
-            turn: position + 1,
-            access: SignerAccess::None,
-            passcode: None,
-            phone: None,
-            notify_by: SignerChannel::Email,
-            status: SignerStatus::Pending,
-            provider_submitter: None,
-            completed_at: None,
-            execution: None,
-            decline_reason: None,
-            challenged: false,
-            locale: None,
-            consumer: None,
-        })
+        .map(|(((name, email), role), position)| Signer::new(position, name, email, role.clone()))
         .collect()
 }
 

@@ -10,9 +10,8 @@ use crate::domain::at_rest::AtRestCipher;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{
     Envelope, Recipient, RecipientKind, Signer, SignerAccess, SignerChannel, SignerKind,
-    SignerStatus,
 };
-use crate::domain::id::{OrgId, SignerId};
+use crate::domain::id::OrgId;
 use crate::domain::identity;
 use crate::domain::locale::Locale;
 use crate::domain::template::Template;
@@ -97,26 +96,20 @@ pub fn planned(
         .into_iter()
         .zip(phones)
         .zip(1..)
-        .map(|((signer, phone), number)| Signer {
-            id: SignerId::new(),
-            position: 0,
-            name: signer.name,
-            email: signer.email,
-            role: signer.role.unwrap_or_else(|| format!("Signer {number}")),
-            kind: signer.kind.unwrap_or(SignerKind::Signer),
-            turn: signer.order.unwrap_or(number),
-            access: signer.access.unwrap_or(SignerAccess::None),
-            passcode: signer.passcode.map(sealed),
-            phone,
-            notify_by: signer.notify_by.unwrap_or(SignerChannel::Email),
-            status: SignerStatus::Pending,
-            provider_submitter: None,
-            completed_at: None,
-            execution: None,
-            decline_reason: None,
-            challenged: false,
-            locale: signer.locale.as_deref().and_then(Locale::of_tag),
-            consumer: signer.consumer,
+        .map(|((signer, phone), number)| {
+            let role = signer.role.unwrap_or_else(|| format!("Signer {number}"));
+            Signer {
+                kind: signer.kind.unwrap_or(SignerKind::Signer),
+                turn: signer.order.unwrap_or(number),
+                access: signer.access.unwrap_or(SignerAccess::None),
+                passcode: signer.passcode.map(sealed),
+                phone,
+                notify_by: signer.notify_by.unwrap_or(SignerChannel::Email),
+                locale: signer.locale.as_deref().and_then(Locale::of_tag),
+                consumer: signer.consumer,
+                // The positions follow the turns, below.
+                ..Signer::new(0, signer.name, signer.email, role)
+            }
         })
         .collect();
     signers.sort_by_key(|signer| signer.turn);

@@ -1,6 +1,8 @@
 //! Sentences of the record about each person of an envelope: their acts, and notes that a reader of the
 //! evidence has to know.
 
+use serde_json::Value;
+
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, Signer, SignerKind, same_address};
 use crate::domain::event::EventType;
@@ -21,8 +23,10 @@ pub enum PersonNote {
     NamedBy(String),
     /// The sender put this person in the place of an earlier signer.
     Replaces(String),
-    /// An invitation could not be delivered, for this reason.
+    /// A mail could not be delivered, for this reason.
     Undelivered(String),
+    /// A bounce reports that a mail could not be delivered, for this reason. Nobody signs bounces.
+    Returned(String),
 }
 
 impl PersonNote {
@@ -43,6 +47,7 @@ impl PersonNote {
             Self::Undelivered(reason) => {
                 texts.with("note-undelivered", [("reason", reason.as_str())])
             }
+            Self::Returned(reason) => texts.with("note-returned", [("reason", reason.as_str())]),
         }
     }
 }
@@ -87,7 +92,11 @@ pub fn notes(
             DELEGATED => notes.push(PersonNote::NamedBy(previous)),
             action if action == EventType::SignerDeliveryFailed.as_str() => {
                 let reason = entry.details["reason"].as_str().unwrap_or_default();
-                notes.push(PersonNote::Undelivered(reason.to_owned()));
+                let note = match entry.details["bounce"] {
+                    Value::Null => PersonNote::Undelivered,
+                    _ => PersonNote::Returned,
+                };
+                notes.push(note(reason.to_owned()));
             }
             _ => {}
         }
@@ -142,35 +151,19 @@ pub fn act_in_words(
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
-    use crate::domain::envelope::{
-        EnvelopeKind, SignatureExecution, SignerAccess, SignerChannel, SignerStatus,
-    };
-    use crate::domain::id::{CustomerId, OrgId, SignerId};
+    use crate::domain::envelope::{EnvelopeKind, SignatureExecution, SignerStatus};
+    use crate::domain::id::{CustomerId, OrgId};
 
     fn signer(name: &str, email: &str) -> Signer {
+        let role = format!("Role of {name}");
         Signer {
-            id: SignerId::new(),
-            position: 0,
-            name: name.into(),
-            email: email.into(),
-            role: format!("Role of {name}"),
-            kind: SignerKind::Signer,
-            turn: 1,
-            access: SignerAccess::None,
-            passcode: None,
-            phone: None,
-            notify_by: SignerChannel::Email,
             status: SignerStatus::Completed,
-            provider_submitter: None,
             completed_at: Some(Timestamp::from_millis(0)),
             execution: Some(SignatureExecution::Executed),
-            decline_reason: None,
-            challenged: false,
-            locale: None,
-            consumer: None,
+            ..Signer::new(0, name.into(), email.into(), role)
         }
     }
 
@@ -231,12 +224,20 @@ mod tests {
                 "signer.delivery_failed",
                 json!({ "signer": about(&bob), "reason": "550 no such user" }),
             ),
+            entry(
+                "system",
+                "signer.delivery_failed",
+                json!({ "signer": about(&bob), "reason": "5.1.1", "bounce": "6a09" }),
+            ),
         ];
         let of = |person: &Signer| notes(&envelope("key:key_1"), &people, &entries, person);
         assert_eq!(of(&ann)[1..], [PersonNote::NamedBy("Cy".into())]);
         assert_eq!(
             of(&bob)[1..],
-            [PersonNote::Undelivered("550 no such user".into())]
+            [
+                PersonNote::Undelivered("550 no such user".into()),
+                PersonNote::Returned("5.1.1".into())
+            ]
         );
     }
 
