@@ -15,7 +15,9 @@ use serde_json::{Value, json};
 use crate::components::providers::{LeasedPlugin, PaymentProvider, ProviderError, payment as seen};
 use crate::config::EMBEDDED;
 use crate::domain::component::{InstanceReference, Slot};
-use crate::domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus, PaymentStatus, Signer};
+use crate::domain::envelope::{
+    Envelope, EnvelopeKind, EnvelopeStatus, PaymentStatus, Signer, same_address,
+};
 use crate::domain::event::EventType;
 use crate::domain::id::OrgId;
 use crate::domain::organization::FIRST_PAYER;
@@ -128,14 +130,19 @@ fn payer(role: &str, mut signers: Vec<Signer>) -> Option<Signer> {
     (index < signers.len()).then(|| signers.swap_remove(index))
 }
 
-/// Requests the payment from its payer, if `email` is the payer.
+/// Requests the payment from its payer, if `email` is the payer. A token of the widgets names an
+/// address only; where the signer is known, `position` is theirs: two may have one address.
 pub async fn intent(
     core: &Core,
     envelope: &Envelope,
     email: &str,
+    position: Option<i64>,
 ) -> Result<PaymentIntent, ServiceError> {
-    let due = due(core, envelope).await?;
-    match due.filter(|due| due.payer_email.eq_ignore_ascii_case(email)) {
+    let is_payer = |due: &PaymentDue| {
+        same_address(&due.payer_email, email)
+            && position.is_none_or(|position| due.position == Some(position))
+    };
+    match due(core, envelope).await?.filter(is_payer) {
         Some(due) => begun(core, &due).await,
         None => Ok(PaymentIntent::default()),
     }

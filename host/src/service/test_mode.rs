@@ -351,7 +351,7 @@ async fn pay(core: &Core, envelope: &Envelope, signer: &Signer) -> Result<(), Se
     if due.position != Some(signer.position) {
         return Ok(());
     }
-    let intent = payments::intent(core, envelope, &signer.email).await?;
+    let intent = payments::intent(core, envelope, &signer.email, due.position).await?;
     let sandbox = core.sandbox(Slot::Payment, Some(&envelope.org))?;
     let secret = intent.client_secret.as_deref().unwrap_or_default();
     let id = secret.strip_suffix("_secret").unwrap_or_default();

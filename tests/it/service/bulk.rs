@@ -709,6 +709,25 @@ async fn batches_are_listed_with_their_counts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_batch_of_roles_that_sign_nothing_is_refused_where_the_organization_refuses_them() {
+    let app = TestApp::start().await;
+    let field = json!([{
+        "name": "City", "type": "text", "role": "Client", "required": true,
+        "placement": { "mode": "absolute", "areas": [{ "page": 1, "x": 0.1, "y": 0.7, "w": 0.3, "h": 0.03 }] },
+    }]);
+    let unsigned = app.template(CONTRACT, &field).await["template_id"].clone();
+    let clients = clients(&app, 1).await;
+    let id = batch_of(&app, &unsigned, json!({})).await;
+    set_clients(&app, &id, &clients).await;
+
+    app.set_organization(&["refuse_unsigned_roles=true"]);
+    assert_eq!(refused_for(&app, &id).await, ["no_signature_field"]);
+
+    app.set_organization(&["refuse_unsigned_roles=false"]);
+    submit(&app, &id).await.data(202);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_batch_cannot_be_submitted_while_bulk_send_is_off() {
     let app = TestApp::with(|config| config.bulk.concurrency = 0, OrgSettings::default()).await;
     let id = ready_batch(&app, 1).await;

@@ -45,7 +45,7 @@ pub async fn intent(
     State(app): State<App>,
     TokenHolder(opened): TokenHolder,
 ) -> Result<Found<PaymentIntent>, HttpError> {
-    let intent = payments::intent(&app, &opened.envelope, &opened.email).await?;
+    let intent = payments::intent(&app, &opened.envelope, &opened.email, None).await?;
     Ok(DataReply::new(&intent))
 }
 

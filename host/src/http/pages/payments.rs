@@ -43,7 +43,9 @@ async fn pay(State(app): State<App>, visit: SignerVisit) -> Response {
         Ok(_) => return Redirect::to(visit.path()).into_response(),
         Err(error) => return HttpError::from(error).into_response(),
     }
-    let asked = payments::intent(&app, &visit.envelope, &visit.signer.email).await;
+    let signer = &visit.signer;
+    let position = Some(signer.position);
+    let asked = payments::intent(&app, &visit.envelope, &signer.email, position).await;
     let intent = match asked {
         Ok(intent) => intent,
         Err(error @ (ServiceError::OtherProvider(..) | ServiceError::NotConfigured(_))) => {

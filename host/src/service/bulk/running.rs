@@ -6,7 +6,7 @@ use crate::domain::bulk::{Batch, BatchStatus, ItemStatus, SubmittedMaster};
 use crate::domain::clock::Timestamp;
 use crate::domain::job::{SendBatch, VoidBatch};
 use crate::domain::template::Template;
-use crate::service::envelopes::{dispatch, lifecycle};
+use crate::service::envelopes::{dispatch, lifecycle, warnings};
 use crate::service::idempotency::ResponseRecorder;
 use crate::service::signing::provider::provider;
 use crate::service::{Caller, Core, ServiceError, ValidationIssue, kba};
@@ -34,6 +34,7 @@ pub async fn submit(
     }
     let master = check_setup(core, &batch).await?;
     check_parties(&batch, &master)?;
+    check_signatures(core, &batch, &master).await?;
     kba::check_step(core, &batch.org, batch.kba_required || master.kba_required).await?;
     let master = dispatch::ready(core, master).await?;
     let submitted = SubmittedMaster {
@@ -140,6 +141,39 @@ fn check_parties(batch: &Batch, master: &Template) -> Result<(), ServiceError> {
         format!("The master template has {parties} parties for {signers} signers"),
     );
     Err(ServiceError::Invalid(vec![issue]))
+}
+
+/// Refuses roles that sign nothing, where the organization refuses them. Nobody of a batch is a
+/// witness or approver.
+async fn check_signatures(
+    core: &Core,
+    batch: &Batch,
+    master: &Template,
+) -> Result<(), ServiceError> {
+    let organization = dispatch::organization(core, &batch.org).await?;
+    if !organization.settings.refuse_unsigned_roles {
+        return Ok(());
+    }
+    let unsigned = |role: &&str| !warnings::is_asked_to_sign(master, role);
+    let issues: Vec<_> = master
+        .roles()
+        .into_iter()
+        .filter(unsigned)
+        .map(|role| {
+            ValidationIssue::new(
+                "no_signature_field",
+                &["master_template_id"],
+                "a signature or initials field for each role",
+                role,
+                warnings::no_signature_field(role),
+            )
+        })
+        .collect();
+    if issues.is_empty() {
+        Ok(())
+    } else {
+        Err(ServiceError::Invalid(issues))
+    }
 }
 
 /// Inserts the jobs that send the batch, in the transaction of the change.

@@ -69,14 +69,15 @@ pub fn unsigned_roles<'a>(
     template: &'a Template,
     signers: &'a [Signer],
 ) -> impl Iterator<Item = (usize, &'a Signer)> {
-    let is_asked = |role: &str| {
-        let mut own = template.fields.iter().filter(|field| field.role == role);
-        own.any(Field::is_signature)
-    };
-    signers
-        .iter()
-        .enumerate()
-        .filter(move |(_, signer)| signer.kind != SignerKind::Approver && !is_asked(&signer.role))
+    signers.iter().enumerate().filter(move |(_, signer)| {
+        signer.kind != SignerKind::Approver && !is_asked_to_sign(template, &signer.role)
+    })
+}
+
+/// Whether a role has a signature or initials field.
+pub fn is_asked_to_sign(template: &Template, role: &str) -> bool {
+    let mut own = template.fields.iter().filter(|field| field.role == role);
+    own.any(Field::is_signature)
 }
 
 /// Returns the sentence about a role without a signature field.
