@@ -127,9 +127,11 @@ async fn apply(
             org,
             actor: owner.actor.clone(),
             email: None,
+            token: None,
         },
         role: Role::Admin,
         token: None,
+        identity: None,
     });
     let officer = officer.as_ref();
     if !dry_run {

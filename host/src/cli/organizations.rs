@@ -118,6 +118,7 @@ pub async fn run(
                 org: organization.id.clone(),
                 actor: "operator".into(),
                 email: None,
+                token: None,
             };
             let manager = UserManager {
                 caller: &caller,

@@ -69,6 +69,7 @@ pub async fn run(
         org: org.clone(),
         actor: "operator".into(),
         email: None,
+        token: None,
     };
     let manager = UserManager {
         caller: &caller,

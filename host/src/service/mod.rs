@@ -44,7 +44,7 @@ pub mod webhooks;
 pub use app::{App, Core, ServiceState, kind_of};
 pub use error::{ServiceError, ValidationIssue};
 
-use crate::domain::id::OrgId;
+use crate::domain::id::{OrgId, TokenId};
 
 /// Authenticated caller. Every use case needs one, because it names the organization.
 #[derive(Clone, Debug)]
@@ -54,6 +54,8 @@ pub struct Caller {
     pub actor: String,
     /// E-mail address that becomes the custodian of envelopes the caller creates.
     pub email: Option<String>,
+    /// Bearer token of the service that the caller showed, if it was one.
+    pub token: Option<TokenId>,
 }
 
 impl Caller {
@@ -68,6 +70,7 @@ impl Caller {
             org,
             actor: "system".into(),
             email: None,
+            token: None,
         }
     }
 }

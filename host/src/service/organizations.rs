@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::access::credentials;
 use super::access::single_sign_on::{ChangeSingleSignOn, secret_context};
+use super::components::changes;
 use super::{Caller, Core, ServiceError, ValidationIssue};
 use crate::domain::brand::{BrandColor, BrandLogo};
 use crate::domain::change::FieldPatch;
@@ -298,7 +299,11 @@ pub async fn change(
             FieldPatch::Set(new.checked(core, present.as_ref()).await?)
         }
     };
+    let now = core.clock.now();
     let mut tx = core.store.begin().await?;
+    if !matches!(sign_on, FieldPatch::Keep) {
+        changes::permit_sign_on(core, &mut tx, org).await?;
+    }
     organizations::lock(&mut tx, org).await?;
     let found = organizations::get(&mut tx, org).await?;
     let mut organization = found.ok_or(ServiceError::NotFound("Organization"))?;
@@ -311,7 +316,8 @@ pub async fn change(
             organizations::set_sign_on_secret(&mut tx, org, None).await?;
         }
         FieldPatch::Set(new) => {
-            organization.settings.single_sign_on = Some(new.settings);
+            let by = Some(caller.actor.clone());
+            organization.settings.name_issuer(new.settings, by, now);
             if let Some(secret) = new.secret {
                 let context = secret_context(org.as_str());
                 let sealed = secret.map(|secret| core.cipher.encrypt(&secret, &context));
@@ -320,10 +326,33 @@ pub async fn change(
         }
     }
     organizations::set_settings(&mut tx, &organization).await?;
-    let now = core.clock.now();
     record(&mut tx, &caller.actor, before, &organization, now).await?;
     tx.commit().await?;
     Ok(organization.into())
+}
+
+/// Sets the sign-in that others than `actor` have approved. `secret` is sealed; `None` keeps the present one.
+pub async fn put_sign_on(
+    tx: &mut WriteTransaction,
+    org: &OrgId,
+    actor: &str,
+    settings: Option<SingleSignOn>,
+    secret: Option<Option<&str>>,
+    now: Timestamp,
+) -> Result<(), ServiceError> {
+    organizations::lock(tx, org).await?;
+    let found = organizations::get(tx, org).await?;
+    let mut organization = found.ok_or(ServiceError::NotFound("Organization"))?;
+    let before = organization.clone();
+    match settings {
+        Some(settings) => organization.settings.name_issuer(settings, None, now),
+        None => organization.settings.single_sign_on = None,
+    }
+    if let Some(secret) = secret {
+        organizations::set_sign_on_secret(tx, org, secret).await?;
+    }
+    organizations::set_settings(tx, &organization).await?;
+    Ok(record(tx, actor, before, &organization, now).await?)
 }
 
 /// Records what changed in the credential ledger; nothing if nothing did.

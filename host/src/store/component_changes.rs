@@ -182,8 +182,8 @@ pub async fn insert_review(
 ) -> Result<(), StoreError> {
     sqlx::query(
         "insert into component_review (bucket, review_id, org_id, change_id, reviewer, role,
-             token_id, verdict, comment, reviewed_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+             token_id, verdict, comment, reviewed_at, identity)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
     )
     .bind(change.org.bucket())
     .bind(ReviewId::new().as_str())
@@ -195,6 +195,7 @@ pub async fn insert_review(
     .bind(review.verdict.as_str())
     .bind(review.comment.as_deref())
     .bind(review.at.to_string())
+    .bind(review.identity.as_ref().map(json_text))
     .execute(&mut **tx)
     .await?;
     Ok(())
@@ -313,6 +314,7 @@ fn review(row: &AnyRow) -> Result<ChangeReview, StoreError> {
         by: columns.text("reviewer")?,
         role: columns.parsed("role", Role::parse)?,
         token: columns.optional_parsed("token_id", TokenId::parse)?,
+        identity: columns.optional_json("identity")?,
         verdict: columns.parsed("verdict", Verdict::parse)?,
         comment: columns.optional_text("comment")?,
         at: columns.time("reviewed_at")?,

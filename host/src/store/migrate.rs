@@ -83,6 +83,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     63 "0063_test_mode",
     64 "0064_signer_identity",
     66 "0066_consumer_disclosures",
+    67 "0067_user_identities",
 ];
 
 /// Version of the row that serves as the lock.

@@ -9,12 +9,13 @@ use crate::domain::clock::Timestamp;
 use crate::domain::id::{OrgId, SessionId, SignInId, UserId};
 use crate::domain::organization::Role;
 use crate::domain::token::{LinkToken, SecretHash};
-use crate::domain::user::{Session, SignInLink, User, UserStatus};
+use crate::domain::user::{IssuerIdentity, Session, SignInLink, User, UserStatus};
 
 pub async fn insert(tx: &mut WriteTransaction, user: &User) -> Result<(), StoreError> {
     sqlx::query(
-        "insert into org_user (bucket, user_id, org_id, email, role, status, created_by, created_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8)",
+        "insert into org_user (bucket, user_id, org_id, email, role, status, created_by, created_at,
+             issuer, subject, proved_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
     )
     .bind(user.org.bucket())
     .bind(user.id.as_str())
@@ -24,15 +25,19 @@ pub async fn insert(tx: &mut WriteTransaction, user: &User) -> Result<(), StoreE
     .bind(user.status.as_str())
     .bind(&user.created_by)
     .bind(user.created_at.to_string())
+    .bind(user.identity.as_ref().map(|one| one.issuer.as_str()))
+    .bind(user.identity.as_ref().map(|one| one.subject.as_str()))
+    .bind(user.proved_at.map(|at| at.to_string()))
     .execute(&mut **tx)
     .await?;
     Ok(())
 }
 
-/// Stores role, status, last sign-in and inviter of a user.
+/// Stores everything of a user that changes.
 pub async fn update(tx: &mut WriteTransaction, user: &User) -> Result<(), StoreError> {
     sqlx::query(
-        "update org_user set role = $4, status = $5, signed_in_at = $6, created_by = $7
+        "update org_user set role = $4, status = $5, signed_in_at = $6, created_by = $7, issuer = $8,
+             subject = $9, proved_at = $10
          where bucket = $1 and org_id = $2 and user_id = $3",
     )
     .bind(user.org.bucket())
@@ -42,6 +47,9 @@ pub async fn update(tx: &mut WriteTransaction, user: &User) -> Result<(), StoreE
     .bind(user.status.as_str())
     .bind(user.signed_in_at.map(|at| at.to_string()))
     .bind(&user.created_by)
+    .bind(user.identity.as_ref().map(|one| one.issuer.as_str()))
+    .bind(user.identity.as_ref().map(|one| one.subject.as_str()))
+    .bind(user.proved_at.map(|at| at.to_string()))
     .execute(&mut **tx)
     .await?;
     Ok(())
@@ -351,6 +359,9 @@ fn user(row: &AnyRow) -> Result<User, StoreError> {
         table: "org_user",
         id: "user_id",
     };
+    let issuer = columns.optional_text("issuer")?;
+    let subject = columns.optional_text("subject")?;
+    let identity = issuer.zip(subject);
     Ok(User {
         id: columns.parsed("user_id", UserId::parse)?,
         org: columns.parsed("org_id", OrgId::parse)?,
@@ -360,6 +371,8 @@ fn user(row: &AnyRow) -> Result<User, StoreError> {
         created_by: columns.text("created_by")?,
         created_at: columns.time("created_at")?,
         signed_in_at: columns.optional_time("signed_in_at")?,
+        identity: identity.map(|(issuer, subject)| IssuerIdentity { issuer, subject }),
+        proved_at: columns.optional_time("proved_at")?,
     })
 }
 

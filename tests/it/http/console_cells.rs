@@ -137,6 +137,7 @@ const WITHOUT_ROLE: &[(&str, &str)] = &[
     ("GET", "/sso"),
     ("GET", "/sso/callback"),
     ("GET", "/sso/{org}"),
+    ("POST", "/sso/{org}"),
     ("POST", "/passkeys"),
     ("POST", "/passkeys/{id}/remove"),
     ("GET", "/operator"),
@@ -291,6 +292,55 @@ async fn every_role_has_exactly_its_pages_and_acts() {
             assert_ne!(given, 405, "{method} {path} as {role}");
         }
     }
+}
+
+/// Acts that a session has to be confirmed for, within ten minutes before: who stole the cookie can do the others. They show
+/// links and keys, let people in, or change who decides.
+const CONFIRMED: &[&str] = &[
+    "/changes/{id}/apply",
+    "/changes/{id}/review",
+    "/control/{act}/{id}",
+    "/envelopes/{id}/embed",
+    "/envelopes/{id}/links",
+    "/envelopes/{id}/signers/{position}",
+    "/keys",
+    "/keys/{id}/deactivate",
+    "/keys/{id}/rotate",
+    "/settings/{part}",
+    "/users",
+    "/users/{id}/end",
+    "/users/{id}/invite",
+    "/users/{id}/role",
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn acts_with_power_need_a_confirmation_and_the_others_do_not() {
+    let app = TestApp::start().await;
+    let known = ids_of(&app).await;
+    let session = Session::of(&app, "ada@oak.example", "owner").await;
+    app.execute("update user_session set confirmed_at = '2026-01-01T00:00:00.000Z'")
+        .await;
+
+    let mut asked = BTreeSet::new();
+    let acts = CELLS.iter().filter(|(method, ..)| *method == "POST");
+    let acts = acts
+        .map(|(_, path, _)| *path)
+        .chain(["/changes/{id}/apply"]);
+    for path in acts {
+        // A confirmation itself.
+        if path == "/confirm" {
+            continue;
+        }
+        let at = known
+            .path(path)
+            .replace("/control/unknown/", "/control/accept/");
+        let page = session.post(&app, &at, "verdict=approve").await.text();
+        if page.contains("Is it you?") {
+            asked.insert(path);
+        }
+    }
+    let expected: BTreeSet<&str> = CONFIRMED.iter().copied().collect();
+    assert_eq!(asked, expected);
 }
 
 /// The stream that a page names exists, and its visitor may read it.

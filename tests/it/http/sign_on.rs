@@ -47,18 +47,24 @@ fn parameter(url: &str, wanted: &str) -> String {
 
 async fn begin(app: &TestApp) -> BegunSignIn {
     let path = format!("/console/sso/{}?next=/console/sessions", app.org);
-    let begun = asked(app, Method::GET, &path, "", "").await;
-    assert_eq!(begun.status, 303, "{}", begun.text());
+    let begun = asked(app, Method::POST, &path, "", "").await;
+    assert_eq!(begun.status, 200, "{}", begun.text());
     let cookie = begun.headers["set-cookie"].to_str().unwrap();
     for attribute in ["Secure", "HttpOnly", "SameSite=Lax", "Path=/"] {
         assert!(cookie.contains(attribute), "{cookie}");
     }
-    let to = begun.headers["location"].to_str().unwrap();
+    let to = leads_to(&begun);
     BegunSignIn {
         cookie: cookie_of(&begun),
         state: parameter(to, "state"),
         nonce: parameter(to, "nonce"),
     }
+}
+
+/// Returns the address that a page leads to by itself.
+fn leads_to(page: &TestResponse) -> &str {
+    let refresh = page.headers["refresh"].to_str().unwrap();
+    refresh.strip_prefix("0; url=").unwrap()
 }
 
 async fn finish(app: &TestApp, cookie: &str, query: &str) -> TestResponse {
@@ -304,8 +310,8 @@ async fn sensitive_actions_need_a_fresh_and_strong_sign_in() {
     assert!(page.contains(&path.replace('&', "&amp;")), "{page}");
 
     let confirm = async |change: ClaimChange| {
-        let begun = ada.get(app, &path).await;
-        let to = begun.headers["location"].to_str().unwrap();
+        let begun = asked(app, Method::POST, &path, &ada.cookie, "").await;
+        let to = leads_to(&begun);
         assert_eq!(parameter(to, "max_age"), "0");
         assert_eq!(parameter(to, "acr_values"), TWO_FACTORS);
         let begun = BegunSignIn {
@@ -379,16 +385,21 @@ async fn a_required_issuer_replaces_links_and_passkeys() {
     set(&app, "owner", settings).await.data(200);
 
     let sso = format!("/console/sso/{}", app.org);
+    // The link shows the mailbox of a user who was known before the issuer, and leads there.
     let shown = asked(&app, Method::GET, &link, "", "").await;
-    assert_eq!(shown.status, 303);
+    assert_eq!(shown.status, 200);
+    let entered = asked(&app, Method::POST, &link, "", "").await;
+    assert!(leads_to(&entered).starts_with(&sso));
+    assert!(session_of(&entered).is_none());
+    assert_eq!(asked(&app, Method::POST, &link, "", "").await.status, 410);
+    let newer = path_of(&invited(&app, "cleo@oak.example", "sender"));
+    let shown = asked(&app, Method::GET, &newer, "", "").await;
     assert!(
         shown.headers["location"]
             .to_str()
             .unwrap()
             .starts_with(&sso)
     );
-    let entered = asked(&app, Method::POST, &link, "", "").await;
-    assert_eq!(entered.status, 410);
     let answer = passkey.get(&super::passkeys::challenge(&app).await);
     let refused = super::passkeys::sign_in(&app, &answer).await;
     assert!(session_of(&refused).is_none());
@@ -396,7 +407,172 @@ async fn a_required_issuer_replaces_links_and_passkeys() {
     // The operator can take it back.
     let null = ["org", "set", app.org.as_str(), "single_sign_on=null"];
     crate::support::operator(app.data.path(), &null);
+    assert_eq!(asked(&app, Method::POST, &newer, "", "").await.status, 303);
+}
+
+/// A page of another site could sign a visitor in as somebody else.
+#[tokio::test(flavor = "multi_thread")]
+async fn only_the_button_of_our_own_page_begins_a_sign_in() {
+    let signing = Signing::start(json!({})).await;
+    let app = &signing.app;
+    let path = format!("/console/sso/{}?next=/console/sessions", app.org);
+    let offered = asked(app, Method::GET, &path, "", "").await;
+    assert_eq!(offered.status, 200);
+    assert!(!offered.headers.contains_key("set-cookie"));
+    assert!(!offered.headers.contains_key("refresh"));
+    let page = offered.text();
+    assert!(page.contains("signs its users in at 127.0.0.1"), "{page}");
+
+    for (name, value) in [
+        ("origin", "https://elsewhere.example"),
+        ("sec-fetch-site", "cross-site"),
+    ] {
+        let request = axum::http::Request::post(&path)
+            .header(name, value)
+            .header("accept", "text/html")
+            .body(axum::body::Body::empty())
+            .unwrap();
+        let refused = app.send(request).await;
+        assert_eq!(refused.status, 403, "{name}");
+        assert!(!refused.headers.contains_key("set-cookie"), "{name}");
+    }
+}
+
+/// An address at an issuer can change, or belong to somebody else later (OpenID Connect Core 1.0, section 5.7).
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_is_the_account_at_the_issuer_and_not_the_address() {
+    let signing = Signing::start(json!({})).await;
+    let app = &signing.app;
+    assert!(session_of(&signing.with(|_| {}).await).is_some());
+
+    let other_account = |claims: &mut Value| claims["sub"] = "18".into();
+    let refused = signing.with(other_account).await;
+    assert_eq!(refused.status, 403);
+    assert!(session_of(&refused).is_none());
+    assert!(
+        refused.text().contains("another account"),
+        "{}",
+        refused.text()
+    );
+
+    let other_address = |claims: &mut Value| claims["email"] = "ada.lovelace@oak.example".into();
+    assert!(session_of(&signing.with(other_address).await).is_some());
+    let users = app
+        .get_with_bearer(app.web_admin(), "/users")
+        .await
+        .data(200);
+    let users = users.as_array().unwrap();
+    assert_eq!(users.len(), 1, "{users:?}");
+    assert_eq!(users[0]["email"], "ada@oak.example");
+
+    // A token of the service names no account; the ledger has it.
+    let log = app.get_with_bearer(app.web_admin(), "/audit-log").await;
+    assert!(log.text().contains("\"subject\":\"17\""), "{}", log.text());
+}
+
+/// Two people move an account, also where components are changed by one.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_account_is_separated_from_a_user_by_two_people() {
+    let signing = Signing::start(json!({})).await;
+    let app = &signing.app;
+    assert!(session_of(&signing.with(|_| {}).await).is_some());
+    let users = app
+        .get_with_bearer(app.web_admin(), "/users")
+        .await
+        .data(200);
+    let ada = &users[0]["user_id"];
+
+    let (olga, rolf) = (
+        app.person("olga@oak.example", "owner"),
+        app.person("rolf@oak.example", "owner"),
+    );
+    let change = json!({
+        "change": { "action": "move_identity", "user_id": ada }, "reason": "A new account at the issuer",
+    });
+    let made = app
+        .post_with_bearer(&olga, "/component-changes", change)
+        .await
+        .data(201);
+    assert_eq!(made["approvals_required"], 1);
+    let path = format!("/component-changes/{}", made["change_id"].as_str().unwrap());
+    let (apply, reviews) = (format!("{path}/apply"), format!("{path}/reviews"));
+    let alone = app.post_with_bearer(&olga, &apply, json!({})).await;
+    assert_eq!(alone.json()["code"], "approvals_missing");
+    let approval = json!({ "verdict": "approve" });
+    app.post_with_bearer(&rolf, &reviews, approval)
+        .await
+        .data(200);
+    app.post_with_bearer(&olga, &apply, json!({}))
+        .await
+        .data(200);
+
+    let other_account = |claims: &mut Value| claims["sub"] = "18".into();
+    assert!(session_of(&signing.with(other_account).await).is_some());
+    assert_eq!(signing.with(|_| {}).await.status, 403);
+}
+
+/// An issuer could name anybody: who was known before shows the mailbox or a passkey first.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_known_before_the_issuer_approves_nothing_until_confirmed() {
+    let app = TestApp::with(insecure, OrgSettings::default()).await;
+    let link = path_of(&invited(&app, "ada@oak.example", "compliance"));
+    let issuer = FakeIssuer::start().await;
+    let settings = json!({ "issuer": issuer.url, "client_id": CLIENT, "default_role": "sender" });
+    set(&app, "owner", settings).await.data(200);
+    let olga = app.person("olga@oak.example", "owner");
+    let policy = json!({ "reviews_required": 1 });
+    app.as_bearer(Method::PUT, &olga, "/component-policy", policy.clone())
+        .await
+        .data(200);
+
+    let change =
+        json!({ "change": { "action": "policy", "policy": policy }, "reason": "The same" });
+    let made = app
+        .post_with_bearer(&olga, "/component-changes", change)
+        .await
+        .data(201);
+    let reviews = format!(
+        "/component-changes/{}/reviews",
+        made["change_id"].as_str().unwrap()
+    );
+    let ada = app.person("ada@oak.example", "compliance");
+    let approval = json!({ "verdict": "approve" });
+    let refused = app.post_with_bearer(&ada, &reviews, approval.clone()).await;
+    assert_eq!(refused.status, 409);
+    assert_eq!(refused.json()["code"], "identity_unconfirmed");
+
     assert_eq!(asked(&app, Method::POST, &link, "", "").await.status, 303);
+    app.post_with_bearer(&ada, &reviews, approval)
+        .await
+        .data(200);
+}
+
+/// Whom an issuer lets in, the person let in who named the issuer alone.
+#[tokio::test(flavor = "multi_thread")]
+async fn users_of_an_issuer_do_not_approve_what_its_setter_requests() {
+    let signing = Signing::start(json!({})).await;
+    let app = &signing.app;
+    assert!(session_of(&signing.with(|_| {}).await).is_some());
+    let olga = app.person("olga@oak.example", "owner");
+    let policy = json!({ "reviews_required": 1 });
+    app.as_bearer(Method::PUT, &olga, "/component-policy", policy.clone())
+        .await
+        .data(200);
+    let change =
+        json!({ "change": { "action": "policy", "policy": policy }, "reason": "The same" });
+    let made = app
+        .post_with_bearer(&olga, "/component-changes", change)
+        .await
+        .data(201);
+    let reviews = format!(
+        "/component-changes/{}/reviews",
+        made["change_id"].as_str().unwrap()
+    );
+    let ada = app.person("ada@oak.example", "compliance");
+    let refused = app
+        .post_with_bearer(&ada, &reviews, json!({ "verdict": "approve" }))
+        .await;
+    assert_eq!(refused.json()["code"], "invitee_reviews");
 }
 
 /// Who names the issuer decides who signs in.
@@ -489,6 +665,7 @@ async fn people_sign_in_at_a_real_issuer() {
     phone.type_into("#org", app.org.as_str()).await;
     phone.picture("console-sign-in-organization-phone").await;
     phone.click("form[action='/console/sso'] button").await;
+    phone.click("form[action^='/console/sso/'] button").await;
     phone.read("Oak Login").await;
     phone.type_into("#login", "ada").await;
     phone.click("button").await;
@@ -501,7 +678,7 @@ async fn people_sign_in_at_a_real_issuer() {
     phone.click("form[action='/console/users'] button").await;
     phone.read("Is it you?").await;
     phone.picture("console-confirm-issuer-phone").await;
-    phone.click("a.button").await;
+    phone.click("form[action*='confirm=yes'] button").await;
     phone.read("Oak Login").await;
     phone.type_into("#login", "ada").await;
     phone.click("#factor").await;
@@ -523,6 +700,7 @@ async fn people_sign_in_at_a_real_issuer() {
     phone
         .goto(&format!("{}/console/sso/{}", app.url(), app.org))
         .await;
+    phone.click("form[action^='/console/sso/'] button").await;
     phone.read("Oak Login").await;
     phone.type_into("#login", "eve").await;
     phone.click("button").await;

@@ -8,8 +8,9 @@ use super::clock::Timestamp;
 use super::component::{ComponentIdentity, Slot};
 use super::component_state::StateSigners;
 use super::envelope::words;
-use super::id::{ActivationId, ChangeId, ComponentId, OrgId, TokenId};
-use super::organization::Role;
+use super::id::{ActivationId, ChangeId, ComponentId, OrgId, TokenId, UserId};
+use super::organization::{Role, SingleSignOn};
+use super::user::IssuerIdentity;
 
 /// What a change of an organization's components needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -52,6 +53,11 @@ impl Default for ChangePolicy {
 }
 
 impl ChangePolicy {
+    /// Whether users with this role review changes.
+    pub fn lets_review(&self, role: Role) -> bool {
+        self.reviewers.iter().any(|named| role.counts_as(*named))
+    }
+
     /// Returns the first invalid member, and why it is invalid.
     pub fn problem(&self) -> Option<(&'static str, String)> {
         if let Some(why) = self.state.problem() {
@@ -143,14 +149,60 @@ pub enum RequestedChange {
         /// The policy when the change was requested.
         previous: ChangePolicy,
     },
+    /// Changes the sign-in at the organization's own issuer; null ends it.
+    SingleSignOn {
+        single_sign_on: Option<SingleSignOn>,
+        /// What becomes of the secret of the client.
+        client_secret: SecretChange,
+        previous: Option<SingleSignOn>,
+    },
+    /// Invites a person with a role that reviews changes, or gives an ended user access again.
+    InviteUser {
+        #[schemars(email)]
+        email: String,
+        role: Role,
+    },
+    /// Gives a user a role that reviews changes.
+    ChangeRole {
+        user_id: UserId,
+        email: String,
+        role: Role,
+        previous: Role,
+    },
+    /// Separates a user from the account at the issuer, or moves it to another user and ends the first.
+    MoveIdentity {
+        user_id: UserId,
+        email: String,
+        identity: IssuerIdentity,
+        into_user_id: Option<UserId>,
+        into_email: Option<String>,
+    },
+}
+
+words! {
+    /// What becomes of a stored secret.
+    SecretChange {
+        Keep = "keep",
+        Set = "set",
+        Remove = "remove",
+    }
 }
 
 impl RequestedChange {
-    /// Returns the slot; `None` for a change of the policy.
+    /// Returns the slot; `None` for a change of the policy, of the sign-in or of users.
     pub fn slot(&self) -> Option<Slot> {
         match self {
             Self::Activate { slot, .. } | Self::RollBack { slot, .. } => Some(*slot),
-            Self::Policy { .. } => None,
+            _ => None,
+        }
+    }
+
+    /// Returns the number of approvals that it needs under a policy. Two people move an account even where
+    /// components are changed alone: who moved it could sign in as another person.
+    pub fn reviews_required(&self, policy: &ChangePolicy) -> u32 {
+        match self {
+            Self::MoveIdentity { .. } => policy.reviews_required.max(1),
+            _ => policy.reviews_required,
         }
     }
 
@@ -339,6 +391,9 @@ pub struct ChangeContent {
     pub probe: Option<ProviderProbe>,
     /// Approvals that the policy required when the change was applied.
     pub approvals_required: Option<u32>,
+    /// Account with which it was requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<IssuerIdentity>,
 }
 
 /// A change request.
@@ -368,6 +423,8 @@ pub struct ChangeReview {
     pub role: Role,
     /// Token of the session. Revoking it ends the approval.
     pub token: Option<TokenId>,
+    /// Account with which it was given.
+    pub identity: Option<IssuerIdentity>,
     pub verdict: Verdict,
     pub comment: Option<String>,
     pub at: Timestamp,

@@ -125,6 +125,12 @@ pub struct SingleSignOn {
     /// Whether users sign in there only. Mailed links and passkeys then do not sign in.
     #[serde(default)]
     pub required: bool,
+    /// Since when users sign in at this issuer. None if it was set before release 0.2.
+    #[serde(default)]
+    pub since: Option<Timestamp>,
+    /// Actor who set it alone; none if another person approved it, or the operator set it.
+    #[serde(default)]
+    pub set_by: Option<String>,
 }
 
 /// Role of the users in a group of the issuer.
@@ -163,6 +169,22 @@ impl SingleSignOn {
 }
 
 impl OrgSettings {
+    /// Sets the sign-in at an issuer. `by` is the person who did it alone. Accounts at another issuer, or for another
+    /// client, count from now on only.
+    pub fn name_issuer(&mut self, new: SingleSignOn, by: Option<String>, now: Timestamp) {
+        let same = |one: &&SingleSignOn| one.issuer == new.issuer && one.client_id == new.client_id;
+        let present = self.single_sign_on.as_ref().filter(same);
+        let since = match present {
+            Some(present) => present.since,
+            None => Some(now),
+        };
+        self.single_sign_on = Some(SingleSignOn {
+            since,
+            set_by: by,
+            ..new
+        });
+    }
+
     /// Whether users sign in at the organization's issuer only.
     pub fn requires_sign_on(&self) -> bool {
         let issuer = self.single_sign_on.as_ref();

@@ -1,5 +1,8 @@
 //! Users of an organization, and their sessions in browsers.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::clock::Timestamp;
 use super::envelope::words;
 use super::id::{OrgId, PasskeyId, SessionId, SignInId, UserId};
@@ -12,6 +15,15 @@ words! {
         Active = "active",
         Ended = "ended",
     }
+}
+
+/// Account at an OpenID Connect issuer (Core 1.0, section 5.7): its address may change, or belong to somebody else later.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct IssuerIdentity {
+    /// Claim `iss`.
+    pub issuer: String,
+    /// Claim `sub`.
+    pub subject: String,
 }
 
 /// Person of an organization who uses the console.
@@ -27,6 +39,19 @@ pub struct User {
     pub created_by: String,
     pub created_at: Timestamp,
     pub signed_in_at: Option<Timestamp>,
+    /// Account at an issuer, bound at the first sign-in there.
+    pub identity: Option<IssuerIdentity>,
+    /// Last time at which the user showed a mailed link or a passkey of this installation. What an issuer says
+    /// proves neither.
+    pub proved_at: Option<Timestamp>,
+}
+
+impl User {
+    /// Whether the user was known before the present issuer was named, and has shown neither a mailed link nor a passkey
+    /// since: the issuer could name anybody so.
+    pub fn needs_proof(&self, since: Timestamp) -> bool {
+        self.created_at < since && self.proved_at.is_none_or(|at| at < since)
+    }
 }
 
 /// Link with which a user signs in once. The secret part is not stored: it is derived from the id.

@@ -243,6 +243,7 @@ async fn console_link(app: &App, state: &DevState) -> Result<String, Failure> {
         org: state.org.clone(),
         actor: "operator".into(),
         email: None,
+        token: None,
     };
     let manager = UserManager {
         caller: &caller,

@@ -21,6 +21,7 @@ use crate::domain::component::{ComponentIdentity, Slot};
 use crate::domain::id::{LogLineId, TokenId};
 use crate::domain::ledger::LedgerEntry;
 use crate::domain::organization::{Permission, Role};
+use crate::domain::user::IssuerIdentity;
 use crate::http::error::HttpError;
 use crate::http::middleware::caller::{RequiredPermission, WebCaller, may, require};
 use crate::http::middleware::extract::{
@@ -49,6 +50,7 @@ pub struct ComponentOfficer<P = may::ReadEvidence> {
     owner: ComponentOwner,
     role: Role,
     token: Option<TokenId>,
+    identity: Option<IssuerIdentity>,
     _permission: PhantomData<P>,
 }
 
@@ -61,6 +63,7 @@ impl<P> From<ComponentOfficer<P>> for ChangeOfficer {
             caller: officer.caller,
             role: officer.role,
             token: officer.token,
+            identity: officer.identity,
         }
     }
 }
@@ -86,6 +89,7 @@ impl<P: RequiredPermission> FromRequestParts<App> for ComponentOfficer<P> {
             caller: user.caller,
             role: user.role,
             token: user.token,
+            identity: user.identity,
             _permission: PhantomData,
         })
     }

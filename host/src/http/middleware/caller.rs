@@ -21,6 +21,7 @@ use crate::domain::envelope::Envelope;
 use crate::domain::id::{KeyId, TokenId};
 use crate::domain::organization::{ApiKeyRecord, Permission, Role, Scope};
 use crate::domain::token::ApiKey;
+use crate::domain::user::IssuerIdentity;
 use crate::http::error::HttpError;
 use crate::http::openapi;
 use crate::service::access::rate_limit::RateAllowance;
@@ -404,6 +405,8 @@ pub struct WebCaller<P> {
     pub caller: Caller,
     pub role: Role,
     pub token: Option<TokenId>,
+    /// Account at an issuer.
+    pub identity: Option<IssuerIdentity>,
     _permission: PhantomData<P>,
 }
 
@@ -418,6 +421,7 @@ impl<P: RequiredPermission> FromRequestParts<App> for WebCaller<P> {
             caller: Caller::from(&user),
             role: user.role,
             token: user.token,
+            identity: user.identity,
             _permission: PhantomData,
         })
     }

@@ -14,6 +14,7 @@ use tokio::sync::RwLock;
 use crate::config::OidcSettings;
 use crate::domain::id::OrgId;
 use crate::domain::organization::Role;
+use crate::domain::user::IssuerIdentity;
 use crate::service::access::WebUser;
 use crate::service::access::jwt::{self, ExpectedToken};
 use crate::tls;
@@ -111,6 +112,10 @@ impl TokenIssuer {
             email: text(&self.settings.email_claim)?.to_owned(),
             role: Role::parse(text(&self.settings.role_claim)?)?,
             token: None,
+            identity: text("sub").map(|subject| IssuerIdentity {
+                issuer: text("iss").unwrap_or_else(|| self.issuer()).to_owned(),
+                subject: subject.to_owned(),
+            }),
         })
     }
 

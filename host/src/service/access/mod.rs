@@ -23,7 +23,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::id::{KeyId, OrgId, TokenId, UserId};
 use crate::domain::organization::{ApiKeyRecord, Role};
 use crate::domain::token::{ApiKey, SecretHash};
-use crate::domain::user::UserStatus;
+use crate::domain::user::{IssuerIdentity, User, UserStatus};
 use crate::keys::Key;
 use crate::service::access::issuer::TokenIssuer;
 use crate::service::access::jwt::ExpiringClaims;
@@ -48,6 +48,8 @@ pub struct AccessState {
 
 /// `aud` of bearer tokens, so that no token of another purpose is accepted as one.
 const AUDIENCE: &str = "holdfast web app";
+/// Context of the sealed credential in a token.
+const BEGUN: &str = "credential of a token";
 /// Clock skew tolerated on expiry.
 const LEEWAY: Duration = Duration::from_secs(jwt::LEEWAY_SECONDS.unsigned_abs());
 /// Time for which a revocation outlives its token, because nodes' clocks may differ.
@@ -167,6 +169,7 @@ impl From<&ApiKeyRecord> for Caller {
             org: key.org.clone(),
             actor: format!("key:{}", key.id),
             email: key.owner_email.clone(),
+            token: None,
         }
     }
 }
@@ -179,6 +182,8 @@ pub struct WebUser {
     pub role: Role,
     /// Id of the token, for tokens that this service issued; none for an issuer's.
     pub token: Option<TokenId>,
+    /// Account at an issuer; none for a token of this service.
+    pub identity: Option<IssuerIdentity>,
 }
 
 impl From<&WebUser> for Caller {
@@ -187,6 +192,7 @@ impl From<&WebUser> for Caller {
             org: user.org.clone(),
             actor: format!("user:{}", user.email),
             email: Some(user.email.clone()),
+            token: user.token.clone(),
         }
     }
 }
@@ -285,12 +291,86 @@ pub async fn bearer(
     let email = users::address(&user.email);
     match user_rows::by_address(&mut connection, &user.org, &email).await? {
         Some(known) if known.status == UserStatus::Ended => Ok(None),
+        // The address belongs to somebody else at the issuer now.
+        Some(known) if is_other_account(&known, &user) => Ok(None),
         Some(known) => Ok(Some(WebUser {
             role: known.role,
             ..user
         })),
         None => Ok(Some(user)),
     }
+}
+
+/// Credential with which a token or a stream was begun. It is asked for at each use: access ends when it ends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BeginningCredential {
+    /// Actor of the caller.
+    by: String,
+    /// Bearer token of the service, if it was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    token: Option<TokenId>,
+}
+
+impl From<&Caller> for BeginningCredential {
+    fn from(caller: &Caller) -> Self {
+        Self {
+            by: caller.actor.clone(),
+            token: caller.token.clone(),
+        }
+    }
+}
+
+impl BeginningCredential {
+    /// Returns the credential of a caller sealed, for a token: who holds the token need not know it.
+    pub fn sealed(core: &Core, caller: &Caller) -> Option<String> {
+        let credential = serde_json::to_string(&Self::from(caller)).ok()?;
+        Some(core.cipher.encrypt(&credential, BEGUN))
+    }
+
+    /// Whether a sealed credential is in force. Tokens of earlier releases have none.
+    pub async fn is_sealed_in_force(
+        core: &Core,
+        org: &OrgId,
+        sealed: Option<&str>,
+    ) -> Result<bool, ServiceError> {
+        let Some(sealed) = sealed else {
+            return Ok(true);
+        };
+        let opened = core.cipher.open(sealed, BEGUN);
+        let opened: Option<Self> = opened.and_then(|text| serde_json::from_str(&text).ok());
+        match opened {
+            Some(credential) => credential.is_in_force(core, org).await,
+            None => Ok(false),
+        }
+    }
+
+    /// Whether the key is active, the access of the user has not ended, and the bearer token was not revoked.
+    pub async fn is_in_force(&self, core: &Core, org: &OrgId) -> Result<bool, ServiceError> {
+        let mut connection = core.store.read().await?;
+        if let Some(token) = &self.token
+            && tokens::is_revoked(&mut connection, org, token).await?
+        {
+            return Ok(false);
+        }
+        if let Some(id) = self.by.strip_prefix("key:").and_then(KeyId::parse) {
+            let key = key_rows::by_id(&mut connection, &id).await?;
+            return Ok(key.is_some_and(|key| key.active && key.org == *org));
+        }
+        if let Some(email) = self.by.strip_prefix("user:") {
+            let email = users::address(email);
+            let user = user_rows::by_address(&mut connection, org, &email).await?;
+            return Ok(user.is_none_or(|user| user.status != UserStatus::Ended));
+        }
+        Ok(true)
+    }
+}
+
+/// Whether a token is of another account at the issuer than the known user's.
+fn is_other_account(known: &User, user: &WebUser) -> bool {
+    let (Some(known), Some(user)) = (&known.identity, &user.identity) else {
+        return false;
+    };
+    known.issuer == user.issuer && known.subject != user.subject
 }
 
 /// Validates a token of this service. A lowered `max_token_ttl` also applies to tokens that were
@@ -319,6 +399,7 @@ async fn own(
         email: claims.email,
         role: claims.role,
         token: claims.jti,
+        identity: None,
     }))
 }
 

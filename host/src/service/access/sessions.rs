@@ -53,6 +53,7 @@ impl From<&SignedIn> for WebUser {
             email: signed_in.user.email.clone(),
             role: signed_in.user.role,
             token: None,
+            identity: signed_in.user.identity.clone(),
         }
     }
 }
@@ -102,6 +103,13 @@ impl OfferedSignIn {
     /// Whether the user has to sign in at the organization's issuer instead.
     pub fn leads_to_issuer(&self) -> bool {
         self.organization.settings.requires_sign_on()
+    }
+
+    /// Whether the user has to show that they have the mailbox before they approve: the issuer was named since.
+    pub fn needs_proof(&self) -> bool {
+        let sign_on = self.organization.settings.single_sign_on.as_ref();
+        let since = sign_on.and_then(|sign_on| sign_on.since);
+        since.is_some_and(|since| self.user.needs_proof(since))
     }
 }
 
@@ -163,6 +171,29 @@ pub async fn sign_in(
     Ok(Some(secret))
 }
 
+/// Notes that a user who has to sign in at the issuer has the mailbox: the link proves it, and signs nobody in. The
+/// present issuer could have been named by one person alone.
+pub async fn prove(core: &Core, offered: &OfferedSignIn) -> Result<(), ServiceError> {
+    if !offered.is_open {
+        return Ok(());
+    }
+    let (link, now) = (&offered.link, core.clock.now());
+    let mut tx = core.store.begin().await?;
+    organizations::lock(&mut tx, &link.org).await?;
+    if !rows::use_link(&mut tx, link, now).await? {
+        return Ok(());
+    }
+    let user = rows::get(&mut tx, &link.org, &link.user).await?;
+    if let Some(user) = user.filter(|user| user.status != UserStatus::Ended) {
+        let user = User {
+            proved_at: Some(now),
+            ..user
+        };
+        rows::update(&mut tx, &user).await?;
+    }
+    Ok(tx.commit().await?)
+}
+
 /// How a session begins.
 pub(super) struct NewSession {
     pub origin: RequestOrigin,
@@ -195,6 +226,11 @@ pub(super) async fn begin(
     let user = User {
         status: UserStatus::Active,
         signed_in_at: Some(now),
+        // A link or a passkey of this installation, and not what an issuer says.
+        proved_at: match new.issuer {
+            None => Some(now),
+            Some(_) => user.proved_at,
+        },
         ..user
     };
     rows::update(tx, &user).await?;
@@ -234,7 +270,7 @@ pub async fn signed_in(core: &Core, secret: &str) -> Result<Option<SignedIn>, Se
     let Some((session, user)) = found else {
         return Ok(None);
     };
-    if session.seen_at + core.config.console.idle <= now {
+    if session.seen_at + core.config.console.idle <= now || !is_admitted(core, &session).await? {
         return Ok(None);
     }
     if session.seen_at + SEEN <= now {
@@ -247,6 +283,45 @@ pub async fn signed_in(core: &Core, secret: &str) -> Result<Option<SignedIn>, Se
         user,
         form_token: form_token(&secret),
     }))
+}
+
+/// Returns a session with its user as they are now; none if it is over. Asking is no use of the session.
+pub async fn again(core: &Core, before: &SignedIn) -> Result<Option<SignedIn>, ServiceError> {
+    let now = core.clock.now();
+    let mut connection = core.store.read().await?;
+    let user = rows::get(&mut connection, &before.user.org, &before.user.id).await?;
+    let Some(user) = user.filter(|user| user.status == UserStatus::Active) else {
+        return Ok(None);
+    };
+    let seen_after = now - core.config.console.idle;
+    let open = rows::sessions(&mut connection, &user, now, seen_after).await?;
+    drop(connection);
+    let mut open = open.into_iter();
+    let Some(session) = open.find(|session| session.id == before.session.id) else {
+        return Ok(None);
+    };
+    if !is_admitted(core, &session).await? {
+        return Ok(None);
+    }
+    Ok(Some(SignedIn {
+        session,
+        user,
+        form_token: before.form_token.clone(),
+    }))
+}
+
+/// Whether the organization admits sessions that began in this way: where its issuer is required, others have ended.
+async fn is_admitted(core: &Core, session: &Session) -> Result<bool, ServiceError> {
+    let mut connection = core.store.read().await?;
+    let organization = organizations::get(&mut connection, &session.org).await?;
+    let settings = organization.map(|organization| organization.settings);
+    let sign_on = settings.and_then(|settings| settings.single_sign_on);
+    let Some(sign_on) = sign_on.filter(|sign_on| sign_on.required) else {
+        return Ok(true);
+    };
+    let own = sign_on.issuer.as_str().trim_end_matches('/');
+    let began = session.issuer.as_deref();
+    Ok(began.is_some_and(|issuer| issuer.trim_end_matches('/') == own))
 }
 
 /// Derives the token of a session's forms, which pages of other origins do not know.

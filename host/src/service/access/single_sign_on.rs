@@ -19,13 +19,13 @@ use url::Url;
 use super::issuer::{DiscoveryDocument, IssuerError, discover, find, read_json};
 use super::jwt::{self, ExpectedToken, LEEWAY_SECONDS};
 use super::sessions::{self, NewSession, SignedIn};
-use super::users;
+use super::users::{self, AccountHolder, IssuerSignIn};
 use crate::delivery::guard::{self, AllowedAddresses};
 use crate::domain::clock::Timestamp;
 use crate::domain::id::{OrgId, SessionId, UserId};
 use crate::domain::organization::{GroupRole, Organization, Role, SingleSignOn};
 use crate::domain::token::{LinkToken, random};
-use crate::domain::user::Session;
+use crate::domain::user::{IssuerIdentity, Session};
 use crate::mail::is_address;
 use crate::room::form::RequestOrigin;
 use crate::service::{Core, ServiceError, ValidationIssue};
@@ -37,6 +37,8 @@ pub const LIFE: Duration = Duration::from_secs(900);
 pub const CALLBACK: &str = "/console/sso/callback";
 /// Context of the sealed cookie.
 const COOKIE: &str = "single sign-on";
+/// Longest subject (OpenID Connect Core 1.0, section 2: 255 ASCII characters).
+const SUBJECT: usize = 255;
 /// Longest secret of a client.
 const SECRET: usize = 1_000;
 
@@ -147,6 +149,8 @@ impl ChangeSingleSignOn {
             default_role: self.default_role,
             acr_values: self.acr_values,
             required: self.required,
+            since: None,
+            set_by: None,
         };
         Endpoints::of(core, &settings)
             .await
@@ -183,6 +187,8 @@ pub enum SignOnProblem {
     NoRole,
     #[error("the access of the user was ended")]
     Ended,
+    #[error("the address belongs to a user with another account at the issuer")]
+    OtherAccount,
     #[error("another user signed in than the one of the session")]
     OtherUser,
     #[error("the sign-in at the issuer does not confirm: it is too old or not strong enough")]
@@ -333,6 +339,23 @@ fn secret_text() -> String {
     BASE64URL.encode(random::<32>())
 }
 
+/// Organization with an issuer, as visitors see it before they sign in.
+pub struct OfferedSignOn {
+    pub organization: String,
+    /// Host of the issuer.
+    pub issuer: String,
+}
+
+/// Returns what the sign-in of an organization offers.
+pub async fn offered(core: &Core, org: &OrgId) -> Result<OfferedSignOn, SignOnProblem> {
+    let known = SignOnOf::read(core, org).await?;
+    let host = known.settings.issuer.host_str().unwrap_or_default();
+    Ok(OfferedSignOn {
+        issuer: host.to_owned(),
+        organization: known.organization.name,
+    })
+}
+
 /// Begins a sign-in that leads to the page with the path `next`, or confirms a session.
 pub async fn begin(
     core: &Core,
@@ -454,7 +477,7 @@ pub async fn finish(
             claims.entry(name).or_insert(value);
         }
     }
-    let user = SignedOnUser::of(&claims, &known.settings)?;
+    let user = SignedOnUser::of(&claims, issuer, &known.settings)?;
     match &pending.confirms {
         Some((id, session)) => {
             confirm(core, &known, &user, id, session, begun).await?;
@@ -464,7 +487,7 @@ pub async fn finish(
             })
         }
         None => Ok(FinishedSignOn {
-            session: Some(sign_in(core, &known, &user, issuer, origin).await?),
+            session: Some(sign_in(core, &known, &user, origin).await?),
             next: pending.next,
         }),
     }
@@ -512,6 +535,7 @@ async fn identity(
 
 /// User as the issuer describes them.
 struct SignedOnUser {
+    identity: IssuerIdentity,
     email: String,
     role: Role,
     acr: Option<String>,
@@ -520,7 +544,14 @@ struct SignedOnUser {
 }
 
 impl SignedOnUser {
-    fn of(claims: &Map<String, Value>, settings: &SingleSignOn) -> Result<Self, SignOnProblem> {
+    fn of(
+        claims: &Map<String, Value>,
+        issuer: &str,
+        settings: &SingleSignOn,
+    ) -> Result<Self, SignOnProblem> {
+        let subject = claims.get("sub").and_then(Value::as_str);
+        let subject = subject.filter(|subject| !subject.is_empty() && subject.len() <= SUBJECT);
+        let subject = subject.ok_or(SignOnProblem::Untrusted("the ID token names no subject"))?;
         let email = claims.get("email").and_then(Value::as_str);
         let email = users::address(email.unwrap_or_default());
         let is_unverified = claims.get("email_verified").is_some_and(|one| {
@@ -539,6 +570,10 @@ impl SignedOnUser {
             _ => Vec::new(),
         };
         Ok(Self {
+            identity: IssuerIdentity {
+                issuer: issuer.to_owned(),
+                subject: subject.to_owned(),
+            },
             email,
             role: settings.role_of(&groups).ok_or(SignOnProblem::NoRole)?,
             acr: claims.get("acr").and_then(Value::as_str).map(str::to_owned),
@@ -552,14 +587,17 @@ async fn sign_in(
     core: &Core,
     known: &SignOnOf,
     user: &SignedOnUser,
-    issuer: &str,
     origin: RequestOrigin,
 ) -> Result<LinkToken, SignOnProblem> {
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     let org = &known.organization.id;
-    let found = users::signed_on(&mut tx, org, &user.email, user.role, issuer, now).await?;
-    let found = found.ok_or(SignOnProblem::Ended)?;
+    let identity = &user.identity;
+    let found = match users::signed_on(&mut tx, org, &user.email, user.role, identity, now).await? {
+        IssuerSignIn::Granted(found) => found,
+        IssuerSignIn::Ended => return Err(SignOnProblem::Ended),
+        IssuerSignIn::OtherAccount => return Err(SignOnProblem::OtherAccount),
+    };
     // A session at the issuer can be days old, and another person at the browser could use it.
     let confirmed_at = match user.auth_time {
         Some(at) if known.settings.confirms(user.acr.as_deref()) => {
@@ -569,9 +607,9 @@ async fn sign_in(
     };
     let new = NewSession {
         origin,
-        by: json!({ "issuer": issuer, "acr": user.acr }),
+        by: json!({ "issuer": identity.issuer, "subject": identity.subject, "acr": user.acr }),
         confirmed_at,
-        issuer: Some(issuer.to_owned()),
+        issuer: Some(identity.issuer.clone()),
     };
     let secret = sessions::begin(core, &mut tx, found, new).await?;
     tx.commit().await.map_err(ServiceError::from)?;
@@ -595,11 +633,15 @@ async fn confirm(
     }
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
-    let found = rows::get(&mut tx, &known.organization.id, id).await?;
-    let found = found.filter(|found| found.email == user.email);
+    let users = rows::list(&mut tx, &known.organization.id).await?;
+    let found = match users::holder(&users, &user.identity, &user.email) {
+        AccountHolder::Bound(found) | AccountHolder::Named(found) => Some(found),
+        AccountHolder::OtherAccount | AccountHolder::Nobody => None,
+    };
+    let found = found.filter(|found| found.id == *id);
     let found = found.ok_or(SignOnProblem::OtherUser)?;
     let seen_after = now - core.config.console.idle;
-    let open = rows::sessions(&mut tx, &found, now, seen_after).await?;
+    let open = rows::sessions(&mut tx, found, now, seen_after).await?;
     let is_named = |one: &&Session| one.id == *session;
     let open = open.iter().find(is_named).ok_or(SignOnProblem::Over)?;
     rows::confirm_session(&mut tx, open, now).await?;

@@ -11,8 +11,9 @@ use crate::domain::clock::Timestamp;
 use crate::domain::id::{OrgId, SignInId, UserId};
 use crate::domain::job::MailSignIn;
 use crate::domain::organization::Role;
-use crate::domain::user::{SignInLink, User, UserStatus};
+use crate::domain::user::{IssuerIdentity, SignInLink, User, UserStatus};
 use crate::mail::is_address;
+use crate::service::components::changes;
 use crate::service::{Caller, Core, ServiceError, ValidationIssue};
 use crate::store::{
     StoreError, WriteTransaction, component_changes, components, jobs, organizations, passkeys,
@@ -85,7 +86,7 @@ pub struct UserManager<'a> {
 
 impl UserManager<'_> {
     /// Only owners give the role `owner`, and change owners.
-    fn may_give(&self, role: Role) -> Result<(), ServiceError> {
+    pub fn may_give(&self, role: Role) -> Result<(), ServiceError> {
         match (role, self.role) {
             (Role::Owner, Some(own)) if own != Role::Owner => {
                 Err(ServiceError::NotAllowed("Only an owner manages owners"))
@@ -95,7 +96,7 @@ impl UserManager<'_> {
     }
 
     /// Refuses a change of the person's own access.
-    fn is_other(&self, user: &User) -> Result<(), ServiceError> {
+    pub fn is_other(&self, user: &User) -> Result<(), ServiceError> {
         let own = self.caller.email.as_ref();
         match own.is_some_and(|own| own.to_lowercase() == user.email) {
             true => Err(ServiceError::NotAllowed(
@@ -131,21 +132,50 @@ pub async fn invite(
 ) -> Result<(UserView, SignInId), ServiceError> {
     manager.may_give(new.role)?;
     is_served(core)?;
-    let (org, now) = (&manager.caller.org, core.clock.now());
-    let email = address(&new.email);
-    if !is_address(&email) {
-        return Err(ServiceError::Invalid(vec![ValidationIssue::new(
-            "invalid_string",
-            &["email"],
-            "an e-mail address",
-            new.email,
-            "Not an e-mail address",
-        )]));
-    }
+    let new = NewUser {
+        email: checked_address(&new.email)?,
+        role: new.role,
+    };
     let mut tx = core.store.begin().await?;
+    if manager.role.is_some() {
+        changes::permit_role(core, &mut tx, &manager.caller.org, new.role).await?;
+    }
+    let by = manager.caller.actor.clone();
+    let invited = invite_in(&mut tx, manager, new, by, core.clock.now()).await?;
+    tx.commit().await?;
+    Ok(invited)
+}
+
+/// Returns an address in the form in which it is stored.
+///
+/// # Errors
+/// `Invalid` if it is none.
+pub fn checked_address(text: &str) -> Result<String, ServiceError> {
+    let email = address(text);
+    if is_address(&email) {
+        return Ok(email);
+    }
+    Err(ServiceError::Invalid(vec![ValidationIssue::new(
+        "invalid_string",
+        &["email"],
+        "an e-mail address",
+        text,
+        "Not an e-mail address",
+    )]))
+}
+
+/// Invites a person with a checked address. `by` is the inviter: an actor, or the change that two people agreed on.
+pub async fn invite_in(
+    tx: &mut WriteTransaction,
+    manager: &UserManager<'_>,
+    NewUser { email, role }: NewUser,
+    by: String,
+    now: Timestamp,
+) -> Result<(UserView, SignInId), ServiceError> {
+    let org = &manager.caller.org;
     // The lock serializes concurrent invitations.
-    organizations::lock(&mut tx, org).await?;
-    let users = rows::list(&mut tx, org).await?;
+    organizations::lock(tx, org).await?;
+    let users = rows::list(tx, org).await?;
     let with_access = users.iter().filter(|user| user.status != UserStatus::Ended);
     if with_access.count() >= MOST {
         return Err(ServiceError::Conflict(format!(
@@ -157,12 +187,12 @@ pub async fn invite(
             manager.is_other(&user)?;
             manager.may_give(user.role)?;
             let again = User {
-                role: new.role,
+                role,
                 status: UserStatus::Invited,
-                created_by: manager.caller.actor.clone(),
+                created_by: by,
                 ..user
             };
-            rows::update(&mut tx, &again).await?;
+            rows::update(tx, &again).await?;
             again
         }
         Some(_) => {
@@ -174,19 +204,20 @@ pub async fn invite(
                 id: UserId::new(),
                 org: org.clone(),
                 email,
-                role: new.role,
+                role,
                 status: UserStatus::Invited,
-                created_by: manager.caller.actor.clone(),
+                created_by: by,
                 created_at: now,
                 signed_in_at: None,
+                identity: None,
+                proved_at: None,
             };
-            rows::insert(&mut tx, &user).await?;
+            rows::insert(tx, &user).await?;
             user
         }
     };
-    let link = send_link(&mut tx, &user, INVITATION, None, now).await?;
-    note(&mut tx, manager, "user.invited", None, &user, now).await?;
-    tx.commit().await?;
+    let link = send_link(tx, &user, INVITATION, None, now).await?;
+    note(tx, manager, "user.invited", None, &user, now).await?;
     Ok((UserView::from(&user), link))
 }
 
@@ -237,30 +268,84 @@ pub async fn change(
     id: &str,
     change: ChangeUser,
 ) -> Result<UserView, ServiceError> {
-    let now = core.clock.now();
+    let org = &manager.caller.org;
     let mut tx = core.store.begin().await?;
     // A review that begins before counts, and is made void; a later one sees the change.
     components::lock_changes(&mut tx).await?;
-    organizations::lock(&mut tx, &manager.caller.org).await?;
-    let user = find(&mut tx, &manager.caller.org, id).await?;
+    organizations::lock(&mut tx, org).await?;
+    let user = find(&mut tx, org, id).await?;
     manager.is_other(&user)?;
-    manager.may_give(user.role)?;
     manager.may_give(change.role)?;
-    let before = user.clone();
-    let user = User {
-        role: change.role,
-        ..user
-    };
-    rows::update(&mut tx, &user).await?;
-    // An old link would sign in with the new role.
-    rows::end_links(&mut tx, &user, now).await?;
-    if user.role != before.role {
-        component_changes::void_approvals_of(&mut tx, &user.org, &actor(&user)).await?;
+    if manager.role.is_some() && change.role != user.role {
+        changes::permit_role(core, &mut tx, org, change.role).await?;
     }
-    still_owned(&mut tx, &before).await?;
-    note(&mut tx, manager, "user.changed", Some(&before), &user, now).await?;
+    let user = change_in(&mut tx, manager, &user.id, change.role, core.clock.now()).await?;
     tx.commit().await?;
+    Ok(user)
+}
+
+/// Gives a user another role, in a transaction that has locked the changes of components.
+pub async fn change_in(
+    tx: &mut WriteTransaction,
+    manager: &UserManager<'_>,
+    id: &UserId,
+    role: Role,
+    now: Timestamp,
+) -> Result<UserView, ServiceError> {
+    let org = &manager.caller.org;
+    organizations::lock(tx, org).await?;
+    let before = find(tx, org, id.as_str()).await?;
+    manager.may_give(before.role)?;
+    let user = User {
+        role,
+        ..before.clone()
+    };
+    rows::update(tx, &user).await?;
+    // An old link would sign in with the new role.
+    rows::end_links(tx, &user, now).await?;
+    if user.role != before.role {
+        component_changes::void_approvals_of(tx, &user.org, &actor(&user)).await?;
+    }
+    still_owned(tx, &before).await?;
+    note(tx, manager, "user.changed", Some(&before), &user, now).await?;
     Ok(UserView::from(&user))
+}
+
+/// Separates a user from the account at the issuer, or moves it to `into` and ends the access of the first. All sessions
+/// of the first end. The transaction has locked the changes of components.
+pub async fn move_identity_in(
+    tx: &mut WriteTransaction,
+    manager: &UserManager<'_>,
+    id: &UserId,
+    into: Option<&UserId>,
+    now: Timestamp,
+) -> Result<(), ServiceError> {
+    let org = &manager.caller.org;
+    organizations::lock(tx, org).await?;
+    let before = find(tx, org, id.as_str()).await?;
+    manager.may_give(before.role)?;
+    let after = User {
+        identity: None,
+        ..before.clone()
+    };
+    // First, because an account belongs to one user at a time.
+    rows::update(tx, &after).await?;
+    rows::end_sessions(tx, &after, None).await?;
+    component_changes::void_approvals_of(tx, org, &actor(&after)).await?;
+    note(tx, manager, "user.unbound", Some(&before), &after, now).await?;
+
+    let Some(into) = into else {
+        return Ok(());
+    };
+    let target = find(tx, org, into.as_str()).await?;
+    manager.may_give(target.role)?;
+    let bound = User {
+        identity: before.identity.clone(),
+        ..target.clone()
+    };
+    rows::update(tx, &bound).await?;
+    note(tx, manager, "user.bound", Some(&target), &bound, now).await?;
+    end_in(tx, manager, &after, now).await
 }
 
 /// Ends the access of a user, with all sessions, links and passkeys.
@@ -277,45 +362,104 @@ pub async fn end(
     let user = find(&mut tx, &manager.caller.org, id).await?;
     manager.is_other(&user)?;
     manager.may_give(user.role)?;
-    let before = user.clone();
-    let user = User {
+    end_in(&mut tx, manager, &user, now).await?;
+    tx.commit().await?;
+    let ended = User {
         status: UserStatus::Ended,
         ..user
     };
-    rows::update(&mut tx, &user).await?;
-    rows::end_links(&mut tx, &user, now).await?;
-    rows::end_sessions(&mut tx, &user, None).await?;
-    passkeys::delete(&mut tx, &user, None).await?;
-    component_changes::void_approvals_of(&mut tx, &user.org, &actor(&user)).await?;
-    still_owned(&mut tx, &before).await?;
-    note(&mut tx, manager, "user.ended", Some(&before), &user, now).await?;
-    tx.commit().await?;
-    Ok(UserView::from(&user))
+    Ok(UserView::from(&ended))
+}
+
+async fn end_in(
+    tx: &mut WriteTransaction,
+    manager: &UserManager<'_>,
+    before: &User,
+    now: Timestamp,
+) -> Result<(), ServiceError> {
+    let user = User {
+        status: UserStatus::Ended,
+        ..before.clone()
+    };
+    rows::update(tx, &user).await?;
+    rows::end_links(tx, &user, now).await?;
+    rows::end_sessions(tx, &user, None).await?;
+    passkeys::delete(tx, &user, None).await?;
+    component_changes::void_approvals_of(tx, &user.org, &actor(&user)).await?;
+    still_owned(tx, before).await?;
+    Ok(note(tx, manager, "user.ended", Some(before), &user, now).await?)
+}
+
+/// Result of a sign-in at an issuer.
+pub(super) enum IssuerSignIn {
+    Granted(User),
+    /// The access was ended here.
+    Ended,
+    /// The address belongs to a user with another account at the issuer.
+    OtherAccount,
+}
+
+/// User with an account at an issuer, found among those of an organization.
+pub(super) enum AccountHolder<'a> {
+    /// The account is theirs, whatever the address is now.
+    Bound(&'a User),
+    /// They have the address, and no account at this issuer yet.
+    Named(&'a User),
+    /// They have the address, and another account at this issuer.
+    OtherAccount,
+    Nobody,
+}
+
+/// Finds the user of an account. Their address is an attribute that can change, or belong to somebody else later (OpenID
+/// Connect Core 1.0, section 5.7), so it counts only until it is bound.
+pub(super) fn holder<'a>(
+    users: &'a [User],
+    identity: &IssuerIdentity,
+    email: &str,
+) -> AccountHolder<'a> {
+    let bound = |user: &&User| user.identity.as_ref() == Some(identity);
+    if let Some(user) = users.iter().find(bound) {
+        return AccountHolder::Bound(user);
+    }
+    let Some(user) = users.iter().find(|user| user.email == email) else {
+        return AccountHolder::Nobody;
+    };
+    match &user.identity {
+        Some(other) if other.issuer == identity.issuer => AccountHolder::OtherAccount,
+        _ => AccountHolder::Named(user),
+    }
 }
 
 /// Returns the user who signed in at the organization's issuer, with the role of their groups. A person without access
-/// gets it; `None` for one whose access was ended here.
+/// gets it.
 pub(super) async fn signed_on(
     tx: &mut WriteTransaction,
     org: &OrgId,
     email: &str,
     role: Role,
-    issuer: &str,
+    identity: &IssuerIdentity,
     now: Timestamp,
-) -> Result<Option<User>, ServiceError> {
+) -> Result<IssuerSignIn, ServiceError> {
     components::lock_changes(tx).await?;
     organizations::lock(tx, org).await?;
     let users = rows::list(tx, org).await?;
     let caller = Caller {
         org: org.clone(),
-        actor: format!("issuer:{issuer}"),
+        actor: format!("issuer:{}", identity.issuer),
         email: None,
+        token: None,
     };
     let manager = UserManager {
         caller: &caller,
         role: None,
     };
-    let Some(user) = users.iter().find(|user| user.email == email).cloned() else {
+    let (user, is_bound) = match holder(&users, identity, email) {
+        AccountHolder::Bound(user) => (Some(user.clone()), true),
+        AccountHolder::Named(user) => (Some(user.clone()), false),
+        AccountHolder::OtherAccount => return Ok(IssuerSignIn::OtherAccount),
+        AccountHolder::Nobody => (None, false),
+    };
+    let Some(user) = user else {
         let with_access = users.iter().filter(|user| user.status != UserStatus::Ended);
         if with_access.count() >= MOST {
             return Err(ServiceError::Conflict(format!(
@@ -331,28 +475,37 @@ pub(super) async fn signed_on(
             created_by: caller.actor.clone(),
             created_at: now,
             signed_in_at: None,
+            identity: Some(identity.clone()),
+            proved_at: None,
         };
         rows::insert(tx, &user).await?;
         note(tx, &manager, "user.provisioned", None, &user, now).await?;
-        return Ok(Some(user));
+        return Ok(IssuerSignIn::Granted(user));
     };
     if user.status == UserStatus::Ended {
-        return Ok(None);
+        return Ok(IssuerSignIn::Ended);
+    }
+    let mut user = user;
+    if !is_bound {
+        let before = user.clone();
+        user.identity = Some(identity.clone());
+        rows::update(tx, &user).await?;
+        note(tx, &manager, "user.bound", Some(&before), &user, now).await?;
     }
     if user.role == role {
-        return Ok(Some(user));
+        return Ok(IssuerSignIn::Granted(user));
     }
     let is_owner = |one: &&User| one.role == Role::Owner && one.status != UserStatus::Ended;
     if is_owner(&&user) && users.iter().filter(is_owner).count() == 1 {
         // An organization always has an owner.
-        return Ok(Some(user));
+        return Ok(IssuerSignIn::Granted(user));
     }
     let before = user.clone();
     let user = User { role, ..user };
     rows::update(tx, &user).await?;
     component_changes::void_approvals_of(tx, org, &actor(&user)).await?;
     note(tx, &manager, "user.changed", Some(&before), &user, now).await?;
-    Ok(Some(user))
+    Ok(IssuerSignIn::Granted(user))
 }
 
 async fn find(tx: &mut WriteTransaction, org: &OrgId, id: &str) -> Result<User, ServiceError> {
@@ -408,7 +561,13 @@ async fn note(
     user: &User,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let state = |user: &User| json!({ "role": user.role, "status": user.status });
+    let state = |user: &User| {
+        let mut state = json!({ "role": user.role, "status": user.status });
+        if let Some(identity) = &user.identity {
+            state["account"] = json!(identity);
+        }
+        state
+    };
     let details = json!({
         "user_id": user.id, "email": user.email, "before": before.map(state), "after": state(user),
     });

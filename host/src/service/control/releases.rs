@@ -546,6 +546,7 @@ pub async fn make(core: &Core, org: &OrgId, id: &ReleaseId) -> Result<(), Servic
         org: org.clone(),
         actor: request.requested_by,
         email: None,
+        token: None,
     };
     vault_out::release_only(core, &caller, request.envelope.as_str(), form).await
 }

@@ -12,8 +12,8 @@ use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, Signer, SignerStatus, words};
 use crate::domain::id::{EnvelopeId, OrgId, RequestId};
 use crate::domain::organization::{Organization, Scope};
-use crate::service::access::AccessState;
 use crate::service::access::jwt::{self, ExpiringClaims};
+use crate::service::access::{AccessState, BeginningCredential};
 use crate::service::envelopes::{invited_now, lifecycle};
 use crate::service::events;
 use crate::service::idempotency::ResponseRecorder;
@@ -92,6 +92,9 @@ struct EmbedTokenClaims {
     jti: RequestId,
     iat: i64,
     exp: i64,
+    /// Credential of the issuer, sealed; none before release 0.2.
+    #[serde(default)]
+    begun: Option<String>,
 }
 
 impl ExpiringClaims for EmbedTokenClaims {
@@ -113,6 +116,7 @@ impl OpenedEmbedToken {
             org: self.envelope.org.clone(),
             actor: format!("embed:{}", self.email),
             email: Some(self.email.clone()),
+            token: None,
         }
     }
 }
@@ -145,7 +149,7 @@ pub async fn issue(
         }
     }
     let now = core.clock.now();
-    let token = signed(core, access, &envelope, &request, now)?;
+    let token = signed(core, access, caller, &envelope, &request, now)?;
     let details = json!({ "widget_type": widget, "user_email": request.user_email });
     let action = "embed_token.issued";
     events::record(&mut tx, &envelope, &caller.actor, action, details, now).await?;
@@ -166,6 +170,7 @@ fn unknown_signer(email: &str) -> ServiceError {
 fn signed(
     core: &Core,
     access: &AccessState,
+    caller: &Caller,
     envelope: &Envelope,
     request: &RequestToken,
     now: Timestamp,
@@ -181,6 +186,7 @@ fn signed(
         jti: RequestId::new(),
         iat: now.as_seconds(),
         exp: expires_at.as_seconds(),
+        begun: BeginningCredential::sealed(core, caller),
     };
     let token = jwt::issue(&access.embed_keys, &claims)?;
     Ok(EmbedToken {
@@ -223,6 +229,10 @@ async fn read(
     let Some(claims) = claims.filter(|claims| fits(claims.widget_type)) else {
         return Ok(None);
     };
+    let begun = claims.begun.as_deref();
+    if !BeginningCredential::is_sealed_in_force(core, &claims.org_id, begun).await? {
+        return Ok(None);
+    }
     let mut connection = core.store.read().await?;
     let envelope = envelopes::get(&mut connection, &claims.org_id, &claims.envelope_id).await?;
     Ok(envelope.map(|envelope| OpenedEmbedToken {

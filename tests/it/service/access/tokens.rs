@@ -265,8 +265,12 @@ async fn a_token_is_valid_for_a_day_at_most() {
     let app = TestApp::start().await;
     let org = app.org.to_string();
     let arguments = ["token", "issue", "--org", &org, "--email", "a@example.com"];
-    let arguments = [&arguments[..], &["--role", "admin", "--ttl", "100h"]].concat();
-    let issued = operator(app.data.path(), &arguments);
+    let of = |ttl| [&arguments[..], &["--role", "admin", "--ttl", ttl]].concat();
+    let refused = crate::support::operator_output(app.data.path(), &of("25h"));
+    assert!(!refused.status.success());
+    let why = String::from_utf8_lossy(&refused.stderr);
+    assert!(why.contains("at most 86400 s"), "{why}");
+    let issued = operator(app.data.path(), &of("24h"));
     let ends: jiff::Timestamp = issued["expires_at"].as_str().unwrap().parse().unwrap();
     let hours = (ends - jiff::Timestamp::now())
         .total(jiff::Unit::Hour)

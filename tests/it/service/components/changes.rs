@@ -333,9 +333,18 @@ async fn each_way_around_an_approval_is_refused_by_name() {
     );
     let invite = json!({ "email": "second.ben@oak.example", "role": "compliance" });
     let owner = app.person("ben@oak.example", "owner");
+    refused(
+        "invite a reviewer without a request",
+        &app.post_with_bearer(&owner, "/users", invite.clone()).await,
+    );
+    // The invitation is from the time before the policy.
+    app.set_organization(&[r#"component_changes={"reviews_required":0}"#]);
     app.post_with_bearer(&owner, "/users", invite)
         .await
         .data(201);
+    app.set_organization(&[
+        r#"component_changes={"reviews_required":1,"reviewers":["compliance"]}"#,
+    ]);
     let second_ben = app.person("second.ben@oak.example", "compliance");
     refused(
         "approve as someone whom the requester invited",

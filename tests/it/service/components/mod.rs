@@ -1,5 +1,6 @@
 //! Components of organizations and operators.
 
+mod approvers;
 mod attestations;
 mod behaviour;
 mod calendar;

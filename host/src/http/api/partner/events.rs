@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use axum::extract::State;
+use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::time::{Instant, sleep};
@@ -15,6 +16,7 @@ use crate::http::middleware::extract::{ResourceId, ValidQuery, page_and_limit};
 use crate::http::middleware::once::IdempotencyKeyHeader;
 use crate::http::reply::{Created, CursorReply, DataReply, Found};
 use crate::service::App;
+use crate::service::access::BeginningCredential;
 use crate::service::webhooks::deliveries::DeliveryView;
 use crate::service::webhooks::feed::{self, EventView, FeedStart};
 
@@ -85,6 +87,12 @@ pub async fn list(
     let more = i64::from(!matches!(start, FeedStart::Newest));
     let mut place = None;
     loop {
+        // The key may have been deactivated while the request waited.
+        let begun = BeginningCredential::from(&partner.caller);
+        if place.is_some() && !begun.is_in_force(&app, &partner.caller.org).await? {
+            let unauthorized = StatusCode::UNAUTHORIZED;
+            return Err(HttpError::new(unauthorized, "Invalid API key"));
+        }
         let found = feed::list(&app, &partner.caller, &start, &types, limit + more).await?;
         if !found.is_empty() || Instant::now() >= until {
             return Ok(CursorReply::new(found, limit));

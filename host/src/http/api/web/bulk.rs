@@ -15,6 +15,7 @@ use crate::http::middleware::caller::BulkSender;
 use crate::http::middleware::extract::{PageQuery, ResourceId, ValidJson, ValidQuery};
 use crate::http::middleware::once::IdempotencyKeyHeader;
 use crate::http::reply::{Accepted, CreatedWithWarnings, DataReply, Found, PageReply};
+use crate::service::access::BeginningCredential;
 use crate::service::bulk::{
     self, AddedClients, BatchOverview, BatchProgress, BatchView, ChangeBatch, CreateBatch,
     DeletedBatch, SetClients,
@@ -192,7 +193,13 @@ pub async fn progress_stream(
     let core = app.clone();
     let read = move || {
         let (core, caller, id) = (core.clone(), caller.clone(), id.clone());
-        async move { bulk::progress(&core, &caller, &id).await.ok() }
+        async move {
+            // The stream ends with the access that began it.
+            let begun = BeginningCredential::from(&caller);
+            let goes_on = begun.is_in_force(&core, &caller.org).await.ok()?;
+            let progress = bulk::progress(&core, &caller, &id).await.ok();
+            progress.filter(|_| goes_on)
+        }
     };
     let stream = live::stream(app, place, LOOK, first, name, read);
     Ok(ProgressStream(stream))

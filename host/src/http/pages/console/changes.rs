@@ -30,6 +30,7 @@ fn officer(visitor: &Visitor) -> ChangeOfficer {
         caller: visitor.caller.clone(),
         role: visitor.signed_in.user.role,
         token: None,
+        identity: visitor.signed_in.user.identity.clone(),
     }
 }
 
@@ -256,7 +257,11 @@ fn moment(text: &str) -> Result<Option<Timestamp>, ServiceError> {
     Timestamp::parse(&full).map(Some).ok_or_else(wrong)
 }
 
-async fn request(app: App, form: &ConsoleForm, change: ProposedChange) -> Response {
+/// Requests a change, and leads to the request. Without a reason in the form, it is the name of the act: the policy
+/// turned an act of another page into a request.
+pub async fn request(app: App, form: &ConsoleForm, change: ProposedChange, act: &str) -> Response {
+    let reason = form.value("reason");
+    let reason = if reason.is_empty() { act } else { reason };
     let (url, commit) = (form.value("url"), form.value("commit"));
     let source = (!url.is_empty() && !commit.is_empty()).then(|| ChangeSource {
         url: url.to_owned(),
@@ -264,7 +269,7 @@ async fn request(app: App, form: &ConsoleForm, change: ProposedChange) -> Respon
     });
     let new = NewChange {
         change,
-        reason: form.value("reason").to_owned(),
+        reason: reason.to_owned(),
         source,
         compare: form.value("compare") == "yes",
         emergency: form.value("emergency") == "yes",
@@ -300,7 +305,7 @@ pub async fn activate(
         config: None,
         effective_at,
     };
-    request(app, &form, change).await
+    request(app, &form, change, "").await
 }
 
 /// Requests that an activation is rolled back.
@@ -317,7 +322,7 @@ pub async fn roll_back(
         instance: Some(form.value("instance").to_owned()).filter(|name| !name.is_empty()),
         activation_id: Some(id),
     };
-    request(app, &form, change).await
+    request(app, &form, change, "").await
 }
 
 /// Returns the slot if the user may change it.

@@ -456,6 +456,10 @@ pub async fn links(State(app): State<App>, Path(id): Path<String>, form: Console
     if let Some(refused) = visitor.refusal(Permission::Send) {
         return refused;
     }
+    let page = format!("{PATH}/envelopes/{id}");
+    if let Err(asks) = form.confirmed(&app, &page).await {
+        return asks;
+    }
     let links = match envelopes::signing_links(&app, &visitor.caller, &id).await {
         Ok(links) => links,
         Err(error) => return failed(error),
@@ -489,6 +493,10 @@ pub async fn correct(
     let caller = &form.visitor.caller;
     if let Some(refused) = form.visitor.refusal(Permission::Send) {
         return refused;
+    }
+    let page = format!("{PATH}/envelopes/{id}");
+    if let Err(asks) = form.confirmed(&app, &page).await {
+        return asks;
     }
     let change = json!({ "name": form.value("name"), "email": form.value("email") });
     let change = match valid::<CorrectSigner>(change) {
@@ -568,6 +576,10 @@ pub async fn embed(State(app): State<App>, Path(id): Path<String>, form: Console
     let visitor = &form.visitor;
     if let Some(refused) = visitor.refusal(Permission::Send) {
         return refused;
+    }
+    let page = format!("{PATH}/envelopes/{id}");
+    if let Err(asks) = form.confirmed(&app, &page).await {
+        return asks;
     }
     let request = json!({
         "envelope_id": id, "user_email": form.value("email"), "widget_type": form.value("widget"),

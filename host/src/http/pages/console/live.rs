@@ -27,7 +27,7 @@ use crate::store::deliveries::DeliveryFilter;
 /// Interval at which a stream looks for changes.
 const LOOK: Duration = Duration::from_secs(2);
 /// Interval for the installation: its numbers are counted over all organizations.
-const LOOK_AT_ALL: Duration = Duration::from_secs(10);
+const LOOK_AT_ALL: Duration = Duration::from_secs(5);
 /// Rows of a list that are watched: its first pages.
 const ROWS: i64 = 200;
 
@@ -190,7 +190,12 @@ pub async fn follow(State(app): State<App>, visitor: Visitor, list: LiveList) ->
         let (core, watched) = (core.clone(), watched.clone());
         async move {
             let (list, visitor) = &*watched;
-            list.mark(&core, visitor).await.ok()
+            // The stream ends with the session, and with the role that may read the list.
+            let visitor = visitor.again(&core).await.ok()??;
+            if !list.is_open_to(&visitor) {
+                return None;
+            }
+            list.mark(&core, &visitor).await.ok()
         }
     };
     live::stream(app, place, every, first, |_| "changed", read)

@@ -87,7 +87,10 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(&below("/sign-in/passkey"), post(passkeys::sign_in))
         .route(&below("/sso"), get(sign_on::choose))
         .route(&below("/sso/callback"), get(sign_on::finish))
-        .route(&below("/sso/{org}"), get(sign_on::begin))
+        .route(
+            &below("/sso/{org}"),
+            get(sign_on::offer).post(sign_on::begin),
+        )
         .route(&below("/confirm"), post(passkeys::confirm))
         .route(&below("/passkeys"), post(passkeys::add))
         .route(&below("/passkeys/{id}/remove"), post(passkeys::remove))

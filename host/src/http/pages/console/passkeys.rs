@@ -161,7 +161,9 @@ impl ConsoleForm {
                 }))
             }
             @if settings.single_sign_on.is_some() {
-                p { a.button href=(sign_on::address(&signed_in.user.org, Some(back), true)) { (texts.text("confirm-issuer")) } }
+                form method="post" action=(sign_on::address(&signed_in.user.org, Some(back), true)) {
+                    button type="submit" { (texts.text("confirm-issuer")) }
+                }
             }
             @if !settings.requires_sign_on() {
                 form method="post" action={ (PATH) "/sign-in" } {

@@ -5,12 +5,14 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
 use super::PATH;
+use super::changes::request;
 use super::frame::{Place, export, failed, role};
 use super::live::LiveList;
 use super::visitor::{ConsoleForm, Visitor};
 use crate::domain::organization::{Permission, Role};
 use crate::domain::user::UserStatus;
 use crate::service::access::users::{self, ChangeUser, NewUser, UserManager, UserView};
+use crate::service::components::changes::{ChangeProblem, ProposedChange};
 use crate::service::{App, ServiceError};
 
 /// Lists the users, with a form to invite another.
@@ -109,6 +111,14 @@ fn row(visitor: &Visitor, user: &UserView) -> Markup {
     }
 }
 
+/// Whether an act takes the approval of others, and becomes a request for it.
+pub fn needs_approval<T>(done: &Result<T, ServiceError>) -> bool {
+    matches!(
+        done,
+        Err(ServiceError::Change(ChangeProblem::ApprovalRequired))
+    )
+}
+
 /// Shows the list after an act, or with the reason for which it was refused.
 async fn after<T>(app: &App, form: &ConsoleForm, done: Result<T, ServiceError>) -> Response {
     match done {
@@ -144,7 +154,16 @@ pub async fn invite(State(app): State<App>, form: ConsoleForm) -> Response {
         return Redirect::to(&format!("{PATH}/users")).into_response();
     };
     let email = form.value("email").to_owned();
-    let invited = users::invite(&app, &manager(&form.visitor), NewUser { email, role }).await;
+    let new = NewUser {
+        email: email.clone(),
+        role,
+    };
+    let invited = users::invite(&app, &manager(&form.visitor), new).await;
+    if needs_approval(&invited) {
+        let act = form.visitor.texts.text("console-invite");
+        let change = ProposedChange::InviteUser { email, role };
+        return request(app, &form, change, &act).await;
+    }
     after(&app, &form, invited).await
 }
 
@@ -176,6 +195,11 @@ pub async fn change(State(app): State<App>, Path(id): Path<String>, form: Consol
         return Redirect::to(&format!("{PATH}/users")).into_response();
     };
     let changed = users::change(&app, &manager(&form.visitor), &id, ChangeUser { role }).await;
+    if needs_approval(&changed) {
+        let act = form.visitor.texts.text("console-change-role");
+        let change = ProposedChange::ChangeRole { user_id: id, role };
+        return request(app, &form, change, &act).await;
+    }
     after(&app, &form, changed).await
 }
 

@@ -492,6 +492,17 @@ pub fn change_row(visitor: &Visitor, change: &ChangeView) -> Markup {
                     RequestedChange::Activate { slot, component, .. } => { (slot) ": " (component) }
                     RequestedChange::RollBack { slot, .. } => { (slot) ": " (texts.text("console-roll-back")) }
                     RequestedChange::Policy { .. } => { (texts.text("console-policy-change")) }
+                    RequestedChange::SingleSignOn { .. } => { (texts.text("sign-on-title")) }
+                    RequestedChange::InviteUser { email, role } => {
+                        (texts.text("console-invite")) ": " (email) ", " (super::frame::role(texts, *role))
+                    }
+                    RequestedChange::ChangeRole { email, role, .. } => {
+                        (texts.text("console-change-role")) ": " (email) ", " (super::frame::role(texts, *role))
+                    }
+                    RequestedChange::MoveIdentity { email, into_email, .. } => {
+                        (texts.text("console-move-account")) ": " (email)
+                        @if let Some(into) = into_email { " → " (into) }
+                    }
                 }
             }
         }

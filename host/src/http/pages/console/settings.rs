@@ -6,13 +6,17 @@ use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
 use super::PATH;
+use super::changes::request;
 use super::frame::{Place, failed, role};
+use super::people::needs_approval;
 use super::visitor::{ConsoleForm, Visitor, refused};
 use crate::domain::brand::BrandColor;
+use crate::domain::change::FieldPatch;
 use crate::domain::locale::Locale;
 use crate::domain::organization::{Permission, Role, SingleSignOn};
 use crate::http::middleware::extract::valid;
 use crate::service::access::single_sign_on::redirect_uri;
+use crate::service::components::changes::ProposedChange;
 use crate::service::organizations::{self, ChangeOrganization, OrganizationView};
 use crate::service::{App, ServiceError};
 use crate::texts::Texts;
@@ -494,7 +498,19 @@ pub async fn save(State(app): State<App>, Path(part): Path<String>, form: Consol
         Ok(new) => new,
         Err(error) => return error.into_response(),
     };
-    match organizations::change(&app, &visitor.caller, own, new).await {
+    let sign_on = match &new.single_sign_on {
+        FieldPatch::Set(new) => Some(new.clone()),
+        FieldPatch::Clear | FieldPatch::Keep => None,
+    };
+    let changed = organizations::change(&app, &visitor.caller, own, new).await;
+    if needs_approval(&changed) {
+        let act = visitor.texts.text("sign-on-title");
+        let change = ProposedChange::SingleSignOn {
+            single_sign_on: sign_on,
+        };
+        return request(app, &form, change, &act).await;
+    }
+    match changed {
         Ok(_) => Redirect::to(&page()).into_response(),
         Err(error) => failed(error),
     }

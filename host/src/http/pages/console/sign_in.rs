@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::frame::{Place, encoded, export, failed};
 use super::live::LiveList;
-use super::visitor::{ConsoleForm, Visitor, cookie, plain, read_form, refused};
+use super::visitor::{ConsoleForm, Visitor, cookie, is_foreign, plain, read_form, refused};
 use super::{PATH, passkeys, sign_on};
 use crate::domain::id::SessionId;
 use crate::http::middleware::limits;
@@ -55,12 +55,6 @@ pub fn address(parts: &Parts) -> String {
         }
         _ => format!("{PATH}/sign-in"),
     }
-}
-
-/// Whether a page of another site sent the request. Such a page could sign the visitor in to a foreign account.
-fn is_foreign(headers: &HeaderMap) -> bool {
-    let site = headers.get("sec-fetch-site");
-    site.is_some_and(|site| site != "same-origin")
 }
 
 #[derive(Deserialize)]
@@ -134,7 +128,7 @@ impl FromRequest<App> for SignInForm {
     async fn from_request(request: Request, app: &App) -> Result<Self, Response> {
         let (parts, body) = request.into_parts();
         let texts = plain(&parts.headers);
-        if is_foreign(&parts.headers) {
+        if is_foreign(app, &parts.headers) {
             return Err(refused(texts));
         }
         limits::admit(app, LimitedCredential::SignIn, "", &parts)
@@ -177,7 +171,8 @@ pub async fn offer(
     if !offered.is_open {
         return over(texts);
     }
-    if offered.leads_to_issuer() {
+    // The link proves the mailbox, for which only the button counts, too.
+    if offered.leads_to_issuer() && !offered.needs_proof() {
         let next = offered.link.leads_to.as_deref().and_then(local);
         return Redirect::to(&sign_on::address(&offered.organization.id, next, false))
             .into_response();
@@ -214,18 +209,25 @@ pub async fn enter(
 ) -> Response {
     let (parts, _) = request.into_parts();
     let texts = plain(&parts.headers);
-    if is_foreign(&parts.headers) {
+    if is_foreign(&app, &parts.headers) {
         return refused(texts);
     }
-    let signed_in = async {
-        let Some(offered) = sessions::offered(&app, &link, &code).await? else {
-            return Ok(None);
-        };
-        let next = offered.link.leads_to.clone();
-        let secret = sessions::sign_in(&app, offered, origin(&app, &parts)).await?;
-        Ok(secret.map(|secret| (secret, next)))
+    let offered = match sessions::offered(&app, &link, &code).await {
+        Ok(Some(offered)) => offered,
+        Ok(None) => return over(texts),
+        Err(error) => return failed(error),
     };
-    match signed_in.await {
+    let next = offered.link.leads_to.clone();
+    if offered.leads_to_issuer() {
+        if let Err(error) = sessions::prove(&app, &offered).await {
+            return failed(error);
+        }
+        let next = next.as_deref().and_then(local);
+        let to = sign_on::address(&offered.organization.id, next, false);
+        return sign_on::onward(texts, &to);
+    }
+    let signed_in = sessions::sign_in(&app, offered, origin(&app, &parts)).await;
+    match signed_in.map(|secret| secret.map(|secret| (secret, next))) {
         Ok(Some((secret, next))) => {
             let cookie = [(header::SET_COOKIE, cookie(Some(&secret)))];
             let next = next.as_deref().and_then(local).unwrap_or(PATH);

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::PATH;
 use super::sign_in::local;
-use super::visitor::{Visitor, cookie, named_cookie, plain};
+use super::visitor::{Visitor, cookie, is_foreign, named_cookie, plain, refused};
 use crate::domain::id::OrgId;
 use crate::http::middleware::limits;
 use crate::http::middleware::origin::origin;
@@ -81,6 +81,42 @@ pub struct SignOnQuery {
     confirm: Option<String>,
 }
 
+/// Names the organization and its issuer. Only the button leads on: a link of another site could sign the visitor in as
+/// somebody else.
+pub async fn offer(
+    State(app): State<App>,
+    Path(org): Path<String>,
+    Query(query): Query<SignOnQuery>,
+    request: Request,
+) -> Response {
+    let (parts, _) = request.into_parts();
+    let texts = plain(&parts.headers);
+    if let Err(refused) = limits::admit(&app, LimitedCredential::SignIn, "", &parts) {
+        return refused.into_response();
+    }
+    let Some(org) = OrgId::parse(&org) else {
+        return problem(texts, &SignOnProblem::Unknown);
+    };
+    let offered = match single_sign_on::offered(&app, &org).await {
+        Ok(offered) => offered,
+        Err(error) => return problem(texts, &error),
+    };
+    let values = [
+        ("organization", offered.organization.as_str()),
+        ("issuer", offered.issuer.as_str()),
+    ];
+    let next = query.next.as_deref().and_then(local);
+    let action = address(&org, next, query.confirm.as_deref() == Some("yes"));
+    let body = html! {
+        p { (texts.with("sign-on-offer", values)) }
+        form method="post" action=(action) {
+            button type="submit" { (texts.text("sign-on-continue")) }
+        }
+    };
+    let title = texts.text("sign-in-title");
+    PageLook::plain(texts).notice(StatusCode::OK, &title, None, body)
+}
+
 /// Leads to the issuer.
 pub async fn begin(
     State(app): State<App>,
@@ -90,6 +126,9 @@ pub async fn begin(
 ) -> Response {
     let (mut parts, _) = request.into_parts();
     let texts = plain(&parts.headers);
+    if is_foreign(&app, &parts.headers) {
+        return refused(texts);
+    }
     if let Err(refused) = limits::admit(&app, LimitedCredential::SignIn, "", &parts) {
         return refused.into_response();
     }
@@ -105,7 +144,7 @@ pub async fn begin(
     match single_sign_on::begin(&app, &org, next, confirms).await {
         Ok(begun) => {
             let cookie = [(header::SET_COOKIE, pending(&begun.cookie, LIFE.as_secs()))];
-            (cookie, Redirect::to(begun.url.as_str())).into_response()
+            (cookie, onward(texts, begun.url.as_str())).into_response()
         }
         Err(error) => problem(texts, &error),
     }
@@ -151,6 +190,7 @@ pub fn problem(texts: Texts, problem: &SignOnProblem) -> Response {
         SignOnProblem::NoAddress => (StatusCode::FORBIDDEN, "sign-on-no-address"),
         SignOnProblem::NoRole => (StatusCode::FORBIDDEN, "sign-on-no-role"),
         SignOnProblem::Ended => (StatusCode::FORBIDDEN, "sign-on-ended"),
+        SignOnProblem::OtherAccount => (StatusCode::FORBIDDEN, "sign-on-other-account"),
         SignOnProblem::OtherUser => (StatusCode::FORBIDDEN, "sign-on-other-user"),
         SignOnProblem::Weak => (StatusCode::FORBIDDEN, "sign-on-weak"),
         SignOnProblem::Failed(error) => {

@@ -23,7 +23,7 @@ use crate::http::pages::look::{PageLook, texts_for};
 use crate::service::access::WebUser;
 use crate::service::access::sessions::{self, SignedIn};
 use crate::service::access::windows::LimitedCredential;
-use crate::service::{App, Caller, installation, organizations};
+use crate::service::{App, Caller, ServiceError, installation, organizations};
 use crate::texts::Texts;
 
 /// Cookie of the session. Browsers take it over HTTPS and from this machine only, and from no other path or subdomain.
@@ -42,6 +42,30 @@ pub fn cookie(secret: Option<&LinkToken>) -> HeaderValue {
 
 fn secret(headers: &HeaderMap) -> Option<&str> {
     named_cookie(headers, COOKIE)
+}
+
+/// Whether a page of another site sent a form. Browsers name the origin with each form (Fetch, 3.1), and the site (Fetch
+/// Metadata); programs name neither.
+pub fn is_foreign(app: &App, headers: &HeaderMap) -> bool {
+    let site = headers.get("sec-fetch-site");
+    if site.is_some_and(|site| site != "same-origin") {
+        return true;
+    }
+    let Some(origin) = headers.get(header::ORIGIN) else {
+        return false;
+    };
+    let Ok(origin) = origin.to_str() else {
+        return true;
+    };
+    // A proxy may pass on another host than the browser asked for.
+    let console = app.config.console_url();
+    let own = url::Url::parse(&console).map(|url| url.origin().ascii_serialization());
+    let host = headers
+        .get(header::HOST)
+        .and_then(|host| host.to_str().ok());
+    let asked = origin.split_once("://").map(|(_, authority)| authority);
+    let is_own = own.is_ok_and(|own| own == origin) || (asked.is_some() && asked == host);
+    !is_own
 }
 
 /// Returns the value of a cookie.
@@ -84,6 +108,9 @@ impl Visitor {
         app: &App,
         request: Request,
     ) -> Result<MultipartForm<T>, Response> {
+        if is_foreign(app, request.headers()) {
+            return Err(refused(self.texts));
+        }
         let form = MultipartForm::<T>::from_request(request, app).await;
         let mut form = form.map_err(IntoResponse::into_response)?;
         let given = form.texts.remove("token").unwrap_or_default();
@@ -104,6 +131,24 @@ pub fn refused(texts: Texts) -> Response {
     let title = texts.text("console-forbidden-title");
     let text = html! { p { (texts.text("console-forbidden")) } };
     PageLook::plain(texts).notice(StatusCode::FORBIDDEN, &title, None, text)
+}
+
+impl Visitor {
+    /// Returns the visitor as they are now; none if the session is over.
+    pub async fn again(&self, app: &App) -> Result<Option<Self>, ServiceError> {
+        let Some(signed_in) = sessions::again(app, &self.signed_in).await? else {
+            return Ok(None);
+        };
+        let organization = organizations::read(app, &self.caller.org).await?;
+        Ok(Some(Self {
+            texts: self.texts,
+            operates: installation::is_operator(app, &self.caller.org, signed_in.user.role),
+            caller: Caller::from(&WebUser::from(&signed_in)),
+            organization,
+            signed_in,
+            now: app.clock.now(),
+        }))
+    }
 }
 
 impl FromRequestParts<App> for Visitor {
@@ -159,6 +204,10 @@ impl FromRequest<App> for ConsoleForm {
     async fn from_request(request: Request, app: &App) -> Result<Self, Response> {
         let (mut parts, body) = request.into_parts();
         let visitor = Visitor::from_request_parts(&mut parts, app).await?;
+        // One layer more than the token of the session.
+        if is_foreign(app, &parts.headers) {
+            return Err(refused(visitor.texts));
+        }
         let path = parts.uri.path().to_owned();
         let values = read_form(Request::from_parts(parts, body), app).await?;
         let given = values.get("token").map_or("", String::as_str);

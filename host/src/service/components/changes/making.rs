@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::super::activation::{self, CheckedActivation, RollBack};
 use super::super::{ComponentManager, ComponentOwner, following, get, record};
+use super::people;
 use super::policy::{policy_of, put_policy};
 use super::requests::base;
 use super::{
@@ -55,8 +56,8 @@ pub async fn apply(
     }
     let policy = policy_of(core, &mut tx, org).await?;
     let approved_by = permit(core, &mut tx, &change, &policy, now).await?;
-    let made = make(core, &mut tx, &owner, &change, component, now).await?;
-    change.content.approvals_required = Some(policy.reviews_required);
+    let made = make(core, &mut tx, officer, &change, component, now).await?;
+    change.content.approvals_required = Some(change.content.change.reviews_required(&policy));
     rows::set_content(&mut tx, &change).await?;
     let state = ChangeState::Applied;
     rows::close(&mut tx, &change, state, &owner.actor, now, made.as_ref()).await?;
@@ -92,6 +93,10 @@ async fn unchanged(
             *slot,
             instance.as_deref(),
         )?,
+        access => {
+            let same = people::is_unchanged(tx, org, access).await?;
+            return Ok(same.then_some(()).ok_or(ChangeProblem::BaseMoved));
+        }
     };
     if let (RequestedChange::Activate { component: was, .. }, Some(is)) =
         (&content.change, component)
@@ -122,7 +127,8 @@ async fn permit(
             false => Ok(approved_by),
         };
     }
-    let required = usize::try_from(policy.reviews_required).unwrap_or(usize::MAX);
+    let required = content.change.reviews_required(policy);
+    let required = usize::try_from(required).unwrap_or(usize::MAX);
     if approved_by.len() < required {
         let given = approved_by.len();
         return Err(ChangeProblem::ApprovalsMissing { given, required }.into());
@@ -145,12 +151,12 @@ async fn permit(
 async fn make(
     core: &Core,
     tx: &mut WriteTransaction,
-    owner: &ComponentOwner,
+    officer: &ChangeOfficer,
     change: &ComponentChange,
     component: Option<Component>,
     now: Timestamp,
 ) -> Result<Option<ActivationId>, ServiceError> {
-    let content = &change.content;
+    let (content, owner) = (&change.content, &officer.owner());
     match (&content.change, component) {
         (
             RequestedChange::Activate {
@@ -198,5 +204,9 @@ async fn make(
             Ok(None)
         }
         (RequestedChange::Activate { .. }, None) => Err(ServiceError::NotFound("Component")),
+        _ => {
+            people::make(tx, officer, change, now).await?;
+            Ok(None)
+        }
     }
 }

@@ -1,7 +1,9 @@
-//! Change requests: a change of an organization's components that needs the approval of other people than
-//! its requester, the policy behind it, and its reviews. Each step is an entry of the component ledger.
+//! Change requests: a change of an organization's components, or of who approves such changes, that needs the
+//! approval of other people than its requester; the policy behind it, and its reviews. Each step is an entry of
+//! the component ledger.
 
 mod making;
+mod people;
 mod policy;
 mod requests;
 mod reviews;
@@ -23,11 +25,13 @@ use crate::domain::component_change::{
 };
 use crate::domain::id::{ActivationId, ChangeId, OrgId, TokenId};
 use crate::domain::organization::Role;
+use crate::domain::user::IssuerIdentity;
 use crate::service::signing::provider_instance::InstanceConfig;
 use crate::service::{Caller, Core, ServiceError};
 use crate::store::{StoreError, component_changes as rows, components};
 
 pub use making::apply;
+pub(in crate::service) use people::{permit_role, permit_sign_on};
 pub(super) use policy::permit_alone;
 pub use policy::{policy, set_by_operator, set_policy};
 pub use requests::{NewChange, ProposedChange, compare, create};
@@ -55,8 +59,14 @@ pub enum ChangeProblem {
     RequesterReviews,
     #[error("You uploaded this component; another person reviews it")]
     UploaderReviews,
-    #[error("The requester invited you to the organization; another person reviews it")]
+    #[error(
+        "You, and the requester or another reviewer, are in one chain of invitations; another person reviews it"
+    )]
     InviteeReviews,
+    #[error(
+        "The sign-in of your organization changed: confirm with a passkey or a mailed link before you approve"
+    )]
+    IdentityUnconfirmed,
     #[error("The policy does not let your role review changes")]
     RoleReviews,
     #[error("This change request is {}", .0.as_str())]
@@ -81,6 +91,7 @@ impl ChangeProblem {
             Self::RequesterReviews => "requester_reviews",
             Self::UploaderReviews => "uploader_reviews",
             Self::InviteeReviews => "invitee_reviews",
+            Self::IdentityUnconfirmed => "identity_unconfirmed",
             Self::RoleReviews => "role_reviews",
             Self::Closed(_) => "change_closed",
             Self::BaseMoved => "base_moved",
@@ -95,6 +106,8 @@ pub struct ChangeOfficer {
     pub caller: Caller,
     pub role: Role,
     pub token: Option<TokenId>,
+    /// Account at an issuer with which the user signed in.
+    pub identity: Option<IssuerIdentity>,
 }
 
 impl ChangeOfficer {
@@ -106,11 +119,21 @@ impl ChangeOfficer {
     fn is(&self, actor: &str) -> bool {
         same_person(&self.caller.actor, actor)
     }
+
+    /// Whether this is the person who requested a change, also under another address of the same account.
+    fn requested(&self, change: &ComponentChange) -> bool {
+        self.is(&change.requested_by)
+            || same_account(self.identity.as_ref(), change.content.identity.as_ref())
+    }
 }
 
 /// Addresses of people differ in case only by accident.
 fn same_person(one: &str, other: &str) -> bool {
     one.to_lowercase() == other.to_lowercase()
+}
+
+fn same_account(one: Option<&IssuerIdentity>, other: Option<&IssuerIdentity>) -> bool {
+    one.is_some() && one == other
 }
 
 /// A review of a change request.
@@ -224,7 +247,7 @@ pub async fn view(core: &Core, change: ComponentChange) -> Result<ChangeView, Se
     let approvals = approvals(&change, &reviews, &policy, uploader.as_deref()).len();
     // A later policy does not excuse the reviews that an emergency still needs.
     let required = change.content.approvals_required;
-    let required = required.unwrap_or(policy.reviews_required);
+    let required = required.unwrap_or_else(|| change.content.change.reviews_required(&policy));
     let required = usize::try_from(required).unwrap_or(usize::MAX);
     let state = state_at(&change, core.clock.now());
     let config = shown_config(core, &change);
@@ -302,21 +325,23 @@ fn approvals(
     policy: &ChangePolicy,
     uploader: Option<&str>,
 ) -> Vec<String> {
-    let mut approved: Vec<String> = Vec::new();
+    let requester = change.content.identity.as_ref();
+    let mut approved: Vec<&ChangeReview> = Vec::new();
     let answers = reviews.iter().filter(|one| one.verdict != Verdict::Comment);
     for review in answers {
-        approved.retain(|by| !same_person(by, &review.by));
+        let account = review.identity.as_ref();
+        approved.retain(|one| {
+            !same_person(&one.by, &review.by) && !same_account(one.identity.as_ref(), account)
+        });
         let counts = review.verdict == Verdict::Approve
             && review.void.is_none()
-            && policy
-                .reviewers
-                .iter()
-                .any(|named| review.role.counts_as(*named))
+            && policy.lets_review(review.role)
             && !same_person(&review.by, &change.requested_by)
+            && !same_account(account, requester)
             && !uploader.is_some_and(|uploader| same_person(uploader, &review.by));
-        approved.extend(counts.then(|| review.by.clone()));
+        approved.extend(counts.then_some(review));
     }
-    approved
+    approved.into_iter().map(|one| one.by.clone()).collect()
 }
 
 fn still_open(change: &ComponentChange, now: Timestamp) -> Result<(), ChangeProblem> {

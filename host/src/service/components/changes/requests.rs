@@ -10,7 +10,8 @@ use sqlx::AnyConnection;
 use super::super::activation::{self, ActivationRequest};
 use super::super::behaviour::{self, DiffRequest};
 use super::super::shadow::{self, ReplayRequest};
-use super::super::{ComponentManager, ComponentOwner, following, get, probe, record};
+use super::super::{ComponentManager, following, get, probe, record};
+use super::people::{self, ProposedAccess};
 use super::policy::{check_policy, policy};
 use super::{ChangeOfficer, ChangeView, find, find_in, hours, still_open, view};
 use crate::domain::clock::Timestamp;
@@ -21,6 +22,9 @@ use crate::domain::component_change::{
 };
 use crate::domain::hash::sha256;
 use crate::domain::id::{ActivationId, ChangeId, OrgId};
+use crate::domain::organization::Role;
+use crate::service::access::single_sign_on::ChangeSingleSignOn;
+use crate::service::access::users::NewUser;
 use crate::service::signing::provider_instance::InstanceConfig;
 use crate::service::{Core, ServiceError, ValidationIssue};
 use crate::store::{StoreError, component_changes as rows, components};
@@ -50,14 +54,32 @@ pub enum ProposedChange {
     },
     /// Changes the policy of changes.
     Policy { policy: ChangePolicy },
+    /// Changes the sign-in at the organization's own issuer, as `single_sign_on` of `PATCH /organization`; null ends it.
+    SingleSignOn {
+        single_sign_on: Option<ChangeSingleSignOn>,
+    },
+    /// Invites a person, as `POST /users`.
+    InviteUser {
+        #[schemars(email, length(max = 200))]
+        email: String,
+        role: Role,
+    },
+    /// Gives a user another role, as `PATCH /users/{id}`.
+    ChangeRole { user_id: String, role: Role },
+    /// Separates a user from the account at the issuer, which the next sign-in binds again. With `into_user_id` it
+    /// belongs to that user from now on, and the access of the first ends.
+    MoveIdentity {
+        user_id: String,
+        into_user_id: Option<String>,
+    },
 }
 
 impl ProposedChange {
-    /// Returns the slot; `None` for a change of the policy.
+    /// Returns the slot; `None` for a change of the policy, of the sign-in or of users.
     pub fn slot(&self) -> Option<Slot> {
         match self {
             Self::Activate { slot, .. } | Self::RollBack { slot, .. } => Some(*slot),
-            Self::Policy { .. } => None,
+            _ => None,
         }
     }
 }
@@ -94,16 +116,16 @@ pub async fn create(
     let (owner, org) = (officer.owner(), &officer.caller.org);
     check_reason(&new)?;
     let policy = policy(core, org).await?;
-    if new.emergency && matches!(new.change, ProposedChange::Policy { .. }) {
+    if new.emergency && new.change.slot().is_none() {
         return Err(ServiceError::Invalid(vec![ValidationIssue::new(
             "invalid_value",
             &["emergency"],
             "false",
             "true",
-            "The policy is not changed in an emergency",
+            "Only components are changed in an emergency",
         )]));
     }
-    let proposed = propose(core, management, &owner, &policy, new.change).await?;
+    let proposed = propose(core, management, officer, &policy, new.change).await?;
     let compares = match &proposed.component {
         Some(component) if proposed.change.activates_rules() && !new.emergency => {
             (policy.shadow_required || new.compare).then_some(component)
@@ -150,6 +172,7 @@ pub async fn create(
             comparison,
             probe: proposed.probe,
             approvals_required: None,
+            identity: officer.identity.clone(),
         },
         config: proposed.config,
         state: ChangeState::Open,
@@ -224,13 +247,27 @@ struct CheckedChange {
     probe: Option<ProviderProbe>,
 }
 
+impl CheckedChange {
+    /// Returns a change that is of no slot, with a sealed secret that belongs to it.
+    fn of_no_slot((change, config): ProposedAccess) -> Self {
+        Self {
+            change,
+            instance: String::new(),
+            component: None,
+            config,
+            probe: None,
+        }
+    }
+}
+
 async fn propose(
     core: &Core,
     management: &Arc<ComponentManager>,
-    owner: &ComponentOwner,
+    officer: &ChangeOfficer,
     present: &ChangePolicy,
     proposed: ProposedChange,
 ) -> Result<CheckedChange, ServiceError> {
+    let owner = &officer.owner();
     match proposed {
         ProposedChange::Activate {
             slot,
@@ -297,16 +334,29 @@ async fn propose(
         }
         ProposedChange::Policy { policy } => {
             check_policy(&policy, &["change", "policy"])?;
-            Ok(CheckedChange {
-                change: RequestedChange::Policy {
-                    policy,
-                    previous: present.clone(),
-                },
-                instance: String::new(),
-                component: None,
-                config: None,
-                probe: None,
-            })
+            let previous = present.clone();
+            let change = RequestedChange::Policy { policy, previous };
+            Ok(CheckedChange::of_no_slot((change, None)))
+        }
+        ProposedChange::SingleSignOn { single_sign_on } => {
+            let proposed = people::propose_sign_on(core, officer, single_sign_on).await?;
+            Ok(CheckedChange::of_no_slot(proposed))
+        }
+        ProposedChange::InviteUser { email, role } => {
+            let proposed = people::propose_invitation(core, officer, &NewUser { email, role })?;
+            Ok(CheckedChange::of_no_slot(proposed))
+        }
+        ProposedChange::ChangeRole { user_id, role } => {
+            let proposed = people::propose_role(core, officer, &user_id, role).await?;
+            Ok(CheckedChange::of_no_slot(proposed))
+        }
+        ProposedChange::MoveIdentity {
+            user_id,
+            into_user_id,
+        } => {
+            let into = into_user_id.as_deref();
+            let proposed = people::propose_move(core, officer, &user_id, into).await?;
+            Ok(CheckedChange::of_no_slot(proposed))
         }
     }
 }

@@ -5,12 +5,13 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::super::record;
+use super::people::InvitationTree;
 use super::policy::policy_of;
 use super::{
-    ChangeOfficer, ChangeProblem, ChangeView, find, find_in, same_person, state_at, still_open,
+    ChangeOfficer, ChangeProblem, ChangeView, approvals, find, find_in, state_at, still_open,
     uploader, view,
 };
-use crate::domain::component_change::{ChangeReview, ChangeState, Verdict};
+use crate::domain::component_change::{ChangeReview, ChangeState, ComponentChange, Verdict};
 use crate::domain::organization::Role;
 use crate::domain::user::UserStatus;
 use crate::service::access::users::address;
@@ -82,28 +83,31 @@ pub async fn review(
     }
     if new.verdict != Verdict::Comment {
         let policy = policy_of(core, &mut tx, org).await?;
-        let may_review = |named: &Role| role.counts_as(*named);
-        if !policy.reviewers.iter().any(may_review) {
+        if !policy.lets_review(role) {
             return Err(ChangeProblem::RoleReviews.into());
         }
-        if officer.is(&change.requested_by) {
+        if officer.requested(&change) {
             return Err(ChangeProblem::RequesterReviews.into());
         }
         let uploader = uploader(&mut tx, &change).await?;
-        if uploader.is_some_and(|uploader| officer.is(&uploader)) {
+        if uploader
+            .as_ref()
+            .is_some_and(|uploader| officer.is(uploader))
+        {
             return Err(ChangeProblem::UploaderReviews.into());
         }
-        // Who invites people could invite a second address of their own.
-        let invited_by = user.as_ref().map(|user| user.created_by.as_str());
-        let invited = invited_by.is_some_and(|by| same_person(by, &change.requested_by));
-        if invited && new.verdict == Verdict::Approve {
-            return Err(ChangeProblem::InviteeReviews.into());
+        if new.verdict == Verdict::Approve {
+            let reviews = rows::reviews(&mut tx, org, &change.id).await?;
+            let approved = approvals(&change, &reviews, &policy, uploader.as_deref());
+            let tree = InvitationTree::read(&mut tx, org).await?;
+            may_approve(officer, &change, uploader, approved, &tree)?;
         }
     }
     let review = ChangeReview {
         by: owner.actor.clone(),
         role,
         token: officer.token.clone(),
+        identity: officer.identity.clone(),
         verdict: new.verdict,
         comment,
         at: now,
@@ -130,6 +134,28 @@ pub async fn review(
     view(core, find(core, org, id).await?).await
 }
 
+/// Refuses an approval by a person whom the requester, the uploader or an earlier reviewer let in, or who let them in: who
+/// invites people could invite further addresses of their own.
+fn may_approve(
+    officer: &ChangeOfficer,
+    change: &ComponentChange,
+    uploader: Option<String>,
+    approved: Vec<String>,
+    tree: &InvitationTree,
+) -> Result<(), ChangeProblem> {
+    let actor = &officer.caller.actor;
+    let mut others = approved;
+    others.extend(uploader);
+    others.push(change.requested_by.clone());
+    if others.iter().any(|other| tree.are_related(actor, other)) {
+        return Err(ChangeProblem::InviteeReviews);
+    }
+    if tree.is_unconfirmed(actor) {
+        return Err(ChangeProblem::IdentityUnconfirmed);
+    }
+    Ok(())
+}
+
 /// Withdraws an open request, as its requester or as an admin.
 pub async fn withdraw(
     core: &Core,
@@ -141,7 +167,7 @@ pub async fn withdraw(
     components::lock_changes(&mut tx).await?;
     let change = find_in(&mut tx, org, id).await?;
     still_open(&change, now)?;
-    if !officer.is(&change.requested_by) && !officer.role.counts_as(Role::Admin) {
+    if !officer.requested(&change) && !officer.role.counts_as(Role::Admin) {
         let message = "Only its requester and admins withdraw a change request";
         return Err(ServiceError::NotAllowed(message));
     }

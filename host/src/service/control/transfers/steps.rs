@@ -292,6 +292,7 @@ fn acting(transfer: &Transfer) -> Caller {
             .unwrap_or_else(|| transfer.seller.clone()),
         actor: transfer.actor.clone(),
         email: None,
+        token: None,
     }
 }
 

@@ -21,8 +21,8 @@ use crate::domain::template::Template;
 use crate::fair_queue::WorkOwner;
 use crate::files::StorageArea as FileArea;
 use crate::room::form::{SavedForm, SigningForm};
-use crate::service::access::AccessState;
 use crate::service::access::jwt::{self, ExpiringClaims};
+use crate::service::access::{AccessState, BeginningCredential};
 use crate::service::envelopes::dispatch;
 use crate::service::envelopes::uploads::{DocumentUpload, check_signable, read_whole};
 use crate::service::templates::pages::PageCache;
@@ -50,6 +50,9 @@ struct BuilderClaims {
     jti: RequestId,
     aud: String,
     exp: i64,
+    /// Credential of who began the session, sealed; none before release 0.2.
+    #[serde(default)]
+    begun: Option<String>,
 }
 
 impl ExpiringClaims for BuilderClaims {
@@ -105,6 +108,10 @@ pub async fn session(
     else {
         return Ok(None);
     };
+    let begun = claims.begun.as_deref();
+    if !BeginningCredential::is_sealed_in_force(core, &claims.org, begun).await? {
+        return Ok(None);
+    }
     let mut connection = core.store.read().await?;
     let template = templates::get(&mut connection, &claims.org, &claims.template).await?;
     Ok(template.map(|template| FieldBuilderSession {

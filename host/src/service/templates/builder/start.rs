@@ -13,8 +13,8 @@ use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus};
 use crate::domain::id::{RequestId, TemplateId};
 use crate::domain::template::{MadeFor, Origin, Template};
-use crate::service::access::AccessState;
 use crate::service::access::jwt;
+use crate::service::access::{AccessState, BeginningCredential};
 use crate::service::envelopes::creation::check_return_url;
 use crate::service::envelopes::dispatch;
 use crate::service::templates::composition::{self, NewComposition, made_before};
@@ -133,6 +133,7 @@ pub async fn start(
         return_url: request.return_url.clone(),
         aud: AUDIENCE.into(),
         exp: expires_at.as_seconds(),
+        begun: BeginningCredential::sealed(core, caller),
     };
     let token = jwt::issue(&access.builder_keys, &claims)?;
     Ok(IssuedSession {

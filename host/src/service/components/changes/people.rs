@@ -1,0 +1,335 @@
+//! Changes of who may approve: the sign-in of users, invitations, roles, and accounts at the issuer. They need
+//! the approvals that changes of components need, because who makes reviewers alone approves alone.
+
+use sqlx::AnyConnection;
+
+use super::policy::policy_of;
+use super::{ChangeOfficer, ChangeProblem};
+use crate::domain::clock::Timestamp;
+use crate::domain::component_change::{ComponentChange, RequestedChange, SecretChange};
+use crate::domain::id::{OrgId, UserId};
+use crate::domain::organization::{OrgSettings, Role, SingleSignOn};
+use crate::domain::user::{User, UserStatus};
+use crate::service::access::single_sign_on::{ChangeSingleSignOn, CheckedSignOn, secret_context};
+use crate::service::access::users::{self, NewUser, UserManager};
+use crate::service::{Core, ServiceError, organizations};
+use crate::store::{
+    WriteTransaction, components, organizations as organization_rows, users as rows,
+};
+
+/// Refuses to let one person make somebody a reviewer of changes where the policy requires approvals. Locks the
+/// changes of components.
+pub async fn permit_role(
+    core: &Core,
+    tx: &mut WriteTransaction,
+    org: &OrgId,
+    role: Role,
+) -> Result<(), ServiceError> {
+    components::lock_changes(tx).await?;
+    let policy = policy_of(core, tx, org).await?;
+    if policy.reviews_required > 0 && policy.lets_review(role) {
+        Err(ChangeProblem::ApprovalRequired.into())
+    } else {
+        Ok(())
+    }
+}
+
+/// Refuses to let one person change the sign-in where the policy requires approvals. Locks the changes of
+/// components.
+pub async fn permit_sign_on(
+    core: &Core,
+    tx: &mut WriteTransaction,
+    org: &OrgId,
+) -> Result<(), ServiceError> {
+    components::lock_changes(tx).await?;
+    match policy_of(core, tx, org).await?.reviews_required {
+        0 => Ok(()),
+        _ => Err(ChangeProblem::ApprovalRequired.into()),
+    }
+}
+
+impl ChangeOfficer {
+    fn manager(&self) -> UserManager<'_> {
+        UserManager {
+            caller: &self.caller,
+            role: Some(self.role),
+        }
+    }
+}
+
+/// A requested change, and the sealed secret that belongs to it.
+pub(super) type ProposedAccess = (RequestedChange, Option<String>);
+
+/// Checks a change of the sign-in. `None` ends it.
+pub(super) async fn propose_sign_on(
+    core: &Core,
+    officer: &ChangeOfficer,
+    new: Option<ChangeSingleSignOn>,
+) -> Result<ProposedAccess, ServiceError> {
+    if officer.role != Role::Owner {
+        return Err(ServiceError::NotAllowed(
+            "Only an owner changes the sign-in",
+        ));
+    }
+    let org = &officer.caller.org;
+    let previous = organizations::read(core, org).await?;
+    let previous = previous.settings.single_sign_on;
+    let checked = match new {
+        Some(new) => Some(new.checked(core, previous.as_ref()).await?),
+        None => None,
+    };
+
+    let (settings, secret) = match checked {
+        Some(CheckedSignOn { settings, secret }) => (Some(settings), secret),
+        None => (None, Some(None)),
+    };
+    let client_secret = match &secret {
+        None => SecretChange::Keep,
+        Some(None) => SecretChange::Remove,
+        Some(Some(_)) => SecretChange::Set,
+    };
+    let context = secret_context(org.as_str());
+    let sealed = secret.flatten();
+    let sealed = sealed.map(|secret| core.cipher.encrypt(&secret, &context));
+    let change = RequestedChange::SingleSignOn {
+        single_sign_on: settings,
+        client_secret,
+        previous,
+    };
+    Ok((change, sealed))
+}
+
+/// Checks an invitation.
+pub(super) fn propose_invitation(
+    core: &Core,
+    officer: &ChangeOfficer,
+    new: &NewUser,
+) -> Result<ProposedAccess, ServiceError> {
+    officer.manager().may_give(new.role)?;
+    users::is_served(core)?;
+    let change = RequestedChange::InviteUser {
+        email: users::checked_address(&new.email)?,
+        role: new.role,
+    };
+    Ok((change, None))
+}
+
+/// Checks a change of a role.
+pub(super) async fn propose_role(
+    core: &Core,
+    officer: &ChangeOfficer,
+    user: &str,
+    role: Role,
+) -> Result<ProposedAccess, ServiceError> {
+    let user = named(core, &officer.caller.org, user).await?;
+    let manager = officer.manager();
+    manager.is_other(&user)?;
+    manager.may_give(user.role)?;
+    manager.may_give(role)?;
+    let change = RequestedChange::ChangeRole {
+        user_id: user.id,
+        email: user.email,
+        role,
+        previous: user.role,
+    };
+    Ok((change, None))
+}
+
+/// Checks that an account at the issuer can be separated from a user, or moved to `into`.
+pub(super) async fn propose_move(
+    core: &Core,
+    officer: &ChangeOfficer,
+    user: &str,
+    into: Option<&str>,
+) -> Result<ProposedAccess, ServiceError> {
+    let org = &officer.caller.org;
+    let user = named(core, org, user).await?;
+    let manager = officer.manager();
+    manager.may_give(user.role)?;
+    let Some(identity) = user.identity else {
+        let message = "The user has not signed in at an issuer";
+        return Err(ServiceError::Conflict(message.into()));
+    };
+    let into = match into {
+        Some(into) => Some(named(core, org, into).await?),
+        None => None,
+    };
+    if let Some(into) = &into {
+        manager.may_give(into.role)?;
+        let is_free = into.identity.is_none() && into.status != UserStatus::Ended;
+        if !is_free || into.id == user.id {
+            let message = "An account is moved to another user who has access and no account";
+            return Err(ServiceError::Conflict(message.into()));
+        }
+    }
+    let change = RequestedChange::MoveIdentity {
+        user_id: user.id,
+        email: user.email,
+        identity,
+        into_email: into.as_ref().map(|into| into.email.clone()),
+        into_user_id: into.map(|into| into.id),
+    };
+    Ok((change, None))
+}
+
+async fn named(core: &Core, org: &OrgId, id: &str) -> Result<User, ServiceError> {
+    let unknown = || ServiceError::NotFound("User");
+    let id = UserId::parse(id).ok_or_else(unknown)?;
+    let mut connection = core.store.read().await?;
+    let user = rows::get(&mut connection, org, &id).await?;
+    user.ok_or_else(unknown)
+}
+
+/// Whether what an access change was requested about is still as it was.
+pub(super) async fn is_unchanged(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    change: &RequestedChange,
+) -> Result<bool, ServiceError> {
+    Ok(match change {
+        RequestedChange::SingleSignOn { previous, .. } => {
+            let organization = organization_rows::get(connection, org).await?;
+            organization.is_some_and(|one| one.settings.single_sign_on == *previous)
+        }
+        RequestedChange::ChangeRole {
+            user_id, previous, ..
+        } => {
+            let user = rows::get(connection, org, user_id).await?;
+            user.is_some_and(|user| user.role == *previous && user.status != UserStatus::Ended)
+        }
+        RequestedChange::MoveIdentity {
+            user_id,
+            identity,
+            into_user_id,
+            ..
+        } => {
+            let user = rows::get(connection, org, user_id).await?;
+            let has_it = user.is_some_and(|user| user.identity.as_ref() == Some(identity));
+            let is_free = match into_user_id {
+                Some(into) => {
+                    let into = rows::get(connection, org, into).await?;
+                    into.is_some_and(|one| {
+                        one.identity.is_none() && one.status != UserStatus::Ended
+                    })
+                }
+                None => true,
+            };
+            has_it && is_free
+        }
+        _ => true,
+    })
+}
+
+/// Makes an approved change of access; none of another kind.
+pub(super) async fn make(
+    tx: &mut WriteTransaction,
+    officer: &ChangeOfficer,
+    change: &ComponentChange,
+    now: Timestamp,
+) -> Result<(), ServiceError> {
+    let (org, manager) = (&change.org, officer.manager());
+    match &change.content.change {
+        RequestedChange::SingleSignOn {
+            single_sign_on,
+            client_secret,
+            ..
+        } => {
+            let secret = match client_secret {
+                SecretChange::Keep => None,
+                SecretChange::Set => Some(change.config.as_deref()),
+                SecretChange::Remove => Some(None),
+            };
+            let settings = single_sign_on.clone();
+            organizations::put_sign_on(tx, org, &officer.caller.actor, settings, secret, now)
+                .await?;
+        }
+        RequestedChange::InviteUser { email, role } => {
+            manager.may_give(*role)?;
+            let new = NewUser {
+                email: email.clone(),
+                role: *role,
+            };
+            // Two people let the invited one in: neither is the inviter.
+            let by = format!("change:{}", change.id);
+            users::invite_in(tx, &manager, new, by, now).await?;
+        }
+        RequestedChange::ChangeRole { user_id, role, .. } => {
+            manager.may_give(*role)?;
+            users::change_in(tx, &manager, user_id, *role, now).await?;
+        }
+        RequestedChange::MoveIdentity {
+            user_id,
+            into_user_id,
+            ..
+        } => users::move_identity_in(tx, &manager, user_id, into_user_id.as_ref(), now).await?,
+        RequestedChange::Activate { .. }
+        | RequestedChange::RollBack { .. }
+        | RequestedChange::Policy { .. } => {}
+    }
+    Ok(())
+}
+
+/// Users of an organization, with who let each of them in.
+pub(super) struct InvitationTree {
+    users: Vec<User>,
+    sign_on: Option<SingleSignOn>,
+}
+
+impl InvitationTree {
+    pub(super) async fn read(
+        connection: &mut AnyConnection,
+        org: &OrgId,
+    ) -> Result<Self, ServiceError> {
+        let organization = organization_rows::get(connection, org).await?;
+        let settings = organization.map_or_else(OrgSettings::default, |one| one.settings);
+        Ok(Self {
+            users: rows::list(connection, org).await?,
+            sign_on: settings.single_sign_on,
+        })
+    }
+
+    /// Whether one of two actors let the other in, directly or through others: one person could be both.
+    pub(super) fn are_related(&self, one: &str, other: &str) -> bool {
+        self.inviters(one).contains(&other.to_lowercase())
+            || self.inviters(other).contains(&one.to_lowercase())
+    }
+
+    /// Returns who let an actor in, and who let those in. It ends at the operator, and at what two people approved.
+    fn inviters(&self, actor: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut actor = actor.to_lowercase();
+        while let Some(by) = self.inviter(&actor).filter(|by| !found.contains(by)) {
+            found.push(by.clone());
+            actor = by;
+        }
+        found
+    }
+
+    fn inviter(&self, actor: &str) -> Option<String> {
+        let email = actor.strip_prefix("user:")?;
+        let user = self.users.iter().find(|user| user.email == email)?;
+        let by = match user.created_by.strip_prefix("issuer:") {
+            // Who named the issuer let in everybody whom it names.
+            Some(issuer) => {
+                let is_it = |one: &&SingleSignOn| {
+                    one.issuer.as_str().trim_end_matches('/') == issuer.trim_end_matches('/')
+                };
+                self.sign_on.as_ref().filter(is_it)?.set_by.as_deref()?
+            }
+            None => user.created_by.as_str(),
+        };
+        Some(by.to_lowercase())
+    }
+
+    /// Whether an actor has to show a mailed link or a passkey before they approve.
+    pub(super) fn is_unconfirmed(&self, actor: &str) -> bool {
+        let since = self.sign_on.as_ref().and_then(|one| one.since);
+        let email = actor.to_lowercase();
+        let email = email.strip_prefix("user:").unwrap_or_default();
+        let user = self.users.iter().find(|user| user.email == email);
+        let (Some(since), Some(user)) = (since, user) else {
+            return false;
+        };
+        user.needs_proof(since)
+    }
+}

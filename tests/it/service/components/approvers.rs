@@ -1,0 +1,259 @@
+//! Who may approve: one person alone makes no reviewers where changes need the approval of others.
+
+use std::collections::BTreeSet;
+
+use axum::http::Method;
+use holdfast::config::Config;
+use holdfast::domain::organization::OrgSettings;
+use serde_json::{Value, json};
+
+use crate::support::issuer::{CLIENT, FakeIssuer};
+use crate::support::{TestApp, TestResponse, operator};
+
+const CHANGES: &str = "/component-changes";
+
+/// How a member of `PATCH /organization` is kept from giving one person a power that needs two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Guard {
+    /// Needs the approvals of the policy: it decides who signs in, and so who approves, releases, transfers or reads.
+    Approvals,
+    /// Gives nobody a power: texts, looks, defaults of new envelopes, or pages that may show a widget to someone with a
+    /// token.
+    Powerless,
+}
+
+/// Every setting that users of an organization change, with its guard.
+const SETTINGS: &[(&str, Guard)] = &[
+    ("auto_vault", Guard::Powerless),
+    ("brand", Guard::Powerless),
+    ("chattel_paper_jurisdiction", Guard::Powerless),
+    ("consent", Guard::Powerless),
+    ("consumer_disclosure", Guard::Powerless),
+    ("dates", Guard::Powerless),
+    ("embed_origins", Guard::Powerless),
+    ("envelope_ttl_days", Guard::Powerless),
+    ("language", Guard::Powerless),
+    ("refuse_unsigned_roles", Guard::Powerless),
+    ("require_access_demonstration", Guard::Powerless),
+    ("return_origins", Guard::Powerless),
+    ("signature_wording", Guard::Powerless),
+    ("single_sign_on", Guard::Approvals),
+];
+
+fn insecure(config: &mut Config) {
+    config.providers.allow_insecure = true;
+}
+
+/// An organization whose changes need one approval, with two owners whom the operator knows.
+struct Governed {
+    app: TestApp,
+    olga: String,
+    rolf: String,
+}
+
+impl Governed {
+    async fn start() -> Self {
+        let app = TestApp::with(insecure, OrgSettings::default()).await;
+        let governed = Self {
+            olga: app.person("olga@oak.example", "owner"),
+            rolf: app.person("rolf@oak.example", "owner"),
+            app,
+        };
+        governed.require(1).await;
+        governed
+    }
+
+    async fn require(&self, reviews: u32) {
+        let policy = json!({ "reviews_required": reviews });
+        self.app
+            .as_bearer(Method::PUT, &self.olga, "/component-policy", policy)
+            .await
+            .data(200);
+    }
+
+    async fn request(&self, token: &str, change: Value) -> TestResponse {
+        let body = json!({ "change": change, "reason": "Agreed on Monday" });
+        self.app.post_with_bearer(token, CHANGES, body).await
+    }
+
+    async fn approve(&self, token: &str, change: &Value) -> TestResponse {
+        let id = change["change_id"].as_str().unwrap();
+        let path = format!("{CHANGES}/{id}/reviews");
+        let body = json!({ "verdict": "approve" });
+        self.app.post_with_bearer(token, &path, body).await
+    }
+
+    /// Requests a change as one owner, approves it as the other and applies it.
+    async fn agree(&self, change: Value) {
+        let made = self.request(&self.olga, change).await.data(201);
+        self.approve(&self.rolf, &made).await.data(200);
+        let path = format!("{CHANGES}/{}/apply", made["change_id"].as_str().unwrap());
+        let apply = self.app.post_with_bearer(&self.olga, &path, json!({}));
+        apply.await.data(200);
+    }
+
+    async fn invite(&self, token: &str, email: &str, role: &str) -> TestResponse {
+        let body = json!({ "email": email, "role": role });
+        self.app.post_with_bearer(token, "/users", body).await
+    }
+
+    async fn user(&self, email: &str) -> Value {
+        let users = self.app.get_with_bearer(&self.olga, "/users").await;
+        let users = users.data(200);
+        let mut users = users.as_array().unwrap().iter();
+        users.find(|user| user["email"] == email).unwrap().clone()
+    }
+}
+
+fn needs_approval(answer: &TestResponse) {
+    assert_eq!(answer.status, 409, "{}", answer.text());
+    assert_eq!(answer.json()["code"], "approval_required");
+}
+
+#[test]
+fn every_setting_is_known_with_its_guard() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/openapi.json");
+    let document = std::fs::read_to_string(file).unwrap();
+    let document: Value = serde_json::from_str(&document).unwrap();
+    let members = &document["components"]["schemas"]["ChangeOrganization"]["properties"];
+    let members: BTreeSet<&str> = members
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect();
+    let known: BTreeSet<&str> = SETTINGS.iter().map(|(name, _)| *name).collect();
+    assert_eq!(members, known);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_setting_with_power_needs_the_approvals_of_the_policy() {
+    let governed = Governed::start().await;
+    let (app, olga) = (&governed.app, &governed.olga);
+    let shown = app.get_with_bearer(olga, "/organization").await.data(200);
+    for (name, guard) in SETTINGS {
+        // The brand is shown with a digest, and changed with a file.
+        let value = match *name {
+            "brand" => json!({}),
+            name => shown[name].clone(),
+        };
+        let change = json!({ *name: value });
+        let answer = app.as_bearer(Method::PATCH, olga, "/organization", change);
+        match guard {
+            Guard::Approvals => needs_approval(&answer.await),
+            Guard::Powerless => {
+                answer.await.data(200);
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_owner_names_no_issuer_alone() {
+    let governed = Governed::start().await;
+    let issuer = FakeIssuer::start().await;
+    let settings = json!({
+        "issuer": issuer.url, "client_id": CLIENT, "client_secret": "hidden-1", "default_role": "compliance",
+    });
+    let (app, olga) = (&governed.app, &governed.olga);
+    let body = json!({ "single_sign_on": settings });
+    needs_approval(
+        &app.as_bearer(Method::PATCH, olga, "/organization", body)
+            .await,
+    );
+
+    let change = json!({ "action": "single_sign_on", "single_sign_on": settings });
+    let made = governed.request(olga, change.clone()).await;
+    assert!(!made.text().contains("hidden-1"), "{}", made.text());
+    assert_eq!(made.data(201)["change"]["client_secret"], "set");
+    governed.agree(change).await;
+    let shown = app.get_with_bearer(olga, "/organization").await.data(200);
+    assert_eq!(shown["single_sign_on"]["client_id"], CLIENT);
+    // Two people named it, so nobody let its users in alone.
+    assert_eq!(shown["single_sign_on"]["set_by"], Value::Null);
+    governed
+        .agree(json!({ "action": "single_sign_on", "single_sign_on": null }))
+        .await;
+    let shown = app.get_with_bearer(olga, "/organization").await.data(200);
+    assert_eq!(shown["single_sign_on"], Value::Null);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_person_makes_no_reviewer_alone() {
+    let governed = Governed::start().await;
+    let olga = &governed.olga;
+    for role in ["compliance", "admin", "owner"] {
+        needs_approval(&governed.invite(olga, "ada@oak.example", role).await);
+    }
+    let sender = governed.invite(olga, "ben@oak.example", "sender").await;
+    let ben = sender.data(201)["user_id"].clone();
+    let path = format!("/users/{}", ben.as_str().unwrap());
+    let body = json!({ "role": "compliance" });
+    let alone = governed.app.as_bearer(Method::PATCH, olga, &path, body);
+    needs_approval(&alone.await);
+
+    governed
+        .agree(json!({ "action": "invite_user", "email": "Ada@oak.example", "role": "compliance" }))
+        .await;
+    let ada = governed.user("ada@oak.example").await;
+    assert_eq!(ada["role"], "compliance");
+    let by = ada["created_by"].as_str().unwrap();
+    assert!(by.starts_with("change:"), "{by}");
+    governed
+        .agree(json!({ "action": "change_role", "user_id": ben, "role": "compliance" }))
+        .await;
+    assert_eq!(governed.user("ben@oak.example").await["role"], "compliance");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn people_of_one_chain_of_invitations_do_not_approve_for_each_other() {
+    let governed = Governed::start().await;
+    let app = &governed.app;
+    let known = ["user", "invite", "--org", app.org.as_str(), "--email"];
+    let olga = [&known[..], &["olga@oak.example", "--role", "owner"]].concat();
+    operator(app.data.path(), &olga);
+    // The chain is from the time before the policy.
+    governed
+        .agree(json!({ "action": "policy", "policy": {} }))
+        .await;
+    governed
+        .invite(&governed.olga, "ada@oak.example", "admin")
+        .await
+        .data(201);
+    let ada = app.person("ada@oak.example", "admin");
+    governed
+        .invite(&ada, "ben@oak.example", "admin")
+        .await
+        .data(201);
+    governed.require(1).await;
+
+    let ben = app.person("ben@oak.example", "admin");
+    let change = json!({ "action": "policy", "policy": { "reviews_required": 2 } });
+    for (requester, reviewer) in [(&governed.olga, &ben), (&ben, &governed.olga)] {
+        let made = governed.request(requester, change.clone()).await.data(201);
+        let refused = governed.approve(reviewer, &made).await;
+        assert_eq!(refused.json()["code"], "invitee_reviews");
+        governed.approve(&governed.rolf, &made).await.data(200);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_of_one_chain_of_invitations_are_one_approval() {
+    let governed = Governed::start().await;
+    let app = &governed.app;
+    governed
+        .agree(json!({ "action": "policy", "policy": {} }))
+        .await;
+    governed
+        .invite(&governed.olga, "ada@oak.example", "admin")
+        .await
+        .data(201);
+    governed.require(2).await;
+
+    let change = json!({ "action": "policy", "policy": { "reviews_required": 3 } });
+    let made = governed.request(&governed.rolf, change).await.data(201);
+    governed.approve(&governed.olga, &made).await.data(200);
+    let ada = app.person("ada@oak.example", "admin");
+    let refused = governed.approve(&ada, &made).await;
+    assert_eq!(refused.json()["code"], "invitee_reviews");
+}
