@@ -151,10 +151,10 @@ pub enum RequestedChange {
     },
     /// Changes the sign-in at the organization's own issuer; null ends it.
     SingleSignOn {
-        single_sign_on: Option<SingleSignOn>,
+        single_sign_on: Option<Box<SingleSignOn>>,
         /// What becomes of the secret of the client.
         client_secret: SecretChange,
-        previous: Option<SingleSignOn>,
+        previous: Option<Box<SingleSignOn>>,
     },
     /// Invites a person with a role that reviews changes, or gives an ended user access again.
     InviteUser {

@@ -162,6 +162,7 @@
 pub mod at_rest;
 pub mod brand;
 pub mod bulk;
+pub mod cell;
 pub mod change;
 pub mod checkpoint;
 pub mod clock;

@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 
 use super::PartyNames;
 use super::transfers::{check_settled, is_party, unknown};
+use crate::domain::cell::inert;
 use crate::domain::clock::Timestamp;
 use crate::domain::control::ControlStage;
 use crate::domain::envelope::{Envelope, words};
@@ -350,7 +351,7 @@ impl<W: Write> TapeWriter<W> {
         }
         let columns: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
         let mut out = Box::new(csv::Writer::from_writer(out));
-        let own = columns.iter().map(|name| plain(name));
+        let own = columns.iter().map(|name| inert(name));
         let names = FIXED.iter().map(|name| (*name).to_owned()).chain(own);
         out.write_record(names)?;
         Ok(Self::Csv { out, columns })
@@ -369,7 +370,7 @@ impl<W: Write> TapeWriter<W> {
                 let fixed: [String; FIXED.len()] = [
                     row.envelope_id.to_string(),
                     row.state.to_string(),
-                    plain(&row.exceptions.join(" ")),
+                    inert(&row.exceptions.join(" ")),
                     text(&row.name),
                     text(&row.originator),
                     time(row.created_at),
@@ -382,7 +383,7 @@ impl<W: Write> TapeWriter<W> {
                     time(row.controlled_since),
                 ];
                 let own = columns.iter().map(|name| match row.metadata.get(name) {
-                    Some(Value::String(text)) => plain(text),
+                    Some(Value::String(text)) => inert(text),
                     None | Some(Value::Null) => String::new(),
                     Some(other) => other.to_string(),
                 });
@@ -396,14 +397,6 @@ impl<W: Write> TapeWriter<W> {
             Self::Csv { mut out, .. } => out.flush(),
             Self::JsonLines(mut out) => out.flush(),
         }
-    }
-}
-
-/// Keeps a spreadsheet from running a text as a formula.
-fn plain(text: &str) -> String {
-    match text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
-        true => format!("'{text}"),
-        false => text.to_owned(),
     }
 }
 
@@ -455,7 +448,7 @@ mod tests {
 
     #[test]
     fn a_text_is_no_formula() {
-        assert_eq!(plain("=HYPERLINK(\"x\")"), "'=HYPERLINK(\"x\")");
-        assert_eq!(plain("Contract 7"), "Contract 7");
+        assert_eq!(inert("=HYPERLINK(\"x\")"), "'=HYPERLINK(\"x\")");
+        assert_eq!(inert("Contract 7"), "Contract 7");
     }
 }

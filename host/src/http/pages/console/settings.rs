@@ -506,7 +506,7 @@ pub async fn save(State(app): State<App>, Path(part): Path<String>, form: Consol
     if needs_approval(&changed) {
         let act = visitor.texts.text("sign-on-title");
         let change = ProposedChange::SingleSignOn {
-            single_sign_on: sign_on,
+            single_sign_on: sign_on.map(Box::new),
         };
         return request(app, &form, change, &act).await;
     }

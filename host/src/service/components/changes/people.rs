@@ -17,7 +17,7 @@ use crate::store::{
     WriteTransaction, components, organizations as organization_rows, users as rows,
 };
 
-/// Refuses to let one person make somebody a reviewer of changes where the policy requires approvals. Locks the
+/// Refuses a role that reviews changes where the policy requires approvals: one person would make a reviewer. Locks the
 /// changes of components.
 pub async fn permit_role(
     core: &Core,
@@ -92,9 +92,9 @@ pub(super) async fn propose_sign_on(
     let sealed = secret.flatten();
     let sealed = sealed.map(|secret| core.cipher.encrypt(&secret, &context));
     let change = RequestedChange::SingleSignOn {
-        single_sign_on: settings,
+        single_sign_on: settings.map(Box::new),
         client_secret,
-        previous,
+        previous: previous.map(Box::new),
     };
     Ok((change, sealed))
 }
@@ -189,7 +189,8 @@ pub(super) async fn is_unchanged(
     Ok(match change {
         RequestedChange::SingleSignOn { previous, .. } => {
             let organization = organization_rows::get(connection, org).await?;
-            organization.is_some_and(|one| one.settings.single_sign_on == *previous)
+            let present = organization.and_then(|one| one.settings.single_sign_on);
+            present.as_ref() == previous.as_deref()
         }
         RequestedChange::ChangeRole {
             user_id, previous, ..
@@ -239,7 +240,7 @@ pub(super) async fn make(
                 SecretChange::Set => Some(change.config.as_deref()),
                 SecretChange::Remove => Some(None),
             };
-            let settings = single_sign_on.clone();
+            let settings = single_sign_on.as_deref().cloned();
             organizations::put_sign_on(tx, org, &officer.caller.actor, settings, secret, now)
                 .await?;
         }
@@ -309,7 +310,7 @@ impl InvitationTree {
         let email = actor.strip_prefix("user:")?;
         let user = self.users.iter().find(|user| user.email == email)?;
         let by = match user.created_by.strip_prefix("issuer:") {
-            // Who named the issuer let in everybody whom it names.
+            // The person who named the issuer let in all of its users.
             Some(issuer) => {
                 let is_it = |one: &&SingleSignOn| {
                     one.issuer.as_str().trim_end_matches('/') == issuer.trim_end_matches('/')

@@ -56,7 +56,7 @@ pub enum ProposedChange {
     Policy { policy: ChangePolicy },
     /// Changes the sign-in at the organization's own issuer, as `single_sign_on` of `PATCH /organization`; null ends it.
     SingleSignOn {
-        single_sign_on: Option<ChangeSingleSignOn>,
+        single_sign_on: Option<Box<ChangeSingleSignOn>>,
     },
     /// Invites a person, as `POST /users`.
     InviteUser {
@@ -339,7 +339,8 @@ async fn propose(
             Ok(CheckedChange::of_no_slot((change, None)))
         }
         ProposedChange::SingleSignOn { single_sign_on } => {
-            let proposed = people::propose_sign_on(core, officer, single_sign_on).await?;
+            let proposed =
+                people::propose_sign_on(core, officer, single_sign_on.map(|new| *new)).await?;
             Ok(CheckedChange::of_no_slot(proposed))
         }
         ProposedChange::InviteUser { email, role } => {
