@@ -594,7 +594,7 @@ async fn sign_in(
     let org = &known.organization.id;
     let identity = &user.identity;
     let found = match users::signed_on(&mut tx, org, &user.email, user.role, identity, now).await? {
-        IssuerSignIn::Granted(found) => found,
+        IssuerSignIn::Granted(found) => *found,
         IssuerSignIn::Ended => return Err(SignOnProblem::Ended),
         IssuerSignIn::OtherAccount => return Err(SignOnProblem::OtherAccount),
     };

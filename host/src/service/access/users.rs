@@ -392,7 +392,7 @@ async fn end_in(
 
 /// Result of a sign-in at an issuer.
 pub(super) enum IssuerSignIn {
-    Granted(User),
+    Granted(Box<User>),
     /// The access was ended here.
     Ended,
     /// The address belongs to a user with another account at the issuer.
@@ -480,7 +480,7 @@ pub(super) async fn signed_on(
         };
         rows::insert(tx, &user).await?;
         note(tx, &manager, "user.provisioned", None, &user, now).await?;
-        return Ok(IssuerSignIn::Granted(user));
+        return Ok(IssuerSignIn::Granted(Box::new(user)));
     };
     if user.status == UserStatus::Ended {
         return Ok(IssuerSignIn::Ended);
@@ -493,19 +493,19 @@ pub(super) async fn signed_on(
         note(tx, &manager, "user.bound", Some(&before), &user, now).await?;
     }
     if user.role == role {
-        return Ok(IssuerSignIn::Granted(user));
+        return Ok(IssuerSignIn::Granted(Box::new(user)));
     }
     let is_owner = |one: &&User| one.role == Role::Owner && one.status != UserStatus::Ended;
     if is_owner(&&user) && users.iter().filter(is_owner).count() == 1 {
         // An organization always has an owner.
-        return Ok(IssuerSignIn::Granted(user));
+        return Ok(IssuerSignIn::Granted(Box::new(user)));
     }
     let before = user.clone();
     let user = User { role, ..user };
     rows::update(tx, &user).await?;
     component_changes::void_approvals_of(tx, org, &actor(&user)).await?;
     note(tx, &manager, "user.changed", Some(&before), &user, now).await?;
-    Ok(IssuerSignIn::Granted(user))
+    Ok(IssuerSignIn::Granted(Box::new(user)))
 }
 
 async fn find(tx: &mut WriteTransaction, org: &OrgId, id: &str) -> Result<User, ServiceError> {
