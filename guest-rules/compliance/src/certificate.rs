@@ -87,7 +87,7 @@ pub fn certificate(
             compliant: (!is_paper).then(|| all_signed(&evaluation.checks)),
             reason: is_paper.then_some(PAPER_REASON),
             tested: (!is_paper).then_some(
-                "Every required signer executed an electronic signature, and the record is retained with its digest. Consent of consumers under §7001(c) is not part of this result.",
+                "Whether every required signer executed an electronic signature, and whether the record is retained with its digest. Consent of consumers under §7001(c) is not part of this result.",
             ),
         },
         identity_verification: identity_verification(facts),
