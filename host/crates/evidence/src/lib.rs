@@ -372,7 +372,7 @@ fn seal(authoritative: &[u8], stored: Option<&Value>, trusted: &TrustedLogs) -> 
     const CHECK: &str = "seal";
     let recorded = stored.and_then(|stored| stored["seal_certificate_hash"].as_str());
     let Some(recorded) = recorded else {
-        let why = "no seal is recorded: the document is certified against any change";
+        let why = "no seal is recorded, as for a document that its author certified against any change";
         return vec![ReportFinding::new(CHECK, stored.is_some(), why)];
     };
     let seal = match seal::verify(authoritative) {

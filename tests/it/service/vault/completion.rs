@@ -53,7 +53,7 @@ async fn the_certificate_of_completion_shows_who_signed_when_and_how() {
         "jordan.lee@example.com",
         "First opened",
         "Electronic consent",
-        "Signed document",
+        "Completed document",
         "In the vault since",
         id.as_str(),
         "(UTC)",
