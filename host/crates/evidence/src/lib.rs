@@ -332,7 +332,7 @@ fn history(entries: &[LedgerEntry], authoritative: &[u8], in_vault: bool) -> Rep
         }
     }
     if in_vault {
-        return ReportFinding::holds(CHECK, "the document was vaulted once and is in the vault");
+        return ReportFinding::holds(CHECK, "the document was vaulted once, and the ledger has no release");
     }
     let released = last(entries, "vault.released").map(|entry| &entry.details);
     let hash = released.and_then(|released| released["document_hash"].as_str());
