@@ -35,15 +35,49 @@ const SOURCES: [(&str, ClaimSource); 16] = [
 
 /// Words that make a short text more than a label: they state what happened to a record.
 const OUTCOMES: [&str; 30] = [
-    "approved", "authoritative", "changed", "checked", "complet", "confirm", "consent", "control",
-    "custod", "declin", "destroyed", "expired", "held", "identity", "kept", "marked", "original",
-    "paid", "passed", "pledged", "released", "replac", "rewritten", "seal", "signed", "stamp",
-    "trusted", "valid", "vault", "withdrawn",
+    "approved",
+    "authoritative",
+    "changed",
+    "checked",
+    "complet",
+    "confirm",
+    "consent",
+    "control",
+    "custod",
+    "declin",
+    "destroyed",
+    "expired",
+    "held",
+    "identity",
+    "kept",
+    "marked",
+    "original",
+    "paid",
+    "passed",
+    "pledged",
+    "released",
+    "replac",
+    "rewritten",
+    "seal",
+    "signed",
+    "stamp",
+    "trusted",
+    "valid",
+    "vault",
+    "withdrawn",
 ];
 
 /// Macros and functions whose texts are for operators and developers.
 const UNPRINTED: [&str; 9] = [
-    "debug", "error", "expect", "info", "panic", "trace", "unreachable", "warn", "write_all",
+    "debug",
+    "error",
+    "expect",
+    "info",
+    "panic",
+    "trace",
+    "unreachable",
+    "warn",
+    "write_all",
 ];
 
 #[derive(Clone, Copy)]
@@ -154,7 +188,11 @@ fn is_prose(text: &str) -> bool {
 /// is one sentence.
 fn collect_texts(tokens: TokenStream, found: &mut Vec<String>) {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
-    let is = |at: usize, text: &str| tokens.get(at).is_some_and(|token| token.to_string() == text);
+    let is = |at: usize, text: &str| {
+        tokens
+            .get(at)
+            .is_some_and(|token| token.to_string() == text)
+    };
     let is_group = |at: usize| matches!(tokens.get(at), Some(TokenTree::Group(_)));
     let mut at = 0;
     while at < tokens.len() {
@@ -281,11 +319,17 @@ fn rows_of(table: &str, source: &str) -> Vec<ClaimRow> {
     let rows = section.lines().filter(|line| line.starts_with('|')).skip(2);
     let row = |line: &str| {
         let line = line.replace("\\|", "\u{0}");
-        let mut cells = line.split('|').skip(1).map(|cell| cell.trim().replace('\u{0}', "|"));
+        let mut cells = line
+            .split('|')
+            .skip(1)
+            .map(|cell| cell.trim().replace('\u{0}', "|"));
         let mut cell = || cells.next().unwrap_or_default();
         let sentences = cell();
         ClaimRow {
-            sentences: sentences.split("<br>").map(|text| text.trim().to_owned()).collect(),
+            sentences: sentences
+                .split("<br>")
+                .map(|text| text.trim().to_owned())
+                .collect(),
             fact: cell(),
             tests: cell(),
         }
@@ -309,7 +353,11 @@ fn printed(source: &str, kind: ClaimSource, left_out: &[String]) -> Vec<String> 
 /// Returns the names of the functions that an attribute marks as tests.
 fn tests() -> BTreeSet<String> {
     let mut names = BTreeSet::new();
-    let mut folders = vec![root().join("tests"), root().join("host"), root().join("guest-rules")];
+    let mut folders = vec![
+        root().join("tests"),
+        root().join("host"),
+        root().join("guest-rules"),
+    ];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -342,18 +390,27 @@ fn section(source: &str, sentences: &[String], rows: &[ClaimRow]) -> String {
     let mut text = format!("## {source}\n\n| Sentence | Rests on | Tests |\n|---|---|---|\n");
     let mut known = BTreeSet::new();
     let mut write = |sentences: &[&String], fact: &str, tests: &str| {
-        let sentences: Vec<String> = sentences.iter().map(|text| text.replace('|', "\\|")).collect();
+        let sentences: Vec<String> = sentences
+            .iter()
+            .map(|text| text.replace('|', "\\|"))
+            .collect();
         let (fact, tests) = (fact.replace('|', "\\|"), tests.replace('|', "\\|"));
         writeln!(text, "| {} | {fact} | {tests} |", sentences.join("<br>")).unwrap();
     };
     for row in rows {
-        let stay = row.sentences.iter().filter(|sentence| sentences.contains(sentence));
+        let stay = row
+            .sentences
+            .iter()
+            .filter(|sentence| sentences.contains(sentence));
         let stay: Vec<&String> = stay.filter(|sentence| known.insert(*sentence)).collect();
         if !stay.is_empty() {
             write(&stay, &row.fact, &row.tests);
         }
     }
-    for sentence in sentences.iter().filter(|sentence| !known.contains(sentence)) {
+    for sentence in sentences
+        .iter()
+        .filter(|sentence| !known.contains(sentence))
+    {
         write(&[sentence], OPEN, OPEN);
     }
     text
@@ -415,12 +472,28 @@ fn sentences_are_found_in_code_texts_and_prose() {
     assert_eq!(found, ["one sentence", "the hash is {hash}.", "a last one"]);
 
     let texts = "a-label = Sent by\na-fact = Signed\na-value = Sent { $moment }\nmany = { $n ->\n    [one] One.\n}\n";
-    let found: Vec<String> = messages(texts).into_iter().map(|claim| claim.sentence).collect();
-    let expected = ["`a-fact` Signed", "`a-value` Sent { $moment }", "`many` { $n -> [one] One. }"];
+    let found: Vec<String> = messages(texts)
+        .into_iter()
+        .map(|claim| claim.sentence)
+        .collect();
+    let expected = [
+        "`a-fact` Signed",
+        "`a-value` Sent { $moment }",
+        "`many` { $n -> [one] One. }",
+    ];
     assert_eq!(found, expected);
 
     let document = "# Title\nOne (e.g. this) is\none. `two` is another.\n\n| a. B | c |\n\n```\nCode. Here.\n```\n- Item.\n";
     let found = prose(document).into_iter();
-    let found: Vec<String> = found.map(|claim| format!("{}: {}", claim.place, claim.sentence)).collect();
-    assert_eq!(found, ["Title: One (e.g. this) is one.", "Title: `two` is another.", "Title: Item."]);
+    let found: Vec<String> = found
+        .map(|claim| format!("{}: {}", claim.place, claim.sentence))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            "Title: One (e.g. this) is one.",
+            "Title: `two` is another.",
+            "Title: Item."
+        ]
+    );
 }

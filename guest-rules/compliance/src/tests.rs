@@ -139,7 +139,7 @@ fn each_check_states_exactly_the_fact_that_it_rests_on() {
         (
             1,
             |facts| facts.vault_file_path = None,
-            "The signed document is not yet stored in the vault.",
+            "No authoritative copy is stored in the vault.",
         ),
         (
             1,
@@ -329,7 +329,7 @@ fn notices_are_of_the_kind_of_record() {
         .push(("envelope_kind".into(), "paper".into()));
     let of_paper = notices(&paper);
     assert_eq!(of_paper.len(), 4);
-    assert!(of_paper[3].starts_with("The document was uploaded already signed."));
+    assert!(of_paper[3].starts_with("The document was uploaded as a signed one."));
 
     // A record that an asked person did not sign has a test with a negative result.
     let mut unsigned = vaulted();
