@@ -14,7 +14,7 @@ const TABLE: &str = "docs/claims.md";
 const OPEN: &str = "?";
 
 /// Sources of sentences about a record, in the order of the table's sections.
-const SOURCES: [(&str, ClaimSource); 16] = [
+const SOURCES: [(&str, ClaimSource); 17] = [
     ("host/locales/en.ftl", ClaimSource::Texts),
     ("guest-rules/compliance/src", ClaimSource::Rust),
     ("guest-rules/compliance-ucc2022/src", ClaimSource::Rust),
@@ -24,6 +24,7 @@ const SOURCES: [(&str, ClaimSource); 16] = [
     ("guest-rules/lifecycle/src", ClaimSource::Rust),
     ("guest-rules/documents/src", ClaimSource::Rust),
     ("host/src/service/vault", ClaimSource::Rust),
+    ("host/src/service/envelopes/consumer.rs", ClaimSource::Rust),
     ("host/crates/evidence/src", ClaimSource::Rust),
     ("host/crates/verify/src", ClaimSource::Rust),
     ("docs/evidence.md", ClaimSource::Document),
@@ -101,7 +102,7 @@ impl ClaimSource {
         let path = root().join(source);
         match self {
             Self::Texts => messages(&read(&path)),
-            Self::Rust => literals(&path, &path),
+            Self::Rust => literals(&path),
             Self::Document => prose(&read(&path)),
         }
     }
@@ -152,30 +153,36 @@ fn is_label(text: &str) -> bool {
     is_short && !text.contains('{') && !text.ends_with(['.', ':', '?', '!']) && !is_outcome
 }
 
-fn literals(folder: &Path, source: &Path) -> Vec<Claim> {
-    let entries = std::fs::read_dir(folder).unwrap();
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-    paths.sort();
-
+fn literals(source: &Path) -> Vec<Claim> {
     let mut found = Vec::new();
-    for path in paths {
-        if path.is_dir() {
-            found.extend(literals(&path, source));
-        } else if path.extension().is_some_and(|extension| extension == "rs")
-            && !path.ends_with("tests.rs")
-        {
-            let tokens: TokenStream = read(&path).parse().expect("Rust");
-            let mut texts = Vec::new();
-            collect_texts(tokens, &mut texts);
-            let place = path.strip_prefix(source).unwrap().to_str().unwrap();
-            let texts = texts.into_iter().filter(|text| is_prose(text));
-            found.extend(texts.map(|text| Claim {
-                place: place.to_owned(),
-                sentence: text.replace('\n', " ").trim().to_owned(),
-            }));
-        }
+    for path in rust_files(source) {
+        let tokens: TokenStream = read(&path).parse().expect("Rust");
+        let mut texts = Vec::new();
+        collect_texts(tokens, &mut texts);
+        let place = path.strip_prefix(source).unwrap().to_str().unwrap();
+        let texts = texts.into_iter().filter(|text| is_prose(text));
+        found.extend(texts.map(|text| Claim {
+            place: place.to_owned(),
+            sentence: text.replace('\n', " ").trim().to_owned(),
+        }));
     }
     found
+}
+
+/// Returns a file, or those below a folder in the order of their names.
+fn rust_files(path: &Path) -> Vec<PathBuf> {
+    if path.is_dir() {
+        let entries = std::fs::read_dir(path).unwrap();
+        let mut below: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+        below.sort();
+        return below.iter().flat_map(|path| rust_files(path)).collect();
+    }
+    let is_rust = path.extension().is_some_and(|extension| extension == "rs");
+    if is_rust && !path.ends_with("tests.rs") {
+        vec![path.to_owned()]
+    } else {
+        Vec::new()
+    }
 }
 
 /// Whether a literal has words. Names of members and actions have no spaces.
