@@ -149,10 +149,10 @@ async fn the_vault_widget_does_not_call_a_changed_record_safe() {
     let issued = issued.data(200);
     let token = issued["token"].as_str().unwrap();
 
-    let mut copies = app.objects("copies");
-    copies.retain(|path| path.to_string_lossy().contains(&id));
-    std::fs::remove_file(&copies[0]).unwrap();
-    std::fs::write(&copies[0], b"another document").unwrap();
+    let mut stored = app.objects("vault");
+    stored.retain(|path| path.to_string_lossy().contains(&id));
+    std::fs::remove_file(&stored[0]).unwrap();
+    std::fs::write(&stored[0], b"another document").unwrap();
     operator_output(app.data.path(), &["vault", "sweep"]);
 
     let page = submit(&app, "/embed/vault", token).await.text();
