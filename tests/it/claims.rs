@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 const TABLE: &str = "docs/claims.md";
-/// Fact or tests of a new sentence, until somebody has looked.
+/// Fact or tests of a new sentence, until they are filled in.
 const OPEN: &str = "?";
 
 /// Sources of sentences about a record, in the order of the table's sections.
@@ -68,7 +68,7 @@ const OUTCOMES: [&str; 30] = [
     "withdrawn",
 ];
 
-/// Macros and functions whose texts are for operators and developers.
+/// Macros and functions with texts for operators and developers.
 const UNPRINTED: [&str; 9] = [
     "debug",
     "error",
@@ -242,7 +242,7 @@ fn string_value(token: &TokenTree) -> Option<String> {
     literal.ok().map(|literal| literal.value())
 }
 
-/// Joins the elements of a list. What is no literal becomes a placeholder.
+/// Joins the elements of a list. Other expressions become placeholders.
 fn concatenated(list: TokenStream) -> String {
     let tokens: Vec<TokenTree> = list.into_iter().collect();
     let elements = tokens.split(|token| token.to_string() == ",");

@@ -300,8 +300,7 @@ fn each_check_states_exactly_the_fact_that_it_rests_on() {
     }
 }
 
-/// What a certificate says beside its checks is about test data, uploads and identity questions only where
-/// the record is.
+/// Notices about test data and uploads are in the certificates of such records only.
 #[test]
 fn notices_are_of_the_kind_of_record() {
     let notices = |facts: &EnvelopeFacts| {

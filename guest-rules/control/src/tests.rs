@@ -303,7 +303,7 @@ fn refused(act: Act, facts: &ControlFacts) -> (String, String) {
     }
 }
 
-/// "Only …" is said of the parties that may act, with a source only where a provision states it.
+/// "Only …" names the parties that may act, with a source where a provision has the rule.
 #[test]
 fn a_refusal_names_the_parties_that_may_act_and_its_source() {
     let consent = "UCC 9-105(b)(4), 9-105(c)(3)(A)";

@@ -295,7 +295,7 @@ fn every_batch_status_and_trigger_matches_the_transition_table() {
     }
 }
 
-/// Each refusal names the kind of the envelope, or what it lacks.
+/// Each refusal names the kind of the envelope, or the missing part.
 #[test]
 fn a_refusal_states_the_kind_or_what_is_missing() {
     use EnvelopeStatus::{Completed, Pending, Sent, Uploaded};

@@ -139,7 +139,7 @@ async fn an_embed_token_is_refused_for_an_empty_widget() {
     assert_eq!(ask(request(&vaulted, "vault")).await.status, 409);
 }
 
-/// The widget follows the last check of what is stored.
+/// The widget follows the last integrity check.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_vault_widget_does_not_call_a_changed_record_safe() {
     let app = TestApp::start().await;
