@@ -361,7 +361,7 @@ async fn a_vaulted_envelope_is_verified_by_id() {
     );
     assert_eq!(report["anchor"]["kind"], "installation");
     let history = check(&report, "history")["detail"].as_str().unwrap();
-    assert!(history.contains("is in the vault"), "{history}");
+    assert!(history.contains("the ledger has no release"), "{history}");
 
     let sent = app.sent_envelope().await;
     let (code, report) = verify(sent["envelope_id"].as_str().unwrap()).await;

@@ -10,6 +10,7 @@
 mod backup;
 #[path = "../../guest-rules/reader/tests/support/mod.rs"]
 mod builder;
+mod claims;
 mod cli;
 mod components;
 mod config;

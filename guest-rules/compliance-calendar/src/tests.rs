@@ -151,6 +151,46 @@ fn a_jurisdiction_without_a_row_is_said_to_be_not_in_the_table() {
     assert!(without.get("law").is_none());
 }
 
+/// Each reason with the row and the date that it rests on.
+#[test]
+fn each_reason_is_of_its_row_and_date() {
+    let why = |jurisdiction, signed: &[&str], asked: Option<&str>| {
+        let law = &certified(&facts(Some(jurisdiction), signed, asked))["law"];
+        law["why"].as_str().unwrap().to_owned()
+    };
+    const BEFORE: &str = "2026-06-02T10:00:00.000Z";
+    const LATER: &str = "2026-07-01T10:00:00.000Z";
+    const AFTER_ADJUSTMENT: &str = "2027-06-03T10:00:00.000Z";
+    assert_eq!(
+        why("US-MT", &[], Some(LATER)),
+        "The amendments of 2022 are enacted there, and the table has no source that states from when on they are in effect. The text before them was applied."
+    );
+    assert_eq!(
+        why("US-TX", &[], Some(LATER)),
+        "The table has no row for this jurisdiction. It does not say that the amendments of 2022 are not enacted there. The text before them was applied."
+    );
+    assert_eq!(
+        why("US-NY", &[], None),
+        "No date of the question is stated. The text before the amendments of 2022 was applied."
+    );
+    assert_eq!(
+        why("US-NY", &[BEFORE], Some(BEFORE)),
+        "The question is of 2026-06-02, before the amendments take effect on 2026-06-03."
+    );
+    assert_eq!(
+        why("US-NY", &[LATER], Some(AFTER_ADJUSTMENT)),
+        "The question is of 2027-06-03, and the amendments are in effect since 2026-06-03."
+    );
+    assert_eq!(
+        why("US-NY", &[BEFORE], Some(AFTER_ADJUSTMENT)),
+        "The question is of 2027-06-03, and the amendments are in effect since 2026-06-03. They govern transactions that were entered into before as well (UCC §A-301(a))."
+    );
+    assert_eq!(
+        why("US-NY", &[LATER], Some(LATER)),
+        "The question is of 2026-07-01, and the amendments are in effect since 2026-06-03. What was perfected under the text before stays so until the adjustment date, 2027-06-03 (UCC §§A-302 to A-306)."
+    );
+}
+
 #[test]
 fn another_table_is_read_row_by_row() {
     let table = "# comment\n\nUS-TX | 2027-09-01 | | HB 1 (2027) | https://example.com\n\

@@ -94,6 +94,170 @@ fn each_check_cites_its_paragraph_of_the_amended_statute() {
     assert_eq!(references[8], "UCC §9-203(b)(3)(A) (2022)");
 }
 
+/// Each sentence with the fact that it rests on: another fact gives another sentence.
+#[test]
+fn each_check_of_2022_states_exactly_the_fact_that_it_rests_on() {
+    type Change = fn(&mut EnvelopeFacts);
+    fn release(facts: &mut EnvelopeFacts) {
+        facts.status = EnvelopeStatus::VaultedOut;
+        facts.vault_file_path = None;
+    }
+    fn forget_controller(facts: &mut EnvelopeFacts) {
+        facts
+            .attributes
+            .retain(|(name, _)| !name.starts_with("control."));
+    }
+    let cases: &[(usize, Change, &str)] = &[
+        (
+            1,
+            |_| (),
+            "Acts in the custody ledger establish First Example Bank as the person to which the record was assigned, since 2026-11-21T09:45:00.000Z.",
+        ),
+        (
+            1,
+            forget_controller,
+            "Not established: the originator names First Example Bank as the secured party, and no party has accepted control of the record.",
+        ),
+        (
+            1,
+            |facts| {
+                forget_controller(facts);
+                facts.secured_party = None
+            },
+            "Not established: no party has accepted control of the record.",
+        ),
+        (
+            2,
+            |_| (),
+            "The authoritative copy is stored in this vault, written without overwrite.",
+        ),
+        (
+            2,
+            |facts| facts.vault_file_path = None,
+            "No authoritative copy is stored.",
+        ),
+        (
+            2,
+            |facts| {
+                release(facts);
+                attribute(facts, "released_at", "2026-11-22")
+            },
+            "The authoritative copy left this vault: the record was released on 2026-11-22.",
+        ),
+        (
+            3,
+            |_| (),
+            "The authoritative copy is marked with First Example Bank, which has control.",
+        ),
+        (
+            3,
+            |facts| facts.secured_party = None,
+            "The authoritative copy names no assignee.",
+        ),
+        (
+            3,
+            |facts| attribute(facts, "authoritative_mark", "none"),
+            "The authoritative copy has no mark, because its author certified it against any change.",
+        ),
+        (
+            3,
+            forget_controller,
+            "The authoritative copy is marked with First Example Bank, which the originator names as the secured party; it has not accepted control.",
+        ),
+        (
+            3,
+            |facts| attribute(facts, "control.controller", "Harbor Trust"),
+            "The authoritative copy is marked with First Example Bank; Harbor Trust has control.",
+        ),
+        (
+            4,
+            |_| (),
+            "The authoritative copy is kept in this vault for First Example Bank, which accepted control.",
+        ),
+        (
+            4,
+            release,
+            "The copy is not held here (status vaulted_out).",
+        ),
+        (
+            5,
+            |facts| facts.document_hash = Some("a".repeat(64)),
+            "Any amendment shows: SHA-256 of the authoritative copy is aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.",
+        ),
+        (
+            5,
+            |facts| facts.document_hash = Some("abc".into()),
+            "The recorded hash is not a SHA-256 digest.",
+        ),
+        (
+            5,
+            |facts| facts.document_hash = None,
+            "No hash of the authoritative copy is on record.",
+        ),
+        (
+            6,
+            |_| (),
+            "The copy that this service hands out is marked as non-authoritative on every page.",
+        ),
+        (
+            6,
+            |facts| facts.copy_file_path = Some("vault:env_1/copy".into()),
+            "The stored copy is not in the copies location.",
+        ),
+        (
+            6,
+            |facts| facts.copy_file_path = None,
+            "No copy that is marked as non-authoritative is stored.",
+        ),
+        (
+            7,
+            |facts| facts.secured_party = None,
+            "The assignee identifies itself as First Example Bank.",
+        ),
+        (
+            7,
+            |facts| {
+                facts.secured_party = None;
+                attribute(facts, "control.signs_with", "kX1")
+            },
+            "The assignee identifies itself as First Example Bank, and by the key with the thumbprint kX1.",
+        ),
+        (
+            8,
+            |_| (),
+            "The authoritative copy does not leave this vault, and control does not pass, without the consent of First Example Bank.",
+        ),
+        (
+            8,
+            |facts| attribute(facts, "control.signs_with", "kX1"),
+            "The authoritative copy does not leave this vault, and control does not pass, without the consent of First Example Bank, which it signs with its own key.",
+        ),
+        (
+            8,
+            |facts| attribute(facts, "control.pledgee", "Bay Bank"),
+            "The authoritative copy does not leave this vault, and control does not pass, without the consent of First Example Bank, and of its pledgee Bay Bank.",
+        ),
+        (
+            8,
+            |facts| {
+                attribute(facts, "control.pledgee", "Bay Bank");
+                attribute(facts, "control.pledgee_is_transferor", "true")
+            },
+            "The power of First Example Bank is not exclusive: it needs the consent of Bay Bank, from which it has the record.",
+        ),
+        (
+            8,
+            release,
+            "The copy is not held here (status vaulted_out).",
+        ),
+    ];
+    for (number, change, sentence) in cases {
+        let mut facts = complete();
+        change(&mut facts);
+        assert_eq!(evaluate(&facts).checks[number - 1].detail, *sentence);
+    }
+}
+
 fn without(change: impl Fn(&mut EnvelopeFacts)) -> Vec<String> {
     let mut facts = complete();
     change(&mut facts);

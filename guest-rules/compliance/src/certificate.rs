@@ -20,7 +20,7 @@ const KNOWLEDGE_QUESTIONS: &str = "Result of knowledge-based questions. NIST SP 
 /// First notice of a certificate about test data.
 const TEST_NOTICE: &str = "TEST: this certificate is about test data. No contract was signed and nothing is stored as an original.";
 /// Notice of a certificate about an upload.
-const PAPER_NOTICE: &str = "The document was uploaded already signed. Whether it is signed, and by whom, is the uploader's statement; this service did not check it. While a paper original exists beside this record, the record is not the sole original: perfection by possession and control needs every authoritative tangible copy as well (UCC §9-314A as amended in 2022).";
+const PAPER_NOTICE: &str = "The document was uploaded as a signed one. Whether it is signed, and by whom, is the uploader's statement; this service did not check it. While a paper original exists beside this record, the record is not the sole original: perfection by possession and control needs every authoritative tangible copy as well (UCC §9-314A as amended in 2022).";
 /// Why there is no result under the E-SIGN Act for an upload.
 const PAPER_REASON: &str =
     "The document was signed elsewhere, if it was; no electronic signature was made here.";
@@ -87,7 +87,7 @@ pub fn certificate(
             compliant: (!is_paper).then(|| all_signed(&evaluation.checks)),
             reason: is_paper.then_some(PAPER_REASON),
             tested: (!is_paper).then_some(
-                "Every required signer executed an electronic signature, and the record is retained with its digest. Consent of consumers under §7001(c) is not part of this result.",
+                "Whether every required signer executed an electronic signature, and whether the record is retained with its digest. Consent of consumers under §7001(c) is not part of this result.",
             ),
         },
         identity_verification: identity_verification(facts),

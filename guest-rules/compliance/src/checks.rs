@@ -121,7 +121,7 @@ fn single_authoritative_copy(facts: &EnvelopeFacts) -> Answer {
             ".",
         ]
         .concat(),
-        None => "The signed document is not yet stored in the vault.".into(),
+        None => "No authoritative copy is stored in the vault.".into(),
     };
     (false, sentence)
 }

@@ -113,6 +113,243 @@ fn requirements_and_references_match_the_specification() {
     );
 }
 
+type Change = fn(&mut EnvelopeFacts);
+
+/// Each sentence with the fact that it rests on: another fact gives another sentence.
+#[test]
+fn each_check_states_exactly_the_fact_that_it_rests_on() {
+    fn set(facts: &mut EnvelopeFacts, name: &str, value: &str) {
+        facts.attributes.push((name.into(), value.into()));
+    }
+    fn release(facts: &mut EnvelopeFacts) {
+        facts.status = EnvelopeStatus::VaultedOut;
+        facts.vault_file_path = None;
+    }
+    let cases: &[(usize, Change, &str)] = &[
+        (
+            1,
+            |_| (),
+            "The authoritative copy is stored in this vault, written without overwrite, with a mark that names it.",
+        ),
+        (
+            1,
+            |facts| set(facts, "authoritative_mark", "none"),
+            "The authoritative copy is stored in this vault, written without overwrite, without a mark, because its author certified it against any change.",
+        ),
+        (
+            1,
+            |facts| facts.vault_file_path = None,
+            "No authoritative copy is stored in the vault.",
+        ),
+        (
+            1,
+            release,
+            "The authoritative copy left this vault: the record was released on a time that is in the custody ledger.",
+        ),
+        (
+            1,
+            |facts| {
+                release(facts);
+                set(facts, "released_at", "2026-11-02")
+            },
+            "The authoritative copy left this vault: the record was released on 2026-11-02.",
+        ),
+        (
+            2,
+            |_| (),
+            "SHA-256 of the stored bytes is on record: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.",
+        ),
+        (
+            2,
+            |facts| facts.document_hash = Some("abc".into()),
+            "The recorded hash is not a SHA-256 digest.",
+        ),
+        (
+            2,
+            |facts| facts.document_hash = None,
+            "No hash of the stored bytes is on record.",
+        ),
+        (3, |_| (), "The custodian on record is owner@example.com."),
+        (
+            3,
+            |facts| facts.custodians.clear(),
+            "No custodian has accepted control of the record.",
+        ),
+        (
+            3,
+            |facts| {
+                release(facts);
+                set(facts, "released_at", "2026-11-02")
+            },
+            "The custodian on record is owner@example.com, until the record was released on 2026-11-02.",
+        ),
+        (
+            3,
+            |facts| set(facts, "control.controller", "Harbor Trust"),
+            "The custodian on record is owner@example.com; Harbor Trust accepted control.",
+        ),
+        (
+            3,
+            |facts| {
+                set(facts, "control.controller", "Harbor Trust");
+                set(facts, "control.since", "2026-11-03")
+            },
+            "The custodian on record is owner@example.com; Harbor Trust accepted control on 2026-11-03.",
+        ),
+        (4, |_| (), "Every required signer has signed (2 of 2)."),
+        (
+            4,
+            |facts| {
+                facts.signed_documents.pop();
+            },
+            "Not yet signed by: seller@example.com.",
+        ),
+        (
+            4,
+            |facts| facts.submitters.clear(),
+            "No signers are recorded. The uploader states that the document was signed elsewhere; this service did not check it.",
+        ),
+        (
+            4,
+            |facts| {
+                facts.submitters.clear();
+                set(facts, "envelope_kind", "esign")
+            },
+            "No signers are recorded.",
+        ),
+        (
+            4,
+            |facts| {
+                with_signers(
+                    facts,
+                    serde_json::json!([{ "signer_id": "sgn_1", "name": "Ann", "email": "ann@example.com", "role": "Manager", "kind": "approver" }]),
+                )
+            },
+            "Not yet approved by: Ann (Manager, ann@example.com).",
+        ),
+        (
+            4,
+            |facts| with_signers(facts, participant("approver", None)),
+            "Nobody was asked to sign; approvals are no signatures.",
+        ),
+        (
+            5,
+            |_| (),
+            "A copy marked as non-authoritative is stored apart from the authoritative one.",
+        ),
+        (
+            5,
+            |facts| facts.copy_file_path = Some("vault:env_1/copy".into()),
+            "The stored copy is not in the copies location.",
+        ),
+        (
+            5,
+            |facts| facts.copy_file_path = None,
+            "No non-authoritative copy is stored.",
+        ),
+        (
+            6,
+            |_| (),
+            "Every party has completed their part (status vaulted).",
+        ),
+        (
+            6,
+            |facts| set(facts, "envelope_kind", "paper"),
+            "The status is vaulted. Whether the uploaded document is executed is the uploader's statement.",
+        ),
+        (
+            6,
+            release,
+            "The status is vaulted_out: the record was released from this vault.",
+        ),
+        (
+            6,
+            |facts| facts.status = EnvelopeStatus::Sent,
+            "The record is not in a fully executed status (status sent).",
+        ),
+        (
+            7,
+            |_| (),
+            "A compliance certificate is stored with the record.",
+        ),
+        (
+            7,
+            |facts| facts.vault_out_certificate_path = None,
+            "The compliance certificate is not yet generated.",
+        ),
+        (
+            8,
+            |_| (),
+            "The originator names First Example Bank as the secured party.",
+        ),
+        (
+            8,
+            |facts| facts.secured_party.as_mut().unwrap().name = " ".into(),
+            "The secured party has no name.",
+        ),
+        (
+            8,
+            |facts| facts.secured_party = None,
+            "No secured party is recorded.",
+        ),
+    ];
+    for (number, change, sentence) in cases {
+        let mut facts = vaulted();
+        change(&mut facts);
+        assert_eq!(evaluate(&facts).checks[number - 1].detail, *sentence);
+    }
+}
+
+/// Notices about test data and uploads are in the certificates of such records only.
+#[test]
+fn notices_are_of_the_kind_of_record() {
+    let notices = |facts: &EnvelopeFacts| {
+        let certificate = certified(facts);
+        let notices = certificate["legal_notices"].as_array().unwrap().iter();
+        notices
+            .map(|notice| notice.as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    let plain = notices(&vaulted());
+    assert_eq!(plain.len(), 3);
+    assert!(plain[0].ends_with("was not checked."), "{plain:?}");
+    assert!(
+        plain[1].ends_with("of copies made elsewhere it knows nothing."),
+        "{plain:?}"
+    );
+    assert!(plain[2].contains("is a question of law"), "{plain:?}");
+
+    let mut test = vaulted();
+    test.attributes.push(("environment".into(), "test".into()));
+    assert!(notices(&test)[0].starts_with("TEST: this certificate is about test data."));
+    let mut paper = vaulted();
+    paper
+        .attributes
+        .push(("envelope_kind".into(), "paper".into()));
+    let of_paper = notices(&paper);
+    assert_eq!(of_paper.len(), 4);
+    assert!(of_paper[3].starts_with("The document was uploaded as a signed one."));
+
+    // A record that an asked person did not sign has a test with a negative result.
+    let mut unsigned = vaulted();
+    unsigned.signed_documents.pop();
+    let esign = &certified(&unsigned)["esign_act_compliance"];
+    assert_eq!(esign["compliant"], false);
+    assert!(
+        esign["tested"].as_str().unwrap().starts_with("Whether "),
+        "{esign}"
+    );
+    assert!(esign.get("reason").is_none(), "{esign}");
+    let esign = &certified(&paper)["esign_act_compliance"];
+    assert!(
+        esign["reason"]
+            .as_str()
+            .unwrap()
+            .contains("no electronic signature was made here")
+    );
+    assert!(esign.get("tested").is_none(), "{esign}");
+}
+
 #[test]
 fn check_1_fails_without_a_stored_authoritative_copy() {
     fails_only(1, |facts| facts.vault_file_path = None);

@@ -294,3 +294,251 @@ fn an_offer_ends_with_its_time() {
         assert_eq!(word(decide(Act::ExpireTransfer, &late(stage, Host))), "yes");
     }
 }
+
+/// Returns the words of a refusal, and the provision that they cite.
+fn refused(act: Act, facts: &ControlFacts) -> (String, String) {
+    match decide(act, facts) {
+        Decision::Refused(refusal) => (refusal.message, refusal.source),
+        other => panic!("{act:?}: {other:?}"),
+    }
+}
+
+/// "Only …" names the parties that may act, with a source where a provision has the rule.
+#[test]
+fn a_refusal_names_the_parties_that_may_act_and_its_source() {
+    let consent = "UCC 9-105(b)(4), 9-105(c)(3)(A)";
+    let agreement = "agreement of the parties";
+    let cases = [
+        (
+            Act::Designate,
+            Stage::Originated,
+            "Only the originator designates a controller",
+            "UCC 9-105(a)",
+        ),
+        (
+            Act::Accept,
+            Stage::Designated,
+            "Only the designated party accepts control",
+            "UCC 9-105(a)",
+        ),
+        (
+            Act::Decline,
+            Stage::Designated,
+            "Only the designated party declines, or the originator withdraws the designation",
+            "",
+        ),
+        (
+            Act::ProposeTransfer,
+            Stage::Controlled,
+            "Only the controller transfers control",
+            "UCC 9-105(c)(3)(B)",
+        ),
+        (
+            Act::Inspect,
+            Stage::Controlled,
+            "Only parties of the record look at it",
+            "",
+        ),
+        (
+            Act::AcceptTransfer,
+            Stage::Proposed,
+            "Only the buyer accepts the offer",
+            "UCC 9-105(a)",
+        ),
+        (
+            Act::ConfirmTransfer,
+            Stage::Accepted,
+            "Only the controller transfers control",
+            "UCC 9-105(c)(3)(B)",
+        ),
+        (
+            Act::CancelTransfer,
+            Stage::Accepted,
+            "Only seller and buyer cancel a transfer",
+            "",
+        ),
+        (
+            Act::ExpireTransfer,
+            Stage::Accepted,
+            "A transfer expires by its time only",
+            "",
+        ),
+        (
+            Act::Pledge,
+            Stage::Controlled,
+            "Only the controller pledges a record",
+            agreement,
+        ),
+        (
+            Act::ReleasePledge,
+            Stage::Controlled,
+            "Only the pledgee gives up its pledge",
+            agreement,
+        ),
+        (
+            Act::GrantView,
+            Stage::Controlled,
+            "Only the controller decides who may look at a record",
+            agreement,
+        ),
+        (
+            Act::ConsentToRelease,
+            Stage::Controlled,
+            "Only the controller answers a requested release",
+            consent,
+        ),
+        (
+            Act::Release,
+            Stage::Controlled,
+            "Only the originator and the controller release a record",
+            consent,
+        ),
+        (
+            Act::Retrieve,
+            Stage::Controlled,
+            "Only the originator and the controller get the authoritative copy",
+            consent,
+        ),
+        (
+            Act::ConvertToPaper,
+            Stage::Controlled,
+            "Only the originator and the controller convert a record",
+            agreement,
+        ),
+    ];
+    for (act, stage, words, source) in cases {
+        let (message, cited) = refused(act, &facts(stage, &[]));
+        assert_eq!(
+            (message.as_str(), cited.as_str()),
+            (words, source),
+            "{act:?}"
+        );
+    }
+}
+
+#[test]
+fn a_refusal_states_where_the_record_is() {
+    let cases = [
+        (
+            Act::Accept,
+            Stage::Originated,
+            "The record cannot be accepted: no other party was designated",
+        ),
+        (
+            Act::Designate,
+            Stage::Designated,
+            "The record cannot be designated: a designated party has not answered yet",
+        ),
+        (
+            Act::Decline,
+            Stage::Controlled,
+            "The record cannot be declined: another party has control",
+        ),
+        (
+            Act::Pledge,
+            Stage::Proposed,
+            "The record cannot be pledged: it is offered to a buyer",
+        ),
+        (
+            Act::ProposeTransfer,
+            Stage::Accepted,
+            "The record cannot be offered: a buyer has accepted it",
+        ),
+        (
+            Act::ConvertToPaper,
+            Stage::Released,
+            "The record cannot be converted: its authoritative copy was released",
+        ),
+        (
+            Act::ConfirmTransfer,
+            Stage::Proposed,
+            "The record cannot be confirmed: it is offered to a buyer",
+        ),
+        (
+            Act::AcceptTransfer,
+            Stage::Controlled,
+            "The record cannot be accepted by a buyer: another party has control",
+        ),
+        (
+            Act::CancelTransfer,
+            Stage::Controlled,
+            "The record cannot be taken out of a transfer: another party has control",
+        ),
+        (
+            Act::ConsentToRelease,
+            Stage::Released,
+            "The record cannot be released again: its authoritative copy was released",
+        ),
+        (
+            Act::ConsentToRelease,
+            Stage::Controlled,
+            "No release is waiting for an answer",
+        ),
+    ];
+    let everybody = [Originator, Controller, Designee, Buyer, Pledgee, Viewer];
+    for (act, stage, words) in cases {
+        assert_eq!(refused(act, &facts(stage, &everybody)).0, words, "{act:?}");
+    }
+}
+
+#[test]
+fn a_refusal_names_the_obstacle() {
+    let own = facts(Stage::Controlled, &[Controller]);
+    let words = |facts: &ControlFacts| refused(Act::ProposeTransfer, facts);
+    for (obstacle, message) in [
+        (Obstacle::Unpaid, "Payment has not been completed"),
+        (
+            Obstacle::IdentityOpen,
+            "A signer's identity questions are open",
+        ),
+        (
+            Obstacle::Held,
+            "The record is held after an integrity check",
+        ),
+    ] {
+        let obstacles = vec![obstacle];
+        let (said, source) = words(&ControlFacts {
+            obstacles,
+            ..own.clone()
+        });
+        assert_eq!(
+            (said.as_str(), source.as_str()),
+            (message, "UCC 9-105(b)(1)")
+        );
+    }
+    let outside = ControlFacts {
+        is_vaulted: false,
+        ..own.clone()
+    };
+    assert_eq!(words(&outside).0, "No authoritative copy is in the vault");
+    let oneself = ControlFacts {
+        named: vec![Controller],
+        ..own.clone()
+    };
+    assert_eq!(
+        words(&oneself),
+        (
+            "This party has control already".into(),
+            "UCC 9-105(a)".into()
+        )
+    );
+    let asked = ControlFacts {
+        release_requested: true,
+        ..own
+    };
+    assert_eq!(
+        words(&asked).0,
+        "A requested release of the record waits for an answer"
+    );
+
+    let late = ControlFacts {
+        is_expired: true,
+        ..facts(Stage::Proposed, &[Buyer])
+    };
+    assert_eq!(
+        refused(Act::AcceptTransfer, &late).0,
+        "The time of the offer is over"
+    );
+    let early = refused(Act::ExpireTransfer, &facts(Stage::Proposed, &[Host]));
+    assert_eq!(early.0, "The transfer has time left");
+}

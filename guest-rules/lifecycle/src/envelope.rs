@@ -74,7 +74,7 @@ fn send(status: EnvelopeStatus, facts: &EnvelopeFacts) -> Answer {
     if facts.kind == EnvelopeKind::Paper {
         return refuse(
             RefusalReason::WrongKind,
-            "A paper envelope is already signed and cannot be sent for signature",
+            "A paper envelope is for a document that was signed elsewhere and cannot be sent for signature",
         );
     }
     match status {

@@ -294,3 +294,71 @@ fn every_batch_status_and_trigger_matches_the_transition_table() {
         }
     }
 }
+
+/// Each refusal names the kind of the envelope, or the missing part.
+#[test]
+fn a_refusal_states_the_kind_or_what_is_missing() {
+    use EnvelopeStatus::{Completed, Pending, Sent, Uploaded};
+    use EnvelopeTrigger::{Create, Expire, Send, VaultInSigned, VaultInUpload};
+    let without_template = EnvelopeFacts {
+        has_template: false,
+        ..esign()
+    };
+    let without_file = EnvelopeFacts {
+        has_file: false,
+        ..paper()
+    };
+    let unpaid = EnvelopeFacts {
+        payment: PaymentStatus::RequiresPayment,
+        ..esign()
+    };
+    for (status, trigger, facts, words) in [
+        (None, Send, esign(), "Envelope does not exist"),
+        (Some(Pending), Create, esign(), "Envelope exists already"),
+        (
+            Some(Uploaded),
+            Send,
+            paper(),
+            "A paper envelope is for a document that was signed elsewhere and cannot be sent for signature",
+        ),
+        (
+            Some(Pending),
+            Send,
+            without_template,
+            "Envelope has no document to send",
+        ),
+        (
+            Some(Sent),
+            Expire,
+            paper(),
+            "A paper envelope does not expire",
+        ),
+        (
+            Some(Uploaded),
+            VaultInSigned,
+            paper(),
+            "Envelope was uploaded, not signed here: use vault-in-upload",
+        ),
+        (
+            Some(Completed),
+            VaultInUpload,
+            esign(),
+            "Envelope was not uploaded as a signed document: use vault-in-signed",
+        ),
+        (
+            Some(Uploaded),
+            VaultInUpload,
+            without_file,
+            "Envelope has no uploaded file",
+        ),
+        (
+            Some(Completed),
+            VaultInSigned,
+            unpaid,
+            "Payment has not been completed",
+        ),
+    ] {
+        let refusal = envelope(status, trigger, &facts).unwrap_err();
+        assert_eq!(refusal.message, words, "{trigger:?}");
+    }
+}

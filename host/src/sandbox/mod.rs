@@ -21,9 +21,14 @@ use crate::store::Store;
 /// Marks a ledger entry's details when the payment or identity provider was a sandbox. A sandbox's
 /// results prove nothing.
 pub(crate) fn mark(details: &mut Value, instance: &str) {
-    if instance == EMBEDDED {
+    if is_sandbox(instance) {
         details["sandbox"] = Value::Bool(true);
     }
+}
+
+/// Whether a provider instance is the sandbox.
+pub(crate) fn is_sandbox(instance: &str) -> bool {
+    instance == EMBEDDED
 }
 
 /// Factory of the sandbox providers.

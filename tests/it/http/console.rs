@@ -676,7 +676,9 @@ async fn the_console_works_without_javascript() {
     browser.read("Checks of the law: 100 of 100").await;
     browser.picture("console-envelope-desktop").await;
     browser.click("form[action$='/verify'] button").await;
-    browser.read("The evidence is valid.").await;
+    browser
+        .read("The evidence is unchanged and anchored.")
+        .await;
     // Each decision, down to its facts and its component.
     browser.click("a[href$='/decisions']").await;
     browser.read("is written again byte for byte").await;

@@ -177,10 +177,10 @@ fn provenance(facts: &CustodyFacts) -> CustodySection {
     ];
     CustodySection {
         note:
-            "The attached certificate is the machine-readable form of this record. Whoever holds \
-            the authoritative copy can repeat every check: compute the hash named above over the \
-            bytes of the document, compare it with this record, and run the component named here \
-            over the stored facts."
+            "The attached certificate has these checks in a form for programs. Whoever holds the \
+            evidence of this record can repeat them: compute the hash named above over the bytes of \
+            the document, compare it with this record, and run the component named here over the \
+            facts in the ledger."
                 .into(),
         ..section("How this record was made", rows)
     }

@@ -332,7 +332,10 @@ fn history(entries: &[LedgerEntry], authoritative: &[u8], in_vault: bool) -> Rep
         }
     }
     if in_vault {
-        return ReportFinding::holds(CHECK, "the document was vaulted once and is in the vault");
+        return ReportFinding::holds(
+            CHECK,
+            "the document was vaulted once, and the ledger has no release",
+        );
     }
     let released = last(entries, "vault.released").map(|entry| &entry.details);
     let hash = released.and_then(|released| released["document_hash"].as_str());
@@ -372,7 +375,8 @@ fn seal(authoritative: &[u8], stored: Option<&Value>, trusted: &TrustedLogs) -> 
     const CHECK: &str = "seal";
     let recorded = stored.and_then(|stored| stored["seal_certificate_hash"].as_str());
     let Some(recorded) = recorded else {
-        let why = "no seal is recorded: the document is certified against any change";
+        let why =
+            "no seal is recorded, as for a document that its author certified against any change";
         return vec![ReportFinding::new(CHECK, stored.is_some(), why)];
     };
     let seal = match seal::verify(authoritative) {

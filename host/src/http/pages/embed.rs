@@ -156,7 +156,7 @@ fn vault_page(
         }
         main.vault.record {
             section.card {
-                (standing(texts, envelope.status, &keeper))
+                (standing(texts, envelope.status, record.is_damaged, &keeper))
                 dl {
                     @if let Some(at) = time_of(&record.history, EventType::VaultStored) {
                         (entry(&texts.text("vault-since"), html! { (texts.moment(&dates, at)) }))
@@ -186,8 +186,9 @@ fn vault_page(
     look.page(StatusCode::OK, title, ready, "signing", body)
 }
 
-fn standing(texts: Texts, status: EnvelopeStatus, keeper: &str) -> Markup {
+fn standing(texts: Texts, status: EnvelopeStatus, is_damaged: bool, keeper: &str) -> Markup {
     let (title, text) = match status {
+        _ if is_damaged => ("vault-damaged-title", "vault-damaged"),
         EnvelopeStatus::Vaulted => ("vault-safe-title", "vault-safe"),
         EnvelopeStatus::VaultedOut => ("vault-handed-over-title", "vault-handed-over"),
         _ => ("vault-not-yet-title", "vault-not-yet"),

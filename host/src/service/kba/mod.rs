@@ -34,6 +34,7 @@ use crate::domain::component::Slot;
 use crate::domain::envelope::{Envelope, Signer};
 use crate::domain::id::OrgId;
 use crate::domain::identity::{KbaSession, KbaStatus};
+use crate::sandbox;
 use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
 use crate::store::{StoreError, api_keys, kba, signers};
 
@@ -132,6 +133,9 @@ pub struct KbaResult {
     pub ip_address: Option<String>,
     /// US cents: 400 for a signer's first pass in a calendar month, else 0.
     pub price_cents: i64,
+    /// Whether the sandbox answered, and no person.
+    #[serde(skip)]
+    pub is_simulated: bool,
 }
 
 /// Signer as of the time of the answer.
@@ -165,6 +169,7 @@ pub async fn results(
                 email: session.email,
             },
             status: session.status,
+            is_simulated: sandbox::is_sandbox(&session.instance),
             provider_session_id: session.provider_session,
             ip_address: session.ip,
             price_cents: session.price_cents,

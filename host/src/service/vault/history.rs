@@ -110,7 +110,10 @@ mod tests {
         let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
         assert_eq!(
             texts,
-            ["Ann signed", "The original was handed over to Second Bank"]
+            [
+                "Ann signed",
+                "The authoritative copy was handed over to Second Bank"
+            ]
         );
     }
 }

@@ -8,7 +8,8 @@ use crate::domain::organization::Organization;
 use crate::service::components::ComponentManager;
 use crate::service::envelopes::compliance::{self, ComplianceView};
 use crate::service::{Caller, Core, ServiceError};
-use crate::store::{ledger, organizations, signers};
+use crate::store::row::OwnedEnvelope;
+use crate::store::{integrity, ledger, organizations, signers};
 
 /// A record with its history and its checks.
 pub struct RecordOverview {
@@ -17,6 +18,8 @@ pub struct RecordOverview {
     pub custodian: Option<String>,
     pub signers: Vec<Signer>,
     pub compliance: ComplianceView,
+    /// Whether the last integrity check found something stored that is missing or was changed.
+    pub is_damaged: bool,
     /// The custody ledger, oldest entry first.
     pub history: Vec<LedgerEntry>,
 }
@@ -35,7 +38,15 @@ pub async fn record(
     let custodians = signers::custodians(&mut connection, org, id).await?;
     let signers = signers::list(&mut connection, org, id).await?;
     let history = ledger::list(&mut connection, Some(org), id).await?;
+    let checked = OwnedEnvelope {
+        org: org.clone(),
+        envelope: id.clone(),
+    };
+    let is_damaged = integrity::problems(&mut connection, &checked)
+        .await?
+        .is_some();
     drop(connection);
+
     let accepted = custodians
         .into_iter()
         .find(|custodian| custodian.status == CustodianStatus::Accepted);
@@ -47,6 +58,7 @@ pub async fn record(
         custodian: accepted.map(|custodian| custodian.email),
         signers,
         compliance,
+        is_damaged,
         history,
     })
 }

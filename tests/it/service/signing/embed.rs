@@ -7,7 +7,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use holdfast::domain::organization::Scope;
 use serde_json::{Value, json};
 
-use crate::support::{TestApp, TestResponse, envelope_body, release_form};
+use crate::support::{TestApp, TestResponse, envelope_body, operator_output, release_form};
 
 const SIGNER: &str = "jordan.lee@example.com";
 
@@ -137,6 +137,27 @@ async fn an_embed_token_is_refused_for_an_empty_widget() {
     let release = format!("/partner/envelopes/{vaulted}/vault-out");
     app.post(&release, release_form()).await.data(200);
     assert_eq!(ask(request(&vaulted, "vault")).await.status, 409);
+}
+
+/// The widget follows the last integrity check.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_vault_widget_does_not_call_a_changed_record_safe() {
+    let app = TestApp::start().await;
+    let id = app.vaulted_envelope().await;
+    app.custody(&id).await;
+    let issued = app.post("/embed/token", request(&id, "vault")).await;
+    let issued = issued.data(200);
+    let token = issued["token"].as_str().unwrap();
+
+    let mut stored = app.objects("vault");
+    stored.retain(|path| path.to_string_lossy().contains(&id));
+    std::fs::remove_file(&stored[0]).unwrap();
+    std::fs::write(&stored[0], b"another document").unwrap();
+    operator_output(app.data.path(), &["vault", "sweep"]);
+
+    let page = submit(&app, "/embed/vault", token).await.text();
+    assert!(page.contains("Found changed"), "{page}");
+    assert!(!page.contains("Safe in the vault"), "{page}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

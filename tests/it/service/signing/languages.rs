@@ -388,7 +388,7 @@ async fn the_certificate_and_the_verification_page_are_translated() {
     for (english, accented) in [
         ("Certificate", "Çéŕţîƒîçáţé"),
         ("Sent by", "Šéñţ ƀý"),
-        ("Signed document", "Šîĝñéð ðöçûɱéñţ"),
+        ("Completed document", "Çöɱþļéţéð ðöçûɱéñţ"),
         ("Electronic consent", "Éļéçţŕöñîç çöñšéñţ"),
         ("November", "Ñöṽéɱƀéŕ"),
         ("Scan the code", "Šçáñ ţĥé çöðé"),

@@ -199,7 +199,11 @@ async fn the_final_custody_record_has_one_custodian_and_the_checks_of_the_releas
     ] {
         assert!(record.contains(expected), "{expected}: {record}");
     }
-    for wrong in ["not yet stored", "6 of 8", "not in a fully executed status"] {
+    for wrong in [
+        "No authoritative copy is stored",
+        "6 of 8",
+        "not in a fully executed status",
+    ] {
         assert!(!record.contains(wrong), "{wrong}: {record}");
     }
     // The checks of today stay those of the specification.

@@ -53,7 +53,7 @@ async fn the_certificate_of_completion_shows_who_signed_when_and_how() {
         "jordan.lee@example.com",
         "First opened",
         "Electronic consent",
-        "Signed document",
+        "Completed document",
         "In the vault since",
         id.as_str(),
         "(UTC)",
@@ -104,8 +104,8 @@ async fn the_custody_record_says_in_plain_words_who_did_what() {
     let text = pdf::text(&last.bytes);
     for expected in [
         "Final record",
-        "The original was put into the vault",
-        "The original was handed over to First Example Bank",
+        "The authoritative copy was put into the vault",
+        "The authoritative copy was handed over to First Example Bank",
         "Robin Park",
         "Assignment of the contract",
     ] {

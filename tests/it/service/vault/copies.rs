@@ -76,7 +76,7 @@ async fn no_hash_on_the_certificate_of_completion_is_of_a_part_of_the_copy() {
         "{certificate}"
     );
     assert!(
-        certificate.contains("Signed document, as it"),
+        certificate.contains("Completed document, as it"),
         "{certificate}"
     );
 

@@ -299,6 +299,7 @@ fn person(visitor: &Visitor, shown: &ShownEnvelope, signer: &Signer, is_open: bo
             p.soft {
                 span.tag.wrong[result.status != KbaStatus::Passed] {
                     @match result.status {
+                        KbaStatus::Passed if result.is_simulated => { (texts.text("identity-simulated")) }
                         KbaStatus::Passed => { (texts.text("identity-passed")) }
                         _ => { (texts.text("identity-failed")) }
                     }
