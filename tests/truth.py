@@ -19,7 +19,6 @@ Prints one JSON value: [{record, output, sentence, contradicts}, ...], empty if 
 import base64
 import email
 import email.policy
-import hashlib
 import html
 import json
 import re
@@ -35,8 +34,8 @@ MONTHS = (
 ).split()
 # Members that state when the output itself was made, or when a row of the database changed.
 MADE = {"evaluated_at", "generated_at", "updated_at", "created_at", "occurred_at", "expires_at"}
-# Of a file that the ledger does not name: what the release's answer or the page calls it.
-RETRIEVALS = {"authoritative": "authoritative", "archive": "archive", "paper_original": "paper_original"}
+# Files that a download entry can name.
+RETRIEVALS = ("authoritative", "archive", "paper_original")
 
 
 def walk(value, path=()):
@@ -76,10 +75,7 @@ class Facts:
         self.text = json.dumps(ledger)
         self.times = set(ISO.findall(self.text))
         self.seconds = {second(time) for time in self.times}
-        self.is_test = any(
-            re.search(r"(^|[_~.-])test([_~.-]|$)", str(entry["details"].get("org_id", "")))
-            for entry in self.of("envelope.created")
-        ) or "test" in re.split(r"[_~.-]", ledger.get("org_id", ""))
+        self.is_test = ledger.get("org_id", "").startswith("org_test_")
         self.digests = set(DIGEST.findall(self.text))
         for encoded in re.findall(r"[A-Za-z0-9+/]{43}=", self.text):
             self.digests.add(base64.b64decode(encoded).hex())
@@ -110,8 +106,8 @@ class Facts:
         )
         self.retrievals = {name: 0 for name in RETRIEVALS}
         for entry in self.of("authoritative.downloaded") + self.of("paper_original.downloaded"):
-            name = entry["details"].get("file", "authoritative")
-            self.retrievals[RETRIEVALS.get(name, "authoritative")] += 1
+            name = entry["details"].get("file")
+            self.retrievals[name if name in RETRIEVALS else "authoritative"] += 1
         self.retrievals["bundle"] = len(self.of("bundle.exported"))
 
     def of(self, action):
@@ -174,16 +170,24 @@ class Findings:
         })
 
 
-# PDFs: words with their places, so that the cells of a table stay apart.
+# PDFs: words with their places, so that the lines are those of the page.
+
+
+def words_of(path):
+    """Returns the words of a PDF with their places, as `pdftotext -bbox` writes them: from a file beside
+    the document if there is one."""
+    beside = path.with_suffix(".bbox")
+    if beside.exists():
+        return beside.read_text()
+    return subprocess.run(
+        ["pdftotext", "-bbox", str(path), "-"], capture_output=True, text=True, check=True
+    ).stdout
 
 
 def lines_of(path):
     """Returns the lines of a PDF as lists of (x, word), page after page."""
-    output = subprocess.run(
-        ["pdftotext", "-bbox", str(path), "-"], capture_output=True, text=True, check=True
-    ).stdout
     lines = []
-    for page in output.split("<page ")[1:]:
+    for page in words_of(path).split("<page ")[1:]:
         words = [
             (round(float(y1), 1), float(x0), html.unescape(word))
             for x0, y1, word in re.findall(
@@ -211,40 +215,6 @@ def is_running(line):
 
 def words(line):
     return " ".join(word for _, word in line)
-
-
-def table(lines, *header):
-    """Returns the rows below the line with these column titles. A row ends where a cell of the first
-    column begins after an empty one."""
-    for start, line in enumerate(lines):
-        if words(line) == " ".join(header):
-            break
-    else:
-        return []
-    columns, rest = [], list(line)
-    for title in header:
-        columns.append(rest[0][0])
-        rest = rest[len(title.split()):]
-
-    rows, was_wrapped = [], False
-    for line in lines[start + 1:]:
-        if words(line) == " ".join(header):
-            continue
-        cells = ["" for _ in columns]
-        for x, word in line:
-            index = max(i for i, column in enumerate(columns) if i == 0 or column - 3 <= x)
-            cells[index] = f"{cells[index]} {word}".strip()
-        is_title = cells[0] and not any(cells[1:]) and was_wrapped
-        if is_title:
-            break
-        yield_row = PRINTED.search(cells[0]) or "@" in "".join(cells[1:2]) or re.match(r"\d+ \w+ \d{4}", cells[0])
-        if yield_row or not rows:
-            rows.append(cells)
-        else:
-            rows[-1] = [f"{a} {b}".strip() for a, b in zip(rows[-1], cells)]
-            was_wrapped = True
-        was_wrapped = True
-    return rows
 
 
 def section(text, start, *ends):
