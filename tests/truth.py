@@ -99,7 +99,7 @@ class Facts:
         self.scores = [entry["details"]["score"] for entry in evaluated if "score" in entry["details"]]
         stated = self.of("paper_original.stated")
         self.paper_original = stated[-1]["details"].get("paper_original") if stated else None
-        self.has_sandbox = any(
+        self.has_sandbox = "provenance.sandbox" in self.text or any(
             value is True and path[-1] == "sandbox" or path[-1] == "provider" and value == "sandbox"
             for entry in self.entries
             for path, value in walk(entry["details"])
@@ -133,9 +133,10 @@ class Facts:
         self.people.setdefault(key, signer)
         if entry["action"] == "signer.changed":
             # Another person takes the place: nothing that the one before did is theirs.
-            previous = details.get("previous", {})
-            if not same_address(previous.get("email", ""), signer.get("email", "")):
-                self.person_times[key] = set()
+            before = details.get("previous", {}).get("signer_id")
+            if before != key:
+                self.people.pop(before, None)
+                self.person_times.pop(before, None)
             self.people[key] = {**self.people[key], **signer}
         times = self.person_times.setdefault(key, set())
         times |= set(ISO.findall(json.dumps(details))) | {entry["at"]}
@@ -479,7 +480,7 @@ def events(facts, found, output, value):
         signer = event.get("data", {}).get("signer")
         if not isinstance(signer, dict) or "signer_id" not in signer:
             continue
-        if signer["signer_id"] not in facts.people:
+        if signer["signer_id"] not in facts.text:
             found.add(output, f"{event['event_type']}: {signer}", "no such person in the ledger")
         elif signer.get("name") and signer["name"] not in facts.names:
             found.add(output, f"{event['event_type']}: {signer['name']}", "no such name in the ledger")
