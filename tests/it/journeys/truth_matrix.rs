@@ -104,7 +104,7 @@ impl Matrix {
         signers.map(|signer| text(signer, "embed_url")).collect()
     }
 
-    /// Signs for everybody, keeps the page that each of them sees, and waits for the vault.
+    /// Signs for all signers in turn, keeps the page after each part, and waits for the vault.
     async fn signed(&self, record: &str, id: &str) {
         let signers = self.signers(id).await;
         for (signer, url) in signers.iter().zip(self.links(id).await) {
@@ -222,7 +222,7 @@ impl Matrix {
         self.records.push(record.to_owned());
     }
 
-    /// Keeps the digests of a bundle's files and what the verifier says of the bundle.
+    /// Keeps the digests of a bundle's files and the reports of the verifier.
     async fn verified(&self, record: &str, bundle: &[u8]) {
         let mut zip = zip::ZipArchive::new(Cursor::new(bundle)).unwrap();
         let mut files = serde_json::Map::new();
@@ -460,7 +460,7 @@ async fn identified(app: &TestApp, url: &str) {
     );
 }
 
-/// Sends a document whose signer is asked identity questions.
+/// Sends a document with identity questions for the signer.
 async fn questioned(app: &TestApp, more: Value) -> Value {
     let document = pdf::with_lines(&ONE);
     let texts = [("name", "Asking"), ("kba_required", "true")];

@@ -159,7 +159,7 @@ impl FinalRecord<'_> {
         writer.texts.with("custody-custodian-until", values)
     }
 
-    /// Returns what the stored record says of the document's origin and of results that prove less than usual.
+    /// Returns the notes of the stored record on the document's origin and on simulated results.
     fn marks_of_origin(
         &self,
         certificate: &[u8],
