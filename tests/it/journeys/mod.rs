@@ -9,4 +9,5 @@ pub mod main_job;
 mod nodes;
 mod parties;
 mod phone;
+mod truth_matrix;
 mod webhook_drills;

@@ -12,6 +12,6 @@ mod payments;
 mod search;
 pub mod signing;
 mod templates;
-mod test_mode;
+pub mod test_mode;
 mod vault;
 mod webhooks;

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use serde_json::Value;
 
 use crate::components::rules::documents;
 use crate::domain::clock::Timestamp;
@@ -15,7 +16,7 @@ use crate::service::components::ComponentManager;
 use crate::service::envelopes::compliance::{self, ComplianceView};
 use crate::service::envelopes::consumer;
 use crate::service::vault::custody_sheet::{RecordPeople, RecordWriter, signing_party};
-use crate::service::vault::vault_in::issuer;
+use crate::service::vault::vault_in::{issuer, notes};
 use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
 use crate::store::{ledger, signers, vault};
 
@@ -130,7 +131,11 @@ impl FinalRecord<'_> {
                 .collect(),
             rules_component: format!("{} {} ({})", rules.name, rules.version, rules.sha256),
             certificate_json: String::from_utf8_lossy(certificate).into_owned(),
-            attributes: self.about_the_release(writer),
+            attributes: self
+                .about_the_release(writer)
+                .into_iter()
+                .chain(self.marks_of_origin(certificate, writer))
+                .collect(),
         }
     }
 
@@ -152,6 +157,55 @@ impl FinalRecord<'_> {
         let custodian = stored.details["custodian"].as_str().unwrap_or_default();
         let values = [("custodian", custodian), ("from", &from), ("until", &until)];
         writer.texts.with("custody-custodian-until", values)
+    }
+
+    /// Returns the notes of the stored record on the document's origin and on simulated results.
+    fn marks_of_origin(
+        &self,
+        certificate: &[u8],
+        writer: RecordWriter<'_>,
+    ) -> Vec<(String, String)> {
+        let (envelope, texts) = (self.envelope, writer.texts);
+        let is_upload = envelope.is_upload();
+        let certificate: Value = serde_json::from_slice(certificate).unwrap_or_default();
+        let provenance = &certificate["provenance"];
+        let is_untimed = provenance["trusted_time"]["status"] == "not asked";
+        let named = [
+            (
+                "certificate-note",
+                envelope
+                    .org
+                    .is_test()
+                    .then(|| texts.text("certificate-test")),
+            ),
+            (
+                "certificate-signed",
+                is_upload.then(|| texts.text("custody-uploaded")),
+            ),
+            (
+                "custody-paper",
+                is_upload.then(|| writer.paper_original(&envelope.paper_original())),
+            ),
+            (
+                "custody-rewritten",
+                rewritten(&provenance["rewritten"], writer),
+            ),
+            (
+                "custody-trusted-time",
+                is_untimed.then(|| texts.text("certificate-times-own")),
+            ),
+        ];
+        let named = named
+            .into_iter()
+            .filter_map(|(name, value)| Some((texts.text(name), value?)));
+
+        let facts = self
+            .history
+            .iter()
+            .filter_map(|entry| entry.details["facts"]["attributes"].as_array());
+        let marks: Vec<&Value> = facts.flatten().map(|attribute| &attribute[0]).collect();
+        let is_marked = |mark: &str| marks.iter().any(|known| *known == mark);
+        named.chain(notes(is_marked, texts)).collect()
     }
 
     /// Returns an entry of the form with which the release was requested.
@@ -185,4 +239,19 @@ impl FinalRecord<'_> {
         ];
         rows.map(|(name, value)| (texts.text(name), value)).into()
     }
+}
+
+/// Returns the line about a document that was written anew at vault-in, from the certificate.
+fn rewritten(rewritten: &Value, writer: RecordWriter<'_>) -> Option<String> {
+    let sha256 = rewritten["rewritten_hash"].as_str()?;
+    let reason = rewritten["reason"].as_str().unwrap_or_default();
+    let picture = reason
+        .strip_prefix("the upload is a picture (")
+        .and_then(|kind| kind.strip_suffix(')'));
+    let key = match picture {
+        Some(_) => "custody-picture",
+        None => "custody-repaired",
+    };
+    let values = [("type", picture.unwrap_or_default()), ("sha256", sha256)];
+    Some(writer.texts.with(key, values))
 }

@@ -806,7 +806,7 @@ async fn after_signing_a_page_names_who_is_missing_and_leads_back_to_the_sender(
     let page = form::open(&app, &links[0]).await.text();
     let signed = form::press(&app, &links[0], "finish", &form::filled(&page)).await;
     let signed = signed.text();
-    assert!(signed.contains("Still to sign:"), "{signed}");
+    assert!(signed.contains("Still to do their part:"), "{signed}");
     assert!(signed.contains("<li>Bob Seller</li>"), "{signed}");
     assert!(signed.contains("You can close this page"), "{signed}");
 }

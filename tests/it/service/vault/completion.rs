@@ -54,7 +54,7 @@ async fn the_certificate_of_completion_shows_who_signed_when_and_how() {
         "First opened",
         "Electronic consent",
         "Completed document",
-        "In the vault since",
+        "Put into the vault",
         id.as_str(),
         "(UTC)",
     ] {

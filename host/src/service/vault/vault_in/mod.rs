@@ -36,6 +36,7 @@ use crate::store::vault::{VaultFailure, VaultIntent};
 use crate::store::{StoreError, WriteTransaction, jobs, ledger, log, vault};
 pub use participants::rules_owner;
 use pipeline::{PipelineStep, VaultInPipeline};
+pub(super) use record::notes;
 
 /// Name of the step that stores the executed document.
 pub const SOURCE: &str = PipelineStep::Fetch.name();

@@ -34,6 +34,7 @@ pub(super) fn custody_facts(source: CustodySource<'_>) -> documents::CustodyFact
         ..
     } = source;
     let writer = RecordWriter::new(&source.intent.wording);
+    let is_marked = |mark: &str| facts.attributes.iter().any(|(name, _)| name == mark);
     documents::CustodyFacts {
         envelope_id: envelope.id.to_string(),
         envelope_name: envelope.name.clone(),
@@ -74,13 +75,16 @@ pub(super) fn custody_facts(source: CustodySource<'_>) -> documents::CustodyFact
         attributes: source
             .further
             .into_iter()
-            .chain(notes(facts, writer.texts))
+            .chain(notes(is_marked, writer.texts))
             .collect(),
     }
 }
 
-/// Returns notes about results that prove less than usual.
-fn notes(facts: &compliance::EnvelopeFacts, texts: Texts) -> Vec<(String, String)> {
+/// Returns notes about results that prove less than usual, for the marks that the facts have.
+pub(in crate::service::vault) fn notes(
+    is_marked: impl Fn(&str) -> bool,
+    texts: Texts,
+) -> Vec<(String, String)> {
     let known = [
         (SANDBOX, "custody-sandbox", "custody-sandbox-note"),
         (
@@ -89,8 +93,7 @@ fn notes(facts: &compliance::EnvelopeFacts, texts: Texts) -> Vec<(String, String
             "custody-identity-note",
         ),
     ];
-    let noted = |mark: &str| facts.attributes.iter().any(|(name, _)| name == mark);
-    let known = known.into_iter().filter(|(mark, _, _)| noted(mark));
+    let known = known.into_iter().filter(|(mark, _, _)| is_marked(mark));
     known
         .map(|(_, name, note)| (texts.text(name), texts.text(note)))
         .collect()
