@@ -364,7 +364,7 @@ impl<W: Write> TapeWriter<W> {
                 out.write_all(b"\n")
             }
             Self::Csv { out, columns } => {
-                let text = |text: &Option<String>| text.as_deref().map(plain).unwrap_or_default();
+                let text = |text: &Option<String>| text.as_deref().map(inert).unwrap_or_default();
                 let time = |at: Option<Timestamp>| at.map(|at| at.to_string()).unwrap_or_default();
                 let score = row.compliance_score.map(|score| score.to_string());
                 let fixed: [String; FIXED.len()] = [
