@@ -147,6 +147,7 @@ const WAITING: [(&str, &[&str], &str); 9] = [
         &["sent_at", "first_sent_at", "locked_until"],
         "1 = 1",
     ),
+    ("access_code_failure", &["locked_until"], "1 = 1"),
 ];
 
 /// Advances the time of an organization's test data by `by` seconds: pending times become earlier, times of past events
