@@ -69,7 +69,7 @@ on_both_databases!(
     strangers_and_known_callers_read_with_different_connections,
 );
 
-/// Look-ups of guesses that use all of their connections leave those of everybody else free.
+/// Look-ups of guesses that use all of their connections leave those of known callers free.
 async fn strangers_and_known_callers_read_with_different_connections(store: Store) {
     let strangers = store.for_strangers();
     let mut held = Vec::new();

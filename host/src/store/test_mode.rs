@@ -116,7 +116,7 @@ pub async fn advanced(connection: &mut AnyConnection, org: &OrgId) -> Result<i64
 }
 
 /// Tables with their times that come nearer when time advances, and the rows that wait for them.
-const WAITING: [(&str, &[&str], &str); 9] = [
+const WAITING: [(&str, &[&str], &str); 10] = [
     (
         "envelope",
         &["expires_at"],

@@ -1,4 +1,4 @@
-//! Clients without a known credential: what they send costs nobody else anything.
+//! Clients without a known credential do not slow other callers down, and use up no limit of theirs.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -60,7 +60,7 @@ fn is_refused(answer: &TestResponse) {
     assert!((1..=60).contains(&seconds.parse::<u32>().unwrap()));
 }
 
-/// Each kind of credential that anybody can invent, and callbacks to an instance that does not exist.
+/// Each kind of credential that a stranger can invent, and callbacks to an instance that does not exist.
 #[tokio::test(flavor = "multi_thread")]
 async fn unknown_credentials_of_every_kind_are_limited_by_network() {
     let app = TestApp::start().await;
@@ -106,7 +106,8 @@ async fn unknown_credentials_of_every_kind_are_limited_by_network() {
     ];
     for (number, (path, name, value, method, status)) in kinds.into_iter().enumerate() {
         let address = [203, 0, 113, number as u8];
-        let ask = || from(&app, address, method.clone(), path, &[(name, value)]);
+        let headers = [(name, value)];
+        let ask = || from(&app, address, method.clone(), path, &headers);
         for _ in 0..UNKNOWN {
             let answer = ask().await;
             assert_eq!(answer.status, status, "{path}: {}", answer.text());

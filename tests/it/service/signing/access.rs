@@ -230,7 +230,7 @@ async fn codes_are_limited_in_number_and_time() {
     let outdated = app.as_of(Duration::from_secs(20 * 60)).await;
     let answer = enter(&outdated, &url, &first).await;
     assert!(answer.text().contains("too old"), "{}", answer.text());
-    // The limit keeps nobody out: there is a code again once none is valid.
+    // The limit does not keep the signer out: there is a code again once none is valid.
     assert_eq!(
         form::press(&outdated, &url, "send-code", &[]).await.status,
         200
