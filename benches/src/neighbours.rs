@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use holdfast::components::embedded;
 use holdfast::domain::component::Slot;
+use holdfast::domain::id::OrgId;
+use holdfast::domain::token::{ApiKey, LinkToken};
 use holdfast_test_guests::MISBEHAVING;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
@@ -72,7 +74,7 @@ struct BenchTenants {
 /// Function that starts attacking clients.
 type Attack = fn(&BenchTenants, &AttackingClients) -> Result<(), Failure>;
 
-const ATTACKS: [(&str, Attack); 8] = [
+const ATTACKS: [(&str, Attack); 13] = [
     ("nothing", |_, _| Ok(())),
     ("16 templates of heavy documents at once", templates),
     ("16 loops over the copy of one link", copies),
@@ -81,6 +83,11 @@ const ATTACKS: [(&str, Attack); 8] = [
     ("30 uploads of components at once", uploads),
     ("200 readers of a copy who do not read", stalled_readers),
     ("1,000 half-open connections", half_open),
+    ("64 loops with wrong keys", wrong_keys),
+    ("64 loops with wrong tokens and links", wrong_tokens),
+    ("64 loops with wrong callbacks", wrong_callbacks),
+    ("16 loops of sign-in requests", sign_ins),
+    ("64 slow uploads", slow_uploads),
 ];
 
 /// Attacking clients, on threads of the lowest priority: in a real attack they would not use the
@@ -152,6 +159,29 @@ impl AttackingClients {
                         continue;
                     };
                     while let Ok(answer) = connection.ask(&request).await {
+                        answers.count(answer.status);
+                    }
+                }
+            });
+        }
+    }
+
+    /// Like [`AttackingClients::repeat`], with a new request each time.
+    fn repeat_anew(
+        &self,
+        address: SocketAddr,
+        count: usize,
+        request: impl Fn(usize) -> Vec<u8> + Clone + Send + 'static,
+    ) {
+        for number in 0..count {
+            let (request, answers) = (request.clone(), self.answers.clone());
+            self.spawn(async move {
+                loop {
+                    let stream = from_elsewhere(address).await.map_err(Failure::from);
+                    let Ok(mut connection) = stream.and_then(LoadConnection::over) else {
+                        continue;
+                    };
+                    while let Ok(answer) = connection.ask(&request(number)).await {
                         answers.count(answer.status);
                     }
                 }
@@ -526,6 +556,72 @@ fn endless_plugin(ground: &BenchTenants, crowd: &AttackingClients) -> Result<(),
 fn stalled_readers(ground: &BenchTenants, crowd: &AttackingClients) -> Result<(), Failure> {
     let request = load::get(ground.address, &ground.copy, &[]);
     crowd.silent(ground.address, STALLED, &request);
+    Ok(())
+}
+
+/// Sends a new key with every request, so that no answer can come from a memory of wrong ones.
+fn wrong_keys(ground: &BenchTenants, crowd: &AttackingClients) -> Result<(), Failure> {
+    let address = ground.address;
+    crowd.repeat_anew(address, 64, move |_| {
+        let key = ApiKey::generate(&OrgId::new());
+        let headers = [("x-api-key", key.reveal())];
+        load::get(address, "/api/v2/partner/envelopes", &headers)
+    });
+    Ok(())
+}
+
+fn wrong_tokens(ground: &BenchTenants, crowd: &AttackingClients) -> Result<(), Failure> {
+    let address = ground.address;
+    crowd.repeat_anew(address, 64, move |number| {
+        let link = LinkToken::generate(number as i64 % 16);
+        if number % 2 == 0 {
+            return load::get(address, &format!("/sign/{}", link.reveal()), &[]);
+        }
+        let bearer = format!("Bearer eyJhbGciOiJIUzI1NiJ9.e30.{}", link.reveal());
+        let headers = [("authorization", bearer.as_str())];
+        load::get(address, "/api/v2/templates", &headers)
+    });
+    Ok(())
+}
+
+fn wrong_callbacks(ground: &BenchTenants, crowd: &AttackingClients) -> Result<(), Failure> {
+    let address = ground.address;
+    crowd.repeat(address, 64, |number| {
+        let kind = if number % 2 == 0 {
+            "signing"
+        } else {
+            "payment"
+        };
+        let path = format!("/api/v2/callbacks/{kind}/unknown-{number}");
+        load::request(address, "POST", &path, &[], b"{}")
+    });
+    Ok(())
+}
+
+fn sign_ins(ground: &BenchTenants, crowd: &AttackingClients) -> Result<(), Failure> {
+    let address = ground.address;
+    let headers = [("content-type", "application/x-www-form-urlencoded")];
+    crowd.repeat(address, 16, |number| {
+        let body = format!("email=person-{number}%40example.com");
+        load::request(
+            address,
+            "POST",
+            "/console/sign-in",
+            &headers,
+            body.as_bytes(),
+        )
+    });
+    Ok(())
+}
+
+/// Begins uploads and sends nothing more.
+fn slow_uploads(ground: &BenchTenants, crowd: &AttackingClients) -> Result<(), Failure> {
+    let key = ground.attacker.key.as_str();
+    let headers = [("x-api-key", key), ("content-type", FORM)];
+    let whole = form(&vec![b'x'; 20 * 1024 * 1024], &[]);
+    let path = "/api/v2/partner/templates";
+    let request = load::request(ground.address, "POST", path, &headers, &whole);
+    crowd.silent(ground.address, 64, &request[..request.len() - 1024]);
     Ok(())
 }
 

@@ -11,9 +11,9 @@ use std::path::Path;
 const ENOSPC: i32 = 28;
 /// Disk quota exceeded.
 const EDQUOT: i32 = 122;
-/// Free bytes below which a disk counts as full: enough
-/// for one large document and the database's own needs.
-pub(crate) const LEAST: u64 = 64 * 1024 * 1024;
+/// Free bytes below which a disk counts as full and takes no uploads: enough for the database, for
+/// the documents of requests in progress, and for the next start.
+pub(crate) const LEAST: u64 = 256 * 1024 * 1024;
 
 /// Reads an operator-supplied file; unlike the system's error, this one names the file.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
@@ -56,6 +56,18 @@ pub(crate) fn failed(whose: &str, error: &dyn Display) -> ! {
 /// Returns the error of a full disk.
 pub(crate) fn no_room() -> std::io::Error {
     std::io::Error::from_raw_os_error(ENOSPC)
+}
+
+/// Refuses to use the reserve of a folder's disk.
+///
+/// # Errors
+/// That of a full disk.
+pub(crate) fn keep_reserve(folder: &Path) -> io::Result<()> {
+    match free(folder) {
+        Ok(free) if free < LEAST => Err(no_room()),
+        // Writing reports any other problem of the disk.
+        _ => Ok(()),
+    }
 }
 
 /// Returns whether an error or one of its causes is a full disk.

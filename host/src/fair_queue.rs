@@ -51,6 +51,15 @@ impl WorkOwner {
             item: item.to_owned(),
         }
     }
+
+    /// Creates the owner of look-ups for clients without a known credential: the network that they
+    /// come from, which takes turns like an organization.
+    pub fn of_network(network: &str) -> Self {
+        Self {
+            org: network.to_owned(),
+            item: String::new(),
+        }
+    }
 }
 
 /// Fair queue; cheap to clone.

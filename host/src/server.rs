@@ -70,13 +70,17 @@ pub async fn serve(
     };
     // Before the storage check, so that metrics are available while a slow store is checked.
     serve_metrics(&app).await?;
-    app.files
-        .check()
-        .await
-        .map_err(|source| ServeError::Storage {
+    match app.files.check().await {
+        // Records can still be read. The check failed before it wrote, so that nothing is known of
+        // overwrites; each write states that it creates.
+        Err(error) if error.is_full() => {
+            tracing::error!(%error, "the disk of the object store is full, serving for reading");
+        }
+        checked => checked.map_err(|source| ServeError::Storage {
             place: start::storage_place(&app.config),
             source,
-        })?;
+        })?,
+    }
     // Must precede the first request, or it would release that request's own claim.
     if let Err(error) = idempotency::forget_claims(&app.store).await {
         tracing::error!(%error, "idempotency keys of an earlier run could not be released");

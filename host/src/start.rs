@@ -17,7 +17,7 @@ use crate::disk;
 use crate::domain::clock::Clock;
 use crate::evidence::TrustError;
 use crate::fair_queue::FairQueue;
-use crate::files::{Files, FilesError};
+use crate::files::{Files, FilesError, OpenTransfers};
 use crate::keys::{BEARER_TOKENS, InstallationKeys};
 use crate::mail::MailSender;
 use crate::metrics::Metrics;
@@ -25,8 +25,8 @@ use crate::publishers::{self, BundleVerifier, RootError};
 use crate::sealing::{SealError, SealingKey, TimestampAuthority, TrustRoots};
 use crate::service::access::issuer::TokenIssuer;
 use crate::service::access::rate_limit::RateLimits;
-use crate::service::access::windows::LocalWindows;
-use crate::service::access::{AccessState, KeyUsage, KnownKeys};
+use crate::service::access::windows::{AcceptedCredentials, LocalWindows};
+use crate::service::access::{AccessState, KeyUsage, KnownKeys, LOOKUPS_OF_STRANGERS};
 use crate::service::components::{ActivationFollower, ComponentManager, load_on_demand, refresh};
 use crate::service::control::guard as fingerprints;
 use crate::service::envelopes::uploads;
@@ -270,6 +270,8 @@ pub async fn start_with_lookup(
             key_usage: KeyUsage::default(),
             known_keys: KnownKeys::default(),
             windows: LocalWindows::default(),
+            accepted: AcceptedCredentials::default(),
+            strangers: FairQueue::new(LOOKUPS_OF_STRANGERS),
         }),
         management: Arc::new(ComponentManager {
             compiler,
@@ -277,6 +279,7 @@ pub async fn start_with_lookup(
         }),
         pages: Arc::default(),
         callbacks: Arc::default(),
+        transfers: OpenTransfers::default(),
         vault: Arc::new(Vault {
             sealing,
             timestamps,

@@ -226,6 +226,7 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
             "select * from sign_in_link where link_id",
             "delete from user_session where expires_at",
             "delete from sign_in_link where expires_at",
+            "delete from sign_in_mail where sent_at",
         ],
     ),
     (

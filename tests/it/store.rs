@@ -15,8 +15,8 @@ use holdfast::store::envelopes::KeyedEnvelope;
 use holdfast::store::idempotency::RequestKey;
 use holdfast::store::jobs::LeaseRenewal;
 use holdfast::store::{
-    Store, StoreError, api_keys, counts, customers, envelopes, idempotency, jobs, ledger,
-    organizations, page_facts, provider_poll, rate_windows,
+    ACQUIRE_TIMEOUT, STRANGERS, Store, StoreError, api_keys, counts, customers, envelopes,
+    idempotency, jobs, ledger, organizations, page_facts, provider_poll, rate_windows,
 };
 use serde_json::json;
 use sqlx::Row as _;
@@ -66,7 +66,26 @@ on_both_databases!(
     the_number_of_envelopes_follows_every_change,
     writers_fail_and_give_up_alone,
     kept_pages_are_those_of_one_component_and_are_forgotten,
+    strangers_and_known_callers_read_with_different_connections,
 );
+
+/// Look-ups of guesses that use all of their connections leave those of known callers free.
+async fn strangers_and_known_callers_read_with_different_connections(store: Store) {
+    let strangers = store.for_strangers();
+    let mut held = Vec::new();
+    for _ in 0..STRANGERS {
+        held.push(strangers.read().await.unwrap());
+    }
+    let soon = Duration::from_millis(300);
+    assert!(tokio::time::timeout(soon, strangers.read()).await.is_err());
+    assert!(
+        tokio::time::timeout(ACQUIRE_TIMEOUT, store.check())
+            .await
+            .is_ok()
+    );
+    drop(held);
+    assert!(strangers.check().await.is_ok());
+}
 
 /// During a rolling upgrade, older nodes start on the newer schema.
 async fn a_newer_schema_is_accepted(store: Store) {

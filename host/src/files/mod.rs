@@ -6,6 +6,7 @@
 mod aws;
 mod cipher;
 mod spool;
+mod transfers;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -41,6 +42,7 @@ use crate::domain::id::{OrgId, RequestId};
 use aws::AwsClient;
 use cipher::ObjectCipher;
 pub use spool::{SpoolWriter, SpooledFile};
+pub use transfers::{OpenTransfers, TransferShare};
 
 /// Size up to which a file is stored in one request; larger files are uploaded in parts of this
 /// size, the minimum that S3 accepts.

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use tokio::fs::File;
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _, AsyncWriteExt as _, BufWriter};
 
-use super::{FilesError, Pieces};
+use super::{FilesError, Pieces, TransferShare};
 
 /// Number of leading bytes kept in memory, to detect the file type.
 const HEAD: usize = 1024;
@@ -67,6 +67,7 @@ impl SpoolWriter {
             sha256: hex::encode(self.hasher.finalize()),
             size: self.size,
             head: self.head,
+            _share: None,
         })
     }
 }
@@ -77,9 +78,19 @@ pub struct SpooledFile {
     sha256: String,
     size: u64,
     head: Vec<u8>,
+    /// Counts the file among the open uploads.
+    _share: Option<TransferShare>,
 }
 
 impl SpooledFile {
+    /// Counts the file among the open uploads until it is dropped.
+    pub fn counted(self, share: TransferShare) -> Self {
+        Self {
+            _share: Some(share),
+            ..self
+        }
+    }
+
     /// Creates a file in `folder` and fills it with `write`, on a blocking thread.
     pub async fn written(
         folder: &Path,
@@ -101,6 +112,7 @@ impl SpooledFile {
                 sha256: hex::encode(hasher.finalize()),
                 size,
                 head,
+                _share: None,
             })
         });
         written.await?

@@ -2,14 +2,17 @@
 //! too many.
 
 use std::collections::BTreeMap;
+use std::future::Future as _;
 use std::io;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::time::Sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::pace::TransferPace;
@@ -17,6 +20,11 @@ use crate::config::HttpSettings;
 
 /// First bytes of every HTTP/2 connection.
 const HTTP2_PREFACE: &[u8] = b"PRI";
+
+/// Time for a client to read the last answer while it still sends.
+const LINGER: Duration = Duration::from_secs(5);
+/// Bytes that such a client may send meanwhile.
+const LINGER_BYTES: usize = 16 * 1024 * 1024;
 
 /// Registry of open connections.
 pub(super) struct ConnectionRegistry {
@@ -97,6 +105,8 @@ impl ConnectionRegistry {
 pub(super) struct ClientConnection {
     /// Cancelled when the connection has to close immediately.
     pub close: CancellationToken,
+    /// Whether the client still sends a body that nobody reads.
+    lingers: AtomicBool,
     activity: Mutex<ConnectionActivity>,
 }
 
@@ -132,6 +142,7 @@ impl ClientConnection {
         let now = Instant::now();
         Self {
             close: CancellationToken::new(),
+            lingers: AtomicBool::new(false),
             activity: Mutex::new(ConnectionActivity {
                 http2: None,
                 requests: 0,
@@ -193,6 +204,11 @@ impl ClientConnection {
             request: activity.next_request,
             connection: self.clone(),
         }
+    }
+
+    /// Records that the connection ends while the client still sends.
+    pub fn linger(&self) {
+        self.lingers.store(true, Ordering::Relaxed);
     }
 
     fn received(&self, bytes: &[u8]) {
@@ -258,8 +274,27 @@ impl Drop for ActiveRequest {
 
 /// Socket that records reads and writes in its connection's activity.
 pub(super) struct TrackedSocket {
-    pub stream: TcpStream,
-    pub connection: Arc<ClientConnection>,
+    stream: TcpStream,
+    connection: Arc<ClientConnection>,
+    /// Present while the end of the connection waits for the client.
+    lingering: Option<LingeringClose>,
+}
+
+/// End of a connection whose client still sends. Closing at once would reset the connection, and the
+/// client could lose the answer that it did not read yet (RFC 9112, 9.6).
+struct LingeringClose {
+    until: Pin<Box<Sleep>>,
+    discarded: usize,
+}
+
+impl TrackedSocket {
+    pub fn new(stream: TcpStream, connection: Arc<ClientConnection>) -> Self {
+        Self {
+            stream,
+            connection,
+            lingering: None,
+        }
+    }
 }
 
 impl AsyncRead for TrackedSocket {
@@ -308,6 +343,27 @@ impl AsyncWrite for TrackedSocket {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+        let this = &mut *self;
+        ready!(Pin::new(&mut this.stream).poll_shutdown(context))?;
+        if !this.connection.lingers.load(Ordering::Relaxed) {
+            return Poll::Ready(Ok(()));
+        }
+
+        let lingering = this.lingering.get_or_insert_with(|| LingeringClose {
+            until: Box::pin(tokio::time::sleep(LINGER)),
+            discarded: 0,
+        });
+        let mut space = [0; 16 * 1024];
+        while lingering.discarded < LINGER_BYTES
+            && lingering.until.as_mut().poll(context).is_pending()
+        {
+            let mut buffer = ReadBuf::new(&mut space);
+            ready!(Pin::new(&mut this.stream).poll_read(context, &mut buffer))?;
+            if buffer.filled().is_empty() {
+                break;
+            }
+            lingering.discarded += buffer.filled().len();
+        }
+        Poll::Ready(Ok(()))
     }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
-use axum::http::Request;
+use axum::http::{Request, Version};
 use axum::response::Response;
 use bytes::Bytes;
 use http_body::{Body as HttpBody, Frame, SizeHint};
@@ -28,6 +28,7 @@ use super::connections::{
     ActiveRequest, ConnectionAdmission, ConnectionEntry, ConnectionRegistry, ConnectionTimeout,
     TrackedSocket,
 };
+use super::unread::UnreadBody;
 use crate::config::HttpSettings;
 use crate::metrics::ConnectionMetrics;
 
@@ -164,10 +165,7 @@ impl ConnectionServer {
         // write.
         let _ = stream.set_nodelay(true);
         let connection = entry.connection.clone();
-        let watched = TrackedSocket {
-            stream,
-            connection: connection.clone(),
-        };
+        let watched = TrackedSocket::new(stream, connection.clone());
         let handler = ConnectionHandler {
             router: self.router.clone(),
             peer,
@@ -247,10 +245,24 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(ConnectInfo(self.peer));
-        let in_hand = self.connection.begin();
+        let connection = self.connection.clone();
+        let in_hand = connection.begin();
+        // On HTTP/2 a request is a stream of its own, which ends without an effect on others.
+        let has_rest = request.version() < Version::HTTP_2 && !request.body().is_end_stream();
+        let (unread, request) = if has_rest {
+            let (unread, request) = UnreadBody::watch(request);
+            (Some(unread), request)
+        } else {
+            (None, request)
+        };
         let answer = self.router.call(request);
         Box::pin(async move {
-            let response = answer.await?;
+            let mut response = answer.await?;
+            if let Some(unread) = unread
+                && unread.settle(&mut response).await
+            {
+                connection.linger();
+            }
             Ok(response.map(|body| Body::new(TrackedBody { body, in_hand })))
         })
     }

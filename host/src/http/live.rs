@@ -12,9 +12,9 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use super::error::HttpError;
-use crate::domain::id::OrgId;
+use crate::domain::id::{OrgId, SessionId};
 use crate::service::App;
-use crate::service::bulk::watch::StreamSlot;
+use crate::service::bulk::watch::{StreamLimit, StreamSlot};
 
 /// Maximum duration of a stream. The client then reconnects, with a token that is still valid.
 const LIFE: Duration = Duration::from_secs(3600);
@@ -40,17 +40,29 @@ struct LiveValue<T, R> {
 /// # Errors
 /// 503 when too many are open.
 pub fn place(app: &App, org: &OrgId) -> Result<StreamSlot, HttpError> {
-    app.bulk.streams.enter(org).ok_or_else(too_many)
+    app.bulk.streams.enter(org, None).map_err(too_many)
 }
 
-/// Like [`place`], for a page of the console.
-pub fn page_place(app: &App, org: &OrgId) -> Result<StreamSlot, HttpError> {
-    app.bulk.pages.enter(org).ok_or_else(too_many)
+/// Like [`place`], for a page of the console in a session.
+///
+/// # Errors
+/// 429 when the session has too many, 503 when too many are open.
+pub fn page_place(app: &App, org: &OrgId, session: &SessionId) -> Result<StreamSlot, HttpError> {
+    app.bulk.pages.enter(org, Some(session)).map_err(too_many)
 }
 
-fn too_many() -> HttpError {
-    let busy = StatusCode::SERVICE_UNAVAILABLE;
-    HttpError::new(busy, "Too many event streams are open").retry_after(5)
+fn too_many(limit: StreamLimit) -> HttpError {
+    let (status, text) = match limit {
+        StreamLimit::Session => (
+            StatusCode::TOO_MANY_REQUESTS,
+            "Too many pages of this session are open; close some",
+        ),
+        StreamLimit::Shared => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "Too many event streams are open",
+        ),
+    };
+    HttpError::new(status, text).retry_after(5)
 }
 
 /// Streams a value: as it is at first, so that a client that reconnects has missed nothing, and after every change.

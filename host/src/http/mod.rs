@@ -15,6 +15,7 @@ pub use openapi::sample_event;
 mod pace;
 mod pages;
 mod reply;
+mod unread;
 
 use std::any::Any;
 use std::mem;
@@ -47,7 +48,7 @@ use crate::traces;
 use api::{ledger, routes};
 use error::HttpError;
 use middleware::notes::SharedNotes;
-use middleware::{bodies, limits, unknown};
+use middleware::{bodies, downloads, limits, unknown};
 use pages::{
     assets, brand, builder, console, control, docs, embed, inspection, joining, payments, people,
     signing, verification,
@@ -187,7 +188,8 @@ async fn identify(
     traces::go_on(&trace, traces::of_headers(request.headers()));
     let span = trace.in_scope(|| tracing::info_span!("request", request_id = %id));
     let answer = next.run(request).instrument(span.clone());
-    let mut response = traces::within(trace.clone(), answer).await;
+    let response = traces::within(trace.clone(), answer).await;
+    let mut response = downloads::limit(&app, address.as_deref(), response);
     let status = response.status().as_u16();
     let is_kept = matched.starts_with(API) && !matched.starts_with(REQUEST_LOG);
     let org = notes.org.get().filter(|_| is_kept);
@@ -199,6 +201,10 @@ async fn identify(
     if let Ok(value) = HeaderValue::from_str(id.as_str()) {
         response.headers_mut().insert(REQUEST_ID, value);
     }
+    // No answer is to be taken for another type than it states, files least of all.
+    let nosniff = HeaderValue::from_static("nosniff");
+    let headers = response.headers_mut();
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, nosniff);
     if let Some(allowance) = notes.allowance() {
         say(&allowance, response.headers_mut());
     }

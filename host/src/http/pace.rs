@@ -5,10 +5,9 @@ use std::time::{Duration, Instant};
 /// Minimum rate in bytes per second, below which even a steady client is too slow.
 const SLOWEST: u64 = 8 * 1024;
 
-/// Time that the server waited for a client, and the bytes moved. Processing time of the server
-/// does not count.
+/// Time that the server waited for a client beyond what the bytes since may take. Processing time of
+/// the server does not count.
 pub(super) struct TransferPace {
-    bytes: u64,
     waited: Duration,
     waiting_since: Option<Instant>,
 }
@@ -16,7 +15,6 @@ pub(super) struct TransferPace {
 impl TransferPace {
     pub fn new() -> Self {
         Self {
-            bytes: 0,
             waited: Duration::ZERO,
             waiting_since: None,
         }
@@ -34,16 +32,16 @@ impl TransferPace {
         if let Some(since) = self.waiting_since.take() {
             self.waited += since.elapsed();
         }
-        self.bytes += bytes as u64;
+        // Time that the bytes may take. A fast beginning pays for no more than what was waited, or a
+        // client could send much at once and then hold its place for hours.
+        let earned = Duration::from_nanos(bytes as u64 * 1_000_000_000 / SLOWEST);
+        self.waited = self.waited.saturating_sub(earned);
     }
 
     /// Returns the time limit of the current wait: at most `patience`, less if the client was slow
     /// before.
     pub fn left(&self, patience: Duration) -> Duration {
-        let earned = Duration::from_millis(self.bytes.saturating_mul(1000) / SLOWEST);
-        (patience + earned)
-            .saturating_sub(self.waited)
-            .min(patience)
+        patience.saturating_sub(self.waited)
     }
 
     /// Returns whether the current wait exceeds its limit.
@@ -59,30 +57,50 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_secs(30);
 
-    fn pace(bytes: u64, waited: u64) -> TransferPace {
+    fn pace(waited: u64) -> TransferPace {
         TransferPace {
-            bytes,
             waited: Duration::from_secs(waited),
             waiting_since: None,
         }
     }
 
+    /// Lets the server wait for some seconds, and the client move some bytes then.
+    fn waits(pace: &mut TransferPace, seconds: u64, bytes: u64) {
+        pace.waiting_since = Instant::now().checked_sub(Duration::from_secs(seconds));
+        pace.moved(bytes as usize);
+    }
+
     #[test]
     fn a_client_that_sends_too_slowly_times_out() {
-        assert_eq!(pace(0, 0).left(PATIENCE), PATIENCE);
-        assert_eq!(pace(100, 29).left(PATIENCE).as_secs(), 1);
-        assert_eq!(pace(100, 31).left(PATIENCE), Duration::ZERO);
+        let mut slow = pace(0);
+        assert_eq!(slow.left(PATIENCE), PATIENCE);
+        waits(&mut slow, 29, 100);
+        assert_eq!(slow.left(PATIENCE).as_secs(), 1);
+        waits(&mut slow, 2, 100);
+        assert_eq!(slow.left(PATIENCE), Duration::ZERO);
     }
 
     #[test]
     fn a_slow_but_steady_client_does_not_time_out() {
-        let an_hour = 3600;
-        assert_eq!(pace(an_hour * SLOWEST, an_hour).left(PATIENCE), PATIENCE);
+        let mut steady = pace(0);
+        for _ in 0..3600 {
+            waits(&mut steady, 1, SLOWEST + 100);
+        }
+        assert_eq!(steady.left(PATIENCE), PATIENCE);
+    }
+
+    #[test]
+    fn a_fast_beginning_does_not_pay_for_a_slow_end() {
+        let mut upload = pace(0);
+        waits(&mut upload, 0, 40 * 1024 * 1024);
+        waits(&mut upload, 29, 1);
+        waits(&mut upload, 29, 1);
+        assert_eq!(upload.left(PATIENCE), Duration::ZERO);
     }
 
     #[test]
     fn only_a_pending_read_can_time_out() {
-        let mut pace = pace(0, 31);
+        let mut pace = pace(31);
         assert!(!pace.is_over(PATIENCE));
         assert!(pace.wait());
         assert!(!pace.wait());

@@ -22,7 +22,7 @@ use crate::domain::id::OrgId;
 use crate::domain::priority::PriorityClass;
 use crate::evidence::TrustRoots;
 use crate::fair_queue::FairQueue;
-use crate::files::Files;
+use crate::files::{Files, OpenTransfers};
 use crate::mail::MailSender;
 use crate::metrics::{Metrics, ProviderLabels};
 use crate::publishers::BundleVerifier;
@@ -92,6 +92,8 @@ pub struct ServiceState {
     pub(crate) pages: Arc<PageCache>,
     /// Rate limits for provider callbacks.
     pub(crate) callbacks: Arc<CallbackLimits>,
+    /// Uploads and downloads in progress.
+    pub(crate) transfers: OpenTransfers,
     pub(crate) vault: Arc<Vault>,
     pub(crate) bulk: Arc<BulkState>,
     /// HTTP sender for webhook deliveries.
@@ -138,6 +140,7 @@ impl ServiceState {
             management: self.management.clone(),
             pages: self.pages.clone(),
             callbacks: self.callbacks.clone(),
+            transfers: self.transfers.clone(),
             vault: self.vault.clone(),
             bulk: self.bulk.clone(),
             webhooks: self.webhooks.clone(),

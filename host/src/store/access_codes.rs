@@ -15,11 +15,102 @@ pub struct CodeState {
     /// Number of codes in the present window, and its begin.
     pub sends: i64,
     pub first_sent_at: Option<Timestamp>,
-    /// Wrong entries since the last right one or the last lock.
+    /// Wrong entries of all networks since the last right one or the last lock for all.
+    pub failures: i64,
+    /// Locks for all networks since the last right entry.
+    pub locks: i64,
+    pub locked_until: Option<Timestamp>,
+}
+
+/// Wrong entries from one network.
+#[derive(Clone, Debug, Default)]
+pub struct NetworkFailures {
+    /// Wrong entries since the network's last lock.
     pub failures: i64,
     /// Locks since the last right entry.
     pub locks: i64,
     pub locked_until: Option<Timestamp>,
+}
+
+pub async fn failures_of(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    signer: &Signer,
+    network: &str,
+) -> Result<NetworkFailures, StoreError> {
+    let row = sqlx::query(
+        "select * from access_code_failure
+         where bucket = $1 and org_id = $2 and envelope_id = $3 and position = $4 and email = $5
+             and network = $6",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.org.as_str())
+    .bind(envelope.id.as_str())
+    .bind(signer.position)
+    .bind(&signer.email)
+    .bind(network)
+    .fetch_optional(connection)
+    .await?;
+    let Some(row) = row else {
+        return Ok(NetworkFailures::default());
+    };
+    let columns = RowColumns {
+        row: &row,
+        table: "access_code_failure",
+        id: "envelope_id",
+    };
+    Ok(NetworkFailures {
+        failures: columns.number("failures")?,
+        locks: columns.number("locks")?,
+        locked_until: columns.optional_time("locked_until")?,
+    })
+}
+
+pub async fn put_failures(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    signer: &Signer,
+    network: &str,
+    state: &NetworkFailures,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into access_code_failure (bucket, envelope_id, position, org_id, email, network, failures,
+             locks, locked_until)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+         on conflict (bucket, envelope_id, position, network) do update set
+             email = $5, failures = $7, locks = $8, locked_until = $9",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.id.as_str())
+    .bind(signer.position)
+    .bind(envelope.org.as_str())
+    .bind(&signer.email)
+    .bind(network)
+    .bind(state.failures)
+    .bind(state.locks)
+    .bind(state.locked_until.map(|at| at.to_string()))
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Deletes the wrong entries of all networks, after a right one.
+pub async fn forget_failures(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    signer: &Signer,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "delete from access_code_failure
+         where bucket = $1 and org_id = $2 and envelope_id = $3 and position = $4",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.org.as_str())
+    .bind(envelope.id.as_str())
+    .bind(signer.position)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
 }
 
 pub async fn get(

@@ -84,6 +84,8 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     64 "0064_signer_identity",
     66 "0066_consumer_disclosures",
     67 "0067_user_identities",
+    70 "0070_sign_in_mails",
+    71 "0071_access_code_failures",
 ];
 
 /// Version of the row that serves as the lock.

@@ -179,6 +179,9 @@ impl StoreError {
     }
 }
 
+/// Number of connections for look-ups of unknown credentials.
+pub const STRANGERS: u32 = 2;
+
 /// Maximum number of PostgreSQL connections that write for batch work.
 const BATCH_WRITERS: usize = 4;
 
@@ -197,6 +200,9 @@ const CONNECTION_LIFETIME: Duration = Duration::from_secs(1800);
 #[derive(Clone)]
 pub struct Store {
     readers: ReaderPool,
+    /// Connections for look-ups of credentials that this node does not know, so that guesses never
+    /// take those of known callers.
+    strangers: ReaderPool,
     /// SQLite has a single writer.
     writers: AnyPool,
     /// Connections for work that must not wait behind requests: a separate pool on PostgreSQL, the
@@ -274,6 +280,7 @@ impl Store {
                 })
         };
         let readers = pool(8).connect_with(options.clone()).await?;
+        let strangers = pool(STRANGERS).connect_lazy_with(options.clone());
         let (writers, urgent) = match dialect {
             SqlDialect::Sqlite => {
                 let writers = pool(1).connect_with(options).await?;
@@ -286,6 +293,7 @@ impl Store {
         };
         Ok(Self {
             readers: ReaderPool::new(readers, dialect == SqlDialect::Postgres),
+            strangers: ReaderPool::new(strangers, dialect == SqlDialect::Postgres),
             writers,
             urgent,
             dialect,
@@ -359,6 +367,14 @@ impl Store {
     pub fn committing(&self) -> Self {
         Self {
             rehearses: false,
+            ..self.clone()
+        }
+    }
+
+    /// Returns a handle that reads with the connections for unknown credentials.
+    pub fn for_strangers(&self) -> Self {
+        Self {
+            readers: self.strangers.clone(),
             ..self.clone()
         }
     }
@@ -467,6 +483,7 @@ impl Store {
     /// Waits for open connections to finish and closes the pools.
     pub async fn close(&self) {
         self.readers.close().await;
+        self.strangers.close().await;
         self.writers.close().await;
         self.urgent.close().await;
     }

@@ -116,7 +116,7 @@ pub async fn advanced(connection: &mut AnyConnection, org: &OrgId) -> Result<i64
 }
 
 /// Tables with their times that come nearer when time advances, and the rows that wait for them.
-const WAITING: [(&str, &[&str], &str); 9] = [
+const WAITING: [(&str, &[&str], &str); 10] = [
     (
         "envelope",
         &["expires_at"],
@@ -147,6 +147,7 @@ const WAITING: [(&str, &[&str], &str); 9] = [
         &["sent_at", "first_sent_at", "locked_until"],
         "1 = 1",
     ),
+    ("access_code_failure", &["locked_until"], "1 = 1"),
 ];
 
 /// Advances the time of an organization's test data by `by` seconds: pending times become earlier, times of past events

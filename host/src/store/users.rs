@@ -171,6 +171,88 @@ pub async fn links_since(
     })
 }
 
+/// Returns the newest unused link of a user that ends within a time.
+pub async fn open_link(
+    connection: &mut AnyConnection,
+    user: &User,
+    after: Timestamp,
+    until: Timestamp,
+) -> Result<Option<SignInLink>, StoreError> {
+    sqlx::query(
+        "select * from sign_in_link
+         where bucket = $1 and org_id = $2 and user_id = $3 and used_at is null
+             and expires_at > $4 and expires_at <= $5
+         order by created_at desc limit 1",
+    )
+    .bind(user.org.bucket())
+    .bind(user.org.as_str())
+    .bind(user.id.as_str())
+    .bind(after.to_string())
+    .bind(until.to_string())
+    .fetch_optional(connection)
+    .await?
+    .map(|row| sign_in_link(&row))
+    .transpose()
+}
+
+/// Mails that were asked for at the sign-in page within a time.
+pub struct RequestedMails {
+    pub of_network: i64,
+    pub all: i64,
+    pub last: Option<Timestamp>,
+}
+
+/// Counts the mails to a user that were asked for since a time, from one network and from all.
+pub async fn requested_mails(
+    connection: &mut AnyConnection,
+    user: &User,
+    network: &str,
+    since: Timestamp,
+) -> Result<RequestedMails, StoreError> {
+    let row = sqlx::query(
+        "select count(*) as mails, count(case when network = $5 then 1 end) as of_network,
+             max(sent_at) as last
+         from sign_in_mail
+         where bucket = $1 and org_id = $2 and user_id = $3 and sent_at > $4",
+    )
+    .bind(user.org.bucket())
+    .bind(user.org.as_str())
+    .bind(user.id.as_str())
+    .bind(since.to_string())
+    .bind(network)
+    .fetch_one(connection)
+    .await?;
+    let last: Option<String> = row.try_get("last")?;
+    Ok(RequestedMails {
+        of_network: row.try_get("of_network")?,
+        all: row.try_get("mails")?,
+        last: last.and_then(|last| Timestamp::parse(&last)),
+    })
+}
+
+/// Records a mail that a network asked for.
+pub async fn insert_requested_mail(
+    tx: &mut WriteTransaction,
+    user: &User,
+    link: &SignInId,
+    network: &str,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into sign_in_mail (bucket, org_id, user_id, link_id, network, sent_at)
+         values ($1, $2, $3, $4, $5, $6)",
+    )
+    .bind(user.org.bucket())
+    .bind(user.org.as_str())
+    .bind(user.id.as_str())
+    .bind(link.as_str())
+    .bind(network)
+    .bind(now.to_string())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
 /// Uses a link. Returns false if it was used before.
 pub async fn use_link(
     tx: &mut WriteTransaction,
@@ -344,6 +426,7 @@ pub async fn forget(tx: &mut WriteTransaction, before: Timestamp) -> Result<(), 
     for text in [
         "delete from user_session where expires_at < $1",
         "delete from sign_in_link where expires_at < $1",
+        "delete from sign_in_mail where sent_at < $1",
     ] {
         sqlx::query(AssertSqlSafe(text))
             .bind(before.to_string())

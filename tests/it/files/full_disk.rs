@@ -1,13 +1,18 @@
 //! A full disk: requests are refused with a clear error, and no data is damaged.
 
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
 use axum::body::Body;
 use axum::http::Request;
 use holdfast::domain::organization::OrgSettings;
+use holdfast::files::{Files, PROBES};
 use holdfast::store::StoreError;
+use holdfast::{server, start};
 use serde_json::json;
 
-use crate::support::faulty::StorageFault;
-use crate::support::{CONTRACT, TestApp, form};
+use crate::support::faulty::{FaultyStore, StorageFault};
+use crate::support::{CONTRACT, TestApp, configuration, form, share_native_code};
 
 /// Fills the disk of the object folder, for uploads and for the built-in signing room.
 #[tokio::test(flavor = "multi_thread")]
@@ -82,4 +87,38 @@ async fn readiness_and_metrics_report_the_disk() {
         let line = format!("holdfast_disk_free_bytes{{folder=\"{folder}\"}} ");
         assert!(metrics.contains(&line), "{metrics}");
     }
+}
+
+/// What fills the disk must not keep the records from being read after a restart.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_starts_for_reading_with_a_full_object_disk() {
+    let data = tempfile::tempdir().unwrap();
+    share_native_code(data.path());
+    let port = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut config = configuration(&data);
+    config.listen = port.local_addr().unwrap();
+    drop(port);
+    let address = config.listen;
+    let objects = data.path().join("objects");
+    let full = FaultyStore::new(&objects, StorageFault::NoSpace, PROBES);
+    full.fail(i64::MAX);
+    let files = Files::over(full, Duration::from_millis(500));
+    let app = start::start_with(config, files).await.unwrap();
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let serving = tokio::spawn(server::serve(app, async {
+        let _ = stopped.await;
+    }));
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let answer = loop {
+        match reqwest::get(format!("http://{address}/healthz")).await {
+            Ok(answer) => break answer,
+            Err(error) => assert!(Instant::now() < deadline, "{error}"),
+        }
+        assert!(!serving.is_finished(), "the server did not start");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
+    assert_eq!(answer.status(), 200);
+    drop(stop);
+    serving.await.unwrap().unwrap();
 }

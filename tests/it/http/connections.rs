@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use holdfast::domain::organization::OrgSettings;
+use holdfast::domain::organization::{OrgSettings, Scope};
+use holdfast::domain::token::ApiKey;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -344,5 +345,176 @@ async fn a_server_stops_within_its_grace_period_despite_stalled_clients() {
             "the server does not stop within its grace"
         );
         tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Reads one response: its head, and as many bytes of its body as it announces.
+async fn read_response(stream: &mut TcpStream) -> String {
+    let mut answer = Vec::new();
+    let reading = async {
+        loop {
+            let text = String::from_utf8_lossy(&answer).into_owned();
+            if let Some((head, body)) = text.split_once("\r\n\r\n") {
+                let mut lines = head.lines();
+                let length = lines.find_map(|line| line.strip_prefix("content-length: "));
+                if body.len() >= length.map_or(0, |length| length.parse().unwrap()) {
+                    return text;
+                }
+            }
+            if stream.read_buf(&mut answer).await.unwrap_or(0) == 0 {
+                return String::from_utf8_lossy(&answer).into_owned();
+            }
+        }
+    };
+    tokio::time::timeout(SOON, reading)
+        .await
+        .expect("a response")
+}
+
+/// Heads of requests that are answered before their body is read, with their status.
+async fn early_answers(app: &TestApp) -> Vec<(u16, String, String)> {
+    let reader = app.key_with_limit(&[Scope::EnvelopesRead], 100).await;
+    let exhausted = app.key_with_limit(Scope::ALL, 1).await;
+    app.get_as(&exhausted, "/partner/envelopes").await;
+    let unknown = ApiKey::generate(&app.org).reveal().to_owned();
+    let envelopes = "/api/v2/partner/envelopes";
+    let json = "content-type: application/json\r\n";
+    let answers = [
+        (401, envelopes, json.to_owned()),
+        (401, envelopes, format!("{json}x-api-key: {unknown}\r\n")),
+        (403, envelopes, format!("{json}x-api-key: {reader}\r\n")),
+        (429, envelopes, format!("{json}x-api-key: {exhausted}\r\n")),
+        (
+            400,
+            envelopes,
+            format!("content-type: text/plain\r\nx-api-key: {}\r\n", app.key),
+        ),
+        (404, "/nowhere", json.to_owned()),
+        (405, "/healthz", json.to_owned()),
+        (404, "/api/v2/callbacks/signing/nobody", json.to_owned()),
+        (
+            303,
+            "/console/users",
+            "cookie: __Host-holdfast=none\r\n".into(),
+        ),
+        (404, "/sign/none/renew", String::new()),
+    ];
+    let answers = answers.into_iter();
+    answers
+        .map(|(status, path, headers)| (status, path.to_owned(), headers))
+        .collect()
+}
+
+fn refused_head(path: &str, headers: &str, length: usize) -> String {
+    format!("POST {path} HTTP/1.1\r\nhost: test\r\n{headers}content-length: {length}\r\n\r\n")
+}
+
+/// Head and body arrive in two packets, as many clients send them.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_is_refused_early_leaves_its_connection_to_the_next_one() {
+    let app = TestApp::on_a_socket().await;
+    for (status, path, headers) in early_answers(&app).await {
+        let mut stream = connect(&app.url()).await;
+        let body = "x".repeat(5_000);
+        for packet in [refused_head(&path, &headers, body.len()), body] {
+            stream.write_all(packet.as_bytes()).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        let refused = read_response(&mut stream).await;
+        let expected = format!("HTTP/1.1 {status}");
+        assert!(refused.starts_with(&expected), "{path}: {refused}");
+        assert!(!refused.contains("connection: close"), "{path}: {refused}");
+        let next = b"GET /healthz HTTP/1.1\r\nhost: test\r\n\r\n";
+        stream.write_all(next).await.unwrap();
+        let next = read_response(&mut stream).await;
+        assert!(next.starts_with("HTTP/1.1 200"), "{status} {path}: {next}");
+    }
+}
+
+/// The client reads the refusal although it was still sending.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_answer_to_a_large_body_that_is_refused_announces_the_end_of_the_connection() {
+    const MIB: usize = 1024 * 1024;
+    let app = TestApp::on_a_socket().await;
+    for (status, path, headers) in early_answers(&app).await {
+        let mut stream = connect(&app.url()).await;
+        let head = refused_head(&path, &headers, 8 * MIB);
+        stream.write_all(head.as_bytes()).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        for _ in 0..8 {
+            stream.write_all(&vec![b'x'; MIB]).await.unwrap();
+        }
+        let refused = until_closed(&mut stream).await;
+        let expected = format!("HTTP/1.1 {status}");
+        assert!(refused.starts_with(&expected), "{path}: {refused}");
+        assert!(refused.contains("connection: close"), "{path}: {refused}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_waits_to_send_its_body_is_not_asked_for_it() {
+    let app = TestApp::on_a_socket().await;
+    let mut stream = connect(&app.url()).await;
+    let headers = "expect: 100-continue\r\n";
+    let head = refused_head("/api/v2/partner/envelopes", headers, 1_000);
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let refused = until_closed(&mut stream).await;
+    assert!(refused.starts_with("HTTP/1.1 401"), "{refused}");
+    assert!(refused.contains("connection: close"), "{refused}");
+}
+
+/// A body that does not come holds an early answer for a moment only.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_early_answer_does_not_wait_for_a_body_that_does_not_come() {
+    let app = TestApp::on_a_socket().await;
+    let mut stream = connect(&app.url()).await;
+    let head = refused_head("/api/v2/partner/envelopes", "", 1_000);
+    let began = Instant::now();
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let refused = read_response(&mut stream).await;
+    assert!(refused.starts_with("HTTP/1.1 401"), "{refused}");
+    assert!(refused.contains("connection: close"), "{refused}");
+    assert!(began.elapsed() < Duration::from_secs(10));
+}
+
+/// Open uploads of one key take a part of the disk, however slowly they come.
+#[tokio::test(flavor = "multi_thread")]
+async fn open_uploads_of_a_key_have_a_limit() {
+    const MIB: usize = 1024 * 1024;
+    let app = TestApp::on_a_socket().await;
+    let form = "multipart/form-data; boundary=b";
+    let begin =
+        "--b\r\ncontent-disposition: form-data; name=\"file\"; filename=\"f\"\r\n\r\n%PDF-1.7";
+    let open = async |size: usize| {
+        let mut stream = connect(&app.url()).await;
+        let head = post_head(&app, "/templates", form, 50 * MIB);
+        stream.write_all((head + begin).as_bytes()).await.unwrap();
+        for _ in 0..size {
+            // A refused upload may be closed meanwhile.
+            let _ = stream.write_all(&vec![b'x'; MIB]).await;
+        }
+        stream
+    };
+    let mut held = Vec::new();
+    for _ in 0..5 {
+        held.push(open(49).await);
+    }
+    let mut next = open(30).await;
+    let refused = read_response(&mut next).await;
+    assert!(refused.starts_with("HTTP/1.1 429"), "{refused}");
+    assert!(refused.contains("unfinished uploads"), "{refused}");
+    // There is room again when they end.
+    drop(held);
+    let deadline = Instant::now() + SOON;
+    loop {
+        let mut next = open(30).await;
+        let answer = read_response(&mut next);
+        if tokio::time::timeout(Duration::from_secs(1), answer)
+            .await
+            .is_err()
+        {
+            break;
+        }
+        assert!(Instant::now() < deadline, "the bytes are not released");
     }
 }

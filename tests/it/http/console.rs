@@ -229,7 +229,7 @@ async fn a_user_asks_for_a_link_by_mail() {
 }
 
 /// Returns the text of a mail without the line breaks of its encoding.
-fn readable(mail: &str) -> String {
+pub(crate) fn readable(mail: &str) -> String {
     mail.replace("=\r\n", "")
         .replace("=\n", "")
         .replace("=3D", "=")

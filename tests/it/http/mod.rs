@@ -20,4 +20,5 @@ mod recorded;
 mod roles;
 mod sign_on;
 mod specification;
+mod strangers;
 mod weight;

@@ -32,7 +32,7 @@ pub fn share_native_code(data: &Path) {
 /// Settings file for the operator's tool, for nodes with another database or object store.
 pub const SETTINGS: &str = "node.toml";
 
-fn configuration(data: &TempDir) -> Config {
+pub fn configuration(data: &TempDir) -> Config {
     let mut config = Config {
         data_dir: data.path().into(),
         ..Config::default()

@@ -45,7 +45,7 @@ use holdfast::metrics::ConnectionMetrics;
 use holdfast::store::Store;
 use tempfile::TempDir;
 
-pub use app::{SETTINGS, share_native_code};
+pub use app::{SETTINGS, configuration, share_native_code};
 pub use commands::{
     decisions_output, operator, operator_output, pool_output, statement_output, verifier_output,
     verifier_text,

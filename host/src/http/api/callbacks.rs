@@ -16,6 +16,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::domain::component::Slot;
 use crate::http::error::HttpError;
 use crate::http::middleware::extract::{InstancePath, JSON_LIMIT, read_limited};
+use crate::http::middleware::limits;
 use crate::http::openapi;
 use crate::http::reply::{DataReply, Found};
 use crate::service::signing::callbacks::CallbackRejection;
@@ -75,6 +76,8 @@ impl CallbackSlot for PaymentCallbacks {
 /// Permit to process one callback of an instance, acquired before the body is read.
 pub struct CallbackPermit<K> {
     instance: String,
+    /// Network of the caller, which pays for a callback that cannot be verified.
+    network: Option<String>,
     _permit: OwnedSemaphorePermit,
     kind: PhantomData<fn() -> K>,
 }
@@ -86,7 +89,10 @@ impl<K: CallbackSlot> FromRequestParts<App> for CallbackPermit<K> {
         // Everything here runs before the body is read: a flood of callbacks costs no memory and no
         // plugin call.
         let InstancePath(instance) = InstancePath::from_request_parts(parts, app).await?;
+        let network = limits::counted_address(app, parts);
+        limits::check_network(app, network.as_deref())?;
         if !app.has_provider(K::SLOT, &instance) {
+            limits::note_unknown(app, network);
             return Err(unknown_instance());
         }
         let most = app.config.providers.callbacks_per_minute();
@@ -94,6 +100,7 @@ impl<K: CallbackSlot> FromRequestParts<App> for CallbackPermit<K> {
         match taken {
             Ok(permit) => Ok(Self {
                 instance,
+                network,
                 _permit: permit,
                 kind: PhantomData,
             }),
@@ -137,7 +144,8 @@ pub async fn signing(
     turn: CallbackPermit<SigningCallbacks>,
     request: RawRequest,
 ) -> Result<Found<CallbackReceipt>, HttpError> {
-    answered(signing::callback(&app, &turn.instance, request.headers, request.body).await)
+    let taken = signing::callback(&app, &turn.instance, request.headers, request.body).await;
+    turn.answered(&app, taken)
 }
 
 /// Accepts a payment provider's callback. Repeats are harmless.
@@ -146,18 +154,28 @@ pub async fn payment(
     turn: CallbackPermit<PaymentCallbacks>,
     request: RawRequest,
 ) -> Result<Found<CallbackReceipt>, HttpError> {
-    answered(payments::callback(&app, &turn.instance, request.headers, request.body).await)
+    let taken = payments::callback(&app, &turn.instance, request.headers, request.body).await;
+    turn.answered(&app, taken)
 }
 
-fn answered(taken: Result<(), CallbackError>) -> Result<Found<CallbackReceipt>, HttpError> {
-    match taken {
-        Ok(()) => Ok(DataReply::new(&CallbackReceipt { received: true })),
-        Err(CallbackError::Unverified(_)) => Err(HttpError::new(
-            StatusCode::UNAUTHORIZED,
-            "Callback could not be verified",
-        )),
-        Err(CallbackError::Malformed(why)) => Err(HttpError::bad_request(why)),
-        Err(CallbackError::Service(ServiceError::NotConfigured(_))) => Err(unknown_instance()),
-        Err(CallbackError::Service(error)) => Err(error.into()),
+impl<K> CallbackPermit<K> {
+    fn answered(
+        self,
+        app: &App,
+        taken: Result<(), CallbackError>,
+    ) -> Result<Found<CallbackReceipt>, HttpError> {
+        match taken {
+            Ok(()) => Ok(DataReply::new(&CallbackReceipt { received: true })),
+            Err(CallbackError::Unverified(_)) => {
+                limits::note_unknown(app, self.network);
+                Err(HttpError::new(
+                    StatusCode::UNAUTHORIZED,
+                    "Callback could not be verified",
+                ))
+            }
+            Err(CallbackError::Malformed(why)) => Err(HttpError::bad_request(why)),
+            Err(CallbackError::Service(ServiceError::NotConfigured(_))) => Err(unknown_instance()),
+            Err(CallbackError::Service(error)) => Err(error.into()),
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::http::{Method, header};
 use axum::response::IntoResponse as _;
 use bytes::Bytes;
@@ -14,17 +14,23 @@ use crate::domain::token::LinkToken;
 use crate::files::{FilesError, Pieces};
 use crate::http::error::HttpError;
 use crate::http::middleware::extract::LinkPath;
+use crate::http::middleware::limits::CredentialLookup;
 use crate::http::reply::{FileReply, PdfOrJson};
 use crate::service::App;
 use crate::service::vault::downloads;
 
 pub async fn download(
     State(app): State<App>,
-    method: Method,
     LinkPath(token): LinkPath,
+    request: Request,
 ) -> Result<FileReply<PdfOrJson>, HttpError> {
+    let (parts, _) = request.into_parts();
+    let lookup = CredentialLookup::begin(&app, None, &token, &parts).await?;
+    let is_known = downloads::is_known(lookup.core(), &token).await?;
+    lookup.settle(&app, is_known)?;
+
     // A link preview asks with HEAD: that must not burn a single-use link.
-    let peek = method == Method::HEAD;
+    let peek = parts.method == Method::HEAD;
     let download = downloads::redeem(&app, &token, peek).await?;
     let headers = [
         (header::CONTENT_TYPE, download.content_type),

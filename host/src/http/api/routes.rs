@@ -575,7 +575,7 @@ areas! {
     }
 
     download_links {
-        get "/downloads/{token}", downloads::download => download [404, 409, 410]
+        get "/downloads/{token}", downloads::download => download [404, 409, 410, 429]
             "What a download link gives";
     }
 }

@@ -14,7 +14,7 @@ use axum::http::{StatusCode, header};
 use schemars::json_schema;
 use serde_json::json;
 
-use super::limits;
+use super::limits::{self, CredentialLookup};
 use super::notes::{self, RequestNotes, SharedNotes};
 use super::unknown::check_query;
 use crate::domain::envelope::Envelope;
@@ -95,10 +95,24 @@ pub fn bearer_token(parts: &Parts) -> Result<&str, HttpError> {
 }
 
 /// Looks up the API key.
-async fn known(app: &App, text: &str) -> Result<Arc<ApiKeyRecord>, HttpError> {
-    access::api_key(app, &app.access, text)
-        .await?
-        .ok_or_else(|| unauthorized("Invalid API key"))
+async fn known(app: &App, text: &str, parts: &Parts) -> Result<Arc<ApiKeyRecord>, HttpError> {
+    let lookup = CredentialLookup::begin(app, None, text, parts).await?;
+    let record = access::api_key(lookup.core(), &app.access, text).await?;
+    lookup.settle(app, record.is_some())?;
+    record.ok_or_else(|| unauthorized("Invalid API key"))
+}
+
+/// Looks up the user of a bearer token.
+async fn known_user(
+    app: &App,
+    counted: Option<LimitedCredential>,
+    token: &str,
+    parts: &Parts,
+) -> Result<WebUser, HttpError> {
+    let lookup = CredentialLookup::begin(app, counted, token, parts).await?;
+    let user = access::bearer(lookup.core(), &app.access, token).await?;
+    lookup.settle(app, user.is_some())?;
+    user.ok_or_else(|| unauthorized("Invalid token"))
 }
 
 /// Checks the key's scope and records organization and credential for the log.
@@ -152,7 +166,7 @@ impl<S: RequiredScope> FromRequestParts<App> for PartnerCaller<S> {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
         let notes = notes::of(parts);
-        let record = known(app, key_text(parts)?).await?;
+        let record = known(app, key_text(parts)?, parts).await?;
         admit::<S>(app, &notes, &record).await?;
         check_query(parts)?;
         Ok(Self {
@@ -194,7 +208,7 @@ impl<S: RequiredScope> FromRequestParts<App> for EnvelopeReader<S> {
             check_query(parts)?;
             return Ok(reader(record, false));
         }
-        let record = known(app, &text).await?;
+        let record = known(app, &text, parts).await?;
         admit::<S>(app, &notes, &record).await?;
         check_query(parts)?;
         Ok(reader(record, true))
@@ -213,7 +227,8 @@ impl<S: RequiredScope> EnvelopeReader<S> {
             return Ok(*found.ok_or(ServiceError::NotFound("Envelope"))?);
         }
         // The key changed since it was cached. The request is counted already.
-        let record = known(app, &self.text).await?;
+        let record = access::api_key(app, &app.access, &self.text).await?;
+        let record = record.ok_or_else(|| unauthorized("Invalid API key"))?;
         permit::<S>(app, &self.notes, &record)?;
         Ok(envelopes::get(app, &of(&record), id).await?)
     }
@@ -257,7 +272,7 @@ impl FromRequestParts<App> for EmbedKeyCaller {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
         let notes = notes::of(parts);
-        let record = known(app, key_text(parts)?).await?;
+        let record = known(app, key_text(parts)?, parts).await?;
         // Either scope is enough here; `require` checks the one that the body needs.
         if record.scopes.contains(&Scope::VaultRead) {
             admit::<VaultRead>(app, &notes, &record).await?;
@@ -285,11 +300,8 @@ impl OperationInput for EmbedKeyCaller {
 /// Returns the web-app user of the request's bearer token.
 async fn web_user(parts: &mut Parts, app: &App) -> Result<WebUser, HttpError> {
     let notes = notes::of(parts);
-    let token = bearer_token(parts)?;
-    limits::admit(app, LimitedCredential::WebToken, token, parts)?;
-    let user = access::bearer(app, &app.access, token)
-        .await?
-        .ok_or_else(|| unauthorized("Invalid token"))?;
+    let counted = Some(LimitedCredential::WebToken);
+    let user = known_user(app, counted, bearer_token(parts)?, parts).await?;
     let _ = notes.org.set(user.org.clone());
     if let Some(token) = &user.token {
         let _ = notes.credential.set(token.to_string());
@@ -327,19 +339,15 @@ impl McpCaller {
             _ => bearer_token(parts)?,
         };
         if ApiKey::parse(text).is_some() {
-            let (text, record) = (text.to_owned(), known(app, text).await?);
+            let (text, record) = (text.to_owned(), known(app, text, parts).await?);
             return Ok(Self::Key { text, record });
         }
-        match access::bearer(app, &app.access, text).await? {
-            Some(user) => Ok(Self::User {
-                token: text.to_owned(),
-                user: Box::new(user),
-            }),
-            None => {
-                limits::admit(app, LimitedCredential::WebToken, text, parts)?;
-                Err(unauthorized("Invalid token"))
-            }
-        }
+        // The requests that calls become are counted, or `count` does it.
+        let user = known_user(app, None, text, parts).await?;
+        Ok(Self::User {
+            token: text.to_owned(),
+            user: Box::new(user),
+        })
     }
 
     /// Counts a message that does not become a request of its own.

@@ -22,10 +22,10 @@ use schemars::{JsonSchema, Schema, json_schema};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use super::notes::{self, SharedNotes};
-use super::unknown;
+use super::{limits, notes, unknown};
+use crate::disk;
 use crate::domain::hash::sha256;
-use crate::files::{FilesError, SpoolWriter};
+use crate::files::{FilesError, SpoolWriter, TransferShare};
 use crate::http::error::HttpError;
 use crate::http::openapi;
 use crate::http::reply::schema_and_example;
@@ -38,6 +38,10 @@ pub const JSON_LIMIT: usize = 1024 * 1024;
 const TEXT_PARTS: usize = 20;
 /// Maximum number of issues in one answer.
 const ISSUES: usize = 100;
+/// Bytes of an upload after which the free space of the disk is checked again.
+const DISK_CHECK: u64 = 1024 * 1024;
+/// `Retry-After` in seconds for an upload beyond the limit of open ones.
+const RETRY: u32 = 10;
 /// Bytes that are read and discarded past a body's limit.
 const DISCARDED: usize = 16 * 1024 * 1024;
 
@@ -540,18 +544,21 @@ pub struct MultipartForm<T> {
 impl<T: JsonSchema> FromRequest<App> for MultipartForm<T> {
     type Rejection = HttpError;
 
-    async fn from_request(mut request: Request, app: &App) -> Result<Self, HttpError> {
-        let notes = request
-            .extensions_mut()
-            .get_or_insert_default::<SharedNotes>()
-            .clone();
+    async fn from_request(request: Request, app: &App) -> Result<Self, HttpError> {
+        let (mut parts, body) = request.into_parts();
+        let notes = notes::of(&mut parts);
+        let network = limits::counted_address(app, &parts);
+        let mut request = Request::from_parts(parts, body);
         refuse_announced_excess(request.headers())?;
         // Parts are read in pieces, each with its own limit below.
         DefaultBodyLimit::disable().apply(&mut request);
         let multipart = Multipart::from_request(request, app)
             .await
             .map_err(|_| HttpError::bad_request("Body must be multipart/form-data"))?;
-        let form = Self::read(multipart, app).await?;
+        let credential = notes.credential.get().cloned().or(network);
+        let org = notes.org.get().map(|org| org.as_str());
+        let owner = app.transfers.upload(credential.as_deref(), org);
+        let form = Self::read(multipart, app, owner).await?;
         let _ = notes.body.set(form.digest());
         Ok(form)
     }
@@ -580,13 +587,18 @@ fn broken(error: MultipartError) -> HttpError {
 }
 
 impl<T: JsonSchema> MultipartForm<T> {
-    async fn read(mut multipart: Multipart, app: &App) -> Result<Self, HttpError> {
+    async fn read(
+        mut multipart: Multipart,
+        app: &App,
+        mut share: TransferShare,
+    ) -> Result<Self, HttpError> {
         let mut form = Self {
             file: None,
             texts: BTreeMap::new(),
             documented: PhantomData,
         };
         let known = unknown::parts_of::<T>();
+        let mut spooled: Option<DocumentUpload> = None;
         let mut text_bytes = 0;
         while let Some(mut part) = multipart.next_field().await.map_err(broken)? {
             let name = part.name().unwrap_or_default().to_owned();
@@ -595,10 +607,10 @@ impl<T: JsonSchema> MultipartForm<T> {
                 return Err(unknown::refusal("part", &name, &known));
             }
             if name == "file" {
-                if form.file.is_some() {
+                if spooled.is_some() {
                     return Err(HttpError::bad_request("file must be given once"));
                 }
-                form.file = Some(spool(part, app).await?);
+                spooled = Some(spool(part, app, &mut share).await?);
                 continue;
             }
             let mut bytes = BytesMut::new();
@@ -620,6 +632,10 @@ impl<T: JsonSchema> MultipartForm<T> {
                 )));
             }
         }
+        form.file = spooled.map(|upload| DocumentUpload {
+            file: upload.file.counted(share),
+            ..upload
+        });
         Ok(form)
     }
 
@@ -637,16 +653,24 @@ impl<T: JsonSchema> MultipartForm<T> {
     }
 }
 
-async fn spool(mut part: Field<'_>, app: &App) -> Result<DocumentUpload, HttpError> {
+async fn spool(
+    mut part: Field<'_>,
+    app: &App,
+    share: &mut TransferShare,
+) -> Result<DocumentUpload, HttpError> {
     let content_type = part.content_type().map(str::to_owned);
     let file_name = part.file_name().and_then(display_name);
     let lost =
         |error: std::io::Error| HttpError::from(ServiceError::from(FilesError::Spool(error)));
-    let mut spool = SpoolWriter::new(&app.config.spool_folder())
-        .await
-        .map_err(lost)?;
-    let mut excess = 0;
+    let folder = app.config.spool_folder();
+    let mut spool = SpoolWriter::new(&folder).await.map_err(lost)?;
+    let (mut excess, mut checked_at) = (0, None);
     while let Some(piece) = part.chunk().await.map_err(broken)? {
+        // The disk fills by other uploads too.
+        let step = spool.size() / DISK_CHECK;
+        if checked_at.replace(step) != Some(step) {
+            disk::keep_reserve(&folder).map_err(lost)?;
+        }
         if spool.size() + piece.len() as u64 > UPLOAD_LIMIT {
             // Discards the excess, as in `read_limited`.
             excess += piece.len();
@@ -654,6 +678,13 @@ async fn spool(mut part: Field<'_>, app: &App) -> Result<DocumentUpload, HttpErr
                 break;
             }
         } else if excess == 0 {
+            if !share.grow(piece.len() as u64) {
+                return Err(HttpError::new(
+                    StatusCode::TOO_MANY_REQUESTS,
+                    "Too many bytes of unfinished uploads; wait until some are done",
+                )
+                .retry_after(RETRY));
+            }
             spool.write(&piece).await.map_err(lost)?;
         }
     }

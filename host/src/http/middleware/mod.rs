@@ -2,6 +2,7 @@
 
 pub mod bodies;
 pub mod caller;
+pub mod downloads;
 pub mod extract;
 pub mod limits;
 pub mod notes;

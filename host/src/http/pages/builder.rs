@@ -24,7 +24,7 @@ use crate::domain::envelope::SignerKind;
 use crate::http::error::HttpError;
 use crate::http::middleware::caller::bearer_token;
 use crate::http::middleware::extract::{FileForm, MultipartForm, ValidJson};
-use crate::http::middleware::limits;
+use crate::http::middleware::limits::CredentialLookup;
 use crate::room::form::Problems;
 use crate::service::access::windows::LimitedCredential;
 use crate::service::templates::builder::{
@@ -48,8 +48,10 @@ impl FromRequestParts<App> for FieldBuilderSession {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
         let token = bearer_token(parts)?;
-        limits::admit(app, LimitedCredential::BuilderSession, token, parts)?;
-        let session = builder::session(app, &app.access, token).await?;
+        let counted = Some(LimitedCredential::BuilderSession);
+        let lookup = CredentialLookup::begin(app, counted, token, parts).await?;
+        let session = builder::session(lookup.core(), &app.access, token).await?;
+        lookup.settle(app, session.is_some())?;
         session.ok_or_else(|| HttpError::new(StatusCode::UNAUTHORIZED, "Invalid token"))
     }
 }
@@ -110,8 +112,11 @@ async fn open(State(app): State<App>, request: Request) -> Response {
         return embed::refused(&parts.headers, None);
     };
     let opened = async {
-        limits::admit(&app, LimitedCredential::BuilderSession, &form.token, &parts)?;
-        let Some(session) = builder::session(&app, &app.access, &form.token).await? else {
+        let counted = Some(LimitedCredential::BuilderSession);
+        let lookup = CredentialLookup::begin(&app, counted, &form.token, &parts).await?;
+        let session = builder::session(lookup.core(), &app.access, &form.token).await?;
+        lookup.settle(&app, session.is_some())?;
+        let Some(session) = session else {
             let issuer = builder::issuer(&app, &app.access, &form.token).await?;
             return Ok(embed::refused(&parts.headers, issuer));
         };

@@ -10,7 +10,9 @@ use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Signer, SignerAccess};
 use crate::domain::identity::last_digits;
 use crate::http::error::HttpError;
-use crate::service::signing::access_codes::{self, CodeCheck, CodePrompt, CodeRequest, PASS_LIFE};
+use crate::service::signing::access_codes::{
+    self, CodeCheck, CodeEntry, CodePrompt, CodeRequest, PASS_LIFE,
+};
 use crate::service::{App, ServiceError};
 
 /// Name of the cookie that opens the document for a browser.
@@ -18,7 +20,7 @@ pub const PASS: &str = "holdfast_access";
 
 /// Shows what the signer has to do before the document opens.
 pub async fn ask(app: &App, visit: &SignerVisit) -> Response {
-    match access_codes::prompt(app, &visit.envelope, &visit.signer).await {
+    match access_codes::prompt(app, &visit.envelope, &visit.signer, &visit.network).await {
         Ok(prompt) => page(app, visit, prompt, None),
         Err(error) => HttpError::from(error).into_response(),
     }
@@ -38,24 +40,31 @@ pub async fn submitted(app: &App, visit: &SignerVisit, action: &str, given: &str
 
 async fn sent(app: &App, visit: &SignerVisit) -> Result<Response, ServiceError> {
     let (envelope, signer) = (&visit.envelope, &visit.signer);
-    Ok(match access_codes::send(app, envelope, signer).await? {
-        CodeRequest::Sent => page(app, visit, CodePrompt::Enter, None),
-        CodeRequest::Locked(until) => page(app, visit, CodePrompt::Locked(until), None),
-        CodeRequest::Later(next) => {
-            let minutes = minutes(next, app.clock.now());
-            let text = visit.texts.with("code-later", [("minutes", minutes)]);
-            let prompt = access_codes::prompt(app, envelope, signer).await?;
-            let page = page(app, visit, prompt, Some(&text));
-            let wait = seconds(next, app.clock.now()).to_string();
-            let status = StatusCode::TOO_MANY_REQUESTS;
-            (status, [(header::RETRY_AFTER, wait)], page).into_response()
-        }
-    })
+    Ok(
+        match access_codes::send(app, envelope, signer, &visit.network).await? {
+            CodeRequest::Sent => page(app, visit, CodePrompt::Enter, None),
+            CodeRequest::Locked(until) => page(app, visit, CodePrompt::Locked(until), None),
+            CodeRequest::Later(next) => {
+                let minutes = minutes(next, app.clock.now());
+                let text = visit.texts.with("code-later", [("minutes", minutes)]);
+                let prompt = access_codes::prompt(app, envelope, signer, &visit.network).await?;
+                let page = page(app, visit, prompt, Some(&text));
+                let wait = seconds(next, app.clock.now()).to_string();
+                let status = StatusCode::TOO_MANY_REQUESTS;
+                (status, [(header::RETRY_AFTER, wait)], page).into_response()
+            }
+        },
+    )
 }
 
 async fn checked(app: &App, visit: &SignerVisit, given: &str) -> Result<Response, ServiceError> {
-    let (envelope, signer, origin) = (&visit.envelope, &visit.signer, &visit.origin);
-    let check = access_codes::check(app, envelope, signer, &visit.token, given, origin).await?;
+    let entry = CodeEntry {
+        link: &visit.token,
+        given,
+        origin: &visit.origin,
+        network: &visit.network,
+    };
+    let check = access_codes::check(app, &visit.envelope, &visit.signer, entry).await?;
     Ok(match check {
         CodeCheck::Right(pass) => {
             let mut response = Redirect::to(visit.path()).into_response();

@@ -83,6 +83,10 @@ async fn look_of(app: &App, link: Option<(LinkToken, String)>, texts: Texts) -> 
     let Some((token, _)) = link else {
         return PageLook::plain(texts);
     };
+    // A guess that was refused must not reach the database here.
+    if !app.access.accepted.contains(token.hash().as_str()) {
+        return PageLook::plain(texts);
+    }
     match visits::find(app, &token).await {
         Ok(Some(visitor)) => PageLook::of(visitor.organization, texts),
         _ => PageLook::plain(texts),

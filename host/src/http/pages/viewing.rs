@@ -19,7 +19,7 @@ use crate::domain::envelope::{Envelope, EnvelopeStatus, Recipient, Signer, Signe
 use crate::domain::locale::Locale;
 use crate::domain::token::LinkToken;
 use crate::http::error::HttpError;
-use crate::http::middleware::limits;
+use crate::http::middleware::limits::{self, CredentialLookup};
 use crate::room::shown::ShownDocument;
 use crate::service::access::windows::LimitedCredential;
 use crate::service::envelopes::parties::room_submission;
@@ -61,10 +61,13 @@ impl FromRequestParts<App> for ReaderVisit {
             .ok()
             .and_then(|Path(segments)| LinkToken::parse(segments.get("token")?))
             .ok_or_else(|| unknown_link(plain))?;
-        limits::admit(app, LimitedCredential::SigningLink, token.reveal(), parts)
-            .map_err(IntoResponse::into_response)?;
-        let found = visits::find_reader(app, &token).await;
-        let reader = found.map_err(|error| HttpError::from(error).into_response())?;
+        let failed = |error: HttpError| error.into_response();
+        let counted = Some(LimitedCredential::SigningLink);
+        let lookup = CredentialLookup::begin(app, counted, token.reveal(), parts).await;
+        let lookup = lookup.map_err(failed)?;
+        let found = visits::find_reader(lookup.core(), &token).await;
+        let reader = found.map_err(|error| failed(error.into()))?;
+        lookup.settle(app, reader.is_some()).map_err(failed)?;
         let LinkReader {
             recipient,
             expired,

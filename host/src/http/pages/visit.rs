@@ -17,7 +17,7 @@ use crate::domain::envelope::{
 use crate::domain::locale::Locale;
 use crate::domain::token::LinkToken;
 use crate::http::error::HttpError;
-use crate::http::middleware::limits;
+use crate::http::middleware::limits::{self, CredentialLookup};
 use crate::http::middleware::origin::origin;
 use crate::room::form::{FormError, RequestOrigin};
 use crate::service::access::windows::LimitedCredential;
@@ -54,6 +54,8 @@ pub struct SignerVisit {
     pub browser: Option<String>,
     /// Client address and browser of the request.
     pub origin: RequestOrigin,
+    /// Network of the request, if it is known, by which wrong codes count.
+    pub network: String,
     /// Path of this signer's pages.
     path: String,
 }
@@ -68,10 +70,15 @@ impl FromRequestParts<App> for SignerVisit {
             .ok()
             .and_then(|Path(segments)| LinkToken::parse(segments.get("token")?))
             .ok_or_else(|| unknown_link(unknown))?;
-        limits::admit(app, LimitedCredential::SigningLink, token.reveal(), parts)
-            .map_err(IntoResponse::into_response)?;
-        match visits::find(app, &token).await {
-            Ok(Some(visitor)) => {
+        let failed = |error: HttpError| error.into_response();
+        let counted = Some(LimitedCredential::SigningLink);
+        let lookup = CredentialLookup::begin(app, counted, token.reveal(), parts).await;
+        let lookup = lookup.map_err(failed)?;
+        let found = visits::find(lookup.core(), &token).await;
+        let found = found.map_err(|error| failed(error.into()))?;
+        lookup.settle(app, found.is_some()).map_err(failed)?;
+        match found {
+            Some(visitor) => {
                 let pass = cookie(parts, code::PASS);
                 let (envelope, signer) = (&visitor.envelope, &visitor.signer);
                 let locked = !access_codes::is_pass(app, envelope, signer, &token, pass.as_deref());
@@ -85,12 +92,12 @@ impl FromRequestParts<App> for SignerVisit {
                     browser: cookie(parts, BROWSER),
                     is_seen: is_seen(parts),
                     origin: origin(app, parts),
+                    network: limits::counted_address(app, parts).unwrap_or_default(),
                     locked,
                     ..Self::of(app, &token, visitor, locale)
                 })
             }
-            Ok(None) => Err(unknown_link(unknown)),
-            Err(error) => Err(HttpError::from(error).into_response()),
+            None => Err(unknown_link(unknown)),
         }
     }
 }
@@ -106,6 +113,7 @@ impl SignerVisit {
             browser: None,
             is_seen: true,
             origin: RequestOrigin::default(),
+            network: String::new(),
             texts,
             consent: texts.consent(
                 &visitor.organization,
@@ -136,6 +144,7 @@ impl SignerVisit {
                 browser: self.browser,
                 is_seen: self.is_seen,
                 origin: self.origin,
+                network: self.network,
                 locked: self.locked,
                 ..Self::of(app, &self.token, visitor, self.texts.locale())
             },

@@ -22,15 +22,17 @@ use serde::{Deserialize, Serialize};
 use crate::domain::clock::Timestamp;
 use crate::domain::id::{KeyId, OrgId, TokenId, UserId};
 use crate::domain::organization::{ApiKeyRecord, Role};
+use crate::domain::priority::PriorityClass;
 use crate::domain::token::{ApiKey, SecretHash};
 use crate::domain::user::{IssuerIdentity, User, UserStatus};
+use crate::fair_queue::{FairQueue, QueueCapacity, QueueTurn, WorkOwner};
 use crate::keys::Key;
 use crate::service::access::issuer::TokenIssuer;
 use crate::service::access::jwt::ExpiringClaims;
 use crate::service::access::rate_limit::RateLimits;
-use crate::service::access::windows::LocalWindows;
+use crate::service::access::windows::{AcceptedCredentials, LocalWindows};
 use crate::service::{Caller, Core, ServiceError};
-use crate::store::{api_keys as key_rows, tokens, users as user_rows};
+use crate::store::{STRANGERS, api_keys as key_rows, tokens, users as user_rows};
 
 /// Token keys, and in-memory state of recently used credentials.
 pub struct AccessState {
@@ -44,6 +46,38 @@ pub struct AccessState {
     pub(crate) known_keys: KnownKeys,
     /// Request counts per link, token and address in the last minute.
     pub(crate) windows: LocalWindows,
+    /// Credentials that this node accepted lately.
+    pub(crate) accepted: AcceptedCredentials,
+    /// Turns of networks at looking up credentials that this node does not know.
+    pub(crate) strangers: FairQueue,
+}
+
+/// Look-ups of credentials that this node does not know. One network uses all turns only while no
+/// other waits.
+pub(crate) const LOOKUPS_OF_STRANGERS: QueueCapacity = QueueCapacity {
+    units: STRANGERS as usize,
+    of_organization: 1,
+    waiting: 256,
+    waiting_of_organization: 32,
+    waiting_of_item: 32,
+};
+
+/// Turn of a network at looking up a credential; dropping it ends the turn.
+pub struct StrangerTurn {
+    _turn: QueueTurn,
+}
+
+impl AccessState {
+    /// Waits for the turn of a network.
+    ///
+    /// # Errors
+    /// Too many look-ups wait.
+    pub async fn stranger_turn(&self, network: &str) -> Result<StrangerTurn, ServiceError> {
+        let owner = WorkOwner::of_network(network);
+        let turn = self.strangers.turn(&owner, PriorityClass::Request, 1);
+        let turn = turn.await.ok_or(ServiceError::Busy)?;
+        Ok(StrangerTurn { _turn: turn })
+    }
 }
 
 /// `aud` of bearer tokens, so that no token of another purpose is accepted as one.

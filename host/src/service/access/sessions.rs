@@ -20,8 +20,10 @@ use crate::store::{WriteTransaction, organizations, users as rows};
 /// Life of a link that a user asks for.
 const LINK: Duration = Duration::from_secs(900);
 const DAY: Duration = Duration::from_secs(86_400);
-/// Most links for a user within a day.
-const MOST_A_DAY: i64 = 20;
+/// Most mails to a user within a day that one network asks for while links of earlier mails work.
+const MOST_OF_NETWORK: i64 = 20;
+/// The same for all networks.
+const MOST_A_DAY: i64 = 100;
 /// Interval at which the use of a session is noted.
 const SEEN: Duration = Duration::from_secs(60);
 /// Time for which links and sessions are kept after their end.
@@ -59,13 +61,14 @@ impl From<&SignedIn> for WebUser {
 }
 
 /// Mails links to the users with an address, one for each organization. Callers do not wait for it: its time would
-/// tell who has access. The sign-in leads to the page with the path `leads_to`.
+/// tell who has access. The sign-in leads to the page with the path `leads_to`. Mails are counted by the `network` that
+/// asks, so that a stranger cannot use up what is meant for the user.
 pub async fn request_link(
     core: &Core,
     email: &str,
     leads_to: Option<&str>,
+    network: &str,
 ) -> Result<(), ServiceError> {
-    let now = core.clock.now();
     let mut connection = core.store.read().await?;
     let users = rows::with_address(&mut connection, &users::address(email)).await?;
     drop(connection);
@@ -73,14 +76,45 @@ pub async fn request_link(
         let mut tx = core.store.begin().await?;
         // Two requests at once would send two mails.
         organizations::lock(&mut tx, &user.org).await?;
-        let sent = rows::links_since(&mut tx, &user, now - DAY).await?;
-        let is_soon = sent.last.is_some_and(|last| last + PAUSE > now);
-        if !is_soon && sent.count < MOST_A_DAY {
-            users::send_link(&mut tx, &user, LINK, leads_to, now).await?;
-        }
+        send_requested(core, &mut tx, &user, leads_to, network).await?;
         tx.commit().await?;
     }
     Ok(())
+}
+
+/// Mails a link, unless the user has a mail whose link works.
+async fn send_requested(
+    core: &Core,
+    tx: &mut WriteTransaction,
+    user: &User,
+    leads_to: Option<&str>,
+    network: &str,
+) -> Result<(), ServiceError> {
+    let now = core.clock.now();
+    let sent = rows::requested_mails(tx, user, network, now - DAY).await?;
+    if sent.last.is_some_and(|last| last + PAUSE > now) {
+        return Ok(());
+    }
+
+    // Past the limits nothing is sent while an earlier mail has a link that works. Once it is over,
+    // there is a mail again: whoever floods a mailbox does not end the sign-in of its user.
+    let open = rows::open_link(tx, user, now, now + LINK).await?;
+    let is_flooded = sent.of_network >= MOST_OF_NETWORK || sent.all >= MOST_A_DAY;
+    if is_flooded && open.is_some() {
+        return Ok(());
+    }
+
+    // A link that works for a while is sent again: a new one for each request would make the user
+    // look for the right mail.
+    let repeated = open
+        .filter(|link| link.expires_at > now + LINK / 2 && link.leads_to.as_deref() == leads_to);
+    let link = if let Some(link) = repeated {
+        users::mail_link(tx, user, &link.id, now).await?;
+        link.id
+    } else {
+        users::send_link(tx, user, LINK, leads_to, now).await?
+    };
+    Ok(rows::insert_requested_mail(tx, user, &link, network, now).await?)
 }
 
 /// Returns the URL of a link.

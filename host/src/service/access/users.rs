@@ -546,11 +546,19 @@ pub(super) async fn send_link(
         leads_to: leads_to.map(str::to_owned),
     };
     rows::insert_link(tx, &link).await?;
-    let job = MailSignIn {
-        link: link.id.clone(),
-    };
-    jobs::insert(tx, &user.org, &job, Some(link.id.as_str()), now).await?;
+    mail_link(tx, user, &link.id, now).await?;
     Ok(link.id)
+}
+
+/// Queues the mail with a link that exists.
+pub(super) async fn mail_link(
+    tx: &mut WriteTransaction,
+    user: &User,
+    link: &SignInId,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let job = MailSignIn { link: link.clone() };
+    jobs::insert(tx, &user.org, &job, Some(link.as_str()), now).await
 }
 
 async fn note(

@@ -1,44 +1,79 @@
 //! Limits the open progress streams, because each one polls the database.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::domain::id::OrgId;
+use crate::domain::id::{OrgId, SessionId};
 
 /// Maximum number of streams on one node.
 const STREAMS: usize = 256;
 /// Maximum number of one organization's streams.
 const OF_ONE: usize = 32;
+/// Maximum number of one session's streams: the pages that a person has open at once, and a quarter of
+/// what the colleagues share.
+const OF_SESSION: usize = 8;
 
-/// Counts of open streams by organization.
+/// Owners of open streams.
 #[derive(Clone, Default)]
 pub struct ProgressStreams {
-    open: Arc<Mutex<HashMap<OrgId, usize>>>,
+    open: Arc<Mutex<Vec<StreamOwner>>>,
+}
+
+/// Organization of a stream, and session for a page of the console.
+#[derive(Clone, PartialEq, Eq)]
+struct StreamOwner {
+    org: OrgId,
+    session: Option<SessionId>,
 }
 
 /// Slot of one stream; dropping it releases the slot.
 pub struct StreamSlot {
     streams: ProgressStreams,
-    org: OrgId,
+    owner: StreamOwner,
+}
+
+/// Reason why no further stream is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamLimit {
+    /// The session has too many.
+    Session,
+    /// The organization, or the node, has too many.
+    Shared,
 }
 
 impl ProgressStreams {
-    /// Takes a slot. None when a limit is reached.
-    pub fn enter(&self, org: &OrgId) -> Option<StreamSlot> {
+    /// Takes a slot.
+    ///
+    /// # Errors
+    /// A limit is reached.
+    pub fn enter(
+        &self,
+        org: &OrgId,
+        session: Option<&SessionId>,
+    ) -> Result<StreamSlot, StreamLimit> {
         let mut open = self.lock();
-        let all: usize = open.values().sum();
-        let own = open.get(org).copied().unwrap_or_default();
-        if all >= STREAMS || own >= OF_ONE {
-            return None;
+        let of_org = open.iter().filter(|owner| owner.org == *org);
+        let (own, of_session) = of_org.fold((0, 0), |(own, of_session), owner| {
+            let is_same = session.is_some() && owner.session.as_ref() == session;
+            (own + 1, of_session + usize::from(is_same))
+        });
+        if of_session >= OF_SESSION {
+            return Err(StreamLimit::Session);
         }
-        open.insert(org.clone(), own + 1);
-        Some(StreamSlot {
-            streams: self.clone(),
+        if open.len() >= STREAMS || own >= OF_ONE {
+            return Err(StreamLimit::Shared);
+        }
+        let owner = StreamOwner {
             org: org.clone(),
+            session: session.cloned(),
+        };
+        open.push(owner.clone());
+        Ok(StreamSlot {
+            streams: self.clone(),
+            owner,
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<OrgId, usize>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<StreamOwner>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -46,11 +81,9 @@ impl ProgressStreams {
 impl Drop for StreamSlot {
     fn drop(&mut self) {
         let mut open = self.streams.lock();
-        let left = open.get(&self.org).map_or(0, |own| own.saturating_sub(1));
-        match left {
-            0 => open.remove(&self.org),
-            left => open.insert(self.org.clone(), left),
-        };
+        if let Some(place) = open.iter().position(|owner| *owner == self.owner) {
+            open.swap_remove(place);
+        }
     }
 }
 
@@ -62,11 +95,25 @@ mod tests {
     fn progress_streams_of_an_organization_are_limited() {
         let streams = ProgressStreams::default();
         let (own, other) = (OrgId::new(), OrgId::new());
-        let mut places: Vec<StreamSlot> = (0..OF_ONE).filter_map(|_| streams.enter(&own)).collect();
+        let enter = |org: &OrgId| streams.enter(org, None);
+        let mut places: Vec<StreamSlot> = (0..OF_ONE).map_while(|_| enter(&own).ok()).collect();
         assert_eq!(places.len(), OF_ONE);
-        assert!(streams.enter(&own).is_none());
-        assert!(streams.enter(&other).is_some());
+        assert_eq!(enter(&own).err(), Some(StreamLimit::Shared));
+        assert!(enter(&other).is_ok());
         places.pop();
-        assert!(streams.enter(&own).is_some());
+        assert!(enter(&own).is_ok());
+    }
+
+    #[test]
+    fn one_session_leaves_streams_to_its_colleagues() {
+        let streams = ProgressStreams::default();
+        let (org, one, other) = (OrgId::new(), SessionId::new(), SessionId::new());
+        let enter = |session: &SessionId| streams.enter(&org, Some(session));
+        let mut places: Vec<StreamSlot> = (0..OF_ONE).map_while(|_| enter(&one).ok()).collect();
+        assert_eq!(places.len(), OF_SESSION);
+        assert_eq!(enter(&one).err(), Some(StreamLimit::Session));
+        assert!(enter(&other).is_ok());
+        places.pop();
+        assert!(enter(&one).is_ok());
     }
 }

@@ -19,17 +19,20 @@ use crate::room::form::RequestOrigin;
 use crate::service::signing::links;
 use crate::service::{Core, ServiceError, envelopes as envelope_service, events, mails};
 use crate::store::WriteTransaction;
-use crate::store::access_codes::{self, CodeState};
+use crate::store::access_codes::{self, CodeState, NetworkFailures};
 
 /// Time for which a sent code is valid.
 pub const CODE_LIFE: Duration = Duration::from_secs(600);
 /// Minimum time between two codes.
 const COOL_DOWN: Duration = Duration::from_secs(60);
-/// Maximum number of codes in [`SEND_WINDOW`].
+/// Number of mails in [`SEND_WINDOW`] after which another one waits for the end of the last code.
 const MOST_SENDS: i64 = 5;
 const SEND_WINDOW: Duration = Duration::from_secs(3600);
-/// Number of wrong entries that lock the document.
+/// Number of wrong entries of a network that lock the document for it.
 const MOST_FAILURES: i64 = 5;
+/// Number of wrong entries of all networks that lock the document for everybody: the code has a million
+/// values.
+const MOST_FAILURES_OF_ALL: i64 = 25;
 /// Time of the first, the second and each later lock.
 const LOCKS: [Duration; 3] = [
     Duration::from_secs(900),
@@ -129,20 +132,28 @@ fn pass_context(envelope: &Envelope) -> String {
     format!("access pass {}", envelope.org)
 }
 
-/// Returns what to ask the signer for.
+/// Returns what to ask a visitor from `network` for.
 pub async fn prompt(
     core: &Core,
     envelope: &Envelope,
     signer: &Signer,
+    network: &str,
 ) -> Result<CodePrompt, ServiceError> {
     let mut connection = core.store.read().await?;
     let state = access_codes::get(&mut connection, envelope, signer).await?;
+    let failures = access_codes::failures_of(&mut connection, envelope, signer, network).await?;
     let now = core.clock.now();
-    Ok(match state.locked_until.filter(|until| *until > now) {
+    Ok(match locked(&state, &failures, now) {
         Some(until) => CodePrompt::Locked(until),
         None if signer.access.is_sent() && valid(&state, now).is_none() => CodePrompt::Send,
         None => CodePrompt::Enter,
     })
+}
+
+/// Returns the end of the lock for a network.
+fn locked(state: &CodeState, failures: &NetworkFailures, now: Timestamp) -> Option<Timestamp> {
+    let until = state.locked_until.max(failures.locked_until);
+    until.filter(|until| *until > now)
 }
 
 /// Returns the encrypted code that was sent last, while it is valid.
@@ -151,11 +162,13 @@ fn valid(state: &CodeState, now: Timestamp) -> Option<&str> {
     (*sent_at + CODE_LIFE > now).then_some(code.as_str())
 }
 
-/// Sends the signer a fresh code; earlier ones no longer work.
+/// Sends the signer a code. While the last one is valid it is sent again, and past the limit nothing is sent: a
+/// stranger who asks for codes takes none from the signer.
 pub async fn send(
     core: &Core,
     envelope: &Envelope,
     signer: &Signer,
+    network: &str,
 ) -> Result<CodeRequest, ServiceError> {
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
@@ -163,7 +176,8 @@ pub async fn send(
         return Err(ServiceError::NotFound("Signer"));
     }
     let mut state = access_codes::get(&mut tx, envelope, signer).await?;
-    if let Some(until) = state.locked_until.filter(|until| *until > now) {
+    let failures = access_codes::failures_of(&mut tx, envelope, signer, network).await?;
+    if let Some(until) = locked(&state, &failures, now) {
         return Ok(CodeRequest::Locked(until));
     }
     let soon = state.sent.as_ref().map(|(_, at)| *at + COOL_DOWN);
@@ -171,12 +185,20 @@ pub async fn send(
         return Ok(CodeRequest::Later(next));
     }
     let window = state.first_sent_at.map(|first| first + SEND_WINDOW);
+    let is_flooded = state.sends >= MOST_SENDS && window.is_some_and(|end| end > now);
+    let last = state.sent.take();
+    let last = last.filter(|(_, sent_at)| *sent_at + CODE_LIFE > now);
+    if let Some((_, sent_at)) = &last
+        && is_flooded
+    {
+        return Ok(CodeRequest::Later(*sent_at + CODE_LIFE));
+    }
     match window.filter(|end| *end > now) {
-        Some(end) if state.sends >= MOST_SENDS => return Ok(CodeRequest::Later(end)),
         Some(_) => state.sends += 1,
         None => (state.sends, state.first_sent_at) = (1, Some(now)),
     }
-    let code = core.cipher.encrypt(&new_code(), &code_context(envelope));
+    let new = || core.cipher.encrypt(&new_code(), &code_context(envelope));
+    let code = last.map_or_else(new, |(code, _)| code);
     state.sent = Some((code, now));
     access_codes::put(&mut tx, envelope, signer, &state).await?;
     mails::access_code(&mut tx, envelope, signer, now).await?;
@@ -215,22 +237,36 @@ pub async fn forget(
     Ok(access_codes::put(tx, envelope, signer, &state).await?)
 }
 
-/// Checks an entry. Wrong ones count; too many lock the document and are reported.
+/// An entry of a code.
+pub struct CodeEntry<'a> {
+    pub link: &'a LinkToken,
+    pub given: &'a str,
+    pub origin: &'a RequestOrigin,
+    /// Network by which wrong entries count.
+    pub network: &'a str,
+}
+
+/// Checks an entry. Wrong ones count by network; too many lock the document for it and are reported.
 pub async fn check(
     core: &Core,
     envelope: &Envelope,
     signer: &Signer,
-    link: &LinkToken,
-    given: &str,
-    origin: &RequestOrigin,
+    entry: CodeEntry<'_>,
 ) -> Result<CodeCheck, ServiceError> {
+    let CodeEntry {
+        link,
+        given,
+        origin,
+        network,
+    } = entry;
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     if !links::is_current(&mut tx, envelope, signer).await? {
         return Err(ServiceError::NotFound("Signer"));
     }
     let mut state = access_codes::get(&mut tx, envelope, signer).await?;
-    if let Some(until) = state.locked_until.filter(|until| *until > now) {
+    let mut failures = access_codes::failures_of(&mut tx, envelope, signer, network).await?;
+    if let Some(until) = locked(&state, &failures, now) {
         return Ok(CodeCheck::Locked(until));
     }
     let expected = match signer.access {
@@ -263,6 +299,7 @@ pub async fn check(
             ..state
         };
         access_codes::put(&mut tx, envelope, signer, &cleared).await?;
+        access_codes::forget_failures(&mut tx, envelope, signer).await?;
         events::record(&mut tx, envelope, &actor, CONFIRMED, details, now).await?;
         tx.commit().await?;
         let pass = AccessPass {
@@ -277,28 +314,46 @@ pub async fn check(
         let sealed = core.cipher.encrypt(&text, &pass_context(envelope));
         return Ok(CodeCheck::Right(sealed));
     }
+
     state.failures += 1;
-    let locked = state.failures >= MOST_FAILURES;
-    let [first, second, later] = LOCKS;
-    let lock = match state.locks {
-        0 => first,
-        1 => second,
-        _ => later,
-    };
-    if locked {
-        state.failures = 0;
-        state.locks += 1;
-        state.sent = None;
-        state.locked_until = Some(now + lock);
+    failures.failures += 1;
+    let mut locked_until = None;
+    if failures.failures >= MOST_FAILURES {
+        locked_until = Some(now + lock(failures.locks));
+        failures = NetworkFailures {
+            failures: 0,
+            locks: failures.locks + 1,
+            locked_until,
+        };
+    }
+    if state.failures >= MOST_FAILURES_OF_ALL {
+        locked_until = locked_until.max(Some(now + lock(state.locks)));
+        state = CodeState {
+            failures: 0,
+            locks: state.locks + 1,
+            locked_until,
+            sent: None,
+            ..state
+        };
+    }
+    if locked_until.is_some() {
         let failed = EventType::SignerAccessFailed;
         events::record_and_emit(&mut tx, envelope, &actor, failed, details, now).await?;
     }
     access_codes::put(&mut tx, envelope, signer, &state).await?;
+    access_codes::put_failures(&mut tx, envelope, signer, network, &failures).await?;
     tx.commit().await?;
-    Ok(match locked {
-        true => CodeCheck::Locked(now + lock),
-        false => CodeCheck::Wrong,
-    })
+    Ok(locked_until.map_or(CodeCheck::Wrong, CodeCheck::Locked))
+}
+
+/// Returns the time of a lock after `locks` earlier ones.
+fn lock(locks: i64) -> Duration {
+    let [first, second, later] = LOCKS;
+    match locks {
+        0 => first,
+        1 => second,
+        _ => later,
+    }
 }
 
 /// Compares by hashes, so that the time tells nothing about the expected text.

@@ -145,6 +145,15 @@ pub struct FileDownload {
     pub redeemed: Option<LinkToken>,
 }
 
+/// Returns whether a link was issued, also if it is over.
+pub async fn is_known(core: &Core, token: &str) -> Result<bool, ServiceError> {
+    let Some(token) = LinkToken::parse(token) else {
+        return Ok(false);
+    };
+    let mut connection = core.store.read().await?;
+    Ok(downloads::get(&mut connection, &token).await?.is_some())
+}
+
 /// Opens the file behind a link. With `peek` (a HEAD request) a single-use link stays
 /// unused.
 ///

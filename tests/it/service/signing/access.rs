@@ -1,8 +1,10 @@
 //! A code before the document: mailed to the signer, or agreed with the sender.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::body::Body;
+use axum::extract::ConnectInfo;
 use axum::http::Request;
 use holdfast::domain::organization::OrgSettings;
 use serde_json::{Value, json};
@@ -163,6 +165,46 @@ async fn wrong_codes_lock_the_document_and_are_reported() {
     assert_eq!(page.status, 403);
 }
 
+/// Enters a code from an address.
+async fn enter_from(app: &TestApp, address: [u8; 4], url: &str, code: &str) -> TestResponse {
+    let path = url.splitn(4, '/').nth(3).unwrap();
+    let request = Request::post(format!("/{path}"))
+        .header("content-type", "application/x-www-form-urlencoded")
+        .extension(ConnectInfo(SocketAddr::from((address, 40_000))));
+    let body = format!("action=enter-code&code={code}");
+    app.send(request.body(Body::from(body)).unwrap()).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_codes_of_a_stranger_lock_out_the_stranger_only() {
+    let (app, _, url) = mailed().await;
+    let code = code(&app, &url, 2).await;
+    let wrong = if code == "000000" { "111111" } else { "000000" };
+    let stranger = [203, 0, 113, 7];
+    for _ in 0..4 {
+        assert_eq!(enter_from(&app, stranger, &url, wrong).await.status, 422);
+    }
+    assert_eq!(enter_from(&app, stranger, &url, wrong).await.status, 403);
+    assert_eq!(enter_from(&app, stranger, &url, &code).await.status, 403);
+    let signer = enter_from(&app, [198, 51, 100, 1], &url, &code).await;
+    assert_eq!(signer.status, 303, "{}", signer.text());
+}
+
+/// Guesses from many networks must not add up.
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_codes_of_many_networks_lock_the_document_for_all() {
+    let (app, _, url) = mailed().await;
+    let code = code(&app, &url, 2).await;
+    let wrong = if code == "000000" { "111111" } else { "000000" };
+    for network in 0..5 {
+        for _ in 0..5 {
+            enter_from(&app, [203, 0, 113, network], &url, wrong).await;
+        }
+    }
+    let signer = enter_from(&app, [198, 51, 100, 1], &url, &code).await;
+    assert_eq!(signer.status, 403, "{}", signer.text());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn codes_are_limited_in_number_and_time() {
     let (app, _, url) = mailed().await;
@@ -183,11 +225,26 @@ async fn codes_are_limited_in_number_and_time() {
         form::press(&later, &url, "send-code", &[]).await.status,
         429
     );
-    // The first code was replaced, and the last one is outdated after ten minutes.
-    assert_eq!(enter(&later, &url, &first).await.status, 422);
+    // Every mail had the same code, so that a stranger who asks for codes ends none. It is outdated
+    // ten minutes after the last mail.
     let outdated = app.as_of(Duration::from_secs(20 * 60)).await;
     let answer = enter(&outdated, &url, &first).await;
     assert!(answer.text().contains("too old"), "{}", answer.text());
+    // The limit does not keep the signer out: there is a code again once none is valid.
+    assert_eq!(
+        form::press(&outdated, &url, "send-code", &[]).await.status,
+        200
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_code_that_is_valid_is_sent_again() {
+    let (app, _, url) = mailed().await;
+    let first = code(&app, &url, 2).await;
+    let later = app.as_of(Duration::from_secs(120)).await;
+    assert_eq!(code(&later, &url, 1).await, first);
+    let answer = enter(&later, &url, &first).await;
+    assert_eq!(answer.status, 303, "{}", answer.text());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -176,7 +176,7 @@ pub async fn follow(State(app): State<App>, visitor: Visitor, list: LiveList) ->
     if !list.is_open_to(&visitor) {
         return refused(visitor.texts);
     }
-    let place = match live::page_place(&app, &visitor.caller.org) {
+    let place = match live::page_place(&app, &visitor.caller.org, &visitor.signed_in.session.id) {
         Ok(place) => place,
         Err(error) => return error.into_response(),
     };

@@ -113,6 +113,8 @@ pub struct SignInForm {
     pub texts: Texts,
     pub values: BTreeMap<String, String>,
     pub origin: RequestOrigin,
+    /// Network of the visitor, if it is known.
+    pub network: Option<String>,
 }
 
 impl SignInForm {
@@ -136,6 +138,7 @@ impl FromRequest<App> for SignInForm {
         Ok(Self {
             texts,
             origin: origin(app, &parts),
+            network: limits::counted_address(app, &parts),
             values: read_form(Request::from_parts(parts, body), app).await?,
         })
     }
@@ -146,8 +149,10 @@ pub async fn send(State(app): State<App>, form: SignInForm) -> Response {
     let texts = form.texts;
     let email = form.values.get("email").cloned().unwrap_or_default();
     let next = form.next().map(str::to_owned);
+    let network = form.network.unwrap_or_default();
     tokio::spawn(async move {
-        if let Err(error) = sessions::request_link(&app, &email, next.as_deref()).await {
+        let requested = sessions::request_link(&app, &email, next.as_deref(), &network);
+        if let Err(error) = requested.await {
             tracing::error!(%error, "a sign-in link could not be sent");
         }
     });

@@ -18,7 +18,8 @@ use crate::domain::organization::{Organization, Permission};
 use crate::domain::token::LinkToken;
 use crate::http::error::HttpError;
 use crate::http::middleware::extract::MultipartForm;
-use crate::http::middleware::{limits, notes};
+use crate::http::middleware::limits::CredentialLookup;
+use crate::http::middleware::notes;
 use crate::http::pages::look::{PageLook, texts_for};
 use crate::service::access::WebUser;
 use crate::service::access::sessions::{self, SignedIn};
@@ -159,13 +160,16 @@ impl FromRequestParts<App> for Visitor {
         let Some(secret) = secret(&parts.headers).map(str::to_owned) else {
             return Err(asks());
         };
-        let found = sessions::signed_in(app, &secret).await;
-        let found = found.map_err(|error| HttpError::from(error).into_response())?;
+        let refused = |error: HttpError| error.into_response();
+        let counted = Some(LimitedCredential::WebToken);
+        let lookup = CredentialLookup::begin(app, counted, &secret, parts).await;
+        let lookup = lookup.map_err(refused)?;
+        let found = sessions::signed_in(lookup.core(), &secret).await;
+        let found = found.map_err(|error| refused(error.into()))?;
+        lookup.settle(app, found.is_some()).map_err(refused)?;
         let Some(signed_in) = found else {
             return Err(asks());
         };
-        limits::admit(app, LimitedCredential::WebToken, &secret, parts)
-            .map_err(IntoResponse::into_response)?;
         let user = WebUser::from(&signed_in);
         let notes = notes::of(parts);
         let _ = notes.org.set(user.org.clone());
