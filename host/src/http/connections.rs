@@ -105,7 +105,7 @@ impl ConnectionRegistry {
 pub(super) struct ClientConnection {
     /// Cancelled when the connection has to close immediately.
     pub close: CancellationToken,
-    /// Whether the client still sends a body that nobody reads.
+    /// Whether the client still sends a body that is discarded.
     lingers: AtomicBool,
     activity: Mutex<ConnectionActivity>,
 }
@@ -280,7 +280,7 @@ pub(super) struct TrackedSocket {
     lingering: Option<LingeringClose>,
 }
 
-/// End of a connection whose client still sends. Closing at once would reset the connection, and the
+/// End of a connection on which the client still sends. Closing at once would reset the connection, and the
 /// client could lose the answer that it did not read yet (RFC 9112, 9.6).
 struct LingeringClose {
     until: Pin<Box<Sleep>>,

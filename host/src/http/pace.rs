@@ -32,7 +32,7 @@ impl TransferPace {
         if let Some(since) = self.waiting_since.take() {
             self.waited += since.elapsed();
         }
-        // Time that the bytes may take. A fast beginning pays for no more than what was waited, or a
+        // Time that the bytes may take. A fast beginning pays for earlier waits only, or a
         // client could send much at once and then hold its place for hours.
         let earned = Duration::from_nanos(bytes as u64 * 1_000_000_000 / SLOWEST);
         self.waited = self.waited.saturating_sub(earned);

@@ -1,8 +1,8 @@
 //! Request bodies of early answers: a request that was refused before its body was read.
 //!
 //! A connection carries its next request only behind the whole body of this one. A small body is
-//! read and discarded, so that the connection goes on. For any other, the answer announces the end of
-//! the connection (RFC 9112, 9.6); a client that is not told would lose its next request.
+//! read and discarded, and the connection stays open. For any other, the answer announces the end of
+//! the connection (RFC 9112, 9.6); without that, the client would lose its next request.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -63,7 +63,7 @@ impl UnreadBody {
             return true;
         }
 
-        // Reading would ask a client that waits for `100 Continue` to send what nobody needs.
+        // Reading would ask a client that waits for `100 Continue` to send a useless body.
         let is_held_back = self.waits_for_continue && !is_begun;
         let is_small = body.size_hint().lower() <= DISCARDED;
         if is_small && !is_held_back && discard(body).await {

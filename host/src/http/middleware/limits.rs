@@ -138,7 +138,7 @@ impl CredentialLookup {
         Ok(lookup)
     }
 
-    /// Returns the context whose database connections the look-up uses.
+    /// Returns the context for the look-up, with the database connections that it uses.
     pub fn core(&self) -> &Core {
         &self.core
     }
@@ -205,7 +205,7 @@ pub async fn slow_down(app: &App, address: Option<String>) {
 
 /// Returns an IPv4 address unchanged and the /56 network of an IPv6 address.
 ///
-/// A /56 is what one household or office gets (RFC 6177), so a smaller network would give one client
+/// One household or office gets a /56 (RFC 6177), so a smaller network would give one client
 /// hundreds of limits. IPv4 addresses are not grouped: behind one address there are often several
 /// clients already, and neighbours in a /24 have nothing to do with each other.
 fn network(address: String) -> String {

@@ -57,9 +57,10 @@ pub struct AccessState {
 pub(crate) const LOOKUPS_OF_STRANGERS: QueueCapacity = QueueCapacity {
     units: STRANGERS as usize,
     of_organization: 1,
-    waiting: 256,
-    waiting_of_organization: 32,
-    waiting_of_item: 32,
+    // A network's first requests after a start wait here too, as many as its programs send at once.
+    waiting: 1024,
+    waiting_of_organization: 512,
+    waiting_of_item: 512,
 };
 
 /// Turn of a network at looking up a credential; dropping it ends the turn.

@@ -62,7 +62,7 @@ impl From<&SignedIn> for WebUser {
 
 /// Mails links to the users with an address, one for each organization. Callers do not wait for it: its time would
 /// tell who has access. The sign-in leads to the page with the path `leads_to`. Mails are counted by the `network` that
-/// asks, so that a stranger cannot use up what is meant for the user.
+/// asks, so that a stranger cannot use up the mails of the user.
 pub async fn request_link(
     core: &Core,
     email: &str,
@@ -82,7 +82,7 @@ pub async fn request_link(
     Ok(())
 }
 
-/// Mails a link, unless the user has a mail whose link works.
+/// Mails a link, unless the user got one a moment ago or too many.
 async fn send_requested(
     core: &Core,
     tx: &mut WriteTransaction,
@@ -97,7 +97,7 @@ async fn send_requested(
     }
 
     // Past the limits nothing is sent while an earlier mail has a link that works. Once it is over,
-    // there is a mail again: whoever floods a mailbox does not end the sign-in of its user.
+    // there is a mail again: a flood of requests does not end the sign-in of the user.
     let open = rows::open_link(tx, user, now, now + LINK).await?;
     let is_flooded = sent.of_network >= MOST_OF_NETWORK || sent.all >= MOST_A_DAY;
     if is_flooded && open.is_some() {

@@ -12,8 +12,8 @@ use moka::sync::Cache;
 
 use crate::service::access::rate_limit::WINDOW;
 
-/// Number of windows of one kind. Each kind has a table of its own, so that keys which anybody can
-/// invent (addresses) crowd out none that had to be proven (links, tokens).
+/// Number of windows of one kind. Each kind has a table of its own, so that keys without proof
+/// (addresses) crowd out none that had to be proven (links, tokens).
 const MOST: u64 = 50_000;
 /// Number of accepted credentials that are remembered.
 const ACCEPTED: u64 = 100_000;

@@ -30,7 +30,7 @@ const MOST_SENDS: i64 = 5;
 const SEND_WINDOW: Duration = Duration::from_secs(3600);
 /// Number of wrong entries of a network that lock the document for it.
 const MOST_FAILURES: i64 = 5;
-/// Number of wrong entries of all networks that lock the document for everybody: the code has a million
+/// Number of wrong entries of all networks that lock the document for all: the code has a million
 /// values.
 const MOST_FAILURES_OF_ALL: i64 = 25;
 /// Time of the first, the second and each later lock.
