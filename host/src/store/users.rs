@@ -55,6 +55,25 @@ pub async fn update(tx: &mut WriteTransaction, user: &User) -> Result<(), StoreE
     Ok(())
 }
 
+/// Notes that a user showed a mailed link or a passkey. Nothing else of the user is written: it may be changing.
+pub async fn prove(
+    tx: &mut WriteTransaction,
+    org: &OrgId,
+    id: &UserId,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "update org_user set proved_at = $4 where bucket = $1 and org_id = $2 and user_id = $3",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(id.as_str())
+    .bind(now.to_string())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
 pub async fn get(
     connection: &mut AnyConnection,
     org: &OrgId,

@@ -375,11 +375,7 @@ pub async fn confirm(
     let answer = verified(core, &passkey, assertion, &Purpose::Confirm(signed_in))?;
     accept(core, &mut tx, &passkey, &answer).await?;
     users::confirm_session(&mut tx, &signed_in.session, now).await?;
-    let proved = User {
-        proved_at: Some(now),
-        ..user.clone()
-    };
-    users::update(&mut tx, &proved).await?;
+    users::prove(&mut tx, &user.org, &user.id, now).await?;
     tx.commit().await.map_err(ServiceError::from)?;
     Ok(())
 }

@@ -213,19 +213,11 @@ pub async fn prove(core: &Core, offered: &OfferedSignIn) -> Result<(), ServiceEr
     }
     let (link, now) = (&offered.link, core.clock.now());
     let mut tx = core.store.begin().await?;
-    organizations::lock(&mut tx, &link.org).await?;
-    if !rows::use_link(&mut tx, link, now).await? {
-        return Ok(());
+    if rows::use_link(&mut tx, link, now).await? {
+        rows::prove(&mut tx, &link.org, &link.user, now).await?;
+        tx.commit().await?;
     }
-    let user = rows::get(&mut tx, &link.org, &link.user).await?;
-    if let Some(user) = user.filter(|user| user.status != UserStatus::Ended) {
-        let user = User {
-            proved_at: Some(now),
-            ..user
-        };
-        rows::update(&mut tx, &user).await?;
-    }
-    Ok(tx.commit().await?)
+    Ok(())
 }
 
 /// How a session begins.

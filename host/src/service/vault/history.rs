@@ -45,7 +45,13 @@ pub fn in_words(texts: Texts, entry: &LedgerEntry) -> Option<String> {
             return Some(texts.with(key, [("name", name("signer"))]));
         }
         EventType::SignerDeliveryFailed => {
-            return Some(texts.with("history-undelivered", [("name", name("signer"))]));
+            let is_reported = !entry.details["bounce"].is_null();
+            let key = if is_reported {
+                "history-returned"
+            } else {
+                "history-undelivered"
+            };
+            return Some(texts.with(key, [("name", name("signer"))]));
         }
         EventType::SignerChanged => {
             let names = [("name", name("signer")), ("previous", name("previous"))];

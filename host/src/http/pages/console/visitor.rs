@@ -45,8 +45,8 @@ fn secret(headers: &HeaderMap) -> Option<&str> {
     named_cookie(headers, COOKIE)
 }
 
-/// Whether a page of another site sent a form. Browsers name the origin with each form (Fetch, 3.1), and the site (Fetch
-/// Metadata); programs name neither.
+/// Whether a page of another site sent a form. Browsers name the site (Fetch Metadata), and the origin of each form (Fetch,
+/// 3.1); programs name neither.
 pub fn is_foreign(app: &App, headers: &HeaderMap) -> bool {
     let site = headers.get("sec-fetch-site");
     if site.is_some_and(|site| site != "same-origin") {
@@ -58,6 +58,10 @@ pub fn is_foreign(app: &App, headers: &HeaderMap) -> bool {
     let Ok(origin) = origin.to_str() else {
         return true;
     };
+    // Our pages send no referrer, and browsers then keep the origin back, too.
+    if origin == "null" {
+        return false;
+    }
     // A proxy may pass on another host than the browser asked for.
     let console = app.config.console_url();
     let own = url::Url::parse(&console).map(|url| url.origin().ascii_serialization());
