@@ -54,6 +54,13 @@ pub(crate) struct ReturnedMail {
     mac: String,
 }
 
+impl ReturnedMail {
+    /// Returns an id of the mail: the same for all bounces of it, which a receiver could write any number of.
+    pub(crate) fn id(&self) -> &str {
+        &self.mac
+    }
+}
+
 /// Reason why a message is no report about a mail that will not be delivered.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BounceError {

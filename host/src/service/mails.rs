@@ -13,7 +13,6 @@ use crate::domain::envelope::{
     Envelope, Recipient, RecipientKind, Signer, SignerAccess, SignerChannel, SignerStatus,
 };
 use crate::domain::event::EventType;
-use crate::domain::hash::sha256;
 use crate::domain::id::{EndpointId, EnvelopeId, OrgId, SignerId};
 use crate::domain::job::{
     EndpointMail, EnvelopeMail, JobQueue, MailAccessCode, MailAddressee, MailCompletion,
@@ -124,10 +123,13 @@ pub async fn take_bounce(
         return Ok(BounceOutcome::Ignored(why.into()));
     };
 
-    // A mail server may hand over the same bounce twice.
-    let which = sha256(message.as_bytes()).to_string();
+    // A mail server may hand over a bounce twice, and the receiver of the mail may write more of them.
+    let which = mail.id();
     let entries = ledger::list(&mut tx, Some(&org), &mail.envelope).await?;
-    if entries.iter().any(|entry| entry.details["bounce"] == which) {
+    if entries
+        .iter()
+        .any(|entry| entry.details["bounce"] == *which)
+    {
         return Ok(BounceOutcome::Ignored("it was recorded before".into()));
     }
     let mut data = undelivered(&signer, mail.kind, &mail.reason);

@@ -331,13 +331,15 @@ pub async fn change(
     Ok(organization.into())
 }
 
-/// Sets the sign-in that others than `actor` have approved. `secret` is sealed; `None` keeps the present one.
+/// Sets the sign-in of a change request. `secret` is sealed; `None` keeps the present one. `alone` is the person who
+/// requested it where nobody had to approve.
 pub async fn put_sign_on(
     tx: &mut WriteTransaction,
     org: &OrgId,
     actor: &str,
     settings: Option<SingleSignOn>,
     secret: Option<Option<&str>>,
+    alone: Option<String>,
     now: Timestamp,
 ) -> Result<(), ServiceError> {
     organizations::lock(tx, org).await?;
@@ -345,7 +347,7 @@ pub async fn put_sign_on(
     let mut organization = found.ok_or(ServiceError::NotFound("Organization"))?;
     let before = organization.clone();
     match settings {
-        Some(settings) => organization.settings.name_issuer(settings, None, now),
+        Some(settings) => organization.settings.name_issuer(settings, alone, now),
         None => organization.settings.single_sign_on = None,
     }
     if let Some(secret) = secret {

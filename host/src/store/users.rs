@@ -117,6 +117,46 @@ pub async fn by_address(
         .transpose()
 }
 
+/// Returns the user of an organization with an account at an issuer.
+pub async fn by_identity(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    identity: &IssuerIdentity,
+) -> Result<Option<User>, StoreError> {
+    sqlx::query(
+        "select * from org_user
+         where bucket = $1 and org_id = $2 and issuer = $3 and subject = $4",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(&identity.issuer)
+    .bind(&identity.subject)
+    .fetch_optional(connection)
+    .await?
+    .map(|row| user(&row))
+    .transpose()
+}
+
+/// Binds a user who has no account at an issuer yet to one.
+pub async fn bind(
+    tx: &mut WriteTransaction,
+    user: &User,
+    identity: &IssuerIdentity,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "update org_user set issuer = $4, subject = $5
+         where bucket = $1 and org_id = $2 and user_id = $3 and issuer is null",
+    )
+    .bind(user.org.bucket())
+    .bind(user.org.as_str())
+    .bind(user.id.as_str())
+    .bind(&identity.issuer)
+    .bind(&identity.subject)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
 /// Returns the users with an address, in all organizations.
 pub async fn with_address(
     connection: &mut AnyConnection,

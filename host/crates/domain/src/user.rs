@@ -41,16 +41,16 @@ pub struct User {
     pub signed_in_at: Option<Timestamp>,
     /// Account at an issuer, bound at the first sign-in there.
     pub identity: Option<IssuerIdentity>,
-    /// Last time at which the user showed a mailed link or a passkey of this installation. What an issuer says
-    /// proves neither.
+    /// Last time at which the user showed a mailed link or a passkey of this installation, which no issuer can show for
+    /// them, or at which an issuer let them in.
     pub proved_at: Option<Timestamp>,
 }
 
 impl User {
-    /// Whether the user was known before the present issuer was named, and has shown neither a mailed link nor a passkey
-    /// since: the issuer could name anybody so.
+    /// Whether the user was let in by others than the present issuer, and has shown neither a mailed link nor a passkey since it
+    /// was named: the issuer could name anybody so.
     pub fn needs_proof(&self, since: Timestamp) -> bool {
-        self.created_at < since && self.proved_at.is_none_or(|at| at < since)
+        self.proved_at.is_none_or(|at| at < since)
     }
 }
 

@@ -323,17 +323,36 @@ pub async fn bearer(
     };
     // What the organization says about its user counts more than an older token.
     let mut connection = core.store.read().await?;
-    let email = users::address(&user.email);
-    match user_rows::by_address(&mut connection, &user.org, &email).await? {
-        Some(known) if known.status == UserStatus::Ended => Ok(None),
-        // The address belongs to somebody else at the issuer now.
-        Some(known) if is_other_account(&known, &user) => Ok(None),
-        Some(known) => Ok(Some(WebUser {
-            role: known.role,
-            ..user
-        })),
-        None => Ok(Some(user)),
+    // An account at an issuer stays the same user under another address.
+    let bound = match &user.identity {
+        Some(identity) => user_rows::by_identity(&mut connection, &user.org, identity).await?,
+        None => None,
+    };
+    let known = match bound {
+        Some(bound) => Some(bound),
+        None => {
+            let email = users::address(&user.email);
+            user_rows::by_address(&mut connection, &user.org, &email).await?
+        }
+    };
+    drop(connection);
+    let Some(known) = known else {
+        return Ok(Some(user));
+    };
+    // Or the address belongs to somebody else at the issuer now.
+    if known.status == UserStatus::Ended || is_other_account(&known, &user) {
+        return Ok(None);
     }
+    if let (None, Some(identity)) = (&known.identity, &user.identity) {
+        let mut tx = core.store.begin().await?;
+        user_rows::bind(&mut tx, &known, identity).await?;
+        tx.commit().await?;
+    }
+    Ok(Some(WebUser {
+        role: known.role,
+        email: known.email,
+        ..user
+    }))
 }
 
 /// Credential with which a token or a stream was begun. It is asked for at each use: access ends when it ends.

@@ -17,7 +17,7 @@ use super::credentials;
 use super::sessions::{self, NewSession};
 use crate::domain::clock::Timestamp;
 use crate::domain::id::{OrgId, PasskeyId};
-use crate::domain::organization::Permission;
+use crate::domain::organization::{OrgSettings, Permission};
 use crate::domain::passkey::{
     PasskeyAssertion, PasskeyCreation, PasskeyError, PasskeyKey, PasskeyUse,
 };
@@ -348,15 +348,27 @@ pub async fn sign_in(
     let user = user.filter(|user| user.status == UserStatus::Active);
     let user = user.ok_or(unknown)?;
     let organization = organizations::get(&mut tx, &passkey.org).await?;
-    if organization.is_some_and(|organization| organization.settings.requires_sign_on()) {
+    let settings = organization.map(|organization| organization.settings);
+    if settings.as_ref().is_some_and(OrgSettings::requires_sign_on) {
         return Err(PasskeyProblem::Issuer(passkey.org));
     }
     accept(core, &mut tx, &passkey, &answer).await?;
     let by = json!({ "passkey_id": passkey.id });
-    let new = NewSession::of(core, origin, by);
+    let new = NewSession {
+        proves: proves(&passkey, settings.as_ref()),
+        ..NewSession::of(core, origin, by)
+    };
     let secret = sessions::begin(core, &mut tx, user, new).await?;
     tx.commit().await.map_err(ServiceError::from)?;
     Ok(secret)
+}
+
+/// Whether a passkey shows who the user is beside the issuer: one that was added later could have been added in a session
+/// that the issuer began.
+fn proves(passkey: &Passkey, settings: Option<&OrgSettings>) -> bool {
+    let sign_on = settings.and_then(|settings| settings.single_sign_on.as_ref());
+    let since = sign_on.and_then(|sign_on| sign_on.since);
+    since.is_none_or(|since| passkey.created_at < since)
 }
 
 /// Notes that the user of a session showed who they are.
@@ -367,6 +379,8 @@ pub async fn confirm(
 ) -> Result<(), PasskeyProblem> {
     let (user, now) = (&signed_in.user, core.clock.now());
     let mut tx = core.store.begin().await?;
+    // First, as the end of an access does.
+    organizations::lock(&mut tx, &user.org).await?;
     let found = rows::list(&mut tx, user).await?;
     let found = found
         .into_iter()
@@ -375,7 +389,11 @@ pub async fn confirm(
     let answer = verified(core, &passkey, assertion, &Purpose::Confirm(signed_in))?;
     accept(core, &mut tx, &passkey, &answer).await?;
     users::confirm_session(&mut tx, &signed_in.session, now).await?;
-    users::prove(&mut tx, &user.org, &user.id, now).await?;
+    let organization = organizations::get(&mut tx, &user.org).await?;
+    let settings = organization.map(|organization| organization.settings);
+    if proves(&passkey, settings.as_ref()) {
+        users::prove(&mut tx, &user.org, &user.id, now).await?;
+    }
     tx.commit().await.map_err(ServiceError::from)?;
     Ok(())
 }

@@ -213,6 +213,7 @@ pub async fn prove(core: &Core, offered: &OfferedSignIn) -> Result<(), ServiceEr
     }
     let (link, now) = (&offered.link, core.clock.now());
     let mut tx = core.store.begin().await?;
+    organizations::lock(&mut tx, &link.org).await?;
     if rows::use_link(&mut tx, link, now).await? {
         rows::prove(&mut tx, &link.org, &link.user, now).await?;
         tx.commit().await?;
@@ -227,6 +228,8 @@ pub(super) struct NewSession {
     pub by: Value,
     pub confirmed_at: Timestamp,
     pub issuer: Option<String>,
+    /// Whether the sign-in showed what no issuer can show for the user.
+    pub proves: bool,
 }
 
 impl NewSession {
@@ -237,6 +240,7 @@ impl NewSession {
             by,
             confirmed_at: core.clock.now(),
             issuer: None,
+            proves: true,
         }
     }
 }
@@ -253,9 +257,10 @@ pub(super) async fn begin(
         status: UserStatus::Active,
         signed_in_at: Some(now),
         // A link or a passkey of this installation, and not what an issuer says.
-        proved_at: match new.issuer {
-            None => Some(now),
-            Some(_) => user.proved_at,
+        proved_at: if new.proves {
+            Some(now)
+        } else {
+            user.proved_at
         },
         ..user
     };
@@ -336,18 +341,20 @@ pub async fn again(core: &Core, before: &SignedIn) -> Result<Option<SignedIn>, S
     }))
 }
 
-/// Whether the organization admits sessions that began in this way: where its issuer is required, others have ended.
+/// Whether the organization admits sessions that began in this way: those of an issuer end when another one is named or none,
+/// and where an issuer is required, others have ended.
 async fn is_admitted(core: &Core, session: &Session) -> Result<bool, ServiceError> {
     let mut connection = core.store.read().await?;
     let organization = organizations::get(&mut connection, &session.org).await?;
     let settings = organization.map(|organization| organization.settings);
     let sign_on = settings.and_then(|settings| settings.single_sign_on);
-    let Some(sign_on) = sign_on.filter(|sign_on| sign_on.required) else {
-        return Ok(true);
-    };
-    let own = sign_on.issuer.as_str().trim_end_matches('/');
-    let began = session.issuer.as_deref();
-    Ok(began.is_some_and(|issuer| issuer.trim_end_matches('/') == own))
+    Ok(match (&session.issuer, sign_on) {
+        (Some(began), Some(sign_on)) => {
+            began.trim_end_matches('/') == sign_on.issuer.as_str().trim_end_matches('/')
+        }
+        (Some(_), None) => false,
+        (None, sign_on) => sign_on.is_none_or(|sign_on| !sign_on.required),
+    })
 }
 
 /// Derives the token of a session's forms, which pages of other origins do not know.

@@ -593,7 +593,9 @@ async fn sign_in(
     let mut tx = core.store.begin().await?;
     let org = &known.organization.id;
     let identity = &user.identity;
-    let found = match users::signed_on(&mut tx, org, &user.email, user.role, identity, now).await? {
+    let set_by = known.settings.set_by.as_deref();
+    let (email, role) = (&user.email, user.role);
+    let found = match users::signed_on(&mut tx, org, set_by, email, role, identity, now).await? {
         IssuerSignIn::Granted(found) => *found,
         IssuerSignIn::Ended => return Err(SignOnProblem::Ended),
         IssuerSignIn::OtherAccount => return Err(SignOnProblem::OtherAccount),
@@ -610,6 +612,7 @@ async fn sign_in(
         by: json!({ "issuer": identity.issuer, "subject": identity.subject, "acr": user.acr }),
         confirmed_at,
         issuer: Some(identity.issuer.clone()),
+        proves: false,
     };
     let secret = sessions::begin(core, &mut tx, found, new).await?;
     tx.commit().await.map_err(ServiceError::from)?;

@@ -431,10 +431,11 @@ pub(super) fn holder<'a>(
 }
 
 /// Returns the user who signed in at the organization's issuer, with the role of their groups. A person without access
-/// gets it.
+/// gets it. `set_by` is the person who named the issuer alone.
 pub(super) async fn signed_on(
     tx: &mut WriteTransaction,
     org: &OrgId,
+    set_by: Option<&str>,
     email: &str,
     role: Role,
     identity: &IssuerIdentity,
@@ -472,11 +473,13 @@ pub(super) async fn signed_on(
             email: email.to_owned(),
             role,
             status: UserStatus::Active,
-            created_by: caller.actor.clone(),
+            // Who named the issuer alone let in all of its users, also after another issuer is named.
+            created_by: set_by.unwrap_or(&caller.actor).to_owned(),
             created_at: now,
             signed_in_at: None,
             identity: Some(identity.clone()),
-            proved_at: None,
+            // There is nobody yet whom the issuer could impersonate.
+            proved_at: Some(now),
         };
         rows::insert(tx, &user).await?;
         note(tx, &manager, "user.provisioned", None, &user, now).await?;

@@ -58,9 +58,9 @@ pub fn is_foreign(app: &App, headers: &HeaderMap) -> bool {
     let Ok(origin) = origin.to_str() else {
         return true;
     };
-    // Our pages send no referrer, and browsers then keep the origin back, too.
+    // Our pages send no referrer, and browsers then keep the origin back, too; so does a page that wants to hide.
     if origin == "null" {
-        return false;
+        return site.is_none();
     }
     // A proxy may pass on another host than the browser asked for.
     let console = app.config.console_url();

@@ -56,7 +56,16 @@ pub async fn apply(
     }
     let policy = policy_of(core, &mut tx, org).await?;
     let approved_by = permit(core, &mut tx, &change, &policy, now).await?;
-    let made = make(core, &mut tx, officer, &change, component, now).await?;
+    let made = make(
+        core,
+        &mut tx,
+        officer,
+        &change,
+        component,
+        &approved_by,
+        now,
+    )
+    .await?;
     change.content.approvals_required = Some(change.content.change.reviews_required(&policy));
     rows::set_content(&mut tx, &change).await?;
     let state = ChangeState::Applied;
@@ -154,6 +163,7 @@ async fn make(
     officer: &ChangeOfficer,
     change: &ComponentChange,
     component: Option<Component>,
+    approved_by: &[String],
     now: Timestamp,
 ) -> Result<Option<ActivationId>, ServiceError> {
     let (content, owner) = (&change.content, &officer.owner());
@@ -205,7 +215,7 @@ async fn make(
         }
         (RequestedChange::Activate { .. }, None) => Err(ServiceError::NotFound("Component")),
         _ => {
-            people::make(tx, officer, change, now).await?;
+            people::make(tx, officer, change, approved_by, now).await?;
             Ok(None)
         }
     }

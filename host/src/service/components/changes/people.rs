@@ -226,9 +226,12 @@ pub(super) async fn make(
     tx: &mut WriteTransaction,
     officer: &ChangeOfficer,
     change: &ComponentChange,
+    approved_by: &[String],
     now: Timestamp,
 ) -> Result<(), ServiceError> {
     let (org, manager) = (&change.org, officer.manager());
+    // Without an approval it is the act of one person, as without a request.
+    let alone = approved_by.is_empty().then(|| change.requested_by.clone());
     match &change.content.change {
         RequestedChange::SingleSignOn {
             single_sign_on,
@@ -241,8 +244,8 @@ pub(super) async fn make(
                 SecretChange::Remove => Some(None),
             };
             let settings = single_sign_on.as_deref().cloned();
-            organizations::put_sign_on(tx, org, &officer.caller.actor, settings, secret, now)
-                .await?;
+            let actor = &officer.caller.actor;
+            organizations::put_sign_on(tx, org, actor, settings, secret, alone, now).await?;
         }
         RequestedChange::InviteUser { email, role } => {
             manager.may_give(*role)?;
@@ -250,8 +253,8 @@ pub(super) async fn make(
                 email: email.clone(),
                 role: *role,
             };
-            // Two people let the invited one in: neither is the inviter.
-            let by = format!("change:{}", change.id);
+            // Where two people let somebody in, neither is the inviter.
+            let by = alone.unwrap_or_else(|| format!("change:{}", change.id));
             users::invite_in(tx, &manager, new, by, now).await?;
         }
         RequestedChange::ChangeRole { user_id, role, .. } => {
