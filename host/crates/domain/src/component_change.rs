@@ -151,9 +151,11 @@ pub enum RequestedChange {
     },
     /// Changes the sign-in at the organization's own issuer; null ends it.
     SingleSignOn {
+        /// Null: no issuer from now on.
         single_sign_on: Option<Box<SingleSignOn>>,
         /// What becomes of the secret of the client.
         client_secret: SecretChange,
+        /// The sign-in when the change was requested; null without one.
         previous: Option<Box<SingleSignOn>>,
     },
     /// Invites a person with a role that reviews changes, or gives an ended user access again.
@@ -174,7 +176,9 @@ pub enum RequestedChange {
         user_id: UserId,
         email: String,
         identity: IssuerIdentity,
+        /// User who gets the account; null separates it only.
         into_user_id: Option<UserId>,
+        /// Address of that user.
         into_email: Option<String>,
     },
 }

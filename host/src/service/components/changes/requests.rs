@@ -56,6 +56,7 @@ pub enum ProposedChange {
     Policy { policy: ChangePolicy },
     /// Changes the sign-in at the organization's own issuer, as `single_sign_on` of `PATCH /organization`; null ends it.
     SingleSignOn {
+        /// Null: no issuer from now on.
         single_sign_on: Option<Box<ChangeSingleSignOn>>,
     },
     /// Invites a person, as `POST /users`.
@@ -70,6 +71,7 @@ pub enum ProposedChange {
     /// belongs to that user from now on, and the access of the first ends.
     MoveIdentity {
         user_id: String,
+        /// User who gets the account; null separates it only.
         into_user_id: Option<String>,
     },
 }
