@@ -343,7 +343,10 @@ async fn sensitive_actions_need_a_fresh_and_strong_sign_in() {
             "not strong enough",
         ),
         (
-            |claims| claims["email"] = "eve@oak.example".into(),
+            |claims| {
+                claims["sub"] = "18".into();
+                claims["email"] = "eve@oak.example".into();
+            },
             "Another person",
         ),
     ] {

@@ -223,6 +223,9 @@ pub async fn enter(
         Err(error) => return failed(error),
     };
     let next = offered.link.leads_to.clone();
+    if !offered.is_open {
+        return over(texts);
+    }
     if offered.leads_to_issuer() {
         if let Err(error) = sessions::prove(&app, &offered).await {
             return failed(error);
