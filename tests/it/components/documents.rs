@@ -3,7 +3,6 @@
 
 use std::path::{Path, PathBuf};
 
-use holdfast::domain::organization::Scope;
 use serde_json::{Value, json};
 
 use crate::builder::PdfBuilder;
@@ -160,8 +159,7 @@ async fn damaged_documents_never_make_the_service_fail() {
         Ok(rounds) => rounds.parse().unwrap(),
         Err(_) => 60,
     };
-    let mut app = TestApp::start().await;
-    app.key = app.key_with_limit(Scope::ALL, 1_000_000).await;
+    let app = TestApp::start().await;
     let mut originals = vec![CONTRACT.to_vec()];
     let corpus = std::env::var_os("HOLDFAST_CORPUS").map(PathBuf::from);
     for folder in [Some(fixtures()), corpus].into_iter().flatten() {

@@ -15,7 +15,7 @@ use holdfast::delivery::guard::AllowedAddresses;
 use holdfast::domain::clock::Clock;
 use holdfast::domain::component::Slot;
 use holdfast::domain::id::EnvelopeId;
-use holdfast::domain::organization::{OrgSettings, Scope};
+use holdfast::domain::organization::OrgSettings;
 use holdfast::store::{envelopes, room};
 use serde_json::{Value, json};
 use sqlx::Row as _;
@@ -41,8 +41,7 @@ struct ProviderSetup {
 
 impl ProviderSetup {
     async fn room() -> Self {
-        let mut app = TestApp::start().await;
-        app.key = app.key_with_limit(Scope::ALL, 10_000).await;
+        let app = TestApp::start().await;
         Self {
             app,
             docuseal: None,
@@ -63,8 +62,7 @@ impl ProviderSetup {
             docuseal.configure(config);
             change(config);
         };
-        let mut app = TestApp::with(configure, settings).await;
-        app.key = app.key_with_limit(Scope::ALL, 10_000).await;
+        let app = TestApp::with(configure, settings).await;
         Self {
             app,
             docuseal: Some(docuseal),
@@ -219,15 +217,6 @@ impl ProviderSetup {
         let custody = self.app.custody(id).await;
         let entries = custody["entries"].as_array().unwrap().iter();
         entries.filter(|entry| entry["action"] == action).count()
-    }
-
-    async fn wait_for_entry(&self, id: &str, action: &str) -> Value {
-        let deadline = Instant::now() + Duration::from_secs(120);
-        while self.entries(id, action).await == 0 {
-            assert!(Instant::now() < deadline, "no {action}");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        self.app.entry(id, action).await
     }
 
     /// Asserts that creating an envelope fails with this status and leaves no envelope behind.
@@ -1271,7 +1260,7 @@ async fn a_submission_archived_at_docuseal_is_reported_once() {
         0,
         "not at once"
     );
-    setup.wait_for_entry(&id, "submission.archived").await;
+    setup.app.wait_for_entry(&id, "submission.archived").await;
     let closed = form::open(&setup.app, &links[0]).await;
     assert_eq!(closed.status, 409, "{}", closed.text());
     tokio::time::sleep(Duration::from_millis(500)).await;

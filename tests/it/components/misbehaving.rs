@@ -199,7 +199,7 @@ async fn a_misbehaving_plugin_does_not_affect_two_hundred_other_requests() {
         .upload_component(&admin, "misbehaving", "1.0.0", MISBEHAVING)
         .await
         .data(201);
-    let other = app.other_organization_with_limit(100_000).await;
+    let other = app.other_organization().await;
     let field = json!([{
         "name": "Signature", "type": "signature", "role": "Buyer", "required": true,
         "placement": { "mode": "absolute", "areas": [{ "page": 1, "x": 0.1, "y": 0.1, "w": 0.3, "h": 0.03 }] },

@@ -434,7 +434,7 @@ fn request(operation: &ApiOperation, id: &str, credential: (&str, &str)) -> Requ
 async fn organizations_cannot_access_each_others_objects() {
     let app = TestApp::with_receivers().await;
     let ids = ids_of_a(&app).await;
-    let key = app.other_organization_with_limit(100_000).await;
+    let key = app.other_organization().await;
     let bearer = format!("Bearer {}", app.other_admin());
     let mut checked = 0;
     for operation in operations(&document()) {
@@ -517,9 +517,7 @@ async fn no_request_body_causes_a_server_error_on_postgresql() {
 }
 
 async fn try_bodies(app: TestApp) {
-    let key = app
-        .key_with_limit(holdfast::domain::organization::Scope::ALL, 1_000_000)
-        .await;
+    let key = app.key.clone();
     let ids = ids_of_a(&app).await;
     let mut runner = TestRunner::deterministic();
     for operation in operations(&document()) {

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use holdfast::domain::organization::Scope;
 use serde_json::{Value, json};
 
 use crate::support::browser::{EmulatedScreen, TestBrowser};
@@ -84,8 +83,7 @@ async fn sign(browser: &TestBrowser, role: &str, name: &str) {
 /// those that the service takes. Documents that it refuses are counted, each with its reason.
 #[tokio::test(flavor = "multi_thread")]
 async fn three_people_sign_in_order_on_a_phone_and_see_each_other() {
-    let mut app = TestApp::on_a_socket().await;
-    app.key = app.key_with_limit(Scope::ALL, 1_000_000).await;
+    let app = TestApp::on_a_socket().await;
     let (files, count) = documents();
     let mut templates = Vec::new();
     for file in &files {

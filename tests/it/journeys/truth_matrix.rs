@@ -142,7 +142,9 @@ impl Matrix {
         let links = vault_out(&self.app, id, release_form()).await.data(200);
         let link = text(&links, "authoritative_signed_url");
         assert_eq!(self.app.get(&link).await.status, 200);
-        self.downloaded(id, "authoritative.downloaded").await;
+        self.app
+            .wait_for_entry(id, "authoritative.downloaded")
+            .await;
     }
 
     async fn converted(&self, id: &str) {
@@ -151,20 +153,9 @@ impl Matrix {
         let links = vault_out(&self.app, id, form).await.data(200);
         let link = text(&links, "authoritative_signed_url");
         assert_eq!(self.app.get(&link).await.status, 200);
-        self.downloaded(id, "paper_original.downloaded").await;
-    }
-
-    /// Waits until a finished download is in the ledger.
-    async fn downloaded(&self, id: &str, action: &str) {
-        for _ in 0..500 {
-            let ledger = self.app.custody(id).await;
-            let mut entries = ledger["entries"].as_array().unwrap().iter();
-            if entries.any(|entry| entry["action"] == action) {
-                return;
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-        }
-        panic!("no entry {action}");
+        self.app
+            .wait_for_entry(id, "paper_original.downloaded")
+            .await;
     }
 
     /// Lets a lender take control.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use holdfast::config::{Config, SealSettings};
-use holdfast::domain::organization::{OrgSettings, Scope};
+use holdfast::domain::organization::OrgSettings;
 use holdfast::sealing;
 use serde_json::{Value, json};
 
@@ -218,8 +218,7 @@ async fn a_pkcs12_key_seals_with_the_right_password() {
 /// `qpdf --check`. `HOLDFAST_CORPUS` adds further files.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_document_can_be_sealed() {
-    let mut app = TestApp::start().await;
-    app.key = app.key_with_limit(Scope::ALL, 1_000_000).await;
+    let app = TestApp::start().await;
     let certificates = app.data.path().join("keys/seal/certificates.pem");
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures");
     let corpus = std::env::var_os("HOLDFAST_CORPUS").map(PathBuf::from);

@@ -171,9 +171,7 @@ impl TestApp {
         let config = configuration(&data);
         let store = faulty::FaultyStore::new(&data.path().join("objects"), fault, area);
         let files = Files::over(store.clone(), Duration::from_millis(500));
-        let mut app = Self::over(data, config, files, settings).await;
-        // Tests that wait for a retry poll often.
-        app.key = app.key_with_limit(Scope::ALL, 10_000).await;
+        let app = Self::over(data, config, files, settings).await;
         (app, store)
     }
 

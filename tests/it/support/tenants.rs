@@ -10,6 +10,11 @@ use serde_json::Value;
 use super::TestApp;
 use super::commands::{operator, operator_command, printed};
 
+/// Requests a minute of a test's keys: no test that polls on a slow machine comes near.
+///
+/// Tests of the limit itself create a key with [`TestApp::key_with_limit`].
+const AMPLE: i64 = 1_000_000;
+
 impl TestApp {
     /// Creates another organization and returns its API key.
     pub async fn other_organization(&self) -> String {
@@ -21,20 +26,14 @@ impl TestApp {
     /// Creates an organization that can be a party of records: its id, and a key with all scopes.
     pub async fn party(&self) -> (OrgId, String) {
         let (org, _) = new_organization(&self.store, OrgSettings::default(), &[]).await;
-        let key = new_key(&self.store, &org, Scope::ALL, 100_000).await;
+        let key = new_key(&self.store, &org, Scope::ALL, AMPLE).await;
         (org, key)
-    }
-
-    /// Like [`TestApp::other_organization`], with a limit of `rpm` requests a minute.
-    pub async fn other_organization_with_limit(&self, rpm: i64) -> String {
-        let (org, _) = new_organization(&self.store, OrgSettings::default(), Scope::ALL).await;
-        new_key(&self.store, &org, Scope::ALL, rpm).await
     }
 
     /// Creates another organization and returns its API key and the token of a web-app admin.
     pub async fn other_tenant(&self) -> (String, String) {
         let (org, _) = new_organization(&self.store, OrgSettings::default(), Scope::ALL).await;
-        let key = new_key(&self.store, &org, Scope::ALL, 100_000).await;
+        let key = new_key(&self.store, &org, Scope::ALL, AMPLE).await;
         (key, self.admin_of(org.as_str()))
     }
 
@@ -99,7 +98,7 @@ impl TestApp {
 
     /// Creates a key of the same organization with only these scopes.
     pub async fn key_with(&self, scopes: &[Scope]) -> String {
-        self.key_with_limit(scopes, 100).await
+        self.key_with_limit(scopes, AMPLE).await
     }
 
     /// Creates a key with these scopes and a limit of `rpm` requests a minute.
@@ -122,7 +121,7 @@ pub(super) async fn new_organization(
     let mut tx = store.begin().await.unwrap();
     organizations::insert(&mut tx, &organization).await.unwrap();
     tx.commit().await.unwrap();
-    let key = new_key(store, &organization.id, scopes, 100).await;
+    let key = new_key(store, &organization.id, scopes, AMPLE).await;
     (organization.id, key)
 }
 

@@ -13,7 +13,6 @@ impl TestApp {
         let deadline = Instant::now() + Duration::from_secs(120);
         let admin = self.web_admin();
         loop {
-            // Polling with the API key would use up its rate limit.
             let path = format!("/envelopes/{id}");
             let now = self.get_with_bearer(admin, &path).await.data(200);
             if now["status"] == status {
@@ -35,6 +34,20 @@ impl TestApp {
             .any(|known| known == event_type)
         {
             assert!(Instant::now() < deadline, "no {event_type}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Waits until the custody ledger has an entry with this action, and returns the details of the newest one.
+    pub async fn wait_for_entry(&self, id: &str, action: &str) -> Value {
+        let deadline = Instant::now() + Duration::from_secs(120);
+        loop {
+            let ledger = self.custody(id).await;
+            let mut entries = ledger["entries"].as_array().unwrap().iter().rev();
+            if let Some(entry) = entries.find(|entry| entry["action"] == action) {
+                return entry["details"].clone();
+            }
+            assert!(Instant::now() < deadline, "no entry {action}");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }

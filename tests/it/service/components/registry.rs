@@ -6,7 +6,7 @@ use holdfast::components::embedded;
 use holdfast::components::vectors::VectorSet;
 use holdfast::config::Config;
 use holdfast::domain::component::Slot;
-use holdfast::domain::organization::{OrgSettings, Scope};
+use holdfast::domain::organization::OrgSettings;
 use serde_json::{Value, json};
 use sqlx::Row as _;
 
@@ -760,8 +760,7 @@ async fn a_thousand_switches_under_load_lose_no_response() {
     // `HOLDFAST_SWITCHES=1000` runs the full drill.
     let switches = std::env::var("HOLDFAST_SWITCHES");
     let rounds = switches.map_or(100, |count| count.parse::<usize>().unwrap() / 2);
-    let mut app = TestApp::start().await;
-    app.key = app.key_with_limit(Scope::ALL, 10_000_000).await;
+    let app = TestApp::start().await;
     let officer = app.token("compliance");
     let envelope = app.envelope_event().await;
     let one = uploaded(&app, &officer, Slot::Compliance, "one", "1.0.0").await;

@@ -583,17 +583,8 @@ async fn a_download_in_progress_gives_no_link_to_a_copy_that_changed_hands() {
     assert_eq!(download.status(), 200);
     lender.act(&app, &id, "accept", json!({})).await.data(200);
     drop(download);
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while app.custody(&id).await["entries"]
-        .as_array()
-        .unwrap()
-        .last()
-        .unwrap()["action"]
-        != "authoritative.download_broken_off"
-    {
-        assert!(Instant::now() < deadline, "the download is not given up");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    app.wait_for_entry(&id, "authoritative.download_broken_off")
+        .await;
     assert_eq!(app.get_as("", link).await.status, 410);
 }
 

@@ -22,16 +22,8 @@ fn link(released: &Value) -> &str {
 
 /// Waits until the download of a paper original is in the ledger.
 async fn downloaded(app: &TestApp, id: &str) {
-    for _ in 0..500 {
-        let ledger = app.custody(id).await;
-        let last = ledger["entries"].as_array().unwrap().last().unwrap();
-        if last["action"] == "paper_original.downloaded" {
-            assert_eq!(last["details"]["file"], "paper_original");
-            return;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
-    panic!("the download is not recorded");
+    let entry = app.wait_for_entry(id, "paper_original.downloaded").await;
+    assert_eq!(entry["file"], "paper_original");
 }
 
 fn words(text: &str) -> String {

@@ -206,22 +206,10 @@ async fn a_download_that_breaks_off_is_recorded_and_can_be_repeated() {
     let path = url.strip_prefix("http://127.0.0.1:8080").unwrap();
     let request = axum::http::Request::get(path).body(axum::body::Body::empty());
     assert_eq!(app.hang_up(request.unwrap()).await, 200);
-    let broken_off = async || {
-        let ledger = app.custody(&id).await;
-        let entries = ledger["entries"].as_array().unwrap().clone();
-        entries
-            .into_iter()
-            .find(|entry| entry["action"] == "authoritative.download_broken_off")
-    };
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
-    let entry = loop {
-        if let Some(entry) = broken_off().await {
-            break entry;
-        }
-        assert!(std::time::Instant::now() < deadline, "nothing is recorded");
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    };
-    assert_eq!(entry["details"]["file"], "authoritative");
+    let entry = app
+        .wait_for_entry(&id, "authoritative.download_broken_off")
+        .await;
+    assert_eq!(entry["file"], "authoritative");
     assert_eq!(app.get(url).await.status, 200, "it can be repeated");
     assert_eq!(app.get(url).await.status, 410, "once it is read whole");
 }
@@ -335,19 +323,6 @@ fn link(released: &Value) -> &str {
     released["authoritative_signed_url"].as_str().unwrap()
 }
 
-/// Waits for a ledger entry with this action, and returns its details.
-async fn entry_soon(app: &TestApp, id: &str, action: &str) -> Value {
-    for _ in 0..500 {
-        let ledger = app.custody(id).await;
-        let mut entries = ledger["entries"].as_array().unwrap().iter().rev();
-        if let Some(entry) = entries.find(|entry| entry["action"] == action) {
-            return entry["details"].clone();
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
-    panic!("no entry {action}");
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn another_recipient_or_purpose_gets_nothing_of_a_released_record() {
     let app = TestApp::start().await;
@@ -392,7 +367,7 @@ async fn the_link_to_a_released_copy_works_for_one_download_and_the_others_for_m
     let released = app.post(&path, release_form()).await.data(200);
     assert_eq!(app.get(link(&released)).await.status, 200);
     assert_eq!(app.get(link(&released)).await.status, 410);
-    let downloaded = entry_soon(&app, &id, "authoritative.downloaded").await;
+    let downloaded = app.wait_for_entry(&id, "authoritative.downloaded").await;
     assert_eq!(downloaded["file"], "archive");
     for file in [
         "certified_vaulted_copy",
@@ -416,7 +391,9 @@ async fn a_broken_download_of_a_released_copy_gives_its_link_back() {
         .unwrap();
     let request = axum::http::Request::get(path).body(axum::body::Body::empty());
     assert_eq!(app.hang_up(request.unwrap()).await, 200);
-    let broken_off = entry_soon(&app, &id, "authoritative.download_broken_off").await;
+    let broken_off = app
+        .wait_for_entry(&id, "authoritative.download_broken_off")
+        .await;
     assert_eq!(broken_off["file"], "archive");
     assert_eq!(app.get(link(&released)).await.status, 200);
     assert_eq!(app.get(link(&released)).await.status, 410);

@@ -136,10 +136,7 @@ async fn a_node_with_another_log_key_does_not_extend_the_log() {
 /// Fills more than one tile, in batches.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_log_of_several_tiles_is_consistent_with_each_of_its_heads() {
-    let mut app = TestApp::without_auto_vault().await;
-    app.key = app
-        .key_with_limit(holdfast::domain::organization::Scope::ALL, 100_000)
-        .await;
+    let app = TestApp::without_auto_vault().await;
     let mut heads = Vec::new();
     let body = || {
         let mut body = crate::support::envelope_body(&Value::Null);

@@ -327,8 +327,7 @@ async fn both_secrets_sign_for_48_hours() {
 #[tokio::test(flavor = "multi_thread")]
 async fn disabling_or_deleting_an_endpoint_ends_its_deliveries_immediately() {
     for delete in [false, true] {
-        let mut app = TestApp::with_receivers().await;
-        app.key = app.key_with_limit(Scope::ALL, 10_000).await;
+        let app = TestApp::with_receivers().await;
         let (receiver, other) = (
             WebhookReceiver::start().await,
             WebhookReceiver::start().await,
@@ -488,8 +487,7 @@ async fn a_dead_receiver_is_probed_and_gets_waiting_deliveries_on_recovery() {
         admit(config);
         config.webhooks.retry_delays = vec![Duration::from_millis(800)];
     };
-    let mut app = TestApp::with(settings, OrgSettings::default()).await;
-    app.key = app.key_with_limit(Scope::ALL, 10_000).await;
+    let app = TestApp::with(settings, OrgSettings::default()).await;
     let receiver = WebhookReceiver::start().await;
     receiver.answer_with(500);
     let endpoint = app.endpoint(&receiver.url, &["*"]).await;
@@ -930,8 +928,7 @@ async fn the_three_events_after_signing_arrive_in_order() {
 /// A receiver that never responds delays no others.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_receiver_that_hangs_delays_no_others() {
-    let mut app = TestApp::with_receivers().await;
-    app.key = app.key_with_limit(Scope::ALL, 10_000).await;
+    let app = TestApp::with_receivers().await;
     let (hung, healthy) = (
         WebhookReceiver::start().await,
         WebhookReceiver::start().await,
@@ -951,8 +948,7 @@ async fn a_receiver_that_hangs_delays_no_others() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_organization_gets_a_quarter_of_the_concurrent_attempts() {
     const QUARTER: usize = 128;
-    let mut app = TestApp::with_receivers().await;
-    app.key = app.key_with_limit(Scope::ALL, 10_000).await;
+    let app = TestApp::with_receivers().await;
     let (hung, healthy) = (
         WebhookReceiver::start().await,
         WebhookReceiver::start().await,
@@ -1088,9 +1084,8 @@ async fn two_nodes_share_deliveries_without_duplicates() {
         admit(config);
         config.database_url = Some(url.clone());
     };
-    let mut one = TestApp::with(settings, OrgSettings::default()).await;
+    let one = TestApp::with(settings, OrgSettings::default()).await;
     let mut other = TestApp::with(settings, OrgSettings::default()).await;
-    one.key = one.key_with_limit(Scope::ALL, 100_000).await;
     other.org = one.org.clone();
     other.key = one.key.clone();
     let receiver = WebhookReceiver::start().await;
