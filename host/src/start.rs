@@ -14,6 +14,7 @@ use crate::config::{ComponentSettings, Config, ConfigError, SealingKeyFiles};
 use crate::delivery::guard::{self, AllowedAddresses, DnsLookup, SystemLookup};
 use crate::delivery::sender::{SenderError, WebhookSender};
 use crate::disk;
+use crate::domain::checkpoint::CheckpointSigner;
 use crate::domain::clock::Clock;
 use crate::evidence::TrustError;
 use crate::fair_queue::FairQueue;
@@ -218,7 +219,7 @@ pub async fn start_with_lookup(
     let bundles = BundleVerifier::new(config.components.sigstore_root_file.as_deref());
     let bundles = Arc::new(bundles.map_err(StartError::SigstoreRoot)?);
     check_publisher_keys(&config.components)?;
-    let log = LogSequencer::new(keys.log()).ok_or(StartError::Log)?;
+    let log_signer = CheckpointSigner::new(keys.log()).ok_or(StartError::Log)?;
     let metrics = Metrics::new(&components.metrics());
     let issuer = match &config.auth.oidc {
         Some(oidc) => Some(TokenIssuer::new(
@@ -250,6 +251,7 @@ pub async fn start_with_lookup(
         components,
         shadows: Arc::default(),
         cipher,
+        log_signer: Arc::new(log_signer),
         fingerprint_key,
         document_memory: FairQueue::new(uploads::IN_MEMORY),
         signature_roots,
@@ -283,7 +285,7 @@ pub async fn start_with_lookup(
         vault: Arc::new(Vault {
             sealing,
             timestamps,
-            log,
+            log: LogSequencer::default(),
             copies: CopyCache::default(),
             locks: EnvelopeLocks::default(),
         }),

@@ -683,6 +683,12 @@ impl Config {
         }
     }
 
+    /// Returns the origin of the console's pages, which passkeys sign: scheme, host and port.
+    pub fn console_origin(&self) -> String {
+        let url = self.console_url();
+        Url::parse(&url).map_or(url, |url| url.origin().ascii_serialization())
+    }
+
     /// Returns the address of a page of the console by its path, for example `envelopes/env_…`; none where the console
     /// is switched off.
     pub fn console_page(&self, path: &str) -> Option<String> {

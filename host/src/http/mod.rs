@@ -67,7 +67,8 @@ pub fn router(app: App) -> Router {
         app.config.http.clone(),
         Arc::<bodies::BufferedBytes>::default(),
     );
-    let queries = Arc::new(unknown::QueryParameterIndex::of(&document, "/api/v2"));
+    let queries = Arc::new(unknown::QueryParameterIndex::of(&document, API));
+    let logged = Arc::new(openapi::LoggedOperations::of(&document, API));
     let (base_url, limits) = (app.config.base_url(), app.config.rate_limits.clone());
     let document: SharedDocument = Arc::new(LazyLock::new(Box::new(move || {
         document_of(&base_url, &limits).to_string().into()
@@ -80,7 +81,7 @@ pub fn router(app: App) -> Router {
             .nest("/api/v2", api.clone())
             .layer(panics())
             .layer(from_fn_with_state(queries.clone(), unknown::note_query))
-            .layer(from_fn_with_state(app.clone(), identify))
+            .layer(from_fn_with_state((app.clone(), logged.clone()), identify))
             .with_state(app.clone())
     };
     let tools = mcp::routes(&app, document, inner(&app), inner(&rehearsing));
@@ -125,7 +126,7 @@ pub fn router(app: App) -> Router {
         .layer(from_fn_with_state(queries, unknown::note_query))
         .layer(from_fn_with_state(buffered, bodies::guard))
         .layer(from_fn_with_state(app.clone(), people::errors))
-        .layer(from_fn_with_state(app.clone(), identify))
+        .layer(from_fn_with_state((app.clone(), logged), identify))
         .with_state(app)
 }
 
@@ -161,7 +162,7 @@ fn document_of(base_url: &str, limits: &RateLimitSettings) -> serde_json::Value 
 /// Outermost layer: gives every request an id and its notes, sends both in the answer, counts the
 /// request and logs one line.
 async fn identify(
-    State(app): State<App>,
+    State((app, logged)): State<(App, Arc<openapi::LoggedOperations>)>,
     route: Option<MatchedPath>,
     request: Request,
     next: Next,
@@ -222,6 +223,7 @@ async fn identify(
             duration,
             request: notes.json.get().filter(|body| body.len() <= BODY).cloned(),
             answer,
+            logged: logged.bodies(known_method(&method), matched, status),
         };
         request_log::note(&app, received);
     }
@@ -315,7 +317,10 @@ pub fn console_router(app: App) -> Router {
         .layer(panics())
         .layer(from_fn_with_state(buffered, bodies::guard))
         .layer(from_fn_with_state(app.clone(), people::errors))
-        .layer(from_fn_with_state(app.clone(), identify))
+        .layer(from_fn_with_state(
+            (app.clone(), Arc::<openapi::LoggedOperations>::default()),
+            identify,
+        ))
         .with_state(app)
 }
 

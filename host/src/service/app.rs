@@ -16,6 +16,7 @@ use crate::config::{Config, EMBEDDED, SecretText, VERIFIED};
 use crate::delivery::guard::AllowedAddresses;
 use crate::delivery::sender::WebhookSender;
 use crate::domain::at_rest::AtRestCipher;
+use crate::domain::checkpoint::CheckpointSigner;
 use crate::domain::clock::Clock;
 use crate::domain::component::{InstanceReference, Slot};
 use crate::domain::id::OrgId;
@@ -61,6 +62,8 @@ pub struct Core {
     pub(crate) shadows: Arc<LiveShadows>,
     /// Encrypts secrets, identity sessions and stored responses at rest.
     pub(crate) cipher: Arc<AtRestCipher>,
+    /// Signs the heads of the log, with the key that all nodes of the installation share.
+    pub(crate) log_signer: Arc<CheckpointSigner>,
     /// Key of the fingerprints of records; `None` if no master key of this node opens it.
     pub(crate) fingerprint_key: Option<FingerprintKey>,
     /// Budget for documents held in memory, shared fairly between organizations.

@@ -1,22 +1,22 @@
 //! Log of requests for those who integrate: caller, route and answer.
 //!
 //! Requests wait in memory and are stored in batches; a node that is killed loses those of the last seconds. Private
-//! content leaves with [`redacted`] before it is stored.
+//! content leaves with [`LoggedMembers::redacted`] before it is stored.
 
 use std::mem;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use serde::Deserialize;
 
 use crate::domain::id::{EnvelopeId, OrgId, RequestId};
 use crate::domain::priority::PriorityClass;
-use crate::domain::request_log::redacted;
 use crate::service::{App, Core, ServiceError};
 use crate::store::chores;
 use crate::store::request_log::{self as rows, NewRequest};
 
-pub use crate::domain::request_log::LoggedRequest;
+pub use crate::domain::request_log::{LoggedMembers, LoggedRequest};
 pub use crate::store::request_log::{ReceivedRequest, RequestSearch};
 
 /// Most bytes of a body that is kept.
@@ -84,10 +84,14 @@ fn kept(mut received: ReceivedRequest) -> NewRequest {
         let answer = serde_json::from_slice::<AnswerWithEnvelope>(answer.as_ref()?);
         Some(answer.ok()?.data.envelope_id)
     };
+    let envelope = named.or_else(answered);
+    let shown = |body: Option<Bytes>, members: &Option<Arc<LoggedMembers>>| {
+        members.as_ref()?.redacted(&body?)
+    };
     NewRequest {
-        envelope: named.or_else(answered),
-        request: request.and_then(|body| redacted(&body)),
-        answer: answer.and_then(|body| redacted(&body)),
+        envelope,
+        request: shown(request, &received.logged.0),
+        answer: shown(answer, &received.logged.1),
         received,
     }
 }
@@ -163,6 +167,7 @@ mod tests {
             duration: Duration::ZERO,
             request: None,
             answer: None,
+            logged: (None, None),
         };
         let stored = (0..MOST + 3).filter(|_| waiting.add(request())).count();
         assert_eq!(stored, MOST / BATCH);

@@ -1,5 +1,6 @@
 //! Requests of organizations' programs and users.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,7 +12,7 @@ use super::row::RowColumns;
 use super::{StoreError, WriteTransaction};
 use crate::domain::clock::Timestamp;
 use crate::domain::id::{EnvelopeId, OrgId, RequestId};
-use crate::domain::request_log::LoggedRequest;
+use crate::domain::request_log::{LoggedMembers, LoggedRequest};
 
 /// Requests of one statement.
 const ROWS: usize = 50;
@@ -30,6 +31,8 @@ pub struct ReceivedRequest {
     /// JSON.
     pub request: Option<Bytes>,
     pub answer: Option<Bytes>,
+    /// What is kept of request and answer.
+    pub logged: (Option<Arc<LoggedMembers>>, Option<Arc<LoggedMembers>>),
 }
 
 /// A request to keep.

@@ -1,7 +1,9 @@
 //! Requests of an organization's programs and users, kept for those who integrate.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::de::{self, DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -17,7 +19,7 @@ use super::id::{EnvelopeId, OrgId, RequestId};
     "request_id": "req_01jdk7m3e8f4x9s2w5v6b0c1df", "at": "2026-11-21T09:30:00.000Z", "method": "POST",
     "route": "/api/v2/partner/envelopes", "path": "/api/v2/partner/envelopes", "status": 201,
     "credential": "key_01jdk7m3e8f4x9s2w5v6b0c1dd", "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "duration_ms": 12,
-    "request": { "envelope_name": "Retail instalment contract 2041", "customer_email": "[22 characters]" },
+    "request": { "envelope_name": "[31 characters]", "external_id": "deal-2041", "customer_email": "[22 characters]" },
     "answer": { "data": { "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "status": "sent" } },
 }]))]
 pub struct LoggedRequest {
@@ -37,74 +39,67 @@ pub struct LoggedRequest {
     /// Envelope that the path or the answer names.
     pub envelope_id: Option<EnvelopeId>,
     pub duration_ms: i64,
-    /// JSON body without values of documents, answers of signers and secrets; of other texts only the length.
+    /// JSON body. Texts are kept of members with `x-logged` in the OpenAPI document, of others only the length; free
+    /// objects such as `metadata` are not kept.
     pub request: Option<Value>,
     /// JSON body of the answer, in the same form.
     pub answer: Option<Value>,
 }
 
-/// Members with texts of the API itself, or references of the partner. Ids and times are kept as well.
-const KEPT: [&str; 22] = [
-    "action",
-    "code",
-    "currency",
-    "envelope_kind",
-    "envelope_name",
-    "error",
-    "event_type",
-    "events",
-    "expected",
-    "external_id",
-    "format",
-    "jurisdiction",
-    "kind",
-    "language",
-    "locale",
-    "message",
-    "mode",
-    "path",
-    "role",
-    "roles",
-    "scopes",
-    "status",
-];
-/// Members that are never kept: values of documents, data of the partner, answers of signers, and secrets.
-const DROPPED: [&str; 15] = [
-    "metadata",
-    "prefilled_data",
-    "values",
-    "answers",
-    "default_value",
-    "secrets",
-    "config",
-    "settings",
-    "secret",
-    "client_secret",
-    "passcode",
-    "token",
-    "received",
-    "signature",
-    "logo",
-];
-
-/// Returns a JSON body without private values: of other texts than ids, times and words of the API, only the length
-/// stays. None if it is no JSON.
-pub fn redacted(body: &[u8]) -> Option<String> {
-    // Written while it is read: a tree of values would cost more than most requests.
-    let mut out = Vec::with_capacity(body.len());
-    let mut reader = serde_json::Deserializer::from_slice(body);
-    let shown = Shown {
-        name: "",
-        out: &mut out,
-    };
-    shown.deserialize(&mut reader).ok()?;
-    reader.end().ok()?;
-    String::from_utf8(out).ok()
+/// What the log keeps of a JSON body, by the schema of the body.
+///
+/// Numbers, booleans and nulls of described members are kept. Texts are kept where the schema says so (`x-logged`), of
+/// others only the length. What the schema does not describe is not kept at all.
+#[derive(Clone, Debug, Default)]
+pub struct LoggedMembers {
+    /// Whether texts are kept, those in a list too.
+    pub text: bool,
+    /// Members of an object, by name.
+    pub members: BTreeMap<String, Arc<LoggedMembers>>,
+    /// Items of a list.
+    pub items: Option<Arc<LoggedMembers>>,
 }
 
-/// Value of the member `name`, which is written to `out` as it is shown.
+impl LoggedMembers {
+    /// Keeps texts, and those in a list.
+    pub fn keep_texts(&mut self) {
+        self.text = true;
+        if let Some(items) = &mut self.items {
+            Arc::make_mut(items).keep_texts();
+        }
+    }
+
+    /// Adds the members of an alternative.
+    pub fn merge(&mut self, other: &Self) {
+        for (name, members) in &other.members {
+            let own = self.members.entry(name.clone()).or_default();
+            Arc::make_mut(own).merge(members);
+        }
+        if let Some(items) = &other.items {
+            Arc::make_mut(self.items.get_or_insert_default()).merge(items);
+        }
+        self.text |= other.text;
+    }
+
+    /// Returns what is kept of a JSON body. None if it is no JSON.
+    pub fn redacted(&self, body: &[u8]) -> Option<String> {
+        // Written while it is read: a tree of values would cost more than most requests.
+        let mut out = Vec::with_capacity(body.len());
+        let mut reader = serde_json::Deserializer::from_slice(body);
+        let shown = Shown {
+            kept: Some(self),
+            out: &mut out,
+        };
+        shown.deserialize(&mut reader).ok()?;
+        reader.end().ok()?;
+        String::from_utf8(out).ok()
+    }
+}
+
+/// Value that is written to `out` as the log keeps it.
 struct Shown<'a> {
-    name: &'a str,
+    /// None for what the schema does not describe.
+    kept: Option<&'a LoggedMembers>,
     out: &'a mut Vec<u8>,
 }
 
@@ -122,7 +117,7 @@ impl<'de> DeserializeSeed<'de> for Shown<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
-        if DROPPED.contains(&self.name) {
+        if self.kept.is_none() {
             let value = Option::<IgnoredAny>::deserialize(reader)?;
             return self.write(value.map(|_| "[not kept]"));
         }
@@ -158,10 +153,10 @@ impl<'de> Visitor<'de> for Shown<'_> {
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<(), E> {
-        match is_kept(self.name) {
-            true => self.write(kept(text)),
-            false => self.write(format_args!("[{} characters]", text.chars().count())),
+        if self.kept.is_some_and(|members| members.text) {
+            return self.write(kept(text));
         }
+        self.write(format_args!("[{} characters]", text.chars().count()))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
@@ -173,7 +168,7 @@ impl<'de> Visitor<'de> for Shown<'_> {
                 self.out.push(b',');
             }
             let item = Shown {
-                name: self.name,
+                kept: self.kept.and_then(|members| members.items.as_deref()),
                 out: self.out,
             };
             if items.next_element_seed(item)?.is_none() {
@@ -186,6 +181,14 @@ impl<'de> Visitor<'de> for Shown<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+        let described = self.kept.map(|members| &members.members);
+        let described = described.filter(|members| !members.is_empty());
+        // Names of an object without described members, such as `metadata`, are free texts too.
+        let Some(described) = described else {
+            while members.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+            return self.write("[not kept]");
+        };
+
         self.out.push(b'{');
         let start = self.out.len();
         while let Some(MemberName(name)) = members.next_key()? {
@@ -195,7 +198,7 @@ impl<'de> Visitor<'de> for Shown<'_> {
             serde_json::to_writer(&mut *self.out, &name).map_err(de::Error::custom)?;
             self.out.push(b':');
             members.next_value_seed(Shown {
-                name: &name,
+                kept: described.get(&*name).map(Arc::as_ref),
                 out: self.out,
             })?;
         }
@@ -225,56 +228,94 @@ fn kept(text: &str) -> Cow<'_, str> {
     words.collect::<Vec<_>>().join(" ").into()
 }
 
-fn is_kept(name: &str) -> bool {
-    let ends = ["_id", "_ids", "_at"];
-    KEPT.contains(&name) || ends.iter().any(|end| name.ends_with(end))
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
-    #[test]
-    fn values_and_secrets_are_not_kept() {
-        let body = json!({
-            "envelope_name": "Sale", "template_id": "tmpl_1", "customer_email": "jordan@example.com",
-            "prefilled_data": { "Price": "18500" }, "signers": [{ "name": "Jordan", "role": "Buyer", "passcode": "123456" }],
-            "preserve_signing_order": true, "config": { "secrets": { "key": "s" } }, "secret": null,
-            "message": "No customer had jordan@example.com before",
-            "metadata": { "status": "divorced", "income": 54000 },
-        });
-        let shown = redacted(body.to_string().as_bytes()).unwrap();
-        assert_eq!(
-            serde_json::from_str::<Value>(&shown).unwrap(),
-            json!({
-                "envelope_name": "Sale", "template_id": "tmpl_1", "customer_email": "[18 characters]",
-                "prefilled_data": "[not kept]",
-                "signers": [{ "name": "[6 characters]", "role": "Buyer", "passcode": "[not kept]" }],
-                "preserve_signing_order": true, "config": "[not kept]", "secret": null,
-                "message": "No customer had [address] before", "metadata": "[not kept]",
-            })
-        );
+    /// Schema with `texts` whose texts are kept, a list of the same, `lengths` and a free object.
+    fn members(texts: &[&str], lengths: &[&str]) -> LoggedMembers {
+        let with = |text: bool| LoggedMembers {
+            text,
+            ..LoggedMembers::default()
+        };
+        let mut members = LoggedMembers::default();
+        let all = texts.iter().map(|name| (name, true));
+        for (name, text) in all.chain(lengths.iter().map(|name| (name, false))) {
+            members
+                .members
+                .insert((*name).to_owned(), Arc::new(with(text)));
+        }
+        members
     }
 
     #[test]
-    fn the_form_of_a_body_stays() {
-        for body in [
-            r#"{"data":[{"status":"sent","count":2,"rate":0.5,"next":null},{}],"more":[],"is_last":true}"#,
-            r#"[-1,18446744073709551615,[[],[{"path":["a",1]}]]]"#,
-            "null",
+    fn only_described_members_are_kept() {
+        let mut body = members(&["status"], &["message", "count"]);
+        body.members.insert("metadata".into(), Arc::default());
+        for (text, kept) in [
+            (r#"{"status":"sent"}"#, r#"{"status":"sent"}"#),
+            (
+                r#"{"message":"078-05-1120"}"#,
+                r#"{"message":"[11 characters]"}"#,
+            ),
+            (
+                r#"{"message":null,"count":2.5}"#,
+                r#"{"message":null,"count":2.5}"#,
+            ),
+            (
+                r#"{"metadata":{"078-05-1120":7}}"#,
+                r#"{"metadata":"[not kept]"}"#,
+            ),
+            (
+                r#"{"mesage":"x","status":[1]}"#,
+                r#"{"mesage":"[not kept]","status":["[not kept]"]}"#,
+            ),
+            ("[]", "[]"),
         ] {
-            assert_eq!(redacted(body.as_bytes()).unwrap(), body);
+            assert_eq!(
+                body.redacted(text.as_bytes()).as_deref(),
+                Some(kept),
+                "{text}"
+            );
         }
+    }
+
+    #[test]
+    fn alternatives_and_lists_keep_what_each_describes() {
+        let mut one = LoggedMembers {
+            items: Some(Arc::new(members(&[], &["name"]))),
+            ..LoggedMembers::default()
+        };
+        one.merge(&LoggedMembers {
+            items: Some(Arc::new(members(&["name", "role"], &[]))),
+            ..LoggedMembers::default()
+        });
+        let text = r#"[{"name":"Ada","role":"Buyer"}]"#;
+        assert_eq!(one.redacted(text.as_bytes()).as_deref(), Some(text));
+        let mut names = LoggedMembers {
+            items: Some(Arc::default()),
+            ..LoggedMembers::default()
+        };
+        names.keep_texts();
+        assert_eq!(names.redacted(br#"["a"]"#).as_deref(), Some(r#"["a"]"#));
+    }
+
+    #[test]
+    fn long_texts_addresses_and_broken_bodies_are_not_kept() {
+        let body = members(&["code"], &[]);
         let text = format!(r#"{{"code":"{}"}}"#, "ä".repeat(600));
         assert_eq!(
-            redacted(text.as_bytes()).unwrap(),
+            body.redacted(text.as_bytes()).unwrap(),
             format!(r#"{{"code":"{}"}}"#, "ä".repeat(500))
         );
+        let text = br#"{"code":"No customer had jordan@example.com before"}"#;
+        assert_eq!(
+            body.redacted(text).unwrap(),
+            r#"{"code":"No customer had [address] before"}"#
+        );
         for broken in ["", "{", "{} {}", "\u{fffd}"] {
-            assert_eq!(redacted(broken.as_bytes()), None);
+            assert_eq!(body.redacted(broken.as_bytes()), None);
         }
-        assert_eq!(redacted(b"{\"status\": \"\xff\"}"), None);
+        assert_eq!(body.redacted(b"{\"code\": \"\xff\"}"), None);
     }
 }

@@ -41,6 +41,10 @@ pub struct PartyPublicKey {
     "subject": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "epoch": 1,
     "content": { "document_hash": "9f86d081884c7d65…" }, "nonce": "Zk1vQ2x6bG9wTnlwVmFy",
     "issued_at": "2026-11-21T09:45:00.000Z", "expires_at": "2026-11-21T10:45:00.000Z",
+    "installation": {
+        "origin": "vault.example/ledger", "public_key": "vault.example/ledger+c7902100+AQ3k…",
+        "url": "https://vault.example",
+    },
 }]))]
 pub struct Statement {
     /// The event that the act causes.
@@ -59,6 +63,21 @@ pub struct Statement {
     pub issued_at: Timestamp,
     /// At most 24 hours after `issued_at`.
     pub expires_at: Timestamp,
+    /// Where the act counts: a restored copy of the installation has another address, and a statement about its record
+    /// is none about this one. Statements of earlier releases lack it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub installation: Option<InstallationName>,
+}
+
+/// Names an installation by its log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct InstallationName {
+    /// Name of the log, as `origin` of `GET /ledger/head`.
+    pub origin: String,
+    /// Key of the log, as `public_key` of `GET /ledger/head`.
+    pub public_key: String,
+    /// Origin of its console, which a passkey signs.
+    pub url: String,
 }
 
 /// A statement with its signature.

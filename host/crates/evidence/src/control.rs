@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::acts;
+use super::formats::LogEvidence;
 use super::report::{ControlReport, ReportFinding, SignerReport};
 use holdfast_domain::ledger::LedgerEntry;
-use holdfast_domain::statement::{PartyPublicKey, SignedStatement, Statement};
 use holdfast_domain::transfer::RecordInclusion;
 
 const CHECK: &str = "control";
@@ -19,6 +20,8 @@ struct Record<'a> {
     document_hash: Option<&'a str>,
     /// Form of its release.
     release_form: &'a Value,
+    /// Log that the evidence is in.
+    log: Option<&'a LogEvidence>,
 }
 
 /// State of control while its acts are replayed.
@@ -48,6 +51,7 @@ struct ControlState<'a> {
 pub(crate) fn replay(
     envelope: &str,
     entries: &[LedgerEntry],
+    log: Option<&LogEvidence>,
 ) -> Option<(ReportFinding, Option<ControlReport>)> {
     let acts = || entries.iter().filter(|entry| is_act(entry));
     let first = acts().next()?;
@@ -59,6 +63,7 @@ pub(crate) fn replay(
         document_hash: stored.and_then(Value::as_str),
         release_form: details("vault.released")
             .map_or(&Value::Null, |entry| &entry.details["form"]),
+        log,
     };
     let mut state = ControlState {
         record: &record,
@@ -111,6 +116,15 @@ pub(crate) fn replay(
     for signer in &signers {
         let keys = signer.thumbprints.join(", ");
         detail += &format!("; {} signs with {keys}", signer.organization_id);
+    }
+    let unnamed = entries
+        .iter()
+        .filter(|entry| acts::is_unnamed(&entry.details["signed"]))
+        .count();
+    if unnamed > 0 {
+        detail += &format!(
+            "; {unnamed} of the signed statements are of a release whose statements named no installation"
+        );
     }
     let report = ControlReport {
         controller: name.to_owned(),
@@ -258,13 +272,8 @@ impl<'a> ControlState<'a> {
         if details["signed"].is_null() {
             return Ok(None);
         }
-        let unreadable = |error: serde_json::Error| error.to_string();
-        let signed = details["signed"].clone();
-        let key: PartyPublicKey =
-            serde_json::from_value(signed["public_key"].clone()).map_err(unreadable)?;
-        let signed: SignedStatement = serde_json::from_value(signed).map_err(unreadable)?;
-        signed.verify(&key).map_err(|error| error.to_string())?;
-        let statement: Statement = serde_json::from_value(signed.statement).map_err(unreadable)?;
+        let verified = acts::verified(&details["signed"], self.record.log)?;
+        let statement = verified.statement;
         let (by, content) = (party(details, "party"), &statement.content);
         let transfer = details["transfer_id"].as_str();
         let (subject, epoch) = match (entry.action.as_str(), transfer) {
@@ -314,7 +323,7 @@ impl<'a> ControlState<'a> {
             // A step of a transfer may come later.
             && (epoch.is_none() || entry.at <= statement.expires_at);
         match fits {
-            true => Ok(Some(key.thumbprint())),
+            true => Ok(Some(verified.thumbprint)),
             false => Err("the signed statement says something else".into()),
         }
     }
@@ -369,6 +378,7 @@ mod tests {
     use serde_json::json;
 
     use holdfast_domain::clock::Timestamp;
+    use holdfast_domain::statement::PartyPublicKey;
 
     use super::*;
 
@@ -424,15 +434,15 @@ mod tests {
     }
 
     fn holds(entries: &[LedgerEntry]) -> Option<bool> {
-        replay("env", entries).and_then(|(finding, _)| finding.ok)
+        replay("env", entries, None).and_then(|(finding, _)| finding.ok)
     }
 
     #[test]
     fn a_chain_of_acts_names_its_controller() {
-        let (finding, report) = replay("env", &sale()).unwrap();
+        let (finding, report) = replay("env", &sale(), None).unwrap();
         assert_eq!(finding.ok, Some(true), "{}", finding.detail);
         assert_eq!(report.unwrap().controller, "Name of fund");
-        assert!(replay("env", &[act("vault.stored", "dealer", "dealer", "")]).is_none());
+        assert!(replay("env", &[act("vault.stored", "dealer", "dealer", "")], None).is_none());
         let mut with_conflict = sale();
         with_conflict.insert(5, act("control.conflict", "", "bank", "fund"));
         assert_eq!(holds(&with_conflict), Some(true));
@@ -530,11 +540,12 @@ mod tests {
         };
         let good = signed("org_01h455vb4pex5vsknk084sn02q", 0);
         let holds = |entries: &[LedgerEntry]| {
-            let (finding, report) = replay("env_1", entries).unwrap();
+            let (finding, report) = replay("env_1", entries, None).unwrap();
             (finding.ok, finding.detail, report)
         };
         let (ok, detail, report) = holds(&good);
         assert_eq!(ok, Some(true), "{detail}");
+        assert!(detail.contains("1 of the signed statements"), "{detail}");
         let signers = report.unwrap().signers;
         assert_eq!(signers[0].organization_id, "org_01h455vb4pex5vsknk084sn02r");
         assert_eq!(signers[0].thumbprints.len(), 1);
@@ -544,7 +555,7 @@ mod tests {
             holds(&signed("org_01h455vb4pex5vsknk084sn02q", 3)).0,
             Some(false)
         );
-        assert_eq!(replay("env_2", &good).unwrap().0.ok, Some(false));
+        assert_eq!(replay("env_2", &good, None).unwrap().0.ok, Some(false));
         let mut changed = good.clone();
         changed[0].details["signed"]["statement"]["nonce"] = json!("another nonce than that");
         assert_eq!(holds(&changed).0, Some(false));

@@ -5,6 +5,7 @@
 //! decided, the disclosures that signers saw, and a notice that it is an evidence copy. Verification needs nothing from the installation that
 //! made the bundle except a key or a head of its log, which anchors the verdict.
 
+mod acts;
 mod archive;
 mod ber;
 mod bundle;
@@ -138,7 +139,7 @@ pub fn verify(
     let is_same = re_evaluated.ok == Some(true);
     findings.push(re_evaluated);
 
-    let control = control::replay(&envelope_id, &ledger.entries);
+    let control = control::replay(&envelope_id, &ledger.entries, ledger.log.as_ref());
     let (control, report) = control.unzip();
     findings.extend(control);
     let (controlled_by, signers) = report

@@ -247,7 +247,7 @@ impl PoolCheck {
         if checkpoint.is_some_and(|head| !in_log(&ledger, file.inclusion, head)) {
             self.problem(Some(id), "its last entry is not the one that the log holds");
         }
-        let (finding, report) = match control::replay(id, &ledger.entries) {
+        let (finding, report) = match control::replay(id, &ledger.entries, Some(&list.log)) {
             Some((ReportFinding { ok: Some(true), .. }, Some(report))) => (None, Some(report)),
             Some((finding, _)) => (Some(finding.detail), None),
             None => (Some("it has no acts of control".into()), None),

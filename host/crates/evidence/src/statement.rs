@@ -10,13 +10,13 @@ use serde_json::Value;
 use super::formats::{CustodyLedger, LogEvidence};
 use super::log::{TrustedLogs, included, opened};
 use super::report::{EvidenceVerdict, VerdictAnchor};
-use super::strict;
+use super::{acts, strict};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::hash::canonical_sha256;
 use holdfast_domain::id::{ControlStatementId, EnvelopeId, OrgId};
 use holdfast_domain::ledger::LedgerEntry;
 use holdfast_domain::merkle::ProvenNodes;
-use holdfast_domain::statement::{PartyPublicKey, SignedStatement, Statement};
+use holdfast_domain::statement::{InstallationName, PartyPublicKey};
 
 /// Value of `statement_type`.
 pub const STATEMENT_TYPE: &str = "holdfast_control_statement";
@@ -97,6 +97,9 @@ pub struct ControlStatement {
     pub issued_at: Timestamp,
     /// Public name of the installation.
     pub issuer: String,
+    /// The installation, by its log. Statements of earlier releases lack it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub installation: Option<InstallationName>,
     /// The person who demanded it.
     pub requested_by: Option<String>,
     /// The record.
@@ -259,7 +262,7 @@ pub fn verify_statement(
         let mut nodes = ProvenNodes::new(head.size, head.root);
         problems.extend(included(&ledger, &issued.log.inclusion, &mut nodes).err());
     }
-    let signed_with = match recorded(&issued.issued, &issued.statement, &statement) {
+    let signed_with = match recorded(&issued.issued, &issued.statement, &statement, &issued.log) {
         Ok(thumbprint) => thumbprint,
         Err(why) => {
             problems.push(why);
@@ -280,7 +283,18 @@ pub fn verify_statement(
     if hash != Some(statement.record.document_hash.as_str()) {
         problems.push("the document is not the one that was stored".into());
     }
-    let unproven = log.unproven();
+    let mut unproven = log.unproven();
+    match &statement.installation {
+        Some(installation) if !acts::is_of(&issued.log, installation) => {
+            problems.push(format!("it is a statement of the installation {}", installation.url));
+        }
+        Some(_) => {}
+        None => unproven.push(
+            "it is of a release whose statements named no installation: whether it is of this one or of a restored \
+             copy shows in the log only"
+                .into(),
+        ),
+    }
     let verdict = match (problems.is_empty(), &log.anchor) {
         (false, _) => EvidenceVerdict::NotValid,
         (true, None) => EvidenceVerdict::NotAnchored,
@@ -306,6 +320,7 @@ fn recorded(
     entry: &LedgerEntry,
     text: &Value,
     statement: &ControlStatement,
+    log: &LogEvidence,
 ) -> Result<Option<String>, String> {
     let details = &entry.details;
     let controller = statement.controller.organization_id.as_str();
@@ -327,12 +342,8 @@ fn recorded(
             None => Ok(None),
         };
     }
-    let unreadable = |error: serde_json::Error| error.to_string();
-    let key: PartyPublicKey =
-        serde_json::from_value(signed["public_key"].clone()).map_err(unreadable)?;
-    let signed: SignedStatement = serde_json::from_value(signed.clone()).map_err(unreadable)?;
-    signed.verify(&key).map_err(|error| error.to_string())?;
-    let words: Statement = serde_json::from_value(signed.statement).map_err(unreadable)?;
+    let verified = acts::verified(signed, Some(log))?;
+    let words = verified.statement;
     let content = &words.content;
     let fits = words.act == entry.action
         && words.party == statement.controller.organization_id
@@ -342,7 +353,7 @@ fn recorded(
         && content["entry"].as_i64() == Some(statement.controller.entry)
         && entry.at <= words.expires_at;
     match fits {
-        true => Ok(Some(key.thumbprint())),
+        true => Ok(Some(verified.thumbprint)),
         false => Err("its controller signed something else".into()),
     }
 }

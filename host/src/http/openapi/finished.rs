@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use aide::openapi::OpenApi;
 use serde_json::{Map, Value, json};
 
-use super::{examples, meaning, members};
+use super::{examples, logged, meaning, members};
 
 /// Areas in the order of the document, with their descriptions.
 const TAGS: [(&str, &str); 21] = [
@@ -145,6 +145,7 @@ pub fn finished(document: &OpenApi) -> Value {
     let components = &mut document["components"];
     for (name, schema) in components["schemas"].as_object_mut().into_iter().flatten() {
         members::describe(name, schema);
+        logged::mark(name, schema, &schemas);
     }
     for status in statuses {
         components["responses"][name_of(status)] = error_answer(status);

@@ -5,6 +5,7 @@
 
 mod examples;
 mod finished;
+mod logged;
 mod members;
 
 use aide::OperationOutput;
@@ -22,6 +23,7 @@ use crate::config::RateLimitSettings;
 use crate::domain::event::EventType;
 use crate::service::ValidationIssue;
 pub use finished::finished;
+pub use logged::LoggedOperations;
 
 /// Returns the meaning of an error status, the same for every operation.
 fn meaning(status: u16) -> &'static str {

@@ -75,7 +75,7 @@ pub fn site(core: &Core) -> Option<PasskeySite> {
     match url.host() {
         Some(Host::Domain(host)) => Some(PasskeySite {
             host: host.to_owned(),
-            origin: url.origin().ascii_serialization(),
+            origin: core.config.console_origin(),
         }),
         _ => None,
     }

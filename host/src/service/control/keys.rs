@@ -89,8 +89,11 @@ pub async fn register(
         content: json!({ "public_key": form.public_key }),
     };
     let Some(proof) = form.proof else {
-        return Err(statements::missing(core, &expected, "proof"));
+        let mut connection = core.store.read().await?;
+        let asked = statements::missing(core, &mut connection, &expected, "proof").await?;
+        return Err(asked);
     };
+
     let mut tx = core.store.begin().await?;
     let keys = party_keys::list(&mut tx, &caller.org).await?;
     let signed = match keys.iter().any(|key| key.revoked_at.is_none()) {

@@ -27,7 +27,7 @@ use crate::fair_queue::WorkOwner;
 use crate::service::envelopes::facts;
 use crate::service::idempotency::ResponseRecorder;
 use crate::service::vault::custody_sheet::RecordWriter;
-use crate::service::vault::{Vault, copies, custody, vault_in};
+use crate::service::vault::{Vault, copies, custody, log, vault_in};
 use crate::service::{Caller, Core, ServiceError, ValidationIssue, events, test_mode};
 use crate::store::control_statements::{self as rows, StoredStatement};
 use crate::store::{control, envelopes, ledger, organizations, signers};
@@ -202,6 +202,7 @@ async fn statement_of(
         .attributes
         .extend(owner.map(|owner| (facts::RULES_OWNER.to_owned(), owner)));
     let entries = ledger::list(&mut connection, Some(org), &envelope.id).await?;
+    let installation = log::installation(core, &mut connection).await?;
     drop(connection);
     let issuer = vault_in::issuer(core, &envelope.org);
     let at = issued_at.to_string();
@@ -224,6 +225,7 @@ async fn statement_of(
         statement_id: id,
         issued_at,
         issuer,
+        installation: Some(installation),
         requested_by: form.requested_by.clone(),
         record: StatedRecord {
             envelope_id: envelope.id.clone(),

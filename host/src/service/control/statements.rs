@@ -5,6 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use sqlx::AnyConnection;
 
 use crate::domain::control::PartyKey;
 use crate::domain::event::EventType;
@@ -12,6 +13,7 @@ use crate::domain::id::OrgId;
 use crate::domain::statement::{PartyPublicKey, SignedStatement, SignerName, Statement};
 use crate::domain::token::random;
 use crate::service::access::passkeys;
+use crate::service::vault::log;
 use crate::service::{Core, ServiceError};
 use crate::store::{StoreError, WriteTransaction, party_keys};
 
@@ -93,10 +95,10 @@ pub async fn require(
 ) -> Result<Option<Value>, ServiceError> {
     let keys = party_keys::list(tx, expected.party).await?;
     let Some(signed) = signed else {
-        return match keys.is_empty() {
-            true => Ok(None),
-            false => Err(missing(core, expected, "signed")),
-        };
+        if keys.is_empty() {
+            return Ok(None);
+        }
+        return Err(missing(core, tx, expected, "signed").await?);
     };
     let key = key_of(&keys, signed)?;
     if key.revoked_at.is_some() {
@@ -140,7 +142,13 @@ pub async fn verify(
     }
     let read = serde_json::from_value(signed.statement.clone());
     let statement: Statement = read.map_err(|error| invalid(error.to_string()))?;
+    let installation = log::installation(core, tx).await?;
     let differs = [
+        // A statement that was made for a restored copy of this installation counts there only.
+        (
+            "installation",
+            statement.installation.as_ref() != Some(&installation),
+        ),
         ("act", statement.act != expected.act.as_str()),
         ("party", statement.party != *expected.party),
         ("subject", statement.subject != expected.subject),
@@ -174,11 +182,12 @@ pub fn evidence(signed: &SignedStatement, key: &PartyPublicKey) -> Value {
 }
 
 /// Asks the party to sign.
-pub fn missing(
+pub async fn missing(
     core: &Core,
+    connection: &mut AnyConnection,
     expected: &ExpectedStatement<'_>,
     member: &'static str,
-) -> ServiceError {
+) -> Result<ServiceError, ServiceError> {
     let now = core.clock.now();
     // A registration may wait for a second person.
     let life = match expected.act {
@@ -194,7 +203,8 @@ pub fn missing(
         nonce: hex::encode(random::<16>()),
         issued_at: now,
         expires_at: now + life,
+        installation: Some(log::installation(core, connection).await?),
     };
     let draft = Box::new(draft);
-    StatementProblem::Missing { draft, member }.into()
+    Ok(StatementProblem::Missing { draft, member }.into())
 }

@@ -177,7 +177,7 @@ pub async fn verify(
     id: &str,
     mut trusted: TrustedLogs,
 ) -> Result<VerificationReport, ServiceError> {
-    if let Some(key) = log::verifier(core, vault).await? {
+    if let Some(key) = log::verifier(core).await? {
         trusted.installation(key);
     }
     let bundle = evidence(core, vault, caller, id).await?;

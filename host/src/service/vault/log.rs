@@ -10,10 +10,11 @@ use std::time::Duration;
 use sqlx::AnyConnection;
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::checkpoint::{Checkpoint, CheckpointSigner, VerifierKey, entry_leaf};
+use crate::domain::checkpoint::{Checkpoint, VerifierKey, entry_leaf};
 use crate::domain::id::{EnvelopeId, OrgId, RequestId};
 use crate::domain::ledger::LedgerEntry;
 use crate::domain::merkle::{self, MissingTile, TILE, TileId};
+use crate::domain::statement::InstallationName;
 use crate::domain::succession::KeySuccession;
 use crate::evidence::formats::{LogConsistency, LogEvidence, LogHead, LogInclusion};
 use crate::faults;
@@ -33,7 +34,6 @@ const LEASE: Duration = Duration::from_secs(5);
 
 /// State that a node needs to extend the log.
 pub struct LogSequencer {
-    signer: CheckpointSigner,
     /// Name of this process in the lease.
     holder: String,
     /// Size of the last tree known to be published.
@@ -42,15 +42,13 @@ pub struct LogSequencer {
     distrust: OnceLock<String>,
 }
 
-impl LogSequencer {
-    /// Creates the sequencer from the signing seed that all nodes of an installation share.
-    pub fn new(seed: &[u8; 32]) -> Option<Self> {
-        Some(Self {
-            signer: CheckpointSigner::new(seed)?,
+impl Default for LogSequencer {
+    fn default() -> Self {
+        Self {
             holder: RequestId::new().to_string(),
             kept: AtomicU64::new(u64::MAX),
             distrust: OnceLock::new(),
-        })
+        }
     }
 }
 
@@ -117,7 +115,7 @@ pub async fn sequence(core: &Core, vault: &Vault) -> Result<usize, ServiceError>
     let Some(head) = lease else {
         return Ok(0);
     };
-    let public_key = own(vault, &head, &log::successions(&mut tx).await?)?;
+    let public_key = own(core, &head, &log::successions(&mut tx).await?)?;
     let batch = log::pending(&mut tx, BATCH).await?;
     let mut tiles = log::tiles(&mut tx, merkle::edge(head.size)).await?;
     let mut changed = Vec::new();
@@ -141,7 +139,7 @@ pub async fn sequence(core: &Core, vault: &Vault) -> Result<usize, ServiceError>
         size,
         root: tiles.root(size)?,
     };
-    let note = vault.log.signer.sign(&checkpoint);
+    let note = core.log_signer.sign(&checkpoint);
     log::set_head(&mut tx, &checkpoint, &note, &public_key, now).await?;
     faults::pass("sequence");
     tx.commit().await?;
@@ -248,18 +246,14 @@ pub async fn trusted(core: &Core, vault: &Vault) -> Result<String, ServiceError>
     let Some(head) = log::head(&mut connection).await? else {
         return Ok("the log is empty".into());
     };
-    own(vault, &head, &log::successions(&mut connection).await?)?;
+    own(core, &head, &log::successions(&mut connection).await?)?;
     Ok(format!("{} entries", head.size))
 }
 
 /// Returns this node's public key, if it is the log's key according to the last succession
 /// or the first head. Signatures with another key would not verify.
-fn own(
-    vault: &Vault,
-    head: &log::LogState,
-    successions: &[String],
-) -> Result<String, ServiceError> {
-    let own = vault.log.signer.verifier(&head.origin).to_string();
+fn own(core: &Core, head: &log::LogState, successions: &[String]) -> Result<String, ServiceError> {
+    let own = core.log_signer.verifier(&head.origin).to_string();
     let last = successions
         .last()
         .and_then(|note| KeySuccession::open(note).ok());
@@ -283,6 +277,26 @@ fn origin(core: &Core) -> String {
     let url = core.config.base_url();
     let address = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
     format!("{address}/ledger")
+}
+
+/// Returns the name by which signed statements tell this installation from a restored copy of it.
+pub async fn installation(
+    core: &Core,
+    connection: &mut AnyConnection,
+) -> Result<InstallationName, ServiceError> {
+    let head = log::head(connection).await?;
+    let (name, public_key) = match head {
+        Some(head) => (head.origin, head.public_key),
+        None => (origin(core), None),
+    };
+
+    // Before its first head, the log already has the key that this node signs with.
+    let public_key = public_key.unwrap_or_else(|| core.log_signer.verifier(&name).to_string());
+    Ok(InstallationName {
+        origin: name,
+        public_key,
+        url: core.config.console_origin(),
+    })
 }
 
 /// Returns the head. With `since`, also a proof of consistency with the tree of that size.
@@ -421,13 +435,13 @@ pub async fn proofs(
 
 /// Returns the key that verifies this installation's log; none before its first
 /// checkpoint.
-pub async fn verifier(core: &Core, vault: &Vault) -> Result<Option<VerifierKey>, ServiceError> {
+pub async fn verifier(core: &Core) -> Result<Option<VerifierKey>, ServiceError> {
     let mut connection = core.store.read().await?;
     let Some(head) = log::head(&mut connection).await? else {
         return Ok(None);
     };
     let successions = log::successions(&mut connection).await?;
-    Ok(VerifierKey::parse(&own(vault, &head, &successions)?))
+    Ok(VerifierKey::parse(&own(core, &head, &successions)?))
 }
 
 /// Parses the tree size from a signed note: its second line.

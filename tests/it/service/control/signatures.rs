@@ -287,6 +287,8 @@ async fn a_statement_that_does_not_fit_is_refused_and_changes_nothing() {
     past["issued_at"] = hour(-2);
     let mut ahead = with("expires_at", hour(3));
     ahead["issued_at"] = hour(2);
+    let mut elsewhere = good.clone();
+    elsewhere["installation"]["url"] = json!("https://restored.example");
     let tampered = {
         let mut signed = signer.sign(&good);
         signed["statement"]["nonce"] = json!("another-nonce-than-the-signed");
@@ -310,6 +312,13 @@ async fn a_statement_that_does_not_fit_is_refused_and_changes_nothing() {
         ),
         (
             signer.sign(&with("content", json!({ "document_hash": "00" }))),
+            422,
+            "statement_mismatch",
+        ),
+        // Made for a restored copy, or without saying where it counts.
+        (signer.sign(&elsewhere), 422, "statement_mismatch"),
+        (
+            signer.sign(&with("installation", Value::Null)),
             422,
             "statement_mismatch",
         ),
