@@ -15,7 +15,7 @@ use crate::service::{App, Core};
 /// Result of checking one dependency.
 #[derive(Clone, Debug, Serialize)]
 pub struct DependencyCheck {
-    /// `database`, `storage`, `disk`, `mail`, `seal`, `ledger`, `components` or `providers`.
+    /// `database`, `storage`, `disk`, `mail`, `seal`, `ledger`, `clock`, `components` or `providers`.
     pub name: &'static str,
     /// Whether it works.
     pub ok: bool,
@@ -45,6 +45,7 @@ pub async fn checks(app: &App) -> Vec<DependencyCheck> {
         DependencyCheck::from("mail", app.mailer.check().await),
         DependencyCheck::from("seal", seal(app, &app.vault)),
         DependencyCheck::from("ledger", ledger(app, &app.vault).await),
+        DependencyCheck::from("clock", clock(app).await),
         DependencyCheck::from("components", components(app, true)),
         DependencyCheck::from("providers", providers(app).await),
     ]
@@ -137,6 +138,11 @@ async fn ledger(core: &Core, vault: &Vault) -> Result<String, String> {
     log::trusted(core, vault)
         .await
         .map_err(|error| error.to_string())
+}
+
+async fn clock(core: &Core) -> Result<String, String> {
+    let checked = log::check_clock(core).await;
+    checked.map_err(|error| error.to_string())
 }
 
 /// Checks the components without waiting for locks held while a component loads.

@@ -229,6 +229,8 @@ metrics! {
         pub job_lag: Gauge = "job_lag" in Unit::Seconds;
         /// Lead of the reference clock (database or machine) over this node's clock.
         pub clock_offset: Gauge = "clock_offset" in Unit::Other("milliseconds".into());
+        /// How far this node's clock is behind the newest entry of the log, as of the last check.
+        pub clock_behind: Gauge = "clock_behind" in Unit::Seconds;
         /// Ledger entries that are not in the log yet.
         pub ledger_pending: Gauge = "ledger_pending";
         /// Entries in the log of all ledgers.

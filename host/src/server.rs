@@ -1,5 +1,6 @@
 //! Runs HTTP and background work until the process is stopped.
 
+use std::fs::{File, TryLockError};
 use std::future::Future;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::HttpSettings;
+use crate::config::{Config, HttpSettings};
 use crate::files::FilesError;
 use crate::service::components::instance_log;
 use crate::service::{App, access, components, request_log};
@@ -32,6 +33,19 @@ pub enum ServeError {
         /// I/O error.
         source: std::io::Error,
     },
+    /// Another server has this SQLite database.
+    #[error(
+        "another holdfast server uses the database {0}: limits and jobs would count twice. Several servers need PostgreSQL"
+    )]
+    SecondServer(String),
+    /// The file that keeps other servers away cannot be made.
+    #[error("cannot lock {file}: {source}")]
+    Lock {
+        /// Path of the file.
+        file: String,
+        /// I/O error.
+        source: std::io::Error,
+    },
     /// The object store lacks what the vault needs.
     #[error("cannot use the object store {place}: {source}")]
     Storage {
@@ -42,6 +56,28 @@ pub enum ServeError {
     },
 }
 
+/// Locks an SQLite database for one server. Limits are counted in memory, and a node forgets what an earlier run left:
+/// two servers would give each key twice its requests. None for a server of databases.
+fn lock_database(config: &Config) -> Result<Option<File>, ServeError> {
+    let url = config.database_url();
+    let Some(path) = url.strip_prefix("sqlite:") else {
+        return Ok(None);
+    };
+    let path = path.strip_prefix("//").unwrap_or(path);
+    let path = path.split_once('?').map_or(path, |(path, _)| path);
+    let file = format!("{path}.server");
+    let failed = |source| ServeError::Lock {
+        file: file.clone(),
+        source,
+    };
+    let lock = File::create(&file).map_err(failed)?;
+    match lock.try_lock() {
+        Ok(()) => Ok(Some(lock)),
+        Err(TryLockError::WouldBlock) => Err(ServeError::SecondServer(path.to_owned())),
+        Err(TryLockError::Error(source)) => Err(failed(source)),
+    }
+}
+
 /// Serves requests and does background work until `stop` resolves, then finishes the requests and
 /// jobs in progress.
 pub async fn serve(
@@ -49,6 +85,8 @@ pub async fn serve(
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), ServeError> {
     allocator::give_memory_back();
+    // Held until the end; the system lets go of it when the process is killed.
+    let _only = lock_database(&app.config)?;
     let address = app.config.listen;
     let listener = TcpListener::bind(address)
         .await

@@ -369,6 +369,17 @@ async fn a_returned_mail_is_in_the_record_as_what_a_bounce_reports() {
         failed[0]["details"]["reason"],
         "5.1.1; smtp; 550 no such user"
     );
+
+    // Not everybody has webhooks: the sender gets a mail, once.
+    app.wait_until_idle().await;
+    let mails = server.received();
+    let told = of(&mails, CREATOR, "Not delivered: ");
+    assert_eq!(told.len(), 1);
+    assert!(
+        told[0].text().contains("550 no such user"),
+        "{}",
+        told[0].text()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 use cel::Program;
 use clap::Args;
@@ -23,6 +25,9 @@ use super::rules::read_vectors;
 use crate::components::{RulesBase, rules_template};
 use crate::domain::component::Slot;
 use crate::domain::jurisdiction::Jurisdiction;
+
+/// Time for an evaluation that takes microseconds.
+const TRIAL: Duration = Duration::from_secs(5);
 
 #[derive(Args)]
 pub struct BuildRules {
@@ -279,7 +284,7 @@ fn declared(file: &RulesFile, pack: &[&str]) -> Result<DeclaredRules, String> {
         only_facts(&check.requirement, &expressions)?;
     }
     let rules = DeclaredRules { changes, checks };
-    tried(&rules)?;
+    tried_in_time(&rules)?;
     Ok(rules)
 }
 
@@ -353,6 +358,22 @@ fn sentence(text: &str) -> Result<Vec<SentencePart>, String> {
     match parts.is_empty() {
         true => Err("it is empty".into()),
         false => Ok(parts),
+    }
+}
+
+/// Tries the rules for some seconds at most. Here nothing counts their work; in the vault a call ends after 200 ms.
+fn tried_in_time(rules: &DeclaredRules) -> Result<(), String> {
+    let (send, tried_out) = mpsc::channel();
+    let rules = rules.clone();
+    // It ends with this process if the rules never do.
+    std::thread::spawn(move || send.send(tried(&rules)));
+    match tried_out.recv_timeout(TRIAL) {
+        Ok(found) => found,
+        Err(RecvTimeoutError::Timeout) => Err(format!(
+            "an empty record takes more than {} seconds, and a call in the vault has 200 ms: simplify the conditions",
+            TRIAL.as_secs()
+        )),
+        Err(RecvTimeoutError::Disconnected) => Err("the conditions cannot be evaluated".into()),
     }
 }
 

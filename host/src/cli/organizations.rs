@@ -14,6 +14,7 @@ use crate::domain::control::PartyKey;
 use crate::domain::id::OrgId;
 use crate::domain::ledger::LedgerEntry;
 use crate::domain::organization::{OrgSettings, Organization, PaymentSettings, Role};
+use crate::domain::party_name;
 use crate::mail::is_address;
 use crate::publishers;
 use crate::service::Caller;
@@ -254,14 +255,11 @@ fn email(text: &str) -> Result<String, String> {
 }
 
 fn one_line(text: &str) -> Result<String, String> {
-    let name = text.trim();
-    if name.is_empty() || name.chars().any(char::is_control) {
-        return Err("a name is one line with something on it".into());
-    }
+    let name = party_name::normalized(text).map_err(|problem| problem.to_string())?;
     if name.chars().count() > NAME_LIMIT {
         return Err(format!("a name has at most {NAME_LIMIT} characters"));
     }
-    Ok(name.to_owned())
+    Ok(name)
 }
 
 /// Returns the organization, or an error with its id.

@@ -12,7 +12,7 @@ use super::Failure;
 use super::output::CommandOutput;
 use crate::config::Config;
 use crate::service::vault::integrity::{self, IntegrityCheck};
-use crate::service::vault::orphans;
+use crate::service::vault::{log, orphans};
 use crate::start;
 
 /// Maximum wait for documents that other processes have claimed, in tenths of a second.
@@ -30,6 +30,9 @@ pub enum VaultCommand {
         #[arg(long)]
         orphans: bool,
     },
+    /// Accept the clock of this machine although the ledger has entries of a later time, because a clock was ahead
+    /// when they were written. The installation's ledger records it.
+    ConfirmClock,
 }
 
 /// Runs a command. Exit status 1 if a check fails.
@@ -38,8 +41,19 @@ pub async fn run(
     config: Config,
     output: &CommandOutput,
 ) -> Result<ExitCode, Failure> {
-    let VaultCommand::Sweep { resume, orphans } = command;
     let app = start::start(config).await?;
+    let (resume, orphans) = match command {
+        VaultCommand::Sweep { resume, orphans } => (resume, orphans),
+        VaultCommand::ConfirmClock => {
+            let behind = log::confirm_clock(&app).await?.as_secs();
+            let text = match behind {
+                0 => "the clock is not behind the ledger: nothing to confirm".to_owned(),
+                behind => format!("confirmed: the ledger had entries {behind} seconds ahead"),
+            };
+            output.one(&json!({ "behind_seconds": behind }), &text);
+            return Ok(ExitCode::SUCCESS);
+        }
+    };
     let started = app.clock.now();
     if !resume {
         integrity::make_due(&app, started).await?;

@@ -552,11 +552,17 @@ pub struct ControlSettings {
     /// Whether organizations may invite parties that have no organization here. An invited party gets an
     /// organization, with a key for acts of control only.
     pub invitations: bool,
+    /// Most identifiers of collateral that an organization declares in 30 days for documents signed elsewhere; each can
+    /// hold up other records. 0: no limit.
+    pub unsigned_claims: u32,
 }
 
 impl Default for ControlSettings {
     fn default() -> Self {
-        Self { invitations: true }
+        Self {
+            invitations: true,
+            unsigned_claims: 5_000,
+        }
     }
 }
 

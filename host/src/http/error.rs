@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 use crate::components::providers::ProviderError;
 use crate::components::rules::control;
 use crate::components::rules::lifecycle::RefusalReason;
+use crate::components::{CallFailure, ComponentError};
+use crate::sealing::SealError;
 use crate::service::components::changes::ChangeProblem;
 use crate::service::control::refusal_code;
 use crate::service::control::statements::StatementProblem;
@@ -298,6 +300,14 @@ impl From<ServiceError> for HttpError {
             )
             .with_details(json!({ "reason": "it takes more time or memory than a document may" }))
             .because(text),
+            ServiceError::Component(ComponentError {
+                kind: CallFailure::Timeout | CallFailure::Memory(_),
+                ..
+            }) => {
+                let message = "The rules or another component of this call need more time or memory than a call has; \
+                               whoever activated the component has to simplify it";
+                Self::unavailable(message, RETRY).because(text)
+            }
             // Only the caller of the rehearsal sees this answer.
             ServiceError::Store(StoreError::Rehearsed) => {
                 Self::new(StatusCode::ACCEPTED, text).with_code(DRY_RUN)
@@ -318,6 +328,10 @@ impl From<ServiceError> for HttpError {
                 Self::unavailable("The document store cannot be reached right now", RETRY)
                     .because(text)
             }
+            ServiceError::Seal(SealError::ClockBehind { .. }) => {
+                let message = "Nothing is sealed until the clock of the service is right again";
+                Self::unavailable(message, RETRY).because(text)
+            }
             ServiceError::Component(_)
             | ServiceError::Store(_)
             | ServiceError::Files(_)
@@ -331,7 +345,6 @@ impl From<ServiceError> for HttpError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::components::{CallFailure, ComponentError};
 
     fn status(kind: CallFailure, on_document: bool) -> u16 {
         let error = ComponentError {
@@ -347,8 +360,8 @@ mod tests {
         HttpError::from(ServiceError::from(error)).status().as_u16()
     }
 
-    /// A document that exhausts its reader's limits is refused with 422. Any other failure of a
-    /// component is an internal error.
+    /// A document that exhausts its reader's limits is refused with 422, and rules that exhaust theirs are unavailable.
+    /// Any other failure of a component is an internal error.
     #[test]
     fn resource_exhaustion_is_attributed_to_the_document() {
         assert_eq!(status(CallFailure::Timeout, true), 422);
@@ -357,6 +370,8 @@ mod tests {
         assert_eq!(status(CallFailure::Link("missing".into()), true), 500);
         assert_eq!(status(CallFailure::Busy, true), 503);
         assert_eq!(status(CallFailure::Absent("compiling".into()), false), 503);
-        assert_eq!(status(CallFailure::Timeout, false), 500);
+        assert_eq!(status(CallFailure::Timeout, false), 503);
+        assert_eq!(status(CallFailure::Memory("2 MiB".into()), false), 503);
+        assert_eq!(status(CallFailure::Trap("stack".into()), false), 500);
     }
 }

@@ -14,6 +14,7 @@ use crate::domain::control::ControlStage;
 use crate::domain::envelope::{EnvelopeKind, EnvelopeStatus};
 use crate::domain::event::EventType;
 use crate::domain::identity::KbaStatus;
+use crate::service::control::disputes::SuspensionView;
 use crate::service::control::invitations::InvitationView;
 use crate::service::control::keys::PartyKeyView;
 use crate::service::control::pledges::PledgeView;
@@ -233,6 +234,15 @@ fn schema_of(event: EventType, member: &str) -> Schema {
         (_, "problems") => list(json_schema!({ "type": "object" })),
         (_, "fields_truncated") => json_schema!({ "type": "boolean" }),
         (_, "at" | "since" | "completed_at" | "expired_at") => moment(),
+        (_, "outcome") => json_schema!({ "type": "string", "enum": ["refused", "outranked"] }),
+        (EventType::ControlDisputed, "step") => json_schema!({
+            "type": "string",
+            "enum": [
+                "stated_by_record", "stated_by_claim", "suspension_requested", "suspended",
+                "suspension_lifted",
+            ],
+        }),
+        (_, "suspension") => or_null(inlined::<SuspensionView>()),
         (_, "epoch" | "score" | "amount_cents") => number(),
         (_, "similarity") => json_schema!({ "type": "number" }),
         (

@@ -14,6 +14,7 @@ use crate::domain::envelope::Signer;
 use crate::domain::hash::hmac_sha256;
 use crate::domain::id::EnvelopeId;
 use crate::keys::{InstallationKeys, Key};
+use crate::mail::EnvelopeMailKind;
 
 /// Derivation purpose of the keys of the addresses.
 const PURPOSE: &str = "mail bounces";
@@ -23,16 +24,6 @@ const LOCAL_PART: usize = 64;
 const MAC: usize = 16;
 /// Maximum length of a position in an address.
 const POSITION: usize = 3;
-/// Kinds of mail to signers; an address has the first letter.
-const KINDS: [&str; 6] = [
-    "invitation",
-    "reminder",
-    "access_code",
-    "completion",
-    "decline",
-    "withdrawal",
-];
-
 /// Mailbox that returned mails go to, with the keys of its addresses.
 pub(crate) struct BounceMailbox {
     user: String,
@@ -105,14 +96,14 @@ impl BounceMailbox {
         }))
     }
 
-    /// Returns the sender address of a mail to a signer; none for another kind of mail.
+    /// Returns the sender address of a mail to a signer. The kind is its first letter.
     pub(super) fn address(
         &self,
         envelope: &EnvelopeId,
         signer: &Signer,
-        kind: &str,
+        kind: EnvelopeMailKind,
     ) -> Option<Address> {
-        let kind = KINDS.into_iter().find(|known| *known == kind)?;
+        let kind = kind.as_str();
         let mac = mac(self.keys.first()?, envelope, signer, kind);
         let id = &envelope.as_str()[EnvelopeId::PREFIX.len()..];
         let user = format!(
@@ -184,7 +175,8 @@ impl BounceMailbox {
             let (id, position, kind, mac) =
                 (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
             let envelope = EnvelopeId::parse(&format!("{}{id}", EnvelopeId::PREFIX))?;
-            let kind = KINDS.into_iter().find(|known| known[..1] == *kind)?;
+            let kinds = EnvelopeMailKind::ALL.map(EnvelopeMailKind::as_str);
+            let kind = kinds.into_iter().find(|known| known[..1] == *kind)?;
             Some((envelope, position.parse().ok()?, kind, mac.to_owned()))
         })
     }
@@ -235,7 +227,9 @@ mod tests {
     #[test]
     fn a_bounce_names_the_mail_that_was_returned() {
         let (mailbox, envelope, signer) = (mailbox(), EnvelopeId::new(), signer());
-        let address = mailbox.address(&envelope, &signer, "invitation").unwrap();
+        let address = mailbox
+            .address(&envelope, &signer, EnvelopeMailKind::Invitation)
+            .unwrap();
         assert!(address.user().len() <= LOCAL_PART, "{address}");
 
         let mail = mailbox.read(&report(&address, "failed", "5.1.1")).unwrap();
@@ -248,7 +242,9 @@ mod tests {
     #[test]
     fn a_bounce_of_a_mail_to_an_earlier_address_is_not_about_the_present_one() {
         let (mailbox, envelope, mut signer) = (mailbox(), EnvelopeId::new(), signer());
-        let address = mailbox.address(&envelope, &signer, "reminder").unwrap();
+        let address = mailbox
+            .address(&envelope, &signer, EnvelopeMailKind::Reminder)
+            .unwrap();
         signer.email = "ann.lee@example.com".into();
         let mail = mailbox.read(&report(&address, "failed", "5.1.1")).unwrap();
         assert!(!mailbox.was_sent_to(&mail, &signer));
@@ -257,7 +253,9 @@ mod tests {
     #[test]
     fn delays_successes_and_other_mails_are_no_bounces() {
         let (mailbox, envelope, signer) = (mailbox(), EnvelopeId::new(), signer());
-        let address = mailbox.address(&envelope, &signer, "invitation").unwrap();
+        let address = mailbox
+            .address(&envelope, &signer, EnvelopeMailKind::Invitation)
+            .unwrap();
         for (action, status) in [
             ("delayed", "4.4.1"),
             ("delivered", "2.0.0"),

@@ -268,6 +268,20 @@ impl OutcomeNotice<'_> {
         self.letter("mail-declined-subject", paragraphs)
     }
 
+    /// Builds the notification that a mail to a signer was returned, for the sender.
+    pub(crate) fn undelivered(&self, name: &str, reason: &str) -> MailContent {
+        let values = [
+            ("name", one_line(name)),
+            ("document", one_line(&self.envelope.name)),
+            ("reason", one_line(reason)),
+        ];
+        let paragraphs = vec![
+            self.texts.with("mail-undelivered", values),
+            self.texts.text("mail-undelivered-act"),
+        ];
+        self.letter("mail-undelivered-subject", paragraphs)
+    }
+
     /// Builds the notification that the sender withdrew the document.
     pub(crate) fn withdrawn(&self) -> MailContent {
         let paragraphs = vec![

@@ -7,7 +7,7 @@ use lettre::{Address, Message};
 
 use super::bounces::BounceMailbox;
 use super::smtp::SmtpServer;
-use super::{MailError, outbox};
+use super::{EnvelopeMailKind, MailError, outbox};
 use crate::config::{Config, ConfigError};
 use crate::domain::envelope::Signer;
 use crate::domain::id::{EnvelopeId, JobId};
@@ -51,7 +51,7 @@ impl MailSender {
         &self,
         envelope: &EnvelopeId,
         signer: &Signer,
-        kind: &str,
+        kind: EnvelopeMailKind,
     ) -> Option<Address> {
         self.bounces.as_ref()?.address(envelope, signer, kind)
     }

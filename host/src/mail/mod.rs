@@ -2,6 +2,7 @@
 //!
 //! | File | Holds |
 //! |---|---|
+//! | `address` | the parser of addresses |
 //! | `bounces` | mails that another server returns later |
 //! | `letters` | the wording of each kind |
 //! | `line` | user-supplied names, made safe for one line |
@@ -15,6 +16,7 @@
 //! A mail may be sent twice if the process dies between sending and recording it. Both have the
 //! same `Message-ID`, and the links in both are valid.
 
+pub(crate) mod address;
 pub(crate) mod bounces;
 pub(crate) mod layout;
 pub(crate) mod letters;
@@ -27,11 +29,44 @@ pub(crate) mod wording;
 
 use std::time::Duration;
 
+pub(crate) use address::is_address;
 pub(crate) use mailer::MailSender;
 
-/// Returns whether a text is an e-mail address.
-pub(crate) fn is_address(text: &str) -> bool {
-    text.parse::<lettre::Address>().is_ok()
+/// Subject of a mail about an envelope. The first letters of the names differ: bounces name a kind by its letter.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum EnvelopeMailKind {
+    Invitation,
+    Reminder,
+    AccessCode,
+    Completion,
+    Decline,
+    Withdrawal,
+    Undelivered,
+}
+
+impl EnvelopeMailKind {
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Invitation,
+        Self::Reminder,
+        Self::AccessCode,
+        Self::Completion,
+        Self::Decline,
+        Self::Withdrawal,
+        Self::Undelivered,
+    ];
+
+    /// Returns the name in events.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Invitation => "invitation",
+            Self::Reminder => "reminder",
+            Self::AccessCode => "access_code",
+            Self::Completion => "completion",
+            Self::Decline => "decline",
+            Self::Withdrawal => "withdrawal",
+            Self::Undelivered => "undelivered",
+        }
+    }
 }
 
 /// Reason a mail was not sent.

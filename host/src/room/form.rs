@@ -14,6 +14,7 @@ use super::{Room, dates_of};
 use crate::components::ComponentError;
 use crate::domain::clock::Timestamp;
 use crate::domain::dates::{DAY_OF_SIGNING, DateSettings};
+use crate::domain::entry;
 use crate::domain::envelope::StoredFile;
 use crate::domain::field::{ATTACHMENT, Area, Field};
 use crate::domain::id::OrgId;
@@ -455,12 +456,12 @@ impl Room {
             let known = form.submitter.values.get(&field.name);
             let known = known.is_some_and(|known| known == value && field.is_signature());
             let verdict = if known {
-                Ok(())
+                Ok(value.to_owned())
             } else {
                 self.check(field, value, &owner).await?
             };
             match verdict {
-                Ok(()) => drop(valid.insert(field.name.clone(), value.to_owned())),
+                Ok(stored) => drop(valid.insert(field.name.clone(), stored)),
                 Err(why) => drop(problems.insert(field.name.clone(), why)),
             }
         }
@@ -490,23 +491,24 @@ impl Room {
         })
     }
 
-    /// Checks that a value fits its field. A picture is
+    /// Checks that a value fits its field, and returns it as it is stored. A picture is
     /// rendered in the sandbox, to see that it can be drawn.
     async fn check(
         &self,
         field: &RoomField,
         value: &str,
         owner: &WorkOwner,
-    ) -> Result<Result<(), Message>, FormError> {
+    ) -> Result<Result<String, Message>, FormError> {
         // Cheap checks come before the sandbox call.
-        if let Err(why) = check_value(field, value) {
-            return Ok(Err(why));
-        }
+        let stored = match stored_value(field, value) {
+            Ok(stored) => stored,
+            Err(why) => return Ok(Err(why)),
+        };
         if !field.is_signature() {
-            return Ok(Ok(()));
+            return Ok(Ok(stored));
         }
         match SignatureValue::parse(value) {
-            Ok(SignatureValue::Typed(_)) => Ok(Ok(())),
+            Ok(SignatureValue::Typed(_)) => Ok(Ok(stored)),
             Ok(SignatureValue::Drawn(picture)) => {
                 let drawn = self
                     .components
@@ -515,7 +517,7 @@ impl Room {
                     .picture_to_pdf(picture)
                     .await?;
                 Ok(drawn
-                    .map(|_| ())
+                    .map(|_| stored)
                     .map_err(|_| Message::new("problem-picture-unreadable")))
             }
             Err(why) => Ok(Err(why)),
@@ -722,25 +724,14 @@ fn is_missing(field: &RoomField, value: &str) -> bool {
     field.required && empty && !field.is_locked()
 }
 
-/// Checks the format of a value; empty values pass.
-fn check_value(field: &RoomField, value: &str) -> Result<(), Message> {
-    if value.is_empty() {
-        return Ok(());
-    }
+/// Checks the format of a value, and returns its stored form; empty values pass.
+fn stored_value(field: &RoomField, value: &str) -> Result<String, Message> {
     let picture = field.is_signature() && is_picture(value);
     if !picture && value.chars().count() > TEXT_LIMIT {
         return Err(Message::with_limit("problem-too-long", TEXT_LIMIT));
     }
-    let fits = match field.field_type.as_str() {
-        "number" => value.parse::<f64>().is_ok_and(f64::is_finite),
-        "date" => value.parse::<jiff::civil::Date>().is_ok(),
-        "checkbox" => value == "true" || value == "false",
-        "select" | "radio" if !field.options.is_empty() => {
-            field.options.iter().any(|option| option == value)
-        }
-        _ => true,
-    };
-    fits.then_some(()).ok_or(match field.field_type.as_str() {
+    let stored = entry::stored(&field.field_type, &field.options, value);
+    stored.ok_or(match field.field_type.as_str() {
         "number" => Message::new("problem-number"),
         "date" => Message::new("problem-date"),
         _ => Message::new("problem-option"),
@@ -777,15 +768,15 @@ mod tests {
             ("select", "red", "green"),
         ] {
             assert!(
-                check_value(&field(field_type), good).is_ok(),
+                stored_value(&field(field_type), good).is_ok(),
                 "{field_type} {good}"
             );
             assert!(
-                check_value(&field(field_type), bad).is_err(),
+                stored_value(&field(field_type), bad).is_err(),
                 "{field_type} {bad}"
             );
         }
-        assert!(check_value(&field("text"), &"x".repeat(TEXT_LIMIT + 1)).is_err());
+        assert!(stored_value(&field("text"), &"x".repeat(TEXT_LIMIT + 1)).is_err());
     }
 
     #[test]

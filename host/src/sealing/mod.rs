@@ -57,6 +57,17 @@ pub enum SealError {
     /// The certificate has expired, so verifiers would reject the seal.
     #[error("the sealing key's certificate ended at {0}")]
     Expired(String),
+    /// The clock of the node is behind the log, so the seal would state a time before that of earlier entries.
+    #[error(
+        "the clock shows {now} and the ledger has entries of {newest}: set the clock, or run `holdfast vault \
+         confirm-clock` if it was ahead before"
+    )]
+    ClockBehind {
+        /// By the clock.
+        now: Timestamp,
+        /// Of the newest entry.
+        newest: Timestamp,
+    },
 }
 
 fn text(bytes: Vec<u8>) -> Result<String, SealError> {

@@ -9,7 +9,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus, StoredFile};
 use crate::domain::id::CustomerId;
 use crate::fair_queue::WorkOwner;
-use crate::mail::is_address;
+use crate::mail::{address as mail_address, is_address};
 use crate::service::envelopes::dispatch;
 use crate::service::envelopes::uploads::{self, DocumentUpload};
 use crate::service::events;
@@ -177,8 +177,10 @@ pub struct ChangeCustomer {
 
 const TAKEN: &str = "A customer with this email address exists";
 
+/// Returns an address in the form in which it is stored; a wrong one stays as it is.
 fn address(email: String) -> String {
-    email.trim().to_lowercase()
+    let address = mail_address::parse(email.trim());
+    address.unwrap_or(email).trim().to_lowercase()
 }
 
 /// Returns the non-null members of `details` by name.

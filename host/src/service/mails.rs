@@ -17,7 +17,7 @@ use crate::domain::id::{EndpointId, EnvelopeId, OrgId, SignerId};
 use crate::domain::job::{
     EndpointMail, EnvelopeMail, JobQueue, MailAccessCode, MailAddressee, MailCompletion,
     MailDecline, MailEndpointDisabled, MailEndpointFailing, MailInvitation, MailReminder,
-    MailWithdrawal, TextAccessCode, TextInvitation, TextReminder,
+    MailUndelivered, MailWithdrawal, TextAccessCode, TextInvitation, TextReminder,
 };
 use crate::mail::bounces::BounceMailbox;
 use crate::service::envelopes::{invited_now, signer_view};
@@ -169,7 +169,12 @@ async fn record_undelivered(
     let now = core.clock.now();
     data["at"] = json!(now);
     let failed = EventType::SignerDeliveryFailed;
-    events::record_and_emit(tx, envelope, "system", failed, data, now).await
+    events::record_and_emit(tx, envelope, "system", failed, data, now).await?;
+    // The creator is told by mail too: not everybody has webhooks.
+    if envelope.creator_email().is_some() {
+        queue::<MailUndelivered>(tx, envelope, None, now).await?;
+    }
+    Ok(())
 }
 
 /// Queues the mail or text message with the code that opens the document.

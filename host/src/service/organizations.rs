@@ -22,6 +22,7 @@ use crate::domain::locale::{ConsentText, Locale};
 use crate::domain::organization::{
     OrgSettings, Organization, PageOrigin, PaymentSettings, Role, SingleSignOn,
 };
+use crate::domain::party_name;
 use crate::store::{StoreError, WriteTransaction, organizations};
 
 /// Most origins of one list.
@@ -193,12 +194,11 @@ impl ChangeOrganization {
                 why,
             )])
         };
-        if let Some(brand) = self.brand {
-            if let FieldPatch::Set(name) = &brand.name
-                && (name.trim().is_empty() || name.chars().any(char::is_control))
-            {
-                let why = "A name is one line with something on it";
-                return Err(refused(&["brand", "name"], "one line", why));
+        if let Some(mut brand) = self.brand {
+            if let FieldPatch::Set(name) = &mut brand.name {
+                *name = party_name::normalized(name).map_err(|problem| {
+                    refused(&["brand", "name"], "one line", &problem.to_string())
+                })?;
             }
             brand.name.apply(&mut settings.brand.name);
             brand.color.apply(&mut settings.brand.color);

@@ -29,6 +29,9 @@ pub struct OtherRecord {
     pub kind: String,
     /// Since when its controller has control.
     pub since: Timestamp,
+    /// Whether it is a document signed elsewhere that only names the collateral of a contract signed here: anybody can
+    /// upload one, so it does not hold up the contract.
+    pub outranked: bool,
 }
 
 /// Returns the sealed key of the fingerprints.
@@ -110,16 +113,22 @@ pub async fn lock(tx: &mut WriteTransaction, record: &ControlRecord) -> Result<(
 
 /// Returns a record with a fingerprint of this one that a party other than its originator and
 /// `controller` controls, or that is pledged to a party other than `controller`, if there is one. Two documents that were signed here are two contracts, also
-/// if they are equal; and records that one transfer passes on stay in one hand.
+/// if they are equal; and records that one transfer passes on stay in one hand. Claims that operators have suspended do
+/// not count. One that is not outranked comes first; `signed_here` says how this record was signed.
 pub async fn other_record(
     connection: &mut AnyConnection,
     before: &ControlRecord,
     record: &ControlRecord,
     controller: &OrgId,
+    signed_here: bool,
 ) -> Result<Option<OtherRecord>, StoreError> {
     let row = sqlx::query(
         "select other.org_id, other.envelope_id, own.kind,
-             coalesce(p.created_at, c.controlled_since) as since
+             coalesce(p.created_at, c.controlled_since) as since,
+             case when $7 = 1 and own.kind not in ('document', 'signed_here') and not exists
+                 (select 1 from record_fingerprint signed where signed.bucket = other.bucket
+                     and signed.envelope_id = other.envelope_id and signed.kind = 'signed_here')
+             then 1 else 0 end as outranked
          from record_fingerprint own
          join record_fingerprint other on other.fingerprint = own.fingerprint
          join control_record c on c.bucket = other.bucket and c.envelope_id = other.envelope_id
@@ -128,10 +137,11 @@ pub async fn other_record(
              and not (own.kind = 'signed_here' and other.kind = 'signed_here')
              and (c.controller_id <> $3 and c.controller_id <> c.org_id or c.pledgee_id <> $3)
              and c.stage <> 'released'
+             and other.suspended_in is null
              and not exists (select 1 from control_transfer_record t
                  where t.bucket = $4 and t.transfer_id = $5 and t.envelope_id = other.envelope_id
                      and c.controller_id = $6 and t.state in ('pending', 'proposed', 'accepted'))
-         order by since limit 1",
+         order by outranked, since limit 1",
     )
     .bind(record.org.bucket())
     .bind(record.envelope.as_str())
@@ -145,6 +155,7 @@ pub async fn other_record(
             .map(TransferId::as_str),
     )
     .bind(before.controller.as_str())
+    .bind(i64::from(signed_here))
     .fetch_optional(connection)
     .await?;
     row.map(|row| {
@@ -157,9 +168,30 @@ pub async fn other_record(
             record: columns.envelope()?,
             kind: columns.text("kind")?,
             since: columns.time("since")?,
+            outranked: columns.number("outranked")? == 1,
         })
     })
     .transpose()
+}
+
+/// Counts the declared collateral of documents that were signed elsewhere, of an organization since `since`.
+pub async fn unsigned_claims(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    since: Timestamp,
+) -> Result<i64, StoreError> {
+    let row = sqlx::query(
+        "select count(*) as claims from record_fingerprint f
+         join envelope e on e.bucket = f.bucket and e.envelope_id = f.envelope_id
+         where f.bucket = $1 and f.org_id = $2 and f.kind not in ('document', 'signed_here')
+             and e.is_upload = 1 and e.created_at > $3",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(since.to_string())
+    .fetch_one(connection)
+    .await?;
+    Ok(row.try_get("claims")?)
 }
 
 /// Counts a refused act. Returns the reference of the conflict between the two records, and the number

@@ -30,6 +30,8 @@ pub struct LogState {
     /// Checkpoint as a signed note; none before the first.
     pub checkpoint: Option<String>,
     pub signed_at: Option<Timestamp>,
+    /// Time of the newest entry or head. It never goes back, unless an operator confirms the clock.
+    pub newest_at: Option<Timestamp>,
 }
 
 /// Ledger entry that is not in the log yet.
@@ -41,6 +43,7 @@ pub struct PendingLeaf {
     pub sequence: i64,
     /// Hash of the ledger entry, in hex.
     pub hash: String,
+    pub at: Timestamp,
 }
 
 /// Returns whether any entry is pending.
@@ -65,7 +68,7 @@ pub async fn pending(
     limit: i64,
 ) -> Result<Vec<PendingLeaf>, StoreError> {
     let rows = sqlx::query(
-        "select bucket, envelope_id, sequence, hash from ledger_pending
+        "select bucket, envelope_id, sequence, hash, at from ledger_pending
          order by at, envelope_id, sequence limit $1",
     )
     .bind(limit)
@@ -83,6 +86,7 @@ pub async fn pending(
                 chain: columns.text("envelope_id")?,
                 sequence: columns.number("sequence")?,
                 hash: columns.text("hash")?,
+                at: columns.time("at")?,
             })
         })
         .collect()
@@ -181,17 +185,18 @@ pub async fn checkpoint(connection: &mut AnyConnection) -> Result<Option<String>
     Ok(head(connection).await?.and_then(|head| head.checkpoint))
 }
 
-/// Replaces the head.
+/// Replaces the head. `newest` is the time of the newest entry.
 pub async fn set_head(
     tx: &mut WriteTransaction,
     head: &Checkpoint,
     note: &str,
     public_key: &str,
     now: Timestamp,
+    newest: Timestamp,
 ) -> Result<(), StoreError> {
     sqlx::query(
         "update ledger_log set tree_size = $2, root_hash = $3, checkpoint = $4, public_key = $5,
-             signed_at = $6
+             signed_at = $6, newest_at = $7
          where log_id = $1",
     )
     .bind(LOG)
@@ -200,8 +205,19 @@ pub async fn set_head(
     .bind(note)
     .bind(public_key)
     .bind(now.to_string())
+    .bind(newest.to_string())
     .execute(&mut **tx)
     .await?;
+    Ok(())
+}
+
+/// Sets the time of the newest entry back to `now`.
+pub async fn confirm_clock(tx: &mut WriteTransaction, now: Timestamp) -> Result<(), StoreError> {
+    sqlx::query("update ledger_log set newest_at = $2 where log_id = $1")
+        .bind(LOG)
+        .bind(now.to_string())
+        .execute(&mut **tx)
+        .await?;
     Ok(())
 }
 
@@ -342,5 +358,6 @@ fn head_of(row: &AnyRow) -> Result<LogState, StoreError> {
         public_key: columns.optional_text("public_key")?,
         checkpoint: columns.optional_text("checkpoint")?,
         signed_at: columns.optional_time("signed_at")?,
+        newest_at: columns.optional_time("newest_at")?,
     })
 }

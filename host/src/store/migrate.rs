@@ -86,6 +86,8 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     67 "0067_user_identities",
     70 "0070_sign_in_mails",
     71 "0071_access_code_failures",
+    72 "0072_newest_entry",
+    73 "0073_disputes",
 ];
 
 /// Version of the row that serves as the lock.

@@ -46,6 +46,7 @@ pub mod decision_blocks;
 pub mod decisions;
 pub mod deliveries;
 pub mod disclosures;
+pub mod disputes;
 pub mod downloads;
 pub mod envelopes;
 pub mod event_feed;

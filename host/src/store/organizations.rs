@@ -1,5 +1,6 @@
 //! Organizations.
 
+use futures::TryStreamExt as _;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 
@@ -7,6 +8,7 @@ use super::row::{RowColumns, json_text};
 use super::{StoreError, WriteTransaction};
 use crate::domain::id::OrgId;
 use crate::domain::organization::Organization;
+use crate::domain::party_name;
 
 pub async fn insert(
     connection: &mut AnyConnection,
@@ -26,13 +28,15 @@ pub async fn insert(
     Ok(())
 }
 
-/// Whether an organization has this name, without regard to case.
+/// Whether an organization has a name that looks like this one. Reads all names: whoever asks is limited in number.
 pub async fn is_name_taken(connection: &mut AnyConnection, name: &str) -> Result<bool, StoreError> {
-    let row = sqlx::query("select org_id from organization where lower(name) = $1 limit 1")
-        .bind(name.to_lowercase())
-        .fetch_optional(connection)
-        .await?;
-    Ok(row.is_some())
+    let mut rows = sqlx::query("select name from organization").fetch(connection);
+    while let Some(row) = rows.try_next().await? {
+        if party_name::look_alike(name, row.try_get("name")?) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 pub async fn get(

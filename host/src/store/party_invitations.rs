@@ -30,7 +30,25 @@ pub async fn insert(
     Ok(())
 }
 
-/// Counts the invitations that an organization has made since `since`.
+/// Records that an invitation was refused because of its name, without that name: it counts as one, and is over at once.
+pub async fn insert_refused(
+    tx: &mut WriteTransaction,
+    org: &OrgId,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let refused = PartyInvitation {
+        id: InvitationId::new(),
+        org: org.clone(),
+        name: String::new(),
+        email: String::new(),
+        created_at: now,
+        expires_at: now,
+        joined: None,
+    };
+    insert(tx, &refused).await
+}
+
+/// Counts the invitations that an organization has made since `since`, and those that were refused.
 pub async fn count_since(
     connection: &mut AnyConnection,
     org: &OrgId,

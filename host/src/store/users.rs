@@ -137,13 +137,13 @@ pub async fn by_identity(
     .transpose()
 }
 
-/// Binds a user who has no account at an issuer yet to one.
+/// Binds a user who has no account at an issuer yet to one. Returns whether it did.
 pub async fn bind(
     tx: &mut WriteTransaction,
     user: &User,
     identity: &IssuerIdentity,
-) -> Result<(), StoreError> {
-    sqlx::query(
+) -> Result<bool, StoreError> {
+    let done = sqlx::query(
         "update org_user set issuer = $4, subject = $5
          where bucket = $1 and org_id = $2 and user_id = $3 and issuer is null",
     )
@@ -154,7 +154,7 @@ pub async fn bind(
     .bind(&identity.subject)
     .execute(&mut **tx)
     .await?;
-    Ok(())
+    Ok(done.rows_affected() > 0)
 }
 
 /// Returns the users with an address, in all organizations.

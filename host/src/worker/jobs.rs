@@ -10,7 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::mails::{self, DeliveryError, EndpointMailKind, EnvelopeMailKind};
+use super::mails::{self, DeliveryError, EndpointMailKind};
 use super::text_messages;
 use crate::config::EMBEDDED;
 use crate::domain::envelope::KeptFile;
@@ -18,13 +18,14 @@ use crate::domain::job::{
     AdvanceTransfer, ArchiveSubmission, ArchiveTemplate, CertifyAnew, CompareRecords, DeleteObject,
     ExecuteSubmission, FollowSubmission, JobKind, JobPayload, JobQueue, MailAccessCode,
     MailCompletion, MailDecline, MailEndpointDisabled, MailEndpointFailing, MailInvitation,
-    MailPartyInvitation, MailReleaseRequest, MailReminder, MailSignIn, MailView, MailWithdrawal,
-    NextStep, PaidInSandbox, ReleaseRecord, RetryPolicy, SendBatch, TextAccessCode, TextInvitation,
-    TextReminder, VaultEnvelope, VoidBatch, WithdrawSubmission,
+    MailPartyInvitation, MailReleaseRequest, MailReminder, MailSignIn, MailUndelivered, MailView,
+    MailWithdrawal, NextStep, PaidInSandbox, ReleaseRecord, RetryPolicy, SendBatch, TextAccessCode,
+    TextInvitation, TextReminder, VaultEnvelope, VoidBatch, WithdrawSubmission,
 };
 use crate::domain::priority::PriorityClass;
 use crate::faults;
 use crate::files::FilesError;
+use crate::mail::EnvelopeMailKind;
 use crate::metrics::JobLabels;
 use crate::room;
 use crate::service::control::{releases, similar, transfers};
@@ -402,6 +403,7 @@ envelope_mails! {
     MailCompletion: mails::deliver, EnvelopeMailKind::Completion;
     MailDecline: mails::deliver, EnvelopeMailKind::Decline;
     MailWithdrawal: mails::deliver, EnvelopeMailKind::Withdrawal;
+    MailUndelivered: mails::deliver, EnvelopeMailKind::Undelivered;
     TextInvitation: text_messages::deliver, TextMessageKind::Invitation;
     TextReminder: text_messages::deliver, TextMessageKind::Reminder;
     TextAccessCode: text_messages::deliver, TextMessageKind::AccessCode;
@@ -468,7 +470,7 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
     by_name! {
         VaultEnvelope CertifyAnew ArchiveSubmission WithdrawSubmission ArchiveTemplate DeleteObject
         SendBatch VoidBatch ReleaseRecord MailReleaseRequest MailView MailPartyInvitation MailSignIn AdvanceTransfer CompareRecords
-        MailInvitation MailReminder MailAccessCode MailCompletion MailDecline MailWithdrawal
+        MailInvitation MailReminder MailAccessCode MailCompletion MailDecline MailWithdrawal MailUndelivered
         TextInvitation TextReminder TextAccessCode
         MailEndpointFailing MailEndpointDisabled
         ExecuteSubmission FollowSubmission PaidInSandbox

@@ -4,6 +4,7 @@ use crate::components::providers::ProviderError;
 use crate::domain::control::{PartyInvitation, ReleaseState};
 use crate::domain::dates::DateSettings;
 use crate::domain::envelope::{Envelope, Recipient, RecipientKind, Signer, SignerStatus};
+use crate::domain::event::EventType;
 use crate::domain::hash::sha256;
 use crate::domain::id::{EndpointId, EnvelopeId, InvitationId, MessageId, OrgId, SignInId, ViewId};
 use crate::domain::job::{MailAddressee, MailReleaseRequest};
@@ -11,12 +12,12 @@ use crate::domain::locale::Locale;
 use crate::domain::organization::Organization;
 use crate::domain::test_mode::{MessageChannel, TestMessage};
 use crate::domain::user::SignInLink;
-use crate::mail::MailError;
 use crate::mail::layout::{self, MailBranding};
 use crate::mail::letters::{
     self, DeclineRecipient, LinkFacts, MailContent, OutcomeNotice, ReleaseFacts, ViewFacts,
 };
 use crate::mail::message::{MessageDraft, PdfAttachment};
+use crate::mail::{EnvelopeMailKind, MailError};
 use crate::service::access::sessions;
 use crate::service::control::{invitations, views as inspected};
 use crate::service::signing::{access_codes, links};
@@ -24,8 +25,8 @@ use crate::service::vault::{completion, copies};
 use crate::service::{App, ServiceError, mails, test_mode};
 use crate::store::jobs::ClaimedJob;
 use crate::store::{
-    StoreError, control, envelopes, organizations, party_invitations, signers, users, views,
-    webhooks,
+    StoreError, control, envelopes, ledger, organizations, party_invitations, signers, users,
+    views, webhooks,
 };
 use crate::texts::Texts;
 
@@ -60,31 +61,6 @@ impl DeliveryError {
             Self::Store(_) => false,
             Self::Service(error) => matches!(error, ServiceError::NotFound(_)),
             Self::Mail(error) => error.is_final(),
-        }
-    }
-}
-
-/// Subject of a mail about an envelope.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum EnvelopeMailKind {
-    Invitation,
-    Reminder,
-    AccessCode,
-    Completion,
-    Decline,
-    Withdrawal,
-}
-
-impl EnvelopeMailKind {
-    /// Returns the name in events.
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Invitation => "invitation",
-            Self::Reminder => "reminder",
-            Self::AccessCode => "access_code",
-            Self::Completion => "completion",
-            Self::Decline => "decline",
-            Self::Withdrawal => "withdrawal",
         }
     }
 }
@@ -139,6 +115,7 @@ pub(super) async fn deliver(
         EnvelopeMailKind::Completion => matter.completed(app).await?,
         EnvelopeMailKind::Decline => matter.declined(),
         EnvelopeMailKind::Withdrawal => matter.withdrawn(),
+        EnvelopeMailKind::Undelivered => matter.undelivered(app).await?,
     };
     let Some(written) = written else {
         return Ok(());
@@ -415,7 +392,7 @@ impl MailSubject {
         let id = &self.envelope.id;
         let return_path = self
             .signer()
-            .and_then(|signer| mailer.return_path(id, signer, about.as_str()));
+            .and_then(|signer| mailer.return_path(id, signer, about));
         let draft = MessageDraft {
             id: &job.id,
             from: mailer.from(),
@@ -608,6 +585,21 @@ impl MailSubject {
             Some(_) => DeclineRecipient::OtherSigner,
         };
         Some(PreparedMail::plain(self.notice().declined(told)))
+    }
+
+    /// Tells the sender about the newest mail that could not be delivered.
+    async fn undelivered(&self, app: &App) -> Result<Option<PreparedMail>, DeliveryError> {
+        let (org, id) = (&self.envelope.org, &self.envelope.id);
+        let mut connection = app.store.read().await?;
+        let failed = EventType::SignerDeliveryFailed.as_str();
+        let entry = ledger::last_of(&mut connection, org, id, failed).await?;
+        let Some(details) = entry.map(|entry| entry.details) else {
+            return Ok(None);
+        };
+        let name = details["signer"]["name"].as_str().unwrap_or_default();
+        let reason = details["reason"].as_str().unwrap_or_default();
+        let letter = self.notice().undelivered(name, reason);
+        Ok(Some(PreparedMail::plain(letter)))
     }
 
     fn withdrawn(&self) -> Option<PreparedMail> {

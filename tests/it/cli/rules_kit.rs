@@ -394,6 +394,31 @@ fn mistakes_in_declared_rules_are_named() {
     }
 }
 
+/// The command ends, with the reason, although the rules would not.
+#[test]
+fn rules_that_never_end_are_refused_within_seconds() {
+    let folder = tempfile::tempdir().unwrap();
+    let numbers = "[0,1,2,3,4,5,6,7,8,9]";
+    let all = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
+    let nested = all.iter().fold("true".to_owned(), |inner, name| {
+        format!("{numbers}.all({name}, {inner})")
+    });
+    let rules = format!(
+        "[[check]]\nrequirement = 'Own'\nreference = 'Policy 1'\nsatisfied_when = '{nested}'\nsatisfied = 'Yes.'\n\
+         unsatisfied = 'No.'\n"
+    );
+    fs::write(folder.path().join("rules.toml"), rules).unwrap();
+    let file = |name: &str| path(folder.path(), name);
+    let began = std::time::Instant::now();
+    let (built, said) = holdfast(&["component", "build", &file("rules.toml"), &file("own.wasm")]);
+    assert!(!built && said.contains("simplify the conditions"), "{said}");
+    assert!(
+        began.elapsed() < std::time::Duration::from_secs(60),
+        "{:?}",
+        began.elapsed()
+    );
+}
+
 /// Mistakes of the other commands.
 #[test]
 fn comparisons_of_what_cannot_be_compared_are_refused() {

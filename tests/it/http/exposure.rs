@@ -70,6 +70,61 @@ async fn metrics_are_served_at_the_configured_address() {
     assert_eq!(main.status(), 404);
 }
 
+/// Limits are counted in memory: a second server would give each key twice its requests.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_sqlite_database_has_one_server() {
+    let data = tempfile::tempdir().unwrap();
+    share_native_code(data.path());
+    let home = ServerHome {
+        program: this_program(),
+        data: data.path().to_owned(),
+        database: None,
+        settings: Vec::new(),
+    };
+    let server = ServerProcess::start(&home, &[], &[]).unwrap();
+    let second = home
+        .command(&home.program)
+        .env("HOLDFAST_LISTEN", "127.0.0.1:0")
+        .arg("serve")
+        .output();
+    let said = String::from_utf8(second.unwrap().stderr).unwrap();
+    assert!(
+        said.lines()
+            .last()
+            .unwrap()
+            .contains("another holdfast server uses the database"),
+        "{said}"
+    );
+    // A kill leaves no lock behind.
+    server.kill();
+    assert!(ServerProcess::start(&home, &[], &[]).is_some());
+}
+
+#[test]
+fn a_damaged_database_ends_the_start_with_its_cause() {
+    let data = tempfile::tempdir().unwrap();
+    std::fs::write(data.path().join("holdfast.db"), "no database ".repeat(500)).unwrap();
+    let home = ServerHome {
+        program: this_program(),
+        data: data.path().to_owned(),
+        database: None,
+        settings: Vec::new(),
+    };
+    let ended = home
+        .command(&home.program)
+        .env("HOLDFAST_LISTEN", "127.0.0.1:0")
+        .arg("serve")
+        .output()
+        .unwrap();
+    assert!(!ended.status.success());
+    let said = String::from_utf8(ended.stderr).unwrap();
+    let last = said.lines().last().unwrap();
+    assert!(
+        last.contains("holdfast.db") && last.contains("not a database"),
+        "{said}"
+    );
+}
+
 /// The log contains the id of the key or token of each request.
 #[tokio::test(flavor = "multi_thread")]
 async fn each_request_is_logged_with_the_id_of_its_key_or_token() {

@@ -25,6 +25,8 @@ async fn requests_are_kept_without_what_is_private() {
     let template = app.contract_template().await;
     let mut body = envelope_body(&template["template_id"]);
     body["external_id"] = "deal-2041".into();
+    body["envelope_name"] = "Loan of Ms Okafor".into();
+    body["metadata"] = json!({ "078-05-1121": "her number" });
     body["signers"] = json!([{
         "name": "Jordan Lee", "email": "jordan.lee@example.com", "role": "Buyer", "access": "passcode",
         "passcode": "hidden-passcode",
@@ -66,6 +68,10 @@ async fn requests_are_kept_without_what_is_private() {
         secret,
         "jordan.lee@example.com",
         "Jordan Lee",
+        "Okafor",
+        "078-05-1120",
+        "078-05-1121",
+        "her number",
     ] {
         assert!(!text.contains(private), "{private}: {text}");
     }

@@ -9,8 +9,17 @@ use super::{TestApp, TestResponse};
 /// Value of `consent` among the values for [`press`], for a signer who ticks the box on the page.
 pub const TICK: &str = "ticked";
 
-/// Requests a page of the form.
+/// Requests a page of the form, and tells that it is shown, as its script does.
 pub async fn open(app: &TestApp, url: &str) -> TestResponse {
+    let page = fetch(app, url).await;
+    if page.status == 200 && page.text().contains(" data-unseen") {
+        press(app, url, "seen", &[]).await;
+    }
+    page
+}
+
+/// Requests a page of the form, like a program that fetches links.
+pub async fn fetch(app: &TestApp, url: &str) -> TestResponse {
     app.send(Request::get(path(url)).body(Body::empty()).unwrap())
         .await
 }
@@ -56,7 +65,7 @@ pub async fn press(
 ) -> TestResponse {
     let is_ticked = values.iter().any(|(name, value)| is_tick(name, value));
     let tick = match is_ticked {
-        true => tick_of(&open(app, url).await.text()),
+        true => tick_of(&fetch(app, url).await.text()),
         false => None,
     };
     let tick = tick.unwrap_or_default();
@@ -106,7 +115,7 @@ pub fn link_in(mail: &str) -> String {
         .collect()
 }
 
-fn path(url: &str) -> String {
+pub fn path(url: &str) -> String {
     let url = url::Url::parse(url).expect("a URL of this server");
     match url.query() {
         Some(query) => format!("{}?{query}", url.path()),

@@ -27,7 +27,8 @@ pub struct ServerHome {
 }
 
 impl ServerHome {
-    fn command(&self, program: impl AsRef<OsStr>) -> Command {
+    /// Returns a command with the settings of this home.
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         command.env("HOLDFAST_DATA_DIR", &self.data);
         if let Some(database) = &self.database {

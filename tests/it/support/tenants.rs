@@ -71,6 +71,11 @@ impl TestApp {
         self.token_for(self.org.as_str(), email, role)
     }
 
+    /// Issues a web-app token for a person of another organization.
+    pub fn token_at(&self, org: &OrgId, email: &str, role: &str) -> String {
+        self.token_for(org.as_str(), email, role)
+    }
+
     fn token_of(&self, org: &str, role: &str) -> String {
         self.token_for(org, "oak@oak.example", role)
     }

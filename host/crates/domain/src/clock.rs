@@ -55,6 +55,12 @@ impl Timestamp {
         self.0.strftime("%Y-%m").to_string()
     }
 
+    /// Returns the time from `earlier` to this instant; zero if that is later.
+    pub fn since(self, earlier: Self) -> Duration {
+        let millis = self.as_millis().saturating_sub(earlier.as_millis());
+        Duration::from_millis(u64::try_from(millis).unwrap_or(0))
+    }
+
     /// Parses RFC 3339; `None` for anything else. Digits below milliseconds are dropped.
     pub fn parse(text: &str) -> Option<Self> {
         let timestamp: jiff::Timestamp = text.parse().ok()?;

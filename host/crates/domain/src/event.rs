@@ -47,6 +47,7 @@ words! {
         ControlReleaseRefused = "control.release.refused",
         ControlReleased = "control.released",
         ControlConflict = "control.conflict",
+        ControlDisputed = "control.disputed",
         ControlTransferProposed = "control.transfer.proposed",
         ControlTransferAccepted = "control.transfer.accepted",
         ControlTransferConfirmed = "control.transfer.confirmed",
@@ -196,8 +197,12 @@ impl EventType {
                 control!("release_id"),
             ),
             Self::ControlConflict => (
-                "An act was refused, because two records have the same document or collateral",
-                control!("reference", "kind", "since"),
+                "An act met the claim of another record with the same document or collateral",
+                control!("reference", "kind", "since", "outcome"),
+            ),
+            Self::ControlDisputed => (
+                "A side of a conflict has stated its case, or operators have decided about the claim",
+                control!("reference", "step", "suspension"),
             ),
             Self::ControlTransferProposed => ("A seller has offered records to a buyer", TRANSFER),
             Self::ControlTransferAccepted => ("The buyer has accepted a transfer", TRANSFER),

@@ -298,6 +298,8 @@ mails! {
     MailDecline = "mail.declined" in Mail;
     /// Reports that the sender has withdrawn the envelope.
     MailWithdrawal = "mail.withdrawn" in Mail;
+    /// Reports that a mail to a signer could not be delivered.
+    MailUndelivered = "mail.undelivered" in Mail;
     /// Asks a signer to sign.
     TextInvitation = "text.invite" in Message;
     /// Gives a signer the code that opens the document.
@@ -466,6 +468,7 @@ pub const KINDS: &[JobKind] = &[
     JobKind::of::<MailCompletion>(),
     JobKind::of::<MailDecline>(),
     JobKind::of::<MailWithdrawal>(),
+    JobKind::of::<MailUndelivered>(),
     JobKind::of::<TextInvitation>(),
     JobKind::of::<TextAccessCode>(),
     JobKind::of::<TextReminder>(),

@@ -19,7 +19,7 @@ use super::id::{EnvelopeId, OrgId, RequestId};
     "request_id": "req_01jdk7m3e8f4x9s2w5v6b0c1df", "at": "2026-11-21T09:30:00.000Z", "method": "POST",
     "route": "/api/v2/partner/envelopes", "path": "/api/v2/partner/envelopes", "status": 201,
     "credential": "key_01jdk7m3e8f4x9s2w5v6b0c1dd", "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "duration_ms": 12,
-    "request": { "envelope_name": "[31 characters]", "external_id": "deal-2041", "customer_email": "[22 characters]" },
+    "request": { "envelope_name": "[not kept]", "external_id": "deal-2041", "customer_email": "[not kept]" },
     "answer": { "data": { "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "status": "sent" } },
 }]))]
 pub struct LoggedRequest {
@@ -39,8 +39,8 @@ pub struct LoggedRequest {
     /// Envelope that the path or the answer names.
     pub envelope_id: Option<EnvelopeId>,
     pub duration_ms: i64,
-    /// JSON body. Texts are kept of members with `x-logged` in the OpenAPI document, of others only the length; free
-    /// objects such as `metadata` are not kept.
+    /// JSON body. Texts are kept of members with `x-logged` in the OpenAPI document; other texts, and free objects such
+    /// as `metadata`, are not.
     pub request: Option<Value>,
     /// JSON body of the answer, in the same form.
     pub answer: Option<Value>,
@@ -48,8 +48,8 @@ pub struct LoggedRequest {
 
 /// What the log keeps of a JSON body, by the schema of the body.
 ///
-/// Numbers, booleans and nulls of described members are kept. Texts are kept where the schema says so (`x-logged`), of
-/// others only the length. What the schema does not describe is not kept at all.
+/// Numbers, booleans, nulls and empty texts of described members are kept, other texts where the schema says so
+/// (`x-logged`). What the schema does not describe is not kept at all.
 #[derive(Clone, Debug, Default)]
 pub struct LoggedMembers {
     /// Whether texts are kept, those in a list too.
@@ -96,6 +96,9 @@ impl LoggedMembers {
     }
 }
 
+/// Stands for a value that is not kept.
+const NOT_KEPT: &str = "[not kept]";
+
 /// Value that is written to `out` as the log keeps it.
 struct Shown<'a> {
     /// None for what the schema does not describe.
@@ -119,7 +122,7 @@ impl<'de> DeserializeSeed<'de> for Shown<'_> {
     fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
         if self.kept.is_none() {
             let value = Option::<IgnoredAny>::deserialize(reader)?;
-            return self.write(value.map(|_| "[not kept]"));
+            return self.write(value.map(|_| NOT_KEPT));
         }
         reader.deserialize_any(self)
     }
@@ -156,7 +159,8 @@ impl<'de> Visitor<'de> for Shown<'_> {
         if self.kept.is_some_and(|members| members.text) {
             return self.write(kept(text));
         }
-        self.write(format_args!("[{} characters]", text.chars().count()))
+        // Not even its length: passcodes and numbers of people have a known one. That it is empty can be a mistake.
+        self.write(if text.is_empty() { "" } else { NOT_KEPT })
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
@@ -186,7 +190,7 @@ impl<'de> Visitor<'de> for Shown<'_> {
         // Names of an object without described members, such as `metadata`, are free texts too.
         let Some(described) = described else {
             while members.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-            return self.write("[not kept]");
+            return self.write(NOT_KEPT);
         };
 
         self.out.push(b'{');
@@ -256,7 +260,7 @@ mod tests {
             (r#"{"status":"sent"}"#, r#"{"status":"sent"}"#),
             (
                 r#"{"message":"078-05-1120"}"#,
-                r#"{"message":"[11 characters]"}"#,
+                r#"{"message":"[not kept]"}"#,
             ),
             (
                 r#"{"message":null,"count":2.5}"#,

@@ -138,6 +138,7 @@ fn is_act(entry: &LedgerEntry) -> bool {
     let action = entry.action.as_str();
     let others = [
         "control.conflict",
+        "control.disputed",
         "control.similar",
         "control.viewed",
         "control.statement.issued",

@@ -23,7 +23,7 @@ pub mod seal;
 pub mod signed;
 pub mod stamp;
 pub mod statement;
-mod strict;
+pub mod strict;
 mod trust;
 
 use serde_json::Value;

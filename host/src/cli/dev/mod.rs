@@ -4,7 +4,7 @@
 mod project;
 
 use std::fs::{self, File};
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -61,6 +61,9 @@ pub struct Dev {
     /// Address to listen on.
     #[arg(long, default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
+    /// Listen on an address that other machines can reach, without being asked.
+    #[arg(long)]
+    public: bool,
     /// Receiver of webhooks on this machine, such as http://localhost:3000/hooks.
     #[arg(long, value_name = "URL")]
     hooks: Option<Url>,
@@ -82,6 +85,7 @@ pub async fn run(dev: Dev, config: Config, output: &CommandOutput) -> Result<Exi
     if config.is_production() {
         return Err("holdfast dev is for development; this configuration is of production".into());
     }
+    permit_address(&dev)?;
     let project = dev.project.as_deref().map(Project::at).transpose()?;
     // Another server there would get the keys.
     let free = TcpListener::bind(dev.listen).await;
@@ -99,6 +103,35 @@ pub async fn run(dev: Dev, config: Config, output: &CommandOutput) -> Result<Exi
         failed = work(&app, &dev, state, project, output) => failed?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Asks before it listens on an address that other machines can reach: its providers are sandboxes, its uploads are
+/// unlimited, and it calls addresses of this network.
+fn permit_address(dev: &Dev) -> Result<(), Failure> {
+    if dev.listen.ip().is_loopback() {
+        return Ok(());
+    }
+    let warning = format!(
+        "holdfast dev at {}: other machines can reach it, anybody can pass its identity checks and pay nothing, and it \
+         calls addresses of this network",
+        dev.listen
+    );
+    if dev.public {
+        eprintln!("warning: {warning}");
+        return Ok(());
+    }
+    if !std::io::stdin().is_terminal() {
+        return Err(format!("{warning}; give --public if that is meant").into());
+    }
+
+    eprint!("{warning}. Listen there? [y/N] ");
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer)?;
+    if answer.trim().eq_ignore_ascii_case("y") {
+        Ok(())
+    } else {
+        Err("not started".into())
+    }
 }
 
 /// Makes sample data, prints the exports and watches the project, for as long as the server runs.

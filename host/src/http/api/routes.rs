@@ -169,6 +169,10 @@ areas! {
             "Let a person look at a record that you control";
         post "/partner/control/views/{id}/revoke", control::revoke_view::<Key<ControlWrite>> => revokeView [409]
             "End a person's view of a record";
+        get "/partner/control/disputes/{id}", control::dispute::<Key<ControlRead>> => getDispute []
+            "Read a dispute about two records of one document or collateral";
+        post "/partner/control/disputes/{id}", control::state_case::<Key<ControlWrite>> => stateCase [422]
+            "State your case in a dispute";
         post "/partner/control/invitations", control::invite::<Key<ControlWrite>> => inviteParty [409, 422]
             "Invite a party that has no organization here";
         get "/partner/control/invitations/{id}", control::invitation::<Key<ControlRead>> => getInvitation []
@@ -369,6 +373,10 @@ areas! {
             "Let a person look at a record that you control";
         post "/control/views/{id}/revoke", control::revoke_view::<Web<may::Control>> => revokeViewAsUser [409]
             "End a person's view of a record";
+        get "/control/disputes/{id}", control::dispute::<Web<may::ReadControl>> => getDisputeAsUser []
+            "Read a dispute about two records of one document or collateral, as a user";
+        post "/control/disputes/{id}", control::state_case::<Web<may::Control>> => stateCaseAsUser [422]
+            "State your case in a dispute, as a user";
         post "/control/invitations", control::invite::<Web<may::Control>> => invitePartyAsUser [409, 422]
             "Invite a party that has no organization here";
         get "/control/invitations/{id}", control::invitation::<Web<may::ReadControl>> => getInvitationAsUser []
@@ -542,6 +550,14 @@ areas! {
             "Read one request with what was answered";
         get "/installation", insight::installation => getInstallation [404]
             "Read the state of the whole installation, for its operator";
+        get "/installation/disputes", insight::disputes => listDisputes [404]
+            "List disputes about records, for operators";
+        post "/installation/disputes/{id}/suspension", insight::request_suspension => requestSuspension [404, 409, 422]
+            "Ask a second operator to suspend a claim";
+        post "/installation/disputes/{id}/suspension/approve", insight::approve_suspension => approveSuspension [404, 409]
+            "Suspend a claim, as the second operator";
+        delete "/installation/disputes/{id}/suspension", insight::lift_suspension => liftSuspension [404, 409]
+            "End the suspension of a claim, or the request for it";
     }
 
     webhook_endpoints {

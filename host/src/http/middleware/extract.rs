@@ -25,10 +25,12 @@ use serde_json::{Map, Value, json};
 use super::{limits, notes, unknown};
 use crate::disk;
 use crate::domain::hash::sha256;
+use crate::evidence::strict;
 use crate::files::{FilesError, SpoolWriter, TransferShare};
 use crate::http::error::HttpError;
 use crate::http::openapi;
 use crate::http::reply::schema_and_example;
+use crate::mail::{address, is_address};
 use crate::service::envelopes::uploads::{DocumentUpload, UPLOAD_LIMIT};
 use crate::service::{App, ServiceError, ValidationIssue};
 
@@ -64,7 +66,8 @@ impl<T: DeserializeOwned + JsonSchema> FromRequest<App> for ValidJson<T> {
         let body: Value = if body.is_empty() {
             json!({})
         } else {
-            serde_json::from_slice(&body)
+            // A member that is there twice would be read in two ways: by us, and by whoever signed the text.
+            strict::value(&body)
                 .map_err(|error| HttpError::bad_request(format!("Invalid JSON: {error}")))?
         };
         Ok(Self(valid(body)?))
@@ -142,7 +145,7 @@ fn body(media_type: &str, schema: Schema, example: Option<Value>) -> RequestBody
 }
 
 /// Validates a JSON value against the schema of `T` and deserializes it.
-pub fn valid<T: DeserializeOwned + JsonSchema>(value: Value) -> Result<T, HttpError> {
+pub fn valid<T: DeserializeOwned + JsonSchema>(mut value: Value) -> Result<T, HttpError> {
     let mut issues = issues::<T>(&value)?;
     if issues.is_empty() {
         issues.extend(nul(&value, &mut Vec::new()));
@@ -150,6 +153,8 @@ pub fn valid<T: DeserializeOwned + JsonSchema>(value: Value) -> Result<T, HttpEr
     if !issues.is_empty() {
         return Err(ServiceError::Invalid(issues).into());
     }
+    let schema = &check::<T>()?.schema;
+    write_addresses(&mut value, schema, schema);
     serde_json::from_value(value).map_err(|error| {
         // The schema accepted it, so only serde can name the problem.
         let issue = ValidationIssue::new(
@@ -171,6 +176,42 @@ fn issues<T: JsonSchema>(value: &Value) -> Result<Vec<ValidationIssue>, HttpErro
         .flat_map(|error| flattened(&check.schema, &error))
         .take(ISSUES)
         .collect())
+}
+
+/// Writes each e-mail address of a valid body in the form in which it is stored.
+fn write_addresses(value: &mut Value, schema: &Value, root: &Value) {
+    if let Some(place) = schema["$ref"].as_str() {
+        let named = place
+            .strip_prefix('#')
+            .and_then(|place| root.pointer(place));
+        if let Some(named) = named {
+            write_addresses(value, named, root);
+        }
+        return;
+    }
+    if let Value::String(text) = value
+        && schema["format"] == "email"
+        && let Ok(address) = address::parse(text)
+    {
+        *text = address;
+    }
+    if let (Value::Object(members), Some(known)) = (&mut *value, schema["properties"].as_object()) {
+        for (name, member) in members {
+            if let Some(schema) = known.get(name) {
+                write_addresses(member, schema, root);
+            }
+        }
+    }
+    if let (Value::Array(items), Some(schema)) = (&mut *value, schema.get("items")) {
+        for item in items {
+            write_addresses(item, schema, root);
+        }
+    }
+    for part in ["allOf", "anyOf", "oneOf"] {
+        for schema in schema[part].as_array().into_iter().flatten() {
+            write_addresses(value, schema, root);
+        }
+    }
 }
 
 /// Returns an issue for the first text that contains U+0000, which PostgreSQL cannot store.
@@ -271,6 +312,7 @@ fn check<T: JsonSchema>() -> Result<Arc<ClosedSchema>, HttpError> {
     unknown::close(&mut schema);
     let validator = jsonschema::options()
         .should_validate_formats(true)
+        .with_format("email", is_address)
         .build(&schema)
         .map_err(|error| HttpError::internal(format!("schema of {id}: {error}")))?;
     let check = Arc::new(ClosedSchema { schema, validator });
@@ -324,7 +366,12 @@ fn issue(error: &jsonschema::ValidationError<'_>) -> ValidationIssue {
             ("invalid_enum_value", expected, received, message)
         }
         Kind::Format { format } => {
-            let message = format!("Invalid {format}");
+            let address = error.instance().as_str().filter(|_| format == "email");
+            let problem = address.and_then(|text| address::parse(text).err());
+            let message = match problem {
+                Some(problem) => problem.to_string(),
+                None => format!("Invalid {format}"),
+            };
             (
                 "invalid_string",
                 format.clone(),

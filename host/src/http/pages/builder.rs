@@ -334,6 +334,7 @@ pub fn preview_page(look: PageLook, title: &str, path: &str, made: &FormPreview)
         reason: "",
         review: false,
         preview: true,
+        unseen: false,
     };
     look.page(StatusCode::OK, title, None, "signing", shown.markup())
 }

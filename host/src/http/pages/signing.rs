@@ -70,28 +70,34 @@ async fn show(State(app): State<App>, visit: SignerVisit) -> Response {
     }
 }
 
-/// Opens the document, which marks the signer as `viewed`, and shows the form.
+/// Shows the form. Programs fetch links, too: the signer is `viewed` by the first request of the page itself, or by the
+/// first act.
 async fn opened(app: &App, visit: SignerVisit) -> Response {
     let Some(submitter) = visit.room_submitter() else {
         return elsewhere(app, &visit).await;
     };
-    if visit.signer.status == SignerStatus::Pending {
-        match app
-            .room()
-            .open(
-                &visit.envelope.org,
-                submitter,
-                &visit.signer.email,
-                &visit.origin,
-            )
-            .await
-        {
-            Ok(()) => follow(app, &visit, None).await,
-            Err(FormError::NotYourTurn) => {}
-            Err(error) => return visit.failed(error),
-        }
-    }
     render(app, &visit, submitter, FormFeedback::default()).await
+}
+
+/// Records that the document is shown to the signer, once.
+///
+/// # Errors
+/// The page that says why it is not.
+async fn note_seen(app: &App, visit: &SignerVisit, submitter: i64) -> Result<(), Response> {
+    if visit.signer.status != SignerStatus::Pending {
+        return Ok(());
+    }
+    let (org, person) = (&visit.envelope.org, &visit.signer.email);
+    let opened = app.room().open(org, submitter, person, &visit.origin).await;
+    match opened {
+        Ok(()) => {
+            follow(app, visit, None).await;
+            Ok(())
+        }
+        // The act itself says so.
+        Err(FormError::NotYourTurn) => Ok(()),
+        Err(error) => Err(visit.failed(error)),
+    }
 }
 
 /// Redirects to the form of an external provider, after our own checks.
@@ -322,6 +328,12 @@ async fn submitted(app: &App, visit: SignerVisit, sent: SubmittedForm) -> Respon
     let Some(submitter) = visit.room_submitter() else {
         return elsewhere(app, &visit).await;
     };
+    if let Err(failed) = note_seen(app, &visit, submitter).await {
+        return failed;
+    }
+    if sent.action == "seen" {
+        return StatusCode::NO_CONTENT.into_response();
+    }
     if sent.action == "delegate" {
         return delegated(app, visit, submitter, sent).await;
     }
@@ -445,7 +457,9 @@ async fn delegated(app: &App, visit: SignerVisit, submitter: i64, sent: Submitte
         let why = Message::with_limit("problem-too-long", corrections::LONGEST_NAME);
         problems.insert(DELEGATION[0].into(), why);
     }
-    if !corrections::is_address(email) {
+    let stored = corrections::stored_address(email);
+    let email = stored.as_deref().unwrap_or_default();
+    if email.is_empty() {
         problems.insert(DELEGATION[1].into(), Message::new("delegate-email-missing"));
     } else if email.eq_ignore_ascii_case(&visit.signer.email) {
         problems.insert(DELEGATION[1].into(), Message::new("delegate-own-address"));
@@ -616,6 +630,7 @@ pub(super) async fn render(
         reason: &outcome.reason,
         review: outcome.review,
         preview: false,
+        unseen: visit.signer.status == SignerStatus::Pending,
     };
     let status = if outcome.problems.is_empty() {
         StatusCode::OK

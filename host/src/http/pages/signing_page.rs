@@ -63,6 +63,8 @@ pub struct SigningPage<'a> {
     /// Whether the form is shown before the document is sent: nothing can be saved or signed. Pictures of
     /// pages are left to the builder's script if there is no path.
     pub preview: bool,
+    /// Whether the script still has to tell that the page is shown to a person.
+    pub unseen: bool,
 }
 
 impl SigningPage<'_> {
@@ -90,7 +92,7 @@ impl SigningPage<'_> {
                 section.panel aria-label=(texts.text("signing-your-fields")) {
                     (self.progress())
                     form id="form" method="post" action=(self.path) novalidate data-preview[self.preview]
-                        data-rules[self.has_rules()] {
+                        data-rules[self.has_rules()] data-unseen[self.unseen] {
                         // Without the script, Enter presses the first submit button: it must not sign.
                         button type="submit" name="action" value="save" hidden { (self.texts.text("signing-save")) }
                         input type="hidden" name=(DOCUMENT) value=(self.form.document.version());

@@ -58,6 +58,8 @@ pub struct SignerVisit {
     pub network: String,
     /// Path of this signer's pages.
     path: String,
+    /// The sender's page to go back to, if its origin is registered still.
+    back: Option<String>,
 }
 
 impl FromRequestParts<App> for SignerVisit {
@@ -108,6 +110,8 @@ impl SignerVisit {
         let texts = Texts::of(locale);
         let owes = visitor.owes.as_ref();
         let path = format!("{}/{}", app.config.signing_path(), token.reveal());
+        let back = visitor.envelope.sending.return_url.clone();
+        let back = back.filter(|url| settings.permits_return_to(url));
         Self {
             token: token.clone(),
             browser: None,
@@ -124,6 +128,7 @@ impl SignerVisit {
             owes: owes.map(|asked| texts.amount(asked.amount_cents, &asked.currency)),
             look: PageLook::of(visitor.organization, texts),
             path,
+            back,
             envelope: visitor.envelope,
             signer: visitor.signer,
             still_to_sign: visitor.still_to_sign,
@@ -290,7 +295,7 @@ impl SignerVisit {
 
     /// Leads to the sender's own page, if the envelope names one.
     fn way_back(&self, event: &str) -> Markup {
-        let url = self.envelope.sending.return_url.as_deref();
+        let url = self.back.as_deref();
         let url = url.and_then(|url| url::Url::parse(url).ok());
         html! {
             @if let Some(mut url) = url {

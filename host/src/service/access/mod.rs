@@ -344,9 +344,7 @@ pub async fn bearer(
         return Ok(None);
     }
     if let (None, Some(identity)) = (&known.identity, &user.identity) {
-        let mut tx = core.store.begin().await?;
-        user_rows::bind(&mut tx, &known, identity).await?;
-        tx.commit().await?;
+        users::bind(core, &known, identity).await?;
     }
     Ok(Some(WebUser {
         role: known.role,

@@ -12,7 +12,7 @@ use crate::domain::id::{OrgId, SignInId, UserId};
 use crate::domain::job::MailSignIn;
 use crate::domain::organization::Role;
 use crate::domain::user::{IssuerIdentity, SignInLink, User, UserStatus};
-use crate::mail::is_address;
+use crate::mail::address as mail_address;
 use crate::service::components::changes;
 use crate::service::{Caller, Core, ServiceError, ValidationIssue};
 use crate::store::{
@@ -151,8 +151,7 @@ pub async fn invite(
 /// # Errors
 /// `Invalid` if it is none.
 pub fn checked_address(text: &str) -> Result<String, ServiceError> {
-    let email = address(text);
-    if is_address(&email) {
+    if let Ok(email) = mail_address::parse(&address(text)) {
         return Ok(email);
     }
     Err(ServiceError::Invalid(vec![ValidationIssue::new(
@@ -509,6 +508,42 @@ pub(super) async fn signed_on(
     component_changes::void_approvals_of(tx, org, &actor(&user)).await?;
     note(tx, &manager, "user.changed", Some(&before), &user, now).await?;
     Ok(IssuerSignIn::Granted(Box::new(user)))
+}
+
+/// Binds a user to an account at the installation's issuer, at the first token of that account.
+pub(super) async fn bind(
+    core: &Core,
+    user: &User,
+    identity: &IssuerIdentity,
+) -> Result<(), ServiceError> {
+    let mut tx = core.store.begin().await?;
+    // Another request of the same token may have been first.
+    if rows::bind(&mut tx, user, identity).await? {
+        let caller = Caller {
+            org: user.org.clone(),
+            actor: format!("issuer:{}", identity.issuer),
+            email: None,
+            token: None,
+        };
+        let manager = UserManager {
+            caller: &caller,
+            role: None,
+        };
+        let bound = User {
+            identity: Some(identity.clone()),
+            ..user.clone()
+        };
+        note(
+            &mut tx,
+            &manager,
+            "user.bound",
+            Some(user),
+            &bound,
+            core.clock.now(),
+        )
+        .await?;
+    }
+    Ok(tx.commit().await?)
 }
 
 async fn find(tx: &mut WriteTransaction, org: &OrgId, id: &str) -> Result<User, ServiceError> {

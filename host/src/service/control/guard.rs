@@ -3,6 +3,10 @@
 //! Fingerprints are compared over all organizations of the installation. They are keyed hashes, so that
 //! the database reveals no collateral. A refusal contains a date and a reference for both sides.
 
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::json;
 
 use super::PartyNames;
@@ -19,10 +23,13 @@ use crate::service::events;
 use crate::service::{Core, ServiceError, ValidationIssue};
 use crate::store::fingerprints::{self as rows, DOCUMENT, Fingerprint, OtherRecord, SIGNED_HERE};
 use crate::store::row::OwnedEnvelope;
-use crate::store::{Store, StoreError, WriteTransaction, control, envelopes, ledger};
+use crate::store::{Store, StoreError, WriteTransaction, control, disputes, envelopes, ledger};
 
 /// Context that the key is sealed with.
 pub const KEY_CONTEXT: &str = "fingerprints";
+
+/// Time over which claims of unsigned documents are counted.
+const CLAIM_PERIOD: Duration = Duration::from_secs(30 * 86_400);
 
 /// Key of the fingerprints.
 pub type FingerprintKey = [u8; 32];
@@ -32,6 +39,44 @@ pub type FingerprintKey = [u8; 32];
 pub struct FoundConflict {
     record: OwnedEnvelope,
     other: OtherRecord,
+}
+
+/// What became of an act that met a claim.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ConflictOutcome {
+    /// It was refused.
+    Refused,
+    /// It was done: the contract was signed here, and the claim is of a document that was signed elsewhere.
+    Outranked,
+}
+
+/// Reports the claims that a record's act has outranked, once. May run twice.
+pub(super) async fn report_outranked(
+    core: &Core,
+    envelope: &Envelope,
+    control: &ControlRecord,
+) -> Result<(), ServiceError> {
+    if envelope.is_upload() {
+        return Ok(());
+    }
+    let party = control.pledgee().or(control.named.as_ref());
+    let party = party.unwrap_or(&control.controller);
+    let record = OwnedEnvelope {
+        org: control.org.clone(),
+        envelope: control.envelope.clone(),
+    };
+    let mut connection = core.store.read().await?;
+    let other = rows::other_record(&mut connection, control, control, party, true).await?;
+    let Some(other) = other.filter(|other| other.outranked) else {
+        return Ok(());
+    };
+    if disputes::have_met(&mut connection, &record, &other.record.envelope).await? {
+        return Ok(());
+    }
+    drop(connection);
+    report(core, FoundConflict { record, other }).await?;
+    Ok(())
 }
 
 /// Answer to a refused act.
@@ -117,6 +162,32 @@ pub fn of_collateral(
         .collect())
 }
 
+/// Refuses further declared collateral of documents that were signed elsewhere. Anybody can upload such a document, and
+/// its claim holds up the records of others.
+pub async fn permit_claims(
+    core: &Core,
+    tx: &mut WriteTransaction,
+    org: &OrgId,
+    declared: usize,
+    now: Timestamp,
+) -> Result<(), ServiceError> {
+    let most = i64::from(core.config.control.unsigned_claims);
+    if most == 0 || declared == 0 {
+        return Ok(());
+    }
+    let known = rows::unsigned_claims(tx, org, now - CLAIM_PERIOD).await?;
+    let declared = i64::try_from(declared).unwrap_or(i64::MAX);
+    if known.saturating_add(declared) <= most {
+        return Ok(());
+    }
+    Err(ServiceError::QuotaUsed {
+        message: format!(
+            "An organization declares collateral of {most} documents that were signed elsewhere in 30 days"
+        ),
+        retry_after: 86_400,
+    })
+}
+
 /// Stores the fingerprints of a vaulted record's document, unless it has them: of the executed document,
 /// and of both copies that this system made of it.
 async fn register(
@@ -177,7 +248,10 @@ pub async fn check(
     if passes || pledges {
         rows::lock(tx, next).await?;
     }
-    let Some(other) = rows::other_record(tx, before, next, party).await? else {
+    let signed_here = !envelope.is_upload();
+    let other = rows::other_record(tx, before, next, party, signed_here).await?;
+    // An outranked claim is reported to both sides afterwards.
+    let Some(other) = other.filter(|other| !other.outranked) else {
         return Ok(());
     };
     let record = OwnedEnvelope {
@@ -193,6 +267,10 @@ pub async fn check(
 /// too, as it shows its caller that the record is controlled.
 pub async fn report(core: &Core, found: FoundConflict) -> Result<ControlConflict, ServiceError> {
     let FoundConflict { record, other } = found;
+    let outcome = match other.outranked {
+        true => ConflictOutcome::Outranked,
+        false => ConflictOutcome::Refused,
+    };
     let now = core.clock.now();
     let mut tx = core.store.committing().begin().await?;
     // In a fixed order, so that two reports of the same pair do not wait for each other forever.
@@ -215,6 +293,7 @@ pub async fn report(core: &Core, found: FoundConflict) -> Result<ControlConflict
         data["reference"] = json!(reference);
         data["kind"] = json!(other.kind);
         data["since"] = json!(other.since);
+        data["outcome"] = json!(outcome);
         let (event, told) = (EventType::ControlConflict, data.clone());
         events::record(&mut tx, &envelope, "system", event.as_str(), told, now).await?;
         events::emit(&mut tx, &envelope, event, data.clone(), now).await?;

@@ -14,6 +14,7 @@ use crate::domain::event::{Event, EventType};
 use crate::domain::id::{InvitationId, KeyId, OrgId};
 use crate::domain::job::MailPartyInvitation;
 use crate::domain::organization::{ApiKeyRecord, OrgSettings, Organization, Scope};
+use crate::domain::party_name;
 use crate::domain::token::ApiKey;
 use crate::service::access::credentials;
 use crate::service::idempotency::ResponseRecorder;
@@ -99,7 +100,7 @@ pub async fn invite(
     if !issues.is_empty() {
         return Err(ServiceError::Invalid(issues));
     }
-    let name = form.name.trim().to_owned();
+    let name = party_name::normalized(&form.name).unwrap_or_default();
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     // Two at the same moment count each other.
@@ -113,10 +114,13 @@ pub async fn invite(
         return Err(ServiceError::Conflict(why));
     }
     if organizations::is_name_taken(&mut tx, &name).await? {
+        // Whoever guesses names of organizations gets no more answers than invitations.
+        rows::insert_refused(&mut tx, &caller.org, now).await?;
+        tx.commit().await?;
         return Err(ServiceError::Invalid(vec![ValidationIssue::new(
             "name_taken",
             &["name"],
-            "a name that no organization here has",
+            "a name that no organization here has, and none that looks like it",
             name,
             "Ask this party for the id of its organization",
         )]));

@@ -6,6 +6,7 @@
 
 mod acts;
 pub mod chain;
+pub mod disputes;
 pub mod guard;
 pub mod inspection;
 pub mod invitations;

@@ -118,6 +118,7 @@ async fn compare_one(core: &Core, id: &EnvelopeId) -> Result<(), ServiceError> {
     };
     let known = rows::signature(&mut connection, &envelope).await?;
     drop(connection);
+    guard::report_outranked(core, &envelope, &record).await?;
     let signature = match known {
         Some(known) => known,
         None => computed(core, &envelope).await?,

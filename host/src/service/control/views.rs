@@ -24,11 +24,12 @@ use crate::domain::hash::hmac_sha256;
 use crate::domain::id::{EnvelopeId, ViewId};
 use crate::domain::job::MailView;
 use crate::domain::organization::Organization;
+use crate::domain::party_name;
 use crate::domain::statement::SignedStatement;
 use crate::faults;
+use crate::mail::is_address;
 use crate::service::components::ComponentManager;
 use crate::service::idempotency::ResponseRecorder;
-use crate::service::signing::corrections::is_address;
 use crate::service::vault::overview::{self, RecordOverview};
 use crate::service::{Caller, Core, ServiceError, ValidationIssue};
 use crate::store::{WriteTransaction, control as rows, envelopes, jobs, organizations, views};
@@ -161,9 +162,9 @@ pub async fn grant(
 /// has limited their lengths.
 pub(super) fn addressee_issues(name: &str, email: &str) -> Vec<ValidationIssue> {
     let mut issues = Vec::new();
-    if name.trim().is_empty() || name.chars().any(char::is_control) {
+    if let Err(problem) = party_name::normalized(name) {
         let expected = "one line that is not empty";
-        let message = "The link is sent to this name";
+        let message = format!("The link is sent to this name, and {problem}");
         issues.push(ValidationIssue::new(
             "out_of_range",
             &["name"],

@@ -412,6 +412,10 @@ async fn save(
         let own = request.payment.is_some();
         payments::insert(&mut tx, &envelope, payment, own, now).await?;
     }
+    if envelope.is_upload() {
+        let (org, declared) = (&envelope.org, collateral.len());
+        guard::permit_claims(core, &mut tx, org, declared, now).await?;
+    }
     fingerprints::insert(&mut tx, &envelope.org, &envelope.id, &collateral).await?;
     begun.record(&mut tx, &envelope, now).await?;
     let actor = caller.actor.as_str();

@@ -8,10 +8,12 @@ use serde_json::{Map, Value, json};
 
 use crate::components::providers::{ProviderError, signing as asked};
 use crate::domain::clock::Timestamp;
+use crate::domain::entry;
 use crate::domain::envelope::{
     Envelope, EnvelopeStatus, Recipient, RecipientKind, Signer, SignerKind,
 };
 use crate::domain::event::EventType;
+use crate::domain::field::Field;
 use crate::domain::hash::sha256;
 use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::job::{NextStep, WithdrawSubmission};
@@ -149,7 +151,7 @@ pub fn plan(
             format!("The template has no role {payer}"),
         ));
     }
-    for name in wanted.prefilled.into_iter().flat_map(Map::keys) {
+    for (name, value) in wanted.prefilled.into_iter().flatten() {
         let mut named = template.fields.iter().filter(|field| field.name == *name);
         let (code, expected, message) = match named.next() {
             None => (
@@ -163,7 +165,14 @@ pub fn plan(
                 "a field that is filled by typing",
                 format!("Field {name} is filled by its signer only"),
             ),
-            Some(_) => continue,
+            Some(field) => match wrong_entry(field, value) {
+                Some(expected) => (
+                    "invalid_value",
+                    expected,
+                    format!("Field {name} takes {expected}"),
+                ),
+                None => continue,
+            },
         };
         let path = ["prefilled_data", name];
         issues.push(ValidationIssue::new(
@@ -222,8 +231,9 @@ impl<'a> DispatchRequest<'a> {
         let of_role = |role: &str| {
             let own = template.fields.iter().filter(|field| field.role == role);
             own.filter_map(|field| {
-                let value = prefilled?.get(&field.name)?;
-                Some((field.name.clone(), text_of(value)))
+                let value = text_of(prefilled?.get(&field.name)?);
+                let stored = entry::stored(&field.field_type, &field.options, &value);
+                Some((field.name.clone(), stored.unwrap_or(value)))
             })
             .collect()
         };
@@ -294,6 +304,17 @@ pub async fn submit(
         return Err(ProviderError::Rejected(why).into());
     }
     Ok(submission.submission_id)
+}
+
+/// Returns what a field takes instead, if it does not take this value. Without that, the wrong value would be in a form
+/// whose signer can do nothing about it.
+fn wrong_entry(field: &Field, value: &Value) -> Option<&'static str> {
+    let is_plain = !value.is_array() && !value.is_object();
+    let text = text_of(value);
+    if is_plain && entry::stored(&field.field_type, &field.options, &text).is_some() {
+        return None;
+    }
+    Some(entry::expected(&field.field_type))
 }
 
 fn text_of(value: &Value) -> String {

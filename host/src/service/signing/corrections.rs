@@ -9,6 +9,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, Signer, SignerStatus};
 use crate::domain::event::EventType;
 use crate::domain::id::SignerId;
+use crate::mail::address;
 use crate::room::changes::SubmitterCorrection;
 use crate::room::form::FormError;
 use crate::service::envelopes::parties::{self, room_submission};
@@ -84,9 +85,9 @@ pub async fn correct(
     Ok(changed)
 }
 
-/// Returns whether a text is an e-mail address.
-pub fn is_address(text: &str) -> bool {
-    crate::mail::is_address(text)
+/// Returns an e-mail address in the form in which it is stored; none if the text is no address.
+pub fn stored_address(text: &str) -> Option<String> {
+    address::parse(text).ok()
 }
 
 /// Has another person sign in a signer's place, at the signer's own request.

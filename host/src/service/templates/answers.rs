@@ -4,7 +4,9 @@ use bytes::Bytes;
 
 use super::placement_issue;
 use crate::config::EMBEDDED;
-use crate::domain::field::{ATTACHMENT, Field, FieldRules};
+use crate::domain::dates::DAY_OF_SIGNING;
+use crate::domain::entry;
+use crate::domain::field::{ATTACHMENT, Field, FieldRules, FieldType};
 use crate::domain::id::OrgId;
 use crate::domain::warning::Warning;
 use crate::room::ruled_field;
@@ -23,6 +25,7 @@ pub(super) async fn check(
     known: usize,
 ) -> Result<(), ServiceError> {
     let mut issues = unsupported(provider, &fields[known..]);
+    issues.extend(fields[known..].iter().enumerate().filter_map(wrong_default));
     if fields.iter().any(|field| !field.rules.is_empty()) {
         let rules = core.components.answer_rules(org, core.store.priority());
         let found = rules
@@ -66,6 +69,29 @@ pub(super) async fn check(
         true => Ok(()),
         false => Err(ServiceError::Invalid(issues)),
     }
+}
+
+/// Returns an issue for a default that the field's type does not take.
+fn wrong_default((index, field): (usize, &Field)) -> Option<ValidationIssue> {
+    let value = field.default_value.as_deref()?;
+    let is_date = field.field_type == FieldType::Date.as_str();
+    if is_date && value == DAY_OF_SIGNING
+        || entry::stored(&field.field_type, &field.options, value).is_some()
+    {
+        return None;
+    }
+    let mut expected = entry::expected(&field.field_type).to_owned();
+    if is_date {
+        expected += &format!(", or {DAY_OF_SIGNING} for the day of signing");
+    }
+    let message = format!("Field {} takes {expected}", field.name);
+    Some(ValidationIssue::new(
+        "invalid_value",
+        &["fields", &index.to_string(), "default_value"],
+        expected,
+        value,
+        message,
+    ))
 }
 
 /// Returns an issue for each field that a signing provider cannot present: only the built-in signing

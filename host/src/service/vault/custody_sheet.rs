@@ -17,6 +17,7 @@ use crate::service::envelopes::consumer::SignersConsent;
 use crate::service::envelopes::people;
 use crate::service::vault::consent_words::ConsentWriter;
 use crate::service::vault::history::in_words;
+use crate::service::vault::log;
 use crate::texts::Texts;
 
 /// File name of the certificate in the custody record.
@@ -487,8 +488,14 @@ impl<'a> RecordWriter<'a> {
             ("custody-actor", 0.22),
             ("custody-event", 0.49),
         ];
+        let mut before = None;
         let rows = facts.timeline.iter().map(|entry| {
-            let event = format!("{}: {}", entry.action, entry.detail);
+            let mut event = format!("{}: {}", entry.action, entry.detail);
+            let at = Timestamp::parse(&entry.at);
+            if is_clock_back(before, at) {
+                event = format!("{event} {}", self.texts.text("custody-clock-back"));
+            }
+            before = at;
             (None, [self.moment(&entry.at), entry.actor.clone(), event])
         });
         self.table("custody-timeline", columns, rows)
@@ -504,6 +511,14 @@ impl<'a> RecordWriter<'a> {
             ..self.section("custody-made", rows)
         }
     }
+}
+
+/// Whether an entry states an earlier time than the one before, by more than nodes may differ.
+fn is_clock_back(before: Option<Timestamp>, at: Option<Timestamp>) -> bool {
+    let (Some(before), Some(at)) = (before, at) else {
+        return false;
+    };
+    before.since(at) > log::CLOCK_TOLERANCE
 }
 
 /// Returns what left the vault, for entries that the parties' history leaves out.

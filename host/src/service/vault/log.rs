@@ -5,12 +5,14 @@
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use serde_json::json;
 use sqlx::AnyConnection;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::checkpoint::{Checkpoint, VerifierKey, entry_leaf};
+use crate::domain::clock::Timestamp;
 use crate::domain::id::{EnvelopeId, OrgId, RequestId};
 use crate::domain::ledger::LedgerEntry;
 use crate::domain::merkle::{self, MissingTile, TILE, TileId};
@@ -19,6 +21,8 @@ use crate::domain::succession::KeySuccession;
 use crate::evidence::formats::{LogConsistency, LogEvidence, LogHead, LogInclusion};
 use crate::faults;
 use crate::files::FilesError;
+use crate::sealing::SealError;
+use crate::service::access::credentials;
 use crate::service::components::ComponentOwner;
 use crate::service::vault::Vault;
 use crate::service::{App, Core, ServiceError};
@@ -31,6 +35,11 @@ const PERIOD: Duration = Duration::from_secs(1);
 const CHECKPOINTS: &str = "ledger/checkpoints";
 /// Another node may take over when the lease holder has been silent for this long.
 const LEASE: Duration = Duration::from_secs(5);
+
+/// How far the clocks of nodes may differ before one counts as behind.
+pub const CLOCK_TOLERANCE: Duration = Duration::from_secs(300);
+/// Interval at which a node that runs compares its clock with the log.
+const CLOCK_CHECKS: Duration = Duration::from_secs(3600);
 
 /// State that a node needs to extend the log.
 pub struct LogSequencer {
@@ -67,6 +76,7 @@ pub async fn run(app: App, stop: CancellationToken) {
     if let Err(error) = check(&app, &app.vault).await {
         tracing::error!(%error, "log could not be checked against its published checkpoints");
     }
+    let mut clock_checked: Option<Instant> = None;
     while !stop.is_cancelled() {
         let full = match sequence(&app, &app.vault).await {
             Ok(sequenced) => sequenced == BATCH as usize,
@@ -75,6 +85,12 @@ pub async fn run(app: App, stop: CancellationToken) {
                 false
             }
         };
+        if clock_checked.is_none_or(|checked| checked.elapsed() >= CLOCK_CHECKS) {
+            clock_checked = Some(Instant::now());
+            if let Err(error) = check_clock(&app).await {
+                tracing::error!(%error, "documents are not sealed");
+            }
+        }
         if full {
             continue;
         }
@@ -140,7 +156,9 @@ pub async fn sequence(core: &Core, vault: &Vault) -> Result<usize, ServiceError>
         root: tiles.root(size)?,
     };
     let note = core.log_signer.sign(&checkpoint);
-    log::set_head(&mut tx, &checkpoint, &note, &public_key, now).await?;
+    let times = batch.iter().map(|entry| entry.at).chain(head.newest_at);
+    let newest = times.fold(now, Timestamp::max);
+    log::set_head(&mut tx, &checkpoint, &note, &public_key, now, newest).await?;
     faults::pass("sequence");
     tx.commit().await?;
     faults::pass("sequenced");
@@ -235,6 +253,49 @@ fn distrust(core: &Core, vault: &Vault, why: String) -> ServiceError {
     );
     core.metrics.ledger_forks.inc();
     ServiceError::Internal(vault.log.distrust.get_or_init(|| why).clone())
+}
+
+/// Checks that the clock of this node is not behind the entries of the log.
+///
+/// # Errors
+/// `Seal` if it is: what is sealed now would seem older than it is.
+pub async fn check_clock(core: &Core) -> Result<String, ServiceError> {
+    let mut connection = core.store.read().await?;
+    let head = log::head(&mut connection).await?;
+    let newest = head.and_then(|head| head.newest_at);
+    let now = core.clock.now();
+    let behind = newest.map_or(Duration::ZERO, |newest| newest.since(now));
+    core.metrics
+        .clock_behind
+        .set(behind.as_secs().cast_signed());
+    if behind > CLOCK_TOLERANCE {
+        return Err(SealError::ClockBehind {
+            now,
+            newest: now + behind,
+        }
+        .into());
+    }
+    Ok(match newest {
+        Some(newest) => format!("{now}, not before the newest entry of the log ({newest})"),
+        None => format!("{now}; the log has no entry to compare it with"),
+    })
+}
+
+/// Confirms the clock after the log has entries of a time that has not come: a clock was ahead. Recorded in the ledger
+/// of the installation.
+pub async fn confirm_clock(core: &Core) -> Result<Duration, ServiceError> {
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
+    let head = log::locked(&mut tx).await?;
+    let newest = head.and_then(|head| head.newest_at);
+    let behind = newest.map_or(Duration::ZERO, |newest| newest.since(now));
+    if !behind.is_zero() {
+        let details = json!({ "newest_at": newest, "behind_seconds": behind.as_secs() });
+        credentials::record(&mut tx, None, "clock.confirmed", details, now).await?;
+        log::confirm_clock(&mut tx, now).await?;
+    }
+    tx.commit().await?;
+    Ok(behind)
 }
 
 /// Returns the log's size, or an error if this process found the log untrustworthy.

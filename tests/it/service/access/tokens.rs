@@ -101,6 +101,40 @@ async fn every_claim_of_a_token_is_validated() {
     );
 }
 
+/// A user is the account at the issuer: the first token binds it, and neither the address nor the role of a token
+/// changes who that is.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_token_of_an_account_binds_its_user() {
+    let issuer = FakeIssuer::start().await;
+    let key = IssuerKey::new("key", 1);
+    issuer.publish(&[&key]);
+    let app = service(&issuer).await;
+    let email = "auditor@maple.example";
+    let invited = json!({ "email": email, "role": "auditor" });
+    app.post_with_bearer(&app.token("owner"), "/users", invited)
+        .await
+        .data(201);
+    let signed = |subject: &str, email: &str| {
+        let mut claims = claims(&app, &issuer);
+        (claims["sub"], claims["email"]) = (subject.into(), email.into());
+        key.sign(&claims)
+    };
+    assert_eq!(ask(&app, &signed("17", email)).await.status, 404);
+    assert_eq!(ask(&app, &signed("17", email)).await.status, 404);
+    let bound = app
+        .text_of("select group_concat(details) from ledger_entry where action = 'user.bound'")
+        .await;
+    assert_eq!(bound.matches("\"subject\":\"17\"").count(), 1, "{bound}");
+
+    // Another account with the address is somebody else; the account with another address is the same user.
+    assert_eq!(ask(&app, &signed("18", email)).await.status, 401);
+    let renamed = signed("17", "new@maple.example");
+    assert_eq!(ask(&app, &renamed).await.status, 404);
+    let key = json!({ "scopes": ["envelopes:read"] });
+    let refused = app.post_with_bearer(&renamed, "/api-keys", key).await;
+    assert_eq!(refused.status, 403, "still an auditor: {}", refused.text());
+}
+
 /// The algorithm that a token names never decides how a key is used.
 #[tokio::test(flavor = "multi_thread")]
 async fn algorithm_confusion_is_refused() {

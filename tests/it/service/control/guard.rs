@@ -26,7 +26,7 @@ impl Party {
         id
     }
 
-    async fn create(&self, app: &TestApp, collateral: Value) -> TestResponse {
+    pub async fn create(&self, app: &TestApp, collateral: Value) -> TestResponse {
         let body = json!({
             "envelope_name": "Lease", "envelope_kind": "paper", "collateral": collateral,
             "customer_email": "jordan.lee@example.com", "customer_name": "Jordan Lee",
@@ -34,7 +34,7 @@ impl Party {
         app.post_as(&self.key, "/partner/envelopes", body).await
     }
 
-    async fn designate(&self, app: &TestApp, id: &str, to: &Party) -> TestResponse {
+    pub async fn designate(&self, app: &TestApp, id: &str, to: &Party) -> TestResponse {
         self.act(app, id, "designate", json!({ "controller": to.org }))
             .await
     }

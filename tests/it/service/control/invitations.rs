@@ -88,10 +88,17 @@ async fn an_invited_party_joins_and_takes_control() {
     let body = json!({ "name": "Third Example Bank", "email": "desk@third.example" });
     let refused = app.post_as(&bank.key, INVITATIONS, body).await;
     assert!(refused.error(409).contains("was invited"));
-    let taken = json!({ "name": " second example BANK ", "email": "thief@example.com" });
-    let refused = app.post(INVITATIONS, taken).await;
-    assert_eq!(refused.status, 422, "{}", refused.text());
-    assert_eq!(refused.json()["details"][0]["code"], "name_taken");
+    // With letters of other scripts as well.
+    for name in [
+        " second example BANK ",
+        "Sеcоnd Exаmplе Bаnk",
+        "SecondExample Bank",
+    ] {
+        let taken = json!({ "name": name, "email": "thief@example.com" });
+        let refused = app.post(INVITATIONS, taken).await;
+        assert_eq!(refused.status, 422, "{}", refused.text());
+        assert_eq!(refused.json()["details"][0]["code"], "name_taken", "{name}");
+    }
     app.events_fit_their_schemas(1).await;
 }
 
@@ -119,6 +126,8 @@ async fn an_invitation_is_limited_in_time_and_number() {
 
     for (name, email, member) in [
         ("Two\nlines", "desk@second.example", "name"),
+        ("Bank\u{202e}knaB", "desk@second.example", "name"),
+        ("Ba\u{200b}nk", "desk@second.example", "name"),
         (" ", "desk@second.example", "name"),
         ("Bank", "desk", "email"),
     ] {
@@ -135,6 +144,24 @@ async fn an_invitation_is_limited_in_time_and_number() {
             .await
             .data(201);
     }
+    assert_eq!(invite(&app, "one@more.example").await.status, 409);
+}
+
+/// A refusal tells that an organization has the name: there are no more of them than invitations.
+#[tokio::test(flavor = "multi_thread")]
+async fn guesses_of_names_count_as_invitations() {
+    let app = TestApp::start().await;
+    let guess = || json!({ "name": "Maple Street Motors", "email": "thief@example.com" });
+    for _ in 0..50 {
+        let refused = app.post(INVITATIONS, guess()).await;
+        assert_eq!(refused.json()["details"][0]["code"], "name_taken");
+    }
+    assert!(
+        app.post(INVITATIONS, guess())
+            .await
+            .error(409)
+            .contains("50 invitations")
+    );
     assert_eq!(invite(&app, "one@more.example").await.status, 409);
 }
 

@@ -1,5 +1,6 @@
 //! Control of records: designation, acceptance, and releases that need the controller's consent.
 
+mod disputes;
 mod guard;
 mod invitations;
 mod obligor;
@@ -10,7 +11,7 @@ pub mod signatures;
 mod similarity;
 mod tape;
 mod transfers;
-mod views;
+pub mod views;
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};

@@ -354,6 +354,13 @@ async fn a_statement_that_does_not_fit_is_refused_and_changes_nothing() {
             (&json!("designated"), &json!(1))
         );
     }
+    // A member that is there twice: one reader would see the signed value, another one the other.
+    let twice = json!({ "signed": signer.sign(&good) }).to_string();
+    let twice = twice.replacen("\"act\":", "\"act\":\"control.declined\",\"act\":", 1);
+    let answer = app
+        .post_text(&lender.key, &accept, "application/json", twice)
+        .await;
+    assert!(answer.error(400).contains("act is there twice"));
     let short = signer.sign(&with("nonce", json!("short")));
     let answer = lender
         .post(&app, &accept, &json!({ "signed": short }))

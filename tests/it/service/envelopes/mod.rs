@@ -3,5 +3,5 @@
 mod durability;
 mod lifecycle;
 mod sending;
-mod truth;
+pub mod truth;
 mod verdicts;

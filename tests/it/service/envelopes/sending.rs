@@ -417,3 +417,160 @@ async fn withdrawn_consent_stops_scheduled_vaulting() {
     app.post(&vault_in, json!({})).await.data(200);
     app.wait_for(id, "vaulted").await;
 }
+
+/// A template with a field of each type that is filled by typing.
+async fn typed_template(app: &TestApp) -> Value {
+    let document = pdf::with_lines(&[
+        "{{Signature;type=signature;role=Buyer;required=true}}",
+        "{{Price;type=number;role=Buyer}}",
+        "{{Due;type=date;role=Buyer}}",
+        "{{New;type=checkbox;role=Buyer}}",
+        "{{Remark;type=text;role=Buyer}}",
+    ]);
+    let texts = [("name", "Typed")];
+    app.upload("/partner/templates", "application/pdf", &document, &texts)
+        .await
+        .data(200)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_prefilled_value_has_to_fit_its_fields_type() {
+    let app = TestApp::start().await;
+    let template = typed_template(&app).await;
+    let with = |values: Value| {
+        let mut body = envelope_body(&template["template_id"]);
+        body["prefilled_data"] = values;
+        body
+    };
+    for (name, value) in [
+        ("Price", json!("many")),
+        ("Price", json!([1])),
+        ("Price", json!(true)),
+        ("Due", json!("21.11.2026")),
+        ("Due", json!(20261121)),
+        ("New", json!("yes")),
+        ("Remark", json!({ "a": 1 })),
+        ("Remark", json!(["a"])),
+    ] {
+        let body = with(json!({ name: value }));
+        let refused = app.post("/partner/envelopes", body).await;
+        assert_eq!(refused.status, 422, "{name} {value}: {}", refused.text());
+        let issue = &refused.json()["details"][0];
+        assert_eq!(issue["path"], json!(["prefilled_data", name]), "{issue}");
+        assert!(issue["message"].as_str().unwrap().contains(name), "{issue}");
+    }
+    assert_eq!(app.count("envelope").await, 0);
+
+    let good = json!({ "Price": "$18,500.00", "Due": "2026-11-21", "New": true, "Remark": 7 });
+    let envelope = app.post("/partner/envelopes", with(good)).await.data(201);
+    let page = form::open(&app, envelope["sign_url"].as_str().unwrap())
+        .await
+        .text();
+    let filled = form::filled(&page);
+    let value = |name: &str| {
+        filled
+            .iter()
+            .find(|(given, _)| given == name)
+            .unwrap()
+            .1
+            .clone()
+    };
+    assert_eq!(
+        (value("Price"), value("Due")),
+        ("18500.00".into(), "2026-11-21".into())
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signer_types_numbers_as_people_write_them() {
+    let app = TestApp::start().await;
+    let template = typed_template(&app).await;
+    let body = envelope_body(&template["template_id"]);
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    let url = envelope["sign_url"].as_str().unwrap();
+    form::open(&app, url).await;
+    let saved = form::save(&app, url, &[("Price", "twelve")]).await;
+    assert!(saved["problems"]["Price"].is_string(), "{saved}");
+    for (typed, stored) in [
+        ("(4,500.00)", "-4500.00"),
+        ("4 500", "4500"),
+        ("$4,500", "4500"),
+    ] {
+        let saved = form::save(&app, url, &[("Price", typed)]).await;
+        assert_eq!(saved["problems"], json!({}), "{typed}");
+        let filled = form::filled(&form::open(&app, url).await.text());
+        let price = filled
+            .into_iter()
+            .find(|(name, _)| name == "Price")
+            .unwrap()
+            .1;
+        assert_eq!(price, stored);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_default_has_to_fit_its_fields_type() {
+    let app = TestApp::start().await;
+    for (line, told) in [
+        ("{{Due;type=date;role=Buyer;default=today}}", "{{date}}"),
+        ("{{Price;type=number;role=Buyer;default=much}}", "a number"),
+    ] {
+        let document = pdf::with_lines(&[
+            "{{Signature;type=signature;role=Buyer;required=true}}",
+            line,
+        ]);
+        let texts = [("name", "Wrong")];
+        let refused = app
+            .upload("/partner/templates", "application/pdf", &document, &texts)
+            .await;
+        assert_eq!(refused.status, 422, "{line}: {}", refused.text());
+        let issue = &refused.json()["details"][0];
+        assert_eq!(issue["path"][2], "default_value", "{issue}");
+        assert!(issue["message"].as_str().unwrap().contains(told), "{issue}");
+    }
+    assert_eq!(app.count("template").await, 0);
+}
+
+/// One parser for all addresses: what is accepted can be mailed to.
+#[tokio::test(flavor = "multi_thread")]
+async fn addresses_are_accepted_alike_at_every_door() {
+    let app = TestApp::start().await;
+    let template = app.contract_template().await;
+    let create = async |email: &str| {
+        let mut body = envelope_body(&template["template_id"]);
+        body["customer_email"] = email.into();
+        app.post("/partner/envelopes", body).await
+    };
+    let user = async |email: &str| {
+        let body = json!({ "email": email, "role": "sender" });
+        app.post_with_bearer(&app.token("owner"), "/users", body)
+            .await
+    };
+    for named in ["Jordan Lee <jordan@example.com>", "<jordan@example.com>"] {
+        for refused in [create(named).await, user(named).await] {
+            assert_eq!(refused.status, 422, "{}", refused.text());
+        }
+        let refused = create(named).await;
+        let issue = &refused.json()["details"][0];
+        assert!(
+            issue["message"]
+                .as_str()
+                .unwrap()
+                .contains("without a name"),
+            "{issue}"
+        );
+    }
+    let converted = create("jordan@bücher.example").await.data(201);
+    let id = converted["envelope_id"].as_str().unwrap();
+    let entry = links(&app, id).await[0].clone();
+    assert_eq!(entry["email"], "jordan@xn--bcher-kva.example");
+    assert_eq!(
+        user("ada@bücher.example").await.data(201)["email"],
+        "ada@xn--bcher-kva.example"
+    );
+    for kept in ["Jordan.Lee+loan@example.com", "\"jordan lee\"@example.com"] {
+        let sent = create(kept).await.data(201);
+        let entry = links(&app, sent["envelope_id"].as_str().unwrap()).await[0].clone();
+        assert_eq!(entry["email"], kept);
+    }
+}

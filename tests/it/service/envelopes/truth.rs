@@ -26,7 +26,8 @@ async fn completion(app: &TestApp, id: &str) -> String {
     pdf::text(&app.get(&path).await.bytes)
 }
 
-async fn custody_record(app: &TestApp, id: &str) -> String {
+/// Returns the words of the custody record of a vaulted envelope.
+pub async fn custody_record(app: &TestApp, id: &str) -> String {
     let path = format!("/partner/envelopes/{id}/custody-record");
     pdf::text(&app.get(&path).await.bytes)
 }

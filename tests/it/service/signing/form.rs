@@ -801,6 +801,10 @@ async fn after_signing_a_page_names_who_is_missing_and_leads_back_to_the_sender(
         format!("https://app.example.com/done?deal=17&amp;envelope_id={id}&amp;event=completed");
     assert!(signed.contains(&back), "{signed}");
     assert!(signed.contains("Continue to app.example.com"), "{signed}");
+    // An origin that the organization has withdrawn meanwhile is no way back.
+    app.set_organization(&["return_origins=[]"]);
+    let page = form::open(&app, url).await.text();
+    assert!(!page.contains("app.example.com"), "{page}");
 
     let (_, links) = app.sent_to_two().await;
     let page = form::open(&app, &links[0]).await.text();

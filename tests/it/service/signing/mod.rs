@@ -7,5 +7,6 @@ mod embed;
 mod form;
 mod languages;
 mod people;
+mod reads;
 pub mod text_messages;
 mod untranslated;

@@ -167,6 +167,12 @@ async fn a_builder_session_returns_to_registered_pages_only() {
     let id = session["template_id"].as_str().unwrap();
     let back = format!("https://app.oak.example/done?template_id={id}");
     assert!(page.text().contains(&back), "{}", page.text());
+    app.set_organization(&["return_origins=[]"]);
+    let page = open(token).await.text();
+    assert!(
+        !page.contains("app.oak.example"),
+        "a withdrawn origin: {page}"
+    );
     assert_eq!(open("none").await.status, 401);
 }
 

@@ -19,6 +19,7 @@ use crate::http::reply::{
     Accepted, Created, CsvOrJsonLines, CursorReply, DataReply, FileReply, Found, Pdf, Zip,
 };
 use crate::service::App;
+use crate::service::control::disputes::{self, DisputeForm, DisputeView};
 use crate::service::control::inspection::{self, CopyView, InspectionView};
 use crate::service::control::invitations::{self, InvitationForm, InvitationView};
 use crate::service::control::keys::{self, PartyKeyView, RegisterKeyForm};
@@ -451,6 +452,31 @@ pub async fn state_control<C: Authorized>(
 ) -> Result<Created<StatementView>, HttpError> {
     once.run(&app, user.caller(), |app, caller, answer| async move {
         obligor::issue(&app, &caller, &id, form, &answer).await
+    })
+    .await
+}
+
+/// To a party of one of the two records.
+pub async fn dispute<C: Authorized>(
+    State(app): State<App>,
+    user: C,
+    ResourceId(id): ResourceId,
+) -> Result<Found<DisputeView>, HttpError> {
+    let dispute = disputes::get(&app, user.caller(), &id).await?;
+    Ok(DataReply::new(&dispute))
+}
+
+/// The statement goes to the operators of the installation. The other side learns that there is one, and not what it
+/// says.
+pub async fn state_case<C: Authorized>(
+    State(app): State<App>,
+    user: C,
+    ResourceId(id): ResourceId,
+    once: IdempotencyKeyHeader,
+    ValidJson(form): ValidJson<DisputeForm>,
+) -> Result<Found<DisputeView>, HttpError> {
+    once.run(&app, user.caller(), |app, caller, answer| async move {
+        disputes::state(&app, &caller, &id, form, &answer).await
     })
     .await
 }

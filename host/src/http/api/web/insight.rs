@@ -8,8 +8,11 @@ use crate::doctor;
 use crate::domain::id::{EnvelopeId, RequestId};
 use crate::http::error::HttpError;
 use crate::http::middleware::caller::{WebCaller, may};
-use crate::http::middleware::extract::{ResourceId, ValidQuery, page_and_limit};
+use crate::http::middleware::extract::{ResourceId, ValidJson, ValidQuery, page_and_limit};
 use crate::http::reply::{CursorReply, DataReply, Found};
+use crate::service::control::disputes::{
+    self, OperatorDisputeView, SuspensionForm, SuspensionStep,
+};
 use crate::service::installation::{self, InstallationView, UsageView};
 use crate::service::request_log::{self, LoggedRequest, RequestSearch};
 use crate::service::{App, ServiceError};
@@ -117,9 +120,7 @@ pub async fn installation(
     State(app): State<App>,
     user: WebCaller<may::Administer>,
 ) -> Result<Found<CheckedInstallation>, HttpError> {
-    if !installation::is_operator(&app, &user.caller.org, user.role) {
-        return Err(ServiceError::NotFound("Page").into());
-    }
+    operates(&app, &user)?;
     let checks = doctor::checks(&app).await.into_iter();
     let view = CheckedInstallation {
         installation: installation::view(&app).await?,
@@ -132,4 +133,61 @@ pub async fn installation(
             .collect(),
     };
     Ok(DataReply::new(&view))
+}
+
+/// Refuses users of organizations that do not operate the installation: for them, its pages do not exist.
+fn operates(app: &App, user: &WebCaller<may::Administer>) -> Result<(), ServiceError> {
+    if installation::is_operator(app, &user.caller.org, user.role) {
+        Ok(())
+    } else {
+        Err(ServiceError::NotFound("Page"))
+    }
+}
+
+/// Those in which a side has stated its case, or a suspension was requested; newest first, at most 200.
+pub async fn disputes(
+    State(app): State<App>,
+    user: WebCaller<may::Administer>,
+) -> Result<Found<Vec<OperatorDisputeView>>, HttpError> {
+    operates(&app, &user)?;
+    Ok(DataReply::new(&disputes::list(&app).await?))
+}
+
+/// It takes effect when another operator approves it. Both sides see the reason.
+pub async fn request_suspension(
+    State(app): State<App>,
+    user: WebCaller<may::Administer>,
+    ResourceId(id): ResourceId,
+    ValidJson(form): ValidJson<SuspensionForm>,
+) -> Result<Found<OperatorDisputeView>, HttpError> {
+    decide(&app, &user, &id, SuspensionStep::Request(form.reason)).await
+}
+
+/// The claim then holds up no other record. Not by the operator who requested it, nor by one whom that operator let in.
+pub async fn approve_suspension(
+    State(app): State<App>,
+    user: WebCaller<may::Administer>,
+    ResourceId(id): ResourceId,
+) -> Result<Found<OperatorDisputeView>, HttpError> {
+    decide(&app, &user, &id, SuspensionStep::Approve).await
+}
+
+/// One operator is enough: the claim counts again.
+pub async fn lift_suspension(
+    State(app): State<App>,
+    user: WebCaller<may::Administer>,
+    ResourceId(id): ResourceId,
+) -> Result<Found<OperatorDisputeView>, HttpError> {
+    decide(&app, &user, &id, SuspensionStep::Lift).await
+}
+
+async fn decide(
+    app: &App,
+    user: &WebCaller<may::Administer>,
+    id: &str,
+    step: SuspensionStep,
+) -> Result<Found<OperatorDisputeView>, HttpError> {
+    operates(app, user)?;
+    let decided = disputes::decide(app, &user.caller, id, step).await?;
+    Ok(DataReply::new(&decided))
 }

@@ -28,6 +28,17 @@ if (!form && ["completed", "declined"].includes(body.dataset.happening)) {
   sessionStorage.removeItem(`holdfast ${location.pathname}`);
 }
 if (form) start(form);
+if (form && "unseen" in form.dataset) tellSeen();
+
+/** Tells that the page is shown: programs that fetch links run no script, and a page that is drawn ahead is not visible. */
+function tellSeen() {
+  if (document.visibilityState !== "visible") {
+    document.addEventListener("visibilitychange", tellSeen, { once: true });
+    return;
+  }
+  const seen = new URLSearchParams({ action: "seen" });
+  fetch(form.action, { method: "POST", headers: { accept: "application/json" }, body: seen }).catch(() => {});
+}
 
 function start(form) {
   body.classList.add("scripted");

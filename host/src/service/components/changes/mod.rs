@@ -31,7 +31,7 @@ use crate::service::{Caller, Core, ServiceError};
 use crate::store::{StoreError, component_changes as rows, components};
 
 pub use making::apply;
-pub(in crate::service) use people::{permit_role, permit_sign_on};
+pub(in crate::service) use people::{permit_role, permit_second, permit_sign_on};
 pub(super) use policy::permit_alone;
 pub use policy::{policy, set_by_operator, set_policy};
 pub use requests::{NewChange, ProposedChange, compare, create};

@@ -273,6 +273,23 @@ pub(super) async fn make(
     Ok(())
 }
 
+/// Refuses a second person whom the first one let in, or who let the first one in: they could be one person.
+pub async fn permit_second(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    second: &str,
+    first: &str,
+) -> Result<(), ServiceError> {
+    let tree = InvitationTree::read(connection, org).await?;
+    if tree.are_related(second, first) {
+        return Err(ChangeProblem::InviteeReviews.into());
+    }
+    if tree.is_unconfirmed(second) {
+        return Err(ChangeProblem::IdentityUnconfirmed.into());
+    }
+    Ok(())
+}
+
 /// Users of an organization, with who let each of them in.
 pub(super) struct InvitationTree {
     users: Vec<User>,

@@ -114,11 +114,31 @@ pub async fn session(
     }
     let mut connection = core.store.read().await?;
     let template = templates::get(&mut connection, &claims.org, &claims.template).await?;
-    Ok(template.map(|template| FieldBuilderSession {
+    let Some(template) = template else {
+        return Ok(None);
+    };
+
+    // An origin that was withdrawn meanwhile is no way back.
+    let return_url = match claims.return_url {
+        Some(url) if !is_console(core, &url) => {
+            let organization = organizations::get(&mut connection, &claims.org).await?;
+            let settings = organization.map(|organization| organization.settings);
+            settings
+                .is_some_and(|settings| settings.permits_return_to(&url))
+                .then_some(url)
+        }
+        own => own,
+    };
+    Ok(Some(FieldBuilderSession {
         user: claims.sub,
         template,
-        return_url: claims.return_url,
+        return_url,
     }))
+}
+
+/// Whether a URL is a page of the console.
+fn is_console(core: &Core, url: &str) -> bool {
+    url.starts_with(&format!("{}/console/", core.config.console_url()))
 }
 
 /// Returns the organization that issued a token, also when it has expired. None for a forged one.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{AUDIENCE, BuilderClaims};
+use super::{AUDIENCE, BuilderClaims, is_console};
 use crate::domain::bulk::{Batch, DocumentSource};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus};
@@ -112,9 +112,8 @@ pub async fn start(
 ) -> Result<IssuedSession, ServiceError> {
     request.check()?;
     let organization = dispatch::organization(core, &caller.org).await?;
-    let console = format!("{}/console/", core.config.console_url());
     let elsewhere = request.return_url.as_deref();
-    let elsewhere = elsewhere.filter(|url| !url.starts_with(&console));
+    let elsewhere = elsewhere.filter(|url| !is_console(core, url));
     check_return_url(elsewhere, &organization)?;
     let template = if let Some(id) = &request.batch_id {
         for_batch(core, pages, caller, id, request).await?

@@ -23,6 +23,7 @@ use crate::service::ServiceError;
 use crate::service::envelopes::uploads::picture;
 use crate::service::vault::copies::{self, CopyFile, CopyForm, MarkedCopy};
 use crate::service::vault::custody_sheet::RecordWriter;
+use crate::service::vault::log;
 
 const PDF: &str = "application/pdf";
 
@@ -159,6 +160,8 @@ impl VaultInPipeline<'_> {
                     return Err(unusable(&self.rules.documents.identity()?, why).into());
                 };
                 let digest = hash.with(&[before, behind]);
+                // A seal with a wrong time could never be corrected.
+                log::check_clock(self.core).await?;
                 let now = self.core.clock.now();
                 let sealing = &self.vault.sealing;
                 let unstamped = sealing.sign(whole.into(), place, digest, now)?;

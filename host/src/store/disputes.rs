@@ -1,0 +1,169 @@
+//! Disputes about two records of one collateral or document, by the reference of their conflict.
+
+use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, AssertSqlSafe};
+
+use super::row::{OwnedEnvelope, RowColumns};
+use super::{StoreError, WriteTransaction};
+use crate::domain::clock::Timestamp;
+use crate::domain::id::{DisputeId, EnvelopeId};
+
+/// A conflict, with what its sides and the operators say.
+#[derive(Clone, Debug)]
+pub struct Dispute {
+    pub reference: DisputeId,
+    /// Record of the act that met the claim.
+    pub record: OwnedEnvelope,
+    /// Record with the claim.
+    pub claim: EnvelopeId,
+    pub attempts: i64,
+    pub first_at: Timestamp,
+    /// Of the record's side.
+    pub statement: Option<String>,
+    /// Of the claim's side.
+    pub other_statement: Option<String>,
+    pub suspension: Option<ClaimSuspension>,
+}
+
+/// Suspension of the claim, which a second operator has to approve.
+#[derive(Clone, Debug)]
+pub struct ClaimSuspension {
+    pub reason: String,
+    pub requested_by: String,
+    pub requested_at: Timestamp,
+    /// Who approved it, and when.
+    pub approved: Option<(String, Timestamp)>,
+}
+
+/// Returns a dispute.
+pub async fn get(
+    connection: &mut AnyConnection,
+    reference: &DisputeId,
+) -> Result<Option<Dispute>, StoreError> {
+    let row = sqlx::query("select * from control_conflict where reference = $1")
+        .bind(reference.as_str())
+        .fetch_optional(connection)
+        .await?;
+    row.as_ref().map(dispute).transpose()
+}
+
+/// Returns a dispute with its row locked until the transaction ends.
+pub async fn lock(
+    tx: &mut WriteTransaction,
+    reference: &DisputeId,
+) -> Result<Option<Dispute>, StoreError> {
+    let text = format!(
+        "select * from control_conflict where reference = $1 {}",
+        tx.dialect.for_update()
+    );
+    let row = sqlx::query(AssertSqlSafe(text))
+        .bind(reference.as_str())
+        .fetch_optional(&mut **tx)
+        .await?;
+    row.as_ref().map(dispute).transpose()
+}
+
+/// Returns the newest disputes in which a side has made a statement, or a suspension was requested.
+pub async fn list(connection: &mut AnyConnection, limit: i64) -> Result<Vec<Dispute>, StoreError> {
+    let rows = sqlx::query(
+        "select * from control_conflict
+         where statement is not null or other_statement is not null or requested_at is not null
+         order by first_at desc, reference limit $1",
+    )
+    .bind(limit)
+    .fetch_all(connection)
+    .await?;
+    rows.iter().map(dispute).collect()
+}
+
+/// Whether two records have met before.
+pub async fn have_met(
+    connection: &mut AnyConnection,
+    record: &OwnedEnvelope,
+    claim: &EnvelopeId,
+) -> Result<bool, StoreError> {
+    let row = sqlx::query(
+        "select reference from control_conflict
+         where bucket = $1 and envelope_id = $2 and other_id = $3",
+    )
+    .bind(record.org.bucket())
+    .bind(record.envelope.as_str())
+    .bind(claim.as_str())
+    .fetch_optional(connection)
+    .await?;
+    Ok(row.is_some())
+}
+
+/// Writes statements and suspension of a dispute. A suspension that is approved takes effect, and one that is gone ends.
+pub async fn update(tx: &mut WriteTransaction, dispute: &Dispute) -> Result<(), StoreError> {
+    let suspension = dispute.suspension.as_ref();
+    let approved = suspension.and_then(|suspension| suspension.approved.as_ref());
+    sqlx::query(
+        "update control_conflict set statement = $4, other_statement = $5, suspension_reason = $6,
+             requested_by = $7, requested_at = $8, suspended_by = $9, suspended_at = $10
+         where bucket = $1 and envelope_id = $2 and other_id = $3",
+    )
+    .bind(dispute.record.org.bucket())
+    .bind(dispute.record.envelope.as_str())
+    .bind(dispute.claim.as_str())
+    .bind(&dispute.statement)
+    .bind(&dispute.other_statement)
+    .bind(suspension.map(|suspension| &suspension.reason))
+    .bind(suspension.map(|suspension| &suspension.requested_by))
+    .bind(suspension.map(|suspension| suspension.requested_at.to_string()))
+    .bind(approved.map(|(by, _)| by))
+    .bind(approved.map(|(_, at)| at.to_string()))
+    .execute(&mut **tx)
+    .await?;
+
+    // Only what both records share: the claim's other collateral is not in dispute.
+    let text = match approved {
+        Some(_) => {
+            "update record_fingerprint set suspended_in = $3
+             where envelope_id = $1 and suspended_in is null and fingerprint in
+                 (select fingerprint from record_fingerprint where envelope_id = $2)"
+        }
+        None => {
+            "update record_fingerprint set suspended_in = null
+             where envelope_id = $1 and envelope_id <> $2 and suspended_in = $3"
+        }
+    };
+    sqlx::query(text)
+        .bind(dispute.claim.as_str())
+        .bind(dispute.record.envelope.as_str())
+        .bind(dispute.reference.as_str())
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}
+
+fn dispute(row: &AnyRow) -> Result<Dispute, StoreError> {
+    let columns = RowColumns {
+        row,
+        table: "control_conflict",
+        id: "envelope_id",
+    };
+    let approved = columns
+        .optional_text("suspended_by")?
+        .zip(columns.optional_time("suspended_at")?);
+    let requested = columns
+        .optional_text("requested_by")?
+        .zip(columns.optional_time("requested_at")?);
+    let reason = columns.optional_text("suspension_reason")?;
+    let suspension = reason.zip(requested);
+    Ok(Dispute {
+        reference: columns.parsed("reference", DisputeId::parse)?,
+        record: columns.envelope()?,
+        claim: columns.parsed("other_id", EnvelopeId::parse)?,
+        attempts: columns.number("attempts")?,
+        first_at: columns.time("first_at")?,
+        statement: columns.optional_text("statement")?,
+        other_statement: columns.optional_text("other_statement")?,
+        suspension: suspension.map(|(reason, (requested_by, requested_at))| ClaimSuspension {
+            reason,
+            requested_by,
+            requested_at,
+            approved,
+        }),
+    })
+}
