@@ -360,8 +360,8 @@ async fn a_returned_mail_is_in_the_record_as_what_a_bounce_reports() {
 
     let custody = app.custody(&id).await;
     let entries = custody["entries"].as_array().unwrap();
-    let of = |entry: &&Value| entry["action"] == "signer.delivery_failed";
-    let failed: Vec<&Value> = entries.iter().filter(of).collect();
+    let is_failure = |entry: &&Value| entry["action"] == "signer.delivery_failed";
+    let failed: Vec<&Value> = entries.iter().filter(is_failure).collect();
     assert_eq!(failed.len(), 1, "{custody}");
     assert_eq!(failed[0]["details"]["message"], "invitation");
     assert_eq!(failed[0]["details"]["signer"]["email"], BUYER);

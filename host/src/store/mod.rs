@@ -280,6 +280,13 @@ impl Store {
                     })
                 })
         };
+        if dialect == SqlDialect::Sqlite {
+            // A pool repeats what fails, and then says only that it waited: a damaged file has to be named.
+            let mut first = AnyConnection::connect_with(&options).await?;
+            for statement in dialect.session_statements() {
+                first.execute(*statement).await?;
+            }
+        }
         let readers = pool(8).connect_with(options.clone()).await?;
         let strangers = pool(STRANGERS).connect_lazy_with(options.clone());
         let (writers, urgent) = match dialect {

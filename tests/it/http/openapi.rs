@@ -294,6 +294,12 @@ async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
             "inv_01h455vb4pex5vsknk084sn02q",
         ),
         ("/control/views/", view_id, "viw_01h455vb4pex5vsknk084sn02q"),
+        // Of all disputes, and those of operators.
+        (
+            "/disputes/",
+            disputed(app).await,
+            "dsp_01h455vb4pex5vsknk084sn02q",
+        ),
         (
             "/control/copies/",
             copy_id,
@@ -338,6 +344,39 @@ async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
             "cust_01h455vb4pex5vsknk084sn02q",
         ),
     ]
+}
+
+/// Makes a dispute about two papers with one number, and returns its reference.
+async fn disputed(app: &TestApp) -> String {
+    let (lender, key) = app.party().await;
+    let mut refused = Value::Null;
+    for words in ["One lease", "Another lease"] {
+        let mut body = crate::support::envelope_body(&Value::Null);
+        body["envelope_kind"] = "paper".into();
+        body["collateral"] = json!([{ "kind": "serial", "value": "Deere 2041" }]);
+        let paper = app.post("/partner/envelopes", body).await.data(201);
+        let id = paper["envelope_id"].as_str().unwrap();
+        let upload = format!("/partner/envelopes/{id}/upload");
+        let document = crate::support::pdf::with_lines(&[words]);
+        app.upload(&upload, "application/pdf", &document, &[])
+            .await
+            .data(201);
+        let vault = format!("/partner/envelopes/{id}/vault-in-upload");
+        app.post(&vault, json!({})).await.data(200);
+        let controller = match words {
+            "One lease" => lender.clone(),
+            _ => app.party().await.0,
+        };
+        let record = format!("/partner/control/records/{id}");
+        let designate = json!({ "controller": controller });
+        refused = app
+            .post(&format!("{record}/designate"), designate)
+            .await
+            .json();
+        app.post_as(&key, &format!("{record}/accept"), json!({}))
+            .await;
+    }
+    refused["details"]["reference"].as_str().unwrap().to_owned()
 }
 
 async fn invited(app: &TestApp) -> String {

@@ -2,6 +2,9 @@
 
 use crate::field::FieldType;
 
+/// Length of an ISO date, in characters.
+const DATE: usize = 10;
+
 /// Returns the stored form of an entry; none if a field of this type does not take it. An empty entry is taken by all.
 ///
 /// Numbers are stored as decimals (`-4500.00`), dates as ISO 8601, ticks as `true` or `false`.
@@ -11,7 +14,8 @@ pub fn stored(field_type: &str, options: &[String], entry: &str) -> Option<Strin
     }
     let fits = match FieldType::parse(field_type) {
         Some(FieldType::Number) => return decimal(entry),
-        Some(FieldType::Date) => entry.parse::<jiff::civil::Date>().is_ok(),
+        // The parser takes `20261121` as well, and times.
+        Some(FieldType::Date) => entry.len() == DATE && entry.parse::<jiff::civil::Date>().is_ok(),
         Some(FieldType::Checkbox) => entry == "true" || entry == "false",
         Some(FieldType::Select | FieldType::Radio) if !options.is_empty() => {
             options.iter().any(|option| option == entry)
@@ -197,6 +201,7 @@ mod tests {
         for (kind, taken, refused) in [
             ("date", "2026-11-21", "21.11.2026"),
             ("date", "2026-02-28", "today"),
+            ("date", "2026-02-28", "20260228"),
             ("checkbox", "true", "yes"),
             ("select", "red", "green"),
             ("radio", "blue", "Blue"),

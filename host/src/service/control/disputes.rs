@@ -51,6 +51,7 @@ pub struct SuspensionView {
     "other_side_stated": false, "suspension": null,
 }]))]
 pub struct DisputeView {
+    /// As in the refusal of the act.
     pub reference: DisputeId,
     pub side: DisputeSide,
     /// Your record.
@@ -63,6 +64,7 @@ pub struct DisputeView {
     pub statement: Option<String>,
     /// Whether the other side has stated its case.
     pub other_side_stated: bool,
+    /// Suspension of the claim, once an operator has requested it.
     pub suspension: Option<SuspensionView>,
 }
 
@@ -92,19 +94,23 @@ pub struct DisputedRecordView {
     pub controller: PartyView,
     /// Whether it was signed here. A document that was signed elsewhere does not hold up one that was.
     pub signed_here: bool,
+    /// What its side stated last.
     pub statement: Option<String>,
 }
 
 /// A dispute as operators see it.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OperatorDisputeView {
+    /// As in the refusal of the act.
     pub reference: DisputeId,
+    /// First act that met the claim.
     pub first_at: Timestamp,
     pub attempts: i64,
     /// The record of the act that met the claim.
     pub record: DisputedRecordView,
     /// The record with the claim.
     pub claim: DisputedRecordView,
+    /// Suspension of the claim, once an operator has requested it.
     pub suspension: Option<SuspensionView>,
 }
 

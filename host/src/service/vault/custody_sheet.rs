@@ -498,7 +498,15 @@ impl<'a> RecordWriter<'a> {
             before = at;
             (None, [self.moment(&entry.at), entry.actor.clone(), event])
         });
-        self.table("custody-timeline", columns, rows)
+        let mut rows: Vec<_> = rows.collect();
+
+        // The record itself is the newest moment.
+        if is_clock_back(before, Timestamp::parse(&facts.recorded_at)) {
+            let event = self.texts.text("custody-clock-back");
+            let actor = self.actor("system");
+            rows.push((None, [self.moment(&facts.recorded_at), actor, event]));
+        }
+        self.table("custody-timeline", columns, rows.into_iter())
     }
 
     fn provenance(self, facts: &documents::CustodyFacts) -> rules::CustodySection {

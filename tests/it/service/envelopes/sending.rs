@@ -466,18 +466,9 @@ async fn a_prefilled_value_has_to_fit_its_fields_type() {
     let page = form::open(&app, envelope["sign_url"].as_str().unwrap())
         .await
         .text();
-    let filled = form::filled(&page);
-    let value = |name: &str| {
-        filled
-            .iter()
-            .find(|(given, _)| given == name)
-            .unwrap()
-            .1
-            .clone()
-    };
-    assert_eq!(
-        (value("Price"), value("Due")),
-        ("18500.00".into(), "2026-11-21".into())
+    assert!(
+        page.contains("value=\"18500.00\"") && page.contains("value=\"2026-11-21\""),
+        "{page}"
     );
 }
 
@@ -498,13 +489,11 @@ async fn a_signer_types_numbers_as_people_write_them() {
     ] {
         let saved = form::save(&app, url, &[("Price", typed)]).await;
         assert_eq!(saved["problems"], json!({}), "{typed}");
-        let filled = form::filled(&form::open(&app, url).await.text());
-        let price = filled
-            .into_iter()
-            .find(|(name, _)| name == "Price")
-            .unwrap()
-            .1;
-        assert_eq!(price, stored);
+        let page = form::open(&app, url).await.text();
+        assert!(
+            page.contains(&format!("value=\"{stored}\"")),
+            "{typed}: {page}"
+        );
     }
 }
 

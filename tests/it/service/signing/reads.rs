@@ -157,7 +157,7 @@ async fn what_programs_fetch_changes_nothing_but_what_is_named_here() {
     }
 
     let view = json!({
-        "envelope_id": id, "name": "Robin Lee", "email": "robin@example.com", "access": "document", "purpose": "Audit",
+        "envelope_id": id, "name": "Robin Lee", "email": "robin@example.com", "access": "view", "purpose": "Audit",
     });
     let view = app.post("/partner/control/views", view).await.data(201);
     let link = mailed_link(&app, view["view_id"].as_str().unwrap(), "/inspect/").await;
