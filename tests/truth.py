@@ -8,6 +8,7 @@ folders, one for each record. A folder has
 and any of these outputs:
 
   certificate.json, compliance.json, envelope.json, signers.json, events.json (a list),
+  control.json (a party's view of the record), tape.json (rows of a transfer, read after it),
   verify-report.json, verify-report.txt, bundle.json ({name of a file: its SHA-256}),
   custody-record.pdf, completion-certificate.pdf, verify.html,
   finished-<signer_id>.html (the page after the signer's part), mails.json (a list of texts).
@@ -36,6 +37,14 @@ MONTHS = (
 MADE = {"evaluated_at", "generated_at", "updated_at", "created_at", "occurred_at", "expires_at"}
 # Files that a download entry can name.
 RETRIEVALS = ("authoritative", "archive", "paper_original")
+# Acts by which control comes to another party.
+STEPS = ("control.accepted", "control.transfer.confirmed")
+# What a custody record says of the form of the parties' copy.
+COPY_FORMS = {
+    "new_file": "a file of its own",
+    "update_of_signed": "an update of the signed document",
+    "update_of_unwritable": "which could not be written anew",
+}
 
 
 def walk(value, path=()):
@@ -104,6 +113,18 @@ class Facts:
             for entry in self.entries
             for path, value in walk(entry["details"])
         )
+        acts = [entry for entry in self.entries if entry["action"].startswith("control.") and "stage" in entry["details"]]
+        self.control = acts[-1]["details"] if acts else None
+        # (name of the party, since when) from the originator on; empty without another party.
+        steps = [(entry["details"]["controller"]["name"], entry["at"]) for entry in acts if entry["action"] in STEPS]
+        self.originator = acts[0]["details"]["originator"]["name"] if acts else None
+        self.chain = [(self.originator, self.stored["at"]), *steps] if steps else []
+        self.head = next((
+            value for entry in self.of("compliance.evaluated")
+            for name, value in entry["details"]["facts"]["attributes"] if name == "ledger_checkpoint"
+        ), None)
+        self.has_other_rules = any(entry["details"].get("evaluations") for entry in evaluated)
+
         self.retrievals = {name: 0 for name in RETRIEVALS}
         for entry in self.of("authoritative.downloaded") + self.of("paper_original.downloaded"):
             name = entry["details"].get("file")
@@ -314,6 +335,8 @@ def custody_record(facts, found, path, digests):
     check_digests(facts, found, output, text, digests)
 
     parties = section(text, " Parties ", "Consent to electronic records", "Control checks")
+    # The foot of a page that ends within the table.
+    parties = re.sub(r"Recorded " + PRINTED.pattern, "", parties)
     if facts.people:
         check_person_rows(facts, found, output, parties)
     consents = section(text, "Consent to electronic records", "Control checks")
@@ -345,8 +368,17 @@ def custody_record(facts, found, path, digests):
             found.add(output, f"released {final}", f"vault.released at {facts.released['at']}")
         if "Custodian" in text and not re.search(r"Custodian .{0,200}until", text):
             found.add(output, "Custodian without an end", f"vault.released at {facts.released['at']}")
+        periods = re.findall(rf"Custodian (\S+), from ({PRINTED.pattern})\D* until ({PRINTED.pattern})", text)
+        period = [(one[0], *printed_seconds(one[1]), *printed_seconds(one[6])) for one in periods]
+        custody = (facts.stored["details"]["custodian"], second(facts.stored["at"]), second(facts.released["at"]))
+        if period != [custody]:
+            found.add(output, f"custodian: {period}", f"vault.stored, vault.released: {custody}")
+        for name, _ in facts.chain[1:]:
+            if f"{name} took control" not in text:
+                found.add(output, "no row of the history", f"{name} took control")
     elif "Final record" in text:
         found.add(output, "Final record", "no vault.released")
+    vaulting_lines(facts, found, output, text)
     if facts.has_sandbox and "Sandbox" not in text:
         found.add(output, "no mark of the sandbox", "an identity check or a payment was simulated")
     if facts.is_paper and "not checked by this service" not in text:
@@ -357,6 +389,37 @@ def custody_record(facts, found, path, digests):
     for name in ("document_hash", "copy_hash"):
         if stored and stored[name] not in text:
             found.add(output, f"no {name}", f"vault.stored {name}: {stored[name]}")
+
+
+def vaulting_lines(facts, found, output, text):
+    """Checks the lines about the files of the record: seal, copy, time, log and second evaluation."""
+    stored = facts.stored["details"]
+    seal = stored["seal_certificate_hash"]
+    if (f"certificate {seal} (SHA-256)" in text) != bool(seal) or ("not sealed" in text) == bool(seal):
+        found.add(output, "seal", f"vault.stored seal_certificate_hash: {seal}")
+    for kind, said in COPY_FORMS.items():
+        if (said in text) != (kind == stored["copy_kind"]):
+            found.add(output, said, f"vault.stored copy_kind: {stored['copy_kind']}")
+
+    time = stored["trusted_time"]
+    if ("no time stamping authority was asked" in text) != (time is None):
+        found.add(output, "no time stamping authority was asked", f"vault.stored trusted_time: {time}")
+    if time and time["status"] == "stamped":
+        line = section(text, "Trusted time ", "Log of all ledgers")
+        if time["authority"] not in line or second(time["at"]) not in printed_seconds(line):
+            found.add(output, f"trusted time: {line}", f"vault.stored trusted_time: {time}")
+        if ("not checked" in line) == bool(time["checked"]):
+            found.add(output, f"trusted time: {line}", f"checked: {time['checked']}")
+    elif time and time["reason"] not in text:
+        found.add(output, "no reason", f"vault.stored trusted_time: {time}")
+
+    if facts.head:
+        origin, size, root = facts.head.splitlines()[:3]
+        line = f"{origin}: {size} entries before, root {root}"
+        if line.replace(" ", "") not in text.replace(" ", ""):
+            found.add(output, f"no line {line}", "ledger_checkpoint of compliance.evaluated")
+    if ("Second evaluation" in text) != facts.has_other_rules:
+        found.add(output, "Second evaluation", f"other rules decided: {facts.has_other_rules}")
 
 
 def completion(facts, found, path, digests):
@@ -440,6 +503,9 @@ def certificate(facts, found, output, value, digests):
                 found.add(output, f"{name}: {row[name]}", f"times of {key}")
     if facts.paper_original and value.get("paper_original") != facts.paper_original:
         found.add(output, f"paper_original: {value.get('paper_original')}", f"stated: {facts.paper_original}")
+    chain = [(step["name"], step["since"]) for step in value.get("control_chain") or []]
+    if chain != facts.chain:
+        found.add(output, f"control_chain: {chain}", f"acts of control: {facts.chain}")
     rewritten = facts.stored["details"].get("rewritten")
     if value["provenance"].get("rewritten") != rewritten:
         found.add(output, f"rewritten: {value['provenance'].get('rewritten')}", f"vault.stored: {rewritten}")
@@ -500,6 +566,9 @@ def report(facts, found, value, text):
         for name, count in facts.retrievals.items():
             if value["retrievals"].get(name, 0) != count:
                 found.add(output, f"{name}: {value['retrievals'].get(name)}", f"{count} entries of the ledger")
+    controller = facts.chain[-1][0] if facts.chain else facts.originator
+    if value["controlled_by"] != controller:
+        found.add(output, f"controlled_by: {value['controlled_by']}", f"acts of control: {facts.chain}")
     if value["rules_result"]["score"] not in facts.scores:
         found.add(output, f"score: {value['rules_result']['score']}", f"scores of the ledger: {facts.scores}")
     for check in value["checks"]:
@@ -510,6 +579,29 @@ def report(facts, found, value, text):
         score = re.search(r"rules result (\d+) of 100", line)
         if not score or int(score[1]) not in facts.scores:
             found.add("verify-report.txt", line, f"scores of the ledger: {facts.scores}")
+
+
+def control(facts, found, output, view):
+    for part in ("originator", "controller", "designee", "buyer", "pledgee"):
+        named, known = view.get(part), (facts.control or view).get(part)
+        if (named and named["name"]) != (known and known["name"]):
+            found.add(output, f"{part}: {named}", f"newest act of control: {known}")
+    if facts.control and not facts.released and (view["stage"], view["epoch"]) != (facts.control["stage"], facts.control["epoch"]):
+        found.add(output, f"stage: {view['stage']}", f"newest act of control: {facts.control['stage']}")
+
+
+def tape(facts, found, output, rows):
+    times_of_json(facts, found, output, rows)
+    expected = {
+        "name": facts.of("envelope.created")[0]["details"].get("name"),
+        "originator": facts.chain[0][0], "controller": facts.chain[-1][0], "controlled_since": facts.chain[-1][1],
+        "stage": facts.control["stage"], "document_hash": facts.stored["details"]["document_hash"],
+        "compliance_score": facts.scores[-1], "exceptions": [],
+    }
+    for row in rows:
+        for name, known in expected.items():
+            if known is not None and row.get(name) != known:
+                found.add(output, f"{name}: {row.get(name)}", f"{name}: {known}")
 
 
 def visible(page):
@@ -583,7 +675,8 @@ def check(folder):
     value = read("certificate.json")
     if value:
         certificate(facts, found, "certificate.json", value, digests)
-    for name, one in (("compliance", compliance), ("envelope", envelope), ("events", events), ("mails", mails)):
+    for name, one in (("compliance", compliance), ("envelope", envelope), ("events", events),
+                      ("mails", mails), ("control", control), ("tape", tape)):
         value = read(f"{name}.json")
         if value is not None:
             one(facts, found, f"{name}.json", value)

@@ -1,7 +1,7 @@
 """Tests tests/truth.py: changes one fact in one output of a record, and expects a finding for each change.
 
 The argument is a folder as tests/truth.py reads it, of a record that was signed by some, completed without
-a signature by one, and released. Prints {"before": findings on the unchanged folder, "changes": n,
+a signature by one, and released; or of a record that another party controls. Prints {"before": findings on the unchanged folder, "changes": n,
 "unnoticed": [change, ...]}.
 """
 
@@ -139,16 +139,40 @@ def changes(folder):
     yield "two custodians", printed_change(record, "Secured party", "Custodian party")
     yield "the vault since", printed_change(done, "Put into the vault", "In the vault since")
     yield "not yet", printed_change(record, "Everybody has completed", "Not yet stored")
+    yield "the seal", printed_change(record, stored["seal_certificate_hash"], OTHER_DIGEST)
+    yield "the form of the copy", printed_change(record, "a file of its own,", "an update of the signed")
+    yield "the source of times", printed_change(record, "no time stamping authority", "a time stamping authority")
+    size = facts.head.splitlines()[1]
+    yield "the head of the log", printed_change(record, f"{size} entries before,", f"{size}0 entries before,")
+    yield "a second evaluation", printed_change(record, "Trusted time", "Second evaluation")
+    yield "the custodian", printed_change(record, f"{stored['custodian']},", "zoe@example.com,")
+    yield "the end of custody", printed_change(record, "until", "from")
 
     test = json.loads((folder / "ledger.json").read_text())
     test["org_id"] = "org_test_" + test["org_id"].removeprefix("org_")
     yield "the mark TEST", lambda copy: (copy / "ledger.json").write_text(json.dumps(test))
 
 
+def changes_of_control(folder):
+    """Returns the changes of a record that another party controls."""
+    certificate = lambda change: json_change("certificate.json", change)
+    view = lambda change: json_change("control.json", change)
+    yield "a name in the chain", certificate(lambda v: set_member(v, "control_chain", 1, "name", "Zoe Bank"))
+    yield "the originator in the chain", certificate(lambda v: set_member(v, "control_chain", 0, "name", "Zoe Bank"))
+    yield "a time in the chain", certificate(lambda v: set_member(v, "control_chain", 1, "since", v["control_chain"][0]["since"]))
+    yield "a step less", certificate(lambda v: v["control_chain"].pop())
+    yield "the controller", json_change("verify-report.json", lambda v: set_member(v, "controlled_by", "Zoe Bank"))
+    yield "no controller", json_change("verify-report.json", lambda v: set_member(v, "controlled_by", None))
+    yield "the party's name", view(lambda v: set_member(v, "controller", "name", "Zoe Bank"))
+    yield "the stage", view(lambda v: set_member(v, "stage", "originated"))
+    yield "the pledge", view(lambda v: set_member(v, "pledgee", None))
+
+
 def main(folder):
     unnoticed, count = [], 0
     before = truth.check(folder)
-    for what, change in changes(folder):
+    is_controlled = (folder / "control.json").exists() and truth.Facts(json.loads((folder / "ledger.json").read_text())).chain
+    for what, change in (changes_of_control if is_controlled else changes)(folder):
         count += 1
         with tempfile.TemporaryDirectory() as place:
             copy = Path(place) / folder.name

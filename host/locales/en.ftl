@@ -368,9 +368,9 @@ mail-other = { $name } ({ $role })
 mail-other-signed = { $name } ({ $role }, done)
 mail-invitation-subject = { $sender } asks you to sign: { $document }
 mail-invitation = { $sender } asks you to sign “{ $document }”.
-mail-reminder-subject = Reminder: { $sender } is waiting for your signature: { $document }
-mail-reminder = { $sender } is waiting for your signature on “{ $document }”.
-mail-reminder-link = You can sign it with this new link. Older links may have expired.
+mail-reminder-subject = Reminder: { $sender } is waiting for you: { $document }
+mail-reminder = { $sender } is waiting for you to do your part of “{ $document }”.
+mail-reminder-link = You can open it with this new link. Older links may have expired.
 mail-completed-subject = Completed: { $document }
 mail-completed = “{ $document }” is completed: all parties have done their part.
 mail-attached-certificate = The completed document is attached, marked as a non-authoritative copy, with its certificate of completion.
@@ -471,8 +471,6 @@ reading-pending = { $name }, { $role }: has not opened it
 reading-viewed = { $name }, { $role }: has opened it
 reading-signed = { $name }, { $role }: done
 reading-declined = { $name }, { $role }: has declined
-reading-closed-title = Nothing to read
-reading-closed = This document is not open.
 signed-first-page = First page of the completed document
 
 ## Vault widget
@@ -600,7 +598,8 @@ mail-code = Your code for “{ $document }” of { $sender } is { $code }.
 mail-code-use = Enter it on the page that asked for it. It works once, for { $minutes } minutes.
 mail-code-note = Nobody will ask you for this code by telephone. If you did not ask for it, ignore this e-mail.
 text-invitation = { $sender } asks you to sign “{ $document }”:
-text-reminder = Reminder: { $sender } is waiting for your signature on “{ $document }”:
+text-approval = { $sender } asks you to approve “{ $document }”:
+text-reminder = Reminder: { $sender } is waiting for you to do your part of “{ $document }”:
 text-code = { $code } is your code for “{ $document }” of { $sender }. It works for ten minutes. Nobody will ask you for it by telephone.
 
 ## Custody record and marks
@@ -656,7 +655,7 @@ custody-log-head = { $origin }: { $size } entries before, root { $root }
 custody-existing-signature = Existing signature { $field }
 custody-signature-valid = valid signature
 custody-signature-valid-stamp = valid time stamp
-custody-signature-altered = the document was altered after signing
+custody-signature-altered = not valid for this document
 custody-signature-not-verifiable = could not be verified
 custody-signature-signer = by { $signer }
 custody-signature-stamped = time-stamped { $moment }

@@ -468,6 +468,120 @@ fn every_sentence_about_a_record_has_its_fact_and_test() {
     );
 }
 
+/// Words of a text, without punctuation.
+fn words(text: &str) -> Vec<&str> {
+    let parts = text.split(|letter: char| !letter.is_alphanumeric());
+    parts.filter(|word| !word.is_empty()).collect()
+}
+
+/// Adds the runs of `count` words to `found`.
+fn add_runs(words: &[&str], count: usize, found: &mut BTreeSet<String>) {
+    found.extend(words.windows(count).map(|run| run.join(" ")));
+}
+
+/// Returns the runs of three words of a sentence, between its values; all words of one that has no such run.
+fn runs(sentence: &str) -> BTreeSet<String> {
+    // The key of a text, and the values.
+    let text = sentence.split_once("` ").map_or(sentence, |(_, text)| text);
+    let parts: Vec<Vec<&str>> = text
+        .split(['{', '['])
+        .map(|part| part.split_once(['}', ']']).map_or(part, |(_, text)| text))
+        .map(words)
+        .collect();
+    let mut found = BTreeSet::new();
+    for part in &parts {
+        add_runs(part, 3, &mut found);
+    }
+    if found.is_empty() {
+        let short = parts.iter().filter(|part| !part.is_empty());
+        found.extend(short.map(|part| part.join(" ")));
+    }
+    found
+}
+
+/// Returns the runs of one to three words in the sources of all tests but this one.
+fn runs_of_tests() -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut folders = ["tests", "host", "guest-rules"]
+        .map(|name| root().join(name))
+        .to_vec();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.to_string_lossy().into_owned();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let is_test = name.contains("/tests/") || name.ends_with("/tests.rs");
+            let is_source = name.ends_with(".rs") || is_test && name.ends_with(".py");
+            if !is_source || name.ends_with("/claims.rs") {
+                continue;
+            }
+            let text = read(&path);
+            let text = match text.split_once("#[cfg(test)]\nmod tests {") {
+                _ if is_test => text.as_str(),
+                Some((_, tests)) => tests,
+                None => continue,
+            };
+            let words = words(text);
+            for count in 1..=3 {
+                add_runs(&words, count, &mut found);
+            }
+        }
+    }
+    found
+}
+
+/// Each sentence that code prints stands in a test, with words that no other sentence has if there are such. The
+/// table lists those that do not. This cannot judge what the test makes of the words.
+#[test]
+fn every_sentence_about_a_record_has_its_words_in_a_test() {
+    let table = read(&root().join(TABLE));
+    let left_out = left_out(&table);
+    let (_, unread) = table.split_once("\n## Not read\n").expect("a section");
+    let unread = unread.split("\n## ").next().unwrap();
+    let unread: BTreeSet<&str> = unread.split('`').skip(1).step_by(2).collect();
+
+    let mut claims: Vec<(String, BTreeSet<String>)> = Vec::new();
+    for (source, kind) in SOURCES {
+        let left_out = left_out.get(source).map_or(&[][..], Vec::as_slice);
+        if !matches!(kind, ClaimSource::Document) {
+            let sentences = printed(source, kind, left_out).into_iter();
+            claims.extend(sentences.map(|sentence| (sentence.clone(), runs(&sentence))));
+        }
+    }
+    let mut times: BTreeMap<&str, usize> = BTreeMap::new();
+    for run in claims.iter().flat_map(|(_, runs)| runs) {
+        *times.entry(run).or_default() += 1;
+    }
+
+    let tested = runs_of_tests();
+    let mut problems = Vec::new();
+    for (sentence, runs) in &claims {
+        let own: Vec<&String> = runs.iter().filter(|run| times[run.as_str()] == 1).collect();
+        let chosen = if own.is_empty() {
+            runs.iter().collect()
+        } else {
+            own
+        };
+        let is_read = chosen.is_empty() || chosen.iter().any(|run| tested.contains(*run));
+        if is_read == unread.contains(sentence.replace('`', "").as_str()) {
+            let what = if is_read {
+                "is read"
+            } else {
+                "no test has its words"
+            };
+            problems.push(format!("{what}: {sentence}"));
+        }
+    }
+    assert!(
+        problems.is_empty(),
+        "{TABLE}, section Not read:\n{}",
+        problems.join("\n")
+    );
+}
+
 /// The scanner finds what a reader of the source finds.
 #[test]
 fn sentences_are_found_in_code_texts_and_prose() {

@@ -20,6 +20,7 @@ use holdfast::store::components;
 use serde_json::{Value, json};
 
 use crate::service::components::registry::variant;
+use crate::service::control::Party;
 use crate::support::{
     CONTRACT, TestApp, envelope_body, operator, operator_output, release_form, verifier_text,
 };
@@ -483,7 +484,7 @@ async fn activate(app: &TestApp, component: &Value) -> Value {
 }
 
 /// Uploads and activates a component that behaves like the slot's default.
-async fn own(app: &TestApp, slot: Slot, name: &str) -> (Vec<u8>, Value) {
+pub async fn own(app: &TestApp, slot: Slot, name: &str) -> (Vec<u8>, Value) {
     let bytes = variant(slot, name);
     let upload = app
         .upload_component(&app.admin(), name, "1.0.0", &bytes)
@@ -531,6 +532,50 @@ async fn unavailable_rules_leave_the_bundle_intact_and_not_re_evaluated() {
         (0, &json!("VALID")),
         "{report:#}"
     );
+}
+
+/// After a change of control, the rules of that day write the certificate. The bundle has them, and who activated
+/// them.
+#[tokio::test(flavor = "multi_thread")]
+async fn rules_of_a_later_certificate_are_in_the_bundle() {
+    let app = TestApp::start().await;
+    let id = app.vaulted_envelope().await;
+    let (rules, activation) = own(&app, Slot::Compliance, "acme-rules").await;
+    let lender = Party::new(&app).await;
+    let path = format!("/partner/control/records/{id}/designate");
+    let body = json!({ "controller": lender.org });
+    app.post(&path, body).await.data(200);
+    lender.act(&app, &id, "accept", json!({})).await.data(200);
+    let certified = app.wait_for_entry(&id, "compliance.certified").await;
+    assert_eq!(certified["components"][0]["name"], "acme-rules");
+
+    let release = lender.act(&app, &id, "release", release_form()).await;
+    release.data(200);
+    let path = format!("/partner/control/records/{id}/bundle");
+    let zip = app.get_as(&lender.key, &path).await.bytes;
+    let key = app.ledger_key().await;
+    let (code, report) = verified(&zip, &["--key", &key]).await;
+    assert_eq!(
+        (code, &report["verdict"]),
+        (0, &json!("VALID")),
+        "{report:#}"
+    );
+    assert_eq!(check(&report, "re-evaluation")["ok"], true);
+
+    let files = unzipped(&zip);
+    let carried = format!("components/{}.wasm", sha256(&rules));
+    assert_eq!(files[&carried], rules);
+    let ledger: Value = serde_json::from_slice(&files["component-ledger.json"]).unwrap();
+    let activated = &ledger["entries"][1]["details"]["activation_id"];
+    assert_eq!(*activated, activation["activation_id"]);
+
+    // Without them, or without who activated them, the check is open and not passed.
+    for name in [carried.as_str(), "component-ledger.json"] {
+        let mut files = files.clone();
+        files.remove(name);
+        let (code, report) = verified(&zipped(&files), &["--key", &key]).await;
+        assert_eq!(code, 4, "{name}: {report:#}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -283,7 +283,20 @@ fn every_batch_status_and_trigger_matches_the_transition_table() {
         ),
     ];
     assert_eq!(batch(None, BatchTrigger::Create).unwrap(), Draft);
-    assert!(batch(None, BatchTrigger::Submit).is_err());
+    let why = |status, trigger| batch(status, trigger).unwrap_err().message;
+    assert_eq!(why(None, BatchTrigger::Submit), "Batch does not exist");
+    assert_eq!(
+        why(Some(Draft), BatchTrigger::Create),
+        "Batch exists already"
+    );
+    assert_eq!(
+        why(Some(Running), BatchTrigger::Submit),
+        "Batch has already been submitted"
+    );
+    assert_eq!(
+        why(Some(Running), BatchTrigger::Delete),
+        "Cannot delete batch with status: running"
+    );
     for (trigger, expected) in table {
         for (status, expected) in BATCH.into_iter().zip(expected) {
             assert_eq!(
@@ -360,5 +373,56 @@ fn a_refusal_states_the_kind_or_what_is_missing() {
     ] {
         let refusal = envelope(status, trigger, &facts).unwrap_err();
         assert_eq!(refusal.message, words, "{trigger:?}");
+    }
+}
+
+/// Each refusal of a status names the call and the status.
+#[test]
+fn a_refusal_of_a_status_names_the_call() {
+    use EnvelopeStatus::{Completed, Pending, Voided};
+    use EnvelopeTrigger::{
+        DownloadAuthoritative, DownloadCopy, EmbedSign, EmbedVault, Remind, SigningLinks, Upload,
+        Void,
+    };
+    for (status, trigger, words) in [
+        (
+            Completed,
+            Upload,
+            "Cannot upload to envelope with status: completed",
+        ),
+        (Voided, Void, "Cannot void envelope with status: voided"),
+        (
+            Voided,
+            Remind,
+            "Cannot remind signers of envelope with status: voided",
+        ),
+        (
+            Pending,
+            SigningLinks,
+            "Cannot read signing links of envelope with status: pending",
+        ),
+        (
+            Completed,
+            EmbedSign,
+            "Cannot embed signing of envelope with status: completed",
+        ),
+        (
+            Pending,
+            EmbedVault,
+            "Cannot embed the vault of envelope with status: pending",
+        ),
+        (
+            Pending,
+            DownloadAuthoritative,
+            "Cannot download the authoritative copy of envelope with status: pending",
+        ),
+        (
+            Pending,
+            DownloadCopy,
+            "Cannot download the copy of envelope with status: pending",
+        ),
+    ] {
+        let refusal = envelope(Some(status), trigger, &esign()).unwrap_err();
+        assert_eq!(refusal.message, words);
     }
 }

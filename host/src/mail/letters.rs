@@ -91,6 +91,10 @@ impl LinkFacts<'_> {
     /// Builds a letter with the link.
     fn letter(self, subject: &'static str, paragraphs: Vec<String>) -> MailContent {
         let texts = self.texts;
+        let label = match self.signer.kind {
+            SignerKind::Approver => "mail-read",
+            SignerKind::Signer | SignerKind::Witness => "mail-read-and-sign",
+        };
         MailContent {
             texts,
             subject: self.about(subject),
@@ -101,7 +105,7 @@ impl LinkFacts<'_> {
                 reference(texts, self.envelope.id.as_str()),
             ],
             button: Some(MailButton {
-                label: texts.text("mail-read-and-sign"),
+                label: texts.text(label),
                 url: self.url,
             }),
         }
@@ -498,7 +502,8 @@ fn reference(texts: Texts, id: &str) -> String {
 mod tests {
     use super::*;
     use crate::domain::clock::Timestamp;
-    use crate::domain::id::{EndpointId, OrgId};
+    use crate::domain::envelope::EnvelopeKind;
+    use crate::domain::id::{CustomerId, EndpointId, OrgId};
     use crate::domain::locale::Locale;
     use crate::domain::webhook::EndpointHealth;
 
@@ -558,5 +563,237 @@ mod tests {
                 assert!(plain.is_empty(), "{plain:?}: {line}");
             }
         }
+    }
+
+    fn contract() -> Envelope {
+        let at = Timestamp::from_millis(0);
+        let (org, customer) = (OrgId::new(), CustomerId::new());
+        let creator = "ann@example.com".into();
+        Envelope::new(
+            org,
+            customer,
+            "Loan".into(),
+            EnvelopeKind::Esign,
+            creator,
+            at,
+        )
+    }
+
+    fn signer(position: i64, name: &str, kind: SignerKind) -> Signer {
+        let (email, role) = (format!("{name}@example.com"), format!("Role of {name}"));
+        Signer {
+            kind,
+            ..Signer::new(position, name.into(), email, role)
+        }
+    }
+
+    /// Subject and paragraphs.
+    fn lines(letter: MailContent) -> Vec<String> {
+        [letter.subject]
+            .into_iter()
+            .chain(letter.paragraphs)
+            .collect()
+    }
+
+    /// Builds the letter with a link to the first of these signers.
+    fn to_first(
+        signers: &[Signer],
+        expires_at: Option<Timestamp>,
+        build: fn(LinkFacts<'_>) -> MailContent,
+    ) -> Vec<String> {
+        let envelope = Envelope {
+            expires_at,
+            ..contract()
+        };
+        lines(build(LinkFacts {
+            texts: Texts::default(),
+            sender: "Maple",
+            envelope: &envelope,
+            signer: &signers[0],
+            signers,
+            dates: &DateSettings::default(),
+            url: String::new(),
+        }))
+    }
+
+    #[test]
+    fn an_invitation_asks_for_what_the_signer_is_to_do() {
+        for (kind, subject, asked) in [
+            (
+                SignerKind::Signer,
+                "Maple asks you to sign: Loan",
+                "Maple asks you to sign “Loan”.",
+            ),
+            (
+                SignerKind::Approver,
+                "Maple asks you to approve: Loan",
+                "Maple asks you to approve “Loan”.",
+            ),
+            (
+                SignerKind::Witness,
+                "Maple asks you to sign as a witness: Loan",
+                "Maple asks you to sign “Loan” as a witness.",
+            ),
+        ] {
+            let alone = [signer(0, "Ann", kind)];
+            assert_eq!(to_first(&alone, None, invitation), [subject, asked]);
+        }
+    }
+
+    #[test]
+    fn a_letter_names_the_deadline_and_the_other_signers_by_their_standing() {
+        let done = Signer {
+            status: SignerStatus::Completed,
+            ..signer(1, "Bo", SignerKind::Signer)
+        };
+        let signers = [
+            signer(0, "Ann", SignerKind::Signer),
+            done,
+            signer(2, "Cy", SignerKind::Signer),
+        ];
+        let until = Timestamp::from_millis(0);
+        let moment = Texts::default().moment(&DateSettings::default(), until);
+        assert_eq!(
+            to_first(&signers, Some(until), reminder),
+            [
+                "Reminder: Maple is waiting for you: Loan",
+                "Maple is waiting for you to do your part of “Loan”.",
+                "You can open it with this new link. Older links may have expired.",
+                &format!(
+                    "Please sign by {moment}. Other signers: Bo (Role of Bo, done), Cy (Role of Cy)."
+                ),
+            ]
+        );
+        assert_eq!(to_first(&signers[..1], None, reminder).len(), 3);
+    }
+
+    #[test]
+    fn a_letter_about_the_outcome_states_what_happened_to_its_reader() {
+        let envelope = contract();
+        let notice = || OutcomeNotice {
+            texts: Texts::default(),
+            sender: "Maple",
+            envelope: &envelope,
+            to: Some("Ann"),
+        };
+        let declined = |by, reason| DeclineRecipient::Creator { by, reason };
+        let completed = |copy| notice().completed(copy);
+        let attached = |certificate| completed(CopyDelivery::Attached { certificate });
+        let finished = [
+            "Completed: Loan",
+            "“Loan” is completed: all parties have done their part.",
+        ];
+        for (letter, expected) in [
+            (
+                attached(true),
+                [
+                    &finished[..],
+                    &["The completed document is attached, marked as a non-authoritative copy, with its certificate \
+                       of completion."],
+                ]
+                .concat(),
+            ),
+            (
+                attached(false),
+                [
+                    &finished[..],
+                    &["The completed document is attached, marked as a non-authoritative copy."],
+                ]
+                .concat(),
+            ),
+            (
+                completed(CopyDelivery::Linked("https://x.example".into())),
+                [
+                    &finished[..],
+                    &["The completed document is too large for an e-mail. You can download your copy for seven days."],
+                ]
+                .concat(),
+            ),
+            (
+                completed(CopyDelivery::Kept),
+                [
+                    &finished[..],
+                    &["The completed document is too large for an e-mail."],
+                ]
+                .concat(),
+            ),
+            (
+                notice().declined(declined("Bo", "Wrong price")),
+                vec![
+                    "Declined: Loan",
+                    "Bo has declined to sign “Loan”.",
+                    "The reason given: Wrong price",
+                ],
+            ),
+            (
+                notice().declined(declined("Bo", " ")),
+                vec!["Declined: Loan", "Bo has declined to sign “Loan”."],
+            ),
+            (
+                notice().declined(DeclineRecipient::Decliner),
+                vec![
+                    "Declined: Loan",
+                    "You have declined to sign “Loan”. Maple has been notified.",
+                    "If you did not decline, please contact Maple.",
+                ],
+            ),
+            (
+                notice().declined(DeclineRecipient::OtherSigner),
+                vec![
+                    "Declined: Loan",
+                    "Another signer has declined to sign “Loan”.",
+                    "The document is closed. You do not need to do anything.",
+                ],
+            ),
+            (
+                notice().withdrawn(),
+                vec![
+                    "Withdrawn: Loan",
+                    "Maple has withdrawn “Loan”.",
+                    "Your links no longer open it. You do not need to do anything.",
+                ],
+            ),
+            (
+                notice().viewing("https://x.example".into()),
+                vec![
+                    "Maple shows you: Loan",
+                    "Maple has sent “Loan” to its signers and lets you read it.",
+                    "You do not need to do anything. You will get a copy when all parties have done their part.",
+                ],
+            ),
+        ] {
+            assert_eq!(lines(letter), expected);
+        }
+    }
+
+    #[test]
+    fn a_controller_is_asked_for_the_medium_of_the_release() {
+        let asked = |is_paper| {
+            lines(release_request(&ReleaseFacts {
+                texts: Texts::default(),
+                originator: "Maple",
+                document: "Loan",
+                recipient: "Second Bank",
+                purpose: "Sale",
+                is_paper,
+                reference: "rel_1",
+                page: None,
+            }))
+        };
+        let [file, paper] = [false, true].map(asked);
+        for letter in [&file, &paper] {
+            assert_eq!(letter[0], "Maple asks to release Loan");
+            let answer = "Your organization controls this record. Without your consent the copy stays in the vault. \
+                          Answer with the reference below.";
+            assert_eq!(letter[2], answer);
+        }
+        assert_eq!(
+            file[1],
+            "Maple wants to release the authoritative copy of Loan to Second Bank. Purpose: Sale"
+        );
+        assert_eq!(
+            paper[1],
+            "Maple wants to replace the authoritative copy of Loan by a paper original for Second Bank. Purpose: Sale"
+        );
     }
 }

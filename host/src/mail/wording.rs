@@ -1,6 +1,7 @@
 //! Wording of text messages. Each is short: a message longer than 160 characters costs several.
 
 use super::line::short_line;
+use crate::domain::envelope::SignerKind;
 use crate::texts::Texts;
 
 /// Maximum length of names of senders and documents, in characters.
@@ -13,12 +14,18 @@ pub(crate) struct TextWording<'a> {
     pub sender: &'a str,
     /// Name of the document.
     pub document: &'a str,
+    /// Kind of the signer who gets the message.
+    pub kind: SignerKind,
 }
 
 impl TextWording<'_> {
-    /// Asks a signer to sign.
+    /// Asks a signer to sign, or an approver to approve.
     pub(crate) fn invitation(&self, url: &str) -> String {
-        format!("{}\n{url}", self.about("text-invitation", ""))
+        let key = match self.kind {
+            SignerKind::Approver => "text-approval",
+            SignerKind::Signer | SignerKind::Witness => "text-invitation",
+        };
+        format!("{}\n{url}", self.about(key, ""))
     }
 
     /// Asks a signer again.
@@ -59,6 +66,28 @@ mod tests {
             texts: Texts::of(locale),
             sender: "Birch\nMotors",
             document: "Loan",
+            kind: SignerKind::Signer,
+        }
+    }
+
+    #[test]
+    fn a_message_asks_for_what_its_reader_is_to_do() {
+        let to = |kind| TextWording {
+            kind,
+            ..wording(Locale::En)
+        };
+        for (kind, asked) in [
+            (SignerKind::Signer, "sign"),
+            (SignerKind::Witness, "sign"),
+            (SignerKind::Approver, "approve"),
+        ] {
+            let expected =
+                format!("Birch Motors asks you to {asked} “Loan”:\nhttps://sign.example");
+            assert_eq!(to(kind).invitation("https://sign.example"), expected);
+            assert_eq!(
+                to(kind).reminder("https://sign.example"),
+                "Reminder: Birch Motors is waiting for you to do your part of “Loan”:\nhttps://sign.example"
+            );
         }
     }
 

@@ -237,26 +237,69 @@ pub async fn forget(
     Ok(())
 }
 
-/// Records the billing of a signer for a month. Returns
-/// false if the signer was billed in that month already.
+/// Records the billing of a signer for a month. Returns false if this person, by address and name, was billed in
+/// that month already.
 pub async fn bill(
     tx: &mut WriteTransaction,
     session: &KbaSession,
+    name: &str,
     month: &str,
 ) -> Result<bool, StoreError> {
-    let billed = sqlx::query(
-        "insert into kba_billed (bucket, org_id, month, email, kba_id) values ($1, $2, $3, $4, $5)
-         on conflict (bucket, org_id, month, email) do nothing",
+    let (org, email) = (&session.org, session.email.to_lowercase());
+    let name: Vec<&str> = name.split_whitespace().collect();
+    let is_new_person = sqlx::query(
+        "insert into kba_billed_person (bucket, org_id, month, email, name, kba_id)
+         values ($1, $2, $3, $4, $5, $6)
+         on conflict (bucket, org_id, month, email, name) do nothing",
     )
-    .bind(session.org.bucket())
-    .bind(session.org.as_str())
+    .bind(org.bucket())
+    .bind(org.as_str())
     .bind(month)
-    .bind(session.email.to_lowercase())
+    .bind(&email)
+    .bind(name.join(" ").to_lowercase())
     .bind(session.id.as_str())
     .execute(&mut **tx)
     .await?
-    .rows_affected();
-    Ok(billed == 1)
+    .rows_affected()
+        == 1;
+    if !is_new_person {
+        return Ok(false);
+    }
+
+    let is_new_address = sqlx::query(
+        "insert into kba_billed (bucket, org_id, month, email, kba_id) values ($1, $2, $3, $4, $5)
+         on conflict (bucket, org_id, month, email) do nothing",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(month)
+    .bind(&email)
+    .bind(session.id.as_str())
+    .execute(&mut **tx)
+    .await?
+    .rows_affected()
+        == 1;
+    if is_new_address {
+        return Ok(true);
+    }
+
+    // Releases without `kba_billed_person` did not record whom they billed: it may have been this person.
+    let named = sqlx::query(
+        "select 1 from kba_billed address
+         join kba_billed_person person
+             on person.bucket = address.bucket and person.org_id = address.org_id
+             and person.month = address.month and person.email = address.email
+             and person.kba_id = address.kba_id
+         where address.bucket = $1 and address.org_id = $2 and address.month = $3
+             and address.email = $4",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(month)
+    .bind(&email)
+    .fetch_optional(&mut **tx)
+    .await?;
+    Ok(named.is_some())
 }
 
 /// Sessions of one organization with one outcome in a period.

@@ -88,6 +88,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     71 "0071_access_code_failures",
     72 "0072_newest_entry",
     73 "0073_disputes",
+    74 "0074_kba_billed_by_person",
 ];
 
 /// Version of the row that serves as the lock.

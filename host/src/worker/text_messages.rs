@@ -36,6 +36,7 @@ pub(super) async fn deliver(
         texts: matter.texts(),
         sender: &matter.look.sender,
         document: &matter.envelope.name,
+        kind: signer.kind,
     };
     let text = match about {
         TextMessageKind::Invitation | TextMessageKind::Reminder => {

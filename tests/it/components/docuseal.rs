@@ -988,7 +988,10 @@ async fn a_delegated_signer_replaces_the_original_on_record() {
         .delegate(submission, "Buyer", "carol@example.com", "Carol");
     let passed_on = form::open(&setup.app, &links[0]).await;
     assert!(
-        passed_on.text().contains("Signer replaced"),
+        passed_on.text().contains("Signer replaced")
+            && passed_on
+                .text()
+                .contains("Another person has been asked to sign in your place."),
         "{}",
         passed_on.text()
     );

@@ -620,6 +620,9 @@ async fn a_browser_signs_in_and_signs_acts_with_a_passkey() {
     browser.picture("console-control-record-phone").await;
     browser.click("form[action*='/accept/'] button").await;
     browser.read("control.accepted").await;
+    browser
+        .read("Read the statement; your device signs exactly this text.")
+        .await;
     browser.picture("console-sign-statement-phone").await;
     browser.is_accessible("a statement to sign").await;
     browser.click("form[data-passkey] button").await;

@@ -159,6 +159,12 @@ async fn a_seal_with_a_time_stamp_is_accepted_with_every_kind_of_key() {
         );
         let report = app.release_and_verify(&id).await;
         assert_eq!(report["valid"], true, "{report}");
+        let sealed = finding(&report, "seal");
+        let sealed = sealed["detail"].as_str().unwrap();
+        assert!(
+            sealed.starts_with("the authoritative copy is sealed by "),
+            "{sealed}"
+        );
         let said = finding(&report, "trusted time");
         assert!(
             said["detail"]

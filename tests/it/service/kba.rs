@@ -13,6 +13,7 @@ use holdfast::store::kba;
 use scraper::{Html, Selector};
 use serde_json::{Value, json};
 
+use crate::http::console::Session;
 use crate::service::components::registry::first_calls;
 use crate::support::method::{CODE, FakeMethod, SECRET_KEY};
 use crate::support::{
@@ -338,6 +339,75 @@ async fn the_first_pass_of_a_month_is_billed() {
 }
 
 /// The number of attempts is limited.
+/// Spouses on one mailbox: each answers, is limited and billed on their own.
+#[tokio::test(flavor = "multi_thread")]
+async fn two_signers_with_one_address_are_asked_and_billed_each() {
+    let app = TestApp::start().await;
+    let lines = [
+        "Agreement",
+        "{{First;type=signature;role=Buyer;required=true}}",
+        "{{Second;type=signature;role=Co-buyer;required=true}}",
+    ];
+    let texts = [("name", "Asking"), ("kba_required", "true")];
+    let template = app
+        .library_template(&texts, &pdf::with_lines(&lines))
+        .await
+        .data(201);
+    let sent = async |second: &str| {
+        let mut body = envelope_body(&template["template_id"]);
+        body["preserve_signing_order"] = false.into();
+        body["signers"] = json!([
+            { "name": "Ann Lee", "email": "home@example.com", "role": "Buyer" },
+            { "name": second, "email": "Home@example.com", "role": "Co-buyer" },
+        ]);
+        let made = app.post("/partner/envelopes", body).await.data(201);
+        let id = made["envelope_id"].as_str().unwrap().to_owned();
+        let path = format!("/partner/envelopes/{id}/signing-links");
+        let links = app.get(&path).await.data(200)["signers"].clone();
+        let url = |at: usize| links[at]["embed_url"].as_str().unwrap().to_owned();
+        (id, [url(0), url(1)])
+    };
+    let prices = async |id: &str| {
+        let results = results(&app, id).await;
+        let price = |result: &Value| {
+            (
+                result["signer"]["name"].clone(),
+                result["price_cents"].clone(),
+            )
+        };
+        results.iter().map(price).collect::<Vec<_>>()
+    };
+
+    let (id, [ann, bob]) = sent("Bob Lee").await;
+    open(&app, &ann).await;
+    for _ in 0..3 {
+        enter(&app, &ann, &WRONG).await;
+        enter(&app, &ann, &[("again", "again")]).await;
+    }
+    assert!(!is_document(&open(&app, &bob).await));
+    enter(&app, &bob, &RIGHT).await;
+    assert!(is_document(&open(&app, &bob).await));
+    assert!(
+        !is_document(&open(&app, &ann).await),
+        "the first one failed"
+    );
+    assert_eq!(
+        prices(&id).await.last().unwrap(),
+        &("Bob Lee".into(), 400.into())
+    );
+
+    let (id, [ann, bob]) = sent("bob  lee").await;
+    for url in [&ann, &bob] {
+        open(&app, url).await;
+        enter(&app, url, &RIGHT).await;
+    }
+    let expected = [
+        ("Ann Lee".into(), 400.into()),
+        ("bob  lee".into(), 0.into()),
+    ];
+    assert_eq!(prices(&id).await, expected);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn three_failures_in_a_day_block_further_attempts() {
     let app = TestApp::start().await;
@@ -516,7 +586,13 @@ async fn a_signer_is_identified_by_phone_and_questions() {
     let (method, app) = with_method(|_| {}).await;
     let (id, url) = sent_to(&app, "kim@birch.example").await;
     let gate = open(&app, &url).await.text();
-    assert!(gate.contains("Confirm who you are"), "{gate}");
+    for said in [
+        "Confirm who you are",
+        "I agree that this information is sent to an identity-verification service, which looks up records about me \
+         to build questions that I can answer.",
+    ] {
+        assert!(gate.contains(said), "{said}: {gate}");
+    }
     assert!(
         gate.contains("value=\"Jordan\"") && gate.contains("value=\"Lee\""),
         "known names"
@@ -564,6 +640,11 @@ async fn a_signer_is_identified_by_phone_and_questions() {
     assert_eq!(enter_owned(&app, &url, &answered("b")).await.status, 303);
     assert!(is_document(&open(&app, &url).await));
     assert_eq!(statuses(&app, &id).await, ["passed"]);
+    let auditor = Session::of(&app, "eva@oak.example", "auditor").await;
+    let page = auditor.get(&app, &format!("/console/envelopes/{id}")).await;
+    let page = page.text();
+    assert!(page.contains("identity questions passed"), "{page}");
+    assert!(!page.contains("simulated"), "{page}");
 }
 
 /// Covers every outcome and error of the provider's reference.

@@ -322,6 +322,15 @@ async fn a_record_of_a_test_is_marked_and_never_released() {
         .await
         .text();
     assert!(certificate.contains("(TEST)"), "{certificate}");
+    for file in ["completion-certificate", "custody-record"] {
+        let file = app.get(&format!("/partner/envelopes/{id}/{file}")).await;
+        let text = pdf::text(&file.bytes);
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            text.contains("TEST: made from test data, no contract"),
+            "{text}"
+        );
+    }
     let path = format!("/partner/envelopes/{id}/vault-out");
     let refused = app.post(&path, release_form()).await;
     assert_eq!(refused.json()["code"], "test_data");

@@ -86,6 +86,11 @@ fn the_custody_record_contains_every_fact() {
         "entry 24 from 203.0.113.7",
         "holdfast-compliance 1.0.0",
         "1 / ",
+        "Hash algorithm",
+        "Chain of custody",
+        "Rules component",
+        "How this record was made",
+        "The attached certificate has these checks in a form for programs.",
     ] {
         assert!(text.contains(fact), "{fact} is missing in {text}");
     }
@@ -136,6 +141,13 @@ fn the_custody_record_contains_no_time_but_the_given_one() {
     assert_eq!(record, custody_record(&facts()).unwrap());
     let text = document_facts(&record, &["-isodates"]);
     assert!(text.contains("2026-05-04T15:04:05Z"), "{text}");
+    let title = "Custody record of env_01jt8s5gq2e6m9x4k7w3c5d8fa";
+    assert!(text.contains(title), "{text}");
+    assert!(
+        text.contains("Who held the authoritative copy of")
+            && text.contains("and how that was checked"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -158,7 +170,29 @@ fn the_custody_record_accepts_unusual_facts() {
     })
     .unwrap();
     assert_clean(&record);
-    assert!(whole_text(&record).contains("some day"));
+    let text = whole_text(&record);
+    for said in ["some day", "Unnamed envelope", "not given"] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+}
+
+#[test]
+fn a_custody_record_counts_the_checks_that_are_not_satisfied() {
+    let checked = |satisfied: fn(usize) -> bool| {
+        let mut facts = facts();
+        for (index, check) in facts.checks.iter_mut().enumerate() {
+            check.satisfied = satisfied(index);
+        }
+        whole_text(&custody_record(&facts).unwrap())
+    };
+    let (all, one) = (
+        "All 8 control checks are satisfied",
+        "1 of 8 control checks are not satisfied",
+    );
+    let text = checked(|_| true);
+    assert!(text.contains(all) && !text.contains(one), "{text}");
+    let text = checked(|index| index > 0);
+    assert!(text.contains(one) && !text.contains(all), "{text}");
 }
 
 #[test]

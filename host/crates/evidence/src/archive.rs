@@ -568,15 +568,21 @@ mod tests {
     #[test]
     fn bytes_that_belong_to_no_file_are_refused() {
         let zip = two_files();
-        refused([zip.clone(), b"more".to_vec()].concat(), "follow the end");
+        let behind = "bytes follow the end of the archive";
+        refused([zip.clone(), b"more".to_vec()].concat(), behind);
         refused(
             [b"more".to_vec(), zip.clone()].concat(),
-            "belong to no file",
+            "bytes that belong to no file are in the archive",
         );
+        // In front of the list, whose position is right.
         let mut between = zip.clone();
         let list = places(&zip, "PK\x01\x02")[0];
         between.splice(list..list, *b"more");
-        refused(between, "belong to no file");
+        let end = places(&between, "PK\x05\x06")[0];
+        let moved = u32::try_from(list + 4).unwrap().to_le_bytes();
+        between[end + 16..end + 20].copy_from_slice(&moved);
+        let behind = "bytes that belong to no file are behind the last file";
+        refused(between, behind);
         // Two whole archives in one file.
         refused([zip.clone(), zip].concat(), "belong to no file");
     }
@@ -593,6 +599,61 @@ mod tests {
             other_size[field] ^= 1;
             refused(other_size, "one has another size or checksum");
         }
+        let mut other_packing = zip.clone();
+        other_packing[8] = 0;
+        refused(other_packing, "one has another way of packing");
+        let mut none = zip;
+        none[0] = b'x';
+        refused(none, "one has no header");
+    }
+
+    /// Each field of the list, changed alone, has its sentence.
+    #[test]
+    fn a_list_that_cannot_be_trusted_is_refused_by_its_field() {
+        let stored = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
+        let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+        zip.start_file("one", stored).unwrap();
+        zip.write_all(b"first").unwrap();
+        let zip = zip.finish().unwrap().into_inner();
+        let list = places(&zip, "PK\x01\x02")[0];
+        let end = places(&zip, "PK\x05\x06")[0];
+        for (at, bits, why) in [
+            (list + 8, 1, "one is encrypted, or packed in an unknown way"),
+            (
+                list + 10,
+                9,
+                "one is encrypted, or packed in an unknown way",
+            ),
+            (list + 24, 1, "one has two sizes"),
+            (end + 4, 1, "the archive is one of several parts"),
+            (end + 10, 3, "the list of the archive's files is damaged"),
+        ] {
+            let mut changed = zip.clone();
+            changed[at] ^= bits;
+            refused(changed, why);
+        }
+
+        let mut with_comment = zip;
+        with_comment.splice(list + CENTRAL_SIZE + 3..list + CENTRAL_SIZE + 3, *b"note");
+        with_comment[list + 32] = 4;
+        let end = places(&with_comment, "PK\x05\x06")[0];
+        with_comment[end + 12] += 4;
+        refused(
+            with_comment,
+            "one has a comment, another name or another size",
+        );
+    }
+
+    #[test]
+    fn a_file_with_other_bytes_cannot_be_read() {
+        let stored = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
+        let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+        zip.start_file("one", stored).unwrap();
+        zip.write_all(b"first").unwrap();
+        let zip = renamed(zip.finish().unwrap().into_inner(), "first", "other");
+        let mut archive = Archive::open(Cursor::new(zip), LIMITS).unwrap();
+        let why = archive.read("one").unwrap().unwrap_err();
+        assert_eq!(why, "one cannot be read: its checksum is another one");
     }
 
     #[test]
@@ -664,8 +725,16 @@ mod tests {
 
     #[test]
     fn a_file_that_is_no_archive_is_an_error() {
+        let why = |bytes| {
+            let opened = Archive::open(Cursor::new(bytes), LIMITS);
+            opened.err().unwrap().to_string()
+        };
         for bytes in [b"".to_vec(), b"no zip".to_vec(), vec![0; 70_000]] {
-            assert!(Archive::open(Cursor::new(bytes), LIMITS).is_err());
+            assert_eq!(why(bytes), "it is no zip archive");
         }
+        let mut zip = two_files();
+        let end = places(&zip, "PK\x05\x06")[0];
+        zip[end + 15] = 1;
+        assert_eq!(why(zip), "the list of the archive's files is too large");
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::formats::{COMPONENT_LEDGER, ComponentEntry, ComponentLedger, CustodyLedger};
 use super::log::parsed;
 use super::report::{OpenQuestion, ReportFinding};
-use super::{Bundle, TrustedLogs, last, strict};
+use super::{Bundle, CERTIFIED_ANEW, TrustedLogs, last, strict};
 use holdfast_domain::checkpoint::{Checkpoint, entry_leaf};
 use holdfast_domain::component::{DecisionOrigin, EvidenceParticipant, Slot};
 use holdfast_domain::hash::sha256;
@@ -30,25 +30,40 @@ pub(super) fn findings(
 ) -> Vec<ReportFinding> {
     let details = |action| last(&ledger.entries, action).map(|entry| &entry.details);
     let (stored, evaluated) = (details("vault.stored"), details("compliance.evaluated"));
-    let named = stored.and_then(|stored| stored.get("components"));
-    let participants = named.map(Vec::<EvidenceParticipant>::deserialize);
-    let participants = match participants.transpose() {
-        Ok(participants) => participants,
-        Err(_) => {
-            let why = "the ledger's components cannot be read";
-            return vec![ReportFinding::fails(CHECK, why)];
-        }
+    let anew = details(CERTIFIED_ANEW);
+    let (Ok(at_vaulting), Ok(later)) = (named(stored), named(anew)) else {
+        let why = "the ledger's components cannot be read";
+        return vec![ReportFinding::fails(CHECK, why)];
     };
+    // Rules that certified after a change of control can be others than those at the vaulting.
+    let participants = at_vaulting.as_ref().map(|at_vaulting| {
+        let mut all = at_vaulting.clone();
+        let others = later
+            .iter()
+            .flatten()
+            .filter(|one| !at_vaulting.contains(one));
+        all.extend(others.cloned());
+        all
+    });
 
-    let decided = evaluated.and_then(|evaluated| evaluated["component"]["sha256"].as_str());
+    let decided = decided_by(anew).or_else(|| decided_by(evaluated));
     let mut findings = Vec::new();
     findings.extend(carried(bundle, participants.as_deref(), decided));
-    let Some(participants) = participants else {
+    let (Some(at_vaulting), Some(participants)) = (at_vaulting, participants) else {
         return findings;
     };
-    findings.push(match contradiction(&participants, decided, certificate) {
-        Some(why) => ReportFinding::fails(CHECK, why),
-        None => ReportFinding::holds(CHECK, listed(&participants, trusted)),
+    let deciders = [(Some(at_vaulting), evaluated), (later, anew)];
+    let is_complete = deciders.iter().all(|(named, evaluation)| {
+        let named = named.as_deref();
+        named.is_none_or(|named| rules_among(named) == decided_by(*evaluation))
+    });
+    findings.push(if !is_complete {
+        let why = "the rules that evaluated the record are not among the components";
+        ReportFinding::fails(CHECK, why)
+    } else if let Some(why) = contradiction(&participants, certificate) {
+        ReportFinding::fails(CHECK, why)
+    } else {
+        ReportFinding::holds(CHECK, listed(&participants, trusted))
     });
     let Some(bytes) = bundle.optional(COMPONENT_LEDGER) else {
         findings.push(not_shown(bundle, &participants, decided, trusted));
@@ -111,17 +126,26 @@ fn carried(
     })
 }
 
-/// Returns the first contradiction between ledger and certificate about the components.
-fn contradiction(
-    participants: &[EvidenceParticipant],
-    decided: Option<&str>,
-    certificate: &Value,
-) -> Option<String> {
-    let compliance = |participant: &&EvidenceParticipant| participant.slot == Slot::Compliance;
-    let listed = participants.iter().find(compliance);
-    if listed.map(|listed| listed.identity.sha256.as_str()) != decided {
-        return Some("the rules that evaluated the record are not among the components".into());
-    }
+/// Returns the components that an entry names; none for those of early releases.
+fn named(details: Option<&Value>) -> Result<Option<Vec<EvidenceParticipant>>, serde_json::Error> {
+    let named = details.and_then(|details| details.get("components"));
+    named.map(Vec::deserialize).transpose()
+}
+
+/// Returns the SHA-256 of the rules that made an evaluation.
+fn decided_by(evaluation: Option<&Value>) -> Option<&str> {
+    evaluation?["component"]["sha256"].as_str()
+}
+
+/// Returns the SHA-256 of the rules among the components.
+fn rules_among(participants: &[EvidenceParticipant]) -> Option<&str> {
+    let mut participants = participants.iter();
+    let rules = participants.find(|participant| participant.slot == Slot::Compliance)?;
+    Some(&rules.identity.sha256)
+}
+
+/// Returns the first component of the certificate that the ledger does not name.
+fn contradiction(participants: &[EvidenceParticipant], certificate: &Value) -> Option<String> {
     let certified = certificate["provenance"]["components"].as_array();
     let mut certified = certified.into_iter().flatten();
     let unknown = certified.find(|named| {

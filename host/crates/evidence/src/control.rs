@@ -441,7 +441,9 @@ mod tests {
     #[test]
     fn a_chain_of_acts_names_its_controller() {
         let (finding, report) = replay("env", &sale(), None).unwrap();
-        assert_eq!(finding.ok, Some(true), "{}", finding.detail);
+        let detail =
+            "controlled by Name of fund (fund) after 10 acts, each by the party that may do it";
+        assert_eq!((finding.ok, finding.detail.as_str()), (Some(true), detail));
         assert_eq!(report.unwrap().controller, "Name of fund");
         assert!(replay("env", &[act("vault.stored", "dealer", "dealer", "")], None).is_none());
         let mut with_conflict = sale();
@@ -477,6 +479,66 @@ mod tests {
         let refused = act("control.release.refused", "fund", "fund", "");
         withdrawn.insert(9, refused);
         assert_eq!(holds(&numbered(withdrawn)), Some(false));
+    }
+
+    /// Each way in which an act cannot be has its sentence.
+    #[test]
+    fn the_first_act_that_does_not_follow_is_named_with_its_reason() {
+        let why = |entries: &[LedgerEntry]| replay("env", entries, None).unwrap().0.detail;
+        let changed = |index: usize, part: &str, id: &str| {
+            let mut entries = sale();
+            entries[index].details[part]["organization_id"] = id.into();
+            why(&entries)
+        };
+        let acceptance = "entry 2, control.accepted: ";
+        assert_eq!(
+            changed(1, "party", "thief"),
+            format!("{acceptance}thief is not the party that may do this")
+        );
+        assert_eq!(
+            changed(1, "controller", "thief"),
+            format!("{acceptance}it names thief as the controller, expected is bank")
+        );
+        let mut gap = sale();
+        gap[1].details["epoch"] = 5.into();
+        assert_eq!(why(&gap), format!("{acceptance}its epoch is not 2"));
+
+        let mut stated = sale();
+        stated.insert(2, act("control.statement.issued", "dealer", "bank", ""));
+        let statement = "entry 3, control.statement.issued: dealer is not the controller";
+        assert_eq!(why(&numbered(stated)), statement);
+
+        let mut pledged = sale();
+        pledged[4] = act("control.pledged", "bank", "bank", "");
+        pledged[4].details["pledgee"] = json!({ "organization_id": "pledgee" });
+        pledged[5] = act("control.transfer.proposed", "bank", "bank", "fund");
+        let offer = "entry 6, control.transfer.proposed: the record is pledged";
+        assert_eq!(why(&numbered(pledged)), offer);
+
+        let mut without = sale();
+        without.remove(10);
+        assert_eq!(
+            why(&numbered(without)),
+            "the record was released without the act of its controller"
+        );
+
+        let mut vaulted = act("vault.stored", "dealer", "dealer", "");
+        vaulted.details = json!({ "document_hash": "ab" });
+        for (document, reason) in [
+            ("cd", "the document is another one"),
+            ("ab", "the record is not among those of the transfer"),
+        ] {
+            let mut stored = sale();
+            stored.insert(0, vaulted.clone());
+            stored[7].details["document_hash"] = document.into();
+            let root = "00".repeat(32);
+            stored[7].details["inclusion"] =
+                json!({ "records": 1, "root": root, "index": 0, "path": [] });
+            assert_eq!(
+                why(&numbered(stored)),
+                format!("entry 8, control.transfer.confirmed: {reason}")
+            );
+        }
     }
 
     #[test]
@@ -544,6 +606,12 @@ mod tests {
             let (finding, report) = replay("env_1", entries, None).unwrap();
             (finding.ok, finding.detail, report)
         };
+        let fails = |entries: &[LedgerEntry], why: &str| {
+            let (ok, detail, _) = holds(entries);
+            assert_eq!(ok, Some(false), "{detail}");
+            assert!(detail.ends_with(why), "{detail}");
+        };
+        let other_words = "the signed statement says something else";
         let (ok, detail, report) = holds(&good);
         assert_eq!(ok, Some(true), "{detail}");
         assert!(detail.contains("1 of the signed statements"), "{detail}");
@@ -551,11 +619,8 @@ mod tests {
         assert_eq!(signers[0].organization_id, "org_01h455vb4pex5vsknk084sn02r");
         assert_eq!(signers[0].thumbprints.len(), 1);
         // About another party, another state of the record, another record, or with other words.
-        assert_eq!(holds(&signed("org_thief", 0)).0, Some(false));
-        assert_eq!(
-            holds(&signed("org_01h455vb4pex5vsknk084sn02q", 3)).0,
-            Some(false)
-        );
+        fails(&signed("org_thief", 0), other_words);
+        fails(&signed("org_01h455vb4pex5vsknk084sn02q", 3), other_words);
         assert_eq!(replay("env_2", &good, None).unwrap().0.ok, Some(false));
         let mut changed = good.clone();
         changed[0].details["signed"]["statement"]["nonce"] = json!("another nonce than that");
@@ -567,12 +632,12 @@ mod tests {
         statement.details["party"] = dealer.clone();
         statement.details["controller"] = dealer;
         stated.insert(1, statement);
-        assert_eq!(holds(&stated).0, Some(false));
+        fails(&stated, "signed its acts before, and not this statement");
         let mut later = good.clone();
         later[1].action = "control.declined".into();
         later[1].details["party"] = later[0].details["party"].clone();
         later[1].details["controller"] = later[0].details["controller"].clone();
-        assert_eq!(holds(&later[..2]).0, Some(false));
+        fails(&later[..2], "signed its acts before, and not this one");
         later[0].details["signed"] = Value::Null;
         assert_eq!(holds(&later[..2]).0, Some(true));
     }

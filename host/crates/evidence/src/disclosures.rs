@@ -84,7 +84,8 @@ mod tests {
     fn the_files_of_a_vault_out_come_without_the_texts() {
         let bundle = Bundle::of_files([]);
         let finding = finding(&bundle, &certificate(&[&sha256(b"text")])).unwrap();
-        assert_eq!(finding.ok, None, "{}", finding.detail);
+        let why = "not among the files of a vault-out: what signers saw is not shown";
+        assert_eq!((finding.ok, finding.detail.as_str()), (None, why));
     }
 
     #[test]
@@ -100,23 +101,32 @@ mod tests {
     fn a_missing_a_changed_or_an_unknown_text_is_named() {
         let digest = sha256(b"text");
         let other = sha256(b"other");
+        let changed = sha256(b"changed");
         for (texts, named, why) in [
-            (vec![], vec![digest.as_str()], "lacks"),
-            (vec![(digest.as_str(), "text")], vec![], "does not name"),
+            (
+                vec![],
+                vec![digest.as_str()],
+                format!("the bundle lacks the disclosure {digest}, which the certificate names"),
+            ),
+            (
+                vec![(digest.as_str(), "text")],
+                vec![],
+                format!("the certificate does not name the disclosure {digest} of the bundle"),
+            ),
             (
                 vec![(digest.as_str(), "text"), (other.as_str(), "other")],
                 vec![digest.as_str()],
-                "does not name",
+                format!("the certificate does not name the disclosure {other} of the bundle"),
             ),
             (
                 vec![(digest.as_str(), "changed")],
                 vec![digest.as_str()],
-                "was changed",
+                format!("the disclosure {digest} was changed: its SHA-256 is {changed}"),
             ),
         ] {
             let finding = finding(&bundle(&texts), &certificate(&named)).unwrap();
             assert_eq!(finding.ok, Some(false));
-            assert!(finding.detail.contains(why), "{}", finding.detail);
+            assert_eq!(finding.detail, why);
         }
     }
 }

@@ -313,3 +313,128 @@ fn trust(
         Some(Err(_)) => SignatureTrust::Untrusted,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn signature(format: &str) -> UnverifiedSignature {
+        UnverifiedSignature {
+            field: "Sig1".into(),
+            format: format.into(),
+            ranges: Vec::new(),
+            contents: Vec::new(),
+            claimed_at: None,
+            covers: SignedPart::WholeDocument,
+            later: LaterChange::None,
+        }
+    }
+
+    /// Verifies one signature of an empty document.
+    fn verified(signature: UnverifiedSignature) -> ExistingSignature {
+        let found = UnverifiedSignatures {
+            certification_level: None,
+            revocation_data: false,
+            signatures: vec![signature],
+        };
+        verify(b"", &found, None, Timestamp::from_millis(0)).remove(0)
+    }
+
+    #[test]
+    fn a_signature_that_cannot_be_read_is_not_said_to_be_altered() {
+        let long = UnverifiedSignature {
+            contents: vec![0; MAX_BYTES + 1],
+            ..signature(PADES)
+        };
+        for (signature, why) in [
+            (
+                signature("adbe.x509.rsa"),
+                "its format \"adbe.x509.rsa\" is not supported",
+            ),
+            (long, "it has more than 4194304 bytes"),
+            (signature(PADES), "it cannot be read: "),
+        ] {
+            let verified = verified(signature);
+            assert_eq!(verified.status, SignatureStatus::NotVerifiable);
+            let problem = verified.problem.unwrap();
+            assert!(problem.starts_with(why), "{problem}");
+            assert_eq!(verified.trust, SignatureTrust::NotChecked);
+        }
+    }
+
+    #[test]
+    fn a_later_revision_is_judged_by_what_the_author_permits() {
+        let changed = |covers, later, permitted| {
+            let signature = UnverifiedSignature {
+                covers,
+                later,
+                ..signature(PADES)
+            };
+            later_problem(&signature, permitted)
+        };
+        let earlier = SignedPart::EarlierRevision;
+        let (forms, all) = (LaterChange::FormFields, LaterChange::Annotations);
+        for (covers, later, permitted, status, why) in [
+            (
+                earlier,
+                LaterChange::FormFields,
+                forms,
+                SignatureStatus::Valid,
+                None,
+            ),
+            (
+                earlier,
+                LaterChange::FormFields,
+                LaterChange::Signatures,
+                SignatureStatus::Altered,
+                Some("a later revision changed form fields, which the author does not permit"),
+            ),
+            (
+                earlier,
+                LaterChange::Annotations,
+                all,
+                SignatureStatus::Valid,
+                None,
+            ),
+            (
+                earlier,
+                LaterChange::Annotations,
+                forms,
+                SignatureStatus::Altered,
+                Some("a later revision changed annotations"),
+            ),
+            (
+                earlier,
+                LaterChange::Content,
+                all,
+                SignatureStatus::Altered,
+                Some("a later revision changed the content"),
+            ),
+            (
+                earlier,
+                LaterChange::Unknown,
+                all,
+                SignatureStatus::NotVerifiable,
+                Some("the revision that it covers cannot be read alone"),
+            ),
+            (
+                SignedPart::Part,
+                LaterChange::None,
+                all,
+                SignatureStatus::Altered,
+                Some("it does not cover the whole revision that it was made in"),
+            ),
+        ] {
+            let found = changed(covers, later, permitted);
+            assert_eq!(found, (status, why.map(str::to_owned)));
+        }
+    }
+
+    #[test]
+    fn bytes_outside_the_document_are_not_covered() {
+        assert_eq!(covered(b"document", &[(0, 3), (5, 3)]).unwrap(), b"docent");
+        for outside in [(6, 3), (9, 0), (u64::MAX, 1)] {
+            assert_eq!(covered(b"document", &[outside]), None);
+        }
+    }
+}

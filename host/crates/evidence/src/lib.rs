@@ -39,7 +39,7 @@ use holdfast_domain::ledger::{LedgerEntry, verify_chain};
 pub use bundle::{Bundle, BundleError};
 pub use decisions::{DecisionsReport, ExpectedExport, verify_decisions};
 pub use log::TrustedLogs;
-pub use pool::{PoolReport, verify_pool};
+pub use pool::{PoolProblem, PoolReport, verify_pool};
 pub use report::{
     AnchorKind, EvidenceVerdict, ReportFinding, RetrievalCounts, RulesResult, SignerReport,
     VerdictAnchor, VerificationReport,
@@ -507,6 +507,7 @@ mod tests {
 
     use super::*;
 
+    /// Rules that give the certificate `{}` for all facts.
     struct KnownComponents(ComponentIdentity);
 
     impl CertificateRules for KnownComponents {
@@ -529,6 +530,67 @@ mod tests {
         }
     }
 
+    fn evaluated(details: Value) -> LedgerEntry {
+        LedgerEntry {
+            sequence: 1,
+            at: Timestamp::from_millis(0),
+            actor: "system".into(),
+            action: "compliance.evaluated".into(),
+            details,
+            previous_hash: String::new(),
+            hash: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_re_evaluation_says_what_the_rules_gave() {
+        let identity = ComponentIdentity {
+            name: "rules".into(),
+            version: "1.0.0".into(),
+            sha256: "1".repeat(64),
+        };
+        let rules = || -> Rules { Ok(Box::new(KnownComponents(identity.clone()))) };
+        let by = |sha256: &str| [evaluated(json!({ "component": { "sha256": sha256 } }))];
+        let (own, other) = (by(&"1".repeat(64)), by(&"2".repeat(64)));
+        for (entries, certificate, rules, ok, detail) in [
+            (
+                &own[..],
+                "{}",
+                rules(),
+                Some(true),
+                "rules 1.0.0 gives the same certificate again".to_owned(),
+            ),
+            (
+                &own,
+                "{ }",
+                rules(),
+                Some(false),
+                "the rules give another certificate for these facts".into(),
+            ),
+            (
+                &other,
+                "{}",
+                rules(),
+                None,
+                format!(
+                    "the rules component {} is not at hand, only rules 1.0.0",
+                    "2".repeat(64)
+                ),
+            ),
+            (&own, "{}", Err("no rules".into()), None, "no rules".into()),
+            (
+                &[],
+                "{}",
+                rules(),
+                Some(false),
+                "the ledger holds no evaluation".into(),
+            ),
+        ] {
+            let finding = re_evaluation(entries, certificate.as_bytes(), &rules);
+            assert_eq!((finding.ok, finding.detail), (ok, detail));
+        }
+    }
+
     /// A later release can compare the same rules with a pack that this release lacks.
     #[test]
     fn rules_under_an_unknown_baseline_pack_are_not_re_evaluated() {
@@ -539,20 +601,12 @@ mod tests {
             sha256: decided.clone(),
         });
         let unknown = "0".repeat(64);
-        let evaluated = LedgerEntry {
-            sequence: 1,
-            at: Timestamp::from_millis(0),
-            actor: "system".into(),
-            action: "compliance.evaluated".into(),
-            details: json!({
-                "component": { "sha256": decided },
-                "evaluations": [
-                    { "component": { "sha256": decided } }, { "component": { "sha256": unknown } },
-                ],
-            }),
-            previous_hash: String::new(),
-            hash: String::new(),
-        };
+        let evaluated = evaluated(json!({
+            "component": { "sha256": decided },
+            "evaluations": [
+                { "component": { "sha256": decided } }, { "component": { "sha256": unknown } },
+            ],
+        }));
         let finding = re_evaluation(&[evaluated], b"{}", &Ok(Box::new(rules)));
         assert_eq!(finding.ok, None, "{}", finding.detail);
         assert!(finding.detail.contains(&unknown), "{}", finding.detail);

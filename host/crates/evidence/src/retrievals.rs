@@ -108,11 +108,16 @@ mod tests {
         assert_eq!(count(&entries), expected);
     }
 
-    fn checked(text: Option<&str>, entries: &[LedgerEntry]) -> Option<bool> {
+    fn checked(text: Option<&str>, entries: &[LedgerEntry]) -> Option<(bool, String)> {
         let text = text.map(|text| (NOTICE.to_owned(), Bytes::copy_from_slice(text.as_bytes())));
         let component_ledger = ("component-ledger.json".to_owned(), Bytes::new());
         let files = text.into_iter().chain([component_ledger]);
-        notice(&Bundle::of_files(files), entries).and_then(|finding| finding.ok)
+        let finding = notice(&Bundle::of_files(files), entries)?;
+        Some((finding.ok?, finding.detail))
+    }
+
+    fn fails(why: &str) -> Option<(bool, String)> {
+        Some((false, why.to_owned()))
     }
 
     #[test]
@@ -122,16 +127,23 @@ mod tests {
             entry("bundle.exported", details)
         };
         let entries = [exported("first"), exported("second")];
-        assert_eq!(checked(Some("second"), &entries), Some(true));
-        assert_eq!(checked(Some("first"), &entries), Some(false));
-        assert_eq!(checked(None, &entries), Some(false));
+        let same = "the notice that this is an evidence copy is the one of the export";
+        let expected = Some((true, same.to_owned()));
+        assert_eq!(checked(Some("second"), &entries), expected);
+        let (first, second) = (sha256(b"first"), sha256(b"second"));
+        let changed =
+            format!("the notice was changed: its SHA-256 is {first}, recorded is {second}");
+        assert_eq!(checked(Some("first"), &entries), fails(&changed));
+        let missing = "the bundle lacks EVIDENCE-COPY.txt, which its export recorded";
+        assert_eq!(checked(None, &entries), fails(missing));
     }
 
     #[test]
     fn a_bundle_without_a_recorded_notice_has_none() {
         let entries = [entry("bundle.exported", json!({ "as": "evidence_copy" }))];
         assert_eq!(checked(None, &entries), None);
-        assert_eq!(checked(Some("notice"), &entries), Some(false));
-        assert_eq!(checked(Some("notice"), &[]), Some(false));
+        let unknown = "EVIDENCE-COPY.txt is no file of this bundle: its export recorded none";
+        assert_eq!(checked(Some("notice"), &entries), fails(unknown));
+        assert_eq!(checked(Some("notice"), &[]), fails(unknown));
     }
 }

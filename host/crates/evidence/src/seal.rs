@@ -129,3 +129,33 @@ pub fn digest_around(pdf: &[u8], place: &Range<usize>) -> [u8; 32] {
 pub fn fingerprint(certificate: &Certificate) -> der::Result<String> {
     Ok(hex::encode(Sha256::digest(certificate.to_der()?)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns a document whose signature has these digits.
+    fn document(digits: &str) -> Vec<u8> {
+        let end = "\n%%EOF";
+        let (start, length) = (40, end.len());
+        let after = start + digits.len() + 2;
+        let range = format!("/ByteRange [0 {start} {after} {length}]");
+        format!("{range:start$}<{digits}>{end}").into_bytes()
+    }
+
+    #[test]
+    fn a_seal_that_cannot_be_read_is_said_to_be_none() {
+        for (pdf, why) in [
+            (b"%PDF".to_vec(), "there is no seal over the whole document"),
+            (
+                [document("00"), b"more".to_vec()].concat(),
+                "there is no seal over the whole document",
+            ),
+            (document("zz"), "the seal's place holds no signature"),
+            (document("00"), "the seal: "),
+        ] {
+            let refused = verify(&pdf).err().unwrap();
+            assert!(refused.starts_with(why), "{refused}");
+        }
+    }
+}

@@ -153,3 +153,40 @@ fn certificate_of<'a>(signed: &'a SignedData, signer: &SignerInfo) -> Option<&'a
         named.then_some(certificate)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unsafe_and_unknown_digests_are_named() {
+        assert!(digest_with(SHA_256, b"text").is_ok());
+        let sha_1 = digest_with(SHA_1, b"text").unwrap_err();
+        assert_eq!(sha_1, "its digest algorithm SHA-1 is no longer safe");
+        let other = digest_with(RSA, b"text").unwrap_err();
+        assert_eq!(
+            other,
+            "its digest algorithm 1.2.840.113549.1.1.1 is not known"
+        );
+    }
+
+    #[test]
+    fn keys_outside_of_the_verified_sizes_are_named() {
+        let key = |bytes: usize| {
+            let modulus = vec![0xff; bytes];
+            let key = RsaPublicKey {
+                modulus: UintRef::new(&modulus).unwrap(),
+                exponent: UintRef::new(&[1, 0, 1]).unwrap(),
+            };
+            check_size(&key.to_der().unwrap())
+        };
+        assert_eq!(key(256), Ok(()));
+        assert_eq!(key(1024), Ok(()));
+        let small = "its RSA key of fewer than 2,048 bits is no longer safe";
+        assert_eq!(key(255).unwrap_err(), small);
+        let large = "its RSA key has more than 8,192 bits";
+        assert_eq!(key(1025).unwrap_err(), large);
+        let none = check_size(b"no key").unwrap_err();
+        assert!(none.starts_with("its key: "), "{none}");
+    }
+}

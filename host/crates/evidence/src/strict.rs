@@ -165,6 +165,17 @@ mod tests {
     }
 
     #[test]
+    fn a_value_in_another_way_of_writing_is_refused() {
+        let text = r#"{ "sequence": 1, "leaf_index": 2, "proof": ["ab"] }"#;
+        let ledger: Value = value(text.as_bytes()).unwrap();
+        let mut other = ledger.clone();
+        other["proof"][0] = "AB".into();
+        let why = difference("", &other, &ledger).unwrap();
+        assert_eq!(why, "/proof/0 is not written in the way of its format");
+        assert_eq!(difference("", &ledger, &ledger), None);
+    }
+
+    #[test]
     fn a_missing_member_is_refused() {
         let why = inclusion(r#"{ "sequence": 1, "leaf_index": 2 }"#).unwrap_err();
         assert!(why.contains("proof"), "{why}");

@@ -49,7 +49,13 @@ fn is_refused(evidence: &Evidence, head: &str) {
 fn the_bundles_own_head_anchors_it() {
     let evidence = Evidence::new();
     is_anchored(&evidence, &evidence.log.answer(evidence.size, None));
-    is_anchored(&evidence, &evidence.log.note(evidence.size));
+    let head = evidence.log.note(evidence.size);
+    is_anchored(&evidence, &head);
+    let detail = format!(
+        "the given head is the bundle's, of {} entries",
+        evidence.size
+    );
+    assert_eq!(check(&judged(&evidence, &head)).detail, detail);
 }
 
 #[test]
@@ -57,7 +63,13 @@ fn a_newer_head_with_a_proof_from_the_bundles_anchors_it() {
     let evidence = Evidence::new();
     let newest = evidence.log.size;
     assert!(newest > evidence.size);
-    is_anchored(&evidence, &evidence.log.answer(newest, Some(evidence.size)));
+    let head = evidence.log.answer(newest, Some(evidence.size));
+    is_anchored(&evidence, &head);
+    let own = evidence.size;
+    assert_eq!(
+        check(&judged(&evidence, &head)).detail,
+        format!("the given head of {newest} entries goes on from the bundle's of {own}")
+    );
 }
 
 #[test]
@@ -80,7 +92,13 @@ fn the_head_of_the_certificate_anchors_the_bundle() {
     let evidence = Evidence::new();
     assert!(evidence.certified < evidence.size);
     is_anchored(&evidence, &evidence.log.answer(evidence.certified, None));
-    is_anchored(&evidence, &evidence.log.note(evidence.certified));
+    let head = evidence.log.note(evidence.certified);
+    is_anchored(&evidence, &head);
+    let (own, given) = (evidence.size, evidence.certified);
+    assert_eq!(
+        check(&judged(&evidence, &head)).detail,
+        format!("the bundle's head of {own} entries goes on from the given one of {given}")
+    );
 }
 
 #[test]
@@ -121,8 +139,12 @@ fn an_older_head_without_a_proof_says_how_to_get_one() {
     assert!(!unproven.is_empty());
     for size in unproven {
         let detail = is_not_anchored(&evidence, &evidence.log.note(size));
-        let advice = format!("ledger/head?since={}", evidence.size);
-        assert!(detail.contains(&advice), "{detail}");
+        let advice = format!(
+            "let `ledger monitor` check that the log goes on from your head, then fetch GET \
+             /api/v2/ledger/head?since={} and give the answer with --head",
+            evidence.size
+        );
+        assert!(detail.ends_with(&advice), "{detail}");
     }
 }
 

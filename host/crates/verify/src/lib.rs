@@ -313,3 +313,196 @@ pub fn pool_text(report: &PoolReport) -> String {
     ));
     lines.join("\n")
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use holdfast_domain::clock::Timestamp;
+    use holdfast_evidence::{PoolProblem, RulesResult, SignerReport};
+
+    use super::*;
+
+    fn report(verdict: EvidenceVerdict) -> VerificationReport {
+        VerificationReport {
+            verdict,
+            valid: verdict == EvidenceVerdict::Valid,
+            anchored: true,
+            anchor: None,
+            envelope_id: "env_1".into(),
+            controlled_by: Some("First Bank".into()),
+            signers: Vec::new(),
+            rules_result: Some(RulesResult {
+                score: 88,
+                compliant: false,
+            }),
+            retrievals: RetrievalCounts::default(),
+            checks: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_first_line_says_what_each_verdict_means() {
+        for (verdict, meaning) in [
+            (EvidenceVerdict::Valid, "evidence unchanged and anchored"),
+            (
+                EvidenceVerdict::NotAnchored,
+                "no check fails; that a log known to you has all of the evidence is not shown",
+            ),
+            (
+                EvidenceVerdict::NotReEvaluated,
+                "no check fails; what decided on the record could not be checked completely",
+            ),
+        ] {
+            let lines = text(&report(verdict));
+            let first = lines.lines().next().unwrap();
+            let limits = "rules result 88 of 100; no finding on enforceability";
+            assert_eq!(first, format!("{verdict}: {meaning}; {limits}"));
+            assert!(lines.contains("controlled by First Bank"), "{lines}");
+
+            let without_rules = VerificationReport {
+                rules_result: None,
+                ..report(verdict)
+            };
+            let lines = text(&without_rules);
+            let limits = "rules result not checked; no finding on enforceability";
+            assert!(
+                lines.starts_with(&format!("{verdict}: {meaning}; {limits}")),
+                "{lines}"
+            );
+        }
+        // Evidence that does not hold proves no controller.
+        assert_eq!(
+            text(&report(EvidenceVerdict::NotValid)),
+            "NOT VALID: the evidence is changed, incomplete or contradictory, see FAIL; no finding on the rules \
+             result or on enforceability\n     env_1"
+        );
+    }
+
+    #[test]
+    fn what_left_the_vault_is_counted_by_its_kind() {
+        let none = RetrievalCounts::default();
+        assert_eq!(retrievals(&none), None);
+        let all = RetrievalCounts {
+            authoritative: 1,
+            archive: 2,
+            paper_original: 3,
+            bundle: 4,
+            broken_off: 5,
+        };
+        assert_eq!(
+            retrievals(&all).unwrap().trim(),
+            "retrieved: 1 × authoritative copy before its release, 2 × authoritative copy by the link of its \
+             release, 3 × file of a paper original, 4 × bundle as an evidence copy, 5 × download that broke off"
+        );
+        let bundle = RetrievalCounts { bundle: 1, ..none };
+        assert_eq!(
+            retrievals(&bundle).unwrap().trim(),
+            "retrieved: 1 × bundle as an evidence copy"
+        );
+    }
+
+    #[test]
+    fn a_report_on_a_pool_names_problems_open_checks_and_controllers() {
+        let problem = |envelope: Option<&str>| PoolProblem {
+            envelope_id: envelope.map(str::to_owned),
+            detail: "its ledger was changed".into(),
+        };
+        let report = PoolReport {
+            verdict: EvidenceVerdict::NotValid,
+            valid: false,
+            anchor: None,
+            transfer_id: "trf_1".into(),
+            records: 2,
+            controlled_by: BTreeMap::from([("First Bank".to_owned(), 2)]),
+            signers: vec![SignerReport {
+                organization_id: "org_1".into(),
+                thumbprints: vec!["key".into()],
+            }],
+            problems: vec![problem(Some("env_1")), problem(None)],
+            unproven: vec!["the log is not known".into()],
+        };
+        assert_eq!(
+            pool_text(&report).lines().collect::<Vec<_>>(),
+            [
+                "FAIL env_1: its ledger was changed",
+                "FAIL pool: its ledger was changed",
+                "--   the log is not known",
+                "     org_1 signs with key",
+                "     2 records are controlled by First Bank",
+                "NOT VALID: trf_1, 2 records",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_report_on_a_statement_names_its_controller_and_moment() {
+        let at = Timestamp::from_millis(0);
+        let report = |signed_with: Option<&str>| StatementReport {
+            verdict: EvidenceVerdict::NotAnchored,
+            valid: false,
+            anchor: None,
+            statement_id: "cst_1".into(),
+            controller: "First Bank".into(),
+            organization_id: "org_1".into(),
+            signed_with: signed_with.map(str::to_owned),
+            issued_at: at,
+            document_hash: "ab".into(),
+            problems: vec!["entry 2 was changed".into()],
+            unproven: vec!["the log is not known".into()],
+        };
+        let last =
+            format!("CONSISTENT, NOT ANCHORED: cst_1, controlled by First Bank (org_1) at {at}");
+        let unsigned = [
+            "FAIL entry 2 was changed",
+            "--   the log is not known",
+            "     document ab (SHA-256)",
+            &last,
+        ];
+        let lines = statement_text(&report(None));
+        assert_eq!(lines.lines().collect::<Vec<_>>(), unsigned);
+        let lines = statement_text(&report(Some("key")));
+        assert!(lines.contains("\n     org_1 signs with key\n"), "{lines}");
+    }
+
+    #[test]
+    fn a_report_on_decisions_names_its_blocks() {
+        let at = Timestamp::from_millis(0);
+        let empty = DecisionsReport {
+            verdict: EvidenceVerdict::Valid,
+            valid: true,
+            anchor: None,
+            organization_id: None,
+            decisions: 0,
+            by_slot: BTreeMap::new(),
+            masked: 0,
+            first_block: None,
+            last_block: None,
+            last_block_at: None,
+            problems: Vec::new(),
+            unproven: Vec::new(),
+        };
+        assert_eq!(
+            decisions_text(&empty),
+            "VALID: no organization, 0 decisions, no block"
+        );
+        let some = DecisionsReport {
+            organization_id: Some("org_1".into()),
+            decisions: 3,
+            by_slot: BTreeMap::from([("rules.compliance".to_owned(), 3)]),
+            masked: 1,
+            first_block: Some(1),
+            last_block: Some(2),
+            last_block_at: Some(at),
+            ..empty
+        };
+        assert_eq!(
+            decisions_text(&some).lines().collect::<Vec<_>>(),
+            [
+                "     3 decisions of rules.compliance",
+                "     1 have masked values, of which the rest is not proven",
+                &format!("VALID: org_1, 3 decisions, blocks 1 to 2, the last of {at}"),
+            ]
+        );
+    }
+}

@@ -242,3 +242,37 @@ async fn element(State(app): State<App>) -> Response {
     ];
     (headers, text).into_response()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_called_safe_only_in_the_vault_and_unchanged() {
+        let said = |status, is_damaged| {
+            let words = standing(Texts::default(), status, is_damaged, "Maple");
+            words.into_string()
+        };
+        for (status, words) in [
+            (
+                EnvelopeStatus::Vaulted,
+                "<h2>Safe in the vault</h2><p>Maple keeps the authoritative copy here and checks it for changes \
+                 regularly. Copies for the parties are marked as copies.</p>",
+            ),
+            (
+                EnvelopeStatus::VaultedOut,
+                "The authoritative copy has left this vault: it was handed over, or a paper original replaced it.",
+            ),
+            (
+                EnvelopeStatus::Completed,
+                "<h2>Not in the vault</h2><p>No authoritative copy of this document is in the vault.</p>",
+            ),
+        ] {
+            let said = said(status, false);
+            assert!(said.contains(words), "{said}");
+        }
+        let damaged = said(EnvelopeStatus::Vaulted, true);
+        let words = "The last check found that what is stored of this record is not what was put into the vault. Ask Maple.";
+        assert!(damaged.contains(words), "{damaged}");
+    }
+}

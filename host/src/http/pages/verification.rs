@@ -127,3 +127,34 @@ fn fingerprints(hashes: &[(String, &str)]) -> Markup {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::texts::Texts;
+
+    #[test]
+    fn the_page_says_where_the_authoritative_copy_is() {
+        use EnvelopeStatus::{Vaulted, VaultedOut};
+        for (status, is_converted, words) in [
+            (
+                Vaulted,
+                false,
+                "Completed by all parties. The authoritative copy is in the vault.",
+            ),
+            (
+                VaultedOut,
+                false,
+                "Completed by all parties. The authoritative copy was released to another custodian.",
+            ),
+            (
+                VaultedOut,
+                true,
+                "Completed by all parties. A paper original has replaced the authoritative copy.",
+            ),
+        ] {
+            let said = Texts::default().text(state(status, is_converted));
+            assert_eq!(said, words);
+        }
+    }
+}

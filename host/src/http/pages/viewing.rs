@@ -13,9 +13,9 @@ use maud::{Markup, html};
 
 use super::look::{PageLook, texts_for};
 use super::signing_files::{PageQuery, saved, version_of};
-use super::visit::unknown_link;
+use super::visit::{end_of, unknown_link};
 use crate::components::rules::placement::PageFacts;
-use crate::domain::envelope::{Envelope, EnvelopeStatus, Recipient, Signer, SignerStatus};
+use crate::domain::envelope::{Envelope, Recipient, Signer, SignerStatus};
 use crate::domain::locale::Locale;
 use crate::domain::token::LinkToken;
 use crate::http::error::HttpError;
@@ -149,12 +149,8 @@ fn closed(visit: &ReaderVisit) -> Response {
             .look
             .notice(StatusCode::OK, &visit.envelope.name, None, body);
     }
-    let (title, text) = match status {
-        EnvelopeStatus::Voided => ("withdrawn-title", "withdrawn"),
-        EnvelopeStatus::Expired => ("expired-title", "expired"),
-        EnvelopeStatus::Declined => ("declined-by-other-title", "declined-by-other"),
-        _ => ("reading-closed-title", "reading-closed"),
-    };
+    let closed = ("nothing-to-sign-title", "nothing-to-sign");
+    let (title, text) = end_of(status).unwrap_or(closed);
     let text = html! { p { (texts.text(text)) } };
     let title = texts.text(title);
     visit.look.notice(StatusCode::OK, &title, None, text)
@@ -278,5 +274,33 @@ async fn copy(State(app): State<App>, visit: ReaderVisit, request: Request) -> R
             saved(&visit.envelope.name, copy.size, body)
         }
         Err(error) => HttpError::from(error).into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_sees_how_far_each_signer_is() {
+        let person = |status| Signer {
+            status,
+            ..Signer::new(
+                0,
+                "Ann Lee".into(),
+                "ann@example.com".into(),
+                "Buyer".into(),
+            )
+        };
+        for (status, words) in [
+            (SignerStatus::Pending, "has not opened it"),
+            (SignerStatus::Viewed, "has opened it"),
+            (SignerStatus::Started, "has opened it"),
+            (SignerStatus::Completed, "done"),
+            (SignerStatus::Declined, "has declined"),
+        ] {
+            let said = standing(Texts::default(), &person(status));
+            assert_eq!(said, format!("Ann Lee, Buyer: {words}"));
+        }
     }
 }

@@ -209,17 +209,17 @@ impl SignerVisit {
     /// Returns the page for a signer with nothing to sign, with the reason; `None` while the form
     /// is open.
     pub fn closed(&self) -> Option<Response> {
-        let (title, text) = match (self.signer.status, self.envelope.status) {
-            (SignerStatus::Completed, _) => return Some(self.signed_page(false)),
-            (SignerStatus::Declined, _) => return Some(self.declined_page()),
-            (_, EnvelopeStatus::Voided) => ("withdrawn-title", "withdrawn"),
-            (_, EnvelopeStatus::Expired) => ("expired-title", "expired"),
-            (_, EnvelopeStatus::Declined) => ("declined-by-other-title", "declined-by-other"),
-            (_, status) if status.is_out_for_signing() && self.expired => {
-                return Some(self.expired_page());
-            }
-            (_, status) if status.is_out_for_signing() => return None,
-            _ => ("nothing-to-sign-title", "nothing-to-sign"),
+        match self.signer.status {
+            SignerStatus::Completed => return Some(self.signed_page(false)),
+            SignerStatus::Declined => return Some(self.declined_page()),
+            SignerStatus::Pending | SignerStatus::Viewed | SignerStatus::Started => {}
+        }
+        let is_open = self.envelope.status.is_out_for_signing();
+        let (title, text) = match end_of(self.envelope.status) {
+            Some(end) => end,
+            None if is_open && self.expired => return Some(self.expired_page()),
+            None if is_open => return None,
+            None => ("nothing-to-sign-title", "nothing-to-sign"),
         };
         Some(self.notice_of_end(StatusCode::OK, title, text))
     }
@@ -264,7 +264,9 @@ impl SignerVisit {
             @if let Some(amount) = self.owes.as_ref().filter(|_| !self.expired) {
                 (payment(texts, &self.path, amount))
             }
-            @if !self.has_copy() {
+            @if let Some((_, end)) = end_of(self.envelope.status) {
+                p { (texts.text(end)) }
+            } @else if !self.has_copy() {
                 @if !self.still_to_sign.is_empty() {
                     p { (texts.text("signed-still-to-sign")) }
                     ul { @for name in &self.still_to_sign { li { (name) } } }
@@ -341,6 +343,16 @@ impl SignerVisit {
     }
 }
 
+/// Returns the keys of title and sentence about a document that ended before all parties did their part.
+pub fn end_of(status: EnvelopeStatus) -> Option<(&'static str, &'static str)> {
+    match status {
+        EnvelopeStatus::Voided => Some(("withdrawn-title", "withdrawn")),
+        EnvelopeStatus::Expired => Some(("expired-title", "expired")),
+        EnvelopeStatus::Declined => Some(("declined-by-other-title", "declined-by-other")),
+        _ => None,
+    }
+}
+
 /// Returns whether a signer who still has to enter a code may request this path: the page that asks
 /// for it, and the one that renews an expired link.
 fn is_open_to_all(app: &App, parts: &Parts, token: &LinkToken) -> bool {
@@ -398,4 +410,46 @@ pub fn unknown_link(texts: Texts) -> Response {
         Some(EmbedMessage::Error),
         body,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_that_ended_is_called_by_its_status() {
+        let texts = Texts::default();
+        for (status, title, sentence) in [
+            (
+                EnvelopeStatus::Voided,
+                "Withdrawn",
+                "The sender has withdrawn this document.",
+            ),
+            (
+                EnvelopeStatus::Expired,
+                "Expired",
+                "The time limit for signing this document has passed.",
+            ),
+            (
+                EnvelopeStatus::Declined,
+                "Declined",
+                "Another signer has declined this document.",
+            ),
+        ] {
+            let (key, text) = end_of(status).unwrap();
+            assert_eq!(
+                (texts.text(key), texts.text(text)),
+                (title.into(), sentence.into())
+            );
+        }
+        for going_on in [
+            EnvelopeStatus::Sent,
+            EnvelopeStatus::Viewed,
+            EnvelopeStatus::Completed,
+            EnvelopeStatus::Vaulted,
+            EnvelopeStatus::VaultedOut,
+        ] {
+            assert_eq!(end_of(going_on), None);
+        }
+    }
 }

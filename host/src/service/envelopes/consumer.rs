@@ -55,10 +55,10 @@ impl MissingConsent {
 /// Consent of one signer.
 #[derive(Clone, Debug)]
 pub struct SignersConsent {
-    signer_id: SignerId,
+    pub signer_id: SignerId,
     pub position: i64,
     pub name: String,
-    email: String,
+    pub email: String,
     pub role: String,
     /// Statement of the sender.
     pub consumer: Option<bool>,
@@ -205,4 +205,30 @@ pub async fn note(
         details["consent_demonstrated"] = json!(consent.demonstrated);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_certificate_says_why_no_text_was_agreed_to() {
+        for (missing, sentence) in [
+            (MissingConsent::Unsigned, "Has not signed."),
+            (
+                MissingConsent::OtherProvider("docuseal".into()),
+                "Signed at another provider (docuseal): this service showed no disclosure.",
+            ),
+            (
+                MissingConsent::Simulated,
+                "TEST: signed by the test interface; no disclosure was shown to a person.",
+            ),
+            (
+                MissingConsent::EarlierRelease,
+                "Signed with an earlier release of this service, which kept no text of a disclosure.",
+            ),
+        ] {
+            assert_eq!(missing.sentence(), sentence);
+        }
+    }
 }

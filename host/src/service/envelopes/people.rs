@@ -242,6 +242,39 @@ mod tests {
     }
 
     #[test]
+    fn each_note_is_written_as_the_fact_that_it_is_about() {
+        let name = || "Cy".to_owned();
+        for (note, words) in [
+            (
+                PersonNote::SharesAddress(vec!["Bob (Co-buyer)".into(), "Cy (Witness)".into()]),
+                "shares the e-mail address with Bob (Co-buyer), Cy (Witness)",
+            ),
+            (
+                PersonNote::SendersAddress,
+                "has the e-mail address of the sender",
+            ),
+            (
+                PersonNote::NamedBy(name()),
+                "named by Cy to act in their place",
+            ),
+            (
+                PersonNote::Replaces(name()),
+                "takes the place of Cy, by the sender’s change",
+            ),
+            (
+                PersonNote::Undelivered("550 no such user".into()),
+                "a mail could not be delivered: 550 no such user",
+            ),
+            (
+                PersonNote::Returned("5.1.1".into()),
+                "a bounce reports that a mail was not delivered: 5.1.1. Nobody signs bounces",
+            ),
+        ] {
+            assert_eq!(note.in_words(Texts::default()), words);
+        }
+    }
+
+    #[test]
     fn entries_of_earlier_releases_are_joined_by_role() {
         let (ann, bob) = (
             signer("Ann", "home@example.com"),

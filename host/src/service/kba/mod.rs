@@ -34,9 +34,10 @@ use crate::domain::component::Slot;
 use crate::domain::envelope::{Envelope, Signer};
 use crate::domain::id::OrgId;
 use crate::domain::identity::{KbaSession, KbaStatus};
+use crate::domain::ledger::LedgerEntry;
 use crate::sandbox;
 use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
-use crate::store::{StoreError, api_keys, kba, signers};
+use crate::store::{StoreError, api_keys, kba, ledger};
 
 /// Checks that an identity provider is available before a document that needs one is sent.
 pub async fn check_step(core: &Core, org: &OrgId, kba_required: bool) -> Result<(), ServiceError> {
@@ -155,17 +156,23 @@ pub async fn results(
     let envelope = envelope_service::get(core, caller, id).await?;
     let mut connection = core.store.read().await?;
     let sessions = kba::list(&mut connection, &envelope.org, &envelope.id).await?;
-    let signers = signers::list(&mut connection, &envelope.org, &envelope.id).await?;
+    // Another person can have taken the place since. The ledger names the one who answered.
+    let entries = ledger::list(&mut connection, Some(&envelope.org), &envelope.id).await?;
     let told = |session: KbaSession| {
-        let signer = signers
-            .iter()
-            .find(|signer| signer.position == session.position);
+        let id = session.id.as_str();
+        let is_of_session =
+            |entry: &&LedgerEntry| entry.action == outcome::ACTION && entry.details["kba_id"] == id;
+        let answered = entries.iter().find(is_of_session);
+        let answered = |member: &str| {
+            let value = answered.and_then(|entry| entry.details["signer"][member].as_str());
+            value.unwrap_or_default().to_owned()
+        };
         Some(KbaResult {
             kba_id: session.id.to_string(),
             occurred_at: session.ended_at?,
             signer: AnsweredBy {
-                name: signer.map(|signer| signer.name.clone()).unwrap_or_default(),
-                role: signer.map(|signer| signer.role.clone()).unwrap_or_default(),
+                name: answered("name"),
+                role: answered("role"),
                 email: session.email,
             },
             status: session.status,

@@ -16,7 +16,7 @@ const PRICE_CENTS: i64 = 400;
 
 /// Ledger action of a result (specification, "Other timeline and audit names"). The event is
 /// `kba.verified`.
-const ACTION: &str = "envelope.kba_verified";
+pub(super) const ACTION: &str = "envelope.kba_verified";
 
 /// Ends a session. If several callers do, only the first records the result.
 pub(super) async fn record(
@@ -31,7 +31,8 @@ pub(super) async fn record(
     let mut tx = core.store.begin().await?;
     let envelope = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await?;
     let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
-    let first = status == KbaStatus::Passed && kba::bill(&mut tx, session, &now.month()).await?;
+    let first = status == KbaStatus::Passed
+        && kba::bill(&mut tx, session, &signer.name, &now.month()).await?;
     let price = if first { PRICE_CENTS } else { 0 };
     // Ended by another request: dropping the transaction also takes back the bill.
     if !kba::end(&mut tx, session, status, provider_session, price, now).await? {

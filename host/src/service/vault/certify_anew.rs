@@ -10,7 +10,7 @@ use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::ledger::LedgerEntry;
 use crate::files::StorageArea;
 use crate::service::envelopes::facts;
-use crate::service::vault::vault_in::{issuer, rules_owner};
+use crate::service::vault::vault_in::{deciding_rules, issuer, rules_owner};
 use crate::service::{Core, ServiceError, events};
 use crate::store::{control, envelopes, ledger, vault};
 
@@ -81,7 +81,9 @@ async fn certificate(
     facts
         .attributes
         .extend(checkpoint.map(|checkpoint| ("ledger_checkpoint".to_owned(), checkpoint)));
-    let owner = rules_owner(&mut connection, envelope, &rules.identity()?, now).await?;
+    let identity = rules.identity()?;
+    let participants = deciding_rules(&mut connection, envelope, &identity, now).await?;
+    let owner = rules_owner(&mut connection, envelope, &identity, now).await?;
     facts
         .attributes
         .extend(owner.map(|owner| (facts::RULES_OWNER.to_owned(), owner)));
@@ -97,6 +99,7 @@ async fn certificate(
         "score": evaluation.score,
         "missing_requirements": evaluation.missing_requirements,
         "component": component,
+        "components": participants,
         "issued_at": now,
         "issuer": issuer,
         "facts": facts,

@@ -392,3 +392,170 @@ impl CertificateSource<'_> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::envelope::{SignatureExecution, SignerStatus};
+    use crate::domain::id::{CustomerId, KbaId};
+    use crate::domain::identity::KbaStep;
+
+    fn at() -> Timestamp {
+        Timestamp::from_millis(0)
+    }
+
+    fn moment() -> String {
+        Texts::default().exact_moment(&DateSettings::default(), at())
+    }
+
+    fn completed(kind: SignerKind, execution: SignatureExecution) -> Signer {
+        let role = "Buyer".to_owned();
+        Signer {
+            kind,
+            status: SignerStatus::Completed,
+            completed_at: Some(at()),
+            execution: Some(execution),
+            ..Signer::new(0, "Ann".into(), "ann@example.com".into(), role)
+        }
+    }
+
+    /// Returns the rows about a signer of a record with these entries and identity checks.
+    fn rows(signer: &Signer, entries: &[LedgerEntry], checks: &[KbaSession]) -> Vec<String> {
+        let (org, customer) = (OrgId::new(), CustomerId::new());
+        let (kind, creator) = (EnvelopeKind::Esign, "key:key_1".into());
+        let envelope = Envelope::new(org, customer, "Loan".into(), kind, creator, at());
+        let source = CertificateSource {
+            envelope: &envelope,
+            signers: std::slice::from_ref(signer),
+            texts: Texts::default(),
+            dates: &DateSettings::default(),
+            entries,
+            checks,
+            room: None,
+            consents: &[],
+        };
+        let summary = source.signer(signer);
+        let rows = summary.rows.into_iter();
+        let rows = rows.map(|(label, value)| format!("{label}: {value}"));
+        std::iter::once(summary.about).chain(rows).collect()
+    }
+
+    #[test]
+    fn a_person_signed_approved_or_completed_a_form() {
+        use SignatureExecution::{Executed, NotAsked};
+        let now = moment();
+        for (kind, execution, about, act) in [
+            (
+                SignerKind::Signer,
+                Executed,
+                "Buyer",
+                format!("Signed: {now}"),
+            ),
+            (
+                SignerKind::Witness,
+                Executed,
+                "Buyer (witness)",
+                format!("Signed: {now}"),
+            ),
+            (
+                SignerKind::Approver,
+                NotAsked,
+                "Buyer (approver)",
+                format!("Approved: {now}"),
+            ),
+            (
+                SignerKind::Signer,
+                NotAsked,
+                "Buyer",
+                format!("Form completed: {now}; no signature was asked"),
+            ),
+        ] {
+            let rows = rows(&completed(kind, execution), &[], &[]);
+            assert_eq!(rows, [format!("{about}, ann@example.com"), act]);
+        }
+    }
+
+    #[test]
+    fn a_code_is_named_by_the_way_that_it_came() {
+        use SignerAccess::{EmailCode, None, Passcode, SmsCode};
+        let now = moment();
+        for (access, words) in [
+            (EmailCode, Some(format!("mailed code, {now}"))),
+            (
+                SmsCode,
+                Some(format!(
+                    "code by text message to the number ending in 67, {now}"
+                )),
+            ),
+            (Passcode, Some(format!("passcode of the sender, {now}"))),
+            (None, Option::None),
+        ] {
+            let signer = Signer {
+                access,
+                ..completed(SignerKind::Signer, SignatureExecution::Executed)
+            };
+            let entered = LedgerEntry {
+                sequence: 1,
+                at: at(),
+                actor: "signer:ann@example.com".into(),
+                action: access_codes::CONFIRMED.into(),
+                details: json!({ "signer": { "signer_id": signer.id, "phone": "+15551234567" } }),
+                previous_hash: String::new(),
+                hash: String::new(),
+            };
+            let row = |rows: &[String]| {
+                let mut rows = rows.iter();
+                let row = rows.find_map(|row| row.strip_prefix("Code before the document: "));
+                row.map(str::to_owned)
+            };
+            assert_eq!(row(&rows(&signer, &[entered], &[])), words);
+            assert_eq!(row(&rows(&signer, &[], &[])), Option::None, "not entered");
+        }
+    }
+
+    #[test]
+    fn an_identity_check_is_of_this_person_and_says_who_asked() {
+        let now = moment();
+        let signer = completed(SignerKind::Signer, SignatureExecution::Executed);
+        let check = |instance: &str, status, email: &str| KbaSession {
+            id: KbaId::new(),
+            org: OrgId::new(),
+            envelope: EnvelopeId::new(),
+            position: 0,
+            email: email.into(),
+            instance: instance.into(),
+            status,
+            step: KbaStep::Questions,
+            sealed: None,
+            provider_session: None,
+            ip: None,
+            price_cents: 0,
+            started_at: at(),
+            expires_at: at(),
+            ended_at: Some(at()),
+        };
+        let said = |check: KbaSession| {
+            let rows = rows(&signer, &[], &[check]);
+            let mut rows = rows.iter();
+            let row = rows.find_map(|row| row.strip_prefix("Identity check: "));
+            row.map(str::to_owned)
+        };
+        let own = "ann@example.com";
+        assert_eq!(
+            said(check("main", KbaStatus::Passed, own)).unwrap(),
+            format!(
+                "knowledge questions answered, {now} (provider main); NIST SP 800-63A-4 does not accept them as \
+                 identity verification"
+            )
+        );
+        assert_eq!(
+            said(check(EMBEDDED, KbaStatus::Passed, own)).unwrap(),
+            format!("simulated, {now}: nobody was asked, and it proves nothing")
+        );
+        assert_eq!(said(check("main", KbaStatus::Failed, own)), None);
+        assert_eq!(
+            said(check("main", KbaStatus::Passed, "bo@example.com")),
+            None
+        );
+    }
+}

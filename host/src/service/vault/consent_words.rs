@@ -127,6 +127,125 @@ fn ranges(pages: &[u32]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::id::SignerId;
+    use crate::domain::locale::Locale;
+    use crate::store::room::GivenConsent;
+
+    fn at() -> Timestamp {
+        Timestamp::from_millis(0)
+    }
+
+    fn moment() -> String {
+        Texts::default().exact_moment(&DateSettings::default(), at())
+    }
+
+    fn consent(given: Result<GivenConsent, MissingConsent>) -> SignersConsent {
+        SignersConsent {
+            signer_id: SignerId::new(),
+            position: 0,
+            name: "Ann".into(),
+            email: "ann@example.com".into(),
+            role: "Buyer".into(),
+            consumer: None,
+            given,
+            consented_at: Some(at()),
+        }
+    }
+
+    fn rows(consent: &SignersConsent) -> Vec<String> {
+        let dates = DateSettings::default();
+        let writer = ConsentWriter {
+            texts: Texts::default(),
+            dates: &dates,
+        };
+        let rows = writer.rows(consent).into_iter();
+        rows.map(|(label, value)| format!("{label}: {value}"))
+            .collect()
+    }
+
+    #[test]
+    fn a_consent_names_its_text_and_the_access_before_it() {
+        let now = moment();
+        let given = GivenConsent {
+            version: "holdfast-2".into(),
+            locale: Locale::En,
+            sha256: "ab".into(),
+            shown_at: Some(at()),
+            demonstrated: Some(DemonstratedAccess {
+                pages_delivered: vec![1, 2],
+                page_count: 3,
+                first_page_at: Some(at()),
+                last_page_at: Some(at()),
+                pdf_delivered_at: None,
+                signer_confirmed: true,
+            }),
+        };
+        let access = format!(
+            "Access before the consent: pictures of pages 1-2 of 3 delivered, {now} to {now} · the signer \
+             confirmed: could open and read the document"
+        );
+        let expected = [
+            "Consumer: the sender states nothing".to_owned(),
+            format!("Disclosure shown: {now} · version holdfast-2, en, ab (SHA-256)"),
+            format!("Electronic consent: {now}"),
+            access,
+        ];
+        assert_eq!(rows(&consent(Ok(given.clone()))), expected);
+
+        let unshown = GivenConsent {
+            shown_at: None,
+            demonstrated: None,
+            ..given
+        };
+        let rows = rows(&consent(Ok(unshown)));
+        assert_eq!(
+            rows[1],
+            "Disclosure shown: version holdfast-2, en, ab (SHA-256)"
+        );
+        assert_eq!(rows[3], "Access before the consent: nothing was recorded");
+    }
+
+    #[test]
+    fn where_no_text_was_shown_the_reason_stands_in_its_place() {
+        let now = moment();
+        for (missing, why) in [
+            (MissingConsent::Unsigned, "has not signed"),
+            (
+                MissingConsent::OtherProvider("docuseal".into()),
+                "signed at another provider (docuseal); this service showed no disclosure",
+            ),
+            (
+                MissingConsent::Simulated,
+                "TEST: signed by the test interface; no disclosure was shown to a person",
+            ),
+            (
+                MissingConsent::EarlierRelease,
+                "signed with an earlier release, which kept no text of a disclosure",
+            ),
+        ] {
+            let is_earlier = missing == MissingConsent::EarlierRelease;
+            let rows = rows(&consent(Err(missing)));
+            let none = format!("Disclosure shown: none was shown by this service · {why}");
+            assert_eq!(rows[1], none);
+            let consented = format!("Electronic consent: {now}");
+            assert_eq!(rows.contains(&consented), is_earlier, "{rows:?}");
+        }
+    }
+
+    #[test]
+    fn a_consumer_is_one_by_the_senders_statement() {
+        for (consumer, words) in [
+            (Some(true), "yes, as the sender states"),
+            (Some(false), "no, as the sender states"),
+            (None, "the sender states nothing"),
+        ] {
+            let consent = SignersConsent {
+                consumer,
+                ..consent(Err(MissingConsent::Unsigned))
+            };
+            assert_eq!(rows(&consent)[0], format!("Consumer: {words}"));
+        }
+    }
 
     #[test]
     fn neighbouring_pages_are_written_as_a_range() {
@@ -151,8 +270,12 @@ mod tests {
             pdf_delivered_at: Some(Timestamp::from_millis(0)),
             signer_confirmed: true,
         };
-        let written = writer.access(Some(&access));
-        assert!(written.starts_with("PDF delivered"), "{written}");
-        assert!(!written.contains("pages"), "{written}");
+        let now = moment();
+        assert_eq!(
+            writer.access(Some(&access)),
+            format!(
+                "PDF delivered, {now} · the signer confirmed: could open and read the document"
+            )
+        );
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use futures::{StreamExt as _, TryStreamExt as _};
 use moka::future::Cache;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sqlx::AnyConnection;
 
 use crate::components::rules::copies::SignatureHandling;
@@ -162,7 +162,7 @@ pub async fn signed_document(
 }
 
 /// How the file of a copy is made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CopyForm {
     /// A file of its own: no beginning of it is the document without the mark.

@@ -14,7 +14,7 @@ use crate::components::{known_compliance, known_digests};
 use crate::domain::component::EvidenceParticipant;
 use crate::domain::envelope::{Envelope, StoredFile};
 use crate::domain::event::EventType;
-use crate::domain::ledger::{LedgerChain as _, LedgerEntry};
+use crate::domain::ledger::LedgerChain as _;
 use crate::evidence::formats::{
     AUTHORITATIVE, CERTIFICATE, COMPONENT_LEDGER, COMPONENTS, COPY, CUSTODY_RECORD, ComponentEntry,
     ComponentLedger, CustodyLedger, DISCLOSURES, LEDGER,
@@ -25,6 +25,7 @@ use crate::service::components::{self, ComponentManager, ComponentOwner};
 use crate::service::control::releases;
 use crate::service::envelopes::consumer::CONSUMER_CONSENT;
 use crate::service::vault::Vault;
+use crate::service::vault::certify_anew::CERTIFIED;
 use crate::service::vault::{evidence_copy, log};
 use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
 use crate::store::{disclosures, ledger};
@@ -311,14 +312,22 @@ fn pretty(value: &impl Serialize) -> Result<BundleContent, ServiceError> {
     Ok(BundleContent::Made(text.into()))
 }
 
-/// Returns the components that the ledger names; none for ledgers of earlier releases.
+/// Returns the components that took part in the vaulting and in the newest certificate; none for ledgers of
+/// earlier releases.
 fn participants(ledger: &CustodyLedger) -> Vec<EvidenceParticipant> {
-    let stored = |entry: &&LedgerEntry| entry.action == EventType::VaultStored.as_str();
-    let stored = ledger.entries.iter().rfind(stored);
-    let named = stored.map(|entry| entry.details["components"].clone());
-    named
-        .and_then(|named| serde_json::from_value(named).ok())
-        .unwrap_or_default()
+    let mut participants: Vec<EvidenceParticipant> = Vec::new();
+    for action in [EventType::VaultStored.as_str(), CERTIFIED] {
+        let newest = ledger.entries.iter().rfind(|entry| entry.action == action);
+        let named = newest.map(|entry| entry.details["components"].clone());
+        let named = named.and_then(|named| serde_json::from_value(named).ok());
+        let named: Vec<EvidenceParticipant> = named.unwrap_or_default();
+        for one in named {
+            if !participants.contains(&one) {
+                participants.push(one);
+            }
+        }
+    }
+    participants
 }
 
 /// Returns the component ledgers' entries with the activation and the upload of each activated component,

@@ -134,7 +134,7 @@ impl FinalRecord<'_> {
             attributes: self
                 .about_the_release(writer)
                 .into_iter()
-                .chain(self.marks_of_origin(certificate, writer))
+                .chain(self.marks_of_origin(writer))
                 .collect(),
         }
     }
@@ -159,24 +159,35 @@ impl FinalRecord<'_> {
         writer.texts.with("custody-custodian-until", values)
     }
 
-    /// Returns the notes of the stored record on the document's origin and on simulated results.
-    fn marks_of_origin(
-        &self,
-        certificate: &[u8],
-        writer: RecordWriter<'_>,
-    ) -> Vec<(String, String)> {
+    /// Returns the newest details of an action.
+    fn details(&self, action: &str) -> &Value {
+        let mut entries = self.history.iter();
+        let entry = entries.rfind(|entry| entry.action == action);
+        entry.map_or(&Value::Null, |entry| &entry.details)
+    }
+
+    /// Returns what the stored record has on the document's origin, its files and simulated results.
+    fn marks_of_origin(&self, writer: RecordWriter<'_>) -> Vec<(String, String)> {
         let (envelope, texts) = (self.envelope, writer.texts);
         let is_upload = envelope.is_upload();
-        let certificate: Value = serde_json::from_slice(certificate).unwrap_or_default();
-        let provenance = &certificate["provenance"];
-        let is_untimed = provenance["trusted_time"]["status"] == "not asked";
+        let is_test = envelope.org.is_test();
+        let stored = self.details(EventType::VaultStored.as_str());
+        // Entries of earlier releases lack members. Nothing is said of what they do not tell.
+        let copy_form = serde_json::from_value(stored["copy_kind"].clone()).ok();
+        let seal = stored.get("seal_certificate_hash");
+        let time = stored.get("trusted_time");
+        let evaluated = &self.details("compliance.evaluated")["facts"]["attributes"];
+        let mut attributes = evaluated.as_array().into_iter().flatten();
+        let head = attributes.find(|attribute| attribute[0] == "ledger_checkpoint");
+        let head = head.and_then(|attribute| attribute[1].as_str());
         let named = [
             (
                 "certificate-note",
-                envelope
-                    .org
-                    .is_test()
-                    .then(|| texts.text("certificate-test")),
+                is_test.then(|| texts.text("certificate-test")),
+            ),
+            (
+                "custody-second",
+                writer.second_evaluation(&self.compliance.evaluations),
             ),
             (
                 "certificate-signed",
@@ -187,17 +198,22 @@ impl FinalRecord<'_> {
                 is_upload.then(|| writer.paper_original(&envelope.paper_original())),
             ),
             (
-                "custody-rewritten",
-                rewritten(&provenance["rewritten"], writer),
+                "custody-copy-form",
+                copy_form.map(|form| writer.copy_form(form)),
             ),
+            ("custody-rewritten", writer.rewritten(&stored["rewritten"])),
+            ("custody-seal", seal.map(|seal| writer.seal(seal.as_str()))),
             (
                 "custody-trusted-time",
-                is_untimed.then(|| texts.text("certificate-times-own")),
+                time.map(|time| writer.trusted_time(time)),
             ),
+            ("custody-log", head.and_then(|note| writer.log_head(note))),
         ];
         let named = named
             .into_iter()
             .filter_map(|(name, value)| Some((texts.text(name), value?)));
+        let signatures = envelope.existing_signatures.iter();
+        let signatures = signatures.map(|signature| writer.existing_signature(signature));
 
         let facts = self
             .history
@@ -205,7 +221,10 @@ impl FinalRecord<'_> {
             .filter_map(|entry| entry.details["facts"]["attributes"].as_array());
         let marks: Vec<&Value> = facts.flatten().map(|attribute| &attribute[0]).collect();
         let is_marked = |mark: &str| marks.iter().any(|known| *known == mark);
-        named.chain(notes(is_marked, texts)).collect()
+        named
+            .chain(signatures)
+            .chain(notes(is_marked, texts))
+            .collect()
     }
 
     /// Returns an entry of the form with which the release was requested.
@@ -239,19 +258,4 @@ impl FinalRecord<'_> {
         ];
         rows.map(|(name, value)| (texts.text(name), value)).into()
     }
-}
-
-/// Returns the line about a document that was written anew at vault-in, from the certificate.
-fn rewritten(rewritten: &Value, writer: RecordWriter<'_>) -> Option<String> {
-    let sha256 = rewritten["rewritten_hash"].as_str()?;
-    let reason = rewritten["reason"].as_str().unwrap_or_default();
-    let picture = reason
-        .strip_prefix("the upload is a picture (")
-        .and_then(|kind| kind.strip_suffix(')'));
-    let key = match picture {
-        Some(_) => "custody-picture",
-        None => "custody-repaired",
-    };
-    let values = [("type", picture.unwrap_or_default()), ("sha256", sha256)];
-    Some(writer.texts.with(key, values))
 }

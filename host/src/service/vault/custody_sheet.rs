@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::components::rules::{documents, wording as rules};
+use crate::components::rules::{RulesOpinion, documents, wording as rules};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, PaperOriginal, PaperOriginalState, Signer};
 use crate::domain::ledger::LedgerEntry;
@@ -16,12 +16,16 @@ use crate::evidence::statement::ControlStatement;
 use crate::service::envelopes::consumer::SignersConsent;
 use crate::service::envelopes::people;
 use crate::service::vault::consent_words::ConsentWriter;
+use crate::service::vault::copies::CopyForm;
 use crate::service::vault::history::in_words;
 use crate::service::vault::log;
 use crate::texts::Texts;
 
 /// File name of the certificate in the custody record.
 const ATTACHMENT: &str = "ucc-compliance-certificate.json";
+
+/// Beginning of the recorded reason for writing an uploaded picture as a PDF; its content type and a bracket follow.
+pub const PICTURE: &str = "the upload is a picture (";
 
 /// Returns the words of marks; none in English, which every mark has.
 pub fn mark_words(wording: &RecordWording) -> Option<rules::MarkWords> {
@@ -123,6 +127,84 @@ impl<'a> RecordWriter<'a> {
             Some(place) => format!("{statement} ({place})"),
             None => statement,
         }
+    }
+
+    /// Writes how the authoritative copy was sealed, from the certificate of the seal.
+    pub fn seal(self, certificate: Option<&str>) -> String {
+        match certificate {
+            Some(sha256) => (self.texts).with("custody-seal-certificate", [("sha256", sha256)]),
+            None => self.texts.text("custody-unsealed"),
+        }
+    }
+
+    /// Writes how the file of the parties' copy was made.
+    pub fn copy_form(self, form: CopyForm) -> String {
+        self.texts.text(match form {
+            CopyForm::NewFile => "custody-copy-new-file",
+            CopyForm::UpdateOfSigned => "custody-copy-update",
+            CopyForm::UpdateOfUnwritable => "custody-copy-update-damaged",
+        })
+    }
+
+    /// Writes the line about a document that was written anew at vault-in, from its entry; none for the executed
+    /// bytes.
+    pub fn rewritten(self, rewritten: &Value) -> Option<String> {
+        let sha256 = rewritten["rewritten_hash"].as_str()?;
+        let reason = rewritten["reason"].as_str().unwrap_or_default();
+        let picture = reason
+            .strip_prefix(PICTURE)
+            .and_then(|kind| kind.strip_suffix(')'));
+        let key = match picture {
+            Some(_) => "custody-picture",
+            None => "custody-repaired",
+        };
+        let values = [("type", picture.unwrap_or_default()), ("sha256", sha256)];
+        Some(self.texts.with(key, values))
+    }
+
+    /// Writes the source of the record's times, from `trusted_time` of its entry.
+    pub fn trusted_time(self, recorded: &Value) -> String {
+        let text = |member: &str| recorded[member].as_str().unwrap_or_default();
+        match text("status") {
+            "" => self.texts.text("certificate-times-own"),
+            "stamped" => {
+                let key = match recorded["checked"] == true {
+                    true => "custody-stamped",
+                    false => "custody-stamped-unchecked",
+                };
+                let moment = self.moment(text("at"));
+                let values = [
+                    ("moment", moment.as_str()),
+                    ("authority", text("authority")),
+                ];
+                self.texts.with(key, values)
+            }
+            _ => self
+                .texts
+                .with("custody-no-time", [("reason", text("reason"))]),
+        }
+    }
+
+    /// Writes the head of the log before the vaulting: the first three lines of its signed note are the log's name,
+    /// size and root hash.
+    pub fn log_head(self, note: &str) -> Option<String> {
+        let mut lines = note.lines();
+        let (origin, size, root) = (lines.next()?, lines.next()?, lines.next()?);
+        let values = [("origin", origin), ("size", size), ("root", root)];
+        Some(self.texts.with("custody-log-head", values))
+    }
+
+    /// Writes the result of the built-in pack beside that of other rules.
+    pub fn second_evaluation(self, opinions: &[RulesOpinion]) -> Option<String> {
+        let second = opinions.get(1)?;
+        let by = &second.component;
+        let (score, component) = (second.score.to_string(), by.to_string());
+        let values = [
+            ("score", score.as_str()),
+            ("component", &component),
+            ("sha256", &by.sha256),
+        ];
+        Some(self.texts.with("custody-second-score", values))
     }
 
     /// Describes a signature that the upload had. The reason that one could not be verified is a detail
@@ -551,7 +633,26 @@ fn retrieval_in_words(texts: Texts, entry: &LedgerEntry) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::domain::component::ComponentIdentity;
+    use crate::domain::envelope::EnvelopeKind;
+    use crate::domain::id::{CustomerId, OrgId};
+
+    const SIGNED_AT: &str = "2026-11-21T09:36:12.000Z";
+
+    fn entry(action: &str, details: Value) -> LedgerEntry {
+        LedgerEntry {
+            sequence: 1,
+            at: Timestamp::from_millis(0),
+            actor: "system".into(),
+            action: action.into(),
+            details,
+            previous_hash: String::new(),
+            hash: "ab".into(),
+        }
+    }
 
     #[test]
     fn an_entry_names_who_caused_it() {
@@ -565,6 +666,420 @@ mod tests {
             ("operator", "operator"),
         ] {
             assert_eq!(writer.actor(actor), words);
+        }
+    }
+
+    /// Each fact about a signature of the upload has its words, and another fact has others.
+    #[test]
+    fn a_signature_of_the_upload_is_described_by_what_was_verified() {
+        let wording = RecordWording::default();
+        let writer = RecordWriter::new(&wording);
+        let valid = || ExistingSignature {
+            field: "Sig1".into(),
+            kind: SignatureKind::Signature,
+            status: SignatureStatus::Valid,
+            problem: None,
+            signer: None,
+            certificate_sha256: None,
+            signed_at: None,
+            time_source: None,
+            covers: SignedPart::WholeDocument,
+            changes_after_signing: LaterChange::None,
+            level: None,
+            trust: SignatureTrust::NotChecked,
+        };
+        let at = writer.moment(SIGNED_AT);
+        let changed = |changes_after_signing| ExistingSignature {
+            covers: SignedPart::EarlierRevision,
+            changes_after_signing,
+            trust: SignatureTrust::Trusted,
+            ..valid()
+        };
+        let timed = |source| ExistingSignature {
+            signed_at: Some(SIGNED_AT.into()),
+            time_source: Some(source),
+            trust: SignatureTrust::Trusted,
+            ..valid()
+        };
+        for (signature, words) in [
+            (
+                valid(),
+                "valid signature · certificate not checked against roots".to_owned(),
+            ),
+            (
+                ExistingSignature {
+                    kind: SignatureKind::TimeStamp,
+                    trust: SignatureTrust::Untrusted,
+                    ..valid()
+                },
+                "valid time stamp · certificate not trusted".into(),
+            ),
+            (
+                ExistingSignature {
+                    status: SignatureStatus::Altered,
+                    problem: Some("the signed bytes were changed".into()),
+                    trust: SignatureTrust::Trusted,
+                    ..valid()
+                },
+                "not valid for this document · certificate trusted".into(),
+            ),
+            (
+                ExistingSignature {
+                    status: SignatureStatus::Altered,
+                    covers: SignedPart::Part,
+                    trust: SignatureTrust::Trusted,
+                    ..valid()
+                },
+                "not valid for this document · covers only a part of its revision · certificate trusted".into(),
+            ),
+            (
+                ExistingSignature {
+                    status: SignatureStatus::NotVerifiable,
+                    problem: Some("it has no certificate".into()),
+                    ..valid()
+                },
+                "could not be verified (it has no certificate) · certificate not checked against roots".into(),
+            ),
+            (
+                changed(LaterChange::Content),
+                "valid signature · a later revision changed the content · certificate trusted".into(),
+            ),
+            (
+                changed(LaterChange::Annotations),
+                "valid signature · a later revision changed annotations · certificate trusted".into(),
+            ),
+            (
+                changed(LaterChange::FormFields),
+                "valid signature · a later revision changed form fields · certificate trusted".into(),
+            ),
+            (
+                changed(LaterChange::Signatures),
+                "valid signature · certificate trusted".into(),
+            ),
+            (
+                ExistingSignature {
+                    signer: Some("CN=Ann Lee".into()),
+                    level: Some("PAdES-T".into()),
+                    ..timed(SignatureTimeSource::TimeStamp)
+                },
+                format!(
+                    "valid signature · by CN=Ann Lee · time-stamped {at} · level PAdES-T · certificate trusted"
+                ),
+            ),
+            (
+                timed(SignatureTimeSource::Signer),
+                format!("valid signature · by the signer’s clock on {at} · certificate trusted"),
+            ),
+        ] {
+            let field = "Existing signature Sig1".to_owned();
+            assert_eq!(writer.existing_signature(&signature), (field, words));
+        }
+    }
+
+    #[test]
+    fn a_paper_original_is_what_the_uploader_stated() {
+        let wording = RecordWording::default();
+        let writer = RecordWriter::new(&wording);
+        let stated = |state, place: Option<&str>| {
+            writer.paper_original(&PaperOriginal {
+                state,
+                place: place.map(str::to_owned),
+                stated_by: Some("user:ann@example.com".into()),
+                ..PaperOriginal::default()
+            })
+        };
+        for (state, words) in [
+            (
+                PaperOriginalState::Destroyed,
+                "destroyed, says ann@example.com",
+            ),
+            (
+                PaperOriginalState::Marked,
+                "marked as a copy, says ann@example.com",
+            ),
+            (
+                PaperOriginalState::Kept,
+                "kept, says ann@example.com; while it exists, this record is not the sole original",
+            ),
+            (
+                PaperOriginalState::Unknown,
+                "nothing was stated; if it exists, this record is not the sole original",
+            ),
+        ] {
+            assert_eq!(stated(state, None), words);
+        }
+        let kept = stated(PaperOriginalState::Kept, Some("Safe 2"));
+        assert!(kept.ends_with("not the sole original (Safe 2)"), "{kept}");
+    }
+
+    #[test]
+    fn the_files_of_a_record_are_described_by_their_entry() {
+        let wording = RecordWording::default();
+        let writer = RecordWriter::new(&wording);
+        assert_eq!(writer.seal(Some("ab")), "certificate ab (SHA-256)");
+        assert_eq!(
+            writer.seal(None),
+            "not sealed: the document is certified against any change"
+        );
+        for (form, words) in [
+            (
+                CopyForm::NewFile,
+                "a file of its own, in which every page has the mark",
+            ),
+            (
+                CopyForm::UpdateOfSigned,
+                "an update of the signed document, so that its signatures stay valid; its beginning is the \
+                 document without the mark",
+            ),
+            (
+                CopyForm::UpdateOfUnwritable,
+                "an update of the document, which could not be written anew; its beginning is the document \
+                 without the mark",
+            ),
+        ] {
+            assert_eq!(writer.copy_form(form), words);
+        }
+
+        assert_eq!(writer.rewritten(&Value::Null), None);
+        let rewritten = |reason: &str| {
+            let entry = json!({ "rewritten_hash": "cd", "reason": reason });
+            writer.rewritten(&entry).unwrap()
+        };
+        assert_eq!(
+            rewritten("the upload is a picture (image/png)"),
+            "the upload is a picture (image/png); SHA-256 of the PDF made from it: cd"
+        );
+        assert_eq!(
+            rewritten("its cross-reference table is damaged"),
+            "the document’s structure had to be repaired; SHA-256 of the repaired document: cd"
+        );
+
+        let head = "vault.example/ledger\n12\nRoot=\n\n— signature\n";
+        assert_eq!(
+            writer.log_head(head).unwrap(),
+            "vault.example/ledger: 12 entries before, root Root="
+        );
+        assert_eq!(writer.log_head("vault.example/ledger\n12"), None);
+    }
+
+    #[test]
+    fn the_time_of_a_record_is_of_the_source_that_was_asked() {
+        let wording = RecordWording::default();
+        let writer = RecordWriter::new(&wording);
+        let at = writer.moment(SIGNED_AT);
+        let stamped = |checked: Option<bool>| {
+            writer.trusted_time(&json!({
+                "status": "stamped", "at": SIGNED_AT, "authority": "Example TSA", "checked": checked,
+            }))
+        };
+        assert_eq!(stamped(Some(true)), format!("{at}, by Example TSA"));
+        for unchecked in [Some(false), None] {
+            let words = format!("{at}, by Example TSA (an authority that is not checked)");
+            assert_eq!(stamped(unchecked), words);
+        }
+        let none = json!({ "status": "no trusted time", "reason": "no answer" });
+        assert_eq!(writer.trusted_time(&none), "no trusted time: no answer");
+        assert_eq!(
+            writer.trusted_time(&Value::Null),
+            "of this server; no time stamping authority was asked"
+        );
+    }
+
+    #[test]
+    fn a_second_evaluation_is_of_the_pack_beside_other_rules() {
+        let wording = RecordWording::default();
+        let writer = RecordWriter::new(&wording);
+        let opinion = |name: &str, score| RulesOpinion {
+            component: ComponentIdentity {
+                name: name.into(),
+                version: "1.0.0".into(),
+                sha256: "ef".into(),
+            },
+            compliant: score == 100,
+            score,
+            missing_requirements: Vec::new(),
+        };
+        let both = [
+            opinion("acme-rules", 100),
+            opinion("holdfast-compliance", 88),
+        ];
+        assert_eq!(
+            writer.second_evaluation(&both).unwrap(),
+            "score 88, by holdfast-compliance 1.0.0 (ef)"
+        );
+        assert_eq!(writer.second_evaluation(&both[..1]), None);
+    }
+
+    #[test]
+    fn what_left_the_vault_is_named_by_the_file_of_its_entry() {
+        let wording = RecordWording::default();
+        let writer = RecordWriter::new(&wording);
+        let link = json!({ "link_number": 2, "recipient_organization": "Second Bank" });
+        for (action, details, words) in [
+            (
+                "archive_links.issued",
+                link,
+                "Link 2 to the released file was issued for Second Bank",
+            ),
+            (
+                "authoritative.downloaded",
+                json!({}),
+                "The authoritative copy was downloaded from the vault",
+            ),
+            (
+                "authoritative.downloaded",
+                json!({ "file": "archive" }),
+                "The released authoritative copy was downloaded",
+            ),
+            (
+                "paper_original.downloaded",
+                json!({}),
+                "The file of the paper original was downloaded",
+            ),
+            (
+                "authoritative.download_broken_off",
+                json!({}),
+                "A download broke off",
+            ),
+            (
+                "bundle.exported",
+                json!({}),
+                "An evidence copy was exported",
+            ),
+            // Entries of earlier releases have no number.
+            ("archive_links.issued", json!({}), "archive_links.issued"),
+            ("download_link.issued", json!({}), "download_link.issued"),
+        ] {
+            let line = writer.timeline_entry(&entry(action, details));
+            assert_eq!(line.action, words);
+            assert_eq!(line.detail, format!("{action}, SHA-256 ab"));
+        }
+    }
+
+    fn facts(checks: Vec<documents::CheckResult>) -> documents::CustodyFacts {
+        documents::CustodyFacts {
+            envelope_id: "env_1".into(),
+            envelope_name: "Loan".into(),
+            customer_id: "cus_1".into(),
+            issuer: "Maple".into(),
+            recorded_at: SIGNED_AT.into(),
+            hash_algorithm: "SHA-256".into(),
+            document_hash: "ab".into(),
+            copy_hash: "cd".into(),
+            secured_party: None,
+            custodian: "vault@maple.example".into(),
+            parties: Vec::new(),
+            timeline: Vec::new(),
+            checks,
+            rules_component: "holdfast-compliance 1.0.0 (ef)".into(),
+            certificate_json: "{}".into(),
+            attributes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_custody_record_names_its_document_issuer_and_moment() {
+        let wording = RecordWording::default();
+        let writer = RecordWriter::new(&wording);
+        let check = |satisfied| documents::CheckResult {
+            requirement: "Single authoritative copy".into(),
+            reference: "UCC §9-105(b)(2)".into(),
+            satisfied,
+            detail: "It is stored.".into(),
+        };
+        let facts = facts(vec![check(true), check(false)]);
+        let envelope = Envelope::new(
+            OrgId::new(),
+            CustomerId::new(),
+            "Loan".into(),
+            EnvelopeKind::Esign,
+            "key:key_1".into(),
+            Timestamp::from_millis(0),
+        );
+        let people = RecordPeople {
+            envelope: &envelope,
+            signers: &[],
+            entries: &[],
+            consents: &[],
+        };
+        let mut sheet = writer.custody_sheet(&facts, people);
+        let at = writer.moment(SIGNED_AT);
+        assert_eq!(sheet.title, "Custody record");
+        assert_eq!(sheet.file_title, "Custody record of env_1");
+        assert_eq!(
+            sheet.file_subject,
+            "Who held the authoritative copy of “Loan”, since when, and how that was checked"
+        );
+        assert_eq!(sheet.byline, format!("Issued by Maple on {at}"));
+        assert_eq!(sheet.foot, format!("Recorded {at}"));
+        let about = "Certificate of the control checks that this record reports";
+        assert_eq!(sheet.certificate_about, about);
+        let verdict = |text: &str| Some((text.to_owned(), false));
+        let now = "1 of 2 checks of UCC §9-105 are satisfied";
+        assert_eq!(sheet.verdict, verdict(now));
+
+        let heading = |sheet: &rules::CustodySheet, at: usize| sheet.sections[at].heading.clone();
+        let headings: Vec<String> = (0..6).map(|at| heading(&sheet, at)).collect();
+        assert_eq!(
+            headings[3..],
+            [
+                "Control checks",
+                "Chain of custody",
+                "How this record was made"
+            ]
+        );
+        let findings: Vec<&str> = (sheet.sections[3].rows.iter())
+            .map(|row| row.cells[2].as_str())
+            .collect();
+        assert_eq!(
+            findings,
+            ["Satisfied. It is stored.", "Not satisfied. It is stored."]
+        );
+        assert_eq!(
+            sheet.sections[5].note,
+            "The attached certificate has these checks in a form for programs. Whoever holds the evidence of this \
+             record can repeat them: compute the hash named above over the bytes of the document, compare it with this \
+             record, and run the component named here over the facts in the ledger."
+        );
+
+        // The final record says of which moment its checks are.
+        writer.date_checks(&mut sheet, &facts.checks, SIGNED_AT);
+        assert_eq!(
+            heading(&sheet, 3),
+            format!("Control checks, as at the release on {at}")
+        );
+        let then = "As at the release: 1 of 2 checks of UCC §9-105 are satisfied";
+        assert_eq!(sheet.verdict, verdict(then));
+    }
+
+    #[test]
+    fn a_reference_has_the_statutes_own_paragraph_where_that_is_another() {
+        let wording = RecordWording::default();
+        let writer = RecordWriter::new(&wording);
+        let certificate = json!({ "ucc_9105_compliance": { "checks": [
+            { "requirement": "Single", "statute_reference": "UCC §9-105(b)(1)" },
+            { "requirement": "Copies", "statute_reference": "UCC §9-105(b)(5)" },
+        ] } });
+        let reference = |requirement: &str, reference: &str| {
+            writer.reference(requirement, reference, &certificate.to_string())
+        };
+        assert_eq!(
+            reference("Single", "UCC §9-105(b)(2)"),
+            "UCC §9-105(b)(2) (Statute: UCC §9-105(b)(1))"
+        );
+        let same = reference("Copies", "UCC §9-105(b)(5)");
+        assert_eq!(same, "UCC §9-105(b)(5)");
+    }
+
+    #[test]
+    fn a_step_of_the_chain_is_named_by_its_act() {
+        let texts = Texts::default();
+        for (act, words) in [
+            ("vault.stored", "the contract was stored"),
+            ("control.accepted", "took control"),
+            ("control.transfer.confirmed", "took control in a transfer"),
+        ] {
+            assert_eq!(texts.text(step_key(act)), words);
         }
     }
 }

@@ -122,4 +122,99 @@ mod tests {
             ]
         );
     }
+
+    /// Each action has its words, and the details that make them untrue have others.
+    #[test]
+    fn each_line_of_the_history_is_of_one_action() {
+        let ann = json!({ "signer": { "name": "Ann" }, "previous": { "name": "Bo" } });
+        let with = |member: &str, value: &str| {
+            let mut details = ann.clone();
+            details[member] = value.into();
+            details
+        };
+        let form = |medium: &str| json!({ "form": { "medium": medium, "recipient_organization": "Second Bank" } });
+        let controller = json!({ "controller": { "name": "First Bank" } });
+        let plain = || json!({});
+        for (action, details, words) in [
+            ("envelope.created", plain(), "The document was prepared"),
+            ("envelope.sent", plain(), "It was sent to the signers"),
+            ("signer.viewed", ann.clone(), "Ann opened it"),
+            ("signer.viewed", plain(), "A signer opened it"),
+            (
+                "signer.completed",
+                with("signature", "executed"),
+                "Ann signed",
+            ),
+            (
+                "signer.completed",
+                with("signature", "not_asked"),
+                "Ann completed the form; no signature was asked",
+            ),
+            ("signer.completed", with("kind", "approver"), "Ann approved"),
+            (
+                "signer.delivery_failed",
+                with("reason", "550"),
+                "A mail to Ann could not be delivered",
+            ),
+            (
+                "signer.delivery_failed",
+                with("bounce", "6a09"),
+                "A bounce reported that a mail to Ann was not delivered",
+            ),
+            (
+                "signer.changed",
+                ann.clone(),
+                "Ann signs in the place of Bo",
+            ),
+            (
+                "envelope.completed",
+                plain(),
+                "Everybody has completed their part",
+            ),
+            ("envelope.declined", plain(), "A signer declined"),
+            ("envelope.voided", plain(), "The sender withdrew it"),
+            ("envelope.expired", plain(), "The time for signing ended"),
+            (
+                "vault.stored",
+                plain(),
+                "The authoritative copy was put into the vault",
+            ),
+            (
+                "vault.released",
+                form("electronic"),
+                "The authoritative copy was handed over to Second Bank",
+            ),
+            (
+                "vault.released",
+                form("paper"),
+                "A paper original for Second Bank replaced the authoritative copy",
+            ),
+            (
+                "vault.released",
+                plain(),
+                "The authoritative copy was handed over to another custodian",
+            ),
+            (
+                "control.accepted",
+                controller.clone(),
+                "First Bank took control",
+            ),
+            (
+                "control.transfer.confirmed",
+                controller,
+                "First Bank took control",
+            ),
+            (
+                "vault.tamper_detected",
+                plain(),
+                "A check found that what is stored of this record was changed",
+            ),
+        ] {
+            let said = in_words(Texts::default(), &entry(action, details));
+            assert_eq!(said.as_deref(), Some(words), "{action}");
+        }
+        for unsaid in ["control.designated", "download_link.issued"] {
+            assert_eq!(in_words(Texts::default(), &entry(unsaid, plain())), None);
+        }
+    }
 }

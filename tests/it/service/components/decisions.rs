@@ -111,29 +111,85 @@ async fn exports_are_complete(app: TestApp) {
         let line = fewer.remove(left_out);
         let report = verified(&written(folder.path(), &fewer), &key);
         assert_eq!(report["verdict"], "NOT VALID", "without {line}");
-        if line["type"] == "decision" {
-            let problems = report["problems"].to_string();
-            assert!(problems.contains("of which"), "{problems}");
+        let problems = report["problems"].to_string();
+        match line["type"].as_str() {
+            Some("decision") => {
+                let block = &line["block"];
+                let counted = format!("block {block} has ");
+                assert!(problems.contains(&counted), "{problems}");
+                assert!(problems.contains(" decisions, of which "), "{problems}");
+            }
+            Some("head") => assert!(
+                problems.contains("the end of the export is missing"),
+                "{problems}"
+            ),
+            _ => {}
         }
     }
-    let changes: [fn(&mut Value); 7] = [
-        |line| line["answer"] = json!({ "ok": "voided" }),
-        |line| line["given"]["trigger"] = json!("send"),
-        |line| line["component"]["version"] = json!("9.9.9"),
-        |line| line["given_sha256"] = json!("0".repeat(64)),
-        |line| line["at"] = json!("2020-01-01T00:00:00.000Z"),
-        |line| line["position"] = json!(99),
-        |line| line["replay"] = json!("/envelopes/other/replay"),
+    let (of_others, moved) = (
+        " has other decisions than these",
+        ": its position or replay path was changed",
+    );
+    type Change = fn(&mut Value);
+    let changes: [(Change, &str); 8] = [
+        (
+            |line| line["answer"] = json!({ "ok": "voided" }),
+            ": its answer are masked or were changed",
+        ),
+        (
+            |line| line["given"]["trigger"] = json!("send"),
+            ": its parameters are masked or were changed",
+        ),
+        (
+            |line| line["component"]["version"] = json!("9.9.9"),
+            of_others,
+        ),
+        (
+            |line| line["given_sha256"] = json!("0".repeat(64)),
+            of_others,
+        ),
+        (
+            |line| line["at"] = json!("2020-01-01T00:00:00.000Z"),
+            of_others,
+        ),
+        (|line| line["position"] = json!(99), moved),
+        (
+            |line| line["replay"] = json!("/envelopes/other/replay"),
+            moved,
+        ),
+        (
+            |line| line["block"] = json!(99),
+            " has decisions of another block",
+        ),
     ];
     let place = all
         .iter()
         .position(|line| line["slot"] == "rules.lifecycle");
-    for change in changes {
+    for (change, why) in changes {
         let mut changed = all.clone();
         change(&mut changed[place.unwrap()]);
         let report = verified(&written(folder.path(), &changed), &key);
         assert_eq!(report["verdict"], "NOT VALID", "{report:#}");
+        let problems = report["problems"].to_string();
+        assert!(problems.contains(why), "{why}: {problems}");
     }
+    let block = all.iter().position(|line| line["type"] == "block");
+    let mut changed = all.clone();
+    changed[block.unwrap()]["entry"]["details"]["note"] = json!("more");
+    let report = verified(&written(folder.path(), &changed), &key);
+    let problems = report["problems"].to_string();
+    assert!(
+        problems.contains("the entry of block 1 was changed"),
+        "{problems}"
+    );
+    let mut of_two = all.clone();
+    let mut head = of_two.last().unwrap().clone();
+    head["organization_id"] = json!("org_01h455vb4pex5vsknk084sn02q");
+    of_two.push(head);
+    let report = verified(&written(folder.path(), &of_two), &key);
+    let problems = report["problems"].to_string();
+    let several = "the pages are of several organizations";
+    assert!(problems.contains(several), "{problems}");
     // Of another log.
     let other = decisions_output(file.to_str().unwrap(), &["--key", &other_key(&key)]);
     assert_eq!(other.status.code(), Some(1), "{other:?}");

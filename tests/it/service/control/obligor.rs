@@ -41,6 +41,11 @@ async fn an_obligor_checks_who_has_control_without_an_account() {
         "Controlled by Maple Street Motors",
         "This still holds now",
         "Jordan Lee",
+        "Issued at the request of",
+        "Who had control",
+        "the contract was stored",
+        "Download as a PDF",
+        "Download as data (JSON)",
     ] {
         assert!(page.contains(shown), "{shown}: {page}");
     }
@@ -51,6 +56,8 @@ async fn an_obligor_checks_who_has_control_without_an_account() {
         "Statement of control",
         "Maple Street Motors",
         "Jordan Lee",
+        "Issued at the request of",
+        "Check this statement at",
         chain[0]["since"].as_str().unwrap().get(..4).unwrap(),
         "holdfast-verify",
     ] {
@@ -72,27 +79,51 @@ async fn an_obligor_checks_who_has_control_without_an_account() {
     let report = verified(&good);
     assert_eq!(report["verdict"], "VALID", "{report:#}");
     assert_eq!(report["controller"], "Maple Street Motors");
-    let changes: [(&str, Value); 9] = [
-        ("/statement/controller/name", json!("Thief")),
-        ("/statement/control_chain/0/name", json!("Thief")),
-        ("/statement/originator/name", json!("Thief")),
-        ("/statement/record/document_hash", json!("00")),
-        ("/statement/issued_at", json!("2030-01-01T00:00:00.000Z")),
+    let (parties, another) = (
+        "the parties are not those of the entries",
+        "the ledger records another statement",
+    );
+    let mut reversed = good["statement"]["entries"].clone();
+    reversed.as_array_mut().unwrap().reverse();
+    let changes: [(&str, Value, &str); 10] = [
+        ("/statement/controller/name", json!("Thief"), parties),
+        ("/statement/control_chain/0/name", json!("Thief"), parties),
+        ("/statement/originator/name", json!("Thief"), parties),
+        (
+            "/statement/record/document_hash",
+            json!("00"),
+            "the document is not the one that was stored",
+        ),
+        (
+            "/statement/issued_at",
+            json!("2030-01-01T00:00:00.000Z"),
+            "it was recorded at another time",
+        ),
         (
             "/statement/verification_url",
             json!("https://thief.example"),
+            another,
         ),
         (
             "/statement/entries/1/details/controller/name",
             json!("Thief"),
+            " was changed",
         ),
-        ("/issued/details/sha256", json!("00")),
-        ("/log/inclusion", json!([])),
+        (
+            "/statement/entries",
+            reversed,
+            "the entries are not in their order",
+        ),
+        ("/issued/details/sha256", json!("00"), another),
+        ("/log/inclusion", json!([]), "there is no proof for entry "),
     ];
-    for (pointer, value) in changes {
+    for (pointer, value, why) in changes {
         let mut changed = good.clone();
         *changed.pointer_mut(pointer).unwrap() = value;
-        assert_eq!(verified(&changed)["verdict"], "NOT VALID", "{pointer}");
+        let report = verified(&changed);
+        assert_eq!(report["verdict"], "NOT VALID", "{pointer}");
+        let problems = report["problems"].to_string();
+        assert!(problems.contains(why), "{pointer}: {problems}");
     }
     assert_eq!(report["organization_id"], lender.org.as_str());
     assert_eq!(report["signed_with"], Value::Null);
@@ -125,6 +156,7 @@ async fn an_obligor_checks_who_has_control_without_an_account() {
     }
     let page = form::open(&app, &url).await.text();
     assert!(page.contains("control has passed on"), "{page}");
+    assert!(!page.contains("This still holds now"), "{page}");
     app.events_fit_their_schemas(1).await;
 }
 

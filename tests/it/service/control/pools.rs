@@ -126,12 +126,18 @@ async fn a_receipt_that_is_changed_left_out_or_swapped_is_named() {
     let (first, second) = (index(&records[0]), index(&records[1]));
     let last_entry =
         |pool: &PoolFiles, file: usize| pool[file].1["entries"].as_array().unwrap().len() - 1;
-    type Tampering<'a> = (&'a str, Box<dyn Fn(&mut PoolFiles) + 'a>, Option<&'a str>);
+    type Tampering<'a> = (
+        &'a str,
+        Box<dyn Fn(&mut PoolFiles) + 'a>,
+        Option<&'a str>,
+        &'a str,
+    );
     let tamperings: Vec<Tampering<'_>> = vec![
         (
             "an entry is changed",
             Box::new(|pool| pool[first].1["entries"][2]["details"]["x"] = json!(1)),
             Some(&records[0]),
+            "",
         ),
         (
             "the receipt is changed",
@@ -140,6 +146,7 @@ async fn a_receipt_that_is_changed_left_out_or_swapped_is_named() {
                 pool[first].1["entries"][last]["details"]["inclusion"]["index"] = json!(1);
             }),
             Some(&records[0]),
+            "",
         ),
         (
             "the last entry is left out",
@@ -147,6 +154,7 @@ async fn a_receipt_that_is_changed_left_out_or_swapped_is_named() {
                 pool[first].1["entries"].as_array_mut().unwrap().pop();
             }),
             Some(&records[0]),
+            "its last entry is not the one that the log holds",
         ),
         (
             "the record is left out",
@@ -154,6 +162,7 @@ async fn a_receipt_that_is_changed_left_out_or_swapped_is_named() {
                 pool.remove(first);
             }),
             Some(&records[0]),
+            "the file of the record is missing",
         ),
         (
             "the record is left out as one that was refused",
@@ -162,11 +171,13 @@ async fn a_receipt_that_is_changed_left_out_or_swapped_is_named() {
                 pool.remove(first);
             }),
             Some(&records[0]),
+            "the file of the record is missing",
         ),
         (
             "the record counts as one that was only accepted",
             Box::new(|pool| pool[list].1["records"][0]["state"] = json!("accepted")),
             Some(&records[0]),
+            "its state does not fit that of the transfer",
         ),
         (
             "two records are swapped",
@@ -176,6 +187,7 @@ async fn a_receipt_that_is_changed_left_out_or_swapped_is_named() {
                 pool[second].1 = content;
             }),
             Some(&records[0]),
+            "the file is about ",
         ),
         (
             "a record stands for another",
@@ -185,11 +197,13 @@ async fn a_receipt_that_is_changed_left_out_or_swapped_is_named() {
                 pool[first].1 = content;
             }),
             Some(&records[0]),
+            "",
         ),
         (
             "a document is exchanged in the list",
             Box::new(|pool| pool[list].1["records"][0]["document_hash"] = json!("00")),
             Some(&records[0]),
+            "its document is another one than the list names",
         ),
         (
             "a record is missing in the list",
@@ -197,11 +211,13 @@ async fn a_receipt_that_is_changed_left_out_or_swapped_is_named() {
                 pool[list].1["records"].as_array_mut().unwrap().remove(0);
             }),
             None,
+            "the list of records is not the one that was offered",
         ),
         (
             "the receipt is another one",
             Box::new(|pool| pool[list].1["receipt"]["records"] = json!(2)),
             Some(&records[2]),
+            "its step names other records",
         ),
         (
             "the head is unsigned",
@@ -213,9 +229,10 @@ async fn a_receipt_that_is_changed_left_out_or_swapped_is_named() {
                 pool[list].1["log"]["checkpoint"] = json!(note);
             }),
             None,
+            "",
         ),
     ];
-    for (name, tamper, record) in tamperings {
+    for (name, tamper, record, why) in tamperings {
         let mut pool = files.clone();
         tamper(&mut pool);
         let (status, report) = verify(&pool, Some(&key));
@@ -225,11 +242,20 @@ async fn a_receipt_that_is_changed_left_out_or_swapped_is_named() {
             "{name}"
         );
         let problems = report["problems"].as_array().unwrap();
-        let named = problems
-            .iter()
-            .any(|problem| problem["envelope_id"] == json!(record));
-        assert!(named, "{name}: {report:#}");
+        let is_named = |problem: &Value| {
+            let detail = problem["detail"].as_str().unwrap();
+            problem["envelope_id"] == json!(record) && detail.contains(why)
+        };
+        assert!(problems.iter().any(is_named), "{name}: {report:#}");
     }
+    let mut pool = files.clone();
+    pool[list].1["receipt"]["records"] = json!(2);
+    let (_, report) = verify(&pool, Some(&key));
+    let receipt = "the list of records is not the one of the receipt";
+    assert!(
+        report["problems"].to_string().contains(receipt),
+        "{report:#}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -290,7 +290,9 @@ async fn a_view_ends_at_its_time_and_when_control_passes() {
     let link = view_link(&app, &view).await;
     assert_eq!(visit(&app, &link).await.status, 200);
     let later = app.as_of(Duration::from_secs(15 * 86_400)).await;
-    assert_eq!(visit(&later, &link).await.status, 410);
+    let over = visit(&later, &link).await;
+    assert_eq!(over.status, 410);
+    assert!(over.text().contains("This view is over"), "{}", over.text());
 
     let lender = Party::new(&app).await;
     designate(&app, &id, &lender.org).await.data(200);

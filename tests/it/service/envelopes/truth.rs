@@ -166,7 +166,11 @@ async fn a_role_without_a_signature_field_completes_a_form_and_signs_nothing() {
         "{}",
         after.text()
     );
+    let again = form::open(&app, &urls[0]).await.text();
+    assert!(again.contains("Your part is done"), "{again}");
     form::sign(&app, &urls[1]).await;
+    let signed = form::open(&app, &urls[1]).await.text();
+    assert!(!signed.contains("Your part is done"), "{signed}");
     app.wait_for(&id, "vaulted").await;
 
     let (passes, detail) = signatures(&app, &id).await;

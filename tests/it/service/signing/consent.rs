@@ -70,8 +70,12 @@ async fn the_disclosure_stands_open_above_the_document() {
     let folded = selected(&page, "details .disclosure");
     assert!(folded.is_empty(), "open text, not behind a fold");
 
+    let title = "Please read first: electronic records and signatures";
+    assert!(page.contains(title), "{page}");
     let text = selected(&page, ".disclosure").concat();
     for said in [
+        "Maple Street Motors asks you to receive this document and to sign it in electronic form.",
+        "The time, your internet address and your browser's name are kept with your signature, and so are the times",
         "on paper instead",
         "withdraw this consent",
         "no other transaction",
@@ -82,7 +86,15 @@ async fn the_disclosure_stands_open_above_the_document() {
         assert!(text.contains(said), "{said}: {text}");
     }
     let statement = selected(&page, ".consent label").concat();
-    assert!(statement.contains("I could open and read the document in this form."));
+    for said in [
+        "I have read the text about electronic records, and I agree to receive this document and to sign it in \
+         electronic form.",
+        "What I enter as my signature is meant to be my signature.",
+        "I could open and read the document in this form.",
+    ] {
+        assert!(statement.contains(said), "{said}: {statement}");
+    }
+    assert!(!statement.contains("approve"), "{statement}");
     assert!(!statement.contains("same effect"), "{statement}");
 }
 
@@ -308,9 +320,14 @@ async fn the_bundle_has_each_text_that_the_certificate_names() {
         digest,
         certificate["consumer_consent"][1]["disclosure_sha256"]
     );
+    assert!(shown.contains("contact Maple Street Motors in the way that you know."));
     // A later text does not replace the one that was shown.
     let other = json!({ "contact_email": "documents@oak.example" });
     change(&app, json!({ "consumer_disclosure": other })).await;
+    let (_, url) = sent(&app).await;
+    let page = form::open(&app, &url).await.text();
+    let contact = "at which you are reached, contact Maple Street Motors: documents@oak.example";
+    assert!(page.contains(contact), "{page}");
 
     let path = format!("/partner/envelopes/{id}/vault-out");
     app.post(&path, release_form()).await.data(200);

@@ -177,6 +177,8 @@ async fn the_vault_widget_shows_the_record_and_serves_the_copy() {
         "vault@maple.example",
         "The document was prepared",
         "8 of 8 checks",
+        "Kept for",
+        "First Example Bank",
     ] {
         assert!(text.contains(shown), "{shown}: {text}");
     }

@@ -301,6 +301,21 @@ async fn an_expired_link_offers_a_fresh_one() {
     later
         .wait_for(envelope["envelope_id"].as_str().unwrap(), "vaulted")
         .await;
+    let (ready, expired) = (
+        "All parties have done their part. Download your copy",
+        "All parties have done their part. This link has expired, so we will send your copy by e-mail.",
+    );
+    let page = form::open(&later, &fresh).await.text();
+    assert!(
+        page.contains(ready) && !page.contains("E-mail me my copy"),
+        "{page}"
+    );
+    let page = form::open(&later, url).await.text();
+    assert!(
+        page.contains(expired) && page.contains("E-mail me my copy"),
+        "{page}"
+    );
+    assert!(!page.contains(ready), "{page}");
 }
 
 /// Fields can be tags in the document: `{{…}}` is found, removed and signed.

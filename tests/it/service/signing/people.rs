@@ -222,6 +222,9 @@ async fn an_approver_without_fields_approves_before_the_signer() {
         page.contains("I approve this document electronically"),
         "{page}"
     );
+    assert!(page.contains("I mean this as my approval."), "{page}");
+    let signature = "What I enter as my signature is meant to be my signature.";
+    assert!(!page.contains(signature), "{page}");
     assert!(page.contains(">Approve</button>"), "{page}");
     let without = form::press(&app, &manager, "finish", &[]).await;
     assert_eq!(without.status, 422, "{}", without.text());
@@ -290,10 +293,12 @@ async fn a_viewer_reads_along_and_a_cc_gets_the_copy() {
     let page = form::open(&app, &url).await;
     assert_eq!(page.status, 200);
     let page = page.text();
-    assert!(
-        page.contains("Buyer Person, Buyer: has not opened it"),
-        "{page}"
-    );
+    for said in [
+        "You can read this document. You do not need to sign it.",
+        "Buyer Person, Buyer: has not opened it",
+    ] {
+        assert!(page.contains(said), "{said}: {page}");
+    }
     assert!(!page.contains("<form"), "{page}");
 
     form::sign(&app, &link(&app, &id, "Buyer").await).await;
@@ -556,8 +561,11 @@ async fn a_signer_passes_the_document_on_where_the_sender_allows_it() {
         422
     );
     let passed = form::press(&app, &url, "delegate", &sam).await;
+    assert!(passed.text().contains("Passed on"), "{}", passed.text());
     assert!(
-        passed.text().contains("Sam Lee was asked to sign"),
+        passed.text().contains(
+            "<p>Sam Lee was asked to sign in your place. You do not need to do anything else.</p>"
+        ),
         "{}",
         passed.text()
     );
@@ -569,6 +577,87 @@ async fn a_signer_passes_the_document_on_where_the_sender_allows_it() {
         .iter()
         .find(|entry| entry["action"] == "signer.changed");
     assert_eq!(entry.unwrap()["actor"], "signer:buyer@example.com");
+}
+
+/// What the pages of a signer's link say of the document "Retail instalment contract".
+const STANDINGS: [&str; 12] = [
+    "Manager Person signs before you. Open this link again when it is your turn.",
+    "Another person signs before you. Open this link again when it is your turn.",
+    "You have signed “Retail instalment contract”.",
+    "You have approved “Retail instalment contract”.",
+    "Still to do their part:",
+    "You will get your copy by e-mail when all parties have done their part.",
+    "All parties have done their part. Download your copy; we also send it by e-mail.",
+    "Another signer has declined this document.",
+    "We have notified the sender.",
+    "The sender has withdrawn this document.",
+    "The time limit for signing this document has passed.",
+    "This document is not open for signing.",
+];
+
+/// Compares the sentences of a page with those at these places of [`STANDINGS`].
+#[track_caller]
+fn stands(answer: &TestResponse, expected: &[usize]) {
+    let page = answer.text();
+    let said = (0..STANDINGS.len()).filter(|at| page.contains(STANDINGS[*at]));
+    assert_eq!(said.collect::<Vec<_>>(), expected, "{page}");
+}
+
+/// A signer who is done is promised no copy of a document that ended without one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signers_page_says_how_the_document_stands() {
+    let app = service().await;
+    let manager = with(person("Manager"), "kind", "approver");
+    let signers = json!([manager, person("Buyer"), person("Lender")]);
+    let id = sent(&app, &["Buyer", "Lender"], signers, json!({})).await;
+    let (approver, buyer) = (
+        link(&app, &id, "Manager").await,
+        link(&app, &id, "Buyer").await,
+    );
+    let lender = link(&app, &id, "Lender").await;
+    stands(&form::open(&app, &lender).await, &[0]);
+    let early = form::press(&app, &lender, "finish", &[]).await;
+    stands(&early, &[1]);
+    form::sign(&app, &approver).await;
+    stands(&form::open(&app, &approver).await, &[3, 4, 5]);
+    form::sign(&app, &buyer).await;
+    stands(&form::open(&app, &buyer).await, &[2, 4, 5]);
+    let reason = [("reason".to_owned(), "The price is wrong".to_owned())];
+    form::open(&app, &lender).await;
+    stands(&form::press(&app, &lender, "decline", &reason).await, &[8]);
+    stands(&form::open(&app, &lender).await, &[8]);
+    stands(&form::open(&app, &buyer).await, &[2, 7]);
+    stands(&form::open(&app, &approver).await, &[3, 7]);
+
+    let two = || json!([person("Buyer"), person("Lender")]);
+    let half_signed = async || {
+        let id = sent(&app, &["Buyer", "Lender"], two(), json!({})).await;
+        let links = [
+            link(&app, &id, "Buyer").await,
+            link(&app, &id, "Lender").await,
+        ];
+        form::sign(&app, &links[0]).await;
+        (id, links)
+    };
+    let (id, [buyer, lender]) = half_signed().await;
+    let path = format!("/partner/envelopes/{id}/void");
+    app.post(&path, json!({})).await.data(200);
+    stands(&form::open(&app, &buyer).await, &[2, 9]);
+    stands(&form::open(&app, &lender).await, &[9]);
+
+    let (id, [buyer, lender]) = half_signed().await;
+    form::sign(&app, &lender).await;
+    app.wait_for(&id, "completed").await;
+    stands(&form::open(&app, &buyer).await, &[2, 6]);
+
+    let (_, [buyer, lender]) = half_signed().await;
+    app.execute("update envelope set status = 'expired' where status = 'viewed'")
+        .await;
+    stands(&form::open(&app, &buyer).await, &[2, 10]);
+    stands(&form::open(&app, &lender).await, &[10]);
+    app.execute("update envelope set status = 'preparing' where status = 'expired'")
+        .await;
+    stands(&form::open(&app, &lender).await, &[11]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

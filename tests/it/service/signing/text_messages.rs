@@ -229,6 +229,8 @@ async fn another_person_needs_a_telephone_too() {
         created["envelope_id"].as_str().unwrap(),
         created["sign_url"].as_str().unwrap(),
     );
+    // Invited before another person takes the place, who would get the only message otherwise.
+    app.wait_for_texts(1).await;
     let path = format!("/partner/envelopes/{id}/signers/Buyer");
     let sam = json!({ "email": "sam@example.com", "name": "Sam Lee" });
     let refused = app.patch(&path, sam).await;

@@ -300,7 +300,7 @@ async fn no_word_about_an_upload_in_the_custody_record_is_left_in_english() {
     let app = TestApp::with(|_| {}, accented()).await;
     for (words, file) in [
         ("ṽáļîð šîĝñáţûŕé ·", &signed[..]),
-        ("ŵáš áļţéŕéð áƒţéŕ šîĝñîñĝ", &altered),
+        ("ñöţ ṽáļîð ƒöŕ ţĥîš ðöçûɱéñţ", &altered),
         ("îš á þîçţûŕé (image/png); ŠĤÁ-256", picture),
         ("ŕéþáîŕéð; ŠĤÁ-256", &damaged),
     ] {

@@ -630,3 +630,46 @@ fn transfer_state(texts: Texts, state: TransferState) -> String {
         TransferState::Failed => "transfer-failed",
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stage_and_a_state_have_words_of_their_own() {
+        let texts = Texts::default();
+        for (of, words) in [
+            (ControlStage::Originated, "with its originator"),
+            (ControlStage::Designated, "offered"),
+            (ControlStage::Controlled, "controlled"),
+            (ControlStage::Proposed, "in an offer"),
+            (ControlStage::Accepted, "accepted by the buyer"),
+            (ControlStage::Released, "released"),
+        ] {
+            assert_eq!(stage(texts, of), words);
+        }
+        for (state, words) in [
+            (TransferState::Expiring, "in progress"),
+            (TransferState::Confirmed, "confirmed"),
+            (TransferState::Expired, "expired"),
+        ] {
+            assert_eq!(transfer_state(texts, state), words);
+        }
+    }
+
+    #[test]
+    fn a_button_names_the_act_that_it_makes() {
+        for (act, label) in [
+            (ControlAct::Designate, "Offer control"),
+            (ControlAct::Accept, "Take control"),
+            (ControlAct::Decline, "Decline"),
+            (ControlAct::Consent, "Agree to the release"),
+            (ControlAct::Release, "Release the authoritative copy"),
+            (ControlAct::Offer, "Offer to the buyer"),
+            (ControlAct::ConfirmTransfer, "Confirm"),
+            (ControlAct::RegisterKey, "Sign acts with this passkey"),
+        ] {
+            assert_eq!(act.label(Texts::default()), label);
+        }
+    }
+}

@@ -13,7 +13,7 @@ use super::frame::{Place, failed, status};
 use super::live::LiveList;
 use super::visitor::{ConsoleForm, Visitor};
 use crate::domain::clock::Timestamp;
-use crate::domain::envelope::{Envelope, EnvelopeStatus, PaymentStatus, Signer};
+use crate::domain::envelope::{Envelope, EnvelopeStatus, PaymentStatus, Signer, same_address};
 use crate::domain::identity::KbaStatus;
 use crate::domain::ledger::LedgerEntry;
 use crate::domain::organization::Permission;
@@ -286,8 +286,10 @@ fn page(visitor: &Visitor, shown: &ShownEnvelope, note: Option<Markup>) -> Respo
 fn person(visitor: &Visitor, shown: &ShownEnvelope, signer: &Signer, is_open: bool) -> Markup {
     let texts = visitor.texts;
     let id = |name: &str| format!("{name}-{}", signer.position);
-    let results = shown.identity.iter();
-    let results = results.filter(|result| result.signer.role == signer.role);
+    // Not those of a person whose place this signer took.
+    let results = shown.identity.iter().filter(|result| {
+        result.signer.role == signer.role && same_address(&result.signer.email, &signer.email)
+    });
     html! {
         p { strong { (signer.name) } " " span.soft { (signer.role) } }
         p.soft { (signer.email) @if let Some(phone) = &signer.phone { " · " (phone) } }

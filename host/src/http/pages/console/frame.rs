@@ -225,3 +225,21 @@ pub fn role(texts: Texts, role: Role) -> String {
         Role::Member => "role-member",
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_status_has_a_word_of_its_own() {
+        for (of, word) in [
+            (EnvelopeStatus::Completed, "completed"),
+            (EnvelopeStatus::Vaulted, "in the vault"),
+            (EnvelopeStatus::VaultedOut, "released"),
+            (EnvelopeStatus::Declined, "declined"),
+            (EnvelopeStatus::Expired, "expired"),
+        ] {
+            assert_eq!(status(Texts::default(), of), word);
+        }
+    }
+}

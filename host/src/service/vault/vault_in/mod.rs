@@ -34,7 +34,7 @@ use crate::service::vault::{Vault, copies};
 use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
 use crate::store::vault::{VaultFailure, VaultIntent};
 use crate::store::{StoreError, WriteTransaction, jobs, ledger, log, vault};
-pub use participants::rules_owner;
+pub use participants::{deciding_rules, rules_owner};
 use pipeline::{PipelineStep, VaultInPipeline};
 pub(super) use record::notes;
 

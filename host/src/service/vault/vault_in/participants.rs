@@ -102,6 +102,20 @@ pub(super) async fn before(
     Ok(called.collect())
 }
 
+/// Returns the rules that decide about an envelope, with their owner and activation.
+pub async fn deciding_rules(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    rules: &ComponentIdentity,
+    at: Timestamp,
+) -> Result<Vec<EvidenceParticipant>, StoreError> {
+    let called = CalledComponent {
+        slot: Slot::Compliance,
+        identity: rules.clone(),
+    };
+    named(connection, envelope, &[called], at).await
+}
+
 /// Returns the organization with the rules that decide about an envelope: none for a built-in pack.
 pub async fn rules_owner(
     connection: &mut AnyConnection,
@@ -109,12 +123,8 @@ pub async fn rules_owner(
     rules: &ComponentIdentity,
     at: Timestamp,
 ) -> Result<Option<String>, StoreError> {
-    let called = CalledComponent {
-        slot: Slot::Compliance,
-        identity: rules.clone(),
-    };
-    let named = named(connection, envelope, &[called], at).await?;
-    Ok(match named.first().map(|one| one.owner) {
+    let rules = deciding_rules(connection, envelope, rules, at).await?;
+    Ok(match rules.first().map(|one| one.owner) {
         None | Some(DecisionOrigin::Default) => None,
         Some(DecisionOrigin::Operator) => Some("the operator of this installation".into()),
         Some(DecisionOrigin::Organization) => {

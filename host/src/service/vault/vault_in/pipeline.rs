@@ -29,7 +29,6 @@ use crate::service::envelopes::consumer::{self, SignersConsent};
 use crate::service::envelopes::facts;
 use crate::service::events;
 use crate::service::vault::Vault;
-use crate::service::vault::copies::CopyForm;
 use crate::service::vault::custody_sheet::{RecordPeople, RecordWriter};
 use crate::service::vault::existing::existing_signatures;
 use crate::service::vault::{copies, integrity};
@@ -393,36 +392,8 @@ impl<'a> VaultInPipeline<'a> {
     ) -> Vec<(String, String)> {
         let writer = RecordWriter::new(&self.intent.wording);
         let texts = writer.texts;
-        let seal = match &copies.seal {
-            Some(sha256) => texts.with("custody-seal-certificate", [("sha256", sha256)]),
-            None => texts.text("custody-unsealed"),
-        };
-        let copy_form = match copies.copy_form {
-            CopyForm::NewFile => "custody-copy-new-file",
-            CopyForm::UpdateOfSigned => "custody-copy-update",
-            CopyForm::UpdateOfUnwritable => "custody-copy-update-damaged",
-        };
-        let rewritten = copies.rewritten.as_ref();
-        let rewritten = rewritten.map(|rewritten| rewritten.line(source, writer));
-        // The first three lines of a signed note: the log's name, size and root hash.
         let note = self.intent.checkpoint.as_deref();
-        let log = note.and_then(|note| {
-            let mut lines = note.lines();
-            let (origin, size, root) = (lines.next()?, lines.next()?, lines.next()?);
-            let values = [("origin", origin), ("size", size), ("root", root)];
-            Some(texts.with("custody-log-head", values))
-        });
-        let second = certified.judgement.opinions.get(1);
-        let second = second.map(|second| {
-            let by = &second.component;
-            let (score, component) = (second.score.to_string(), by.to_string());
-            let values = [
-                ("score", score.as_str()),
-                ("component", &component),
-                ("sha256", &by.sha256),
-            ];
-            texts.with("custody-second-score", values)
-        });
+        let log = note.and_then(|note| writer.log_head(note));
         let is_upload = self.envelope.is_upload();
         let uploaded = is_upload.then(|| texts.text("custody-uploaded"));
         let paper = is_upload.then(|| writer.paper_original(&self.envelope.paper_original()));
@@ -432,14 +403,26 @@ impl<'a> VaultInPipeline<'a> {
                 "certificate-note",
                 is_test.then(|| texts.text("certificate-test")),
             ),
-            ("custody-second", second),
+            (
+                "custody-second",
+                writer.second_evaluation(&certified.judgement.opinions),
+            ),
             ("certificate-signed", uploaded),
             ("custody-paper", paper),
             ("certificate-signed-document", Some(source.0.sha256.clone())),
-            ("custody-copy-form", Some(texts.text(copy_form))),
-            ("custody-rewritten", rewritten),
-            ("custody-seal", Some(seal)),
-            ("custody-trusted-time", copies.time.line(writer)),
+            (
+                "custody-copy-form",
+                Some(writer.copy_form(copies.copy_form)),
+            ),
+            (
+                "custody-rewritten",
+                writer.rewritten(&copies.rewritten_from(source)),
+            ),
+            ("custody-seal", Some(writer.seal(copies.seal.as_deref()))),
+            (
+                "custody-trusted-time",
+                Some(writer.trusted_time(&copies.time.told())),
+            ),
             ("custody-log", log),
         ];
         let told = named.into_iter();

@@ -22,7 +22,7 @@ use crate::sealing::{SIGNATURE_BYTES, UnstampedSeal};
 use crate::service::ServiceError;
 use crate::service::envelopes::uploads::picture;
 use crate::service::vault::copies::{self, CopyFile, CopyForm, MarkedCopy};
-use crate::service::vault::custody_sheet::RecordWriter;
+use crate::service::vault::custody_sheet::PICTURE;
 use crate::service::vault::log;
 
 const PDF: &str = "application/pdf";
@@ -59,17 +59,6 @@ impl RewrittenDocument {
             reason,
             component,
         }
-    }
-
-    /// Returns the text for the custody record.
-    pub(super) fn line(&self, source: &KeptFile, writer: RecordWriter<'_>) -> String {
-        let key = match FileType::parse(&source.0.content_type) {
-            Some(FileType::Pdf) | None => "custody-repaired",
-            Some(_) => "custody-picture",
-        };
-        let kind = source.0.content_type.as_str();
-        let values = [("type", kind), ("sha256", &self.rewritten_hash)];
-        writer.texts.with(key, values)
     }
 }
 
@@ -335,7 +324,7 @@ impl VaultInPipeline<'_> {
         let pdf = embedded.picture_to_pdf(picture).await??;
         // The call above has loaded it.
         let by = embedded.identity()?;
-        let reason = format!("the upload is a picture ({})", source.0.content_type);
+        let reason = format!("{PICTURE}{})", source.0.content_type);
         Ok(ExecutedDocument {
             pdf: HashedBytes::of(pdf.into()),
             drawn_by: Some((by, reason)),

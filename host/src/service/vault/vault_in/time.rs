@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use crate::evidence::stamp::TimeStamp;
 use crate::sealing::UnstampedSeal;
-use crate::service::vault::custody_sheet::RecordWriter;
 
 /// Statement about a time stamp that has no trust anchor.
 const NOT_CHECKED: &str = "time from an authority that is not checked";
@@ -79,30 +78,6 @@ impl TrustedTime {
         match self {
             Self::NotAsked => json!({ "status": "not asked", "statement": OWN_TIMES }),
             _ => self.told(),
-        }
-    }
-
-    /// Returns the text for the custody record.
-    pub(super) fn line(&self, writer: RecordWriter<'_>) -> Option<String> {
-        match self {
-            Self::NotAsked => Some(writer.texts.text("certificate-times-own")),
-            Self::Stamped {
-                at,
-                authority,
-                checked,
-                ..
-            } => {
-                let key = match checked {
-                    true => "custody-stamped",
-                    false => "custody-stamped-unchecked",
-                };
-                let moment = writer.moment(at);
-                let values = [("moment", moment.as_str()), ("authority", authority)];
-                Some(writer.texts.with(key, values))
-            }
-            Self::None { reason } => {
-                Some(writer.texts.with("custody-no-time", [("reason", reason)]))
-            }
         }
     }
 }
