@@ -16,7 +16,8 @@ use crate::fill::solid;
 use crate::moment::CalendarTime;
 use crate::overlay::OverlayDocument;
 use crate::painting::{ContentRole, FormPlacement};
-use crate::source::{SourceDocument, SourcePage, confirm};
+use crate::read_back::ShownPages;
+use crate::source::{SourceDocument, SourcePage, is_signed};
 use crate::target::{DocumentUpdates, OverlayTarget};
 use crate::text::{ASCENT, DESCENT, FontSet, LEADING, TextStyle};
 use crate::{CopyKind, MarkRequest, MarkWords, Marked};
@@ -69,18 +70,25 @@ pub fn worded_mark(
     let source = SourceDocument::open_for_update(&pdf)?;
     // Also refuses a damaged document that is certified: its other copies could not be marked.
     if request.request.rewrite || source.needs_rewrite() {
-        drop(source);
-        return Ok(Marked::Rewritten(mark_rewritten(&pdf, request)?));
+        return Ok(Marked::Rewritten(mark_rewritten(&pdf, source, request)?));
     }
     if request.request.kind == CopyKind::Authoritative && source.certification_level() == Some(1) {
         return Ok(Marked::Unchanged);
     }
-    let SourceDocument { document, pages } = source;
+    let shown = ShownPages::of(&pdf)?;
+    let SourceDocument {
+        document,
+        pages,
+        bytes,
+        ..
+    } = source;
+    drop(bytes);
     let mut updates = DocumentUpdates::of(pdf, document);
     let mark = updates.append(&format!("{request:?}"), |target| {
         paint(target, &pages, request)
-    });
-    Ok(Marked::Appended(mark?))
+    })?;
+    shown.confirm(updates.with(&mark))?;
+    Ok(Marked::Appended(mark))
 }
 
 /// What to write, and in which words.
@@ -143,23 +151,37 @@ impl<'a> WordedRequest<'a> {
     }
 }
 
-fn mark_rewritten(pdf: &[u8], request: &WordedRequest<'_>) -> Result<Vec<u8>> {
-    let SourceDocument { document, pages } = SourceDocument::open_for_rewrite(pdf)?;
-    // Rewrite first, then mark with an incremental update, so that the unmarked document stays a
-    // byte prefix of the marked one.
-    let rewritten = OverlayTarget::Rewrite(Box::new(document)).save(pdf, "rewritten")?;
-    let source = SourceDocument::open_for_rewrite(&rewritten)?;
-    // Repairing a damaged page tree can lose pages; a copy without them must not exist.
-    if source.pages.len() != pages.len() {
-        return Err(crate::error::unreadable(
-            "pages are lost when it is repaired",
-        ));
+/// Marks a repaired document. The mark is an update of it, so that the document without the mark stays the
+/// beginning of the marked one.
+fn mark_rewritten(
+    pdf: &Arc<Vec<u8>>,
+    source: SourceDocument,
+    request: &WordedRequest<'_>,
+) -> Result<Vec<u8>> {
+    if is_signed(pdf) {
+        return Err(source.signed_and_damaged());
     }
-    let update = IncrementalDocument::create_from(rewritten, source.document);
+    let source = match source.repair {
+        Some(_) => source,
+        // The host could not read an update of it.
+        None => {
+            let document = SourceDocument::open_for_rewrite(pdf)?.document;
+            let written = OverlayTarget::Rewrite(Box::new(document)).save(pdf, "rewritten")?;
+            SourceDocument::open_for_rewrite(&written)?
+        }
+    };
+    let SourceDocument {
+        document,
+        pages,
+        bytes,
+        ..
+    } = source;
+    let shown = ShownPages::of(&bytes)?;
+    let update = IncrementalDocument::create_from(Arc::unwrap_or_clone(bytes), document);
     let mut target = OverlayTarget::Update(Box::new(update));
-    paint(&mut target, &source.pages, request)?;
+    paint(&mut target, &pages, request)?;
     let marked = target.save(pdf, &format!("{request:?}"))?;
-    confirm(&marked, pages.len())?;
+    shown.confirm(marked.clone())?;
     Ok(marked)
 }
 
@@ -208,7 +230,7 @@ pub(crate) fn paint_each(
             matrix: page.geometry.to_user,
             role: ContentRole::Artifact,
         };
-        target.paint(page.id, &[placement])?;
+        target.paint(page, &[placement])?;
     }
     Ok(())
 }
