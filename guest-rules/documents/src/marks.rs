@@ -19,7 +19,7 @@ use crate::painting::{ContentRole, FormPlacement};
 use crate::read_back::ShownPages;
 use crate::source::{SourceDocument, SourcePage, is_signed};
 use crate::target::{DocumentUpdates, OverlayTarget};
-use crate::text::{ASCENT, DESCENT, FontSet, LEADING, TextStyle};
+use crate::text::{ASCENT, DESCENT, FontSet, LEADING, TextLine, TextStyle};
 use crate::{CopyKind, MarkRequest, MarkWords, Marked};
 
 const AUTHORITATIVE: &str = "Authoritative copy";
@@ -262,6 +262,47 @@ fn draw_authoritative(
     draw_foot(fonts, surface, (width, height), &text);
 }
 
+/// Returns the size of the letters of a mark: a share of a small page, `usual` on a letter page, and as large
+/// on a plan when that is shown as a whole.
+fn mark_size((width, height): (f32, f32), share: f32, usual: f32) -> f32 {
+    /// Smaller letters cannot be read in print.
+    const READABLE: f32 = 4.0;
+    /// Width of a letter page.
+    const LETTER: f32 = 612.0;
+    let side = width.min(height);
+    // Some lines have to fit on the smallest pages, too.
+    let least = READABLE.min(side / 14.0);
+    (side * share)
+        .clamp(least, usual.max(least))
+        .max(side / LETTER * usual)
+}
+
+/// Draws a line of a mark on a light ground, so that it shows on dark pages as well. A ground is a few bytes;
+/// outlines around the letters would be read again with every page.
+fn draw_on_light(
+    fonts: &FontSet,
+    surface: &mut Surface<'_>,
+    line: &TextLine,
+    (x, baseline): (f32, f32),
+    size: f32,
+    colour: (u8, u8, u8),
+) {
+    let ground = Rect::from_xywh(x, baseline - size * ASCENT, line.width(size), size * 1.25);
+    if let Some(ground) = ground {
+        let mut path = PathBuilder::new();
+        path.push_rect(ground);
+        if let Some(path) = path.finish() {
+            surface.set_fill(Some(Fill {
+                opacity: NormalizedF32::new(0.8).unwrap_or(NormalizedF32::ONE),
+                ..solid((255, 255, 255))
+            }));
+            surface.draw_path(&path);
+        }
+    }
+    surface.set_fill(Some(solid(colour)));
+    fonts.draw(surface, line, x, baseline, size);
+}
+
 /// Draws a small grey line at the foot of the page.
 pub(crate) fn draw_foot(
     fonts: &FontSet,
@@ -269,18 +310,12 @@ pub(crate) fn draw_foot(
     (width, height): (f32, f32),
     text: &str,
 ) {
-    let size = (width.min(height) * 0.02).clamp(2.0, 6.5);
+    let size = mark_size((width, height), 0.02, 6.5);
     let lines = fonts.wrap(text, TextStyle::Regular, size, width * 0.92);
-    surface.set_fill(Some(solid(GREY)));
     for (above, line) in lines.iter().rev().enumerate() {
         let baseline = height - size * (1.1 + LEADING * above as f32);
-        fonts.draw(
-            surface,
-            line,
-            (width - line.width(size)) / 2.0,
-            baseline,
-            size,
-        );
+        let x = (width - line.width(size)) / 2.0;
+        draw_on_light(fonts, surface, line, (x, baseline), size, GREY);
     }
 }
 
@@ -292,13 +327,12 @@ pub(crate) fn draw_head(
     (width, height): (f32, f32),
     text: &str,
 ) {
-    let size = (width.min(height) * 0.02).clamp(2.0, 7.5);
+    let size = mark_size((width, height), 0.02, 7.5);
     let lines = fonts.wrap(text, TextStyle::Bold, size, width * 0.92);
-    surface.set_fill(Some(solid((0, 0, 0))));
     for (below, line) in lines.iter().enumerate() {
         let baseline = size * (1.6 + LEADING * below as f32);
         let x = (width - line.width(size)) / 2.0;
-        fonts.draw(surface, line, x, baseline, size);
+        draw_on_light(fonts, surface, line, (x, baseline), size, (0, 0, 0));
     }
 }
 
@@ -335,7 +369,7 @@ fn draw_banner(
     (width, height): (f32, f32),
     request: &WordedRequest<'_>,
 ) {
-    let mut size = (width.min(height) * 0.022).clamp(2.0, 8.0);
+    let mut size = mark_size((width, height), 0.022, 8.0);
     let mut line = fonts.line(&request.line(), TextStyle::Bold);
     if line.width(size) > width * 0.94 {
         line = fonts.line(NON_AUTHORITATIVE, TextStyle::Bold);

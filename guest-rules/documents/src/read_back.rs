@@ -1,18 +1,19 @@
 //! Reading a document back after every write, with the reader that drew its pages for the signer.
 
 use std::collections::{BTreeSet, HashMap};
+use std::hash::Hash;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use hayro_syntax::PdfData;
-use holdfast_reader::{PageInfo, PageText, PdfDocument, PlacedImage};
+use holdfast_reader::{PageInfo, PageText, PdfDocument};
 
 use crate::DocumentError;
 use crate::error::{Result, unreadable};
 use crate::source::refusal;
 
 /// Points that a writer's rounding may move a glyph or a picture.
-const TOLERANCE: f64 = 0.5;
+const TOLERANCE: f32 = 0.5;
 
 /// Contents of pages before a write.
 pub(crate) struct ShownPages {
@@ -22,34 +23,50 @@ pub(crate) struct ShownPages {
 #[derive(Clone)]
 struct ShownPage {
     info: PageInfo,
-    text: Rc<PageText>,
+    content: Rc<ShownContent>,
     /// The page had no size of its own, so that places on it are unknown.
     is_without_size: bool,
 }
 
+/// Words and pictures of a page. Small, because all pages of a document are in memory together.
+struct ShownContent {
+    /// Glyphs on the page, without white space, in the order in which they are drawn.
+    glyphs: Vec<Placed<u32>>,
+    images: Vec<Placed<ImageKey>>,
+}
+
+/// Pixels and size of a picture.
+type ImageKey = ((u32, u32), usize);
+
+/// A glyph, by the hash of its text, or a picture.
+#[derive(Clone, Copy)]
+struct Placed<T> {
+    item: T,
+    /// Top left corner, in points of the displayed page.
+    x: f32,
+    y: f32,
+}
+
 impl ShownPages {
+    /// The pages of no document, to be extended.
+    pub(crate) fn none() -> Self {
+        Self { pages: Vec::new() }
+    }
+
     /// Reads all pages of a document.
     pub(crate) fn of(pdf: &Arc<Vec<u8>>) -> Result<Self> {
         let reader = PdfDocument::open(Arc::clone(pdf)).map_err(refusal)?;
         let mut text = reader.text_reader();
         let mut pages = Vec::with_capacity(reader.page_count());
         for (index, info) in reader.pages().into_iter().enumerate() {
-            let mut text = text.page(index).map_err(refusal)?;
-            // Only places are compared: the content itself may be large.
-            text.streams = Vec::new();
-            text.elements = Vec::new();
+            let content = ShownContent::of(&text.page(index).map_err(refusal)?);
             pages.push(ShownPage {
                 info,
-                text: Rc::new(text),
+                content: Rc::new(content),
                 is_without_size: false,
             });
         }
         Ok(Self { pages })
-    }
-
-    /// The pages of no document, to be extended.
-    pub(crate) fn none() -> Self {
-        Self { pages: Vec::new() }
     }
 
     /// Appends the pages of another document.
@@ -80,43 +97,119 @@ impl ShownPages {
         let reader = PdfDocument::open(written).map_err(refusal)?;
         let found = reader.page_count();
         if found != self.pages.len() {
+            let expected = self.pages.len();
             return Err(unreadable(format!(
-                "{found} of {} pages survive being written",
-                self.pages.len()
+                "{READS_DIFFERENTLY}: {found} of {expected} pages survive being written"
             )));
         }
+
         let mut text = reader.text_reader();
         for (index, (shown, info)) in self.pages.iter().zip(reader.pages()).enumerate() {
-            let number = index + 1;
-            let written = text.page(index).map_err(refusal)?;
-            if shown.is_without_size {
-                if shown.text.has_text() != written.has_text() {
-                    return Err(differs(number, "other words"));
-                }
-                continue;
-            }
-            if !same_box(&shown.info, &info) {
-                return Err(differs(number, "another size"));
-            }
-            if !has_glyphs(&shown.text, &written) {
-                return Err(differs(number, "other words"));
-            }
-            if !has_images(&shown.text, &written) {
-                return Err(differs(number, "other pictures"));
-            }
+            let written = ShownContent::of(&text.page(index).map_err(refusal)?);
+            shown
+                .difference(&info, &written)
+                .map_or(Ok(()), |what| Err(differs(index + 1, what)))?;
         }
         Ok(())
     }
 }
 
 /// The beginning of every refusal for this reason; the host gives it a code of its own.
+const READS_DIFFERENTLY: &str = "readers do not agree about it";
+
 fn differs(page: usize, what: &str) -> DocumentError {
     unreadable(format!(
         "{READS_DIFFERENTLY}: page {page} would have {what}"
     ))
 }
 
-const READS_DIFFERENTLY: &str = "readers do not agree about it";
+impl ShownPage {
+    /// Returns what of this page is not on the written one.
+    fn difference(&self, info: &PageInfo, written: &ShownContent) -> Option<&'static str> {
+        let has_places = !self.is_without_size;
+        if has_places && !same_box(&self.info, info) {
+            return Some("another size");
+        }
+        if !self.content.has_glyphs_in(written, has_places) {
+            return Some("other words");
+        }
+        let images = (&self.content.images, &written.images);
+        (has_places && !all_found(images.0, images.1)).then_some("other pictures")
+    }
+}
+
+impl ShownContent {
+    fn of(page: &PageText) -> Self {
+        let place = |x: f64, y: f64| ((x * page.width) as f32, (y * page.height) as f32);
+        let glyphs = page.glyphs.iter().filter(|glyph| glyph.is_on_page());
+        let glyphs = glyphs.filter_map(|glyph| {
+            let text = page.glyph_text(glyph).trim();
+            let rect = glyph.rect();
+            let (x, y) = place(rect.x0, rect.y0);
+            (!text.is_empty()).then(|| Placed {
+                item: hash(text),
+                x,
+                y,
+            })
+        });
+        let images = page.images.iter().map(|image| {
+            let (x, y) = place(image.rect.x0, image.rect.y0);
+            Placed {
+                item: (image.pixels, image.size),
+                x,
+                y,
+            }
+        });
+        Self {
+            glyphs: glyphs.collect(),
+            images: images.collect(),
+        }
+    }
+
+    fn has_glyphs_in(&self, written: &Self, has_places: bool) -> bool {
+        // Nearly always the same glyphs come in the same order, and ours after them.
+        let pairs = self.glyphs.iter().zip(&written.glyphs);
+        let mut same =
+            pairs.map(|(old, new)| old.item == new.item && (!has_places || old.is_at(new)));
+        let in_order = self.glyphs.len() <= written.glyphs.len() && same.all(|same| same);
+        in_order || (has_places && all_found(&self.glyphs, &written.glyphs))
+    }
+}
+
+impl<T> Placed<T> {
+    fn is_at(&self, other: &Self) -> bool {
+        (self.x - other.x).abs() < TOLERANCE && (self.y - other.y).abs() < TOLERANCE
+    }
+
+    /// Returns the square of the page in which it lies, as wide as the tolerance.
+    fn cell(&self) -> (i32, i32) {
+        let square = |place: f32| (place / TOLERANCE).floor() as i32;
+        (square(self.x), square(self.y))
+    }
+}
+
+/// Returns whether each item occurs among the others, at its place or right beside it.
+fn all_found<T: Copy + Eq + Hash>(wanted: &[Placed<T>], among: &[Placed<T>]) -> bool {
+    let mut places: HashMap<(T, (i32, i32)), u32> = HashMap::new();
+    for placed in among {
+        *places.entry((placed.item, placed.cell())).or_default() += 1;
+    }
+    wanted.iter().all(|placed| {
+        let (x, y) = placed.cell();
+        let beside = [0, -1, 1].into_iter().flat_map(|across| {
+            [0, -1, 1].map(|down| (x.saturating_add(across), y.saturating_add(down)))
+        });
+        for cell in beside {
+            if let Some(count) = places.get_mut(&(placed.item, cell))
+                && *count > 0
+            {
+                *count -= 1;
+                return true;
+            }
+        }
+        false
+    })
+}
 
 fn same_box(before: &PageInfo, after: &PageInfo) -> bool {
     let (one, two) = (&before.matrix, &after.matrix);
@@ -132,94 +225,35 @@ fn same_box(before: &PageInfo, after: &PageInfo) -> bool {
     ];
     numbers
         .iter()
-        .all(|(before, after)| (before - after).abs() < TOLERANCE)
+        .all(|(before, after)| (before - after).abs() < f64::from(TOLERANCE))
 }
 
-/// Pixels and size of a picture.
-type ImageKey = ((u32, u32), usize);
-
-/// A glyph or picture at a place, to be counted.
-type Place<T> = (T, i64, i64);
-
-fn has_glyphs(before: &PageText, after: &PageText) -> bool {
-    let of = |page: &PageText, index: usize| {
-        page.glyphs
-            .get(index)
-            .map(|glyph| (page.glyph_text(glyph).to_owned(), glyph.rect()))
-    };
-    // Nearly always the same glyphs come in the same order, and ours after them.
-    let same_order = (0..before.glyphs.len()).all(|index| {
-        let (Some((old, at)), Some((new, now))) = (of(before, index), of(after, index)) else {
-            return false;
-        };
-        old == new && is_near(before, (at.x0, at.y0), (now.x0, now.y0))
-    });
-    if same_order {
-        return true;
-    }
-
-    let mut places: HashMap<Place<&str>, i64> = HashMap::new();
-    for glyph in after.glyphs.iter().filter(|glyph| glyph.is_on_page()) {
-        let (x, y) = cell(after, (glyph.rect().x0, glyph.rect().y0));
-        *places.entry((after.glyph_text(glyph), x, y)).or_default() += 1;
-    }
-    before
-        .glyphs
-        .iter()
-        .filter(|glyph| glyph.is_on_page())
-        .filter(|glyph| !before.glyph_text(glyph).trim().is_empty())
-        .all(|glyph| {
-            let place = cell(before, (glyph.rect().x0, glyph.rect().y0));
-            take(&mut places, before.glyph_text(glyph), place)
-        })
-}
-
-fn has_images(before: &PageText, after: &PageText) -> bool {
-    let key = |image: &PlacedImage| (image.pixels, image.size);
-    let mut places: HashMap<Place<ImageKey>, i64> = HashMap::new();
-    for image in &after.images {
-        let (x, y) = cell(after, (image.rect.x0, image.rect.y0));
-        *places.entry((key(image), x, y)).or_default() += 1;
-    }
-    before.images.iter().all(|image| {
-        let place = cell(before, (image.rect.x0, image.rect.y0));
-        take(&mut places, key(image), place)
+/// FNV-1a: equal in every run, as a component has to be.
+fn hash(text: &str) -> u32 {
+    text.bytes().fold(0x811c_9dc5, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
     })
 }
 
-/// Takes one item at a place or right beside it.
-fn take<T: Copy + Eq + std::hash::Hash>(
-    places: &mut HashMap<Place<T>, i64>,
-    item: T,
-    (x, y): (i64, i64),
-) -> bool {
-    for (across, down) in [
-        (0, 0),
-        (1, 0),
-        (-1, 0),
-        (0, 1),
-        (0, -1),
-        (1, 1),
-        (1, -1),
-        (-1, 1),
-        (-1, -1),
-    ] {
-        if let Some(count) = places.get_mut(&(item, x + across, y + down))
-            && *count > 0
-        {
-            *count -= 1;
-            return true;
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn placed(items: &[(u32, f32)]) -> Vec<Placed<u32>> {
+        let at = |(item, x): &(u32, f32)| Placed {
+            item: *item,
+            x: *x,
+            y: 1.0,
+        };
+        items.iter().map(at).collect()
     }
-    false
-}
 
-/// Returns the square of the page in which a point lies, as wide as the tolerance.
-fn cell(page: &PageText, (x, y): (f64, f64)) -> (i64, i64) {
-    let square = |fraction: f64, size: f64| (fraction * size / TOLERANCE).floor() as i64;
-    (square(x, page.width), square(y, page.height))
-}
-
-fn is_near(page: &PageText, (x0, y0): (f64, f64), (x1, y1): (f64, f64)) -> bool {
-    ((x0 - x1) * page.width).abs() < TOLERANCE && ((y0 - y1) * page.height).abs() < TOLERANCE
+    #[test]
+    fn an_item_is_found_once_and_only_near_its_place() {
+        let page = placed(&[(1, 10.0), (2, 20.0)]);
+        assert!(all_found(&placed(&[(2, 20.3), (1, 9.8)]), &page));
+        assert!(!all_found(&placed(&[(1, 10.0), (1, 10.0)]), &page));
+        assert!(!all_found(&placed(&[(1, 12.0)]), &page));
+        assert!(!all_found(&placed(&[(3, 10.0)]), &page));
+    }
 }

@@ -279,9 +279,7 @@ fn letters_drawn_twice_for_bold_are_read_once() {
         "BT /F1 10 Tf 20 80 Td (B) Tj 0.2 0 Td (B) Tj 6.67 0 Td (y) Tj 0.2 0 Td (y) Tj ET";
     for (content, text) in [(twice, "Buyer signature"), (letters, "By")] {
         assert_eq!(
-            occurrences(one_page(content), text.into(), None)
-                .unwrap()
-                .len(),
+            occurrences(one_page(content), text, None).unwrap().len(),
             1,
             "{content}"
         );

@@ -174,11 +174,14 @@ impl From<ServiceError> for HttpError {
             ServiceError::Malformed(_) => Self::bad_request(text),
             ServiceError::UnsupportedType(_) => Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, text),
             ServiceError::Unreadable { message, reason } => {
-                let details = match reason.starts_with(READS_DIFFERENTLY) {
-                    true => json!({ "code": "document_reads_differently", "reason": reason }),
-                    false => json!({ "reason": reason }),
-                };
-                Self::new(StatusCode::UNPROCESSABLE_ENTITY, message).with_details(details)
+                let differs = reason.starts_with(READS_DIFFERENTLY);
+                let answer = Self::new(StatusCode::UNPROCESSABLE_ENTITY, message)
+                    .with_details(json!({ "reason": reason }));
+                if differs {
+                    answer.with_code("document_reads_differently")
+                } else {
+                    answer
+                }
             }
             ServiceError::NotFound(_) | ServiceError::NotFoundText(_) => {
                 Self::new(StatusCode::NOT_FOUND, text)

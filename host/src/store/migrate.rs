@@ -86,6 +86,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     67 "0067_user_identities",
     70 "0070_sign_in_mails",
     71 "0071_access_code_failures",
+    80 "0080_template_repairs",
 ];
 
 /// Version of the row that serves as the lock.

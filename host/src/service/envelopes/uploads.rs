@@ -11,6 +11,7 @@ use crate::domain::hash::sha256;
 use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::job::VaultEnvelope;
 use crate::domain::signature::ExistingSignature;
+use crate::domain::template::DocumentRepair;
 use crate::domain::warning::Warning;
 use crate::fair_queue::{QueueCapacity, QueueTurn, WorkOwner};
 use crate::files::{FilesError, SpooledFile, StorageArea};
@@ -23,7 +24,6 @@ use crate::service::vault::existing::existing_signatures;
 use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
 use crate::store::{WriteTransaction, envelopes, jobs, vault};
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 /// Maximum size of an upload: 50 MiB.
@@ -63,19 +63,8 @@ impl DocumentUpload {
 pub struct SettledUpload {
     /// The upload, or what takes its place.
     pub pdf: Bytes,
-    pub repair: Option<UploadRepair>,
+    pub repair: Option<DocumentRepair>,
     pub warnings: Vec<Warning>,
-}
-
-/// What took the place of an upload about which readers could disagree.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct UploadRepair {
-    /// SHA-256 of the upload.
-    pub uploaded_hash: String,
-    /// SHA-256 of what is signed and kept instead.
-    pub rewritten_hash: String,
-    pub rewritten_size: u64,
-    pub reason: String,
 }
 
 /// An upload that was checked, with what has to be recorded of it.
@@ -83,7 +72,7 @@ pub struct UploadRepair {
 pub struct CheckedUpload {
     /// Signatures that it has.
     pub signatures: Vec<ExistingSignature>,
-    pub repair: Option<UploadRepair>,
+    pub repair: Option<DocumentRepair>,
     pub warnings: Vec<Warning>,
 }
 
@@ -161,7 +150,7 @@ pub async fn store(
 /// A stored file, and what will take its place in the vault.
 pub struct AttachedFile<'a> {
     pub file: &'a StoredFile,
-    pub repair: Option<&'a UploadRepair>,
+    pub repair: Option<&'a DocumentRepair>,
 }
 
 /// Sets a stored file as the envelope's document, and records it with the signatures that it has.
@@ -253,7 +242,7 @@ pub async fn settled(
     };
 
     let rewritten = Bytes::from(rewritten);
-    let repair = UploadRepair {
+    let repair = DocumentRepair {
         uploaded_hash: sha256(&pdf),
         rewritten_hash: sha256(&rewritten),
         rewritten_size: rewritten.len() as u64,

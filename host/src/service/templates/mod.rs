@@ -214,6 +214,7 @@ pub async fn create(
         pricing_table: request.pricing_table,
         provider_template: Some(at_provider.template_id),
         document: Some(document),
+        repair: settled.repair,
         fields,
         provider_stale: false,
         ..Template::new(caller.org.clone(), request.name, instance, now)
