@@ -41,7 +41,7 @@ pub struct MadeFor {
 pub struct DocumentRepair {
     /// SHA-256 of the upload.
     pub uploaded_hash: String,
-    /// SHA-256 of what is signed and kept instead.
+    /// SHA-256 of the document that is signed and kept instead.
     pub rewritten_hash: String,
     pub rewritten_size: u64,
     pub reason: String,
