@@ -375,6 +375,7 @@ async fn a_returned_mail_is_in_the_record_as_what_a_bounce_reports() {
     let mails = server.received();
     let told = of(&mails, CREATOR, "Not delivered: ");
     assert_eq!(told.len(), 1);
+    assert!(told[0].text().contains("The document stays open."));
     assert!(
         told[0].text().contains("550 no such user"),
         "{}",

@@ -11,8 +11,9 @@ use lopdf::{Dictionary, Document, Object, ObjectId, Stream};
 use crate::SignatureHandling;
 use crate::error::{Result, unreadable};
 use crate::fill::write_values;
+use crate::read_back::ShownPages;
 use crate::signatures::has_signature;
-use crate::source::{MAX_STREAM_BYTES, SourceDocument, SourcePage, confirm};
+use crate::source::{MAX_STREAM_BYTES, SourceDocument, SourcePage};
 use crate::target::OverlayTarget;
 
 /// Entries of the trailer that a file of one revision has. Others describe the file it was read from.
@@ -31,7 +32,12 @@ const STALE: [&[u8]; 2] = [b"Thumb", b"PieceInfo"];
 /// `encrypted`, `unreadable` and `over-limit` for the document, also for one with pages that do not survive.
 pub fn write_anew(pdf: Vec<u8>, signatures: SignatureHandling) -> Result<Option<Vec<u8>>> {
     let pdf = Arc::new(pdf);
-    let SourceDocument { document, pages } = SourceDocument::open_whole(&pdf)?;
+    let SourceDocument {
+        document,
+        pages,
+        bytes,
+        ..
+    } = SourceDocument::open_whole(&pdf)?;
     let is_signed = has_signature(&document);
     if is_signed && signatures == SignatureHandling::Keep {
         return Ok(None);
@@ -58,7 +64,7 @@ pub fn write_anew(pdf: Vec<u8>, signatures: SignatureHandling) -> Result<Option<
     move_catalog_to_the_end(document)?;
 
     let written = target.save(&pdf, "written anew")?;
-    confirm(&written, pages.len())?;
+    ShownPages::of(&bytes)?.confirm(written.clone())?;
     Ok(Some(written))
 }
 

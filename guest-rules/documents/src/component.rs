@@ -7,13 +7,13 @@
 
 use crate::contract::bindings;
 use crate::contract::bindings::exports::holdfast::documents::{
-    completion, copies, documents, form_fields, handwriting, signatures, vaulting, watermarks,
-    wording,
+    completion, copies, documents, form_fields, handwriting, signatures, sources, vaulting,
+    watermarks, wording,
 };
 use crate::{
     CompletionFacts, CustodyFacts, CustodySheet, DocumentError, FilledField, FormField,
     FoundSignatures, MarkRequest, MarkWords, Marked, PageImage, Picture, SealRequest, SealSpace,
-    SignatureHandling, VaultCopies, VaultRequest, WatermarkRequest, WrittenField,
+    SettledDocument, SignatureHandling, VaultCopies, VaultRequest, WatermarkRequest, WrittenField,
 };
 
 struct DocumentsComponent;
@@ -102,6 +102,12 @@ impl vaulting::Guest for DocumentsComponent {
 impl watermarks::Guest for DocumentsComponent {
     fn watermark(pdf: Vec<u8>, request: WatermarkRequest) -> Result<Vec<u8>, DocumentError> {
         crate::watermark(pdf, &request)
+    }
+}
+
+impl sources::Guest for DocumentsComponent {
+    fn settle(pdf: Vec<u8>) -> Result<SettledDocument, DocumentError> {
+        crate::settle(pdf)
     }
 }
 

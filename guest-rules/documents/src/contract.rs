@@ -25,6 +25,9 @@ pub use bindings::exports::holdfast::documents::handwriting::{HandwritingStyle, 
 pub use bindings::exports::holdfast::documents::signatures::{
     FoundSignature, FoundSignatures, LaterChange, SignatureCoverage,
 };
+pub use bindings::exports::holdfast::documents::sources::{
+    RepairedDocument, SettledDocument, SourceWarning,
+};
 pub use bindings::exports::holdfast::documents::vaulting::{CopyWords, VaultCopies, VaultRequest};
 pub use bindings::exports::holdfast::documents::watermarks::WatermarkRequest;
 pub use bindings::exports::holdfast::documents::wording::{

@@ -17,7 +17,8 @@ use crate::geometry::DisplayedBox;
 use crate::overlay::OverlayDocument;
 use crate::painting::{ContentRole, FormPlacement};
 use crate::picture::DrawableImage;
-use crate::source::{SourceDocument, SourcePage, confirm, is_signed};
+use crate::read_back::ShownPages;
+use crate::source::{SourceDocument, SourcePage, is_signed};
 use crate::target::{DocumentUpdates, OverlayTarget};
 use crate::text::{FontSet, TextStyle};
 use crate::{FieldValue, FilledField, HandwritingStyle, WrittenField};
@@ -69,14 +70,18 @@ fn fill_styled(pdf: &[u8], fields: &[StyledField<'_>]) -> Result<Vec<u8>> {
     if is_signed(pdf) {
         return fill_signed(pdf, fields);
     }
-    let SourceDocument { document, pages } = SourceDocument::open_for_rewrite(pdf)?;
+    let source = SourceDocument::open_for_rewrite(pdf)?;
+    let shown = ShownPages::of(&source.bytes)?;
+    let SourceDocument {
+        document, pages, ..
+    } = source;
     let mut target = OverlayTarget::Rewrite(Box::new(document));
     write_values(&mut target, &pages, fields)?;
     // The flattened form and its fields are unreachable now; pruning keeps their values out of the
     // file.
     target.document_mut().prune_objects();
     let filled = target.save(pdf, "filled")?;
-    confirm(&filled, pages.len())?;
+    shown.confirm(filled.clone())?;
     Ok(filled)
 }
 
@@ -84,19 +89,24 @@ fn fill_signed(pdf: &[u8], fields: &[StyledField<'_>]) -> Result<Vec<u8>> {
     let original = Arc::new(pdf.to_vec());
     let source = SourceDocument::open_for_update(&original)?;
     if source.needs_rewrite() {
-        return Err(unreadable(
-            "it is signed, and its structure is damaged: repairing it would break the signatures",
-        ));
+        return Err(source.signed_and_damaged());
     }
     if source.certification_level() == Some(1) {
         return Err(unreadable("its author certified it against any change"));
     }
-    let SourceDocument { document, pages } = source;
+    let shown = ShownPages::of(&original)?;
+    let SourceDocument {
+        document,
+        pages,
+        bytes,
+        ..
+    } = source;
+    drop(bytes);
     let tail = DocumentUpdates::of(original, document).append("filled", |target| {
         paint_values(target, &pages, fields, FlattenedForm::default())
     })?;
     let filled = [pdf, &tail].concat();
-    confirm(&filled, pages.len())?;
+    shown.confirm(filled.clone())?;
     Ok(filled)
 }
 
@@ -161,7 +171,7 @@ fn paint_values(
         });
     }
     for (index, placements) in &placements {
-        target.paint(pages[*index].id, placements)?;
+        target.paint(&pages[*index], placements)?;
     }
     Ok(())
 }

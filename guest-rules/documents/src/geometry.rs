@@ -140,6 +140,18 @@ impl PageGeometry {
         })
     }
 
+    /// Returns the visible part of the page in its user space: left, bottom, right, top.
+    pub(crate) fn user_box(&self) -> [f64; 4] {
+        let shown = UserSpaceBox {
+            x0: 0.0,
+            y0: 0.0,
+            x1: f64::from(self.width),
+            y1: f64::from(self.height),
+        };
+        let UserSpaceBox { x0, y0, x1, y1 } = self.to_user.apply_to_box(shown);
+        [x0, y0, x1, y1]
+    }
+
     /// Converts an area of the contract to points. Refuses one that is not a rectangle on the page.
     pub(crate) fn area(&self, area: &Area) -> Result<DisplayedBox> {
         // Placement rounds its fractions, so an area may exceed the edge by a hair.

@@ -36,12 +36,15 @@ mod overlay;
 mod painting;
 mod palette;
 mod picture;
+mod read_back;
 mod render;
 mod revisions;
 mod seal;
+mod settle;
 mod signatures;
 mod source;
 mod strip;
+mod table;
 mod target;
 mod text;
 pub mod typeset;
@@ -54,9 +57,10 @@ pub use contract::{
     Area, CheckResult, CompletionFacts, CopyKind, CopyWords, CustodyFacts, CustodySection,
     CustodySheet, DocumentError, FieldValue, FilledField, FormField, FormFieldKind, FoundSignature,
     FoundSignatures, HandwritingStyle, LaterChange, MarkRequest, MarkWords, Marked, PageImage,
-    Party, Picture, PictureFormat, SealRequest, SealSpace, SignatureAppearance, SignatureCoverage,
-    SignatureHandling, SignerSummary, TableColumn, TableRow, TimelineEntry, TypedSignature,
-    VaultCopies, VaultRequest, WatermarkRequest, WrittenField,
+    Party, Picture, PictureFormat, RepairedDocument, SealRequest, SealSpace, SettledDocument,
+    SignatureAppearance, SignatureCoverage, SignatureHandling, SignerSummary, SourceWarning,
+    TableColumn, TableRow, TimelineEntry, TypedSignature, VaultCopies, VaultRequest,
+    WatermarkRequest, WrittenField,
 };
 pub use custody::{custody_record, worded_custody_record};
 pub use fill::{fill, fill_written};
@@ -66,6 +70,7 @@ pub use merge::merge;
 pub use picture::picture_to_pdf;
 pub use render::page_image;
 pub use seal::prepare_seal;
+pub use settle::settle;
 pub use signatures::signatures;
 pub use strip::strip_tags;
 pub use vaulting::prepare_copies;

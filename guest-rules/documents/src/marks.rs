@@ -16,9 +16,10 @@ use crate::fill::solid;
 use crate::moment::CalendarTime;
 use crate::overlay::OverlayDocument;
 use crate::painting::{ContentRole, FormPlacement};
-use crate::source::{SourceDocument, SourcePage, confirm};
+use crate::read_back::ShownPages;
+use crate::source::{SourceDocument, SourcePage, is_signed};
 use crate::target::{DocumentUpdates, OverlayTarget};
-use crate::text::{ASCENT, DESCENT, FontSet, LEADING, TextStyle};
+use crate::text::{ASCENT, DESCENT, FontSet, LEADING, TextLine, TextStyle};
 use crate::{CopyKind, MarkRequest, MarkWords, Marked};
 
 const AUTHORITATIVE: &str = "Authoritative copy";
@@ -69,18 +70,25 @@ pub fn worded_mark(
     let source = SourceDocument::open_for_update(&pdf)?;
     // Also refuses a damaged document that is certified: its other copies could not be marked.
     if request.request.rewrite || source.needs_rewrite() {
-        drop(source);
-        return Ok(Marked::Rewritten(mark_rewritten(&pdf, request)?));
+        return Ok(Marked::Rewritten(mark_rewritten(&pdf, source, request)?));
     }
     if request.request.kind == CopyKind::Authoritative && source.certification_level() == Some(1) {
         return Ok(Marked::Unchanged);
     }
-    let SourceDocument { document, pages } = source;
+    let shown = ShownPages::of(&pdf)?;
+    let SourceDocument {
+        document,
+        pages,
+        bytes,
+        ..
+    } = source;
+    drop(bytes);
     let mut updates = DocumentUpdates::of(pdf, document);
     let mark = updates.append(&format!("{request:?}"), |target| {
         paint(target, &pages, request)
-    });
-    Ok(Marked::Appended(mark?))
+    })?;
+    shown.confirm(updates.with(&mark))?;
+    Ok(Marked::Appended(mark))
 }
 
 /// What to write, and in which words.
@@ -143,23 +151,37 @@ impl<'a> WordedRequest<'a> {
     }
 }
 
-fn mark_rewritten(pdf: &[u8], request: &WordedRequest<'_>) -> Result<Vec<u8>> {
-    let SourceDocument { document, pages } = SourceDocument::open_for_rewrite(pdf)?;
-    // Rewrite first, then mark with an incremental update, so that the unmarked document stays a
-    // byte prefix of the marked one.
-    let rewritten = OverlayTarget::Rewrite(Box::new(document)).save(pdf, "rewritten")?;
-    let source = SourceDocument::open_for_rewrite(&rewritten)?;
-    // Repairing a damaged page tree can lose pages; a copy without them must not exist.
-    if source.pages.len() != pages.len() {
-        return Err(crate::error::unreadable(
-            "pages are lost when it is repaired",
-        ));
+/// Marks a repaired document. The mark is an update of it, so that the document without the mark stays the
+/// beginning of the marked one.
+fn mark_rewritten(
+    pdf: &Arc<Vec<u8>>,
+    source: SourceDocument,
+    request: &WordedRequest<'_>,
+) -> Result<Vec<u8>> {
+    if is_signed(pdf) {
+        return Err(source.signed_and_damaged());
     }
-    let update = IncrementalDocument::create_from(rewritten, source.document);
+    let source = match source.repair {
+        Some(_) => source,
+        // The host could not read an update of it.
+        None => {
+            let document = SourceDocument::open_for_rewrite(pdf)?.document;
+            let written = OverlayTarget::Rewrite(Box::new(document)).save(pdf, "rewritten")?;
+            SourceDocument::open_for_rewrite(&written)?
+        }
+    };
+    let SourceDocument {
+        document,
+        pages,
+        bytes,
+        ..
+    } = source;
+    let shown = ShownPages::of(&bytes)?;
+    let update = IncrementalDocument::create_from(Arc::unwrap_or_clone(bytes), document);
     let mut target = OverlayTarget::Update(Box::new(update));
-    paint(&mut target, &source.pages, request)?;
+    paint(&mut target, &pages, request)?;
     let marked = target.save(pdf, &format!("{request:?}"))?;
-    confirm(&marked, pages.len())?;
+    shown.confirm(marked.clone())?;
     Ok(marked)
 }
 
@@ -208,7 +230,7 @@ pub(crate) fn paint_each(
             matrix: page.geometry.to_user,
             role: ContentRole::Artifact,
         };
-        target.paint(page.id, &[placement])?;
+        target.paint(page, &[placement])?;
     }
     Ok(())
 }
@@ -240,6 +262,47 @@ fn draw_authoritative(
     draw_foot(fonts, surface, (width, height), &text);
 }
 
+/// Returns the size of the letters of a mark: a share of a small page, `usual` on a letter page, and as large
+/// on a plan when that is shown as a whole.
+fn mark_size((width, height): (f32, f32), share: f32, usual: f32) -> f32 {
+    /// Smaller letters cannot be read in print.
+    const READABLE: f32 = 4.0;
+    /// Width of a letter page.
+    const LETTER: f32 = 612.0;
+    let side = width.min(height);
+    // Some lines have to fit on the smallest pages, too.
+    let least = READABLE.min(side / 14.0);
+    (side * share)
+        .clamp(least, usual.max(least))
+        .max(side / LETTER * usual)
+}
+
+/// Draws a line of a mark on a light ground, so that it shows on dark pages as well. A ground is a few bytes;
+/// outlines around the letters would be read again with every page.
+fn draw_on_light(
+    fonts: &FontSet,
+    surface: &mut Surface<'_>,
+    line: &TextLine,
+    (x, baseline): (f32, f32),
+    size: f32,
+    colour: (u8, u8, u8),
+) {
+    let ground = Rect::from_xywh(x, baseline - size * ASCENT, line.width(size), size * 1.25);
+    if let Some(ground) = ground {
+        let mut path = PathBuilder::new();
+        path.push_rect(ground);
+        if let Some(path) = path.finish() {
+            surface.set_fill(Some(Fill {
+                opacity: NormalizedF32::new(0.8).unwrap_or(NormalizedF32::ONE),
+                ..solid((255, 255, 255))
+            }));
+            surface.draw_path(&path);
+        }
+    }
+    surface.set_fill(Some(solid(colour)));
+    fonts.draw(surface, line, x, baseline, size);
+}
+
 /// Draws a small grey line at the foot of the page.
 pub(crate) fn draw_foot(
     fonts: &FontSet,
@@ -247,18 +310,12 @@ pub(crate) fn draw_foot(
     (width, height): (f32, f32),
     text: &str,
 ) {
-    let size = (width.min(height) * 0.02).clamp(2.0, 6.5);
+    let size = mark_size((width, height), 0.02, 6.5);
     let lines = fonts.wrap(text, TextStyle::Regular, size, width * 0.92);
-    surface.set_fill(Some(solid(GREY)));
     for (above, line) in lines.iter().rev().enumerate() {
         let baseline = height - size * (1.1 + LEADING * above as f32);
-        fonts.draw(
-            surface,
-            line,
-            (width - line.width(size)) / 2.0,
-            baseline,
-            size,
-        );
+        let x = (width - line.width(size)) / 2.0;
+        draw_on_light(fonts, surface, line, (x, baseline), size, GREY);
     }
 }
 
@@ -270,13 +327,12 @@ pub(crate) fn draw_head(
     (width, height): (f32, f32),
     text: &str,
 ) {
-    let size = (width.min(height) * 0.02).clamp(2.0, 7.5);
+    let size = mark_size((width, height), 0.02, 7.5);
     let lines = fonts.wrap(text, TextStyle::Bold, size, width * 0.92);
-    surface.set_fill(Some(solid((0, 0, 0))));
     for (below, line) in lines.iter().enumerate() {
         let baseline = size * (1.6 + LEADING * below as f32);
         let x = (width - line.width(size)) / 2.0;
-        fonts.draw(surface, line, x, baseline, size);
+        draw_on_light(fonts, surface, line, (x, baseline), size, (0, 0, 0));
     }
 }
 
@@ -313,7 +369,7 @@ fn draw_banner(
     (width, height): (f32, f32),
     request: &WordedRequest<'_>,
 ) {
-    let mut size = (width.min(height) * 0.022).clamp(2.0, 8.0);
+    let mut size = mark_size((width, height), 0.022, 8.0);
     let mut line = fonts.line(&request.line(), TextStyle::Bold);
     if line.width(size) > width * 0.94 {
         line = fonts.line(NON_AUTHORITATIVE, TextStyle::Bold);

@@ -6,7 +6,8 @@ use lopdf::{Dictionary, Document, Object, ObjectId};
 
 use crate::error::{Result, other, over_limit};
 use crate::fill::write_values;
-use crate::source::{MAX_PAGES, SourceDocument, confirm};
+use crate::read_back::ShownPages;
+use crate::source::{MAX_PAGES, SourceDocument};
 use crate::target::OverlayTarget;
 
 /// Limit on the documents of one package.
@@ -37,9 +38,10 @@ pub fn merge(pdfs: &[Vec<u8>]) -> Result<Vec<u8>> {
     let root = target.add(Dictionary::new())?;
     let tree = target.add(Dictionary::new())?;
     let mut pages = Vec::new();
+    let mut shown = ShownPages::none();
     let mut layers = LayerMerge::default();
     for (index, pdf) in pdfs.iter().enumerate() {
-        append(&mut target, pdf, tree, &mut pages, &mut layers)
+        append(&mut target, pdf, tree, &mut pages, &mut layers, &mut shown)
             .map_err(|error| with_part(error, index + 1))?;
     }
     let count = pages.len();
@@ -59,7 +61,7 @@ pub fn merge(pdfs: &[Vec<u8>]) -> Result<Vec<u8>> {
         .set("Root", Object::Reference(root));
     target.document_mut().prune_objects();
     let merged = target.save(&pdfs.concat(), "merged")?;
-    confirm(&merged, count)?;
+    shown.confirm(merged.clone())?;
     Ok(merged)
 }
 
@@ -69,8 +71,9 @@ fn append(
     tree: ObjectId,
     pages: &mut Vec<Object>,
     layers: &mut LayerMerge,
+    shown: &mut ShownPages,
 ) -> Result<()> {
-    let (flat, ids) = flattened(pdf)?;
+    let (flat, ids) = flattened(pdf, shown)?;
     if pages.len() + ids.len() > MAX_PAGES {
         return Err(over_limit(format!("more than {MAX_PAGES} pages")));
     }
@@ -114,8 +117,9 @@ fn append(
 }
 
 /// Returns the document without its form, and its pages in order.
-fn flattened(pdf: &[u8]) -> Result<(Document, Vec<ObjectId>)> {
+fn flattened(pdf: &[u8], shown: &mut ShownPages) -> Result<(Document, Vec<ObjectId>)> {
     let source = SourceDocument::open_for_rewrite(pdf)?;
+    shown.extend(ShownPages::of(&source.bytes)?);
     let ids: Vec<ObjectId> = source.pages.iter().map(|page| page.id).collect();
     let mut target = OverlayTarget::Rewrite(Box::new(source.document));
     write_values(&mut target, &source.pages, &[])?;

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use hayro_syntax::content::UntypedIter;
+use holdfast_reader::ContentEnding;
 use lopdf::{Dictionary, Object, ObjectId, Stream};
 
 use crate::error::{Result, other};
 use crate::geometry::PageTransform;
-use crate::source::MAX_STREAM_BYTES;
+use crate::source::{MAX_CLOSERS, SourcePage};
 use crate::target::OverlayTarget;
 
 /// Maximum depth of a page in the page tree; inherited resources beyond it are ignored.
@@ -33,16 +33,28 @@ pub(crate) enum ContentRole {
 impl OverlayTarget {
     /// Paints forms on top of a page, independently of the graphics state that its own content
     /// leaves behind.
-    pub(crate) fn paint(&mut self, page: ObjectId, placements: &[FormPlacement]) -> Result<()> {
+    pub(crate) fn paint(&mut self, page: &SourcePage, placements: &[FormPlacement]) -> Result<()> {
         if placements.is_empty() {
             return Ok(());
         }
-        let balance = self.balance(page);
+        if let Some(content) = &page.closed {
+            self.isolate(page, content)?;
+        }
+        let SourcePage {
+            id, ending, closed, ..
+        } = page;
+        let page = *id;
+        // A form keeps what it leaves open to itself.
+        let ending = if closed.is_some() {
+            &ContentEnding::default()
+        } else {
+            ending
+        };
         let mut tail = String::from("\n");
         // Close everything that the page leaves open, including the `q` that is put before its
         // content.
-        tail.push_str(if balance.inside_text { "ET\n" } else { "" });
-        tail.push_str(&"Q ".repeat(1 + balance.left_open));
+        tail.push_str(if ending.is_inside_text { "ET\n" } else { "" });
+        tail.push_str(&"Q ".repeat(1 + ending.open_states.min(MAX_CLOSERS)));
         for placement in placements {
             let name = self.name_form(page, placement.form)?;
             let [a, b, c, d, e, f] = placement.matrix.0.map(number);
@@ -62,7 +74,11 @@ impl OverlayTarget {
         tail.push('\n');
         let head = self.add(Stream::new(
             Dictionary::new(),
-            format!("{}\n", "q ".repeat(1 + balance.closed_too_often)).into_bytes(),
+            format!(
+                "{}\n",
+                "q ".repeat(1 + ending.surplus_restores.min(MAX_CLOSERS))
+            )
+            .into_bytes(),
         ))?;
         let tail = self.add(Stream::new(Dictionary::new(), tail.into_bytes()))?;
 
@@ -82,6 +98,52 @@ impl OverlayTarget {
         contents.push(Object::Reference(tail));
         self.edit(page)?.set("Contents", contents);
         Ok(())
+    }
+
+    /// Draws the content of a page as a form of its own. Whatever it leaves open ends with the form, in every
+    /// reader, and cannot hide what is painted on top.
+    fn isolate(&mut self, page: &SourcePage, content: &[u8]) -> Result<()> {
+        let resources = self.resources(page.id);
+        // A copy: the form must not be among the resources that it draws with.
+        let resources = self.add(resources)?;
+        let mut form = Dictionary::new();
+        form.set("Type", "XObject");
+        form.set("Subtype", "Form");
+        form.set(
+            "BBox",
+            page.geometry
+                .user_box()
+                .map(|edge| Object::Real(edge as f32))
+                .to_vec(),
+        );
+        form.set("Resources", resources);
+        let mut form = Stream::new(form, content.to_vec());
+        form.compress()?;
+        let form = self.add(form)?;
+
+        let name = self.name_form(page.id, form)?;
+        let call = Stream::new(Dictionary::new(), format!("/{name} Do").into_bytes());
+        let call = self.add(call)?;
+        self.edit(page.id)?.set("Contents", call);
+        Ok(())
+    }
+
+    /// Returns the resources of a page, its own or those of the nearest node above it.
+    fn resources(&self, page: ObjectId) -> Dictionary {
+        let mut node = self.dictionary(page);
+        for _ in 0..MAX_TREE_DEPTH {
+            let Some(dictionary) = node else {
+                break;
+            };
+            if let Ok(resources) = dictionary.get(b"Resources")
+                && let Object::Dictionary(resources) = self.resolve(resources)
+            {
+                return resources.clone();
+            }
+            let parent = dictionary.get(b"Parent").and_then(Object::as_reference);
+            node = parent.ok().and_then(|parent| self.dictionary(parent));
+        }
+        Dictionary::new()
     }
 
     /// Adds a form to a page's resources under an unused name, and returns the name.
@@ -160,48 +222,12 @@ impl OverlayTarget {
         self.edit(page)?.set("Resources", Dictionary::new());
         Ok(ContentHolder::Page)
     }
-
-    /// Counts the graphics states (`q`, `Q`) and text objects that a page's content leaves
-    /// unbalanced.
-    fn balance(&self, page: ObjectId) -> StateBalance {
-        let document = match self {
-            Self::Rewrite(document) => document,
-            Self::Update(update) => update.get_prev_documents(),
-        };
-        let Ok(content) = document.get_page_content_with_limit(page, MAX_STREAM_BYTES) else {
-            return StateBalance::default();
-        };
-        let mut balance = StateBalance::default();
-        let mut operators = UntypedIter::new(&content);
-        while let Some(instruction) = operators.next() {
-            match &**instruction.operator {
-                b"q" => balance.left_open += 1,
-                b"Q" if balance.left_open > 0 => balance.left_open -= 1,
-                b"Q" => balance.closed_too_often += 1,
-                b"BT" => balance.inside_text = true,
-                b"ET" => balance.inside_text = false,
-                _ => {}
-            }
-        }
-        // No viewer keeps more saved states. Such content is broken anyway, and the repair would be
-        // as large as the damage.
-        balance.left_open = balance.left_open.min(512);
-        balance.closed_too_often = balance.closed_too_often.min(512);
-        balance
-    }
 }
 
 enum ContentHolder {
     /// A direct dictionary in the page.
     Page,
     Object(ObjectId),
-}
-
-#[derive(Default)]
-struct StateBalance {
-    left_open: usize,
-    closed_too_often: usize,
-    inside_text: bool,
 }
 
 /// Returns the dictionary under a key, creating it if necessary.

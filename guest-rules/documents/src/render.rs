@@ -39,8 +39,8 @@ pub fn page_image(pdf: &[u8], page: u32, width: u32) -> Result<PageImage> {
     if width == 0 {
         return Err(other("an image is at least one pixel wide"));
     }
-    let document = source::parse(pdf.to_vec())?;
-    let pages = document.pages();
+    let document = source::parse(pdf)?;
+    let pages = document.parsed().pages();
     let found = usize::try_from(page)
         .ok()
         .and_then(|number| pages.get(number.checked_sub(1)?));

@@ -37,7 +37,13 @@ pub fn prepare_seal(pdf: Vec<u8>, request: &SealRequest) -> Result<SealSpace> {
     if source.needs_rewrite() {
         return Err(unreadable("it has to be rewritten before it is sealed"));
     }
-    let SourceDocument { document, pages } = source;
+    let SourceDocument {
+        document,
+        pages,
+        bytes,
+        ..
+    } = source;
+    drop(bytes);
     let length = pdf.len();
     let mut updates = DocumentUpdates::of(pdf, document);
     let update = updates.append(&format!("{request:?}"), |target| {

@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use hayro_syntax::{DecryptionError, LoadPdfError, Pdf, PdfData};
-use lopdf::{Dictionary, Document, FilterFunc, LoadOptions, Object, ObjectId};
+use holdfast_reader::{ContentEnding, PdfDocument, ReadError};
+use lopdf::{Dictionary, Document, Object, ObjectId};
 use memchr::memmem;
 
 use crate::DocumentError;
 use crate::error::{Result, over_limit, unreadable};
 use crate::geometry::PageGeometry;
+use crate::read_back::ShownPages;
+use crate::table::{ENCRYPTED, ObjectTable, StreamData};
+use crate::target::OverlayTarget;
 
 /// Limit on the pages of a document. Contracts have about a dozen; the limit only bounds work.
 pub(crate) const MAX_PAGES: usize = 5_000;
@@ -16,22 +19,25 @@ pub(crate) const MAX_PAGES: usize = 5_000;
 /// Limit on the bytes that one stream may inflate to while a document is loaded or inspected.
 pub(crate) const MAX_STREAM_BYTES: usize = 64 * 1024 * 1024;
 
-/// Highest object number accepted. New objects are numbered after it, and cross-reference tables
-/// grow with it.
-const MAX_OBJECT_NUMBER: u32 = 8_000_000;
-
-/// A document that two independent parsers can read.
+/// A document that every reader reads alike: its bytes, and the objects that the reader finds in them.
 pub(crate) struct SourceDocument {
     pub(crate) document: Document,
     pub(crate) pages: Vec<SourcePage>,
+    /// The given bytes, or the repaired ones.
+    pub(crate) bytes: Arc<Vec<u8>>,
+    /// Why the bytes are repaired ones.
+    pub(crate) repair: Option<String>,
 }
 
 pub(crate) struct SourcePage {
     pub(crate) id: ObjectId,
     pub(crate) geometry: PageGeometry,
+    pub(crate) ending: ContentEnding,
+    /// The decoded content, closed at its end, where readers may disagree about that end.
+    pub(crate) closed: Option<Vec<u8>>,
 }
 
-/// Refuses an encrypted document before lopdf decrypts it, which can exceed the limits of a call.
+/// Refuses a document that needs a password.
 pub(crate) fn refuse_encrypted(pdf: &[u8]) -> Result<()> {
     match memmem::find(pdf, b"/Encrypt").is_some() && holdfast_reader::is_encrypted(pdf) {
         true => Err(DocumentError::Encrypted),
@@ -42,79 +48,150 @@ pub(crate) fn refuse_encrypted(pdf: &[u8]) -> Result<()> {
 impl SourceDocument {
     /// Loads a document that will be written anew as a whole.
     ///
-    /// Refuses encrypted input even if the user password is empty: a writer would have to keep or
-    /// break restrictions of the owner, and this component must not decide that. Refuses signed
-    /// input, because its signatures cover the original bytes.
+    /// Refuses signed input, because its signatures cover the original bytes.
     pub(crate) fn open_for_rewrite(pdf: &[u8]) -> Result<Self> {
         if is_signed(pdf) {
             return Err(unreadable(
                 "it is signed, and would lose its signatures by being written anew",
             ));
         }
-        Self::read(&Arc::new(pdf.to_vec()), None)
+        Self::read(&Arc::new(pdf.to_vec()), StreamData::All)
     }
 
     /// Loads a document that will be written anew, with or without signatures.
     pub(crate) fn open_whole(pdf: &Arc<Vec<u8>>) -> Result<Self> {
-        Self::read(pdf, None)
+        Self::read(pdf, StreamData::All)
     }
 
-    /// Loads a document for an incremental update, without the data of its pictures and typefaces.
-    /// They are most of a document, and no update touches them.
+    /// Loads a document for an incremental update.
     pub(crate) fn open_for_update(pdf: &Arc<Vec<u8>>) -> Result<Self> {
-        match Self::read(pdf, Some(without_bulk)) {
-            // A damaged page tree can be repaired only in a document that was read completely.
-            Err(_) => Self::read(pdf, None),
-            opened => opened,
-        }
+        Self::read(pdf, StreamData::WithoutBulk)
     }
 
-    fn read(pdf: &Arc<Vec<u8>>, filter: Option<FilterFunc>) -> Result<Self> {
-        refuse_encrypted(pdf)?;
+    fn read(pdf: &Arc<Vec<u8>>, wanted: StreamData) -> Result<Self> {
         if is_cut_short(pdf) {
             return Err(unreadable("a signature covers bytes behind its end"));
         }
-        let geometries = page_geometries(pdf)?;
-        let options = LoadOptions {
-            filter,
-            ..LoadOptions::with_max_decompressed_size(MAX_STREAM_BYTES)
+        let reader = opened(pdf)?;
+        let table = ObjectTable::read(&reader, wanted)?;
+        if table.repairs.is_empty() {
+            let document = table.document;
+            let pages = source_pages(&reader, table.pages)?;
+            return Ok(Self {
+                document,
+                pages,
+                bytes: Arc::clone(pdf),
+                repair: None,
+            });
+        }
+
+        // An update of such a file would be read differently by different readers. The repaired one is
+        // written of what this reader found, and read again.
+        let table = match wanted {
+            StreamData::All => table,
+            StreamData::WithoutBulk => ObjectTable::read(&reader, StreamData::All)?,
         };
-        let document = Document::load_mem_with_options(pdf, options)?;
-        if document.is_encrypted() || document.was_encrypted() {
-            return Err(DocumentError::Encrypted);
+        let repair = table.repairs.join("; ");
+        let shown = ShownPages::of(pdf)?.arranged(&table.shown_as, &table.without_size);
+        drop(reader);
+        let target = OverlayTarget::Rewrite(Box::new(table.document));
+        let bytes = Arc::new(target.save(pdf, "repaired")?);
+        shown.confirm(Arc::clone(&bytes))?;
+        let reader = opened(&bytes)?;
+        let table = ObjectTable::read(&reader, wanted)?;
+        if let Some(left) = table.repairs.first() {
+            return Err(unreadable(format!("it could not be repaired: {left}")));
         }
-        if document.max_id > MAX_OBJECT_NUMBER {
-            return Err(over_limit(format!(
-                "object numbers end at {MAX_OBJECT_NUMBER}"
-            )));
-        }
-        let ids: Vec<ObjectId> = document.page_iter().take(MAX_PAGES + 1).collect();
-        if ids.is_empty() {
-            return Err(unreadable("the document has no pages"));
-        }
-        if ids.len() != geometries.len() {
-            return Err(unreadable(format!(
-                "its page tree reads as {} pages one way and {} another",
-                ids.len(),
-                geometries.len()
-            )));
-        }
-        let pages = ids
-            .into_iter()
-            .zip(geometries)
-            .map(|(id, geometry)| SourcePage { id, geometry })
-            .collect();
-        Ok(Self { document, pages })
+        let pages = source_pages(&reader, table.pages)?;
+        Ok(Self {
+            document: table.document,
+            pages,
+            bytes,
+            repair: Some(repair),
+        })
     }
 
-    /// Returns whether the cross-reference table had to be repaired. Other readers could not read
-    /// an incremental update of such a file.
+    /// Returns whether the document had to be repaired: its bytes are not the given ones.
     pub(crate) fn needs_rewrite(&self) -> bool {
-        self.document.xref_recovery.is_some()
+        self.repair.is_some()
     }
 
     pub(crate) fn certification_level(&self) -> Option<i64> {
         certification_level(&self.document)
+    }
+
+    /// Returns why a signed document that needs a repair is refused.
+    pub(crate) fn signed_and_damaged(&self) -> DocumentError {
+        let is_protected = self
+            .repair
+            .as_ref()
+            .is_some_and(|why| why.contains(ENCRYPTED));
+        unreadable(match is_protected {
+            true => {
+                "it is signed and encrypted: removing its encryption would break the signatures"
+            }
+            false => {
+                "it is signed, and its structure is damaged: repairing it would break the signatures"
+            }
+        })
+    }
+}
+
+fn source_pages(reader: &PdfDocument, ids: Vec<ObjectId>) -> Result<Vec<SourcePage>> {
+    let mut pages = Vec::with_capacity(ids.len());
+    for (index, (id, page)) in ids
+        .into_iter()
+        .zip(reader.parsed().pages().iter())
+        .enumerate()
+    {
+        let geometry = PageGeometry::of(page)
+            .ok_or_else(|| unreadable(format!("page {} has no usable size", index + 1)))?;
+        let content = reader.content(index).map_err(refusal)?;
+        let ending = ContentEnding::of(&content.bytes);
+        let closed =
+            (ending.is_unclear() || content.is_damaged).then(|| closed(content.bytes, &ending));
+        pages.push(SourcePage {
+            id,
+            geometry,
+            ending,
+            closed,
+        });
+    }
+    Ok(pages)
+}
+
+/// Ends content with its last operator, and closes what that leaves open.
+fn closed(mut content: Vec<u8>, ending: &ContentEnding) -> Vec<u8> {
+    content.truncate(ending.complete);
+    if ending.is_inside_image {
+        content.extend_from_slice(b"\nEI");
+    }
+    if ending.is_inside_text {
+        content.extend_from_slice(b"\nET");
+    }
+    content.push(b'\n');
+    content.extend_from_slice(&b"EMC ".repeat(ending.open_marks.min(MAX_CLOSERS)));
+    content.extend_from_slice(&b"Q ".repeat(ending.open_states.min(MAX_CLOSERS)));
+    content
+}
+
+/// No viewer keeps more saved states. Such content is broken anyway, and the repair would be as large as the
+/// damage.
+pub(crate) const MAX_CLOSERS: usize = 512;
+
+fn opened(pdf: &Arc<Vec<u8>>) -> Result<PdfDocument> {
+    if pdf.is_empty() {
+        return Err(unreadable("the file is empty"));
+    }
+    PdfDocument::open(Arc::clone(pdf)).map_err(refusal)
+}
+
+/// Returns the reader's refusal as one of this component.
+pub(crate) fn refusal(error: ReadError) -> DocumentError {
+    match error {
+        ReadError::Unreadable(reason) => unreadable(reason),
+        ReadError::Encrypted => DocumentError::Encrypted,
+        ReadError::OverLimit(limit) => over_limit(limit.to_string()),
     }
 }
 
@@ -178,29 +255,6 @@ fn is_cut_short(pdf: &[u8]) -> bool {
 /// Key that marks a stream as loaded without its data.
 pub(crate) const LEFT_OUT: &[u8] = b"HoldfastLeftOut";
 
-/// Drops large data that only a viewer needs.
-fn without_bulk(id: ObjectId, object: &mut Object) -> Option<(ObjectId, Object)> {
-    const SMALL: usize = 4 * 1024;
-    if let Object::Stream(stream) = object
-        && stream.content.len() > SMALL
-    {
-        let entry = |key: &[u8]| stream.dict.get(key).and_then(Object::as_name).ok();
-        let picture = entry(b"Subtype") == Some(b"Image");
-        let typeface = stream.dict.has(b"Length1") || entry(b"Subtype") == Some(b"OpenType");
-        if picture || typeface {
-            // One byte, because the parser would read an empty stream again.
-            stream.content = vec![b' '];
-            stream.dict.set(LEFT_OUT, true);
-        }
-    }
-    // lopdf takes the returned object only for members of an object stream. Any other object is
-    // kept as changed in place, so that streams need no copy here.
-    match object {
-        Object::Stream(_) => Some((id, Object::Null)),
-        plain => Some((id, plain.clone())),
-    }
-}
-
 /// Follows references. Dangling and circular references resolve to null.
 pub(crate) fn resolve_in<'a>(document: &'a Document, object: &'a Object) -> &'a Object {
     static NULL: Object = Object::Null;
@@ -217,46 +271,7 @@ pub(crate) fn resolve_in<'a>(document: &'a Document, object: &'a Object) -> &'a 
     &NULL
 }
 
-/// Parses with hayro, which provides the errors and the page geometry.
-pub(crate) fn parse(pdf: impl Into<PdfData>) -> Result<Pdf> {
-    let pdf = pdf.into();
-    if pdf.as_ref().is_empty() {
-        return Err(unreadable("the file is empty"));
-    }
-    let parsed = Pdf::new(pdf).map_err(|error| match error {
-        LoadPdfError::Decryption(DecryptionError::PasswordProtected) => DocumentError::Encrypted,
-        LoadPdfError::Decryption(_) => unreadable("its encryption is damaged or unknown"),
-        LoadPdfError::Invalid => unreadable("the bytes are not a PDF, or damaged beyond reading"),
-    })?;
-    match parsed.pages().len() {
-        0 => Err(unreadable("the document has no pages")),
-        count if count > MAX_PAGES => Err(over_limit(format!("more than {MAX_PAGES} pages"))),
-        _ => Ok(parsed),
-    }
-}
-
-fn page_geometries(pdf: &Arc<Vec<u8>>) -> Result<Vec<PageGeometry>> {
-    let parsed = parse(pdf.clone())?;
-    parsed
-        .pages()
-        .iter()
-        .enumerate()
-        .map(|(index, page)| {
-            PageGeometry::of(page)
-                .ok_or_else(|| unreadable(format!("page {} has no usable size", index + 1)))
-        })
-        .collect()
-}
-
-/// Reads the output back with the parser that did not write it. A document that cannot be opened
-/// again must not leave this component.
-pub(crate) fn confirm(written: &[u8], pages: usize) -> Result<()> {
-    let found = parse(written.to_vec())?.pages().len();
-    if found == pages {
-        Ok(())
-    } else {
-        Err(unreadable(format!(
-            "{found} of {pages} pages survive being written"
-        )))
-    }
+/// Parses a document to draw its pages.
+pub(crate) fn parse(pdf: &[u8]) -> Result<PdfDocument> {
+    opened(&Arc::new(pdf.to_vec()))
 }

@@ -9,14 +9,12 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use holdfast_reader::{
-    ContentEdit, ContentStream, PdfDocument as Reader, ReadError, TextSource as Origin, cut,
-    find_tags,
+    ContentEdit, ContentStream, PdfDocument as Reader, TextSource as Origin, cut, find_tags,
 };
 use lopdf::{Dictionary, Object, ObjectId, Stream};
 
-use crate::DocumentError;
-use crate::error::{Result, other, over_limit, unreadable};
-use crate::source::{SourceDocument, confirm};
+use crate::error::{Result, other, unreadable};
+use crate::source::{SourceDocument, refusal};
 use crate::target::OverlayTarget;
 
 /// Removes `{{…}}` tags from the pages and moves nothing else.
@@ -38,6 +36,7 @@ pub fn strip_tags(pdf: &[u8]) -> Result<Vec<u8>> {
         return Ok(pdf.to_vec());
     }
     let source = SourceDocument::open_for_rewrite(pdf)?;
+    let length = source.pages.len();
     let ids: Vec<ObjectId> = source.pages.iter().map(|page| page.id).collect();
     let mut target = OverlayTarget::Rewrite(Box::new(source.document));
     for (id, content) in survey.edited_everywhere_alike() {
@@ -57,7 +56,13 @@ pub fn strip_tags(pdf: &[u8]) -> Result<Vec<u8>> {
     // Pruning removes the replaced streams, which still contain the tags.
     target.document_mut().prune_objects();
     let stripped = target.save(pdf, "stripped")?;
-    confirm(&stripped, ids.len())?;
+    if Reader::open(stripped.clone())
+        .map_err(refusal)?
+        .page_count()
+        != length
+    {
+        return Err(unreadable("pages are lost by removing its tags"));
+    }
     // Verify the result: a remaining tag would show its name and attributes to every signer.
     if TagSurvey::of(&stripped)?.pages.is_empty() {
         Ok(stripped)
@@ -300,13 +305,5 @@ fn object_of(source: Origin) -> Option<ObjectId> {
         Origin::Form { number, generation } | Origin::Appearance { number, generation } => {
             Some((number, u16::try_from(generation).unwrap_or(0)))
         }
-    }
-}
-
-fn refusal(error: ReadError) -> DocumentError {
-    match error {
-        ReadError::Unreadable(reason) => unreadable(reason),
-        ReadError::Encrypted => DocumentError::Encrypted,
-        ReadError::OverLimit(limit) => over_limit(limit.to_string()),
     }
 }

@@ -238,6 +238,15 @@ impl DocumentUpdates {
         }
     }
 
+    /// Returns the document with an update appended.
+    pub(crate) fn with(&self, update: &[u8]) -> Vec<u8> {
+        let original = match &self.target {
+            OverlayTarget::Update(document) => document.get_prev_documents_bytes(),
+            OverlayTarget::Rewrite(_) => &[],
+        };
+        [original, update].concat()
+    }
+
     /// Makes an update and returns the bytes to append. `change` receives the document to change.
     pub(crate) fn append(
         &mut self,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::marks::{WordedRequest, paint};
+use crate::read_back::ShownPages;
 use crate::seal::CheckedSeal;
 use crate::source::SourceDocument;
 use crate::target::DocumentUpdates;
@@ -33,7 +34,14 @@ pub fn prepare_copies(pdf: Vec<u8>, request: &VaultRequest) -> Result<Option<Vau
     if source.needs_rewrite() || source.certification_level() == Some(1) {
         return Ok(None);
     }
-    let SourceDocument { document, pages } = source;
+    let shown = ShownPages::of(&pdf)?;
+    let SourceDocument {
+        document,
+        pages,
+        bytes,
+        ..
+    } = source;
+    drop(bytes);
     let length = pdf.len();
     let mut updates = DocumentUpdates::of(pdf, document);
     let purpose = format!("{authoritative:?} {:?}", request.seal);
@@ -42,9 +50,12 @@ pub fn prepare_copies(pdf: Vec<u8>, request: &VaultRequest) -> Result<Option<Vau
         seal.add_field(target, &pages, length)
     });
     let authoritative = seal.space(update?, length)?;
+    shown.confirm(updates.with(&authoritative.appended))?;
     let update = updates.append(&format!("{copy:?}"), |target| paint(target, &pages, &copy));
+    let update = update?;
+    shown.confirm(updates.with(&update))?;
     Ok(Some(VaultCopies {
         authoritative,
-        copy: update?,
+        copy: update,
     }))
 }

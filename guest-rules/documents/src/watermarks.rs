@@ -11,6 +11,7 @@ use crate::WatermarkRequest;
 use crate::error::{Result, other, over_limit, unreadable};
 use crate::marks::{draw_foot, draw_head, information, paint_each};
 use crate::moment::CalendarTime;
+use crate::read_back::ShownPages;
 use crate::source::SourceDocument;
 use crate::target::DocumentUpdates;
 use crate::text::{FontSet, TextStyle};
@@ -45,9 +46,16 @@ pub fn watermark(pdf: Vec<u8>, request: &WatermarkRequest) -> Result<Vec<u8>> {
     if source.needs_rewrite() {
         return Err(unreadable("its structure is damaged"));
     }
-    let SourceDocument { document, pages } = source;
+    let shown = ShownPages::of(&pdf)?;
+    let SourceDocument {
+        document,
+        pages,
+        bytes,
+        ..
+    } = source;
+    drop(bytes);
     let mut updates = DocumentUpdates::of(pdf, document);
-    updates.append(&format!("{request:?}"), |target| {
+    let update = updates.append(&format!("{request:?}"), |target| {
         let fonts = FontSet::load()?;
         let hidden = fonts.line(&request.hidden, TextStyle::Regular);
         paint_each(target, &pages, |surface, (width, height)| {
@@ -69,5 +77,7 @@ pub fn watermark(pdf: Vec<u8>, request: &WatermarkRequest) -> Result<Vec<u8>> {
         dictionary.set("CopyId", text_string(&request.hidden));
         dictionary.set("MarkedAt", text_string(&request.marked_at));
         Ok(())
-    })
+    })?;
+    shown.confirm(updates.with(&update))?;
+    Ok(update)
 }

@@ -95,7 +95,8 @@ fn second_pass(document: &PdfDocument, hunts: &mut [AnchorSearch]) -> Result<(),
             let phrase = hunt.phrase.clone();
             if hunt.page.is_none_or(|wanted| wanted == index) {
                 hunt.count(index, compact.matches(&phrase));
-                hunt.near_misses.look_at(&phrase, &running_text);
+                hunt.near_misses
+                    .look_at(&phrase, &running_text, page_number(index));
                 hunt.text_there |= !running_text.trim().is_empty();
             } else if compact.matches(&phrase).next().is_some() {
                 hunt.elsewhere.insert(page_number(index));
@@ -180,7 +181,11 @@ impl AnchorSearch {
         if !self.text_there {
             return "; there is no text at all, it may be a scan".to_owned();
         }
-        let nearest: Vec<String> = self.near_misses.nearest().map(quoted).collect();
+        let nearest: Vec<String> = self
+            .near_misses
+            .nearest()
+            .map(|(text, page)| format!("{} on page {page}", quoted(text)))
+            .collect();
         if nearest.is_empty() {
             String::new()
         } else {

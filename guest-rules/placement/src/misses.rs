@@ -13,8 +13,16 @@ const WORK: usize = 20_000_000;
 /// The nearest runs of words seen so far, nearest first.
 #[derive(Debug)]
 pub(crate) struct NearMisses {
-    kept: Vec<(usize, String)>,
+    kept: Vec<NearMiss>,
     work_left: usize,
+}
+
+#[derive(Debug)]
+struct NearMiss {
+    distance: usize,
+    text: String,
+    /// 1-based.
+    page: u32,
 }
 
 impl Default for NearMisses {
@@ -28,7 +36,7 @@ impl Default for NearMisses {
 
 impl NearMisses {
     /// Compares the phrase with every run of the same number of words on a page.
-    pub(crate) fn look_at(&mut self, phrase: &SearchPhrase, page: &str) {
+    pub(crate) fn look_at(&mut self, phrase: &SearchPhrase, page: &str, number: u32) {
         let wanted: Vec<char> = phrase
             .words()
             .collect::<Vec<_>>()
@@ -61,29 +69,35 @@ impl NearMisses {
             self.work_left = left;
             let distance = distance(&wanted, &lowered);
             if distance <= limit {
-                self.keep(distance, candidate);
+                self.keep(NearMiss {
+                    distance,
+                    text: candidate,
+                    page: number,
+                });
             }
         }
     }
 
-    /// Returns the suggestions, nearest first.
-    pub(crate) fn nearest(&self) -> impl Iterator<Item = &str> {
-        self.kept.iter().map(|(_, text)| text.as_str())
+    /// Returns the suggestions with their pages, nearest first.
+    pub(crate) fn nearest(&self) -> impl Iterator<Item = (&str, u32)> {
+        self.kept.iter().map(|miss| (miss.text.as_str(), miss.page))
     }
 
     fn limit(&self, tolerance: usize) -> usize {
         match self.kept.last() {
-            Some((worst, _)) if self.kept.len() == KEPT => worst.saturating_sub(1),
+            Some(worst) if self.kept.len() == KEPT => worst.distance.saturating_sub(1),
             _ => tolerance,
         }
     }
 
-    fn keep(&mut self, distance: usize, candidate: String) {
-        if self.kept.iter().any(|(_, kept)| *kept == candidate) {
+    fn keep(&mut self, miss: NearMiss) {
+        if self.kept.iter().any(|kept| kept.text == miss.text) {
             return;
         }
-        let position = self.kept.partition_point(|(kept, _)| *kept <= distance);
-        self.kept.insert(position, (distance, candidate));
+        let position = self
+            .kept
+            .partition_point(|kept| kept.distance <= miss.distance);
+        self.kept.insert(position, miss);
         self.kept.truncate(KEPT);
     }
 }
@@ -143,14 +157,15 @@ mod tests {
         misses.look_at(
             &SearchPhrase::new("Buyer Signature"),
             "The Buyers Signature and the Dealer Signature or Buyer Signatur here",
+            3,
         );
         let nearest: Vec<_> = misses.nearest().collect();
         assert_eq!(
             nearest.first().copied(),
-            Some("Buyers Signature"),
+            Some(("Buyers Signature", 3)),
             "{nearest:?}"
         );
-        assert!(nearest.contains(&"Buyer Signatur"));
-        assert!(nearest.iter().all(|text| !text.starts_with("The")));
+        assert!(nearest.contains(&("Buyer Signatur", 3)));
+        assert!(nearest.iter().all(|(text, _)| !text.starts_with("The")));
     }
 }

@@ -1,41 +1,83 @@
 //! Search for a phrase on a page, without regard to case; white space counts as single spaces or is
 //! ignored.
 
-use holdfast_reader::{LayerChar, PageRect, PageText, TextLayer, layer_text};
+use holdfast_reader::{
+    LayerChar, PageRect, PageText, TextLayer, fold, is_combining_mark, is_right_to_left, layer_text,
+};
 
 /// A phrase, normalized for comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SearchPhrase {
+    /// The folded phrase, and from right to left as older programs draw it.
+    orders: Vec<PhraseOrder>,
+    words: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct PhraseOrder {
     spaced: String,
     compact: String,
 }
 
-impl SearchPhrase {
-    pub(crate) fn new(text: &str) -> Self {
-        let spaced: String = layer_text(text)
-            .chars()
-            .flat_map(char::to_lowercase)
-            .collect();
+impl PhraseOrder {
+    fn of(text: &str) -> Self {
+        let mut spaced = String::with_capacity(text.len());
+        for character in text.chars() {
+            fold(character, |part| spaced.push(part));
+        }
         Self {
             compact: spaced.replace(' ', ""),
             spaced,
         }
     }
+}
+
+impl SearchPhrase {
+    pub(crate) fn new(text: &str) -> Self {
+        let text = layer_text(text);
+        let mut orders = vec![PhraseOrder::of(&text)];
+        if text.chars().any(is_right_to_left) {
+            orders.push(PhraseOrder::of(&visual_order(&text)));
+        }
+        Self {
+            orders,
+            words: text.to_lowercase(),
+        }
+    }
 
     /// Returns whether the normalized phrase is empty.
     pub(crate) fn is_empty(&self) -> bool {
-        self.compact.is_empty()
+        self.orders.iter().all(|order| order.compact.is_empty())
     }
 
     /// Returns whether a page with this compact text can contain the phrase.
     pub(crate) fn may_occur_in(&self, compact: &str) -> bool {
-        compact.contains(&self.compact)
+        let mut orders = self.orders.iter();
+        orders.any(|order| compact.contains(&order.compact))
     }
 
     /// Returns the words, in lower case.
     pub(crate) fn words(&self) -> impl Iterator<Item = &str> {
-        self.spaced.split(' ')
+        self.words.split(' ')
     }
+}
+
+/// Returns a text from right to left in the order of its glyphs from left to right. Numbers and words of other
+/// scripts keep their order.
+fn visual_order(text: &str) -> String {
+    let mut clusters: Vec<String> = Vec::new();
+    let mut is_number_open = false;
+    for character in text.chars() {
+        let is_forward = character.is_alphanumeric() && !is_right_to_left(character);
+        let joins = is_combining_mark(character) || (is_forward && is_number_open);
+        match clusters.last_mut().filter(|_| joins) {
+            Some(last) => last.push(character),
+            None => clusters.push(character.into()),
+        }
+        is_number_open = is_forward;
+    }
+    clusters.reverse();
+    clusters.concat()
 }
 
 /// How white space is treated.
@@ -98,10 +140,7 @@ impl<'p> PageIndex<'p> {
             if spacing == PhraseSpacing::Ignored && character.character == ' ' {
                 continue;
             }
-            match character.character {
-                ascii if ascii.is_ascii() => text.push(ascii.to_ascii_lowercase()),
-                other => text.extend(other.to_lowercase()),
-            }
+            fold(character.character, |part| text.push(part));
             char_of_byte.resize(text.len(), position);
         }
         Self {
@@ -118,14 +157,24 @@ impl<'p> PageIndex<'p> {
         &'i self,
         phrase: &'i SearchPhrase,
     ) -> impl Iterator<Item = PhraseMatch> + 'i {
-        let needle = match self.spacing {
-            PhraseSpacing::Collapsed => phrase.spaced.as_str(),
-            PhraseSpacing::Ignored => phrase.compact.as_str(),
+        let needle = |order: &'i PhraseOrder| match self.spacing {
+            PhraseSpacing::Collapsed => order.spaced.as_str(),
+            PhraseSpacing::Ignored => order.compact.as_str(),
         };
-        self.text
-            .match_indices(needle)
-            .filter(|(_, found)| !found.is_empty())
+        // A text is drawn in one of the two orders.
+        let mut orders = phrase.orders.iter().map(needle);
+        let order = orders.find(|needle| self.text.contains(needle));
+        order
+            .into_iter()
+            .flat_map(|needle| self.text.match_indices(needle))
+            .filter(|(start, found)| !found.is_empty() && self.ends_at(start + found.len()))
             .filter_map(|(start, found)| self.located(start, start + found.len()))
+    }
+
+    /// Returns whether a letter ends here: an accent after it would make it another one.
+    fn ends_at(&self, end: usize) -> bool {
+        let next = self.text.get(end..).and_then(|rest| rest.chars().next());
+        !next.is_some_and(is_combining_mark)
     }
 
     fn located(&self, start: usize, end: usize) -> Option<PhraseMatch> {

@@ -241,13 +241,60 @@ fn letter_spaced_text_is_found_by_the_fallback_search() {
     assert_eq!(occurrences(pdf, "witness", None).unwrap().len(), 1);
 }
 
+/// Returns a file of `tests/fixtures/hunt`, which has what once went wrong.
+fn hunted(name: &str) -> Vec<u8> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/hunt");
+    std::fs::read(format!("{folder}/{name}.pdf")).unwrap()
+}
+
+#[test]
+fn anchors_are_found_however_their_letters_are_encoded() {
+    for (file, text) in [
+        ("anchor-nfd", "Firma del c\u{f3}nyuge"),
+        ("anchor-nfd", "FIRMA DEL CO\u{301}NYUGE"),
+        ("anchor-curly-apostrophe", "Buyer's signature"),
+        ("anchor-curly-apostrophe", "Buyer\u{2019}s Signature"),
+        (
+            "anchor-hebrew-visual",
+            "\u{5d7}\u{5ea}\u{5d9}\u{5de}\u{5d4}",
+        ),
+    ] {
+        let found = place(hunted(file), vec![anchored(anchor(text))]);
+        let matched = found.unwrap()[0].anchor_match.unwrap();
+        assert!((matched.x - 0.118).abs() < 0.002, "{file}: {matched:?}");
+        assert!((matched.y - 0.607).abs() < 0.002, "{file}: {matched:?}");
+    }
+}
+
+#[test]
+fn a_letter_without_its_accent_is_another_letter() {
+    let found = place(hunted("anchor-nfd"), vec![anchored(anchor("Firma del co"))]);
+    assert!(found.is_err(), "{found:?}");
+}
+
+#[test]
+fn letters_drawn_twice_for_bold_are_read_once() {
+    let twice = "BT /F1 10 Tf 20 80 Td (Buyer signature) Tj 0.3 0 Td (Buyer signature) Tj ET";
+    let letters =
+        "BT /F1 10 Tf 20 80 Td (B) Tj 0.2 0 Td (B) Tj 6.67 0 Td (y) Tj 0.2 0 Td (y) Tj ET";
+    for (content, text) in [(twice, "Buyer signature"), (letters, "By")] {
+        assert_eq!(
+            occurrences(one_page(content), text, None).unwrap().len(),
+            1,
+            "{content}"
+        );
+    }
+}
+
 #[test]
 fn an_unknown_anchor_is_reported_with_similar_texts() {
     let found = issues(vec![anchored(anchor("Byuer Signatrue:"))]);
     assert_eq!(found[0].code, "anchor_not_found");
     assert_eq!(found[0].path, ["placement", "anchor_text"]);
     assert!(
-        found[0].message.contains("nearest: \"Buyer Signature:\""),
+        found[0]
+            .message
+            .contains("nearest: \"Buyer Signature:\" on page 1"),
         "{}",
         found[0].message
     );

@@ -2,10 +2,10 @@
 
 use hayro_syntax::object::{Array, Dict, Object, ObjectIdentifier, Stream};
 use hayro_syntax::page::{Page, Rotation};
-use hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
+use hayro_syntax::{DecryptionError, LoadPdfError, Pdf, PdfData};
 
 use crate::annotations::run_appearances;
-use crate::decode::decode;
+use crate::decode::{decode, is_whole};
 use crate::error::ReadError;
 use crate::facts::{self, SignatureFacts};
 use crate::font::FontTable;
@@ -14,13 +14,12 @@ use crate::interpret::{ContentInterpreter, HiddenLayers, TextExtent};
 use crate::limits::{MAX_PAGES, ReadBudget, ReadLimit};
 use crate::objects::resolved;
 use crate::page_text::PageText;
-use crate::xref;
+use crate::xref::{FileSurvey, survey};
 
 /// An opened PDF.
 pub struct PdfDocument {
     pdf: Pdf,
-    needs_rewrite: bool,
-    is_encrypted: bool,
+    survey: FileSurvey,
 }
 
 impl std::fmt::Debug for PdfDocument {
@@ -52,16 +51,18 @@ impl PdfDocument {
     ///
     /// [`ReadError::Unreadable`] if no page can be found in the bytes, [`ReadError::Encrypted`] if
     /// a password is needed, [`ReadError::OverLimit`] for too many pages.
-    pub fn open(bytes: Vec<u8>) -> Result<Self, ReadError> {
-        let has_header = bytes
-            .get(..bytes.len().min(2_000))
+    pub fn open(bytes: impl Into<PdfData>) -> Result<Self, ReadError> {
+        let bytes = bytes.into();
+        let data = bytes.as_ref();
+        let has_header = data
+            .get(..data.len().min(2_000))
             .is_some_and(|head| head.windows(5).any(|window| window == b"%PDF-"));
         if !has_header {
             return Err(ReadError::Unreadable(
                 "it has no %PDF- header near its start".into(),
             ));
         }
-        let survey = xref::survey(&bytes);
+        let survey = survey(data);
         let pdf = Pdf::new(bytes).map_err(|error| match error {
             LoadPdfError::Decryption(
                 DecryptionError::PasswordProtected | DecryptionError::UnsupportedAlgorithm,
@@ -74,11 +75,7 @@ impl PdfDocument {
         match pdf.pages().len() {
             0 => Err(ReadError::Unreadable("it has no pages".into())),
             count if count > MAX_PAGES => Err(ReadError::OverLimit(ReadLimit::Pages)),
-            _ => Ok(Self {
-                pdf,
-                needs_rewrite: !survey.is_sound,
-                is_encrypted: survey.is_encrypted,
-            }),
+            _ => Ok(Self { pdf, survey }),
         }
     }
 
@@ -95,13 +92,35 @@ impl PdfDocument {
     /// Returns whether the cross-reference data fails to locate an object it lists, so that readers
     /// have to rebuild it. An incremental update would make such a file worse: rewrite it first.
     pub fn needs_rewrite(&self) -> bool {
-        self.needs_rewrite
+        !self.survey.is_sound
     }
 
-    /// Returns whether the file is encrypted; it was opened with the empty password. Writers should
-    /// still refuse it, because its owner restricted its use.
+    /// Returns the cross-reference data of the file.
+    pub fn survey(&self) -> &FileSurvey {
+        &self.survey
+    }
+
+    /// Returns the parsed file, for a writer that takes its objects from this reader.
+    pub fn parsed(&self) -> &Pdf {
+        &self.pdf
+    }
+
+    /// Returns the decoded content of a page by its 0-based index; empty for an index past the end.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError::OverLimit`].
+    pub fn content(&self, index: usize) -> Result<PageContent, ReadError> {
+        let mut budget = ReadBudget::new();
+        match self.pdf.pages().get(index) {
+            Some(page) => page_content(page, &mut budget),
+            None => Ok(PageContent::default()),
+        }
+    }
+
+    /// Returns whether the file is encrypted; it was opened with the empty password.
     pub fn is_encrypted(&self) -> bool {
-        self.is_encrypted
+        self.survey.is_encrypted
     }
 
     /// Returns the existing digital signatures and their permissions.
@@ -195,7 +214,7 @@ impl<'a> TextReader<'a> {
         let page = self.pages.get(index);
         let info = page.map(page_info);
         let content = match page {
-            Some(page) => page_content(page, budget)?,
+            Some(page) => page_content(page, budget)?.bytes,
             None => Vec::new(),
         };
         let size = info.map_or((0.0, 0.0), |info| (info.width, info.height));
@@ -231,11 +250,19 @@ fn page_info(page: &Page<'_>) -> PageInfo {
     }
 }
 
+/// The decoded content of a page.
+#[derive(Debug, Clone, Default)]
+pub struct PageContent {
+    /// The content streams, joined.
+    pub bytes: Vec<u8>,
+    /// The compressed data of a stream end early or are damaged, so that readers may get less or more of it.
+    pub is_damaged: bool,
+}
+
 /// Returns the decoded content of a page. An array of streams counts as one stream (ISO 32000-1,
 /// 7.8.2).
-fn page_content(page: &Page<'_>, budget: &mut ReadBudget) -> Result<Vec<u8>, ReadError> {
+fn page_content(page: &Page<'_>, budget: &mut ReadBudget) -> Result<PageContent, ReadError> {
     let contents = page.raw();
-    let mut content = Vec::new();
     let parts: Vec<Stream<'_>> = match contents.get::<Stream<'_>>("Contents") {
         Some(single) => vec![single],
         None => contents
@@ -247,15 +274,19 @@ fn page_content(page: &Page<'_>, budget: &mut ReadBudget) -> Result<Vec<u8>, Rea
             })
             .unwrap_or_default(),
     };
+
+    let mut content = PageContent::default();
     let joined = parts.len() > 1;
     for part in parts {
+        content.is_damaged |= !is_whole(&part);
         if let Some(decoded) = decode(&part, budget.page_content_left())? {
             budget.spend_page_content(decoded.len() + 1)?;
             if !joined {
-                return Ok(decoded);
+                content.bytes = decoded;
+                return Ok(content);
             }
-            content.extend_from_slice(&decoded);
-            content.push(b' ');
+            content.bytes.extend_from_slice(&decoded);
+            content.bytes.push(b' ');
         }
     }
     Ok(content)

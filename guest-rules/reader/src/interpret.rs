@@ -15,9 +15,9 @@ use crate::content::{ContentLexer, ContentOperand, ContentOperator, OperandStack
 use crate::decode::decode;
 use crate::error::ReadError;
 use crate::font::{FontIndex, FontTable};
-use crate::geometry::AffineMap;
+use crate::geometry::{AffineMap, PageRect};
 use crate::limits::{MAX_FORM_DEPTH, ReadBudget, ReadLimit};
-use crate::page_text::{ContentStream, PageText, ShowKind, TextSource};
+use crate::page_text::{ContentStream, PageText, PlacedImage, ShowKind, TextSource};
 use crate::text_state::{TextMatrices, TextState};
 
 pub(crate) use layers::HiddenLayers;
@@ -25,6 +25,9 @@ use marks::MarkedContent;
 
 /// Maximum `q` nesting that is restored exactly; real content stays far below.
 const MAX_SAVED_STATES: usize = 1_000;
+
+/// Most pictures of a page that are noted.
+const MAX_IMAGES: usize = 100_000;
 
 /// How much of a page's text is wanted.
 #[derive(Clone, Copy, PartialEq)]
@@ -297,6 +300,10 @@ impl<'r, 'a> ContentInterpreter<'r, 'a> {
                 }
             }
             b"Do" => self.draw_object(run, operator, operands)?,
+            b"BI" => {
+                let size = operator.range.len();
+                self.place_image(&run.state.ctm, (0, 0), size);
+            }
             _ => {}
         }
         Ok(())
@@ -349,6 +356,16 @@ impl<'r, 'a> ContentInterpreter<'r, 'a> {
             return Ok(());
         };
         let subtype = stream.dict().get::<Name<'_>>("Subtype");
+        if subtype.as_deref() == Some(b"Image") {
+            let pixels = |key: &str| stream.dict().get::<u32>(key).unwrap_or(0);
+            let pixels = (pixels("Width"), pixels("Height"));
+            if self.extent == TextExtent::All
+                && !self.hidden_layers.hides_entry(stream.dict(), "OC")
+            {
+                self.place_image(&run.state.ctm, pixels, stream.raw_data().len());
+            }
+            return Ok(());
+        }
         let id = stream.obj_id();
         // A form that draws itself would recurse without end.
         let draws_itself = self.scopes.iter().any(|scope| scope.form == Some(id));
@@ -384,6 +401,26 @@ impl<'r, 'a> ContentInterpreter<'r, 'a> {
         let mut state = run.state.clone();
         state.ctm = matrix;
         self.run_scope(scope, resources, state)
+    }
+
+    /// Notes a picture, which fills the unit square of the current coordinates.
+    fn place_image(&mut self, map: &AffineMap, pixels: (u32, u32), size: usize) {
+        if self.extent != TextExtent::All || self.hidden > 0 || self.page.images.len() >= MAX_IMAGES
+        {
+            return;
+        }
+        let PageRect { x0, y0, x1, y1 } = map.bounds_of(0.0, 0.0, 1.0, 1.0);
+        let (width, height) = (self.page.width, self.page.height);
+        self.page.images.push(PlacedImage {
+            rect: PageRect {
+                x0: x0 / width,
+                y0: y0 / height,
+                x1: x1 / width,
+                y1: y1 / height,
+            },
+            pixels,
+            size,
+        });
     }
 
     fn form(

@@ -1,5 +1,7 @@
 //! The glyphs of a page as running text.
 
+use std::collections::HashMap;
+
 use crate::geometry::PageRect;
 use crate::page_text::{PageText, PlacedGlyph, ShowOperator};
 use crate::unicode::{is_ignorable, ligature};
@@ -8,6 +10,8 @@ use crate::unicode::{is_ignorable, ligature};
 const WORD_GAP: f32 = 0.16;
 /// Baseline shift that starts a new line, in ems.
 const LINE_SHIFT: f32 = 0.4;
+/// Distance in ems within which the same glyph counts as drawn twice.
+const OVERPRINT: f32 = 0.12;
 /// Backward jump of the pen that ends a word, in ems.
 const JUMP_BACK: f32 = 1.0;
 
@@ -45,14 +49,14 @@ pub struct LayerLine {
 
 impl TextLayer {
     /// Builds the layer of visible (or, over a scan, selectable) text, without glyphs outside of
-    /// the page.
+    /// the page, and without glyphs that are drawn once more at the same place.
     pub fn visible(page: &PageText) -> Self {
-        Self::build(page, PlacedGlyph::is_on_page)
+        Self::build(page, true, PlacedGlyph::is_on_page)
     }
 
     /// Builds the layer of all text, including text outside of the visible page.
     pub fn complete(page: &PageText) -> Self {
-        Self::build(page, |_| true)
+        Self::build(page, false, |_| true)
     }
 
     /// Returns the characters in order.
@@ -105,8 +109,15 @@ impl TextLayer {
             .collect()
     }
 
-    fn build(page: &PageText, is_wanted: impl Fn(&PlacedGlyph) -> bool) -> Self {
-        let mut builder = LayerBuilder::default();
+    fn build(
+        page: &PageText,
+        leaves_out_repeated: bool,
+        is_wanted: impl Fn(&PlacedGlyph) -> bool,
+    ) -> Self {
+        let mut builder = LayerBuilder {
+            leaves_out_repeated,
+            ..LayerBuilder::default()
+        };
         for (index, glyph) in page.glyphs.iter().enumerate() {
             if is_wanted(glyph)
                 && let Some(operator) = page.operators.get(glyph.operator as usize)
@@ -145,6 +156,9 @@ struct LayerBuilder<'p> {
     chars: Vec<LayerChar>,
     line: u32,
     previous: Option<(&'p PlacedGlyph, &'p ShowOperator)>,
+    /// Glyphs so far, by their text and place; only where repeated ones are left out.
+    drawn: HashMap<(&'p str, i64, i64), [f32; 2]>,
+    leaves_out_repeated: bool,
 }
 
 enum ReadingStep {
@@ -162,7 +176,7 @@ impl<'p> LayerBuilder<'p> {
         operator: &'p ShowOperator,
     ) {
         let text = page.glyph_text(glyph);
-        if text.is_empty() {
+        if text.is_empty() || self.is_drawn_again(glyph, operator, text) {
             return;
         }
         if let Some((last, last_operator)) = self.previous {
@@ -177,6 +191,37 @@ impl<'p> LayerBuilder<'p> {
         }
         self.previous = Some((glyph, operator));
         self.characters(text, index);
+    }
+
+    /// Returns whether the same glyph stands at this place already: bold letters may be drawn twice.
+    fn is_drawn_again(
+        &mut self,
+        glyph: &PlacedGlyph,
+        operator: &ShowOperator,
+        text: &'p str,
+    ) -> bool {
+        let near = OVERPRINT * operator.em;
+        if !self.leaves_out_repeated || near <= 0.0 || text.trim().is_empty() {
+            return false;
+        }
+        let [x, y] = glyph.origin;
+        let (column, row) = ((x / near).round() as i64, (y / near).round() as i64);
+        let is_here =
+            |[other_x, other_y]: [f32; 2]| (x - other_x).abs() < near && (y - other_y).abs() < near;
+        for across in -1..=1 {
+            for down in -1..=1 {
+                let place = (text, column + across, row + down);
+                if self
+                    .drawn
+                    .get(&place)
+                    .is_some_and(|origin| is_here(*origin))
+                {
+                    return true;
+                }
+            }
+        }
+        self.drawn.insert((text, column, row), glyph.origin);
+        false
     }
 
     fn characters(&mut self, text: &str, glyph: u32) {

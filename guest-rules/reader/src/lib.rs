@@ -26,6 +26,7 @@ mod content;
 mod cut;
 mod decode;
 mod document;
+mod ending;
 mod error;
 mod facts;
 mod font;
@@ -41,15 +42,18 @@ mod unicode;
 mod xref;
 
 pub use cut::{ContentEdit, cut};
-pub use document::{PageInfo, PdfDocument, TextReader};
+pub use document::{PageContent, PageInfo, PdfDocument, TextReader};
+pub use ending::ContentEnding;
 pub use error::ReadError;
 pub use facts::SignatureFacts;
 pub use geometry::{AffineMap, PageRect};
 pub use layer::{LayerChar, LayerLine, TextLayer, layer_text};
 pub use limits::ReadLimit;
 pub use page_text::{
-    ContentStream, PageText, PlacedGlyph, ReplacedText, ShowKind, ShowOperator, TextElement,
-    TextSource,
+    ContentStream, PageText, PlacedGlyph, PlacedImage, ReplacedText, ShowKind, ShowOperator,
+    TextElement, TextSource,
 };
 pub use tag::{FoundTag, find_tags};
-pub use xref::is_encrypted;
+pub use unicode::{fold, is_right_to_left};
+pub use unicode_normalization::char::is_combining_mark;
+pub use xref::{FileSurvey, is_encrypted, survey};

@@ -21,6 +21,8 @@ pub struct PageText {
     /// The content streams of the operators: entry 0 is the page content, and every use of a form
     /// XObject or appearance has its own entry.
     pub streams: Vec<ContentStream>,
+    /// The pictures, in drawing order.
+    pub images: Vec<PlacedImage>,
     /// Marked content with its text in `/ActualText`.
     pub replaced: Vec<ReplacedText>,
     /// The text that glyphs refer to.
@@ -63,6 +65,17 @@ impl PlacedGlyph {
         let [x0, y0, x1, y1] = self.edges;
         x1 > 0.0 && y1 > 0.0 && x0 < 1.0 && y0 < 1.0
     }
+}
+
+/// A picture on the page.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PlacedImage {
+    /// Its box, in fractions of the displayed page.
+    pub rect: PageRect,
+    /// Pixels across and down; zero for an inline image.
+    pub pixels: (u32, u32),
+    /// Bytes of its encoded data; of the whole operator for an inline image.
+    pub size: usize,
 }
 
 /// Kind of a text-showing operator.

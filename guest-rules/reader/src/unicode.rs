@@ -1,5 +1,7 @@
 //! Classification and decoding of characters.
 
+use unicode_normalization::char::{decompose_canonical, decompose_compatible};
+
 /// Returns the letters of a ligature character in the block U+FB00 to U+FB06.
 pub(crate) fn ligature(character: char) -> Option<&'static str> {
     Some(match character {
@@ -22,7 +24,38 @@ pub(crate) fn is_ignorable(character: char) -> bool {
     ) || (character.is_control() && !character.is_whitespace())
 }
 
-/// Returns a text for comparisons: in lower case, with ligatures expanded, without white space and
+/// Passes on a character as comparisons see it: decomposed, with full case folding, and with one character
+/// for all apostrophes, one for all quotation marks, and one for all hyphens and dashes.
+pub fn fold(character: char, mut push: impl FnMut(char)) {
+    if character.is_ascii() {
+        push(character.to_ascii_lowercase());
+        return;
+    }
+    let mut folded = |part: char| match part {
+        '\u{2018}'..='\u{201b}' | '\u{2bc}' | '\u{2032}' | '\u{b4}' | '\u{60}' => push('\''),
+        '\u{201c}'..='\u{201f}' | '\u{ab}' | '\u{bb}' | '\u{2033}' => push('"'),
+        '\u{2010}'..='\u{2015}' | '\u{2212}' | '\u{fe58}' | '\u{fe63}' | '\u{ff0d}' => push('-'),
+        // To upper case first: that is where "ß" becomes two letters and a final sigma any sigma.
+        part => part
+            .to_uppercase()
+            .flat_map(char::to_lowercase)
+            .for_each(&mut push),
+    };
+    // Programs write Arabic letters by their forms in a word.
+    if matches!(character, '\u{fb50}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}') {
+        decompose_compatible(character, &mut folded);
+    } else {
+        decompose_canonical(character, &mut folded);
+    }
+}
+
+/// Returns whether a character is written from right to left.
+#[must_use]
+pub fn is_right_to_left(character: char) -> bool {
+    matches!(character, '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}')
+}
+
+/// Returns a text for comparisons: folded as by [`fold`], with ligatures expanded, without white space and
 /// invisible characters.
 pub(crate) fn compact_text(text: &str) -> String {
     let mut compact = String::with_capacity(text.len());
@@ -30,7 +63,7 @@ pub(crate) fn compact_text(text: &str) -> String {
         match ligature(character) {
             Some(letters) => compact.push_str(letters),
             None if character.is_whitespace() || is_ignorable(character) => {}
-            None => compact.extend(character.to_lowercase()),
+            None => fold(character, |part| compact.push(part)),
         }
     }
     compact
@@ -78,6 +111,21 @@ fn doc_encoding(byte: u8) -> char {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn letters_that_look_alike_are_folded_to_the_same_text() {
+        for (one, other) in [
+            ("c\u{f3}nyuge", "co\u{301}nyuge"),
+            ("STRASSE", "stra\u{df}e"),
+            ("Buyer's \"car\"", "Buyer\u{2019}s \u{201c}car\u{201d}"),
+            ("co-buyer", "co\u{2011}buyer"),
+            ("\u{3a3}\u{39f}\u{3a3}", "\u{3c3}\u{3bf}\u{3c2}"),
+            ("\u{628}", "\u{fe91}"),
+        ] {
+            assert_eq!(compact_text(one), compact_text(other));
+        }
+        assert_ne!(compact_text("resume"), compact_text("r\u{e9}sum\u{e9}"));
+    }
 
     #[test]
     fn text_strings_are_decoded_in_every_encoding() {

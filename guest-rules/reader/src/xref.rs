@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use hayro_syntax::object::{Array, Dict, FromBytes, Name, Stream};
+use hayro_syntax::object::{Array, Dict, FromBytes, Name, ObjRef, Stream, String as PdfString};
 
 use crate::content::is_space;
 use crate::decode::decode;
@@ -16,23 +16,60 @@ const MAX_SECTIONS: usize = 4_096;
 /// Most decoded bytes of one cross-reference stream.
 const MAX_STREAM_BYTES: usize = 64 * 1024 * 1024;
 
-/// Result of checking the chain of cross-reference sections.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct XrefSurvey {
-    pub(crate) is_sound: bool,
-    pub(crate) is_encrypted: bool,
+/// The cross-reference data of a file: what a writer has to know beside the objects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileSurvey {
+    /// Whether every object that the sections list begins at its offset.
+    pub is_sound: bool,
+    /// Whether a trailer names an encryption dictionary, also if the empty password opens the file.
+    pub is_encrypted: bool,
+    /// Position of the newest section, if the file names one.
+    pub start: Option<usize>,
+    /// Whether the newest section is a stream.
+    pub is_stream: bool,
+    /// Highest object number that a section lists.
+    pub highest_number: u32,
+    /// Number and generation of the information dictionary.
+    pub information: Option<(u32, u16)>,
+    /// First part of the file identifier.
+    pub identifier: Option<Vec<u8>>,
 }
 
-pub(crate) fn survey(data: &[u8]) -> XrefSurvey {
+/// Reads the cross-reference data of a file, and checks it.
+#[must_use]
+pub fn survey(data: &[u8]) -> FileSurvey {
     let mut walk = XrefWalk {
         data,
         listed: HashSet::new(),
         is_encrypted: false,
+        newest: None,
     };
     let is_sound = walk.follow_chain().is_some();
-    XrefSurvey {
+    let start = newest_section(data);
+    // A trailer after a table that cannot be followed still names the file and what it is about.
+    let trailer = walk.newest.take().or_else(|| last_trailer(data));
+    let entry = |key: &str| trailer.as_ref().and_then(|trailer| trailer.get_ref(key));
+    let identifier = trailer.as_ref().and_then(|trailer| {
+        let parts = trailer.get::<Array<'_>>("ID")?;
+        let first = parts.iter::<PdfString<'_>>().next()?;
+        Some(first.as_bytes().to_vec())
+    });
+    FileSurvey {
         is_sound,
-        is_encrypted: walk.is_encrypted,
+        is_encrypted: walk.is_encrypted
+            || trailer
+                .as_ref()
+                .is_some_and(|trailer| trailer.contains_key("Encrypt")),
+        start,
+        is_stream: start.is_some_and(|start| !ByteCursor::at(data, start).keyword(b"xref")),
+        highest_number: walk.listed.iter().copied().max().unwrap_or(0),
+        information: entry("Info").and_then(
+            |ObjRef {
+                 obj_number,
+                 gen_number,
+             }| { Some((obj_number, u16::try_from(gen_number).ok()?)) },
+        ),
+        identifier,
     }
 }
 
@@ -43,25 +80,40 @@ pub fn is_encrypted(data: &[u8]) -> bool {
     survey(data).is_encrypted
 }
 
+/// Returns the position after the last `startxref`.
+fn newest_section(data: &[u8]) -> Option<usize> {
+    let marker = rfind(data, b"startxref")?;
+    let mut cursor = ByteCursor::at(data, marker + b"startxref".len());
+    usize::try_from(cursor.number()?).ok()
+}
+
+fn last_trailer(data: &[u8]) -> Option<Dict<'_>> {
+    let marker = rfind(data, b"trailer")?;
+    let mut cursor = ByteCursor::at(data, marker + b"trailer".len());
+    cursor.skip_space();
+    Dict::from_bytes(data.get(cursor.position..)?)
+}
+
 struct XrefWalk<'a> {
     data: &'a [u8],
     /// Objects that a newer section has already listed.
     listed: HashSet<u32>,
     is_encrypted: bool,
+    /// Trailer of the newest section.
+    newest: Option<Dict<'a>>,
 }
 
 impl<'a> XrefWalk<'a> {
     /// Follows the chain of sections. Returns `None` at the first inconsistency.
     fn follow_chain(&mut self) -> Option<()> {
-        let marker = rfind(self.data, b"startxref")?;
-        let mut cursor = ByteCursor::at(self.data, marker + b"startxref".len());
-        let mut open = vec![usize::try_from(cursor.number()?).ok()?];
+        let mut open = vec![newest_section(self.data)?];
         let mut visited = HashSet::new();
         while let Some(position) = open.pop() {
             if !visited.insert(position) || visited.len() > MAX_SECTIONS {
                 return None;
             }
             let trailer = self.section(position)?;
+            self.newest.get_or_insert_with(|| trailer.clone());
             self.is_encrypted |= trailer.contains_key("Encrypt");
             if let Some(previous) = trailer.get::<u32>("Prev") {
                 open.push(usize::try_from(previous).ok()?);

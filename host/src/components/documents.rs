@@ -11,7 +11,7 @@ use super::engine::LimitedEngine;
 use super::error::{CallFailure, ComponentError};
 use super::rules::handwriting::WrittenField;
 use super::rules::{
-    completion, copies, documents, field_rules, form_fields, found, placement, vaulting,
+    completion, copies, documents, field_rules, form_fields, found, placement, sources, vaulting,
     watermarks, wording,
 };
 use super::slot::{ComponentHandle, ComponentWorld, active};
@@ -367,6 +367,25 @@ impl Documents {
             instance
                 .holdfast_documents_copies()
                 .call_write_anew(store, &pdf, signatures)
+        })
+        .await
+    }
+}
+
+impl Documents {
+    /// Checks an upload, and repairs it where readers would disagree about it. Fails for a component without
+    /// this function.
+    pub async fn settle(
+        &self,
+        pdf: Bytes,
+    ) -> Answer<sources::SettledDocument, documents::DocumentError> {
+        self.work(move |store, pre| {
+            let sources = pre.sources.as_ref();
+            let sources = sources.ok_or_else(|| wasmtime::Error::msg("it settles no documents"))?;
+            let instance = sources.instantiate(&mut *store)?;
+            instance
+                .holdfast_documents_sources()
+                .call_settle(store, &pdf)
         })
         .await
     }

@@ -31,6 +31,9 @@ const RETRY_FULL: u32 = 60;
 /// `Retry-After` in seconds after a conflict with a concurrent change.
 const RETRY_SOON: u32 = 1;
 
+/// How the documents component begins the reason of a refusal for which the contract has a code.
+const READS_DIFFERENTLY: &str = "readers do not agree about it";
+
 /// Error answer in the shape of the API contract.
 #[derive(Debug)]
 pub struct HttpError {
@@ -173,8 +176,14 @@ impl From<ServiceError> for HttpError {
             ServiceError::Malformed(_) => Self::bad_request(text),
             ServiceError::UnsupportedType(_) => Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, text),
             ServiceError::Unreadable { message, reason } => {
-                Self::new(StatusCode::UNPROCESSABLE_ENTITY, message)
-                    .with_details(json!({ "reason": reason }))
+                let differs = reason.starts_with(READS_DIFFERENTLY);
+                let answer = Self::new(StatusCode::UNPROCESSABLE_ENTITY, message)
+                    .with_details(json!({ "reason": reason }));
+                if differs {
+                    answer.with_code("document_reads_differently")
+                } else {
+                    answer
+                }
             }
             ServiceError::NotFound(_) | ServiceError::NotFoundText(_) => {
                 Self::new(StatusCode::NOT_FOUND, text)

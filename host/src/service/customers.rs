@@ -11,7 +11,7 @@ use crate::domain::id::CustomerId;
 use crate::fair_queue::WorkOwner;
 use crate::mail::{address as mail_address, is_address};
 use crate::service::envelopes::dispatch;
-use crate::service::envelopes::uploads::{self, DocumentUpload};
+use crate::service::envelopes::uploads::{self, AttachedFile, DocumentUpload};
 use crate::service::events;
 use crate::service::idempotency::ResponseRecorder;
 use crate::service::{Caller, Core, ServiceError};
@@ -328,7 +328,7 @@ pub async fn file_document(
     drop(connection);
     // No item: the envelope does not exist yet.
     let owner = WorkOwner::new(&caller.org, "");
-    let signatures = uploads::check_readable(core, &caller.org, &owner, file_type, &upload).await?;
+    let checked = uploads::check_readable(core, &caller.org, &owner, file_type, &upload).await?;
     let now = core.clock.now();
     let name = match &upload.file_name {
         Some(name) => name.clone(),
@@ -343,7 +343,7 @@ pub async fn file_document(
         now,
     );
     envelope.status = EnvelopeStatus::Uploaded;
-    envelope.existing_signatures = signatures;
+    envelope.existing_signatures = checked.signatures;
     envelope
         .metadata
         .insert("document_source".into(), "upload".into());
@@ -360,7 +360,10 @@ pub async fn file_document(
         caller,
         &envelope,
         EnvelopeStatus::Uploaded,
-        &file,
+        AttachedFile {
+            file: &file,
+            repair: checked.repair.as_ref(),
+        },
         now,
     )
     .await?;

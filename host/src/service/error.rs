@@ -26,6 +26,9 @@ use crate::store::StoreError;
 const KBA_REQUIRED: &str =
     "This envelope's signers are asked about their identity; use their signing links";
 
+const NEEDS_PASSWORD: &str =
+    "it opens with a password only: remove its protection and send it again";
+
 /// One problem in a request body.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ValidationIssue {
@@ -275,6 +278,18 @@ impl ServiceError {
         })
     }
 
+    /// Says "the picture" of an upload that is one.
+    #[must_use]
+    pub fn about_picture(self) -> Self {
+        match self {
+            Self::Unreadable { reason, .. } => Self::Unreadable {
+                message: "The picture could not be read".into(),
+                reason,
+            },
+            other => other,
+        }
+    }
+
     /// Creates the error for a PDF that cannot be read, with the reader's reason.
     pub fn unreadable(reason: impl Into<String>) -> Self {
         Self::Unreadable {
@@ -289,9 +304,7 @@ impl From<crate::components::rules::placement::ReadError> for ServiceError {
         use crate::components::rules::placement::ReadError;
         match error {
             ReadError::Unreadable(why) => Self::unreadable(why),
-            ReadError::Encrypted => {
-                Self::unreadable("it is encrypted: remove its protection and send it again")
-            }
+            ReadError::Encrypted => Self::unreadable(NEEDS_PASSWORD),
             ReadError::OverLimit(why) => Self::unreadable(why),
         }
     }
@@ -304,9 +317,7 @@ impl From<crate::components::rules::documents::DocumentError> for ServiceError {
             DocumentError::Unreadable(why)
             | DocumentError::OverLimit(why)
             | DocumentError::Other(why) => Self::unreadable(why),
-            DocumentError::Encrypted => {
-                Self::unreadable("it is encrypted: remove its protection and send it again")
-            }
+            DocumentError::Encrypted => Self::unreadable(NEEDS_PASSWORD),
         }
     }
 }

@@ -89,6 +89,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     72 "0072_newest_entry",
     73 "0073_disputes",
     74 "0074_kba_billed_by_person",
+    80 "0080_template_repairs",
 ];
 
 /// Version of the row that serves as the lock.

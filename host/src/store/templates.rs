@@ -19,9 +19,9 @@ pub async fn insert(connection: &mut AnyConnection, template: &Template) -> Resu
         "insert into template (bucket, template_id, org_id, name, external_id, kba_required,
              provider_instance, provider_template, document_key, document_sha256, document_size,
              fields, created_at, updated_at, provider_stale, origin, owner_id, source_key,
-             source_content, source_format, pricing_table)
+             source_content, source_format, pricing_table, document_repair)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14, $15, $16, $17,
-             $18, $19, $20)",
+             $18, $19, $20, $21)",
     )
     .bind(template.org.bucket())
     .bind(template.id.as_str())
@@ -43,6 +43,7 @@ pub async fn insert(connection: &mut AnyConnection, template: &Template) -> Resu
     .bind(template.copied_content.as_deref())
     .bind(template.source_format.as_str())
     .bind(i64::from(template.pricing_table))
+    .bind(template.repair.as_ref().map(json_text))
     .execute(connection)
     .await?;
     Ok(())
@@ -365,6 +366,7 @@ fn template(row: &AnyRow) -> Result<Template, StoreError> {
         provider_instance: columns.text("provider_instance")?,
         provider_template: columns.optional_text("provider_template")?,
         document,
+        repair: columns.optional_json("document_repair")?,
         fields: columns.json("fields")?,
         provider_stale: columns.flag("provider_stale")?,
         origin: columns.parsed("origin", Origin::parse)?,

@@ -25,6 +25,96 @@ fn every_fixture_yields_a_valid_document_or_an_error() {
     round_trip(&files);
 }
 
+#[test]
+fn every_damaged_fixture_keeps_its_words_and_looks() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/hunt");
+    let files = pdfs(Path::new(folder)).expect("the fixtures are part of the repository");
+    assert!(files.len() >= 14, "{files:?}");
+    round_trip(&files);
+}
+
+#[test]
+fn marks_and_values_are_visible_on_pages_that_leave_something_open() {
+    let mut readers = PdfReaders::start();
+    let mut problems = Vec::new();
+    for name in [
+        "hidden-layer-left-open",
+        "content-ends-in-string",
+        "content-flate-cut",
+        "content-length-too-large",
+        "content-edited-by-hand",
+        "xref-entry-off-by-one",
+    ] {
+        let pdf = crate::support::hunted(name);
+        let value = field(1, [0.55, 0.84, 0.3, 0.05], text("Signed by Alice"));
+        let filled = fill(&pdf, &[value]).expect("it can be filled in");
+        let kinds = [
+            ("value", filled.clone()),
+            (
+                "authoritative",
+                mark(&filled, &authoritative()).expect("a mark"),
+            ),
+            (
+                "other",
+                mark(&filled, &non_authoritative()).expect("a mark"),
+            ),
+            ("paper", mark(&pdf, &authoritative()).expect("a mark")),
+        ];
+        for (kind, written) in kinds {
+            let before = if kind == "value" || kind == "paper" {
+                &pdf
+            } else {
+                &filled
+            };
+            let seen = readers.differences(before, &written, 0, None, &[]);
+            for reader in ["MuPDF: page 1", "PDFium: page 1"] {
+                if !seen.contains(reader) {
+                    problems.push(format!("{name}: {kind} is invisible in {reader}: {seen}"));
+                }
+            }
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn marks_are_visible_on_dark_large_and_tiny_pages() {
+    let mut readers = PdfReaders::start();
+    let mut problems = Vec::new();
+    for (name, width, height, ink) in [
+        ("dark", 612, 792, "0.1 g"),
+        ("grey", 612, 792, "0.44 0.44 0.46 rg"),
+        ("red", 612, 792, "0.62 0.1 0.14 rg"),
+        ("A0", 2384, 3370, "0 g"),
+        ("tiny", 72, 72, "0 g"),
+    ] {
+        let pdf = crate::support::page(
+            &format!("/MediaBox[0 0 {width} {height}]"),
+            &format!("{ink} 0 0 {width} {height} re f"),
+        );
+        for request in [authoritative(), non_authoritative()] {
+            let marked = mark(&pdf, &request).expect("a mark");
+            let seen = readers.differences(&pdf, &marked, 0, None, &[]);
+            for reader in ["MuPDF: page 1", "PDFium: page 1"] {
+                if !seen.contains(reader) {
+                    problems.push(format!("{name}: {:?} is invisible: {seen}", request.kind));
+                }
+            }
+            let highest = words(&marked)
+                .iter()
+                .map(|word| (word.edges[3] - word.edges[1]) / f64::from(height))
+                .fold(0.0, f64::max);
+            if highest < 0.007 {
+                problems.push(format!(
+                    "{name}: {:?} is too small: {highest}",
+                    request.kind
+                ));
+            }
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
 /// Third-party files are not part of the repository; the test looks for them in `HOLDFAST_CORPUS`,
 /// or next to the workspace.
 #[test]

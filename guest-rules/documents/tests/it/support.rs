@@ -17,6 +17,12 @@ pub fn contract() -> Vec<u8> {
     std::fs::read(path).expect("the fixture is part of the repository")
 }
 
+/// Returns a file of `tests/fixtures/hunt`, which has what once went wrong.
+pub fn hunted(name: &str) -> Vec<u8> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/hunt");
+    std::fs::read(format!("{folder}/{name}.pdf")).expect("the fixture is part of the repository")
+}
+
 pub fn authoritative() -> MarkRequest {
     MarkRequest {
         kind: CopyKind::Authoritative,

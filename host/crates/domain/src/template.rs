@@ -1,5 +1,6 @@
 //! Templates: a document, its fields and the roles that fill them.
 
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::clock::Timestamp;
@@ -35,6 +36,17 @@ pub struct MadeFor {
     pub source: String,
 }
 
+/// What took the place of an upload about which readers could disagree.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DocumentRepair {
+    /// SHA-256 of the upload.
+    pub uploaded_hash: String,
+    /// SHA-256 of the document that is signed and kept instead.
+    pub rewritten_hash: String,
+    pub rewritten_size: u64,
+    pub reason: String,
+}
+
 /// Record of a template.
 #[derive(Clone, Debug)]
 pub struct Template {
@@ -47,6 +59,8 @@ pub struct Template {
     /// Id at the provider; `None` until the provider has a document.
     pub provider_template: Option<String>,
     pub document: Option<StoredFile>,
+    /// What took the place of the upload, if that was repaired.
+    pub repair: Option<DocumentRepair>,
     pub fields: Vec<Field>,
     /// Whether the provider lacks the present document and fields.
     pub provider_stale: bool,
@@ -74,6 +88,7 @@ impl Template {
             provider_instance,
             provider_template: None,
             document: None,
+            repair: None,
             fields: Vec::new(),
             provider_stale: true,
             origin: Origin::Library,
@@ -85,6 +100,13 @@ impl Template {
             updated_at: now,
             deleted_at: None,
         }
+    }
+
+    /// Returns how the present document took the place of an upload.
+    pub fn repair(&self) -> Option<&DocumentRepair> {
+        let document = self.document.as_ref()?;
+        let repair = self.repair.as_ref();
+        repair.filter(|repair| repair.rewritten_hash == document.sha256)
     }
 
     /// Returns the SHA-256 (lower-case hex) of document and fields, the parts that a copy shares.

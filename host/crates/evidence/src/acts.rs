@@ -37,9 +37,8 @@ pub(crate) fn verified(
                 installation.url
             ));
         }
-        if used.is_some_and(|used| used.origin != installation.url) {
-            return Err("the passkey answered another page than the installation's".into());
-        }
+        let page = used.as_ref().map(|used| used.origin.as_str());
+        answered(installation, page)?;
     }
     Ok(VerifiedStatement {
         thumbprint: key.thumbprint(),
@@ -47,14 +46,47 @@ pub(crate) fn verified(
     })
 }
 
+/// Checks that the page that a passkey answered is the installation's.
+fn answered(installation: &InstallationName, page: Option<&str>) -> Result<(), String> {
+    match page {
+        Some(page) if page != installation.url => {
+            Err("the passkey answered another page than the installation's".into())
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Whether an entry's signed statement is of a release whose statements named no installation.
 pub(crate) fn is_unnamed(signed: &Value) -> bool {
     signed["statement"].is_object() && signed["statement"]["installation"].is_null()
 }
 
+/// Checks that a statement of control is of the installation of its log. Returns what is not known of one of an earlier
+/// release.
+///
+/// # Errors
+/// The reason, for people.
+pub(crate) fn of_installation(
+    log: &LogEvidence,
+    installation: Option<&InstallationName>,
+) -> Result<Option<String>, String> {
+    match installation {
+        Some(installation) if is_of(log, installation) => Ok(None),
+        Some(installation) => Err(format!(
+            "it is a statement of the installation {}",
+            installation.url
+        )),
+        None => Ok(Some(
+            "it is of a release whose statements named no installation: whether it is of this one or of a restored \
+             copy shows in the log only"
+                .into(),
+        )),
+    }
+}
+
 /// Whether a log is the one that an installation is named by: one of its keys, the present one or one that was
 /// replaced, is the one stated.
-pub(crate) fn is_of(log: &LogEvidence, installation: &InstallationName) -> bool {
+fn is_of(log: &LogEvidence, installation: &InstallationName) -> bool {
     let replaced = log.successions.iter().filter_map(|note| {
         let succession = KeySuccession::open(note).ok()?;
         Some([
@@ -70,7 +102,12 @@ pub(crate) fn is_of(log: &LogEvidence, installation: &InstallationName) -> bool 
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use base64::Engine as _;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64URL;
     use holdfast_domain::checkpoint::CheckpointSigner;
+    use ring::signature::{Ed25519KeyPair, KeyPair as _};
     use serde_json::json;
 
     use super::*;
@@ -111,6 +148,76 @@ mod tests {
         );
         assert!(!is_of(&log, &named(ORIGIN, &foreign)));
         assert!(!is_of(&log, &named("copy.example/ledger", &new)));
+    }
+
+    #[test]
+    fn a_statement_of_control_is_of_the_installation_of_its_log() {
+        let log = log(&signer(2), Vec::new());
+        let own = named(ORIGIN, &signer(2));
+        assert_eq!(of_installation(&log, Some(&own)), Ok(None));
+        let foreign = named(ORIGIN, &signer(3));
+        let why = "it is a statement of the installation https://vault.example";
+        assert_eq!(of_installation(&log, Some(&foreign)), Err(why.into()));
+        let note = of_installation(&log, None).unwrap().unwrap();
+        assert!(note.starts_with("it is of a release whose statements named no installation"));
+        assert!(
+            note.ends_with("of a restored copy shows in the log only"),
+            "{note}"
+        );
+    }
+
+    /// Signs a statement that names this installation.
+    fn signed(installation: &Value) -> Value {
+        let pair = Ed25519KeyPair::from_seed_unchecked(&[7; 32]).unwrap();
+        let key =
+            json!({ "kty": "OKP", "crv": "Ed25519", "x": BASE64URL.encode(pair.public_key()) });
+        let thumbprint = serde_json::from_value::<PartyPublicKey>(key.clone())
+            .unwrap()
+            .thumbprint();
+        let statement = json!({
+            "act": "control.accepted", "party": "org_01h455vb4pex5vsknk084sn02q", "subject": "env_1", "epoch": 1,
+            "content": {}, "nonce": "0123456789abcdef", "issued_at": "2026-11-21T09:45:00.000Z",
+            "expires_at": "2026-11-21T10:45:00.000Z", "installation": installation,
+        });
+        let header = BASE64URL.encode(json!({ "alg": "EdDSA", "kid": thumbprint }).to_string());
+        let sorted: BTreeMap<_, _> = statement.as_object().unwrap().iter().collect();
+        let text = serde_json::to_string(&sorted).unwrap();
+        let signature = pair.sign(format!("{header}.{}", BASE64URL.encode(text)).as_bytes());
+        let signature = format!("{header}..{}", BASE64URL.encode(signature));
+        json!({ "statement": statement, "public_key": key, "signature": signature })
+    }
+
+    #[test]
+    fn an_act_that_was_signed_for_another_installation_does_not_count() {
+        let log = log(&signer(2), Vec::new());
+        let own = verified(&signed(&json!(named(ORIGIN, &signer(2)))), Some(&log));
+        assert_eq!(own.map(|own| own.statement.subject), Ok("env_1".into()));
+        let copy = verified(&signed(&json!(named(ORIGIN, &signer(3)))), Some(&log));
+        let why = "the signed statement counts at the installation https://vault.example only";
+        assert_eq!(copy.map(|_| ()), Err(why.into()));
+        assert!(
+            verified(&signed(&Value::Null), Some(&log)).is_ok(),
+            "an earlier release"
+        );
+    }
+
+    #[test]
+    fn a_passkey_answers_a_page_of_the_installation() {
+        let installation = named(ORIGIN, &signer(2));
+        assert_eq!(
+            answered(&installation, Some("https://vault.example")),
+            Ok(())
+        );
+        assert_eq!(
+            answered(&installation, None),
+            Ok(()),
+            "a key that is no passkey"
+        );
+        let why = "the passkey answered another page than the installation's";
+        assert_eq!(
+            answered(&installation, Some("https://copy.example")),
+            Err(why.into())
+        );
     }
 
     #[test]

@@ -284,16 +284,9 @@ pub fn verify_statement(
         problems.push("the document is not the one that was stored".into());
     }
     let mut unproven = log.unproven();
-    match &statement.installation {
-        Some(installation) if !acts::is_of(&issued.log, installation) => {
-            problems.push(format!("it is a statement of the installation {}", installation.url));
-        }
-        Some(_) => {}
-        None => unproven.push(
-            "it is of a release whose statements named no installation: whether it is of this one or of a restored \
-             copy shows in the log only"
-                .into(),
-        ),
+    match acts::of_installation(&issued.log, statement.installation.as_ref()) {
+        Ok(note) => unproven.extend(note),
+        Err(why) => problems.push(why),
     }
     let verdict = match (problems.is_empty(), &log.anchor) {
         (false, _) => EvidenceVerdict::NotValid,

@@ -137,6 +137,24 @@ pub mod document_copies {
     });
 }
 
+/// Interface of slot `rules.documents` that only the default component is asked for.
+pub mod document_sources {
+    wasmtime::component::bindgen!({
+        path: "../../../wit/documents",
+        inline: "
+            package holdfast:optional;
+            world document-sources {
+                export holdfast:documents/sources@1.0.0;
+            }
+        ",
+        world: "holdfast:optional/document-sources",
+        with: {
+            "holdfast:documents/types@1.0.0": super::documents::holdfast::documents::types,
+        },
+        additional_derives: [PartialEq],
+    });
+}
+
 /// Interface of slot `rules.documents` that has a fallback of its own.
 pub mod document_vaulting {
     wasmtime::component::bindgen!({

@@ -35,6 +35,7 @@ pub use bindings::document_additions::exports::holdfast::documents::{
     completion, form_fields, handwriting, signatures as found, wording,
 };
 pub use bindings::document_copies::exports::holdfast::documents::copies;
+pub use bindings::document_sources::exports::holdfast::documents::sources;
 pub use bindings::document_vaulting::exports::holdfast::documents::vaulting;
 pub use bindings::document_watermarks::exports::holdfast::documents::watermarks;
 pub use bindings::documents::holdfast::documents::types as documents;
@@ -207,6 +208,7 @@ pub struct DocumentsPre {
     pub vaulting: Option<bindings::document_vaulting::DocumentVaultingPre<LimitedEngine<()>>>,
     pub watermarks: Option<bindings::document_watermarks::DocumentWatermarksPre<LimitedEngine<()>>>,
     pub copies: Option<bindings::document_copies::DocumentCopiesPre<LimitedEngine<()>>>,
+    pub sources: Option<bindings::document_sources::DocumentSourcesPre<LimitedEngine<()>>>,
 }
 
 impl Deref for DocumentsPre {
@@ -257,6 +259,7 @@ impl ComponentWorld for DocumentsPre {
             watermarks: bindings::document_watermarks::DocumentWatermarksPre::new(linked.clone())
                 .ok(),
             copies: bindings::document_copies::DocumentCopiesPre::new(linked.clone()).ok(),
+            sources: bindings::document_sources::DocumentSourcesPre::new(linked.clone()).ok(),
             base: ExtendedPre {
                 additions: DocumentAdditionsPre::new(linked.clone()).ok(),
                 pre: bindings::documents::DocumentsRulesPre::new(linked)?,

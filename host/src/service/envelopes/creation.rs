@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::domain::clock::Timestamp;
 use crate::domain::collateral::Collateral;
@@ -15,7 +15,7 @@ use crate::domain::envelope::{
 use crate::domain::id::CustomerId;
 use crate::domain::jurisdiction::Jurisdiction;
 use crate::domain::organization::{FIRST_PAYER, Organization, PaymentSettings, known_currency};
-use crate::domain::template::Template;
+use crate::domain::template::{DocumentRepair, Template};
 use crate::domain::warning::Warning;
 use crate::service::control::guard;
 use crate::service::envelopes::dispatch::{self, SendingOptions};
@@ -196,6 +196,7 @@ pub async fn create(
     );
     let plan = CreationPlan {
         envelope,
+        repair: template.as_ref().and_then(Template::repair).cloned(),
         begun,
         signers,
         recipients,
@@ -220,6 +221,8 @@ pub async fn create(
 /// Everything that creating an envelope writes.
 struct CreationPlan {
     envelope: Envelope,
+    /// What took the place of the upload that the template was made of.
+    repair: Option<DocumentRepair>,
     begun: LifecycleDecision,
     signers: Vec<Signer>,
     recipients: Vec<Recipient>,
@@ -391,6 +394,7 @@ async fn save(
 ) -> Result<CreatedEnvelope, ServiceError> {
     let CreationPlan {
         mut envelope,
+        repair,
         begun,
         mut signers,
         recipients,
@@ -419,7 +423,8 @@ async fn save(
     fingerprints::insert(&mut tx, &envelope.org, &envelope.id, &collateral).await?;
     begun.record(&mut tx, &envelope, now).await?;
     let actor = caller.actor.as_str();
-    events::record_created(&mut tx, &envelope, actor, Map::new(), now).await?;
+    let more = repair.map(|repair| ("rewritten".to_owned(), json!(repair)));
+    events::record_created(&mut tx, &envelope, actor, more.into_iter().collect(), now).await?;
     kba::mark_challenged(&mut tx, &envelope, caller.email.as_deref(), &mut signers).await?;
     for signer in &signers {
         signers::insert(&mut tx, &envelope, signer).await?;

@@ -1,15 +1,18 @@
 //! Uploaded documents: type checks, storage, and the memory budget for reading them.
 
 use crate::components::Placement;
-use crate::components::rules::documents;
 use crate::components::rules::lifecycle::EnvelopeTrigger;
 use crate::components::rules::placement::DocumentFacts;
+use crate::components::rules::{documents, sources};
 use crate::domain::clock::Timestamp;
 use crate::domain::component::ComponentIdentity;
 use crate::domain::envelope::{Envelope, EnvelopeStatus, FileType, StoredFile};
+use crate::domain::hash::sha256;
 use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::job::VaultEnvelope;
 use crate::domain::signature::ExistingSignature;
+use crate::domain::template::DocumentRepair;
+use crate::domain::warning::Warning;
 use crate::fair_queue::{QueueCapacity, QueueTurn, WorkOwner};
 use crate::files::{FilesError, SpooledFile, StorageArea};
 use crate::service::envelopes::lifecycle;
@@ -56,12 +59,30 @@ impl DocumentUpload {
     }
 }
 
+/// An upload as it will be signed and kept.
+pub struct SettledUpload {
+    /// The upload, or what takes its place.
+    pub pdf: Bytes,
+    pub repair: Option<DocumentRepair>,
+    pub warnings: Vec<Warning>,
+}
+
+/// An upload that was checked, with what has to be recorded of it.
+#[derive(Default)]
+pub struct CheckedUpload {
+    /// Signatures that it has.
+    pub signatures: Vec<ExistingSignature>,
+    pub repair: Option<DocumentRepair>,
+    pub warnings: Vec<Warning>,
+}
+
 /// A stored upload, as the response shows it.
 pub struct StoredUpload {
     /// Opaque reference to the stored file.
     pub path: String,
     pub file: StoredFile,
     pub existing_signatures: Vec<ExistingSignature>,
+    pub warnings: Vec<Warning>,
 }
 
 /// Attaches a document to an envelope, or replaces the attached one.
@@ -77,7 +98,7 @@ pub async fn upload(
     let envelope = envelope_service::get(core, caller, id).await?;
     lifecycle::next_status(core, &envelope, EnvelopeTrigger::Upload).await?;
     let owner = WorkOwner::new(&caller.org, envelope.id.as_str());
-    let signatures = check_readable(core, &caller.org, &owner, file_type, &upload).await?;
+    let checked = check_readable(core, &caller.org, &owner, file_type, &upload).await?;
     let file = store(core, &envelope.org, &envelope.id, file_type, &upload).await?;
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
@@ -85,7 +106,7 @@ pub async fn upload(
     let (mut envelope, decided) =
         lifecycle::lock_for(core, &mut tx, &caller.org, &envelope.id, replace).await?;
     envelope.upload = Some(file.clone());
-    envelope.existing_signatures = signatures;
+    envelope.existing_signatures = checked.signatures;
     if let Some(statement) = paper {
         if !envelope.is_upload() {
             return Err(ServiceError::Conflict(
@@ -96,12 +117,17 @@ pub async fn upload(
         envelope.updated_at = now;
         envelopes::set_metadata(&mut tx, &envelope).await?;
     }
-    attach(&mut tx, caller, &envelope, decided.status, &file, now).await?;
+    let attached = AttachedFile {
+        file: &file,
+        repair: checked.repair.as_ref(),
+    };
+    attach(&mut tx, caller, &envelope, decided.status, attached, now).await?;
     decided.record(&mut tx, &envelope, now).await?;
     let stored = StoredUpload {
         path: envelope.upload_file_path().unwrap_or_default(),
         file,
         existing_signatures: envelope.existing_signatures,
+        warnings: checked.warnings,
     };
     answer.commit(tx, &stored).await?;
     Ok(stored)
@@ -121,13 +147,19 @@ pub async fn store(
         .await
 }
 
+/// A stored file, and what will take its place in the vault.
+pub struct AttachedFile<'a> {
+    pub file: &'a StoredFile,
+    pub repair: Option<&'a DocumentRepair>,
+}
+
 /// Sets a stored file as the envelope's document, and records it with the signatures that it has.
 pub async fn attach(
     tx: &mut WriteTransaction,
     caller: &Caller,
     envelope: &Envelope,
     status: EnvelopeStatus,
-    file: &StoredFile,
+    AttachedFile { file, repair }: AttachedFile<'_>,
     now: Timestamp,
 ) -> Result<(), ServiceError> {
     envelopes::set_upload(tx, envelope, status, file, now).await?;
@@ -138,6 +170,9 @@ pub async fn attach(
         json!({ "sha256": file.sha256, "size": file.size, "content_type": file.content_type });
     if !envelope.existing_signatures.is_empty() {
         details["existing_signatures"] = json!(envelope.existing_signatures);
+    }
+    if let Some(repair) = repair {
+        details["rewritten"] = json!(repair);
     }
     if envelope.is_upload() {
         details["paper_original"] = json!(envelope.paper_original());
@@ -169,28 +204,92 @@ fn checked_type(
         })?;
     let declared = declared.and_then(|declared| declared.split(';').next());
     match declared.map(str::trim) {
-        // Clients send application/octet-stream when they do not know the type.
-        None | Some("" | "application/octet-stream") => Ok(detected),
+        // Clients send these when they do not know the type.
+        None | Some("" | "application/octet-stream" | "binary/octet-stream") => Ok(detected),
         Some(declared) if declared.eq_ignore_ascii_case(detected.as_str()) => Ok(detected),
+        // The name of the type before it was registered.
+        Some("application/x-pdf") if detected == FileType::Pdf => Ok(detected),
         Some(declared) => Err(ServiceError::UnsupportedType(format!(
             "File is {detected}, not {declared} as declared"
         ))),
     }
 }
 
-/// Rejects a document that could not be vaulted later. Returns the signatures that it has.
+/// Checks a PDF, and repairs it where readers would disagree about it.
+pub async fn settled(
+    core: &Core,
+    org: &OrgId,
+    owner: &WorkOwner,
+    pdf: Bytes,
+) -> Result<SettledUpload, ServiceError> {
+    // The built-in component: what readers disagree about is no choice of an organization.
+    let documents = core
+        .components
+        .embedded_documents(org, core.store.priority())
+        .for_owner(owner.clone());
+    let sources::SettledDocument { repaired, warnings } = documents.settle(pdf.clone()).await??;
+    let warnings = warnings.into_iter().map(source_warning).collect();
+    let Some(sources::RepairedDocument {
+        pdf: rewritten,
+        reason,
+    }) = repaired
+    else {
+        return Ok(SettledUpload {
+            pdf,
+            repair: None,
+            warnings,
+        });
+    };
+
+    let rewritten = Bytes::from(rewritten);
+    let repair = DocumentRepair {
+        uploaded_hash: sha256(&pdf),
+        rewritten_hash: sha256(&rewritten),
+        rewritten_size: rewritten.len() as u64,
+        reason,
+    };
+    Ok(SettledUpload {
+        pdf: rewritten,
+        repair: Some(repair),
+        warnings,
+    })
+}
+
+fn source_warning(warning: sources::SourceWarning) -> Warning {
+    /// Codes of the built-in component; docs/documents.md has their meanings.
+    const CODES: [&str; 11] = [
+        "encryption_removed",
+        "document_repaired",
+        "dynamic_xfa",
+        "xfa_form",
+        "portfolio",
+        "embedded_files",
+        "javascript",
+        "launch_action",
+        "submit_action",
+        "open_action",
+        "layers_differ",
+    ];
+    let known = CODES.into_iter().find(|code| *code == warning.code);
+    Warning::new(known.unwrap_or("document"), &["file"], warning.message)
+}
+
+/// Rejects a document that could not be vaulted later.
 pub async fn check_readable(
     core: &Core,
     org: &OrgId,
     owner: &WorkOwner,
     kind: FileType,
     upload: &DocumentUpload,
-) -> Result<Vec<ExistingSignature>, ServiceError> {
+) -> Result<CheckedUpload, ServiceError> {
     let (bytes, _room) = admitted(core, owner, upload).await?;
     match picture(kind, &bytes) {
         None => {
             let reader = core.placement(Some(org));
             reader.inspect(bytes.clone()).await??;
+            let SettledUpload {
+                repair, warnings, ..
+            } = settled(core, org, owner, bytes.clone()).await?;
             keeps_limits(&reader, bytes.clone()).await?;
             // The built-in components: an upload does not wait for those of an organization.
             let (components, priority) = (&core.components, core.store.priority());
@@ -200,13 +299,18 @@ pub async fn check_readable(
             let reader = reader.for_owner(owner.clone());
             let signatures = existing_signatures(core, &documents, bytes.clone()).await?;
             copies::check_vaultable(&documents, &reader, bytes, core.clock.now()).await?;
-            Ok(signatures)
+            Ok(CheckedUpload {
+                signatures,
+                repair,
+                warnings,
+            })
         }
         Some(picture) => {
             // The picture holds its own copy.
             drop(bytes);
-            core.documents(Some(org)).picture_to_pdf(picture).await??;
-            Ok(Vec::new())
+            let drawn = core.documents(Some(org)).picture_to_pdf(picture).await?;
+            drawn.map_err(|error| ServiceError::from(error).about_picture())?;
+            Ok(CheckedUpload::default())
         }
     }
 }
@@ -303,6 +407,9 @@ mod tests {
             checked(pdf, Some("application/octet-stream")),
             Ok(FileType::Pdf)
         );
+        assert_eq!(checked(pdf, Some("binary/octet-stream")), Ok(FileType::Pdf));
+        assert_eq!(checked(pdf, Some("application/x-pdf")), Ok(FileType::Pdf));
+        assert!(checked(b"\x89PNG\r\n\x1a\n", Some("application/x-pdf")).is_err());
         assert_eq!(checked(pdf, None), Ok(FileType::Pdf));
         assert!(checked(pdf, Some("image/png")).is_err());
         assert!(checked(b"MZ", Some("application/pdf")).is_err());

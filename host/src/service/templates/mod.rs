@@ -28,7 +28,9 @@ use crate::domain::warning::Warning;
 use crate::fair_queue::{QueueTurn, WorkOwner};
 use crate::files::StorageArea as FileArea;
 use crate::service::components::shadow;
-use crate::service::envelopes::uploads::{DocumentUpload, admit, check_signable, read_whole};
+use crate::service::envelopes::uploads::{
+    DocumentUpload, admit, check_signable, read_whole, settled,
+};
 use crate::service::envelopes::warnings;
 use crate::service::idempotency::ResponseRecorder;
 use crate::service::signing::provider::provider;
@@ -163,6 +165,8 @@ pub async fn create(
     let id = TemplateId::new();
     let owner = WorkOwner::new(&caller.org, id.as_str());
     let (pdf, room) = read_whole(core, &owner, &request.file).await?;
+    let settled = settled(core, &caller.org, &owner, pdf).await?;
+    let pdf = settled.pdf;
     let placement = core.placement(Some(&caller.org)).for_owner(owner.clone());
     let instance = core.signing_instance(&caller.org, request.kba_required);
     let TaggedDocument {
@@ -182,6 +186,7 @@ pub async fn create(
         }
         None => from_tags(core, &placement, (&caller.org, &instance), pdf).await?,
     };
+    warnings.extend(settled.warnings);
     let (facts, reader) = check_signable(core, owner, pdf.clone()).await?;
     answers::check(core, (&caller.org, &instance), &pdf, &fields, 0).await?;
     let document = core
@@ -209,6 +214,7 @@ pub async fn create(
         pricing_table: request.pricing_table,
         provider_template: Some(at_provider.template_id),
         document: Some(document),
+        repair: settled.repair,
         fields,
         provider_stale: false,
         ..Template::new(caller.org.clone(), request.name, instance, now)

@@ -19,8 +19,8 @@ use crate::http::middleware::extract::{
 };
 use crate::http::middleware::once::IdempotencyKeyHeader;
 use crate::http::reply::{
-    Created, CreatedWithWarnings, CursorReply, DataReply, FileReply, Found, ListReply, PageReply,
-    Pdf, PdfOrPicture,
+    CreatedWithWarnings, CursorReply, DataReply, FileReply, Found, ListReply, PageReply, Pdf,
+    PdfOrPicture,
 };
 use crate::service::control::transfers::metadata_filter;
 use crate::service::envelopes::paper_original::{self, PaperStatement};
@@ -212,12 +212,12 @@ pub async fn upload<C: Authorized>(
     ResourceId(id): ResourceId,
     once: IdempotencyKeyHeader,
     mut form: MultipartForm<UploadForm>,
-) -> Result<Created<UploadView>, HttpError> {
+) -> Result<CreatedWithWarnings<UploadView>, HttpError> {
     let file = form.file()?;
     let paper = form.texts.remove("paper_original");
     let paper = paper.map(|text| PaperStatement::parse(&text)).transpose()?;
-    let show = |stored: &uploads::StoredUpload| UploadView::from(stored);
-    once.answer(
+    let show = |stored: &uploads::StoredUpload| (UploadView::from(stored), stored.warnings.clone());
+    once.answer_with_warnings(
         &app,
         partner.caller(),
         show,

@@ -24,7 +24,7 @@ use crate::room::form::{SavedForm, SigningForm};
 use crate::service::access::jwt::{self, ExpiringClaims};
 use crate::service::access::{AccessState, BeginningCredential};
 use crate::service::envelopes::dispatch;
-use crate::service::envelopes::uploads::{DocumentUpload, check_signable, read_whole};
+use crate::service::envelopes::uploads::{DocumentUpload, check_signable, read_whole, settled};
 use crate::service::templates::pages::PageCache;
 use crate::service::templates::{answers, pages, reserved_names};
 use crate::service::{Core, ServiceError, ValidationIssue, templates as template_service};
@@ -248,9 +248,10 @@ pub async fn attach(
         &file,
     )
     .await?;
+    let owner = WorkOwner::new(&template.org, template.id.as_str());
+    let pdf = settled(core, &template.org, &owner, pdf).await?.pdf;
     let reader = core.placement(Some(&template.org));
     let count = reader.inspect(pdf.clone()).await??.pages.len();
-    let owner = WorkOwner::new(&template.org, template.id.as_str());
     check_signable(core, owner, pdf.clone()).await?;
     let mut fields = template.fields.clone();
     for field in &mut fields {

@@ -1,0 +1,438 @@
+//! The objects of a document, as the reader that draws its pages finds them.
+//!
+//! The writer has no parser of its own: what it writes is what that reader read. Two parsers would disagree
+//! about damaged files, and one of them would write pages that nobody saw.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hayro_syntax::Filter;
+use hayro_syntax::object::{
+    Array, Dict, MaybeRef, Number, Object as Parsed, ObjectIdentifier, Stream as ParsedStream,
+};
+use hayro_syntax::xref::XRef;
+use holdfast_reader::{FileSurvey, PdfDocument};
+use lopdf::xref::{Xref, XrefType};
+use lopdf::{Dictionary, Document, Object, ObjectId, Stream, StringFormat};
+
+use crate::error::{Result, over_limit, unreadable};
+use crate::source::{LEFT_OUT, MAX_PAGES};
+
+/// Highest object number accepted. New objects are numbered after it, and cross-reference tables
+/// grow with it.
+const MAX_OBJECT_NUMBER: u32 = 8_000_000;
+
+/// Deepest nesting of direct objects.
+const MAX_NESTING: usize = 200;
+
+/// Deepest nesting of the page tree.
+const MAX_TREE_DEPTH: usize = 64;
+
+/// How much of the streams is wanted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StreamData {
+    All,
+    /// Without the data of pictures and typefaces. They are most of a document, and no update touches them.
+    WithoutBulk,
+}
+
+/// A document made of the reader's objects.
+pub(crate) struct ObjectTable {
+    pub(crate) document: Document,
+    /// Pages in order.
+    pub(crate) pages: Vec<ObjectId>,
+    /// Index of each of them among the pages that the reader shows.
+    pub(crate) shown_as: Vec<usize>,
+    /// Pages without a size, for which the reader and others assume different ones.
+    pub(crate) without_size: BTreeSet<usize>,
+    /// Reasons why other readers may see something else, so that the document has to be written anew.
+    pub(crate) repairs: Vec<&'static str>,
+}
+
+impl ObjectTable {
+    /// Reads all objects that the catalog and the information dictionary lead to.
+    pub(crate) fn read(reader: &PdfDocument, wanted: StreamData) -> Result<Self> {
+        let survey = reader.survey();
+        let mut found = objects(reader, wanted)?;
+        if !survey.is_sound {
+            // Reading one object may have made the reader rebuild its table: what it found before that
+            // could be of another revision.
+            found = objects(reader, wanted)?;
+        }
+        let mut table = Self {
+            document: document(reader, survey, found.objects),
+            pages: Vec::new(),
+            shown_as: Vec::new(),
+            without_size: BTreeSet::new(),
+            repairs: Vec::new(),
+        };
+        if table.document.max_id > MAX_OBJECT_NUMBER {
+            return Err(over_limit(format!(
+                "object numbers end at {MAX_OBJECT_NUMBER}"
+            )));
+        }
+        for (is_needed, why) in [
+            (survey.is_encrypted, ENCRYPTED),
+            (!survey.is_sound, "its cross-reference table is damaged"),
+            (found.has_wrong_length, "the length of a stream is wrong"),
+        ] {
+            table.repairs.extend(is_needed.then_some(why));
+        }
+        table.find_pages(reader)?;
+        Ok(table)
+    }
+
+    /// Lists the pages, and gives each one an object of its own and a page box.
+    fn find_pages(&mut self, reader: &PdfDocument) -> Result<()> {
+        let mut walk = PageWalk::default();
+        let root = self
+            .document
+            .trailer
+            .get(b"Root")
+            .and_then(Object::as_reference);
+        let tree = root
+            .and_then(|root| self.document.get_dictionary(root))
+            .and_then(|catalog| catalog.get(b"Pages"))
+            .and_then(Object::as_reference);
+        if let Ok(tree) = tree {
+            walk.visit(&mut self.document, tree, 0)?;
+        }
+        // The reader shows a page that is listed twice once.
+        let shown = reader.page_count();
+        let listed = walk.pages.len() - walk.repeated;
+        if listed != shown {
+            return Err(unreadable(format!(
+                "its page tree reads as {listed} pages one way and {shown} another"
+            )));
+        }
+        if walk.repeated > 0 {
+            self.repairs.push("a page is listed twice");
+        }
+        if walk.without_object > 0 {
+            self.repairs.push("a page has no object of its own");
+        }
+        self.pages = walk.pages;
+        self.shown_as = walk.shown_as;
+        for (index, page) in self.pages.clone().into_iter().enumerate() {
+            if inherited(&self.document, page, b"MediaBox").is_none() {
+                // The size that other readers assume.
+                let letter = vec![0.into(), 0.into(), 612.into(), 792.into()];
+                self.document
+                    .get_dictionary_mut(page)?
+                    .set("MediaBox", letter);
+                self.repairs.push("a page has no size");
+                self.without_size.insert(index);
+            }
+        }
+        self.repairs.dedup();
+        Ok(())
+    }
+}
+
+/// Why a protected document is written anew.
+pub(crate) const ENCRYPTED: &str = "its encryption, which needs no password, is removed";
+
+struct FoundObjects {
+    objects: BTreeMap<ObjectId, Object>,
+    has_wrong_length: bool,
+}
+
+fn objects(reader: &PdfDocument, wanted: StreamData) -> Result<FoundObjects> {
+    let xref = reader.parsed().xref();
+    let root = xref.root_id();
+    let mut walk = ObjectWalk {
+        xref,
+        wanted,
+        is_encrypted: reader.is_encrypted(),
+        waiting: vec![id_of(root)],
+        found: FoundObjects {
+            objects: BTreeMap::new(),
+            has_wrong_length: false,
+        },
+    };
+    walk.waiting.extend(reader.survey().information);
+    walk.run()?;
+    Ok(walk.found)
+}
+
+/// Walk over references. A work list, because hostile documents nest arbitrarily deep.
+struct ObjectWalk<'a> {
+    xref: &'a XRef,
+    wanted: StreamData,
+    is_encrypted: bool,
+    waiting: Vec<ObjectId>,
+    found: FoundObjects,
+}
+
+impl<'a> ObjectWalk<'a> {
+    fn run(&mut self) -> Result<()> {
+        while let Some(id) = self.waiting.pop() {
+            if self.found.objects.contains_key(&id) {
+                continue;
+            }
+            let parsed = self
+                .xref
+                .get::<Parsed<'a>>(ObjectIdentifier::new(id.0, i32::from(id.1)));
+            // A reference to an object that does not exist is null, and needs no object.
+            let Some(parsed) = parsed else {
+                continue;
+            };
+            if self.found.objects.len() > MAX_OBJECT_NUMBER as usize {
+                return Err(over_limit(format!(
+                    "object numbers end at {MAX_OBJECT_NUMBER}"
+                )));
+            }
+            // Reserved, so that a cycle ends.
+            self.found.objects.insert(id, Object::Null);
+            let object = self.object(parsed, 0)?;
+            self.found.objects.insert(id, object);
+        }
+        Ok(())
+    }
+
+    fn object(&mut self, parsed: Parsed<'a>, depth: usize) -> Result<Object> {
+        if depth > MAX_NESTING {
+            return Err(over_limit(format!(
+                "objects nested more than {MAX_NESTING} deep"
+            )));
+        }
+        Ok(match parsed {
+            Parsed::Null(_) => Object::Null,
+            Parsed::Boolean(value) => Object::Boolean(value),
+            Parsed::Number(number) => number_of(number),
+            Parsed::String(text) => Object::String(text.as_bytes().to_vec(), StringFormat::Literal),
+            Parsed::Name(name) => Object::Name(name.as_ref().to_vec()),
+            Parsed::Array(array) => Object::Array(self.items(&array, depth)?),
+            Parsed::Dict(dict) => Object::Dictionary(self.entries(&dict, depth)?),
+            Parsed::Stream(stream) => Object::Stream(self.stream(&stream, depth)?),
+        })
+    }
+
+    fn any(&mut self, item: MaybeRef<Parsed<'a>>, depth: usize) -> Result<Object> {
+        match item {
+            MaybeRef::Ref(reference) => {
+                let id = id_of(reference.into());
+                if !self.found.objects.contains_key(&id) {
+                    self.waiting.push(id);
+                }
+                Ok(Object::Reference(id))
+            }
+            MaybeRef::NotRef(object) => self.object(object, depth + 1),
+        }
+    }
+
+    fn items(&mut self, array: &Array<'a>, depth: usize) -> Result<Vec<Object>> {
+        array.raw_iter().map(|item| self.any(item, depth)).collect()
+    }
+
+    fn entries(&mut self, dict: &Dict<'a>, depth: usize) -> Result<Dictionary> {
+        let mut entries = Dictionary::new();
+        for (key, value) in dict.entries() {
+            entries.set(key.as_ref().to_vec(), self.any(value, depth)?);
+        }
+        Ok(entries)
+    }
+
+    fn stream(&mut self, stream: &ParsedStream<'a>, depth: usize) -> Result<Stream> {
+        let mut dict = self.entries(stream.dict(), depth)?;
+        let data = stream.raw_data();
+        let length = stream
+            .dict()
+            .get::<Number>("Length")
+            .map(|length| length.as_i64());
+        if !self.is_encrypted {
+            self.found.has_wrong_length |= length != i64::try_from(data.len()).ok();
+        } else if stream.filters().first() == Some(&Filter::Crypt) {
+            drop_first_filter(&mut dict);
+        }
+        let content = if self.wanted == StreamData::WithoutBulk && is_bulk(&dict, data.len()) {
+            dict.set(LEFT_OUT, true);
+            Vec::new()
+        } else {
+            data.into_owned()
+        };
+        // The length may have been a reference, or wrong; the writer needs the number.
+        dict.set("Length", content.len() as i64);
+        Ok(Stream {
+            dict,
+            content,
+            allows_compression: true,
+            start_position: None,
+        })
+    }
+}
+
+fn id_of(id: ObjectIdentifier) -> ObjectId {
+    // No writer uses generations beyond the range; such an object is not found under another one.
+    (
+        id.obj_number,
+        u16::try_from(id.gen_number).unwrap_or(u16::MAX),
+    )
+}
+
+fn number_of(number: Number) -> Object {
+    let (whole, exact) = (number.as_i64(), number.as_f64());
+    #[expect(clippy::float_cmp, reason = "a number without a fraction is exact")]
+    if whole as f64 == exact {
+        Object::Integer(whole)
+    } else {
+        Object::Real(exact as f32)
+    }
+}
+
+/// Returns whether only a viewer needs the data of a stream.
+fn is_bulk(dict: &Dictionary, size: usize) -> bool {
+    const SMALL: usize = 4 * 1024;
+    let subtype = dict.get(b"Subtype").and_then(Object::as_name).ok();
+    let is_typeface = dict.has(b"Length1") || subtype == Some(b"OpenType");
+    size > SMALL && (subtype == Some(b"Image") || is_typeface)
+}
+
+/// Removes `Crypt`, which the reader has applied.
+fn drop_first_filter(dict: &mut Dictionary) {
+    for key in [&b"Filter"[..], b"DecodeParms"] {
+        match dict.get_mut(key) {
+            Ok(Object::Array(items)) if !items.is_empty() => drop(items.remove(0)),
+            _ => drop(dict.remove(key)),
+        }
+    }
+}
+
+fn document(
+    reader: &PdfDocument,
+    survey: &FileSurvey,
+    objects: BTreeMap<ObjectId, Object>,
+) -> Document {
+    let mut document = Document::with_version(version(reader));
+    let highest = objects.keys().map(|(number, _)| *number).max();
+    document.max_id = survey.highest_number.max(highest.unwrap_or(0));
+    let kind = match survey.is_stream {
+        true => XrefType::CrossReferenceStream,
+        false => XrefType::CrossReferenceTable,
+    };
+    document.reference_table = Xref::new(0, kind);
+    document.xref_start = survey.start.unwrap_or(0);
+
+    let root = id_of(reader.parsed().xref().root_id());
+    document.trailer.set("Root", Object::Reference(root));
+    if let Some(information) = survey.information.filter(|id| objects.contains_key(id)) {
+        document.trailer.set("Info", Object::Reference(information));
+    }
+    if let Some(identifier) = &survey.identifier {
+        let part = Object::String(identifier.clone(), StringFormat::Hexadecimal);
+        document.trailer.set("ID", vec![part.clone(), part]);
+    }
+    document.objects = objects;
+    document
+}
+
+fn version(reader: &PdfDocument) -> &'static str {
+    use hayro_syntax::PdfVersion;
+    match reader.parsed().version() {
+        PdfVersion::Pdf20 => "2.0",
+        PdfVersion::Pdf10
+        | PdfVersion::Pdf11
+        | PdfVersion::Pdf12
+        | PdfVersion::Pdf13
+        | PdfVersion::Pdf14
+        | PdfVersion::Pdf15
+        | PdfVersion::Pdf16
+        | PdfVersion::Pdf17 => "1.7",
+    }
+}
+
+/// Walk over the page tree.
+#[derive(Default)]
+struct PageWalk {
+    visited: BTreeSet<ObjectId>,
+    pages: Vec<ObjectId>,
+    /// Position of each page among those that the reader shows, in the order of the pages and by object.
+    shown_as: Vec<usize>,
+    order: BTreeMap<ObjectId, usize>,
+    /// Pages that stand in the list once more.
+    repeated: usize,
+    /// Pages that stand in the tree themselves instead of a reference.
+    without_object: usize,
+}
+
+impl PageWalk {
+    fn visit(&mut self, document: &mut Document, node: ObjectId, depth: usize) -> Result<()> {
+        self.visited.insert(node);
+        let kids = kids(document, node);
+        if depth > MAX_TREE_DEPTH {
+            return Err(over_limit(format!(
+                "a page tree of {MAX_TREE_DEPTH} levels"
+            )));
+        }
+        let mut own = Vec::with_capacity(kids.len());
+        for kid in kids {
+            if self.pages.len() > MAX_PAGES {
+                return Err(over_limit(format!("more than {MAX_PAGES} pages")));
+            }
+            let id = match kid {
+                Object::Reference(id) => id,
+                Object::Dictionary(_) => {
+                    self.without_object += 1;
+                    document.try_add_object(kid)?
+                }
+                _ => continue,
+            };
+            let Ok(dictionary) = document.get_dictionary(id) else {
+                continue;
+            };
+            let is_node = is_named(document, dictionary, b"Type", b"Pages");
+            let is_known = self.visited.contains(&id);
+            if is_node && !is_known {
+                self.visit(document, id, depth + 1)?;
+            } else if !is_node && is_known {
+                let copy = dictionary.clone();
+                let copy = document.try_add_object(copy)?;
+                document.get_dictionary_mut(copy)?.set("Parent", node);
+                self.shown_as
+                    .push(self.order.get(&id).copied().unwrap_or_default());
+                self.pages.push(copy);
+                self.repeated += 1;
+                own.push(Object::Reference(copy));
+                continue;
+            } else if !is_node {
+                self.visited.insert(id);
+                let next = self.pages.len() - self.repeated;
+                self.order.insert(id, next);
+                self.shown_as.push(next);
+                self.pages.push(id);
+            } else {
+                // The tree contains itself; readers leave the inner one out.
+                continue;
+            }
+            own.push(Object::Reference(id));
+        }
+        if self.repeated > 0 || self.without_object > 0 {
+            document.get_dictionary_mut(node)?.set("Kids", own);
+        }
+        Ok(())
+    }
+}
+
+fn kids(document: &Document, node: ObjectId) -> Vec<Object> {
+    let node = document.get_dictionary(node);
+    let kids = node.and_then(|node| node.get_deref(b"Kids", document));
+    kids.and_then(Object::as_array).cloned().unwrap_or_default()
+}
+
+fn is_named(document: &Document, dictionary: &Dictionary, key: &[u8], name: &[u8]) -> bool {
+    let entry = dictionary.get_deref(key, document);
+    entry
+        .and_then(Object::as_name)
+        .is_ok_and(|found| found == name)
+}
+
+/// Returns an entry of a page, or of the nearest node above it.
+fn inherited<'a>(document: &'a Document, page: ObjectId, key: &[u8]) -> Option<&'a Object> {
+    let mut node = document.get_dictionary(page).ok()?;
+    for _ in 0..MAX_TREE_DEPTH {
+        if let Ok(entry) = node.get_deref(key, document) {
+            return Some(entry);
+        }
+        node = node.get_deref(b"Parent", document).ok()?.as_dict().ok()?;
+    }
+    None
+}
