@@ -1,6 +1,6 @@
 //! Runs HTTP and background work until the process is stopped.
 
-use std::fs::{File, TryLockError};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::future::Future;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -38,14 +38,6 @@ pub enum ServeError {
         "another holdfast server uses the database {0}: limits and jobs would count twice. Several servers need PostgreSQL"
     )]
     SecondServer(String),
-    /// The file that keeps other servers away cannot be made.
-    #[error("cannot lock {file}: {source}")]
-    Lock {
-        /// Path of the file.
-        file: String,
-        /// I/O error.
-        source: std::io::Error,
-    },
     /// The object store lacks what the vault needs.
     #[error("cannot use the object store {place}: {source}")]
     Storage {
@@ -65,16 +57,19 @@ fn lock_database(config: &Config) -> Result<Option<File>, ServeError> {
     };
     let path = path.strip_prefix("//").unwrap_or(path);
     let path = path.split_once('?').map_or(path, |(path, _)| path);
-    let file = format!("{path}.server");
-    let failed = |source| ServeError::Lock {
-        file: file.clone(),
-        source,
-    };
-    let lock = File::create(&file).map_err(failed)?;
-    match lock.try_lock() {
-        Ok(()) => Ok(Some(lock)),
-        Err(TryLockError::WouldBlock) => Err(ServeError::SecondServer(path.to_owned())),
-        Err(TryLockError::Error(source)) => Err(failed(source)),
+    // Another name of the same file is the same database.
+    let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.into());
+    let file = format!("{}.server", real.display());
+    let opened = OpenOptions::new().create(true).append(true).open(&file);
+    let locked = opened.map(|lock| (lock.try_lock(), lock));
+    match locked {
+        Ok((Ok(()), lock)) => Ok(Some(lock)),
+        Ok((Err(TryLockError::WouldBlock), _)) => Err(ServeError::SecondServer(path.to_owned())),
+        // With a full disk the server still serves for reading.
+        Ok((Err(TryLockError::Error(error)), _)) | Err(error) => {
+            tracing::warn!(%error, file, "another server on this database would not be noticed");
+            Ok(None)
+        }
     }
 }
 

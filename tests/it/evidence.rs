@@ -1080,12 +1080,13 @@ fn rechain(entries: &mut [Value]) {
 /// and therefore rewrites it instead of appending to it.
 fn rewriting_writer() -> Vec<u8> {
     let mut bytes = variant(Slot::Documents, "acme-writer");
-    let marker = b"startxref";
+    // The one that is written begins its line.
+    let written = b"\nstartxref";
     let found: Vec<usize> = bytes
-        .windows(marker.len() + 1)
+        .windows(written.len())
         .enumerate()
-        .filter(|(_, window)| window.starts_with(marker) && window[marker.len()] != b'\n')
-        .map(|(at, _)| at)
+        .filter(|(_, window)| window.ends_with(b"startxref") && *window != written)
+        .map(|(at, _)| at + 1)
         .collect();
     assert!(!found.is_empty(), "the reader's marker");
     for at in found {

@@ -182,7 +182,6 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
         &[
             "select * from control_conflict where reference",
             "select * from control_conflict where statement",
-            "update record_fingerprint set suspended_in",
         ],
     ),
     ("request_log.rs", &["delete from request_log where at"]),

@@ -82,6 +82,7 @@ const READER: &[File] = rules!(
     "src/content.rs",
     "src/cut.rs",
     "src/decode.rs",
+    "src/ending.rs",
     "src/document.rs",
     "src/error.rs",
     "src/facts.rs",

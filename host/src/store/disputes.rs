@@ -3,10 +3,11 @@
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe};
 
-use super::row::{OwnedEnvelope, RowColumns};
+use super::row::{OwnedEnvelope, RowColumns, json_text};
 use super::{StoreError, WriteTransaction};
 use crate::domain::clock::Timestamp;
-use crate::domain::id::{DisputeId, EnvelopeId};
+use crate::domain::id::{DisputeId, EnvelopeId, OrgId};
+use crate::domain::user::IssuerIdentity;
 
 /// A conflict, with what its sides and the operators say.
 #[derive(Clone, Debug)]
@@ -30,6 +31,8 @@ pub struct Dispute {
 pub struct ClaimSuspension {
     pub reason: String,
     pub requested_by: String,
+    /// Account at an issuer with which that operator signed in.
+    pub requested_as: Option<IssuerIdentity>,
     pub requested_at: Timestamp,
     /// Who approved it, and when.
     pub approved: Option<(String, Timestamp)>,
@@ -63,12 +66,14 @@ pub async fn lock(
     row.as_ref().map(dispute).transpose()
 }
 
-/// Returns the newest disputes in which a side has made a statement, or a suspension was requested.
+/// Returns the disputes in which a side has made a statement, or a suspension was requested: first those that wait for a
+/// second operator, then the newest.
 pub async fn list(connection: &mut AnyConnection, limit: i64) -> Result<Vec<Dispute>, StoreError> {
     let rows = sqlx::query(
         "select * from control_conflict
          where statement is not null or other_statement is not null or requested_at is not null
-         order by first_at desc, reference limit $1",
+         order by case when requested_at is not null and suspended_at is null then 0 else 1 end,
+             first_at desc, reference limit $1",
     )
     .bind(limit)
     .fetch_all(connection)
@@ -94,13 +99,14 @@ pub async fn have_met(
     Ok(row.is_some())
 }
 
-/// Writes statements and suspension of a dispute. A suspension that is approved takes effect, and one that is gone ends.
+/// Writes statements and suspension of a dispute.
 pub async fn update(tx: &mut WriteTransaction, dispute: &Dispute) -> Result<(), StoreError> {
     let suspension = dispute.suspension.as_ref();
     let approved = suspension.and_then(|suspension| suspension.approved.as_ref());
+    let account = suspension.and_then(|suspension| suspension.requested_as.as_ref());
     sqlx::query(
         "update control_conflict set statement = $4, other_statement = $5, suspension_reason = $6,
-             requested_by = $7, requested_at = $8, suspended_by = $9, suspended_at = $10
+             requested_by = $7, requested_at = $8, suspended_by = $9, suspended_at = $10, requested_as = $11
          where bucket = $1 and envelope_id = $2 and other_id = $3",
     )
     .bind(dispute.record.org.bucket())
@@ -113,28 +119,31 @@ pub async fn update(tx: &mut WriteTransaction, dispute: &Dispute) -> Result<(), 
     .bind(suspension.map(|suspension| suspension.requested_at.to_string()))
     .bind(approved.map(|(by, _)| by))
     .bind(approved.map(|(_, at)| at.to_string()))
+    .bind(account.map(json_text))
     .execute(&mut **tx)
     .await?;
-
-    // Only what both records share: the claim's other collateral is not in dispute.
-    let text = match approved {
-        Some(_) => {
-            "update record_fingerprint set suspended_in = $3
-             where envelope_id = $1 and suspended_in is null and fingerprint in
-                 (select fingerprint from record_fingerprint where envelope_id = $2)"
-        }
-        None => {
-            "update record_fingerprint set suspended_in = null
-             where envelope_id = $1 and envelope_id <> $2 and suspended_in = $3"
-        }
-    };
-    sqlx::query(text)
-        .bind(dispute.claim.as_str())
-        .bind(dispute.record.envelope.as_str())
-        .bind(dispute.reference.as_str())
-        .execute(&mut **tx)
-        .await?;
     Ok(())
+}
+
+/// Whether the two records of a dispute share a fingerprint: what is suspended.
+pub async fn share_fingerprint(
+    connection: &mut AnyConnection,
+    dispute: &Dispute,
+    claimant: &OrgId,
+) -> Result<bool, StoreError> {
+    let row = sqlx::query(
+        "select own.kind from record_fingerprint own
+         join record_fingerprint other on other.fingerprint = own.fingerprint
+         where own.bucket = $1 and own.envelope_id = $2 and other.bucket = $3 and other.envelope_id = $4
+         limit 1",
+    )
+    .bind(dispute.record.org.bucket())
+    .bind(dispute.record.envelope.as_str())
+    .bind(claimant.bucket())
+    .bind(dispute.claim.as_str())
+    .fetch_optional(connection)
+    .await?;
+    Ok(row.is_some())
 }
 
 fn dispute(row: &AnyRow) -> Result<Dispute, StoreError> {
@@ -151,6 +160,7 @@ fn dispute(row: &AnyRow) -> Result<Dispute, StoreError> {
         .zip(columns.optional_time("requested_at")?);
     let reason = columns.optional_text("suspension_reason")?;
     let suspension = reason.zip(requested);
+    let requested_as = columns.optional_json("requested_as")?;
     Ok(Dispute {
         reference: columns.parsed("reference", DisputeId::parse)?,
         record: columns.envelope()?,
@@ -162,6 +172,7 @@ fn dispute(row: &AnyRow) -> Result<Dispute, StoreError> {
         suspension: suspension.map(|(reason, (requested_by, requested_at))| ClaimSuspension {
             reason,
             requested_by,
+            requested_as,
             requested_at,
             approved,
         }),

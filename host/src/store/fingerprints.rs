@@ -29,8 +29,8 @@ pub struct OtherRecord {
     pub kind: String,
     /// Since when its controller has control.
     pub since: Timestamp,
-    /// Whether it is a document signed elsewhere that only names the collateral of a contract signed here: anybody can
-    /// upload one, so it does not hold up the contract.
+    /// Whether it was signed elsewhere, and this record here: anybody can upload a document with the collateral of a
+    /// contract, or its copy, so it does not hold up the contract.
     pub outranked: bool,
 }
 
@@ -111,21 +111,21 @@ pub async fn lock(tx: &mut WriteTransaction, record: &ControlRecord) -> Result<(
     Ok(())
 }
 
-/// Returns a record with a fingerprint of this one that a party other than its originator and
-/// `controller` controls, or that is pledged to a party other than `controller`, if there is one. Two documents that were signed here are two contracts, also
+/// Returns the records with a fingerprint of this one that a party other than its originator and
+/// `controller` controls, or that is pledged to a party other than `controller`, at most 50. Two documents that were signed here are two contracts, also
 /// if they are equal; and records that one transfer passes on stay in one hand. Claims that operators have suspended do
-/// not count. One that is not outranked comes first; `signed_here` says how this record was signed.
-pub async fn other_record(
+/// not count. Those that are not outranked come first; `signed_here` says how this record was signed.
+pub async fn other_records(
     connection: &mut AnyConnection,
     before: &ControlRecord,
     record: &ControlRecord,
     controller: &OrgId,
     signed_here: bool,
-) -> Result<Option<OtherRecord>, StoreError> {
-    let row = sqlx::query(
+) -> Result<Vec<OtherRecord>, StoreError> {
+    let rows = sqlx::query(
         "select other.org_id, other.envelope_id, own.kind,
              coalesce(p.created_at, c.controlled_since) as since,
-             case when $7 = 1 and own.kind not in ('document', 'signed_here') and not exists
+             case when $7 = 1 and not exists
                  (select 1 from record_fingerprint signed where signed.bucket = other.bucket
                      and signed.envelope_id = other.envelope_id and signed.kind = 'signed_here')
              then 1 else 0 end as outranked
@@ -137,11 +137,14 @@ pub async fn other_record(
              and not (own.kind = 'signed_here' and other.kind = 'signed_here')
              and (c.controller_id <> $3 and c.controller_id <> c.org_id or c.pledgee_id <> $3)
              and c.stage <> 'released'
-             and other.suspended_in is null
+             and not exists (select 1 from control_conflict k
+                 join record_fingerprint met on met.envelope_id = k.envelope_id
+                 where k.other_id = other.envelope_id and k.suspended_at is not null
+                     and met.fingerprint = other.fingerprint)
              and not exists (select 1 from control_transfer_record t
                  where t.bucket = $4 and t.transfer_id = $5 and t.envelope_id = other.envelope_id
                      and c.controller_id = $6 and t.state in ('pending', 'proposed', 'accepted'))
-         order by outranked, since limit 1",
+         order by outranked, since limit 50",
     )
     .bind(record.org.bucket())
     .bind(record.envelope.as_str())
@@ -156,11 +159,11 @@ pub async fn other_record(
     )
     .bind(before.controller.as_str())
     .bind(i64::from(signed_here))
-    .fetch_optional(connection)
+    .fetch_all(connection)
     .await?;
-    row.map(|row| {
+    let rows = rows.iter().map(|row| {
         let columns = RowColumns {
-            row: &row,
+            row,
             table: "record_fingerprint",
             id: "envelope_id",
         };
@@ -170,8 +173,8 @@ pub async fn other_record(
             since: columns.time("since")?,
             outranked: columns.number("outranked")? == 1,
         })
-    })
-    .transpose()
+    });
+    rows.collect()
 }
 
 /// Counts the declared collateral of documents that were signed elsewhere, of an organization since `since`.

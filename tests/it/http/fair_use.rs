@@ -139,9 +139,9 @@ async fn a_signing_link_has_a_request_limit_with_an_error_page() {
     let envelope = app.sent_envelope().await;
     let url = envelope["sign_url"].as_str().unwrap();
     for _ in 0..3 {
-        assert_eq!(form::open(&app, url).await.status, 200);
+        assert_eq!(form::fetch(&app, url).await.status, 200);
     }
-    let refused = form::open(&app, url).await;
+    let refused = form::fetch(&app, url).await;
     is_refused(&refused);
     assert!(refused.text().contains("One moment, please"));
     // The form's script gets JSON.

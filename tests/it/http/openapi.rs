@@ -193,6 +193,8 @@ fn check_example(document: &Value, name: &str, media: &Value) {
 /// Creates one object of each kind in organization A and returns their ids, each with the part
 /// of the path that precedes it.
 async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
+    // Before the organization has a key that signs its acts.
+    let dispute_id = disputed(app).await;
     let template = app.contract_template().await;
     let template_id = template["template_id"].as_str().unwrap().to_owned();
     let envelope = app
@@ -295,11 +297,7 @@ async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
         ),
         ("/control/views/", view_id, "viw_01h455vb4pex5vsknk084sn02q"),
         // Of all disputes, and those of operators.
-        (
-            "/disputes/",
-            disputed(app).await,
-            "dsp_01h455vb4pex5vsknk084sn02q",
-        ),
+        ("/disputes/", dispute_id, "dsp_01h455vb4pex5vsknk084sn02q"),
         (
             "/control/copies/",
             copy_id,

@@ -87,11 +87,16 @@ pub fn repeated(pdf: &[u8], times: usize) -> Vec<u8> {
 
 /// Encrypts a document for an owner, so that it opens with an empty password.
 pub fn encrypted(pdf: &[u8]) -> Vec<u8> {
+    with_password(pdf, "")
+}
+
+/// Encrypts a document, so that it opens with this password.
+pub fn with_password(pdf: &[u8], password: &str) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let (plain, encrypted) = (folder.path().join("plain"), folder.path().join("encrypted"));
     std::fs::write(&plain, pdf).unwrap();
     let status = Command::new("qpdf")
-        .args(["--encrypt", "", "owner", "256", "--"])
+        .args(["--encrypt", password, "owner", "256", "--"])
         .args([&plain, &encrypted])
         .status()
         .expect("qpdf is missing: run `apt-get install qpdf`");

@@ -40,7 +40,7 @@ pub fn expected(field_type: &str) -> &'static str {
 /// negative.
 ///
 /// The last of several kinds of separators is the decimal one. A comma alone is one of thousands if three digits follow
-/// it, so `4,5` is four and a half; a point alone is decimal.
+/// it and no zero begins the number, so `4,5` is four and a half and `0,500` a half; a point alone is decimal.
 pub fn decimal(text: &str) -> Option<String> {
     let text = text.trim();
     let (text, in_brackets) = match text
@@ -122,6 +122,10 @@ fn parts(text: &str) -> Option<(&str, Option<&str>)> {
     let separator = &text[last..=last];
     let (whole, fraction) = (&text[..last], &text[last + 1..]);
     let other = if separator == "," { '.' } else { ',' };
+    let is_grouped_otherwise = whole
+        .chars()
+        .any(|one| is_group_separator(one) && one != ',' && one != '.');
+    let begins_with_zero = whole.trim_start().starts_with('0');
     let is_decimal = if whole.contains(separator) {
         // Several of one kind separate thousands, and stand for no fraction.
         if whole.contains(other) {
@@ -129,7 +133,11 @@ fn parts(text: &str) -> Option<(&str, Option<&str>)> {
         }
         false
     } else {
-        separator == "." || whole.contains(other) || fraction.len() != 3
+        separator == "."
+            || whole.contains(other)
+            || is_grouped_otherwise
+            || begins_with_zero
+            || fraction.len() != 3
     };
     Some(if is_decimal {
         (whole, Some(fraction))
@@ -164,6 +172,9 @@ mod tests {
             ("4,5", "4.5"),
             ("4.500", "4.500"),
             ("0,25", "0.25"),
+            ("0,500", "0.500"),
+            ("1 234,567", "1234.567"),
+            ("1'234,567", "1234.567"),
             (".5", "0.5"),
             ("3.", "3"),
         ] {

@@ -33,32 +33,36 @@ pub fn normalized(text: &str) -> Result<String, NameProblem> {
 }
 
 fn is_invisible(character: char) -> bool {
-    matches!(
-        character.general_category(),
-        GeneralCategory::Control
-            | GeneralCategory::Format
-            | GeneralCategory::PrivateUse
-            | GeneralCategory::Unassigned
-            | GeneralCategory::LineSeparator
-            | GeneralCategory::ParagraphSeparator
-    )
+    // Letters and signs that have no ink: fillers of Hangul, and the empty cell of Braille.
+    let is_blank = matches!(
+        character,
+        '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' | '\u{2800}'
+    );
+    is_blank
+        || matches!(
+            character.general_category(),
+            GeneralCategory::Control
+                | GeneralCategory::Format
+                | GeneralCategory::PrivateUse
+                | GeneralCategory::Unassigned
+                | GeneralCategory::LineSeparator
+                | GeneralCategory::ParagraphSeparator
+        )
 }
 
 /// Whether two names look alike: equal without regard to case, spaces and letters of other scripts that have the same
-/// shape (UTS 39, section 4).
+/// shape (UTS 39, section 4). Capitals have other look-alikes than small letters, such as I and l, so the shapes of both
+/// are compared.
 pub fn look_alike(one: &str, other: &str) -> bool {
-    shape(one) == shape(other)
+    let small = |name: &str| shape(&name.to_lowercase());
+    small(one) == small(other) || small(&shape(one)) == small(&shape(other))
 }
 
-/// Shape of a name. Capitals have other look-alikes than small letters, such as I and l: both forms are compared.
+/// Shape of a name: its letters without their differences of script, and without spaces.
 fn shape(name: &str) -> String {
     let composed: String = name.nfkc().collect();
-    let shown: String = skeleton(&composed).collect();
-    let small: String = skeleton(&shown.to_lowercase()).collect();
-    small
-        .chars()
-        .filter(|character| !character.is_whitespace())
-        .collect()
+    let shown = skeleton(&composed);
+    shown.filter(|one| !one.is_whitespace()).collect()
 }
 
 #[cfg(test)]
@@ -90,6 +94,8 @@ mod tests {
             "Bank\u{7}",
             "Bank\u{e000}",
             "Bank\u{2028}",
+            "\u{3164}",
+            "\u{2800}",
         ] {
             assert_eq!(
                 normalized(hidden),
@@ -114,6 +120,7 @@ mod tests {
             assert!(look_alike("Second Example Bank", other), "{other}");
         }
         assert!(look_alike("Illinois Trust", "lllinois Trust"));
+        assert!(look_alike("First Illinois Bank", "FIRST ILLINOIS BANK"));
         for other in [
             "Second Example Banks",
             "Third Example Bank",

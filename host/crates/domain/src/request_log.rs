@@ -48,24 +48,68 @@ pub struct LoggedRequest {
 
 /// What the log keeps of a JSON body, by the schema of the body.
 ///
-/// Numbers, booleans, nulls and empty texts of described members are kept, other texts where the schema says so
-/// (`x-logged`). What the schema does not describe is not kept at all.
+/// Booleans, nulls and empty texts of described members are kept, numbers where the schema has numbers, other texts where
+/// it says so (`x-logged`). What the schema does not describe is not kept at all, its name included.
 #[derive(Clone, Debug, Default)]
 pub struct LoggedMembers {
-    /// Whether texts are kept, those in a list too.
-    pub text: bool,
+    /// Which texts are kept, those in a list too.
+    pub text: KeptTexts,
+    /// Whether numbers are kept.
+    pub number: bool,
     /// Members of an object, by name.
     pub members: BTreeMap<String, Arc<LoggedMembers>>,
     /// Items of a list.
     pub items: Option<Arc<LoggedMembers>>,
 }
 
+/// Texts of a member that are kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum KeptTexts {
+    #[default]
+    None,
+    /// One of these values, an id or a time: also in a request that was refused, nothing else is kept.
+    Closed(Vec<String>),
+    All,
+}
+
+impl KeptTexts {
+    fn keeps(&self, text: &str) -> bool {
+        match self {
+            Self::None => false,
+            Self::Closed(values) => {
+                values.iter().any(|value| value == text) || is_id(text) || is_time(text)
+            }
+            Self::All => true,
+        }
+    }
+}
+
+/// Whether a text has the form of an id: `env_` and 26 characters.
+fn is_id(text: &str) -> bool {
+    let Some((kind, random)) = text.rsplit_once('_') else {
+        return false;
+    };
+    let is_word = |text: &str| {
+        text.bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+    };
+    let is_random = |text: &str| {
+        text.bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+    };
+    (2..=12).contains(&kind.len()) && is_word(kind) && random.len() == 26 && is_random(random)
+}
+
+fn is_time(text: &str) -> bool {
+    text.len() > 10 && Timestamp::parse(text).is_some() || text.parse::<jiff::civil::Date>().is_ok()
+}
+
 impl LoggedMembers {
-    /// Keeps texts, and those in a list.
-    pub fn keep_texts(&mut self) {
-        self.text = true;
+    /// Keeps such texts, and those in a list.
+    pub fn keep_texts(&mut self, texts: &KeptTexts) {
+        self.text = texts.clone();
         if let Some(items) = &mut self.items {
-            Arc::make_mut(items).keep_texts();
+            Arc::make_mut(items).keep_texts(texts);
         }
     }
 
@@ -78,7 +122,10 @@ impl LoggedMembers {
         if let Some(items) = &other.items {
             Arc::make_mut(self.items.get_or_insert_default()).merge(items);
         }
-        self.text |= other.text;
+        if self.text == KeptTexts::None {
+            self.text = other.text.clone();
+        }
+        self.number |= other.number;
     }
 
     /// Returns what is kept of a JSON body. None if it is no JSON.
@@ -98,6 +145,8 @@ impl LoggedMembers {
 
 /// Stands for a value that is not kept.
 const NOT_KEPT: &str = "[not kept]";
+/// Stands for the name of a member that the schema lacks.
+const UNKNOWN: &str = "[unknown]";
 
 /// Value that is written to `out` as the log keeps it.
 struct Shown<'a> {
@@ -111,6 +160,15 @@ struct Shown<'a> {
 struct MemberName<'a>(#[serde(borrow)] Cow<'a, str>);
 
 impl Shown<'_> {
+    /// Writes a number where the schema has one: a text member can be sent a number, too.
+    fn write_number<E: de::Error>(self, value: impl Serialize) -> Result<(), E> {
+        if self.kept.is_some_and(|members| members.number) {
+            self.write(value)
+        } else {
+            self.write(NOT_KEPT)
+        }
+    }
+
     fn write<E: de::Error>(self, value: impl Serialize) -> Result<(), E> {
         serde_json::to_writer(self.out, &value).map_err(E::custom)
     }
@@ -144,19 +202,19 @@ impl<'de> Visitor<'de> for Shown<'_> {
     }
 
     fn visit_i64<E: de::Error>(self, value: i64) -> Result<(), E> {
-        self.write(value)
+        self.write_number(value)
     }
 
     fn visit_u64<E: de::Error>(self, value: u64) -> Result<(), E> {
-        self.write(value)
+        self.write_number(value)
     }
 
     fn visit_f64<E: de::Error>(self, value: f64) -> Result<(), E> {
-        self.write(value)
+        self.write_number(value)
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<(), E> {
-        if self.kept.is_some_and(|members| members.text) {
+        if self.kept.is_some_and(|members| members.text.keeps(text)) {
             return self.write(kept(text));
         }
         // Not even its length: passcodes and numbers of people have a known one. That it is empty can be a mistake.
@@ -199,10 +257,13 @@ impl<'de> Visitor<'de> for Shown<'_> {
             if self.out.len() > start {
                 self.out.push(b',');
             }
-            serde_json::to_writer(&mut *self.out, &name).map_err(de::Error::custom)?;
+            let kept = described.get(&*name).map(Arc::as_ref);
+            // The name of a member that the schema lacks can be anything.
+            let shown = if kept.is_some() { &*name } else { UNKNOWN };
+            serde_json::to_writer(&mut *self.out, shown).map_err(de::Error::custom)?;
             self.out.push(b':');
             members.next_value_seed(Shown {
-                kept: described.get(&*name).map(Arc::as_ref),
+                kept,
                 out: self.out,
             })?;
         }
@@ -236,25 +297,29 @@ fn kept(text: &str) -> Cow<'_, str> {
 mod tests {
     use super::*;
 
-    /// Schema with `texts` whose texts are kept, a list of the same, `lengths` and a free object.
-    fn members(texts: &[&str], lengths: &[&str]) -> LoggedMembers {
-        let with = |text: bool| LoggedMembers {
-            text,
+    /// Schema with `texts` whose texts are kept, `others` whose texts are not, and a number `count`.
+    fn members(texts: &[&str], others: &[&str]) -> LoggedMembers {
+        let mut members = LoggedMembers::default();
+        let kept = texts.iter().map(|name| (name, KeptTexts::All));
+        let all = kept.chain(others.iter().map(|name| (name, KeptTexts::None)));
+        for (name, text) in all {
+            let one = LoggedMembers {
+                text,
+                ..LoggedMembers::default()
+            };
+            members.members.insert((*name).to_owned(), Arc::new(one));
+        }
+        let count = LoggedMembers {
+            number: true,
             ..LoggedMembers::default()
         };
-        let mut members = LoggedMembers::default();
-        let all = texts.iter().map(|name| (name, true));
-        for (name, text) in all.chain(lengths.iter().map(|name| (name, false))) {
-            members
-                .members
-                .insert((*name).to_owned(), Arc::new(with(text)));
-        }
+        members.members.insert("count".into(), Arc::new(count));
         members
     }
 
     #[test]
     fn only_described_members_are_kept() {
-        let mut body = members(&["status"], &["message", "count"]);
+        let mut body = members(&["status"], &["message"]);
         body.members.insert("metadata".into(), Arc::default());
         for (text, kept) in [
             (r#"{"status":"sent"}"#, r#"{"status":"sent"}"#),
@@ -262,18 +327,21 @@ mod tests {
                 r#"{"message":"078-05-1120"}"#,
                 r#"{"message":"[not kept]"}"#,
             ),
+            (r#"{"message":78051120}"#, r#"{"message":"[not kept]"}"#),
             (
-                r#"{"message":null,"count":2.5}"#,
-                r#"{"message":null,"count":2.5}"#,
+                r#"{"message":"","count":2.5}"#,
+                r#"{"message":"","count":2.5}"#,
+            ),
+            (
+                r#"{"message":null,"count":-1}"#,
+                r#"{"message":null,"count":-1}"#,
             ),
             (
                 r#"{"metadata":{"078-05-1120":7}}"#,
                 r#"{"metadata":"[not kept]"}"#,
             ),
-            (
-                r#"{"mesage":"x","status":[1]}"#,
-                r#"{"mesage":"[not kept]","status":["[not kept]"]}"#,
-            ),
+            (r#"{"078-05-1120":"x"}"#, r#"{"[unknown]":"[not kept]"}"#),
+            (r#"{"status":[1]}"#, r#"{"status":["[not kept]"]}"#),
             ("[]", "[]"),
         ] {
             assert_eq!(
@@ -285,22 +353,40 @@ mod tests {
     }
 
     #[test]
+    fn a_closed_member_keeps_its_values_ids_and_times_only() {
+        let closed = KeptTexts::Closed(vec!["sent".into()]);
+        for kept in [
+            "sent",
+            "env_01jdk7m3e8f4x9s2w5v6b0c1da",
+            "2026-11-21T09:30:00.000Z",
+            "2026-11-21",
+        ] {
+            assert!(closed.keeps(kept), "{kept}");
+        }
+        for other in [
+            "SSN 078-05-1120",
+            "078-05-1120",
+            "0780511200",
+            "send",
+            "env_1",
+            "Jordan Lee",
+        ] {
+            assert!(!closed.keeps(other), "{other}");
+        }
+    }
+
+    #[test]
     fn alternatives_and_lists_keep_what_each_describes() {
-        let mut one = LoggedMembers {
-            items: Some(Arc::new(members(&[], &["name"]))),
+        let list = |items: LoggedMembers| LoggedMembers {
+            items: Some(Arc::new(items)),
             ..LoggedMembers::default()
         };
-        one.merge(&LoggedMembers {
-            items: Some(Arc::new(members(&["name", "role"], &[]))),
-            ..LoggedMembers::default()
-        });
+        let mut one = list(members(&[], &["name"]));
+        one.merge(&list(members(&["name", "role"], &[])));
         let text = r#"[{"name":"Ada","role":"Buyer"}]"#;
         assert_eq!(one.redacted(text.as_bytes()).as_deref(), Some(text));
-        let mut names = LoggedMembers {
-            items: Some(Arc::default()),
-            ..LoggedMembers::default()
-        };
-        names.keep_texts();
+        let mut names = list(LoggedMembers::default());
+        names.keep_texts(&KeptTexts::All);
         assert_eq!(names.redacted(br#"["a"]"#).as_deref(), Some(r#"["a"]"#));
     }
 

@@ -117,6 +117,7 @@ pub(crate) fn replay(
         let keys = signer.thumbprints.join(", ");
         detail += &format!("; {} signs with {keys}", signer.organization_id);
     }
+    detail += &addresses(entries).unwrap_or_default();
     let unnamed = entries
         .iter()
         .filter(|entry| acts::is_unnamed(&entry.details["signed"]))
@@ -131,6 +132,23 @@ pub(crate) fn replay(
         signers,
     };
     Some((ReportFinding::holds(CHECK, detail), Some(report)))
+}
+
+/// Names the addresses that the statements were signed for, if there are several. A copy that was restored with the keys
+/// of an installation has the same log, and another address.
+fn addresses(entries: &[LedgerEntry]) -> Option<String> {
+    let stated = |entry: &LedgerEntry| {
+        let url = &entry.details["signed"]["statement"]["installation"]["url"];
+        url.as_str().map(str::to_owned)
+    };
+    let found: BTreeSet<String> = entries.iter().filter_map(stated).collect();
+    let found: Vec<String> = found.into_iter().collect();
+    (found.len() > 1).then(|| {
+        format!(
+            "; the statements were signed for several addresses: {}",
+            found.join(", ")
+        )
+    })
 }
 
 /// Findings about other records, looks and statements change nothing.
@@ -627,6 +645,19 @@ mod tests {
         let mut changed = good.clone();
         changed[0].details["signed"]["statement"]["nonce"] = json!("another nonce than that");
         assert_eq!(holds(&changed).0, Some(false));
+        // A restored copy with the same keys has another address.
+        let mut two = good.clone();
+        let mut stated = act("control.statement.issued", "", "", "");
+        for (entry, url) in [
+            (&mut two[0], "https://a.example"),
+            (&mut stated, "https://b.example"),
+        ] {
+            entry.details["signed"]["statement"]["installation"]["url"] = url.into();
+        }
+        two.push(stated);
+        let told = "; the statements were signed for several addresses: https://a.example, https://b.example";
+        assert_eq!(addresses(&two).as_deref(), Some(told));
+        assert_eq!(addresses(&two[..1]), None);
         // A party that has signed signs its later statements and acts, too.
         let mut stated = good.clone();
         let mut statement = act("control.statement.issued", "", "", "");

@@ -30,7 +30,8 @@ use crate::files::{FilesError, SpoolWriter, TransferShare};
 use crate::http::error::HttpError;
 use crate::http::openapi;
 use crate::http::reply::schema_and_example;
-use crate::mail::{address, is_address};
+use crate::mail::address::{self, AddressProblem};
+use crate::mail::is_address;
 use crate::service::envelopes::uploads::{DocumentUpload, UPLOAD_LIMIT};
 use crate::service::{App, ServiceError, ValidationIssue};
 
@@ -369,8 +370,8 @@ fn issue(error: &jsonschema::ValidationError<'_>) -> ValidationIssue {
             let address = error.instance().as_str().filter(|_| format == "email");
             let problem = address.and_then(|text| address::parse(text).err());
             let message = match problem {
+                Some(AddressProblem::Malformed) | None => format!("Invalid {format}"),
                 Some(problem) => problem.to_string(),
-                None => format!("Invalid {format}"),
             };
             (
                 "invalid_string",

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use aide::openapi::{OpenApi, ReferenceOr, StatusCode};
 use serde_json::{Value, json};
 
-use crate::domain::request_log::LoggedMembers;
+use crate::domain::request_log::{KeptTexts, LoggedMembers};
 
 /// Name in the document.
 const MARK: &str = "x-logged";
@@ -17,13 +17,11 @@ const SCHEMAS: &str = "#/components/schemas/";
 const ERROR: &str = "Error";
 /// Members whose texts are words of the API, or references that partners choose to find their objects by. Those with
 /// a closed list of values, ids and times are marked as well.
-const LOGGED: [&str; 14] = [
+const LOGGED: [&str; 12] = [
     "Error.code",
     "Error.error",
     "ValidationIssue.code",
     "ValidationIssue.expected",
-    "ValidationIssue.message",
-    "ValidationIssue.nearest",
     "ValidationIssue.path",
     "currency",
     "event_type",
@@ -57,9 +55,38 @@ pub fn mark(name: &str, schema: &mut Value, schemas: &Value) {
 /// Whether texts of a member are kept.
 fn is_logged(schema: &str, member: &str, value: &Value, schemas: &Value) -> bool {
     ENDS.iter().any(|end| member.ends_with(end))
-        || LOGGED.contains(&member)
-        || LOGGED.contains(&format!("{schema}.{member}").as_str())
+        || is_named(schema, member)
         || is_closed(value, schemas)
+}
+
+/// Whether all texts of a member are kept.
+fn is_named(schema: &str, member: &str) -> bool {
+    LOGGED.contains(&member) || LOGGED.contains(&format!("{schema}.{member}").as_str())
+}
+
+fn is_among(types: &Value, kind: &str) -> bool {
+    let types = types.as_array();
+    types.is_some_and(|types| types.iter().any(|one| one == kind))
+}
+
+/// Collects the values of a closed member.
+fn listed(value: &Value, schemas: &Value, values: &mut Vec<String>) {
+    if let Some(name) = reference(value) {
+        return listed(&schemas[name], schemas, values);
+    }
+    let listed_here = value["enum"].as_array().into_iter().flatten();
+    values.extend(
+        listed_here
+            .chain(value.get("const"))
+            .filter_map(|one| one.as_str().map(str::to_owned)),
+    );
+    for part in alternatives(value)
+        .into_iter()
+        .flatten()
+        .chain(value.get("items"))
+    {
+        listed(part, schemas, values);
+    }
 }
 
 /// Whether a text is one of a few, an id or a time.
@@ -192,11 +219,21 @@ impl SchemaReader<'_> {
         if let Some(name) = reference(schema) {
             return LoggedMembers::clone(&self.named(name));
         }
-        let mut read = LoggedMembers::default();
+        let types = &schema["type"];
+        let mut read = LoggedMembers {
+            number: ["integer", "number"]
+                .iter()
+                .any(|kind| types == kind || is_among(types, kind)),
+            ..LoggedMembers::default()
+        };
         for (member, value) in schema["properties"].as_object().into_iter().flatten() {
             let mut inner = self.members(name, value);
-            if is_logged(name, member, value, self.schemas) {
-                inner.keep_texts();
+            if is_named(name, member) {
+                inner.keep_texts(&KeptTexts::All);
+            } else if is_logged(name, member, value, self.schemas) {
+                let mut values = Vec::new();
+                listed(value, self.schemas, &mut values);
+                inner.keep_texts(&KeptTexts::Closed(values));
             }
             read.members.insert(member.clone(), Arc::new(inner));
         }
@@ -260,7 +297,7 @@ mod tests {
         let body = json!({
             "message": "My number is 078-05-1120", "colour": "red", "other": null, "free": "green",
             "sent_at": "2026-11-21T09:30:00.000Z",
-            "copies": [{ "role": "Buyer", "note": "secret" }], "unknown": { "a": 1 },
+            "copies": [{ "role": "Buyer", "note": "secret" }], "my number": { "a": 1 },
         });
         let kept = letter.redacted(body.to_string().as_bytes()).unwrap();
         assert_eq!(
@@ -268,7 +305,7 @@ mod tests {
             json!({
                 "message": "[not kept]", "colour": "red", "other": null, "free": "[not kept]",
                 "sent_at": "2026-11-21T09:30:00.000Z",
-                "copies": [{ "role": "Buyer", "note": "[not kept]" }], "unknown": "[not kept]",
+                "copies": [{ "role": "Buyer", "note": "[not kept]" }], "[unknown]": "[not kept]",
             })
         );
     }

@@ -343,8 +343,10 @@ pub async fn bearer(
     if known.status == UserStatus::Ended || is_other_account(&known, &user) {
         return Ok(None);
     }
-    if let (None, Some(identity)) = (&known.identity, &user.identity) {
-        users::bind(core, &known, identity).await?;
+    if let (None, Some(identity)) = (&known.identity, &user.identity)
+        && !users::bind(core, &known, identity).await?
+    {
+        return Ok(None);
     }
     Ok(Some(WebUser {
         role: known.role,

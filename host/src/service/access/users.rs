@@ -510,40 +510,38 @@ pub(super) async fn signed_on(
     Ok(IssuerSignIn::Granted(Box::new(user)))
 }
 
-/// Binds a user to an account at the installation's issuer, at the first token of that account.
+/// Binds a user to an account at the installation's issuer, at the first token of that account. Returns whether the user
+/// has this account now.
 pub(super) async fn bind(
     core: &Core,
     user: &User,
     identity: &IssuerIdentity,
-) -> Result<(), ServiceError> {
+) -> Result<bool, ServiceError> {
     let mut tx = core.store.begin().await?;
-    // Another request of the same token may have been first.
-    if rows::bind(&mut tx, user, identity).await? {
-        let caller = Caller {
-            org: user.org.clone(),
-            actor: format!("issuer:{}", identity.issuer),
-            email: None,
-            token: None,
-        };
-        let manager = UserManager {
-            caller: &caller,
-            role: None,
-        };
-        let bound = User {
-            identity: Some(identity.clone()),
-            ..user.clone()
-        };
-        note(
-            &mut tx,
-            &manager,
-            "user.bound",
-            Some(user),
-            &bound,
-            core.clock.now(),
-        )
-        .await?;
+    if !rows::bind(&mut tx, user, identity).await? {
+        // Another request was first: of this account, or of another one with the same address.
+        let bound = rows::get(&mut tx, &user.org, &user.id).await?;
+        return Ok(bound.is_some_and(|bound| bound.identity.as_ref() == Some(identity)));
     }
-    Ok(tx.commit().await?)
+
+    let caller = Caller {
+        org: user.org.clone(),
+        actor: format!("issuer:{}", identity.issuer),
+        email: None,
+        token: None,
+    };
+    let manager = UserManager {
+        caller: &caller,
+        role: None,
+    };
+    let bound = User {
+        identity: Some(identity.clone()),
+        ..user.clone()
+    };
+    let now = core.clock.now();
+    note(&mut tx, &manager, "user.bound", Some(user), &bound, now).await?;
+    tx.commit().await?;
+    Ok(true)
 }
 
 async fn find(tx: &mut WriteTransaction, org: &OrgId, id: &str) -> Result<User, ServiceError> {

@@ -14,7 +14,7 @@ use crate::domain::control::ControlRecord;
 use crate::domain::envelope::Envelope;
 use crate::domain::event::EventType;
 use crate::domain::id::{DisputeId, EnvelopeId, OrgId};
-use crate::service::components::changes::{self, ChangeProblem};
+use crate::service::components::changes::{self, ChangeOfficer};
 use crate::service::idempotency::ResponseRecorder;
 use crate::service::{Caller, Core, ServiceError, events};
 use crate::store::disputes::{self as rows, ClaimSuspension, Dispute};
@@ -58,8 +58,8 @@ pub struct DisputeView {
     pub envelope_id: EnvelopeId,
     /// First act that met the claim.
     pub first_at: Timestamp,
-    /// Number of such acts.
-    pub attempts: i64,
+    /// Number of such acts; null for the side of the claim, which learns of the first one.
+    pub attempts: Option<i64>,
     /// What your side stated last.
     pub statement: Option<String>,
     /// Whether the other side has stated its case.
@@ -161,7 +161,7 @@ impl DisputedRecords {
                 DisputeSide::Claim => dispute.claim.clone(),
             },
             first_at: dispute.first_at,
-            attempts: dispute.attempts,
+            attempts: (side == DisputeSide::Record).then_some(dispute.attempts),
             statement: own.clone(),
             other_side_stated: other.is_some(),
             suspension: dispute.suspension.as_ref().map(SuspensionView::from),
@@ -199,13 +199,14 @@ impl DisputedRecords {
         })
     }
 
-    /// Records a step of the dispute in the ledgers of both records, and tells their parties.
+    /// Records a step of the dispute in the ledgers of both records, or of one, and tells their parties.
     async fn note(
         &self,
         core: &Core,
         tx: &mut WriteTransaction,
         step: &str,
         by: &str,
+        only: Option<&EnvelopeId>,
     ) -> Result<(), ServiceError> {
         let now = core.clock.now();
         let dispute = &self.dispute;
@@ -214,6 +215,9 @@ impl DisputedRecords {
         pair.sort_by_key(|envelope| envelope.id.as_str());
         let mut names = PartyNames::default();
         for envelope in pair {
+            if only.is_some_and(|only| *only != envelope.id) {
+                continue;
+            }
             let Some(envelope) = envelopes::lock(tx, &envelope.org, &envelope.id).await? else {
                 continue;
             };
@@ -256,8 +260,17 @@ async fn locked(
     reference: &str,
 ) -> Result<DisputedRecords, ServiceError> {
     let reference = DisputeId::parse(reference).ok_or_else(unknown)?;
-    let dispute = rows::lock(tx, &reference).await?;
-    DisputedRecords::read(tx, dispute.ok_or_else(unknown)?).await
+    let dispute = rows::get(tx, &reference).await?;
+    let records = DisputedRecords::read(tx, dispute.ok_or_else(unknown)?).await?;
+
+    // The records first and in a fixed order, as a refused act does that counts the conflict.
+    let mut pair = [&records.record.0, &records.claim.0];
+    pair.sort_by_key(|envelope| envelope.id.as_str());
+    for envelope in pair {
+        envelopes::lock(tx, &envelope.org, &envelope.id).await?;
+    }
+    let dispute = rows::lock(tx, &reference).await?.ok_or_else(unknown)?;
+    Ok(DisputedRecords { dispute, ..records })
 }
 
 /// Returns a dispute to a party of one of its records.
@@ -284,14 +297,22 @@ pub async fn state(
     let mut tx = core.store.begin().await?;
     let mut records = locked(&mut tx, reference).await?;
     let side = records.side(&caller.org)?;
+    let own = match side {
+        DisputeSide::Record => records.record.0.id.clone(),
+        DisputeSide::Claim => records.claim.0.id.clone(),
+    };
     let (place, step) = match side {
         DisputeSide::Record => (&mut records.dispute.statement, "stated_by_record"),
         DisputeSide::Claim => (&mut records.dispute.other_statement, "stated_by_claim"),
     };
-    *place = Some(form.statement);
-    rows::update(&mut tx, &records.dispute).await?;
-    // Without the caller: the other side's ledger has this entry, too.
-    records.note(core, &mut tx, step, "system").await?;
+    let before = place.replace(form.statement.clone());
+    if before.as_ref() != Some(&form.statement) {
+        rows::update(&mut tx, &records.dispute).await?;
+        // The other side learns of the first statement only: its ledger is not ours to fill. Without the caller, because
+        // it has this entry, too.
+        let only = before.map(|_| &own);
+        records.note(core, &mut tx, step, "system", only).await?;
+    }
     let view = records.view(side);
     answer.commit(tx, &view).await?;
     Ok(view)
@@ -302,7 +323,12 @@ pub async fn list(core: &Core) -> Result<Vec<OperatorDisputeView>, ServiceError>
     let mut connection = core.store.read().await?;
     let mut views = Vec::new();
     for dispute in rows::list(&mut connection, SHOWN).await? {
-        let records = DisputedRecords::read(&mut connection, dispute).await?;
+        let records = match DisputedRecords::read(&mut connection, dispute).await {
+            Ok(records) => records,
+            // One of its records is gone.
+            Err(ServiceError::NotFound(_)) => continue,
+            Err(error) => return Err(error),
+        };
         views.push(records.for_operators(&mut connection).await?);
     }
     Ok(views)
@@ -321,10 +347,10 @@ pub enum SuspensionStep {
 /// Takes a step as an operator.
 ///
 /// # Errors
-/// `Conflict` if the dispute is not at this step; a [`ChangeProblem`] if the second operator may be the first one.
+/// `Conflict` if the dispute is not at this step; `Change` if the second operator may be the first one.
 pub async fn decide(
     core: &Core,
-    operator: &Caller,
+    operator: &ChangeOfficer,
     reference: &str,
     step: SuspensionStep,
 ) -> Result<OperatorDisputeView, ServiceError> {
@@ -337,7 +363,8 @@ pub async fn decide(
         (SuspensionStep::Request(reason), None) => {
             let requested = ClaimSuspension {
                 reason,
-                requested_by: operator.actor.clone(),
+                requested_by: operator.caller.actor.clone(),
+                requested_as: operator.identity.clone(),
                 requested_at: now,
                 approved: None,
             };
@@ -347,8 +374,13 @@ pub async fn decide(
             return refused("A suspension is requested or in force");
         }
         (SuspensionStep::Approve, Some(requested)) if requested.approved.is_none() => {
-            permit_approval(&mut tx, operator, &requested).await?;
-            let approved = Some((operator.actor.clone(), now));
+            let (first, account) = (&requested.requested_by, requested.requested_as.as_ref());
+            changes::permit_second(&mut tx, operator, first, account).await?;
+            let claimant = &records.claim.0.org;
+            if !rows::share_fingerprint(&mut tx, &records.dispute, claimant).await? {
+                return refused("The two records have nothing in common any more");
+            }
+            let approved = Some((operator.caller.actor.clone(), now));
             (
                 Some(ClaimSuspension {
                     approved,
@@ -365,20 +397,8 @@ pub async fn decide(
     };
     records.dispute.suspension = next;
     rows::update(&mut tx, &records.dispute).await?;
-    records.note(core, &mut tx, name, "operator").await?;
+    records.note(core, &mut tx, name, "operator", None).await?;
     let view = records.for_operators(&mut tx).await?;
     tx.commit().await?;
     Ok(view)
-}
-
-/// Requires another person than the one who requested: to suspend a claim is a power that needs two.
-async fn permit_approval(
-    tx: &mut WriteTransaction,
-    operator: &Caller,
-    requested: &ClaimSuspension,
-) -> Result<(), ServiceError> {
-    if operator.actor.to_lowercase() == requested.requested_by.to_lowercase() {
-        return Err(ChangeProblem::RequesterReviews.into());
-    }
-    changes::permit_second(tx, &operator.org, &operator.actor, &requested.requested_by).await
 }

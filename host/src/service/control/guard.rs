@@ -67,15 +67,19 @@ pub(super) async fn report_outranked(
         envelope: control.envelope.clone(),
     };
     let mut connection = core.store.read().await?;
-    let other = rows::other_record(&mut connection, control, control, party, true).await?;
-    let Some(other) = other.filter(|other| other.outranked) else {
-        return Ok(());
-    };
-    if disputes::have_met(&mut connection, &record, &other.record.envelope).await? {
-        return Ok(());
+    let others = rows::other_records(&mut connection, control, control, party, true).await?;
+    let mut found = Vec::new();
+    for other in others.into_iter().filter(|other| other.outranked) {
+        let claim = &other.record.envelope;
+        if !disputes::have_met(&mut connection, &record, claim).await? {
+            let record = record.clone();
+            found.push(FoundConflict { record, other });
+        }
     }
     drop(connection);
-    report(core, FoundConflict { record, other }).await?;
+    for one in found {
+        report(core, one).await?;
+    }
     Ok(())
 }
 
@@ -249,9 +253,9 @@ pub async fn check(
         rows::lock(tx, next).await?;
     }
     let signed_here = !envelope.is_upload();
-    let other = rows::other_record(tx, before, next, party, signed_here).await?;
-    // An outranked claim is reported to both sides afterwards.
-    let Some(other) = other.filter(|other| !other.outranked) else {
+    let others = rows::other_records(tx, before, next, party, signed_here).await?;
+    // Outranked claims are reported to both sides afterwards.
+    let Some(other) = others.into_iter().find(|other| !other.outranked) else {
         return Ok(());
     };
     let record = OwnedEnvelope {
@@ -279,6 +283,10 @@ pub async fn report(core: &Core, found: FoundConflict) -> Result<ControlConflict
     let mut locked = Vec::new();
     for one in &pair {
         locked.extend(envelopes::lock(&mut tx, &one.org, &one.envelope).await?);
+    }
+    for envelope in &locked {
+        // The transaction of the refused act is gone, with the fingerprints of its document.
+        register(core, &mut tx, envelope).await?;
     }
     let counted = rows::count_conflict(&mut tx, &record, &other.record.envelope, now).await?;
     let (reference, attempts) = counted;

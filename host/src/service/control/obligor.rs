@@ -177,6 +177,7 @@ async fn statement_of(
     envelope: &Envelope,
     form: &StatementForm,
 ) -> Result<(ControlStatement, i64), ServiceError> {
+    log::check_clock(core).await?;
     let org = &envelope.org;
     let mut connection = core.store.read().await?;
     let control = control::of_envelope(&mut connection, envelope).await?;

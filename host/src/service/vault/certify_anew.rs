@@ -10,6 +10,7 @@ use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::ledger::LedgerEntry;
 use crate::files::StorageArea;
 use crate::service::envelopes::facts;
+use crate::service::vault::log::check_clock;
 use crate::service::vault::vault_in::{deciding_rules, issuer, rules_owner};
 use crate::service::{Core, ServiceError, events};
 use crate::store::{control, envelopes, ledger, vault};
@@ -30,6 +31,7 @@ struct NewCertificate {
 /// Certifies a vaulted record for its present controller, unless that was done already. May run twice:
 /// the ledger names since when the party had control that each certificate is about.
 pub async fn certify_anew(core: &Core, org: &OrgId, id: &EnvelopeId) -> Result<(), ServiceError> {
+    check_clock(core).await?;
     let mut connection = core.store.read().await?;
     let Some(envelope) = envelopes::get(&mut connection, org, id).await? else {
         return Ok(());

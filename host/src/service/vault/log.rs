@@ -156,7 +156,10 @@ pub async fn sequence(core: &Core, vault: &Vault) -> Result<usize, ServiceError>
         root: tiles.root(size)?,
     };
     let note = core.log_signer.sign(&checkpoint);
-    let times = batch.iter().map(|entry| entry.at).chain(head.newest_at);
+    let times = batch
+        .iter()
+        .map(|entry| entry.at)
+        .chain(head.newest_at.or(head.signed_at));
     let newest = times.fold(now, Timestamp::max);
     log::set_head(&mut tx, &checkpoint, &note, &public_key, now, newest).await?;
     faults::pass("sequence");
@@ -262,7 +265,8 @@ fn distrust(core: &Core, vault: &Vault, why: String) -> ServiceError {
 pub async fn check_clock(core: &Core) -> Result<String, ServiceError> {
     let mut connection = core.store.read().await?;
     let head = log::head(&mut connection).await?;
-    let newest = head.and_then(|head| head.newest_at);
+    // A log of an earlier release knows the time of its last head only.
+    let newest = head.and_then(|head| head.newest_at.or(head.signed_at));
     let now = core.clock.now();
     let behind = newest.map_or(Duration::ZERO, |newest| newest.since(now));
     core.metrics
@@ -287,7 +291,7 @@ pub async fn confirm_clock(core: &Core) -> Result<Duration, ServiceError> {
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     let head = log::locked(&mut tx).await?;
-    let newest = head.and_then(|head| head.newest_at);
+    let newest = head.and_then(|head| head.newest_at.or(head.signed_at));
     let behind = newest.map_or(Duration::ZERO, |newest| newest.since(now));
     if !behind.is_zero() {
         let details = json!({ "newest_at": newest, "behind_seconds": behind.as_secs() });

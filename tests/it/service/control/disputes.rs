@@ -30,9 +30,12 @@ async fn contract(app: &TestApp) -> String {
 
 /// A stranger's paper with the number of the vehicle, under the control of an accomplice.
 async fn squatted(app: &TestApp) -> (Party, String) {
+    squatted_with(app, &pdf::with_lines(&["Any page"]), vin()).await
+}
+
+async fn squatted_with(app: &TestApp, paper: &[u8], collateral: Value) -> (Party, String) {
     let (stranger, accomplice) = (Party::new(app).await, Party::new(app).await);
-    let paper = pdf::with_lines(&["Any page"]);
-    let id = stranger.vaulted(app, &paper, vin()).await;
+    let id = stranger.vaulted(app, paper, collateral).await;
     stranger.pledge(app, &id, &accomplice).await;
     (stranger, id)
 }
@@ -87,6 +90,22 @@ async fn a_strangers_paper_does_not_hold_up_a_contract_that_was_signed_here() {
     app.events_fit_their_schemas(1).await;
 }
 
+/// Whoever has the parties' copy of a contract can upload it.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_uploaded_copy_of_a_contract_does_not_hold_it_up() {
+    let app = TestApp::start().await;
+    let id = contract(&app).await;
+    let copy = app.copy(&id).await;
+    squatted_with(&app, &copy, json!([])).await;
+    let bank = Party::new(&app).await;
+    designate(&app, &id, &bank.org).await.data(200);
+    let told = app.wait_for_entry(&id, "control.conflict").await;
+    assert_eq!(
+        (&told["outcome"], &told["kind"]),
+        (&json!("outranked"), &json!("document"))
+    );
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn claims_of_papers_are_limited_in_number() {
     let two = |config: &mut Config| config.control.unsigned_claims = 2;
@@ -117,16 +136,21 @@ struct OpenDispute {
 }
 
 impl OpenDispute {
+    /// About two papers with one number.
     async fn open() -> (TestApp, Self) {
+        let papers = [&["Any page"], &["The contract of the owner"]];
+        Self::about(papers.map(|lines| pdf::with_lines(lines)), vin()).await
+    }
+
+    async fn about([theirs, paper]: [Vec<u8>; 2], collateral: Value) -> (TestApp, Self) {
         let app = TestApp::start().await;
         let created = operator(app.data.path(), &["org", "create", "--name", "Operator"]);
         let operates = OrgId::parse(created["org_id"].as_str().unwrap()).unwrap();
         let owned = |config: &mut Config| config.console.operator_org = Some(operates.clone());
         let node = app.another_node(owned).await;
-        let (claimant, _) = squatted(&app).await;
+        let (claimant, _) = squatted_with(&app, &theirs, collateral.clone()).await;
         let (dealer, bank) = (Party::new(&app).await, Party::new(&app).await);
-        let paper = pdf::with_lines(&["The contract of the owner"]);
-        let record = dealer.vaulted(&app, &paper, vin()).await;
+        let record = dealer.vaulted(&app, &paper, collateral).await;
         let refused = dealer.designate(&app, &record, &bank).await;
         assert_eq!(code(&refused, 409), "already_controlled");
         let reference = refused.json()["details"]["reference"]
@@ -291,4 +315,56 @@ async fn two_operators_suspend_a_claim_and_both_sides_see_it() {
         steps,
         ["suspension_requested", "suspended", "suspension_lifted"]
     );
+}
+
+/// The fingerprint of the document is the one that the refused act computed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_claim_by_an_equal_document_is_suspended_too() {
+    let paper = pdf::with_lines(&["One lease"]);
+    let (app, dispute) = OpenDispute::about([paper.clone(), paper], json!([])).await;
+    let reason = json!({ "reason": "A stolen copy." });
+    dispute
+        .operator("olga@operator.example", "", reason)
+        .await
+        .data(200);
+    dispute
+        .operator("otto@operator.example", "/approve", json!({}))
+        .await
+        .data(200);
+    let bank = Party::new(&app).await;
+    dispute
+        .dealer
+        .designate(&app, &dispute.record, &bank)
+        .await
+        .data(200);
+}
+
+/// Two whom one person let in could be that person.
+#[tokio::test(flavor = "multi_thread")]
+async fn users_whom_one_person_let_in_are_no_two_operators() {
+    let (_, dispute) = OpenDispute::open().await;
+    let owner = dispute
+        .node
+        .token_at(&dispute.operates, "boss@operator.example", "owner");
+    for email in ["olga@operator.example", "otto@operator.example"] {
+        let invited = json!({ "email": email, "role": "owner" });
+        dispute
+            .node
+            .post_with_bearer(&owner, "/users", invited)
+            .await
+            .data(201);
+    }
+    let reason = json!({ "reason": "The paper is no contract." });
+    dispute
+        .operator("olga@operator.example", "", reason)
+        .await
+        .data(200);
+    for second in ["otto@operator.example", "boss@operator.example"] {
+        let refused = dispute.operator(second, "/approve", json!({})).await;
+        assert_eq!(code(&refused, 409), "invitee_reviews", "{second}");
+    }
+    dispute
+        .operator("uma@operator.example", "/approve", json!({}))
+        .await
+        .data(200);
 }

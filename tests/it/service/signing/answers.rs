@@ -460,7 +460,11 @@ async fn files_that_cannot_become_pages_are_refused() {
         ("program.pdf", &b"MZ\x90\x00"[..], "PDF, PNG or JPEG"),
         ("broken.pdf", b"%PDF-1.7 nothing", "cannot be read"),
         ("broken.png", b"\x89PNG\r\n\x1a\nnothing", "cannot be read"),
-        ("locked.pdf", &pdf::encrypted(CONTRACT), "cannot be read"),
+        (
+            "locked.pdf",
+            &pdf::with_password(CONTRACT, "secret"),
+            "cannot be read",
+        ),
         ("many.pdf", &many, "50"),
         ("large.pdf", &large, "10"),
     ] {
@@ -479,6 +483,24 @@ async fn files_that_cannot_become_pages_are_refused() {
     let removed = form::press(&app, &url, "detach:Licence", &[]).await;
     assert_eq!(removed.status, 303);
     assert!(!form::open(&app, &url).await.text().contains("a.pdf"));
+}
+
+/// Many public forms are protected in this way: every reader opens them.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_needs_no_password_becomes_an_appendix() {
+    let app = TestApp::start().await;
+    let fields = [field("Licence", "attachment", 0, json!({}))];
+    let (id, url) = sent(&app, &fields).await;
+    let locked = pdf::encrypted(&pdf::with_lines(&["Driving licence 4711"]));
+    assert_eq!(
+        upload(&app, &url, 0, "licence.pdf", &locked).await.status,
+        200
+    );
+    let page = form::open(&app, &url).await.text();
+    form::press(&app, &url, "finish", &form::filled(&page)).await;
+    app.wait_for(&id, "vaulted").await;
+    let words = pdf::text(&app.copy(&id).await);
+    assert!(words.contains("Driving licence 4711"), "{words}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

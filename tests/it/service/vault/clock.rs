@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use holdfast::domain::clock::{Clock, Timestamp};
 use serde_json::{Value, json};
 
 use crate::service::envelopes::truth::custody_record;
@@ -60,6 +61,12 @@ async fn a_node_whose_clock_is_behind_the_ledger_seals_nothing() {
     // Once the time has come again, and once an operator says that the other clock was wrong.
     let done = ahead.as_of(DAY).await;
     done.post(&path, json!({})).await.data(200);
+    // Nothing of the attempt with the wrong clock is left in certificate, record and seal.
+    let frozen = done
+        .text_of("select min(frozen_at) from vault_intent")
+        .await;
+    let frozen = Timestamp::parse(&frozen).unwrap();
+    assert!(frozen > Clock::default().now() + DAY / 2, "{frozen}");
     let app = done.as_of(Duration::ZERO).await;
     let path = format!("/partner/envelopes/{id}/vault-in-signed");
     app.post(&path, json!({})).await.error(503);

@@ -10,6 +10,7 @@ use crate::http::error::HttpError;
 use crate::http::middleware::caller::{WebCaller, may};
 use crate::http::middleware::extract::{ResourceId, ValidJson, ValidQuery, page_and_limit};
 use crate::http::reply::{CursorReply, DataReply, Found};
+use crate::service::components::changes::ChangeOfficer;
 use crate::service::control::disputes::{
     self, OperatorDisputeView, SuspensionForm, SuspensionStep,
 };
@@ -188,6 +189,12 @@ async fn decide(
     step: SuspensionStep,
 ) -> Result<Found<OperatorDisputeView>, HttpError> {
     operates(app, user)?;
-    let decided = disputes::decide(app, &user.caller, id, step).await?;
+    let operator = ChangeOfficer {
+        caller: user.caller.clone(),
+        role: user.role,
+        token: user.token.clone(),
+        identity: user.identity.clone(),
+    };
+    let decided = disputes::decide(app, &operator, id, step).await?;
     Ok(DataReply::new(&decided))
 }

@@ -37,7 +37,7 @@ function tellSeen() {
     return;
   }
   const seen = new URLSearchParams({ action: "seen" });
-  fetch(form.action, { method: "POST", headers: { accept: "application/json" }, body: seen }).catch(() => {});
+  fetch(form.getAttribute("action"), { method: "POST", headers: { accept: "application/json" }, body: seen }).catch(() => {});
 }
 
 function start(form) {

@@ -4,17 +4,17 @@
 use sqlx::AnyConnection;
 
 use super::policy::policy_of;
-use super::{ChangeOfficer, ChangeProblem};
+use super::{ChangeOfficer, ChangeProblem, same_account};
 use crate::domain::clock::Timestamp;
 use crate::domain::component_change::{ComponentChange, RequestedChange, SecretChange};
 use crate::domain::id::{OrgId, UserId};
 use crate::domain::organization::{OrgSettings, Role, SingleSignOn};
-use crate::domain::user::{User, UserStatus};
+use crate::domain::user::{IssuerIdentity, User, UserStatus};
 use crate::service::access::single_sign_on::{ChangeSingleSignOn, CheckedSignOn, secret_context};
-use crate::service::access::users::{self, NewUser, UserManager};
+use crate::service::access::users::{self, NewUser, UserManager, address};
 use crate::service::{Core, ServiceError, organizations};
 use crate::store::{
-    WriteTransaction, components, organizations as organization_rows, users as rows,
+    WriteTransaction, components, organizations as organization_rows, tokens, users as rows,
 };
 
 /// Refuses a role that reviews changes where the policy requires approvals: one person would make a reviewer. Locks the
@@ -273,21 +273,51 @@ pub(super) async fn make(
     Ok(())
 }
 
-/// Refuses a second person whom the first one let in, or who let the first one in: they could be one person.
+/// Refuses a second person for a power that always needs two: the one who asked for it, also under another address of the
+/// same account; one whom that person let in, or who let that person in; and one whom the same person let in, who could be
+/// both.
 pub async fn permit_second(
-    connection: &mut AnyConnection,
-    org: &OrgId,
-    second: &str,
+    tx: &mut WriteTransaction,
+    second: &ChangeOfficer,
     first: &str,
+    first_account: Option<&IssuerIdentity>,
 ) -> Result<(), ServiceError> {
-    let tree = InvitationTree::read(connection, org).await?;
-    if tree.are_related(second, first) {
+    let (org, actor) = (&second.caller.org, &second.caller.actor);
+    check_access(tx, second).await?;
+    if second.is(first) || same_account(second.identity.as_ref(), first_account) {
+        return Err(ChangeProblem::RequesterReviews.into());
+    }
+    let tree = InvitationTree::read(tx, org).await?;
+    if tree.are_related(actor, first) || tree.share_an_inviter(actor, first) {
         return Err(ChangeProblem::InviteeReviews.into());
     }
-    if tree.is_unconfirmed(second) {
+    if tree.is_unconfirmed(actor) {
         return Err(ChangeProblem::IdentityUnconfirmed.into());
     }
     Ok(())
+}
+
+/// Refuses an officer whose token was revoked, or whose access has ended, since the request began. Returns the user, if the
+/// organization knows one with the address.
+pub(super) async fn check_access(
+    tx: &mut WriteTransaction,
+    officer: &ChangeOfficer,
+) -> Result<Option<User>, ServiceError> {
+    let org = &officer.caller.org;
+    if let Some(token) = &officer.token
+        && tokens::is_revoked(tx, org, token).await?
+    {
+        return Err(ServiceError::NotAllowed("Your token was revoked"));
+    }
+    let email = officer.caller.email.as_deref().unwrap_or_default();
+    let user = rows::by_address(tx, org, &address(email)).await?;
+    if user
+        .as_ref()
+        .is_some_and(|user| user.status == UserStatus::Ended)
+    {
+        return Err(ServiceError::NotAllowed("Your access has ended"));
+    }
+    Ok(user)
 }
 
 /// Users of an organization, with who let each of them in.
@@ -313,6 +343,15 @@ impl InvitationTree {
     pub(super) fn are_related(&self, one: &str, other: &str) -> bool {
         self.inviters(one).contains(&other.to_lowercase())
             || self.inviters(other).contains(&one.to_lowercase())
+    }
+
+    /// Whether one person let in both actors, directly or through others.
+    fn share_an_inviter(&self, one: &str, other: &str) -> bool {
+        let others = self.inviters(other);
+        let people = self.inviters(one).into_iter();
+        people
+            .filter(|by| by.starts_with("user:"))
+            .any(|by| others.contains(&by))
     }
 
     /// Returns who let an actor in, and who let those in. It ends at the operator, and at what two people approved.

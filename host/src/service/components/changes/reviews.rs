@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::super::record;
-use super::people::InvitationTree;
+use super::people::{InvitationTree, check_access};
 use super::policy::policy_of;
 use super::{
     ChangeOfficer, ChangeProblem, ChangeView, approvals, find, find_in, state_at, still_open,
@@ -13,10 +13,8 @@ use super::{
 };
 use crate::domain::component_change::{ChangeReview, ChangeState, ComponentChange, Verdict};
 use crate::domain::organization::Role;
-use crate::domain::user::UserStatus;
-use crate::service::access::users::address;
 use crate::service::{Core, ServiceError, ValidationIssue};
-use crate::store::{component_changes as rows, components, tokens, users};
+use crate::store::{component_changes as rows, components};
 
 /// Reviews and comments of one request.
 const REVIEWS: usize = 200;
@@ -55,22 +53,8 @@ pub async fn review(
     let (owner, org, now) = (officer.owner(), &officer.caller.org, core.clock.now());
     let mut tx = core.store.begin().await?;
     components::lock_changes(&mut tx).await?;
-    // It may have been revoked since the request began.
-    if let Some(token) = &officer.token
-        && tokens::is_revoked(&mut tx, org, token).await?
-    {
-        return Err(ServiceError::NotAllowed("Your token was revoked"));
-    }
-    let email = officer.caller.email.as_deref().unwrap_or_default();
-    let user = users::by_address(&mut tx, org, &address(email)).await?;
-    // As may the access of a user, or the role.
-    let (ended, role) = match &user {
-        Some(user) => (user.status == UserStatus::Ended, user.role),
-        None => (false, officer.role),
-    };
-    if ended {
-        return Err(ServiceError::NotAllowed("Your access has ended"));
-    }
+    let user = check_access(&mut tx, officer).await?;
+    let role = user.map_or(officer.role, |user| user.role);
     let change = find_in(&mut tx, org, id).await?;
     if rows::reviews(&mut tx, org, &change.id).await?.len() >= REVIEWS {
         let message = format!("The request has {REVIEWS} reviews; withdraw it and make a new one");

@@ -30,6 +30,7 @@ use crate::domain::envelope::{Envelope, EnvelopeStatus};
 use crate::domain::id::{EnvelopeId, IntentId, OrgId};
 use crate::domain::job::VaultEnvelope;
 use crate::service::envelopes::lifecycle;
+use crate::service::vault::log::check_clock;
 use crate::service::vault::{Vault, copies};
 use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
 use crate::store::vault::{VaultFailure, VaultIntent};
@@ -151,6 +152,8 @@ async fn intend(
     if decided.status == envelope.status {
         return Ok(None);
     }
+    // The intent freezes the time of certificate, record and seal.
+    check_clock(core).await?;
     let wanted = VaultIntent {
         id: IntentId::new(),
         trigger: entrance.name().into(),
