@@ -1076,21 +1076,20 @@ fn rechain(entries: &mut [Value]) {
     }
 }
 
-/// Returns the default document writer, patched so that it does not find the end of a document
-/// and therefore rewrites it instead of appending to it.
+/// Returns the default document writer, patched so that it finds no size of a page: it gives each page one, and therefore
+/// rewrites the document instead of appending to it.
 fn rewriting_writer() -> Vec<u8> {
     let mut bytes = variant(Slot::Documents, "acme-writer");
-    // The one that is written begins its line.
-    let written = b"\nstartxref";
-    let found: Vec<usize> = bytes
-        .windows(written.len())
+    let name = b"MediaBox";
+    let places: Vec<usize> = bytes
+        .windows(name.len())
         .enumerate()
-        .filter(|(_, window)| window.ends_with(b"startxref") && *window != written)
-        .map(|(at, _)| at + 1)
+        .filter(|(_, window)| window == name)
+        .map(|(at, _)| at)
         .collect();
-    assert!(!found.is_empty(), "the reader's marker");
-    for at in found {
-        bytes[at] = b'S';
+    assert!(!places.is_empty(), "the name of the size");
+    for at in places {
+        bytes[at] = b'X';
     }
     bytes
 }

@@ -335,13 +335,7 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
             "select cast(extract(epoch from clock_timestamp())",
         ],
     ),
-    (
-        "organizations.rs",
-        &[
-            "select * from organization order by",
-            "select org_id from organization where lower",
-        ],
-    ),
+    ("organizations.rs", &["select * from organization order by"]),
     ("page_facts.rs", &["delete from page_facts where kept_at"]),
 ];
 

@@ -234,12 +234,11 @@ fn schema_of(event: EventType, member: &str) -> Schema {
         (_, "problems") => list(json_schema!({ "type": "object" })),
         (_, "fields_truncated") => json_schema!({ "type": "boolean" }),
         (_, "at" | "since" | "completed_at" | "expired_at") => moment(),
-        (_, "outcome") => json_schema!({ "type": "string", "enum": ["refused", "outranked"] }),
         (EventType::ControlDisputed, "step") => json_schema!({
             "type": "string",
             "enum": [
-                "stated_by_record", "stated_by_claim", "suspension_requested", "suspended",
-                "suspension_lifted",
+                "outranked", "stated_by_record", "stated_by_claim", "suspension_requested",
+                "suspended", "suspension_lifted",
             ],
         }),
         (_, "suspension") => or_null(inlined::<SuspensionView>()),

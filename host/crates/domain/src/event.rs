@@ -47,7 +47,6 @@ words! {
         ControlReleaseRefused = "control.release.refused",
         ControlReleased = "control.released",
         ControlConflict = "control.conflict",
-        ControlDisputed = "control.disputed",
         ControlTransferProposed = "control.transfer.proposed",
         ControlTransferAccepted = "control.transfer.accepted",
         ControlTransferConfirmed = "control.transfer.confirmed",
@@ -67,6 +66,7 @@ words! {
         // An addition: for the organization that invited the party.
         ControlPartyJoined = "control.party.joined",
         WebhookTest = "webhook.test",
+        ControlDisputed = "control.disputed",
     }
 }
 
@@ -197,11 +197,11 @@ impl EventType {
                 control!("release_id"),
             ),
             Self::ControlConflict => (
-                "An act met the claim of another record with the same document or collateral",
-                control!("reference", "kind", "since", "outcome"),
+                "An act was refused, because two records have the same document or collateral",
+                control!("reference", "kind", "since"),
             ),
             Self::ControlDisputed => (
-                "A side of a conflict has stated its case, or operators have decided about the claim",
+                "A claim on a document or collateral was outranked, a side has stated its case, or operators have decided",
                 control!("reference", "step", "suspension"),
             ),
             Self::ControlTransferProposed => ("A seller has offered records to a buyer", TRANSFER),

@@ -5,9 +5,7 @@
 
 use std::time::Duration;
 
-use schemars::JsonSchema;
-use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::PartyNames;
 use crate::domain::at_rest::AtRestCipher;
@@ -39,16 +37,6 @@ pub type FingerprintKey = [u8; 32];
 pub struct FoundConflict {
     record: OwnedEnvelope,
     other: OtherRecord,
-}
-
-/// What became of an act that met a claim.
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ConflictOutcome {
-    /// It was refused.
-    Refused,
-    /// It was done: the contract was signed here, and the claim is of a document that was signed elsewhere.
-    Outranked,
 }
 
 /// Reports the claims that a record's act has outranked, once. May run twice.
@@ -266,14 +254,15 @@ pub async fn check(
     Err(ServiceError::DoublePledge(Box::new(found)))
 }
 
-/// Records a refused act in the ledgers of both records and emits events to their parties, after the
+/// Records a refused act, or one that outranked a claim, in the ledgers of both records and emits events to their parties, after the
 /// transaction of the act. The owner of the other record learns of the first attempt only. A dry run is recorded
 /// too, as it shows its caller that the record is controlled.
 pub async fn report(core: &Core, found: FoundConflict) -> Result<ControlConflict, ServiceError> {
     let FoundConflict { record, other } = found;
-    let outcome = match other.outranked {
-        true => ConflictOutcome::Outranked,
-        false => ConflictOutcome::Refused,
+    let event = if other.outranked {
+        EventType::ControlDisputed
+    } else {
+        EventType::ControlConflict
     };
     let now = core.clock.now();
     let mut tx = core.store.committing().begin().await?;
@@ -301,8 +290,11 @@ pub async fn report(core: &Core, found: FoundConflict) -> Result<ControlConflict
         data["reference"] = json!(reference);
         data["kind"] = json!(other.kind);
         data["since"] = json!(other.since);
-        data["outcome"] = json!(outcome);
-        let (event, told) = (EventType::ControlConflict, data.clone());
+        if other.outranked {
+            data["step"] = "outranked".into();
+            data["suspension"] = Value::Null;
+        }
+        let told = data.clone();
         events::record(&mut tx, &envelope, "system", event.as_str(), told, now).await?;
         events::emit(&mut tx, &envelope, event, data.clone(), now).await?;
         for party in control.parties() {

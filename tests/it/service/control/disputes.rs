@@ -50,28 +50,28 @@ async fn a_strangers_paper_does_not_hold_up_a_contract_that_was_signed_here() {
     bank.act(&app, &id, "accept", json!({})).await.data(200);
 
     // Both sides see that it was so, and neither is named to the other.
-    let own = app.wait_for_entry(&id, "control.conflict").await;
+    let own = app.wait_for_entry(&id, "control.disputed").await;
     assert_eq!(
-        (&own["outcome"], &own["kind"]),
+        (&own["step"], &own["kind"]),
         (&json!("outranked"), &json!("vin"))
     );
     let deadline = Instant::now() + Duration::from_secs(60);
     let theirs = loop {
-        let found = stranger.entries(&app, &paper, "control.conflict").await;
+        let found = stranger.entries(&app, &paper, "control.disputed").await;
         if let Some(found) = found.into_iter().next() {
             break found;
         }
         assert!(Instant::now() < deadline, "the other side is not told");
         tokio::time::sleep(Duration::from_millis(20)).await;
     };
-    assert_eq!(theirs["outcome"], "outranked");
+    assert_eq!(theirs["step"], "outranked");
     assert_eq!(theirs["reference"], own["reference"]);
     assert!(!own.to_string().contains(stranger.org.as_str()), "{own}");
     assert!(!theirs.to_string().contains(app.org.as_str()), "{theirs}");
     app.wait_until_idle().await;
     assert_eq!(
         stranger
-            .entries(&app, &paper, "control.conflict")
+            .entries(&app, &paper, "control.disputed")
             .await
             .len(),
         1
@@ -99,9 +99,9 @@ async fn an_uploaded_copy_of_a_contract_does_not_hold_it_up() {
     squatted_with(&app, &copy, json!([])).await;
     let bank = Party::new(&app).await;
     designate(&app, &id, &bank.org).await.data(200);
-    let told = app.wait_for_entry(&id, "control.conflict").await;
+    let told = app.wait_for_entry(&id, "control.disputed").await;
     assert_eq!(
-        (&told["outcome"], &told["kind"]),
+        (&told["step"], &told["kind"]),
         (&json!("outranked"), &json!("document"))
     );
 }

@@ -168,7 +168,7 @@ async fn what_programs_fetch_changes_nothing_but_what_is_named_here() {
             json!({}),
         )
         .await
-        .data(200);
+        .data(201);
     fetched(
         &app,
         "the page of a statement",
