@@ -1080,16 +1080,20 @@ fn rechain(entries: &mut [Value]) {
 /// rewrites the document instead of appending to it.
 fn rewriting_writer() -> Vec<u8> {
     let mut bytes = variant(Slot::Documents, "acme-writer");
-    let name = b"MediaBox";
-    let places: Vec<usize> = bytes
-        .windows(name.len())
-        .enumerate()
-        .filter(|(_, window)| window == name)
-        .map(|(at, _)| at)
-        .collect();
-    assert!(!places.is_empty(), "the name of the size");
-    for at in places {
-        bytes[at] = b'X';
+    // The name as it is looked up, and as the number (LEB128 behind `i64.const`) by which it is written.
+    let looked_up: &[u8] = b"MediaBox";
+    let written: &[u8] = b"\xcd\xca\x91\xcb\x96\xcc\xd0\xb7\xf8\x00";
+    for (name, other) in [(looked_up, b'X'), (written, 0xd8)] {
+        let places: Vec<usize> = bytes
+            .windows(name.len())
+            .enumerate()
+            .filter(|(_, window)| *window == name)
+            .map(|(at, _)| at)
+            .collect();
+        assert!(!places.is_empty(), "the name of the size: {name:?}");
+        for at in places {
+            bytes[at] = other;
+        }
     }
     bytes
 }

@@ -133,6 +133,8 @@ fn sometimes(event: EventType) -> &'static [&'static str] {
     match event {
         EventType::VaultReleased | EventType::ControlReleased => &["medium"],
         EventType::VaultTamperDetected => &["problems"],
+        // Of a claim that was outranked.
+        EventType::ControlDisputed => &["kind", "since"],
         _ => &[],
     }
 }

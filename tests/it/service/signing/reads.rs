@@ -186,7 +186,7 @@ async fn what_programs_fetch_changes_nothing_but_what_is_named_here() {
 
     // Links to files of the vault are for programs. Each download is a ledger entry; a HEAD request is none, and does
     // not use up the link that works once.
-    let downloads: &[&str] = &["ledger_entry", "download", "event"];
+    let downloads: &[&str] = &["ledger_entry", "download_link", "event"];
     for link in ["vault/copy/signed-url", "vault/signed-url"] {
         let link = app
             .get(&format!("/partner/envelopes/{id}/{link}"))
