@@ -39,7 +39,7 @@ MADE = {"evaluated_at", "generated_at", "updated_at", "created_at", "occurred_at
 RETRIEVALS = ("authoritative", "archive", "paper_original")
 # Acts by which control comes to another party.
 STEPS = ("control.accepted", "control.transfer.confirmed")
-# What a custody record says of the form of the parties' copy.
+# Words of a custody record about the form of the parties' copy.
 COPY_FORMS = {
     "new_file": "a file of its own",
     "update_of_signed": "an update of the signed document",

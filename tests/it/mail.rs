@@ -370,7 +370,7 @@ async fn a_returned_mail_is_in_the_record_as_what_a_bounce_reports() {
         "5.1.1; smtp; 550 no such user"
     );
 
-    // Not everybody has webhooks: the sender gets a mail, once.
+    // Without webhooks, too: the sender gets a mail, once.
     app.wait_until_idle().await;
     let mails = server.received();
     let told = of(&mails, CREATOR, "Not delivered: ");

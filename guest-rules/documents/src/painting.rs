@@ -44,7 +44,7 @@ impl OverlayTarget {
             id, ending, closed, ..
         } = page;
         let page = *id;
-        // A form keeps what it leaves open to itself.
+        // A form keeps its open states to itself.
         let ending = if closed.is_some() {
             &ContentEnding::default()
         } else {
@@ -100,8 +100,8 @@ impl OverlayTarget {
         Ok(())
     }
 
-    /// Draws the content of a page as a form of its own. Whatever it leaves open ends with the form, in every
-    /// reader, and cannot hide what is painted on top.
+    /// Draws the content of a page as a form of its own. Its open states end with the form, in every
+    /// reader, and cannot hide the marks on top.
     fn isolate(&mut self, page: &SourcePage, content: &[u8]) -> Result<()> {
         let resources = self.resources(page.id);
         // A copy: the form must not be among the resources that it draws with.

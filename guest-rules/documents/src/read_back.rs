@@ -87,12 +87,12 @@ impl ShownPages {
         }
     }
 
-    /// Requires that a written document has these pages, with every word and picture in its place. What was
+    /// Requires that a written document has these pages, with every word and picture in its place. Marks that were
     /// added comes on top.
     ///
     /// # Errors
     ///
-    /// `unreadable`, with the page and what is missing on it.
+    /// `unreadable`, with the page and the missing part.
     pub(crate) fn confirm(&self, written: impl Into<PdfData>) -> Result<()> {
         let reader = PdfDocument::open(written).map_err(refusal)?;
         let found = reader.page_count();

@@ -38,7 +38,7 @@ pub fn settle(pdf: Vec<u8>) -> Result<SettledDocument> {
     }
     warnings.extend(active_content(&source.document));
 
-    // The limits of the reader hold for whatever is done with it later.
+    // The limits of the reader hold for all later steps.
     ShownPages::of(&source.bytes)?;
     let SourceDocument { bytes, repair, .. } = source;
     let repaired = repair.map(|reason| RepairedDocument {
@@ -48,7 +48,7 @@ pub fn settle(pdf: Vec<u8>) -> Result<SettledDocument> {
     Ok(SettledDocument { repaired, warnings })
 }
 
-/// Lists what may show something else than the pages that are signed, with one warning of each kind.
+/// Lists parts that may show something else than the signed pages, with one warning of each kind.
 fn active_content(document: &Document) -> Vec<SourceWarning> {
     let mut found = Vec::new();
     let mut warn = |code: &str, message: &str| {

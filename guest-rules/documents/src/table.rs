@@ -1,7 +1,7 @@
 //! The objects of a document, as the reader that draws its pages finds them.
 //!
-//! The writer has no parser of its own: what it writes is what that reader read. Two parsers would disagree
-//! about damaged files, and one of them would write pages that nobody saw.
+//! The writer has no parser of its own: it writes the objects of that reader. Two parsers would disagree
+//! about damaged files, and one of them would write pages that were never shown.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,7 +54,7 @@ impl ObjectTable {
         let survey = reader.survey();
         let mut found = objects(reader, wanted)?;
         if !survey.is_sound {
-            // Reading one object may have made the reader rebuild its table: what it found before that
+            // Reading one object may have made the reader rebuild its table: its findings before that
             // could be of another revision.
             found = objects(reader, wanted)?;
         }

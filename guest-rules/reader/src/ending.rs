@@ -1,4 +1,4 @@
-//! How the content of a page ends: what it leaves open would hold whatever is drawn after it.
+//! How the content of a page ends: its open states would hold all later drawing.
 
 use crate::content::{ContentLexer, OperandStack};
 

@@ -46,7 +46,7 @@ pub fn survey(data: &[u8]) -> FileSurvey {
     };
     let is_sound = walk.follow_chain().is_some();
     let start = newest_section(data);
-    // A trailer after a table that cannot be followed still names the file and what it is about.
+    // A trailer after a table that cannot be followed still names the file and its information.
     let trailer = walk.newest.take().or_else(|| last_trailer(data));
     let entry = |key: &str| trailer.as_ref().and_then(|trailer| trailer.get_ref(key));
     let identifier = trailer.as_ref().and_then(|trailer| {

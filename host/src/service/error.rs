@@ -278,7 +278,7 @@ impl ServiceError {
         })
     }
 
-    /// Says "the picture" of an upload that is one.
+    /// Writes "the picture" for an upload that is one.
     #[must_use]
     pub fn about_picture(self) -> Self {
         match self {

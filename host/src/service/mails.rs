@@ -170,7 +170,7 @@ async fn record_undelivered(
     data["at"] = json!(now);
     let failed = EventType::SignerDeliveryFailed;
     events::record_and_emit(tx, envelope, "system", failed, data, now).await?;
-    // The creator is told by mail too: not everybody has webhooks.
+    // The creator gets a mail too, for want of webhooks.
     if envelope.creator_email().is_some() {
         queue::<MailUndelivered>(tx, envelope, None, now).await?;
     }

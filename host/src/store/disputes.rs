@@ -125,7 +125,7 @@ pub async fn update(tx: &mut WriteTransaction, dispute: &Dispute) -> Result<(), 
     Ok(())
 }
 
-/// Whether the two records of a dispute share a fingerprint: what is suspended.
+/// Whether the two records of a dispute share a fingerprint, which is suspended.
 pub async fn share_fingerprint(
     connection: &mut AnyConnection,
     dispute: &Dispute,

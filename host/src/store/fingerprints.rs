@@ -29,7 +29,7 @@ pub struct OtherRecord {
     pub kind: String,
     /// Since when its controller has control.
     pub since: Timestamp,
-    /// Whether it was signed elsewhere, and this record here: anybody can upload a document with the collateral of a
+    /// Whether it was signed elsewhere, and this record here: every organization can upload a document with the collateral of a
     /// contract, or its copy, so it does not hold up the contract.
     pub outranked: bool,
 }
@@ -114,7 +114,7 @@ pub async fn lock(tx: &mut WriteTransaction, record: &ControlRecord) -> Result<(
 /// Returns the records with a fingerprint of this one that a party other than its originator and
 /// `controller` controls, or that is pledged to a party other than `controller`, at most 50. Two documents that were signed here are two contracts, also
 /// if they are equal; and records that one transfer passes on stay in one hand. Claims that operators have suspended do
-/// not count. Those that are not outranked come first; `signed_here` says how this record was signed.
+/// not count. Those that are not outranked come first; `signed_here` is about this record.
 pub async fn other_records(
     connection: &mut AnyConnection,
     before: &ControlRecord,

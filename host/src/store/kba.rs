@@ -283,7 +283,7 @@ pub async fn bill(
         return Ok(true);
     }
 
-    // Releases without `kba_billed_person` did not record whom they billed: it may have been this person.
+    // Releases without `kba_billed_person` did not record the billed person: it may have been this one.
     let named = sqlx::query(
         "select 1 from kba_billed address
          join kba_billed_person person

@@ -281,7 +281,7 @@ impl Store {
                 })
         };
         if dialect == SqlDialect::Sqlite {
-            // A pool repeats what fails, and then says only that it waited: a damaged file has to be named.
+            // A pool repeats a failure, and then reports only a timeout: a damaged file has to be named.
             let mut first = AnyConnection::connect_with(&options).await?;
             for statement in dialect.session_statements() {
                 first.execute(*statement).await?;

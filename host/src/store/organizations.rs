@@ -28,7 +28,7 @@ pub async fn insert(
     Ok(())
 }
 
-/// Whether an organization has a name that looks like this one. Reads all names: whoever asks is limited in number.
+/// Whether an organization has a name that looks like this one. Reads all names; the callers limit the number of questions.
 pub async fn is_name_taken(connection: &mut AnyConnection, name: &str) -> Result<bool, StoreError> {
     let mut rows = sqlx::query("select name from organization").fetch(connection);
     while let Some(row) = rows.try_next().await? {

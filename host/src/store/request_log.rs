@@ -31,7 +31,7 @@ pub struct ReceivedRequest {
     /// JSON.
     pub request: Option<Bytes>,
     pub answer: Option<Bytes>,
-    /// What is kept of request and answer.
+    /// Kept members of request and answer.
     pub logged: (Option<Arc<LoggedMembers>>, Option<Arc<LoggedMembers>>),
 }
 

@@ -587,7 +587,7 @@ impl MailSubject {
         Some(PreparedMail::plain(self.notice().declined(told)))
     }
 
-    /// Tells the sender about the newest mail that could not be delivered.
+    /// Writes to the sender about the newest mail that could not be delivered.
     async fn undelivered(&self, app: &App) -> Result<Option<PreparedMail>, DeliveryError> {
         let (org, id) = (&self.envelope.org, &self.envelope.id);
         let mut connection = app.store.read().await?;

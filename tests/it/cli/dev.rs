@@ -229,7 +229,7 @@ fn what_dev_cannot_run_is_refused() {
     fs::write(folder.path().join("rules.toml"), "").unwrap();
     let there = run(&[], folder.path(), &["--listen", &address]);
     assert!(there.contains("cannot listen on"), "{there}");
-    // Nobody is there to be asked.
+    // Without a terminal there is no question.
     let public = run(&[], folder.path(), &["--listen", "0.0.0.0:0"]);
     assert!(
         public.contains("other machines can reach it") && public.contains("--public"),

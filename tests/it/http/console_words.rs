@@ -1,4 +1,4 @@
-//! What pages of the console state about a record, and what they do not while it is false.
+//! Sentences of the console about a record, and their absence while they are false.
 
 use axum::body::Body;
 use axum::http::Request;

@@ -9,7 +9,7 @@ use super::{TestApp, TestResponse};
 /// Value of `consent` among the values for [`press`], for a signer who ticks the box on the page.
 pub const TICK: &str = "ticked";
 
-/// Requests a page of the form, and tells that it is shown, as its script does.
+/// Requests a page of the form, and reports that it is shown, as its script does.
 pub async fn open(app: &TestApp, url: &str) -> TestResponse {
     let page = fetch(app, url).await;
     if page.status == 200 && page.text().contains(" data-unseen") {

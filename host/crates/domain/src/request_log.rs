@@ -49,7 +49,7 @@ pub struct LoggedRequest {
 /// What the log keeps of a JSON body, by the schema of the body.
 ///
 /// Booleans, nulls and empty texts of described members are kept, numbers where the schema has numbers, other texts where
-/// it says so (`x-logged`). What the schema does not describe is not kept at all, its name included.
+/// it says so (`x-logged`). Other members are not kept at all, their names included.
 #[derive(Clone, Debug, Default)]
 pub struct LoggedMembers {
     /// Which texts are kept, those in a list too.
@@ -128,7 +128,7 @@ impl LoggedMembers {
         self.number |= other.number;
     }
 
-    /// Returns what is kept of a JSON body. None if it is no JSON.
+    /// Returns the kept parts of a JSON body. None if it is no JSON.
     pub fn redacted(&self, body: &[u8]) -> Option<String> {
         // Written while it is read: a tree of values would cost more than most requests.
         let mut out = Vec::with_capacity(body.len());
@@ -297,7 +297,7 @@ fn kept(text: &str) -> Cow<'_, str> {
 mod tests {
     use super::*;
 
-    /// Schema with `texts` whose texts are kept, `others` whose texts are not, and a number `count`.
+    /// Schema with members `texts`, which are kept, `others`, which are not, and a number `count`.
     fn members(texts: &[&str], others: &[&str]) -> LoggedMembers {
         let mut members = LoggedMembers::default();
         let kept = texts.iter().map(|name| (name, KeptTexts::All));

@@ -7,7 +7,7 @@ use holdfast_domain::checkpoint::VerifierKey;
 use holdfast_domain::statement::{InstallationName, PartyPublicKey, SignedStatement, Statement};
 use holdfast_domain::succession::KeySuccession;
 
-/// A statement whose signature holds.
+/// A statement with a signature that holds.
 pub(crate) struct VerifiedStatement {
     pub statement: Statement,
     /// Of the key that signed it (RFC 7638).
@@ -56,12 +56,12 @@ fn answered(installation: &InstallationName, page: Option<&str>) -> Result<(), S
     }
 }
 
-/// Whether an entry's signed statement is of a release whose statements named no installation.
+/// Whether an entry's signed statement is of a release without the name of the installation.
 pub(crate) fn is_unnamed(signed: &Value) -> bool {
     signed["statement"].is_object() && signed["statement"]["installation"].is_null()
 }
 
-/// Checks that a statement of control is of the installation of its log. Returns what is not known of one of an earlier
+/// Checks that a statement of control is of the installation of its log. Returns the limits of one of an earlier
 /// release.
 ///
 /// # Errors

@@ -574,7 +574,7 @@ mod tests {
             [b"more".to_vec(), zip.clone()].concat(),
             "bytes that belong to no file are in the archive",
         );
-        // In front of the list, whose position is right.
+        // In front of the list, with the right position.
         let mut between = zip.clone();
         let list = places(&zip, "PK\x01\x02")[0];
         between.splice(list..list, *b"more");

@@ -134,7 +134,7 @@ pub fn fingerprint(certificate: &Certificate) -> der::Result<String> {
 mod tests {
     use super::*;
 
-    /// Returns a document whose signature has these digits.
+    /// Returns a document with a signature of these digits.
     fn document(digits: &str) -> Vec<u8> {
         let end = "\n%%EOF";
         let (start, length) = (40, end.len());

@@ -67,7 +67,7 @@ impl<T: DeserializeOwned + JsonSchema> FromRequest<App> for ValidJson<T> {
         let body: Value = if body.is_empty() {
             json!({})
         } else {
-            // A member that is there twice would be read in two ways: by us, and by whoever signed the text.
+            // A member that is there twice would be read in two ways: by us, and by the signer of the text.
             strict::value(&body)
                 .map_err(|error| HttpError::bad_request(format!("Invalid JSON: {error}")))?
         };

@@ -15,7 +15,7 @@ const MARK: &str = "x-logged";
 const SCHEMAS: &str = "#/components/schemas/";
 /// Schema of the answers to refused requests.
 const ERROR: &str = "Error";
-/// Members whose texts are words of the API, or references that partners choose to find their objects by. Those with
+/// Members with words of the API, or references that partners choose to find their objects by. Those with
 /// a closed list of values, ids and times are marked as well.
 const LOGGED: [&str; 12] = [
     "Error.code",
@@ -177,7 +177,7 @@ impl LoggedOperations {
         Self { of, error }
     }
 
-    /// Returns what is kept of an operation's request, and of its answer with this status.
+    /// Returns the kept members of an operation's request, and of its answer with this status.
     pub fn bodies(
         &self,
         method: &str,

@@ -82,7 +82,7 @@ async fn opened(app: &App, visit: SignerVisit) -> Response {
 /// Records that the document is shown to the signer, once.
 ///
 /// # Errors
-/// The page that says why it is not.
+/// The page with the reason.
 async fn note_seen(app: &App, visit: &SignerVisit, submitter: i64) -> Result<(), Response> {
     if visit.signer.status != SignerStatus::Pending {
         return Ok(());
@@ -94,7 +94,7 @@ async fn note_seen(app: &App, visit: &SignerVisit, submitter: i64) -> Result<(),
             follow(app, visit, None).await;
             Ok(())
         }
-        // The act itself says so.
+        // The act itself reports it.
         Err(FormError::NotYourTurn) => Ok(()),
         Err(error) => Err(visit.failed(error)),
     }

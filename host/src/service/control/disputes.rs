@@ -199,7 +199,7 @@ impl DisputedRecords {
         })
     }
 
-    /// Records a step of the dispute in the ledgers of both records, or of one, and tells their parties.
+    /// Records a step of the dispute in the ledgers of both records, or of one, and sends the events.
     async fn note(
         &self,
         core: &Core,

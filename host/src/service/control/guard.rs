@@ -154,7 +154,7 @@ pub fn of_collateral(
         .collect())
 }
 
-/// Refuses further declared collateral of documents that were signed elsewhere. Anybody can upload such a document, and
+/// Refuses further declared collateral of documents that were signed elsewhere. Every organization can upload such a document, and
 /// its claim holds up the records of others.
 pub async fn permit_claims(
     core: &Core,

@@ -114,7 +114,7 @@ pub async fn invite(
         return Err(ServiceError::Conflict(why));
     }
     if organizations::is_name_taken(&mut tx, &name).await? {
-        // Whoever guesses names of organizations gets no more answers than invitations.
+        // Guesses of names get no more answers than invitations.
         rows::insert_refused(&mut tx, &caller.org, now).await?;
         tx.commit().await?;
         return Err(ServiceError::Invalid(vec![ValidationIssue::new(

@@ -307,7 +307,7 @@ pub async fn submit(
 }
 
 /// Returns what a field takes instead, if it does not take this value. Without that, the wrong value would be in a form
-/// whose signer can do nothing about it.
+/// and its signer could not correct it.
 fn wrong_entry(field: &Field, value: &Value) -> Option<&'static str> {
     let is_plain = !value.is_array() && !value.is_object();
     let text = text_of(value);

@@ -67,7 +67,7 @@ pub struct SettledUpload {
     pub warnings: Vec<Warning>,
 }
 
-/// An upload that was checked, with what has to be recorded of it.
+/// An upload that was checked, with the facts to record.
 #[derive(Default)]
 pub struct CheckedUpload {
     /// Signatures that it has.
@@ -147,7 +147,7 @@ pub async fn store(
         .await
 }
 
-/// A stored file, and what will take its place in the vault.
+/// A stored file, and its replacement in the vault.
 pub struct AttachedFile<'a> {
     pub file: &'a StoredFile,
     pub repair: Option<&'a DocumentRepair>,

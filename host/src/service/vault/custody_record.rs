@@ -172,7 +172,7 @@ impl FinalRecord<'_> {
         let is_upload = envelope.is_upload();
         let is_test = envelope.org.is_test();
         let stored = self.details(EventType::VaultStored.as_str());
-        // Entries of earlier releases lack members. Nothing is said of what they do not tell.
+        // Entries of earlier releases lack members. Nothing is stated about those.
         let copy_form = serde_json::from_value(stored["copy_kind"].clone()).ok();
         let seal = stored.get("seal_certificate_hash");
         let time = stored.get("trusted_time");

@@ -1042,7 +1042,7 @@ mod tests {
              record, and run the component named here over the facts in the ledger."
         );
 
-        // The final record says of which moment its checks are.
+        // The final record states the moment of its checks.
         writer.date_checks(&mut sheet, &facts.checks, SIGNED_AT);
         assert_eq!(
             heading(&sheet, 3),

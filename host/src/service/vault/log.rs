@@ -261,7 +261,7 @@ fn distrust(core: &Core, vault: &Vault, why: String) -> ServiceError {
 /// Checks that the clock of this node is not behind the entries of the log.
 ///
 /// # Errors
-/// `Seal` if it is: what is sealed now would seem older than it is.
+/// `Seal` if it is: a seal of now would seem older.
 pub async fn check_clock(core: &Core) -> Result<String, ServiceError> {
     let mut connection = core.store.read().await?;
     let head = log::head(&mut connection).await?;

@@ -126,7 +126,7 @@ async fn the_first_token_of_an_account_binds_its_user() {
         .await;
     assert_eq!(bound.matches("\"subject\":\"17\"").count(), 1, "{bound}");
 
-    // Another account with the address is somebody else; the account with another address is the same user.
+    // Another account with the address is another person; the account with another address is the same user.
     assert_eq!(ask(&app, &signed("18", email)).await.status, 401);
     let renamed = signed("17", "new@maple.example");
     assert_eq!(ask(&app, &renamed).await.status, 404);

@@ -1,4 +1,4 @@
-//! Disputes: a claim on somebody else's collateral, and what parties and operators do about it.
+//! Disputes: a claim on the collateral of another party, and the steps of parties and operators.
 
 use std::time::{Duration, Instant};
 
@@ -90,7 +90,7 @@ async fn a_strangers_paper_does_not_hold_up_a_contract_that_was_signed_here() {
     app.events_fit_their_schemas(1).await;
 }
 
-/// Whoever has the parties' copy of a contract can upload it.
+/// The holder of the parties' copy of a contract can upload it.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_uploaded_copy_of_a_contract_does_not_hold_it_up() {
     let app = TestApp::start().await;
@@ -339,7 +339,7 @@ async fn a_claim_by_an_equal_document_is_suspended_too() {
         .data(200);
 }
 
-/// Two whom one person let in could be that person.
+/// Two invitees of one person could be that person.
 #[tokio::test(flavor = "multi_thread")]
 async fn users_whom_one_person_let_in_are_no_two_operators() {
     let (_, dispute) = OpenDispute::open().await;

@@ -147,7 +147,7 @@ async fn an_invitation_is_limited_in_time_and_number() {
     assert_eq!(invite(&app, "one@more.example").await.status, 409);
 }
 
-/// A refusal tells that an organization has the name: there are no more of them than invitations.
+/// A refusal reveals the name of an organization: there are no more of them than invitations.
 #[tokio::test(flavor = "multi_thread")]
 async fn guesses_of_names_count_as_invitations() {
     let app = TestApp::start().await;

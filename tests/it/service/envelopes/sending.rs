@@ -520,7 +520,7 @@ async fn a_default_has_to_fit_its_fields_type() {
     assert_eq!(app.count("template").await, 0);
 }
 
-/// One parser for all addresses: what is accepted can be mailed to.
+/// One parser for all addresses: accepted ones can be mailed to.
 #[tokio::test(flavor = "multi_thread")]
 async fn addresses_are_accepted_alike_at_every_door() {
     let app = TestApp::start().await;

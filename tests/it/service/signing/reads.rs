@@ -1,4 +1,4 @@
-//! A read changes nothing: mail programs, scanners and browsers fetch links before anybody looks at a page.
+//! A read changes nothing: mail programs, scanners and browsers fetch links before a person looks at a page.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ const BACKGROUND: [&str; 6] = [
     "ledger_pending",
     "ledger_tile",
 ];
-/// What is delivered to a signer, as evidence of access to the text about electronic records and the document.
+/// Deliveries to a signer, as evidence of access to the text about electronic records and the document.
 const DELIVERED: &[&str] = &["disclosure", "signer_delivery"];
 
 /// Returns the rows of all tables.

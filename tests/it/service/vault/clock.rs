@@ -1,4 +1,4 @@
-//! A clock that is behind the ledger. Tomorrow's entries are made by a node whose clock is a day ahead.
+//! A clock that is behind the ledger. Tomorrow's entries are made by a node with a clock a day ahead.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ async fn signed(app: &TestApp) -> String {
     id
 }
 
-/// What `holdfast doctor` says of the clock.
+/// The check of the clock by `holdfast doctor`.
 fn check_of_clock(data: &Path) -> Value {
     let output = operator_output(data, &["doctor"]);
     let checks: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
@@ -58,7 +58,7 @@ async fn a_node_whose_clock_is_behind_the_ledger_seals_nothing() {
     assert!(refused.error(503).contains("clock"));
     assert!(app.objects("vault").is_empty());
 
-    // Once the time has come again, and once an operator says that the other clock was wrong.
+    // Once the time has come again, and once an operator confirms that the other clock was wrong.
     let done = ahead.as_of(DAY).await;
     done.post(&path, json!({})).await.data(200);
     // Nothing of the attempt with the wrong clock is left in certificate, record and seal.
@@ -83,7 +83,7 @@ async fn a_node_whose_clock_is_behind_the_ledger_seals_nothing() {
     let noted = app.text_of("select details from ledger_entry where action = 'clock.confirmed'");
     assert!(noted.await.contains("newest_at"));
 
-    // Signed tomorrow, sealed today: the record says why.
+    // Signed tomorrow, sealed today: the record has the reason.
     let record = custody_record(&app, &id).await;
     let record = record.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(

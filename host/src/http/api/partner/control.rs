@@ -466,8 +466,8 @@ pub async fn dispute<C: Authorized>(
     Ok(DataReply::new(&dispute))
 }
 
-/// The statement goes to the operators of the installation. The other side learns that there is one, and not what it
-/// says.
+/// The statement goes to the operators of the installation. The other side learns that there is one, and not its
+/// words.
 pub async fn state_case<C: Authorized>(
     State(app): State<App>,
     user: C,

@@ -164,7 +164,7 @@ pub async fn request_suspension(
     decide(&app, &user, &id, SuspensionStep::Request(form.reason)).await
 }
 
-/// The claim then holds up no other record. Not by the operator who requested it, nor by one whom that operator let in.
+/// The claim then holds up no other record. Not by the operator who requested it, nor by a user of their own invitation.
 pub async fn approve_suspension(
     State(app): State<App>,
     user: WebCaller<may::Administer>,

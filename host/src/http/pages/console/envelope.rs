@@ -286,7 +286,7 @@ fn page(visitor: &Visitor, shown: &ShownEnvelope, note: Option<Markup>) -> Respo
 fn person(visitor: &Visitor, shown: &ShownEnvelope, signer: &Signer, is_open: bool) -> Markup {
     let texts = visitor.texts;
     let id = |name: &str| format!("{name}-{}", signer.position);
-    // Not those of a person whose place this signer took.
+    // Not those of the person before this signer.
     let results = shown.identity.iter().filter(|result| {
         result.signer.role == signer.role && same_address(&result.signer.email, &signer.email)
     });

@@ -274,8 +274,7 @@ pub(super) async fn make(
 }
 
 /// Refuses a second person for a power that always needs two: the one who asked for it, also under another address of the
-/// same account; one whom that person let in, or who let that person in; and one whom the same person let in, who could be
-/// both.
+/// same account; an invitee or the inviter of that person; and another invitee of one person, who could be both.
 pub async fn permit_second(
     tx: &mut WriteTransaction,
     second: &ChangeOfficer,
@@ -297,7 +296,7 @@ pub async fn permit_second(
     Ok(())
 }
 
-/// Refuses an officer whose token was revoked, or whose access has ended, since the request began. Returns the user, if the
+/// Refuses an officer with a revoked token, or with an access that has ended since the request began. Returns the user, if the
 /// organization knows one with the address.
 pub(super) async fn check_access(
     tx: &mut WriteTransaction,
