@@ -154,6 +154,10 @@ problem-attachment-unreadable = تعذّرت قراءة هذا الملف. قد 
 problem-picture-format = استخدموا صورة PNG أو JPEG
 problem-picture-size = استخدموا صورة لا يتجاوز حجمها { $limit } كيلوبايت
 problem-picture-unreadable = لا يمكن قراءة هذه الصورة
+problem-room = يتسع هذا الحقل لنحو { $limit } حرف
+problem-signature-room = لا يتسع هذا الحقل لاسمك: يُرجى رسم توقيعك
+problem-letters = لا تتوفر في هذا النموذج أحرف لـ { $limit }: يُرجى كتابته بطريقة أخرى
+problem-signature-letters = لا تتوفر في هذا النموذج أحرف لـ { $limit }: يُرجى رسم توقيعك
 
 ## Pages of a signing link
 

@@ -154,6 +154,10 @@ problem-attachment-unreadable = Diese Datei ist nicht lesbar. Sie ist vielleicht
 problem-picture-format = Verwenden Sie ein Bild im Format PNG oder JPEG
 problem-picture-size = Verwenden Sie ein Bild von höchstens { $limit } KB
 problem-picture-unreadable = Dieses Bild lässt sich nicht lesen
+problem-room = Hier ist Platz für etwa { $limit } Zeichen
+problem-signature-room = Ihr Name passt hier nicht hinein: Bitte zeichnen Sie Ihre Unterschrift
+problem-letters = Dieses Formular hat keine Schriftzeichen für { $limit }: Bitte schreiben Sie es anders
+problem-signature-letters = Dieses Formular hat keine Schriftzeichen für { $limit }: Bitte zeichnen Sie Ihre Unterschrift
 
 ## Pages of a signing link
 

@@ -155,6 +155,10 @@ problem-attachment-unreadable = This file cannot be read. It may be damaged or n
 problem-picture-format = Use a PNG or JPEG picture
 problem-picture-size = Use a picture of at most { $limit } KB
 problem-picture-unreadable = This picture cannot be read
+problem-room = There is room for about { $limit } characters here
+problem-signature-room = Your name does not fit here: please draw your signature
+problem-letters = This form has no letters for { $limit }: please write it differently
+problem-signature-letters = This form has no letters for { $limit }: please draw your signature
 
 ## Pages of a signing link
 

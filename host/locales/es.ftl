@@ -154,6 +154,10 @@ problem-attachment-unreadable = No se puede leer este archivo. Puede estar daña
 problem-picture-format = Use una imagen PNG o JPEG
 problem-picture-size = Use una imagen de { $limit } KB como máximo
 problem-picture-unreadable = Esta imagen no se puede leer
+problem-room = Aquí caben unos { $limit } caracteres
+problem-signature-room = Su nombre no cabe aquí: dibuje su firma
+problem-letters = Este formulario no tiene letras para { $limit }: escríbalo de otra forma
+problem-signature-letters = Este formulario no tiene letras para { $limit }: dibuje su firma
 
 ## Pages of a signing link
 

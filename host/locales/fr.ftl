@@ -154,6 +154,10 @@ problem-attachment-unreadable = Ce fichier est illisible. Il est peut-être endo
 problem-picture-format = Utilisez une image PNG ou JPEG
 problem-picture-size = Utilisez une image de { $limit } Ko au maximum
 problem-picture-unreadable = Cette image ne peut pas être lue
+problem-room = Il y a ici de la place pour environ { $limit } caractères
+problem-signature-room = Votre nom ne tient pas ici : dessinez votre signature
+problem-letters = Ce formulaire n’a pas de lettres pour { $limit } : écrivez-le autrement
+problem-signature-letters = Ce formulaire n’a pas de lettres pour { $limit } : dessinez votre signature
 
 ## Pages of a signing link
 

@@ -154,6 +154,10 @@ problem-attachment-unreadable = Não é possível ler este arquivo. Ele pode est
 problem-picture-format = Use uma imagem PNG ou JPEG
 problem-picture-size = Use uma imagem de no máximo { $limit } KB
 problem-picture-unreadable = Esta imagem não pode ser lida
+problem-room = Há espaço para cerca de { $limit } caracteres aqui
+problem-signature-room = O seu nome não cabe aqui: desenhe a sua assinatura
+problem-letters = Este formulário não tem letras para { $limit }: escreva de outra forma
+problem-signature-letters = Este formulário não tem letras para { $limit }: desenhe a sua assinatura
 
 ## Pages of a signing link
 

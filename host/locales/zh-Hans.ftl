@@ -154,6 +154,10 @@ problem-attachment-unreadable = 无法读取此文件。文件可能已损坏或
 problem-picture-format = 请使用 PNG 或 JPEG 图片
 problem-picture-size = 请使用不超过 { $limit } KB 的图片
 problem-picture-unreadable = 无法读取此图片
+problem-room = 此处大约可容纳 { $limit } 个字符
+problem-signature-room = 您的姓名在此处放不下：请手绘签名
+problem-letters = 此表单没有 { $limit } 的字形：请换一种写法
+problem-signature-letters = 此表单没有 { $limit } 的字形：请手绘签名
 
 ## Pages of a signing link
 

@@ -46,7 +46,7 @@ pub fn write_anew(pdf: Vec<u8>, signatures: SignatureHandling) -> Result<Option<
     let mut target = OverlayTarget::Rewrite(Box::new(document));
     if is_signed {
         // Paints what the form shows, and removes the form with its signatures.
-        write_values(&mut target, &pages, &[])?;
+        write_values(&mut target, &pages, &[], &bytes)?;
         remove_validation_data(&mut target)?;
     }
     for page in &pages {

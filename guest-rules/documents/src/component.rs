@@ -7,13 +7,14 @@
 
 use crate::contract::bindings;
 use crate::contract::bindings::exports::holdfast::documents::{
-    completion, copies, documents, form_fields, handwriting, signatures, sources, vaulting,
+    completion, copies, documents, form_fields, handwriting, signatures, sources, values, vaulting,
     watermarks, wording,
 };
 use crate::{
-    CompletionFacts, CustodyFacts, CustodySheet, DocumentError, FilledField, FormField,
-    FoundSignatures, MarkRequest, MarkWords, Marked, PageImage, Picture, SealRequest, SealSpace,
-    SettledDocument, SignatureHandling, VaultCopies, VaultRequest, WatermarkRequest, WrittenField,
+    BoxedValue, CompletionFacts, CustodyFacts, CustodySheet, DocumentError, FilledField,
+    FlowingField, FormField, FoundSignatures, MarkRequest, MarkWords, Marked, Misfit, PageImage,
+    Picture, SealRequest, SealSpace, SettledDocument, SignatureHandling, VaultCopies, VaultRequest,
+    WatermarkRequest, WrittenField,
 };
 
 struct DocumentsComponent;
@@ -108,6 +109,20 @@ impl watermarks::Guest for DocumentsComponent {
 impl sources::Guest for DocumentsComponent {
     fn settle(pdf: Vec<u8>) -> Result<SettledDocument, DocumentError> {
         crate::settle(pdf)
+    }
+}
+
+impl values::Guest for DocumentsComponent {
+    fn check(values: Vec<BoxedValue>) -> Vec<Option<Misfit>> {
+        crate::check_values(&values)
+    }
+
+    fn draw(value: BoxedValue, pixels: u32) -> Result<PageImage, DocumentError> {
+        crate::draw_value(&value, pixels)
+    }
+
+    fn fill(pdf: Vec<u8>, fields: Vec<FlowingField>) -> Result<Vec<u8>, DocumentError> {
+        crate::fill_flowing(&pdf, &fields)
     }
 }
 

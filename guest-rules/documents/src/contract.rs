@@ -28,6 +28,9 @@ pub use bindings::exports::holdfast::documents::signatures::{
 pub use bindings::exports::holdfast::documents::sources::{
     RepairedDocument, SettledDocument, SourceWarning,
 };
+pub use bindings::exports::holdfast::documents::values::{
+    BoxedValue, Continuation, FlowingField, Misfit,
+};
 pub use bindings::exports::holdfast::documents::vaulting::{CopyWords, VaultCopies, VaultRequest};
 pub use bindings::exports::holdfast::documents::watermarks::WatermarkRequest;
 pub use bindings::exports::holdfast::documents::wording::{

@@ -1,27 +1,29 @@
 //! Writing field values into documents.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use holdfast_handwriting::Handwriting;
 use krilla::color::rgb;
-use krilla::geom::PathBuilder;
+use krilla::geom::{PathBuilder, Rect};
 use krilla::num::NormalizedF32;
 use krilla::paint::{Fill, LineCap, LineJoin, Stroke};
 use krilla::surface::Surface;
 
-use crate::error::{Result, other, unreadable};
-use crate::fit::{self, FittedText};
+use crate::error::{Result, other, over_limit, unreadable};
+use crate::fit::{self, FAINT, FittedText, SMALLEST};
 use crate::flatten::{self, FlattenedForm};
 use crate::geometry::DisplayedBox;
+use crate::look::{AddedInk, Grounds, PageLook, compare};
 use crate::overlay::OverlayDocument;
 use crate::painting::{ContentRole, FormPlacement};
 use crate::picture::DrawableImage;
 use crate::read_back::ShownPages;
 use crate::source::{SourceDocument, SourcePage, is_signed};
-use crate::target::{DocumentUpdates, OverlayTarget};
+use crate::target::OverlayTarget;
 use crate::text::{FontSet, TextStyle};
-use crate::{FieldValue, FilledField, HandwritingStyle, WrittenField};
+use crate::updating::CheckedUpdates;
+use crate::{FieldValue, FilledField, HandwritingStyle, Misfit, WrittenField};
 
 /// Colour of values: near black, with enough blue to be distinguishable from the print.
 const INK: (u8, u8, u8) = (16, 24, 72);
@@ -31,7 +33,7 @@ const LINE_UNDER_SIGNATURE: (u8, u8, u8) = (120, 126, 150);
 /// the document already has, into the pages.
 ///
 /// Texts are set in Noto Sans and fitted to their boxes, never cut off: they wrap in tall boxes and
-/// shrink in low ones. Typed signatures stand on a thin line, pictures keep their proportions, a
+/// shrink in low ones, to 5 points at the least. A dark page gets a light ground under a value. Typed signatures stand on a thin line, pictures keep their proportions, a
 /// checkbox is a drawn tick. Values stay searchable text.
 ///
 /// The document is rewritten as a whole and loses its form (AcroForm): appearances of widgets are
@@ -43,8 +45,8 @@ const LINE_UNDER_SIGNATURE: (u8, u8, u8) = (120, 126, 150);
 /// # Errors
 ///
 /// `encrypted` and `unreadable` for the document, `unreadable` also for a signed one that permits no
-/// changes or has to be repaired, `over-limit` for a value that does not fit its
-/// box at any size or a picture with too many pixels, `other` for an area outside of its page.
+/// changes or has to be repaired, and for a page that would hide a value; `over-limit` for a value that does not fit its
+/// box or a picture with too many pixels, `other` for an area outside of its page.
 pub fn fill(pdf: &[u8], fields: &[FilledField]) -> Result<Vec<u8>> {
     let fields: Vec<StyledField<'_>> = fields.iter().map(|field| (field, None)).collect();
     fill_styled(pdf, &fields)
@@ -64,25 +66,32 @@ pub fn fill_written(pdf: &[u8], fields: &[WrittenField]) -> Result<Vec<u8>> {
 }
 
 /// A value, and the style of a typed signature.
-type StyledField<'a> = (&'a FilledField, Option<Handwriting>);
+pub(crate) type StyledField<'a> = (&'a FilledField, Option<Handwriting>);
 
-fn fill_styled(pdf: &[u8], fields: &[StyledField<'_>]) -> Result<Vec<u8>> {
+pub(crate) fn fill_styled(pdf: &[u8], fields: &[StyledField<'_>]) -> Result<Vec<u8>> {
     if is_signed(pdf) {
         return fill_signed(pdf, fields);
     }
     let source = SourceDocument::open_for_rewrite(pdf)?;
     let shown = ShownPages::of(&source.bytes)?;
     let SourceDocument {
-        document, pages, ..
+        document,
+        pages,
+        bytes,
+        ..
     } = source;
+
     let mut target = OverlayTarget::Rewrite(Box::new(document));
-    write_values(&mut target, &pages, fields)?;
+    let looks = write_values(&mut target, &pages, fields, &bytes)?;
     // The flattened form and its fields are unreachable now; pruning keeps their values out of the
     // file.
     target.document_mut().prune_objects();
-    let filled = target.save(pdf, "filled")?;
-    shown.confirm(filled.clone())?;
-    Ok(filled)
+    let filled = Arc::new(target.save(pdf, "filled")?);
+    shown.confirm(Arc::clone(&filled))?;
+    if !looks.is_empty() {
+        compare(bytes, Arc::clone(&filled), &looks)?;
+    }
+    Ok(Arc::unwrap_or_clone(filled))
 }
 
 fn fill_signed(pdf: &[u8], fields: &[StyledField<'_>]) -> Result<Vec<u8>> {
@@ -94,52 +103,54 @@ fn fill_signed(pdf: &[u8], fields: &[StyledField<'_>]) -> Result<Vec<u8>> {
     if source.certification_level() == Some(1) {
         return Err(unreadable("its author certified it against any change"));
     }
-    let shown = ShownPages::of(&original)?;
-    let SourceDocument {
-        document,
-        pages,
-        bytes,
-        ..
-    } = source;
-    drop(bytes);
-    let tail = DocumentUpdates::of(original, document).append("filled", |target| {
-        paint_values(target, &pages, fields, FlattenedForm::default())
+
+    let mut updates = CheckedUpdates::of(Arc::clone(&original), source)?;
+    let (tail, looks) = updates.append("filled", |target, pages| {
+        let drawings = placed(&FontSet::load()?, pages, fields, &original)?;
+        paint_values(target, pages, drawings, FlattenedForm::default())
     })?;
-    let filled = [pdf, &tail].concat();
-    shown.confirm(filled.clone())?;
-    Ok(filled)
+    updates.confirm(&tail, &looks)?;
+    Ok([pdf, &tail].concat())
 }
 
-/// Flattens the form of a document and paints values on its pages.
+/// Flattens the form of a document and paints values on its pages. `source` has the document's bytes.
 pub(crate) fn write_values(
     target: &mut OverlayTarget,
     pages: &[SourcePage],
     fields: &[StyledField<'_>],
-) -> Result<()> {
-    let flattened = flatten::form(target, pages)?;
-    paint_values(target, pages, fields, flattened)
+    source: &Arc<Vec<u8>>,
+) -> Result<Vec<PageLook>> {
+    let drawings = placed(&FontSet::load()?, pages, fields, source)?;
+    let places: Vec<_> = drawings
+        .iter()
+        .flat_map(|(page, values)| values.iter().map(move |value| (*page, value.ink.place)))
+        .filter_map(|(page, place)| Some((page, pages.get(page)?.geometry.in_user_space(place))))
+        .collect();
+
+    let flattened = flatten::form(target, pages, &places)?;
+    paint_values(target, pages, drawings, flattened)
 }
 
+/// A value after layout, with its place.
+struct PlacedValue {
+    drawing: FieldDrawing,
+    ink: AddedInk,
+    /// The page is dark there.
+    needs_ground: bool,
+}
+
+/// Returns the pages to look at, with the values on them.
 fn paint_values(
     target: &mut OverlayTarget,
     pages: &[SourcePage],
-    fields: &[StyledField<'_>],
+    drawings: BTreeMap<usize, Vec<PlacedValue>>,
     flattened: FlattenedForm,
-) -> Result<()> {
+) -> Result<Vec<PageLook>> {
     let fonts = FontSet::load()?;
-    let mut drawings: BTreeMap<usize, Vec<FieldDrawing>> = BTreeMap::new();
-    for (field, hand) in fields {
-        for area in &field.areas {
-            let (index, page) = page_of(pages, area.page)?;
-            let space = page.geometry.area(area)?;
-            let drawing = prepare(&fonts, &field.value, *hand, space)?;
-            drawings.entry(index).or_default().extend(drawing);
-        }
-    }
-
     let mut overlay = OverlayDocument::new();
     let mut placements = flattened.placements;
     let mut drawn = Vec::new();
+    let mut redrawn = BTreeSet::new();
     for missing in flattened.without_appearance {
         let (width, height) = missing.size;
         let space = DisplayedBox {
@@ -148,17 +159,22 @@ fn paint_values(
             width,
             height,
         };
-        if let Some(drawing) = prepare(&fonts, &missing.value, None, space)? {
+        if let Some(drawing) = prepare(&fonts, &missing.value, None, space, FAINT)? {
             overlay.page(missing.size, |surface| drawing.draw(&fonts, surface))?;
             drawn.push((missing.page, missing.matrix));
+            redrawn.insert(missing.page);
         }
     }
-    for (index, drawings) in drawings.iter().filter(|(_, drawings)| !drawings.is_empty()) {
+
+    for (index, values) in &drawings {
         let geometry = &pages[*index].geometry;
         overlay.page((geometry.width, geometry.height), |surface| {
-            drawings
-                .iter()
-                .try_for_each(|drawing| drawing.draw(&fonts, surface))
+            values.iter().try_for_each(|value| {
+                if value.needs_ground {
+                    ground(surface, value.ink.place);
+                }
+                value.drawing.draw(&fonts, surface)
+            })
         })?;
         drawn.push((*index, geometry.to_user));
     }
@@ -173,10 +189,68 @@ fn paint_values(
     for (index, placements) in &placements {
         target.paint(&pages[*index], placements)?;
     }
-    Ok(())
+
+    let looks = drawings.into_iter().filter_map(|(page, values)| {
+        let needs_look = pages.get(page).is_some_and(SourcePage::needs_look);
+        // Values of a form without appearances were not drawn before.
+        let is_comparable = needs_look && !redrawn.contains(&page);
+        is_comparable.then(|| PageLook {
+            page,
+            added: values.iter().map(|value| value.ink).collect(),
+        })
+    });
+    Ok(looks.collect())
 }
 
-fn page_of(pages: &[SourcePage], number: u32) -> Result<(usize, &SourcePage)> {
+/// Lays out values for their places, by page.
+fn placed(
+    fonts: &FontSet,
+    pages: &[SourcePage],
+    fields: &[StyledField<'_>],
+    source: &Arc<Vec<u8>>,
+) -> Result<BTreeMap<usize, Vec<PlacedValue>>> {
+    let mut drawings: BTreeMap<usize, Vec<PlacedValue>> = BTreeMap::new();
+    let mut grounds = None;
+    for (field, hand) in fields {
+        for area in &field.areas {
+            let (index, page) = page_of(pages, area.page)?;
+            let place = page.geometry.area(area)?;
+            let Some(drawing) = prepare(fonts, &field.value, *hand, place, SMALLEST)? else {
+                continue;
+            };
+            let grounds = match &mut grounds {
+                Some(grounds) => grounds,
+                none => none.insert(Grounds::of(Arc::clone(source))?),
+            };
+            let has_to_show = !matches!(drawing, FieldDrawing::Picture { .. });
+            drawings.entry(index).or_default().push(PlacedValue {
+                drawing,
+                ink: AddedInk { place, has_to_show },
+                needs_ground: grounds.is_dark(index, place)?,
+            });
+        }
+    }
+    Ok(drawings)
+}
+
+/// Lightens a place, so that dark ink can be read on it and what is under it still shows.
+fn ground(surface: &mut Surface<'_>, place: DisplayedBox) {
+    let Some(shape) = Rect::from_xywh(place.x, place.y, place.width, place.height) else {
+        return;
+    };
+    let mut path = PathBuilder::new();
+    path.push_rect(shape);
+    if let Some(path) = path.finish() {
+        surface.set_stroke(None);
+        surface.set_fill(Some(Fill {
+            opacity: NormalizedF32::new(0.85).unwrap_or(NormalizedF32::ONE),
+            ..solid((255, 255, 255))
+        }));
+        surface.draw_path(&path);
+    }
+}
+
+pub(crate) fn page_of(pages: &[SourcePage], number: u32) -> Result<(usize, &SourcePage)> {
     usize::try_from(number)
         .ok()
         .and_then(|number| number.checked_sub(1))
@@ -206,32 +280,51 @@ pub(crate) enum FieldDrawing {
     Tick(DisplayedBox),
 }
 
-/// Lays out a value. Returns `None` for values that draw nothing: empty text, an unticked box.
+/// Lays out a value, with letters of `smallest` points at the least. Returns `None` for values that draw
+/// nothing: empty text, an unticked box.
 pub(crate) fn prepare(
     fonts: &FontSet,
     value: &FieldValue,
     hand: Option<Handwriting>,
     space: DisplayedBox,
+    smallest: f32,
 ) -> Result<Option<FieldDrawing>> {
+    if let FieldValue::Drawn(picture) = value {
+        return Ok(Some(FieldDrawing::Picture {
+            picture: Box::new(DrawableImage::read(picture)?),
+            space,
+        }));
+    }
+    layout(fonts, value, hand, space, smallest).map_err(|misfit| match misfit {
+        Misfit::TooLong(room) => over_limit(format!(
+            "a text for a box of {:.1} x {:.1} points, which has room for {room} characters",
+            space.width, space.height
+        )),
+        Misfit::NotDrawable(characters) => other(format!("no typeface has {characters}")),
+    })
+}
+
+/// Lays out a value that is no picture, as [`prepare`].
+pub(crate) fn layout(
+    fonts: &FontSet,
+    value: &FieldValue,
+    hand: Option<Handwriting>,
+    space: DisplayedBox,
+    smallest: f32,
+) -> std::result::Result<Option<FieldDrawing>, Misfit> {
     Ok(match value {
         FieldValue::Text(text) if text.trim().is_empty() => None,
-        FieldValue::Text(text) => Some(FieldDrawing::Text(fit::text(
-            fonts,
-            text,
-            TextStyle::Regular,
-            space,
-        )?)),
+        FieldValue::Text(text) => {
+            let text = fit::text(fonts, text, TextStyle::Regular, space, smallest)?;
+            Some(FieldDrawing::Text(text))
+        }
         FieldValue::Typed(name) if name.trim().is_empty() => None,
         FieldValue::Typed(name) => Some(FieldDrawing::Signature {
-            name: fit::signature(fonts, name, hand, space)?,
-            space,
-        }),
-        FieldValue::Drawn(picture) => Some(FieldDrawing::Picture {
-            picture: Box::new(DrawableImage::read(picture)?),
+            name: fit::signature(fonts, name, hand, space, smallest)?,
             space,
         }),
         FieldValue::Checkbox(true) => Some(FieldDrawing::Tick(space)),
-        FieldValue::Checkbox(false) => None,
+        FieldValue::Drawn(_) | FieldValue::Checkbox(false) => None,
     })
 }
 

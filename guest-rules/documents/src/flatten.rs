@@ -39,12 +39,20 @@ pub(crate) struct MissingAppearance {
     pub(crate) matrix: PageTransform,
 }
 
-/// Removes the form and returns the content of it that has to be painted.
-pub(crate) fn form(target: &mut OverlayTarget, pages: &[SourcePage]) -> Result<FlattenedForm> {
+/// Removes the form and returns the content of it that has to be painted. So do annotations that would be drawn
+/// over one of the `values`, which are places in the user space of a page (from 0).
+pub(crate) fn form(
+    target: &mut OverlayTarget,
+    pages: &[SourcePage],
+    values: &[(usize, UserSpaceBox)],
+) -> Result<FlattenedForm> {
     let mut flattened = FlattenedForm::default();
     for (index, page) in pages.iter().enumerate() {
-        flatten_page(target, index, page, &mut flattened)?;
+        let here = values.iter().filter(|(page, _)| *page == index);
+        let here: Vec<UserSpaceBox> = here.map(|(_, place)| *place).collect();
+        flatten_page(target, index, page, &here, &mut flattened)?;
     }
+
     let root = target
         .document()
         .trailer
@@ -63,6 +71,7 @@ fn flatten_page(
     target: &mut OverlayTarget,
     index: usize,
     page: &SourcePage,
+    values: &[UserSpaceBox],
     flattened: &mut FlattenedForm,
 ) -> Result<()> {
     let annotations = target
@@ -75,7 +84,9 @@ fn flatten_page(
     let mut widgets = Vec::new();
     for annotation in annotations {
         match target.resolve(annotation) {
-            Object::Dictionary(dictionary) if is_widget(target, dictionary) => {
+            Object::Dictionary(dictionary)
+                if is_widget(target, dictionary) || hides(target, dictionary, values) =>
+            {
                 widgets.push(dictionary.clone());
             }
             _ => kept.push(annotation.clone()),
@@ -100,6 +111,7 @@ fn flatten_page(
         let says_nothing = appearance.is_none_or(|(form, _)| shows_nothing(target, form));
         if let Some(value) = value(target, widget, appearance.is_none())
             && says_nothing
+            && is_widget(target, widget)
         {
             let (size, matrix) = standing(turn(target, widget), rectangle);
             flattened.without_appearance.push(MissingAppearance {
@@ -137,6 +149,18 @@ fn flatten_page(
 fn is_widget(target: &OverlayTarget, annotation: &Dictionary) -> bool {
     entry(target, annotation, b"Subtype")
         .is_some_and(|subtype| subtype.as_name().is_ok_and(|name| name == b"Widget"))
+}
+
+/// Returns whether an annotation that is drawn lies over one of these places.
+fn hides(target: &OverlayTarget, annotation: &Dictionary, values: &[UserSpaceBox]) -> bool {
+    let rectangle = box_at(target, annotation, b"Rect");
+    let Some(shown) = rectangle.filter(|_| annotation.has(b"AP")) else {
+        return false;
+    };
+    values.iter().any(|value| {
+        let across = shown.x0 < value.x1 && value.x0 < shown.x1;
+        across && shown.y0 < value.y1 && value.y0 < shown.y1
+    })
 }
 
 fn entry<'a>(

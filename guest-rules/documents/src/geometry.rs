@@ -152,6 +152,17 @@ impl PageGeometry {
         [x0, y0, x1, y1]
     }
 
+    /// Converts a place on the displayed page to the page's user space.
+    pub(crate) fn in_user_space(&self, place: DisplayedBox) -> UserSpaceBox {
+        let (x, y) = (f64::from(place.x), f64::from(self.height - place.y));
+        self.to_user.apply_to_box(UserSpaceBox {
+            x0: x,
+            y0: y - f64::from(place.height),
+            x1: x + f64::from(place.width),
+            y1: y,
+        })
+    }
+
     /// Converts an area of the contract to points. Refuses one that is not a rectangle on the page.
     pub(crate) fn area(&self, area: &Area) -> Result<DisplayedBox> {
         // Placement rounds its fractions, so an area may exceed the edge by a hair.

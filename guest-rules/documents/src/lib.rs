@@ -21,14 +21,17 @@ mod anew;
 mod completion;
 #[cfg(target_arch = "wasm32")]
 mod component;
+mod continuation;
 mod contract;
 mod custody;
 mod error;
+mod faces;
 mod fill;
 mod fit;
 mod flatten;
 mod form_fields;
 mod geometry;
+mod look;
 mod marks;
 mod merge;
 mod moment;
@@ -48,19 +51,21 @@ mod table;
 mod target;
 mod text;
 pub mod typeset;
+mod updating;
+mod values;
 mod vaulting;
 mod watermarks;
 
 pub use anew::write_anew;
 pub use completion::completion_certificate;
 pub use contract::{
-    Area, CheckResult, CompletionFacts, CopyKind, CopyWords, CustodyFacts, CustodySection,
-    CustodySheet, DocumentError, FieldValue, FilledField, FormField, FormFieldKind, FoundSignature,
-    FoundSignatures, HandwritingStyle, LaterChange, MarkRequest, MarkWords, Marked, PageImage,
-    Party, Picture, PictureFormat, RepairedDocument, SealRequest, SealSpace, SettledDocument,
-    SignatureAppearance, SignatureCoverage, SignatureHandling, SignerSummary, SourceWarning,
-    TableColumn, TableRow, TimelineEntry, TypedSignature, VaultCopies, VaultRequest,
-    WatermarkRequest, WrittenField,
+    Area, BoxedValue, CheckResult, CompletionFacts, Continuation, CopyKind, CopyWords,
+    CustodyFacts, CustodySection, CustodySheet, DocumentError, FieldValue, FilledField,
+    FlowingField, FormField, FormFieldKind, FoundSignature, FoundSignatures, HandwritingStyle,
+    LaterChange, MarkRequest, MarkWords, Marked, Misfit, PageImage, Party, Picture, PictureFormat,
+    RepairedDocument, SealRequest, SealSpace, SettledDocument, SignatureAppearance,
+    SignatureCoverage, SignatureHandling, SignerSummary, SourceWarning, TableColumn, TableRow,
+    TimelineEntry, TypedSignature, VaultCopies, VaultRequest, WatermarkRequest, WrittenField,
 };
 pub use custody::{custody_record, worded_custody_record};
 pub use fill::{fill, fill_written};
@@ -73,5 +78,6 @@ pub use seal::prepare_seal;
 pub use settle::settle;
 pub use signatures::signatures;
 pub use strip::strip_tags;
+pub use values::{check_values, draw_value, fill_flowing};
 pub use vaulting::prepare_copies;
 pub use watermarks::watermark;

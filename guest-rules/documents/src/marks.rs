@@ -13,13 +13,16 @@ use lopdf::{Dictionary, IncrementalDocument, Object, text_string};
 
 use crate::error::{Result, other, over_limit};
 use crate::fill::solid;
+use crate::geometry::DisplayedBox;
+use crate::look::{AddedInk, PageLook, compare};
 use crate::moment::CalendarTime;
 use crate::overlay::OverlayDocument;
 use crate::painting::{ContentRole, FormPlacement};
 use crate::read_back::ShownPages;
 use crate::source::{SourceDocument, SourcePage, is_signed};
-use crate::target::{DocumentUpdates, OverlayTarget};
+use crate::target::OverlayTarget;
 use crate::text::{ASCENT, DESCENT, FontSet, LEADING, TextLine, TextStyle};
+use crate::updating::CheckedUpdates;
 use crate::{CopyKind, MarkRequest, MarkWords, Marked};
 
 const AUTHORITATIVE: &str = "Authoritative copy";
@@ -75,19 +78,11 @@ pub fn worded_mark(
     if request.request.kind == CopyKind::Authoritative && source.certification_level() == Some(1) {
         return Ok(Marked::Unchanged);
     }
-    let shown = ShownPages::of(&pdf)?;
-    let SourceDocument {
-        document,
-        pages,
-        bytes,
-        ..
-    } = source;
-    drop(bytes);
-    let mut updates = DocumentUpdates::of(pdf, document);
-    let mark = updates.append(&format!("{request:?}"), |target| {
-        paint(target, &pages, request)
+    let mut updates = CheckedUpdates::of(pdf, source)?;
+    let (mark, looks) = updates.append(&format!("{request:?}"), |target, pages| {
+        paint(target, pages, request)
     })?;
-    shown.confirm(updates.with(&mark))?;
+    updates.confirm(&mark, &looks)?;
     Ok(Marked::Appended(mark))
 }
 
@@ -177,32 +172,38 @@ fn mark_rewritten(
         ..
     } = source;
     let shown = ShownPages::of(&bytes)?;
+    let repaired = bytes.to_vec();
     let update = IncrementalDocument::create_from(Arc::unwrap_or_clone(bytes), document);
     let mut target = OverlayTarget::Update(Box::new(update));
-    paint(&mut target, &pages, request)?;
-    let marked = target.save(pdf, &format!("{request:?}"))?;
-    shown.confirm(marked.clone())?;
-    Ok(marked)
+    let looks = paint(&mut target, &pages, request)?;
+    let marked = Arc::new(target.save(pdf, &format!("{request:?}"))?);
+    shown.confirm(Arc::clone(&marked))?;
+    if !looks.is_empty() {
+        compare(repaired, Arc::clone(&marked), &looks)?;
+    }
+    Ok(Arc::unwrap_or_clone(marked))
 }
 
 pub(crate) fn paint(
     target: &mut OverlayTarget,
     pages: &[SourcePage],
     request: &WordedRequest<'_>,
-) -> Result<()> {
+) -> Result<Vec<PageLook>> {
     let fonts = FontSet::load()?;
-    paint_each(target, pages, |surface, size| {
-        draw(&fonts, surface, size, request);
+    let looks = paint_each(target, pages, |surface, size| {
+        draw(&fonts, surface, size, request)
     })?;
-    describe(target, request.status(), request.request)
+    describe(target, request.status(), request.request)?;
+    Ok(looks)
 }
 
-/// Draws the same on every page, as far as its size allows.
+/// Draws the same on every page, as far as its size allows. `draw` returns the places of its lines. Returns
+/// the pages to look at, with these places.
 pub(crate) fn paint_each(
     target: &mut OverlayTarget,
     pages: &[SourcePage],
-    draw: impl Fn(&mut Surface<'_>, (f32, f32)),
-) -> Result<()> {
+    draw: impl Fn(&mut Surface<'_>, (f32, f32)) -> Vec<DisplayedBox>,
+) -> Result<Vec<PageLook>> {
     // Pages of one size share one mark.
     let mut overlay = OverlayDocument::new();
     let mut sizes = BTreeMap::new();
@@ -210,21 +211,34 @@ pub(crate) fn paint_each(
         let size = (page.geometry.width, page.geometry.height);
         let key = (size.0.to_bits(), size.1.to_bits());
         if let Entry::Vacant(vacant) = sizes.entry(key) {
+            let mut places = Vec::new();
             let drawn = overlay.page(size, |surface| {
-                draw(surface, size);
+                places = draw(surface, size);
                 Ok(())
             });
-            vacant.insert(drawn?);
+            vacant.insert((drawn?, places));
         }
     }
+
     let forms = overlay.import_into(target)?;
-    for page in pages {
+    let mut looks = Vec::new();
+    for (index, page) in pages.iter().enumerate() {
         let key = (
             page.geometry.width.to_bits(),
             page.geometry.height.to_bits(),
         );
-        let form = sizes.get(&key).and_then(|index| forms.get(*index));
-        let form = *form.ok_or_else(|| other("a mark was lost"))?;
+        let (form, places) = sizes.get(&key).ok_or_else(|| other("a mark was lost"))?;
+        let form = *forms.get(*form).ok_or_else(|| other("a mark was lost"))?;
+        if page.needs_look() {
+            let ink = |place: &DisplayedBox| AddedInk {
+                place: *place,
+                has_to_show: true,
+            };
+            looks.push(PageLook {
+                page: index,
+                added: places.iter().map(ink).collect(),
+            });
+        }
         let placement = FormPlacement {
             form,
             matrix: page.geometry.to_user,
@@ -232,15 +246,20 @@ pub(crate) fn paint_each(
         };
         target.paint(page, &[placement])?;
     }
-    Ok(())
+    Ok(looks)
 }
 
-fn draw(fonts: &FontSet, surface: &mut Surface<'_>, size: (f32, f32), request: &WordedRequest<'_>) {
+fn draw(
+    fonts: &FontSet,
+    surface: &mut Surface<'_>,
+    size: (f32, f32),
+    request: &WordedRequest<'_>,
+) -> Vec<DisplayedBox> {
     match request.request.kind {
         CopyKind::Authoritative => draw_authoritative(fonts, surface, size, request),
         CopyKind::NonAuthoritative => {
             draw_across(fonts, surface, size, request.translated());
-            draw_banner(fonts, surface, size, request);
+            vec![draw_banner(fonts, surface, size, request)]
         }
     }
 }
@@ -251,7 +270,7 @@ fn draw_authoritative(
     surface: &mut Surface<'_>,
     (width, height): (f32, f32),
     request: &WordedRequest<'_>,
-) {
+) -> Vec<DisplayedBox> {
     let mut text = request.line();
     let party = request.request.secured_party.as_deref();
     if let Some(party) = party.filter(|name| !name.trim().is_empty()) {
@@ -259,7 +278,7 @@ fn draw_authoritative(
         let label = words.unwrap_or(SECURED_PARTY);
         text.push_str(&format!(" · {label} {party}"));
     }
-    draw_foot(fonts, surface, (width, height), &text);
+    draw_foot(fonts, surface, (width, height), &text)
 }
 
 /// Returns the size of the letters of a mark: a share of a small page, `usual` on a letter page, and as large
@@ -286,8 +305,14 @@ fn draw_on_light(
     (x, baseline): (f32, f32),
     size: f32,
     colour: (u8, u8, u8),
-) {
-    let ground = Rect::from_xywh(x, baseline - size * ASCENT, line.width(size), size * 1.25);
+) -> DisplayedBox {
+    let place = DisplayedBox {
+        x,
+        y: baseline - size * ASCENT,
+        width: line.width(size),
+        height: size * 1.25,
+    };
+    let ground = Rect::from_xywh(place.x, place.y, place.width, place.height);
     if let Some(ground) = ground {
         let mut path = PathBuilder::new();
         path.push_rect(ground);
@@ -301,6 +326,7 @@ fn draw_on_light(
     }
     surface.set_fill(Some(solid(colour)));
     fonts.draw(surface, line, x, baseline, size);
+    place
 }
 
 /// Draws a small grey line at the foot of the page.
@@ -309,14 +335,15 @@ pub(crate) fn draw_foot(
     surface: &mut Surface<'_>,
     (width, height): (f32, f32),
     text: &str,
-) {
+) -> Vec<DisplayedBox> {
     let size = mark_size((width, height), 0.02, 6.5);
     let lines = fonts.wrap(text, TextStyle::Regular, size, width * 0.92);
-    for (above, line) in lines.iter().rev().enumerate() {
+    let lines = lines.iter().rev().enumerate().map(|(above, line)| {
         let baseline = height - size * (1.1 + LEADING * above as f32);
         let x = (width - line.width(size)) / 2.0;
-        draw_on_light(fonts, surface, line, (x, baseline), size, GREY);
-    }
+        draw_on_light(fonts, surface, line, (x, baseline), size, GREY)
+    });
+    lines.collect()
 }
 
 /// Draws a bold line at the head of the page. It grows downwards where a narrow page wraps it, and hides
@@ -326,14 +353,15 @@ pub(crate) fn draw_head(
     surface: &mut Surface<'_>,
     (width, height): (f32, f32),
     text: &str,
-) {
+) -> Vec<DisplayedBox> {
     let size = mark_size((width, height), 0.02, 7.5);
     let lines = fonts.wrap(text, TextStyle::Bold, size, width * 0.92);
-    for (below, line) in lines.iter().enumerate() {
+    let lines = lines.iter().enumerate().map(|(below, line)| {
         let baseline = size * (1.6 + LEADING * below as f32);
         let x = (width - line.width(size)) / 2.0;
-        draw_on_light(fonts, surface, line, (x, baseline), size, (0, 0, 0));
-    }
+        draw_on_light(fonts, surface, line, (x, baseline), size, (0, 0, 0))
+    });
+    lines.collect()
 }
 
 /// Draws the phrase from corner to corner, light enough to read the contract through it. It is
@@ -368,7 +396,7 @@ fn draw_banner(
     surface: &mut Surface<'_>,
     (width, height): (f32, f32),
     request: &WordedRequest<'_>,
-) {
+) -> DisplayedBox {
     let mut size = mark_size((width, height), 0.022, 8.0);
     let mut line = fonts.line(&request.line(), TextStyle::Bold);
     if line.width(size) > width * 0.94 {
@@ -377,8 +405,13 @@ fn draw_banner(
     }
     let (x, top) = ((width - line.width(size)) / 2.0, size * 0.6);
     let pad = size * 0.5;
-    let frame = Rect::from_xywh(x - pad, top, line.width(size) + 2.0 * pad, size * 1.5);
-    if let Some(frame) = frame {
+    let place = DisplayedBox {
+        x: x - pad,
+        y: top,
+        width: line.width(size) + 2.0 * pad,
+        height: size * 1.5,
+    };
+    if let Some(frame) = Rect::from_xywh(place.x, place.y, place.width, place.height) {
         let mut path = PathBuilder::new();
         path.push_rect(frame);
         if let Some(path) = path.finish() {
@@ -388,6 +421,7 @@ fn draw_banner(
     }
     surface.set_fill(Some(solid(RED)));
     fonts.draw(surface, &line, x, top + size * 1.1, size);
+    place
 }
 
 /// Repeats the facts of the mark in the metadata.

@@ -120,9 +120,15 @@ fn append(
 fn flattened(pdf: &[u8], shown: &mut ShownPages) -> Result<(Document, Vec<ObjectId>)> {
     let source = SourceDocument::open_for_rewrite(pdf)?;
     shown.extend(ShownPages::of(&source.bytes)?);
-    let ids: Vec<ObjectId> = source.pages.iter().map(|page| page.id).collect();
-    let mut target = OverlayTarget::Rewrite(Box::new(source.document));
-    write_values(&mut target, &source.pages, &[])?;
+    let SourceDocument {
+        document,
+        pages,
+        bytes,
+        ..
+    } = source;
+    let ids: Vec<ObjectId> = pages.iter().map(|page| page.id).collect();
+    let mut target = OverlayTarget::Rewrite(Box::new(document));
+    write_values(&mut target, &pages, &[], &bytes)?;
     match target {
         OverlayTarget::Rewrite(document) => Ok((*document, ids)),
         OverlayTarget::Update(_) => Err(other("a document to merge is rewritten")),

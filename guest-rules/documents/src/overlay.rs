@@ -49,6 +49,11 @@ impl OverlayDocument {
         Ok(self.pages - 1)
     }
 
+    /// Returns the pages as a document of their own.
+    pub(crate) fn into_pdf(self) -> Result<Vec<u8>> {
+        finish(self.document)
+    }
+
     /// Imports the pages into the target as form XObjects, in the order they were drawn.
     pub(crate) fn import_into(self, target: &mut OverlayTarget) -> Result<Vec<ObjectId>> {
         if self.pages == 0 {

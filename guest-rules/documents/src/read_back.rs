@@ -115,9 +115,10 @@ impl ShownPages {
 }
 
 /// The beginning of every refusal for this reason; the host gives it a code of its own.
-const READS_DIFFERENTLY: &str = "readers do not agree about it";
+pub(crate) const READS_DIFFERENTLY: &str = "readers do not agree about it";
 
-fn differs(page: usize, what: &str) -> DocumentError {
+/// Refuses a document because of what a page (from 1) would have.
+pub(crate) fn differs(page: usize, what: &str) -> DocumentError {
     unreadable(format!(
         "{READS_DIFFERENTLY}: page {page} would have {what}"
     ))

@@ -1,12 +1,16 @@
 //! Rendering pages as images.
 
 use hayro::hayro_interpret::InterpreterSettings;
-use hayro::vello_cpu::color::palette::css::WHITE;
+use hayro::vello_cpu::Pixmap;
+use hayro::vello_cpu::color::palette::css::{TRANSPARENT, WHITE};
+use hayro::vello_cpu::color::{AlphaColor, Srgb};
+use hayro::vello_cpu::peniko::ImageAlphaType;
 use hayro::{PixmapSettings, RenderCache, RenderSettings, render};
 use hayro_syntax::page::Page;
 
 use crate::PageImage;
 use crate::error::{Result, other, over_limit};
+use crate::geometry::DisplayedBox;
 use crate::palette::{self, Colour};
 use crate::source;
 
@@ -55,26 +59,97 @@ pub fn page_image(pdf: &[u8], page: u32, width: u32) -> Result<PageImage> {
             "{MAX_CONTENT_BYTES} bytes of content on a page"
         )));
     }
-    let scale = scale(found, width)?;
-    let pixmap = render(
-        found,
-        &RenderCache::new(),
-        &InterpreterSettings::default(),
-        &RenderSettings::default(),
-        &PixmapSettings {
-            x_scale: scale.0,
-            y_scale: scale.1,
-            bg_color: WHITE,
-        },
-    );
-    let (width, height) = (u32::from(pixmap.width()), u32::from(pixmap.height()));
-    let pixels = pixmap.data().iter();
-    let pixels: Vec<Colour> = pixels.map(|pixel| [pixel.r, pixel.g, pixel.b]).collect();
+    let Drawn {
+        width,
+        height,
+        pixels,
+        ..
+    } = draw(found, &RenderCache::new(), width)?;
     Ok(PageImage {
         width,
         height,
         png: encode(width, height, &pixels)?,
     })
+}
+
+/// A drawn page.
+pub(crate) struct Drawn {
+    pub(crate) width: u32,
+    pub(crate) height: u32,
+    /// Row by row.
+    pub(crate) pixels: Vec<Colour>,
+    /// Pixels of a point, across and down.
+    scale: (f32, f32),
+}
+
+impl Drawn {
+    /// Returns whether a pixel lies in a place, or right beside it.
+    pub(crate) fn has_inside(&self, place: DisplayedBox, at: usize) -> bool {
+        let width = self.width as usize;
+        let (x, y) = ((at % width) as f32, (at / width) as f32);
+        let (left, top) = (place.x * self.scale.0, place.y * self.scale.1);
+        let right = left + place.width * self.scale.0;
+        let bottom = top + place.height * self.scale.1;
+        x >= left - 2.0 && x <= right + 1.0 && y >= top - 2.0 && y <= bottom + 1.0
+    }
+}
+
+/// Draws a page to compare it with another: small, because only whether something shows matters.
+pub(crate) fn draw_small<'a>(page: &'a Page<'a>, cache: &RenderCache<'a>) -> Result<Drawn> {
+    /// Half a pixel for each point of a letter page.
+    const SMALL: u32 = 306;
+    draw(page, cache, SMALL)
+}
+
+fn draw<'a>(page: &'a Page<'a>, cache: &RenderCache<'a>, width: u32) -> Result<Drawn> {
+    let scale = scale(page, width)?;
+    let pixmap = pixmap(page, cache, scale, WHITE);
+    let pixels = pixmap.data().iter();
+    Ok(Drawn {
+        width: u32::from(pixmap.width()),
+        height: u32::from(pixmap.height()),
+        pixels: pixels.map(|pixel| [pixel.r, pixel.g, pixel.b]).collect(),
+        scale,
+    })
+}
+
+fn pixmap<'a>(
+    page: &'a Page<'a>,
+    cache: &RenderCache<'a>,
+    scale: (f32, f32),
+    ground: AlphaColor<Srgb>,
+) -> Pixmap {
+    render(
+        page,
+        cache,
+        &InterpreterSettings::default(),
+        &RenderSettings::default(),
+        &PixmapSettings {
+            x_scale: scale.0,
+            y_scale: scale.1,
+            bg_color: ground,
+        },
+    )
+}
+
+/// Draws the only page of a document that this component made, on a transparent ground.
+pub(crate) fn transparent(pdf: &[u8], width: u32) -> Result<PageImage> {
+    let document = source::parse(pdf)?;
+    let page = document.parsed().pages().first();
+    let page = page.ok_or_else(|| other("no page to draw"))?;
+    let pixmap = pixmap(page, &RenderCache::new(), scale(page, width)?, TRANSPARENT);
+    let (width, height) = (u32::from(pixmap.width()), u32::from(pixmap.height()));
+
+    // A PNG has its colours apart from the opacity.
+    let pixels = pixmap.take_rgba8(ImageAlphaType::Alpha);
+    let mut png = Vec::with_capacity(pixels.len() / 8);
+    let mut encoder = png::Encoder::new(&mut png, width, height);
+    encoder.set_color(png::ColorType::Rgba);
+    encoder.set_compression(png::Compression::Fast);
+    let mut writer = encoder.write_header().map_err(broken)?;
+    writer.write_image_data(&pixels).map_err(broken)?;
+    writer.finish().map_err(broken)?;
+    Ok(PageImage { width, height, png })
 }
 
 /// Returns the horizontal and vertical scale. They differ by less than a pixel, so that the image

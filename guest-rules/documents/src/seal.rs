@@ -11,7 +11,8 @@ use lopdf::{Dictionary, Object, ObjectId, Stream, StringFormat, text_string};
 use crate::error::{Result, other, over_limit, unreadable};
 use crate::moment::CalendarTime;
 use crate::source::{SourceDocument, SourcePage};
-use crate::target::{DocumentUpdates, OverlayTarget};
+use crate::target::OverlayTarget;
+use crate::updating::CheckedUpdates;
 use crate::{SealRequest, SealSpace};
 
 /// Limit on the bytes of a signature with its certificates and time stamp.
@@ -37,19 +38,15 @@ pub fn prepare_seal(pdf: Vec<u8>, request: &SealRequest) -> Result<SealSpace> {
     if source.needs_rewrite() {
         return Err(unreadable("it has to be rewritten before it is sealed"));
     }
-    let SourceDocument {
-        document,
-        pages,
-        bytes,
-        ..
-    } = source;
-    drop(bytes);
     let length = pdf.len();
-    let mut updates = DocumentUpdates::of(pdf, document);
-    let update = updates.append(&format!("{request:?}"), |target| {
-        seal.add_field(target, &pages, length)
-    });
-    seal.space(update?, length)
+    let mut updates = CheckedUpdates::of(pdf, source)?;
+    let (update, looks) = updates.append(&format!("{request:?}"), |target, pages| {
+        seal.add_field(target, pages, length)?;
+        Ok(Vec::new())
+    })?;
+    let space = seal.space(update, length)?;
+    updates.confirm(&space.appended, &looks)?;
+    Ok(space)
 }
 
 /// A request for a seal that can be met.

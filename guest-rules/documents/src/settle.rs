@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use holdfast_reader::FlateState;
 use lopdf::{Dictionary, Document, Object};
 
-use crate::error::Result;
-use crate::read_back::ShownPages;
-use crate::source::{SourceDocument, dictionary, is_signed, resolve_in};
+use crate::error::{Result, unreadable};
+use crate::read_back::{READS_DIFFERENTLY, ShownPages};
+use crate::source::{LEFT_OUT, SourceDocument, dictionary, is_signed, resolve_in};
 use crate::table::ENCRYPTED;
 use crate::{RepairedDocument, SettledDocument, SourceWarning};
 
@@ -37,6 +38,7 @@ pub fn settle(pdf: Vec<u8>) -> Result<SettledDocument> {
         });
     }
     warnings.extend(active_content(&source.document));
+    refuse_damaged_data(&source.document)?;
 
     // The limits of the reader hold for all later steps.
     ShownPages::of(&source.bytes)?;
@@ -46,6 +48,28 @@ pub fn settle(pdf: Vec<u8>) -> Result<SettledDocument> {
         reason,
     });
     Ok(SettledDocument { repaired, warnings })
+}
+
+/// Refuses compressed data that cannot be decoded: each reader shows another part of them. The data of pictures
+/// and typefaces are not among those that are read here.
+fn refuse_damaged_data(document: &Document) -> Result<()> {
+    for ((number, _), object) in &document.objects {
+        let Object::Stream(stream) = object else {
+            continue;
+        };
+        let Ok(filters) = stream.filters() else {
+            continue;
+        };
+        let is_flate = |filter: &&&[u8]| matches!(**filter, b"FlateDecode" | b"Fl");
+        let layers = filters.iter().take_while(is_flate).count();
+        let is_read = layers > 0 && !stream.dict.has(LEFT_OUT);
+        if is_read && FlateState::of(&stream.content, layers) == FlateState::Damaged {
+            return Err(unreadable(format!(
+                "{READS_DIFFERENTLY}: the compressed data of object {number} are damaged"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Lists parts that may show something else than the signed pages, with one warning of each kind.

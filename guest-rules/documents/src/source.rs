@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use hayro_syntax::object::{Array, Dict, Name};
+use hayro_syntax::page::Page;
 use holdfast_reader::{ContentEnding, PdfDocument, ReadError};
 use lopdf::{Dictionary, Document, Object, ObjectId};
 use memchr::memmem;
@@ -9,7 +11,8 @@ use memchr::memmem;
 use crate::DocumentError;
 use crate::error::{Result, over_limit, unreadable};
 use crate::geometry::PageGeometry;
-use crate::read_back::ShownPages;
+use crate::look::compare_same;
+use crate::read_back::{ShownPages, differs};
 use crate::table::{ENCRYPTED, ObjectTable, StreamData};
 use crate::target::OverlayTarget;
 
@@ -35,6 +38,15 @@ pub(crate) struct SourcePage {
     pub(crate) ending: ContentEnding,
     /// The decoded content, closed at its end, where readers may disagree about that end.
     pub(crate) closed: Option<Vec<u8>>,
+    /// Annotations are drawn on top, and could hide what is added to the page.
+    pub(crate) is_annotated: bool,
+}
+
+impl SourcePage {
+    /// Returns whether what is added to the page has to be looked at to know that it shows.
+    pub(crate) fn needs_look(&self) -> bool {
+        self.closed.is_some() || self.is_annotated
+    }
 }
 
 /// Refuses a document that needs a password.
@@ -97,6 +109,10 @@ impl SourceDocument {
         let target = OverlayTarget::Rewrite(Box::new(table.document));
         let bytes = Arc::new(target.save(pdf, "repaired")?);
         shown.confirm(Arc::clone(&bytes))?;
+        // Of a page without a size the given file shows another part.
+        let pairs = table.shown_as.iter().copied().zip(0..);
+        let sized = pairs.filter(|(_, page)| !table.without_size.contains(page));
+        compare_same(Arc::clone(pdf), Arc::clone(&bytes), sized)?;
         let reader = opened(&bytes)?;
         let table = ObjectTable::read(&reader, wanted)?;
         if let Some(left) = table.repairs.first() {
@@ -148,6 +164,10 @@ fn source_pages(reader: &PdfDocument, ids: Vec<ObjectId>) -> Result<Vec<SourcePa
             .ok_or_else(|| unreadable(format!("page {} has no usable size", index + 1)))?;
         let content = reader.content(index).map_err(refusal)?;
         let ending = ContentEnding::of(&content.bytes);
+        // Readers that draw what there is of the picture, and those that draw nothing, both have reasons.
+        if ending.is_inside_image {
+            return Err(differs(index + 1, "a picture that does not end"));
+        }
         let closed =
             (ending.is_unclear() || content.is_damaged).then(|| closed(content.bytes, &ending));
         pages.push(SourcePage {
@@ -155,17 +175,29 @@ fn source_pages(reader: &PdfDocument, ids: Vec<ObjectId>) -> Result<Vec<SourcePa
             geometry,
             ending,
             closed,
+            is_annotated: is_annotated(page),
         });
     }
     Ok(pages)
 }
 
+/// Returns whether a page has an annotation that stays on top of it: form fields become part of the page, apart
+/// from signatures.
+fn is_annotated(page: &Page<'_>) -> bool {
+    let annotations = page.raw().get::<Array<'_>>("Annots");
+    annotations.is_some_and(|annotations| {
+        let mut found = annotations.iter::<Dict<'_>>();
+        found.any(|annotation| {
+            let is = |key, name| annotation.get::<Name<'_>>(key).as_deref() == Some(name);
+            let is_flattened = is("Subtype", b"Widget".as_slice()) && !is("FT", b"Sig");
+            annotation.contains_key("AP") && !is_flattened
+        })
+    })
+}
+
 /// Ends content with its last operator, and closes what that leaves open.
 fn closed(mut content: Vec<u8>, ending: &ContentEnding) -> Vec<u8> {
     content.truncate(ending.complete);
-    if ending.is_inside_image {
-        content.extend_from_slice(b"\nEI");
-    }
     if ending.is_inside_text {
         content.extend_from_slice(b"\nET");
     }

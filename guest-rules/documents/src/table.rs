@@ -14,8 +14,10 @@ use holdfast_reader::{FileSurvey, PdfDocument};
 use lopdf::xref::{Xref, XrefType};
 use lopdf::{Dictionary, Document, Object, ObjectId, Stream, StringFormat};
 
+use crate::DocumentError;
 use crate::error::{Result, over_limit, unreadable};
-use crate::source::{LEFT_OUT, MAX_PAGES};
+use crate::read_back::READS_DIFFERENTLY;
+use crate::source::{LEFT_OUT, MAX_PAGES, resolve_in};
 
 /// Highest object number accepted. New objects are numbered after it, and cross-reference tables
 /// grow with it.
@@ -57,6 +59,11 @@ impl ObjectTable {
             // Reading one object may have made the reader rebuild its table: its findings before that
             // could be of another revision.
             found = objects(reader, wanted)?;
+        }
+        if let Some(number) = found.lost {
+            return Err(unreadable(format!(
+                "{READS_DIFFERENTLY}: not all of them find object {number}"
+            )));
         }
         let mut table = Self {
             document: document(reader, survey, found.objects),
@@ -110,10 +117,14 @@ impl ObjectTable {
         if walk.without_object > 0 {
             self.repairs.push("a page has no object of its own");
         }
+        if walk.is_unclear {
+            self.repairs.push("its page tree is damaged");
+        }
         self.pages = walk.pages;
         self.shown_as = walk.shown_as;
         for (index, page) in self.pages.clone().into_iter().enumerate() {
-            if inherited(&self.document, page, b"MediaBox").is_none() {
+            let size = inherited(&self.document, page, b"MediaBox");
+            if !size.is_some_and(|size| is_rectangle(&self.document, size)) {
                 // The size that other readers assume.
                 let letter = vec![0.into(), 0.into(), 612.into(), 792.into()];
                 self.document
@@ -134,6 +145,8 @@ pub(crate) const ENCRYPTED: &str = "its encryption, which needs no password, is 
 struct FoundObjects {
     objects: BTreeMap<ObjectId, Object>,
     has_wrong_length: bool,
+    /// Number of an object that other readers find, and this one does not, or the reverse.
+    lost: Option<u32>,
 }
 
 fn objects(reader: &PdfDocument, wanted: StreamData) -> Result<FoundObjects> {
@@ -141,12 +154,14 @@ fn objects(reader: &PdfDocument, wanted: StreamData) -> Result<FoundObjects> {
     let root = xref.root_id();
     let mut walk = ObjectWalk {
         xref,
+        survey: reader.survey(),
         wanted,
         is_encrypted: reader.is_encrypted(),
         waiting: vec![id_of(root)],
         found: FoundObjects {
             objects: BTreeMap::new(),
             has_wrong_length: false,
+            lost: None,
         },
     };
     walk.waiting.extend(reader.survey().information);
@@ -157,6 +172,7 @@ fn objects(reader: &PdfDocument, wanted: StreamData) -> Result<FoundObjects> {
 /// Walk over references. A work list, because hostile documents nest arbitrarily deep.
 struct ObjectWalk<'a> {
     xref: &'a XRef,
+    survey: &'a FileSurvey,
     wanted: StreamData,
     is_encrypted: bool,
     waiting: Vec<ObjectId>,
@@ -172,10 +188,13 @@ impl<'a> ObjectWalk<'a> {
             let parsed = self
                 .xref
                 .get::<Parsed<'a>>(ObjectIdentifier::new(id.0, i32::from(id.1)));
-            // A reference to an object that does not exist is null, and needs no object.
             let Some(parsed) = parsed else {
+                self.found.lost = self.found.lost.or(self.lost(id));
                 continue;
             };
+            if self.survey.unplaced.contains(&id.0) {
+                self.found.lost = Some(id.0);
+            }
             if self.found.objects.len() > MAX_OBJECT_NUMBER as usize {
                 return Err(over_limit(format!(
                     "object numbers end at {MAX_OBJECT_NUMBER}"
@@ -187,6 +206,20 @@ impl<'a> ObjectWalk<'a> {
             self.found.objects.insert(id, object);
         }
         Ok(())
+    }
+
+    /// Returns the number of an object that other readers may find, although this one does not. A reference to
+    /// an object that does not exist at all is null, and needs none.
+    fn lost(&self, (number, generation): ObjectId) -> Option<u32> {
+        /// Files with objects that were deleted more often come from no writer.
+        const GENERATIONS: u16 = 4;
+        let is_other = |other: &u16| *other != generation;
+        let mut others = (0..GENERATIONS).filter(is_other);
+        let has_other = others.any(|other| {
+            let id = ObjectIdentifier::new(number, i32::from(other));
+            self.xref.get::<Parsed<'a>>(id).is_some()
+        });
+        (has_other || self.survey.placed.contains(&number)).then_some(number)
     }
 
     fn object(&mut self, parsed: Parsed<'a>, depth: usize) -> Result<Object> {
@@ -352,6 +385,8 @@ struct PageWalk {
     repeated: usize,
     /// Pages that stand in the tree themselves instead of a reference.
     without_object: usize,
+    /// A node has a wrong number of pages, contains itself, or holds something of another type.
+    is_unclear: bool,
 }
 
 impl PageWalk {
@@ -363,6 +398,7 @@ impl PageWalk {
                 "a page tree of {MAX_TREE_DEPTH} levels"
             )));
         }
+        let before = self.pages.len();
         let mut own = Vec::with_capacity(kids.len());
         for kid in kids {
             if self.pages.len() > MAX_PAGES {
@@ -374,10 +410,10 @@ impl PageWalk {
                     self.without_object += 1;
                     document.try_add_object(kid)?
                 }
-                _ => continue,
+                _ => return Err(missing_page()),
             };
             let Ok(dictionary) = document.get_dictionary(id) else {
-                continue;
+                return Err(missing_page());
             };
             let is_node = is_named(document, dictionary, b"Type", b"Pages");
             let is_known = self.visited.contains(&id);
@@ -399,17 +435,60 @@ impl PageWalk {
                 self.order.insert(id, next);
                 self.shown_as.push(next);
                 self.pages.push(id);
+                self.is_page(document, id)?;
             } else {
                 // The tree contains itself; readers leave the inner one out.
+                self.is_unclear = true;
                 continue;
             }
             own.push(Object::Reference(id));
         }
-        if self.repeated > 0 || self.without_object > 0 {
-            document.get_dictionary_mut(node)?.set("Kids", own);
+
+        let count = i64::try_from(self.pages.len() - before).unwrap_or(i64::MAX);
+        let stated = document.get_dictionary(node)?.get_deref(b"Count", document);
+        let is_counted = stated
+            .and_then(Object::as_i64)
+            .is_ok_and(|stated| stated == count);
+        self.is_unclear |= !is_counted;
+        if self.repeated > 0 || self.without_object > 0 || self.is_unclear {
+            let node = document.get_dictionary_mut(node)?;
+            node.set("Kids", own);
+            node.set("Count", count);
         }
         Ok(())
     }
+
+    /// Gives a page the type that it should have. Readers disagree about others.
+    fn is_page(&mut self, document: &mut Document, page: ObjectId) -> Result<()> {
+        let dictionary = document.get_dictionary(page)?;
+        let kind = dictionary.get_deref(b"Type", document);
+        let is_other = kind
+            .and_then(Object::as_name)
+            .is_ok_and(|kind| kind != b"Page");
+        if is_other {
+            document.get_dictionary_mut(page)?.set("Type", "Page");
+            self.is_unclear = true;
+        }
+        Ok(())
+    }
+}
+
+fn missing_page() -> DocumentError {
+    unreadable(format!(
+        "{READS_DIFFERENTLY}: its page tree lists a page that does not exist"
+    ))
+}
+
+/// Returns whether an object is a rectangle with a size.
+fn is_rectangle(document: &Document, object: &Object) -> bool {
+    let Ok(edges) = object.as_array() else {
+        return false;
+    };
+    let edges = edges
+        .iter()
+        .map(|edge| resolve_in(document, edge).as_float());
+    let edges: Vec<f32> = edges.filter_map(std::result::Result::ok).collect();
+    matches!(edges.as_slice(), [left, bottom, right, top] if left != right && bottom != top)
 }
 
 fn kids(document: &Document, node: ObjectId) -> Vec<Object> {

@@ -1,11 +1,9 @@
 //! Lines of text. Each is shaped once, so that measuring and drawing use the same glyphs.
 //!
-//! Characters that Noto Sans lacks come from Noto Sans Arabic, and from Noto Sans SC with the characters
-//! of GB 2312 and of the first level of Big5. Lines with Arabic are reordered for display (Unicode
-//! Standard Annex 9).
+//! Characters that Noto Sans lacks come from the face of their script ([`crate::faces`]). Lines with letters
+//! that are read from right to left are reordered for display (Unicode Standard Annex 9).
 
 use std::ops::Range;
-use std::sync::OnceLock;
 
 use harfrust::{Buffer, Direction, ShapeOptions, ShaperFont};
 use holdfast_handwriting::Handwriting;
@@ -15,6 +13,7 @@ use krilla::text::{Font, GlyphId, KrillaGlyph};
 use unicode_bidi::{BidiInfo, Level};
 
 use crate::error::{Result, other};
+use crate::faces;
 
 /// Faces of this component: Noto Sans (SIL Open Font License), and those of typed signatures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,8 +32,8 @@ pub enum TextStyle {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Face {
     Style(TextStyle),
-    Arabic,
-    Chinese,
+    /// By the code of the script.
+    Script(&'static str),
 }
 
 /// Glyphs of one face and one direction, from left to right.
@@ -65,7 +64,7 @@ impl TextLine {
 }
 
 /// One face and the data that layout needs.
-struct LoadedTypeface {
+pub(crate) struct LoadedTypeface {
     font: Font,
     shapes: harfrust::Font,
     stand_in: harfrust::GlyphId,
@@ -78,13 +77,7 @@ pub(crate) struct FontSet {
     italic: LoadedTypeface,
     /// In the order of [`Handwriting::ALL`].
     written: [LoadedTypeface; 3],
-    /// Read for the first character that needs it.
-    arabic: OnceLock<Option<LoadedTypeface>>,
-    chinese: OnceLock<Option<LoadedTypeface>>,
 }
-
-const ARABIC: &[u8] = include_bytes!("../fonts/noto-sans-arabic.ttf");
-const CHINESE: &[u8] = include_bytes!("../fonts/noto-sans-sc.ttf");
 
 /// Noto Sans: height over and depth under the baseline in units of the font size.
 pub(crate) const ASCENT: f32 = 0.78;
@@ -93,7 +86,7 @@ pub(crate) const DESCENT: f32 = 0.24;
 pub(crate) const LEADING: f32 = 1.3;
 
 impl LoadedTypeface {
-    fn load(data: &'static [u8]) -> Result<Self> {
+    pub(crate) fn load(data: &'static [u8]) -> Result<Self> {
         let font = Font::new(data.into(), 0).ok_or_else(|| other("a built-in font is damaged"))?;
         let shapes =
             harfrust::Font::new(data, 0).ok_or_else(|| other("a built-in font is damaged"))?;
@@ -106,6 +99,10 @@ impl LoadedTypeface {
             shapes,
             stand_in,
         })
+    }
+
+    fn has(&self, character: char) -> bool {
+        self.shapes.charmap().map_unicode(character).is_some()
     }
 }
 
@@ -120,52 +117,64 @@ impl FontSet {
                 LoadedTypeface::load(Handwriting::Formal.font())?,
                 LoadedTypeface::load(Handwriting::Light.font())?,
             ],
-            arabic: OnceLock::new(),
-            chinese: OnceLock::new(),
         })
     }
 
     /// Returns whether the face has a glyph for each character of `text`.
     pub(crate) fn covers(&self, text: &str, style: TextStyle) -> bool {
-        let characters = self.styled(style).shapes.charmap();
-        let has = |character: char| characters.map_unicode(character).is_some();
-        printable(text).chars().all(has)
+        let face = self.styled(style);
+        let text = printable(text);
+        text.chars()
+            .all(|character| is_ignorable(character) || face.has(character))
+    }
+
+    /// Returns the characters of `text` that no face has, each once.
+    pub(crate) fn missing(&self, text: &str) -> String {
+        let mut missing = String::new();
+        for character in printable(text).chars() {
+            let is_drawn = is_ignorable(character)
+                || self
+                    .typeface(self.face_of(character, TextStyle::Regular, None))
+                    .has(character);
+            if !is_drawn && !missing.contains(character) {
+                missing.push(character);
+            }
+        }
+        missing
     }
 
     fn typeface(&self, face: Face) -> &LoadedTypeface {
-        let further = match face {
-            Face::Style(style) => return self.styled(style),
-            Face::Arabic => self
-                .arabic
-                .get_or_init(|| LoadedTypeface::load(ARABIC).ok()),
-            Face::Chinese => self
-                .chinese
-                .get_or_init(|| LoadedTypeface::load(CHINESE).ok()),
-        };
-        further.as_ref().unwrap_or(&self.regular)
-    }
-
-    /// Returns the face for a character; that of the style also if none has it.
-    fn face_of(&self, character: char, style: TextStyle) -> Face {
-        let face = match character {
-            _ if self.has(Face::Style(style), character) => return Face::Style(style),
-            '\u{600}'..='\u{6FF}'
-            | '\u{750}'..='\u{77F}'
-            | '\u{8A0}'..='\u{8FF}'
-            | '\u{FB50}'..='\u{FDFF}'
-            | '\u{FE70}'..='\u{FEFF}' => Face::Arabic,
-            wide if is_wide(wide) => Face::Chinese,
-            _ => return Face::Style(style),
-        };
-        match self.has(face, character) {
-            true => face,
-            false => Face::Style(style),
+        match face {
+            Face::Style(style) => self.styled(style),
+            Face::Script(code) => faces::of_script(code).unwrap_or(&self.regular),
         }
     }
 
-    fn has(&self, face: Face, character: char) -> bool {
-        let characters = self.typeface(face).shapes.charmap();
-        characters.map_unicode(character).is_some()
+    /// Returns the face for a character after one in the face `before`; that of the style if none has it.
+    fn face_of(&self, character: char, style: TextStyle, before: Option<Face>) -> Face {
+        let own = Face::Style(style);
+        // A mark, a joiner or a selector is shaped with the character that it belongs to.
+        if let Some(before) = before
+            && (is_ignorable(character)
+                || (faces::is_inherited(character) && self.typeface(before).has(character)))
+        {
+            return before;
+        }
+        if self.styled(style).has(character) {
+            return own;
+        }
+
+        // Punctuation that several scripts share continues the one it stands in.
+        if let Some(before @ Face::Script(_)) = before
+            && self.typeface(before).has(character)
+        {
+            return before;
+        }
+        let scripts = faces::candidates(character, is_wide(character));
+        let found = scripts
+            .into_iter()
+            .find(|code| faces::of_script(code).is_some_and(|face| face.has(character)));
+        found.map_or(own, Face::Script)
     }
 
     fn styled(&self, style: TextStyle) -> &LoadedTypeface {
@@ -232,7 +241,8 @@ impl FontSet {
         let mut pieces: Vec<(Face, Range<usize>)> = Vec::new();
         let part = text.get(range.clone()).unwrap_or_default();
         for (at, character) in part.char_indices() {
-            let face = self.face_of(character, style);
+            let before = pieces.last().map(|(face, _)| *face);
+            let face = self.face_of(character, style, before);
             let start = range.start + at;
             let end = start + character.len_utf8();
             match pieces.last_mut() {
@@ -423,7 +433,7 @@ impl WordIterator {
             if let Some(glyph) = own.nominal_glyph(character.into()) {
                 return own.glyph_h_advance(glyph) as f32 / units;
             }
-            let typeface = fonts.typeface(fonts.face_of(character, style));
+            let typeface = fonts.typeface(fonts.face_of(character, style, None));
             let font = ShaperFont::new(&typeface.shapes);
             let units = f32::from(font.units_per_em());
             font.nominal_glyph(character.into())
@@ -541,13 +551,24 @@ fn segments(word: &str) -> Vec<(&str, bool)> {
     parts
 }
 
+/// Returns whether a character only changes how others are drawn: joiners and variation selectors.
+fn is_ignorable(character: char) -> bool {
+    matches!(
+        character,
+        '\u{200C}' | '\u{200D}' | '\u{FE00}'..='\u{FE0F}' | '\u{E0020}'..='\u{E01EF}'
+    )
+}
+
 /// Removes characters that cannot be printed on a line.
 fn printable(text: &str) -> String {
     text.chars()
         .filter_map(|character| match character {
             '\t' | '\n' | '\r' | '\u{2028}' | '\u{2029}' => Some(' '),
-            // Invisible direction marks could make a line display differently from its text.
-            '\u{200B}'..='\u{200F}'
+            // Invisible direction marks could make a line display differently from its text. Joiners stay:
+            // Persian, the scripts of India and emoji are written with them.
+            '\u{200B}'
+            | '\u{200E}'
+            | '\u{200F}'
             | '\u{202A}'..='\u{202E}'
             | '\u{2060}'..='\u{2069}'
             | '\u{FEFF}' => None,
@@ -582,7 +603,7 @@ mod tests {
             assert!(is_complete(&line(name)), "{name}");
         }
         // A character that no font has.
-        assert!(!is_complete(&line("\u{1F600}")));
+        assert!(!is_complete(&line("\u{12000}")));
     }
 
     #[test]
@@ -597,7 +618,10 @@ mod tests {
         assert_eq!(krilla::text::Glyph::text_range(first).start, 0);
         let mixed = line("Contract 7 محمد");
         assert!(!mixed.right_to_left);
-        assert!(matches!(mixed.runs.last().unwrap().face, Face::Arabic));
+        assert!(matches!(
+            mixed.runs.last().unwrap().face,
+            Face::Script("Arab")
+        ));
     }
 
     #[test]

@@ -15,6 +15,7 @@ use holdfast_handwriting::Handwriting;
 
 use crate::error::other;
 use crate::fill::{self, FieldDrawing, solid};
+use crate::fit::FAINT;
 use crate::geometry::DisplayedBox;
 use crate::text::{ASCENT, FontSet, LEADING, TextLine, WordIterator};
 use crate::{DocumentError, FieldValue};
@@ -248,7 +249,7 @@ impl TypesetSheet {
             x: self.left(space.x, space.width),
             ..space
         };
-        if let Some(drawing) = fill::prepare(&self.fonts, value, hand, space)? {
+        if let Some(drawing) = fill::prepare(&self.fonts, value, hand, space, FAINT)? {
             self.push(SheetItem::Field(Box::new(drawing)));
         }
         Ok(())

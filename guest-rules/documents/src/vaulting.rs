@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::marks::{WordedRequest, paint};
-use crate::read_back::ShownPages;
 use crate::seal::CheckedSeal;
 use crate::source::SourceDocument;
-use crate::target::DocumentUpdates;
+use crate::updating::CheckedUpdates;
 use crate::{MarkWords, VaultCopies, VaultRequest};
 
 /// Marks the authoritative and the non-authoritative copy, and reserves space for the signature of the
@@ -34,26 +33,22 @@ pub fn prepare_copies(pdf: Vec<u8>, request: &VaultRequest) -> Result<Option<Vau
     if source.needs_rewrite() || source.certification_level() == Some(1) {
         return Ok(None);
     }
-    let shown = ShownPages::of(&pdf)?;
-    let SourceDocument {
-        document,
-        pages,
-        bytes,
-        ..
-    } = source;
-    drop(bytes);
     let length = pdf.len();
-    let mut updates = DocumentUpdates::of(pdf, document);
+    let mut updates = CheckedUpdates::of(pdf, source)?;
+
     let purpose = format!("{authoritative:?} {:?}", request.seal);
-    let update = updates.append(&purpose, |target| {
-        paint(target, &pages, &authoritative)?;
-        seal.add_field(target, &pages, length)
-    });
-    let authoritative = seal.space(update?, length)?;
-    shown.confirm(updates.with(&authoritative.appended))?;
-    let update = updates.append(&format!("{copy:?}"), |target| paint(target, &pages, &copy));
-    let update = update?;
-    shown.confirm(updates.with(&update))?;
+    let (update, looks) = updates.append(&purpose, |target, pages| {
+        let looks = paint(target, pages, &authoritative)?;
+        seal.add_field(target, pages, length)?;
+        Ok(looks)
+    })?;
+    let authoritative = seal.space(update, length)?;
+    updates.confirm(&authoritative.appended, &looks)?;
+
+    let (update, looks) = updates.append(&format!("{copy:?}"), |target, pages| {
+        paint(target, pages, &copy)
+    })?;
+    updates.confirm(&update, &looks)?;
     Ok(Some(VaultCopies {
         authoritative,
         copy: update,

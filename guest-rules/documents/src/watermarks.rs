@@ -11,10 +11,9 @@ use crate::WatermarkRequest;
 use crate::error::{Result, other, over_limit, unreadable};
 use crate::marks::{draw_foot, draw_head, information, paint_each};
 use crate::moment::CalendarTime;
-use crate::read_back::ShownPages;
 use crate::source::SourceDocument;
-use crate::target::DocumentUpdates;
 use crate::text::{FontSet, TextStyle};
+use crate::updating::CheckedUpdates;
 
 /// Limits in characters.
 const LINE: usize = 1_000;
@@ -46,23 +45,15 @@ pub fn watermark(pdf: Vec<u8>, request: &WatermarkRequest) -> Result<Vec<u8>> {
     if source.needs_rewrite() {
         return Err(unreadable("its structure is damaged"));
     }
-    let shown = ShownPages::of(&pdf)?;
-    let SourceDocument {
-        document,
-        pages,
-        bytes,
-        ..
-    } = source;
-    drop(bytes);
-    let mut updates = DocumentUpdates::of(pdf, document);
-    let update = updates.append(&format!("{request:?}"), |target| {
+    let mut updates = CheckedUpdates::of(pdf, source)?;
+    let (update, looks) = updates.append(&format!("{request:?}"), |target, pages| {
         let fonts = FontSet::load()?;
         let hidden = fonts.line(&request.hidden, TextStyle::Regular);
-        paint_each(target, &pages, |surface, (width, height)| {
-            match request.at_head {
+        let looks = paint_each(target, pages, |surface, (width, height)| {
+            let places = match request.at_head {
                 true => draw_head(&fonts, surface, (width, height), &request.line),
                 false => draw_foot(&fonts, surface, (width, height), &request.line),
-            }
+            };
             surface.set_fill(Some(Fill {
                 paint: rgb::Color::new(255, 255, 255).into(),
                 opacity: NormalizedF32::ZERO,
@@ -72,12 +63,13 @@ pub fn watermark(pdf: Vec<u8>, request: &WatermarkRequest) -> Result<Vec<u8>> {
             for place in PLACES {
                 fonts.draw(surface, &hidden, width * 0.05, height * place, size);
             }
+            places
         })?;
         let dictionary = information(target)?;
         dictionary.set("CopyId", text_string(&request.hidden));
         dictionary.set("MarkedAt", text_string(&request.marked_at));
-        Ok(())
+        Ok(looks)
     })?;
-    shown.confirm(updates.with(&update))?;
+    updates.confirm(&update, &looks)?;
     Ok(update)
 }

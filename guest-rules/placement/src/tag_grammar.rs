@@ -14,7 +14,7 @@ use crate::validate::TYPES;
 
 /// Attributes that are passed on: rules about the answer (`field_rules`), then those known to other
 /// tag dialects, which have no effect here. A document that uses them is not refused.
-const HANDED_ON: [&str; 22] = [
+const HANDED_ON: [&str; 23] = [
     "condition",
     "required_if",
     "min",
@@ -24,6 +24,7 @@ const HANDED_ON: [&str; 22] = [
     "message",
     "formula",
     "decimals",
+    "overflow",
     "title",
     "description",
     "option",

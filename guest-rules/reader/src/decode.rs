@@ -41,29 +41,77 @@ pub(crate) fn decode(
     Ok(Some(decoded.into_owned()))
 }
 
-/// Returns whether the Flate data of a stream reach their end; true for other filters. Stops at the limit of
-/// what a page may have, which [`decode`] refuses.
-pub(crate) fn is_whole(stream: &Stream<'_>) -> bool {
-    if stream.filters().first() != Some(&Filter::FlateDecode) {
-        return true;
+/// State of compressed data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlateState {
+    /// They reach their end, whatever their checksum is.
+    Whole,
+    /// They end early; readers show what there is.
+    Cut,
+    /// They cannot be decoded; what readers show of them differs.
+    Damaged,
+}
+
+impl FlateState {
+    /// Examines Flate data (RFC 1950) of `filters` layers, up to a limit of decoded bytes.
+    #[must_use]
+    pub fn of(data: &[u8], filters: usize) -> Self {
+        let mut data = std::borrow::Cow::Borrowed(data);
+        let mut state = Self::Whole;
+        for _ in 0..filters {
+            let (found, decoded) = inflated(&data);
+            if found == Self::Damaged {
+                return found;
+            }
+            if found == Self::Cut {
+                state = found;
+            }
+            data = decoded.into();
+        }
+        state
     }
-    let data = stream.raw_data();
-    let mut inflater = Decompress::new(true);
+}
+
+/// Inflates data without looking at their checksum, and returns their state and the first bytes.
+fn inflated(data: &[u8]) -> (FlateState, Vec<u8>) {
+    let mut decoded = Vec::new();
+    let [method, flags, data @ ..] = data else {
+        return (FlateState::Cut, decoded);
+    };
+    // RFC 1950, 2.2: Deflate, and a check of the two bytes.
+    let is_header = method & 15 == 8 && (u32::from(*method) * 256 + u32::from(*flags)) % 31 == 0;
+    if !is_header {
+        return (FlateState::Damaged, decoded);
+    }
+
+    let mut inflater = Decompress::new(false);
     let mut room = vec![0; 64 * 1024];
     loop {
         let (read, written) = (inflater.total_in(), inflater.total_out());
         let rest = usize::try_from(read).ok().and_then(|read| data.get(read..));
         let status =
             inflater.decompress(rest.unwrap_or_default(), &mut room, FlushDecompress::None);
+        let made = usize::try_from(inflater.total_out() - written).unwrap_or_default();
+        decoded.extend_from_slice(room.get(..made).unwrap_or_default());
         match status {
-            Ok(Status::StreamEnd) => return true,
-            Ok(_) if inflater.total_in() > read || inflater.total_out() > written => {}
-            Ok(_) | Err(_) => return false,
+            Ok(Status::StreamEnd) => return (FlateState::Whole, decoded),
+            Ok(_) if inflater.total_in() > read || made > 0 => {}
+            Ok(_) => return (FlateState::Cut, decoded),
+            Err(_) => return (FlateState::Damaged, decoded),
         }
-        if inflater.total_out() > MAX_PAGE_CONTENT_BYTES as u64 {
-            return true;
+        // What a page may have; `decode` refuses more.
+        if decoded.len() > MAX_PAGE_CONTENT_BYTES {
+            return (FlateState::Whole, decoded);
         }
     }
+}
+
+/// Returns the state of a stream's Flate data; of other filters nothing is known.
+pub(crate) fn flate_state(stream: &Stream<'_>) -> FlateState {
+    let filters = stream.filters();
+    let flate = filters.iter();
+    let layers = flate.take_while(|filter| **filter == Filter::FlateDecode);
+    FlateState::of(&stream.raw_data(), layers.count())
 }
 
 /// Inflates data up to a limit. Damaged data yields the bytes before the damage, as in the real

@@ -5,7 +5,7 @@ use hayro_syntax::page::{Page, Rotation};
 use hayro_syntax::{DecryptionError, LoadPdfError, Pdf, PdfData};
 
 use crate::annotations::run_appearances;
-use crate::decode::{decode, is_whole};
+use crate::decode::{FlateState, decode, flate_state};
 use crate::error::ReadError;
 use crate::facts::{self, SignatureFacts};
 use crate::font::FontTable;
@@ -278,7 +278,7 @@ fn page_content(page: &Page<'_>, budget: &mut ReadBudget) -> Result<PageContent,
     let mut content = PageContent::default();
     let joined = parts.len() > 1;
     for part in parts {
-        content.is_damaged |= !is_whole(&part);
+        content.is_damaged |= flate_state(&part) != FlateState::Whole;
         if let Some(decoded) = decode(&part, budget.page_content_left())? {
             budget.spend_page_content(decoded.len() + 1)?;
             if !joined {

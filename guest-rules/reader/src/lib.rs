@@ -42,6 +42,7 @@ mod unicode;
 mod xref;
 
 pub use cut::{ContentEdit, cut};
+pub use decode::FlateState;
 pub use document::{PageContent, PageInfo, PdfDocument, TextReader};
 pub use ending::ContentEnding;
 pub use error::ReadError;

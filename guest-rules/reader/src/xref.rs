@@ -29,6 +29,11 @@ pub struct FileSurvey {
     pub is_stream: bool,
     /// Highest object number that a section lists.
     pub highest_number: u32,
+    /// Numbers of the objects that the sections place in the file. Not all of them, if the sections are not sound.
+    pub placed: HashSet<u32>,
+    /// Numbers that are listed as in use without a place. Some readers search the file for such an object, others
+    /// take it for none.
+    pub unplaced: HashSet<u32>,
     /// Number and generation of the information dictionary.
     pub information: Option<(u32, u16)>,
     /// First part of the file identifier.
@@ -41,6 +46,8 @@ pub fn survey(data: &[u8]) -> FileSurvey {
     let mut walk = XrefWalk {
         data,
         listed: HashSet::new(),
+        placed: HashSet::new(),
+        unplaced: HashSet::new(),
         is_encrypted: false,
         newest: None,
     };
@@ -63,6 +70,8 @@ pub fn survey(data: &[u8]) -> FileSurvey {
         start,
         is_stream: start.is_some_and(|start| !ByteCursor::at(data, start).keyword(b"xref")),
         highest_number: walk.listed.iter().copied().max().unwrap_or(0),
+        placed: std::mem::take(&mut walk.placed),
+        unplaced: std::mem::take(&mut walk.unplaced),
         information: entry("Info").and_then(
             |ObjRef {
                  obj_number,
@@ -98,6 +107,8 @@ struct XrefWalk<'a> {
     data: &'a [u8],
     /// Objects that a newer section has already listed.
     listed: HashSet<u32>,
+    placed: HashSet<u32>,
+    unplaced: HashSet<u32>,
     is_encrypted: bool,
     /// Trailer of the newest section.
     newest: Option<Dict<'a>>,
@@ -142,10 +153,10 @@ impl<'a> XrefWalk<'a> {
             let count = cursor.number()?;
             for index in 0..count {
                 let offset = cursor.number()?;
-                cursor.number()?;
+                let generation = cursor.number()?;
                 let number = u32::try_from(first.checked_add(index)?).ok()?;
                 if cursor.keyword(b"n") {
-                    self.check(number, offset)?;
+                    self.check(number, offset, generation)?;
                 } else if cursor.keyword(b"f") {
                     self.listed.insert(number);
                 } else {
@@ -195,27 +206,39 @@ impl<'a> XrefWalk<'a> {
                 };
                 let offset = big_endian(entry.get(*kind_width..kind_width + offset_width)?);
                 let number = u32::try_from(first.checked_add(index)?).ok()?;
-                if kind == 1 {
-                    self.check(number, offset)?;
-                } else {
-                    self.listed.insert(number);
+                match kind {
+                    1 => {
+                        let generation = entry.get(kind_width + offset_width..)?;
+                        self.check(number, offset, big_endian(generation))?;
+                    }
+                    // In an object stream.
+                    2 if self.listed.insert(number) => drop(self.placed.insert(number)),
+                    _ => drop(self.listed.insert(number)),
                 }
             }
         }
         Some(dict)
     }
 
-    /// Requires the object to begin at its offset, unless a newer section lists it. Writers often
-    /// mark a free entry with offset 0.
-    fn check(&mut self, number: u32, offset: u64) -> Option<()> {
-        if !self.listed.insert(number) || offset == 0 {
+    /// Requires the object to begin at its offset with its generation, unless a newer section lists it.
+    /// Writers often mark a free entry with offset 0.
+    fn check(&mut self, number: u32, offset: u64, generation: u64) -> Option<()> {
+        if !self.listed.insert(number) {
             return Some(());
         }
+        if offset == 0 {
+            self.unplaced.insert(number);
+            return Some(());
+        }
+        self.placed.insert(number);
+
         let mut cursor = ByteCursor::at(self.data, usize::try_from(offset).ok()?);
         if cursor.number()? != u64::from(number) {
             return None;
         }
-        cursor.number()?;
+        if cursor.number()? != generation {
+            return None;
+        }
         cursor.keyword(b"obj").then_some(())
     }
 }

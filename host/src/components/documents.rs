@@ -9,10 +9,11 @@ use wasmtime::Store;
 use super::background;
 use super::engine::LimitedEngine;
 use super::error::{CallFailure, ComponentError};
-use super::rules::handwriting::WrittenField;
+use super::rules::document_values::{BoxedValue, FlowingField, Misfit};
+use super::rules::handwriting::{HandwritingStyle, WrittenField};
 use super::rules::{
-    completion, copies, documents, field_rules, form_fields, found, placement, sources, vaulting,
-    watermarks, wording,
+    completion, copies, documents, early_handwriting, field_rules, form_fields, found, placement,
+    sources, vaulting, watermarks, wording,
 };
 use super::slot::{ComponentHandle, ComponentWorld, active};
 use crate::domain::component::ComponentIdentity;
@@ -185,25 +186,84 @@ impl Documents {
 }
 
 impl Documents {
-    /// Writes field values onto the pages. A component built for 1.0 sets typed signatures in its
-    /// own style.
+    /// Writes field values onto the pages, and long texts on pages at the end. A component built for 1.0 sets
+    /// typed signatures in its own style; one without `values` makes every text fit its field.
     pub async fn fill(
         &self,
         pdf: Bytes,
-        fields: Vec<WrittenField>,
+        fields: Vec<FlowingField>,
     ) -> Answer<Vec<u8>, documents::DocumentError> {
         self.work(move |store, pre| {
+            if let Some(values) = &pre.values {
+                let instance = values.instantiate(&mut *store)?;
+                return instance
+                    .holdfast_documents_values()
+                    .call_fill(store, &pdf, &fields);
+            }
+            let fields: Vec<_> = fields.into_iter().map(|flowing| flowing.field).collect();
+            let styled = |written: WrittenField| early_handwriting::WrittenField {
+                field: written.field,
+                style: written.style.map(early_style),
+            };
             if let Some(additions) = &pre.additions {
+                let fields: Vec<_> = fields.into_iter().map(styled).collect();
                 let instance = additions.instantiate(&mut *store)?;
                 return instance
                     .holdfast_documents_handwriting()
                     .call_fill(store, &pdf, &fields);
             }
+
             let fields: Vec<_> = fields.into_iter().map(|written| written.field).collect();
             let instance = pre.instantiate(&mut *store)?;
             instance
                 .holdfast_documents_documents()
                 .call_fill(store, &pdf, &fields)
+        })
+        .await
+    }
+
+    /// Returns for each value why it cannot be written into a field of its size. A component without this
+    /// function makes every value fit.
+    pub async fn check_values(
+        &self,
+        values: Vec<BoxedValue>,
+    ) -> Result<Vec<Option<Misfit>>, ComponentError> {
+        let count = values.len();
+        let answers = self.work(move |store, pre| {
+            let Some(functions) = &pre.values else {
+                return Ok(vec![None; count]);
+            };
+            let instance = functions.instantiate(&mut *store)?;
+            instance
+                .holdfast_documents_values()
+                .call_check(store, &values)
+        });
+        let answers = answers.await?;
+        if answers.len() != count {
+            let why = "it returned another number of answers than of values".into();
+            return Err(ComponentError::new(
+                &self.identity()?,
+                CallFailure::Answer(why),
+            ));
+        }
+        Ok(answers)
+    }
+
+    /// Draws a value as it is written into a field, on a transparent ground. Fails for a component without
+    /// this function.
+    pub async fn draw_value(
+        &self,
+        value: BoxedValue,
+        pixels: u32,
+    ) -> Answer<documents::PageImage, documents::DocumentError> {
+        self.work(move |store, pre| {
+            let functions = pre.values.as_ref();
+            let functions =
+                functions.ok_or_else(|| wasmtime::Error::msg("it draws no single values"))?;
+            let instance = functions.instantiate(&mut *store)?;
+            instance
+                .holdfast_documents_values()
+                .call_draw(store, &value, pixels)
         })
         .await
     }
@@ -388,6 +448,15 @@ impl Documents {
                 .call_settle(store, &pdf)
         })
         .await
+    }
+}
+
+/// Returns a style in the words of a component without `values`.
+fn early_style(style: HandwritingStyle) -> early_handwriting::HandwritingStyle {
+    match style {
+        HandwritingStyle::Casual => early_handwriting::HandwritingStyle::Casual,
+        HandwritingStyle::Formal => early_handwriting::HandwritingStyle::Formal,
+        HandwritingStyle::Light => early_handwriting::HandwritingStyle::Light,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Creates the executed document after all signers have signed.
 
 use crate::components::ComponentError;
+use crate::components::rules::document_values::{Continuation, FlowingField};
 use crate::components::rules::documents::{Area, DocumentError, FieldValue, FilledField};
 use crate::components::rules::handwriting::WrittenField;
 use crate::domain::dates::DateFormat;
@@ -93,50 +94,81 @@ impl Room {
     }
 }
 
+/// A value as the documents component takes it.
+pub(super) enum DocumentValue {
+    Valid(FieldValue),
+    /// A stored signature that cannot be read.
+    Broken(DocumentError),
+}
+
+/// Returns what is written for an entry; none for an empty one.
+pub(super) fn document_value(
+    field: &RoomField,
+    entered: &str,
+    dates: DateFormat,
+) -> Option<DocumentValue> {
+    if entered.is_empty() {
+        return None;
+    }
+    let value = match field.field_type.as_str() {
+        "signature" | "initials" => match SignatureValue::parse(entered) {
+            Ok(SignatureValue::Typed(name)) => FieldValue::Typed(name),
+            Ok(SignatureValue::Drawn(picture)) => FieldValue::Drawn(picture),
+            Err(why) => {
+                let why = format!("stored signature: {why:?}");
+                return Some(DocumentValue::Broken(DocumentError::Other(why)));
+            }
+        },
+        "checkbox" => FieldValue::Checkbox(entered == "true"),
+        "radio" if field.is_group() && field.options.iter().any(|option| option == entered) => {
+            FieldValue::Checkbox(true)
+        }
+        "date" => FieldValue::Text(dates.written(entered)),
+        _ => FieldValue::Text(entered.to_owned()),
+    };
+    Some(DocumentValue::Valid(value))
+}
+
 /// Returns one submitter's values with their positions on the pages.
 pub(super) fn filled(
     fields: &[RoomField],
     submitter: &RoomSubmitter,
     dates: DateFormat,
-) -> Vec<Result<WrittenField, DocumentError>> {
-    let style = submitter.signature_style.map(component_style);
-    fields
-        .iter()
-        .filter(|field| field.submitter_uuid == submitter.role)
-        .filter_map(|field| {
-            let entered = submitter
-                .values
-                .get(&field.name)
-                .filter(|value| !value.is_empty())?;
-            let value = match field.field_type.as_str() {
-                "signature" | "initials" => match SignatureValue::parse(entered) {
-                    Ok(SignatureValue::Typed(name)) => FieldValue::Typed(name),
-                    Ok(SignatureValue::Drawn(picture)) => FieldValue::Drawn(picture),
-                    Err(why) => {
-                        let why = format!("stored signature: {why:?}");
-                        return Some(Err(DocumentError::Other(why)));
-                    }
+) -> Vec<Result<FlowingField, DocumentError>> {
+    let own = fields.iter();
+    let own = own.filter(|field| field.submitter_uuid == submitter.role);
+    let written = own.filter_map(|field| {
+        let entered = submitter.values.get(&field.name)?;
+        let value = match document_value(field, entered, dates)? {
+            DocumentValue::Valid(value) => value,
+            DocumentValue::Broken(why) => return Some(Err(why)),
+        };
+        let areas = field.places_of(entered).iter().map(|area| Area {
+            page: area.page,
+            x: area.x,
+            y: area.y,
+            w: area.w,
+            h: area.h,
+        });
+        Some(Ok(FlowingField {
+            continuation: continuation(field, submitter),
+            field: WrittenField {
+                field: FilledField {
+                    areas: areas.collect(),
+                    value,
                 },
-                "checkbox" => FieldValue::Checkbox(entered == "true"),
-                "radio" if field.is_group() && field.options.contains(entered) => {
-                    FieldValue::Checkbox(true)
-                }
-                "date" => FieldValue::Text(dates.written(entered)),
-                _ => FieldValue::Text(entered.clone()),
-            };
-            let areas = field
-                .places_of(entered)
-                .iter()
-                .map(|area| Area {
-                    page: area.page,
-                    x: area.x,
-                    y: area.y,
-                    w: area.w,
-                    h: area.h,
-                })
-                .collect();
-            let field = FilledField { areas, value };
-            Some(Ok(WrittenField { field, style }))
-        })
-        .collect()
+                style: submitter.signature_style.map(component_style),
+            },
+        }))
+    });
+    written.collect()
+}
+
+/// Returns the words for a text that goes on at the end of the document, in no particular language: the document's
+/// is not known.
+fn continuation(field: &RoomField, submitter: &RoomSubmitter) -> Option<Continuation> {
+    field.rules.overflow.as_ref().map(|_| Continuation {
+        heading: format!("{} ({}, {})", field.name, submitter.name, submitter.role),
+        reference: "[… p. {page}]".to_owned(),
+    })
 }

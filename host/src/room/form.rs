@@ -95,7 +95,8 @@ impl SigningForm {
     }
 }
 
-pub(super) fn unsent(field: Field) -> RoomField {
+/// Returns a field of a template as a field of a submission.
+pub fn unsent(field: Field) -> RoomField {
     RoomField {
         uuid: String::new(),
         submitter_uuid: field.role,
@@ -164,6 +165,9 @@ pub enum FormError {
     Busy,
     #[error("some fields need attention")]
     Invalid(Problems),
+    /// Its pages cannot be read.
+    #[error("the document cannot be read: {0}")]
+    Document(String),
     #[error(transparent)]
     Component(#[from] ComponentError),
     #[error(transparent)]
@@ -468,6 +472,13 @@ impl Room {
         let mut given = form.submitter.values.clone();
         given.extend(valid.clone());
         let mut applied = self.apply_rules(form, &given).await?;
+        let chosen = values.get(STYLE).and_then(|name| Handwriting::parse(name));
+        let style = chosen.or(form.submitter.signature_style);
+        let mut written = given.clone();
+        written.extend(applied.computed.clone());
+        written.retain(|name, _| !applied.hidden.contains(name));
+        let unfit = self.fit_problems(form, &written, style).await?;
+        applied.problems.extend(unfit);
         // A value against its rule is not saved. The others are judged without it.
         let all = std::mem::take(&mut applied.problems).into_iter();
         let (wrong, others) = all.partition(|(name, _)| valid.contains_key(name));
@@ -725,7 +736,7 @@ fn is_missing(field: &RoomField, value: &str) -> bool {
 }
 
 /// Checks the format of a value, and returns its stored form; empty values pass.
-fn stored_value(field: &RoomField, value: &str) -> Result<String, Message> {
+pub(super) fn stored_value(field: &RoomField, value: &str) -> Result<String, Message> {
     let picture = field.is_signature() && is_picture(value);
     if !picture && value.chars().count() > TEXT_LIMIT {
         return Err(Message::with_limit("problem-too-long", TEXT_LIMIT));

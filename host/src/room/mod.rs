@@ -23,12 +23,14 @@ pub mod attachments;
 pub mod changes;
 pub mod disclosures;
 pub mod execute;
+pub mod fitting;
 pub mod form;
 mod records;
 pub mod shown;
 pub mod signature;
 
 pub use answers::ruled_field;
+pub use form::unsent;
 pub use records::BufferedRoomRecords;
 
 /// The signing room.

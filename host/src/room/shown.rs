@@ -4,8 +4,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::execute::filled;
 use super::signature::is_picture;
+use crate::components::rules::document_values::FlowingField;
 use crate::components::rules::documents::DocumentError;
-use crate::components::rules::handwriting::WrittenField;
 use crate::domain::dates::DateFormat;
 use crate::domain::envelope::StoredFile;
 use crate::domain::field::Area;
@@ -91,6 +91,12 @@ impl ShownDocument {
         !self.signed.is_empty()
     }
 
+    /// Returns whether an entry may stand on a page that was added for it.
+    pub fn may_have_more_pages(&self) -> bool {
+        self.entries()
+            .any(|entry| entry.field.rules.overflow.is_some())
+    }
+
     /// Identifies the content, in hexadecimal: the SHA-256 of the file before the first signer has
     /// signed, then the SHA-256 of lines. The first line is the file's; each entry adds its text for
     /// people and the SHA-256 of its value. A check of it needs no extraction of text.
@@ -135,7 +141,7 @@ impl ShownDocument {
     }
 
     /// Returns the entries with their places, to be written into the document.
-    pub fn filled(&self) -> Result<Vec<WrittenField>, DocumentError> {
+    pub fn filled(&self) -> Result<Vec<FlowingField>, DocumentError> {
         let signed = self.signed.iter();
         signed
             .flat_map(|submitter| filled(&self.fields, submitter, self.dates))

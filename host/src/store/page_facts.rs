@@ -7,7 +7,13 @@ use sqlx::{AnyConnection, Row as _};
 use super::row::json_text;
 use super::{StoreError, WriteTransaction};
 use crate::domain::clock::Timestamp;
+use crate::domain::component::ComponentIdentity;
 use crate::domain::id::OrgId;
+
+/// Names the component that read a document.
+pub fn reader(identity: &ComponentIdentity) -> String {
+    format!("{identity} {}", identity.sha256)
+}
 
 /// Keeps the pages of a document, instead of what another component read.
 pub async fn keep(

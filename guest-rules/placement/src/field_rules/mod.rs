@@ -58,6 +58,7 @@ pub fn check(fields: &[RuledField]) -> Vec<Issue> {
         let problems = [
             limits(field),
             length(field),
+            overflow(field),
             text_pattern(field),
             conditions(field, fields),
             computation(field, fields),
@@ -149,6 +150,17 @@ fn length(field: &RuledField) -> Vec<FieldProblem> {
         .is_ok_and(|limit| (1..=LONGEST_TEXT).contains(&limit));
     let expected = format!("a whole number from 1 to {LONGEST_TEXT}");
     let problem = (!fits).then(|| invalid(field, name, code::INVALID_TYPE, &expected));
+    problem.into_iter().collect()
+}
+
+fn overflow(field: &RuledField) -> Vec<FieldProblem> {
+    let name = "overflow";
+    if field.field_type != "text" {
+        return unsupported(field, name, "text").into_iter().collect();
+    }
+
+    let is_other = attribute(field, name).is_some_and(|given| given != "page");
+    let problem = is_other.then(|| invalid(field, name, code::INVALID_TYPE, "page"));
     problem.into_iter().collect()
 }
 

@@ -102,6 +102,10 @@ pub struct FieldRules {
     )]
     #[schemars(with = "Option<TextOrNumber>")]
     pub decimals: Option<String>,
+    /// `page`: a text that is too long for its field stands on a page at the end of the document, and the field
+    /// refers to it. Without it, such a text is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overflow: Option<String>,
 }
 
 /// A number, or its text.
@@ -122,7 +126,7 @@ fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D:
 
 impl FieldRules {
     /// Names of the rules, which are also attributes of tags.
-    pub const NAMES: [&str; 9] = [
+    pub const NAMES: [&str; 10] = [
         "min",
         "max",
         "max_length",
@@ -132,9 +136,10 @@ impl FieldRules {
         "required_if",
         "formula",
         "decimals",
+        "overflow",
     ];
 
-    fn values(&mut self) -> [&mut Option<String>; 9] {
+    fn values(&mut self) -> [&mut Option<String>; 10] {
         [
             &mut self.min,
             &mut self.max,
@@ -145,6 +150,7 @@ impl FieldRules {
             &mut self.required_if,
             &mut self.formula,
             &mut self.decimals,
+            &mut self.overflow,
         ]
     }
 

@@ -155,6 +155,24 @@ pub mod document_sources {
     });
 }
 
+/// Interface of slot `rules.documents` that a component without it has no part in.
+pub mod document_values {
+    wasmtime::component::bindgen!({
+        path: "../../../wit/documents",
+        inline: "
+            package holdfast:optional;
+            world document-values {
+                export holdfast:documents/values@1.0.0;
+            }
+        ",
+        world: "holdfast:optional/document-values",
+        with: {
+            "holdfast:documents/types@1.0.0": super::documents::holdfast::documents::types,
+        },
+        additional_derives: [PartialEq],
+    });
+}
+
 /// Interface of slot `rules.documents` that has a fallback of its own.
 pub mod document_vaulting {
     wasmtime::component::bindgen!({

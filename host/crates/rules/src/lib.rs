@@ -10,6 +10,7 @@
 //! | `released.rs` | rules packs of earlier releases |
 //! | `bindings.rs` | `bindgen!` output for the rules worlds of `wit/` |
 //! | `slot.rs` | the components of a slot on this node, and one call |
+//! | `faces.rs` | typefaces that the documents component asks for |
 //! | `rules.rs` | calls of compliance and lifecycle rules |
 //! | `baseline.rs` | comparison of other compliance rules with a built-in pack |
 //! | `canaries.rs` | test calls that a component must pass before it is used |
@@ -45,6 +46,7 @@ pub mod confinement;
 mod drawing;
 pub mod engine;
 pub mod error;
+mod faces;
 pub mod gate;
 pub mod inspection;
 mod known;

@@ -1,4 +1,5 @@
-//! Calls of compliance and lifecycle rules. Rules import nothing: their linker is empty.
+//! Calls of compliance and lifecycle rules. Rules import nothing: their linker is empty, apart from the
+//! typefaces of documents.
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -18,6 +19,7 @@ use super::bindings;
 use super::canaries;
 use super::engine::{EngineSet, LimitedEngine, thread_time};
 use super::error::{CallFailure, ComponentError};
+use super::faces;
 use super::gate::TimeSlice;
 use super::slot::{
     self, ActiveComponent, ComponentHandle, ComponentSource, ComponentWorld, ContractProbe,
@@ -32,10 +34,12 @@ pub use super::baseline::RulesOpinion;
 pub use bindings::compliance::holdfast::compliance::types as compliance;
 pub use bindings::control::holdfast::control::types as control;
 pub use bindings::document_additions::exports::holdfast::documents::{
-    completion, form_fields, handwriting, signatures as found, wording,
+    completion, form_fields, handwriting as early_handwriting, signatures as found, wording,
 };
 pub use bindings::document_copies::exports::holdfast::documents::copies;
 pub use bindings::document_sources::exports::holdfast::documents::sources;
+pub use bindings::document_values::exports::holdfast::documents::values as document_values;
+pub use bindings::document_values::holdfast::documents::handwriting;
 pub use bindings::document_vaulting::exports::holdfast::documents::vaulting;
 pub use bindings::document_watermarks::exports::holdfast::documents::watermarks;
 pub use bindings::documents::holdfast::documents::types as documents;
@@ -209,6 +213,7 @@ pub struct DocumentsPre {
     pub watermarks: Option<bindings::document_watermarks::DocumentWatermarksPre<LimitedEngine<()>>>,
     pub copies: Option<bindings::document_copies::DocumentCopiesPre<LimitedEngine<()>>>,
     pub sources: Option<bindings::document_sources::DocumentSourcesPre<LimitedEngine<()>>>,
+    pub values: Option<bindings::document_values::DocumentValuesPre<LimitedEngine<()>>>,
 }
 
 impl Deref for DocumentsPre {
@@ -253,8 +258,11 @@ impl ComponentWorld for DocumentsPre {
     const SLOT: Slot = Slot::Documents;
 
     fn link(engine: &Engine, component: &Component) -> wasmtime::Result<Self> {
-        let linked = Linker::new(engine).instantiate_pre(component)?;
+        let mut linker = Linker::new(engine);
+        faces::lend(&mut linker)?;
+        let linked = linker.instantiate_pre(component)?;
         Ok(Self {
+            values: bindings::document_values::DocumentValuesPre::new(linked.clone()).ok(),
             vaulting: bindings::document_vaulting::DocumentVaultingPre::new(linked.clone()).ok(),
             watermarks: bindings::document_watermarks::DocumentWatermarksPre::new(linked.clone())
                 .ok(),

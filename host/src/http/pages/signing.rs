@@ -265,8 +265,8 @@ async fn given_consent(
     if tick.is_valid() && sent.action == "finish" {
         let room = app.room();
         let form = room.unruled_form(&visit.envelope.org, submitter).await?;
-        let document = form.document.file;
-        page_count = pages::facts(app, &app.pages, &document).await?.len();
+        let shown = pages::shown_facts(app, &app.pages, &form.document).await?;
+        page_count = shown.len();
     }
 
     let consent = tick.consent(visit, page_count);
@@ -593,7 +593,7 @@ pub(super) async fn render(
             // Drawing starts while the page sizes are still being read.
             pages::draw_first(app, &app.pages, form.document.clone());
         }
-        let pages = pages::facts(app, &app.pages, &form.document.file).await?;
+        let pages = pages::shown_facts(app, &app.pages, &form.document).await?;
         Ok::<_, ServiceError>((form, pages))
     };
     let (form, pages) = match read.await {

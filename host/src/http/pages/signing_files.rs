@@ -1,11 +1,12 @@
 //! Files of a signing form: pages of the document, and the signer's copy.
 
-use axum::Router;
 use axum::body::Body;
-use axum::extract::{Path, Query, Request, State};
+use axum::extract::{Form, Path, Query, Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use holdfast_handwriting::Handwriting;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -29,6 +30,7 @@ pub fn routes(path: &str) -> Router<App> {
     let below = |name: &str| format!("{path}/{{token}}{name}");
     Router::new()
         .route(&below("/pages/{page}"), get(page))
+        .route(&below("/look"), post(look))
         .route(&below("/copy.pdf"), get(copy))
         .route(&below("/document.pdf"), get(document))
         .route(&below("/copy.png"), get(first_page))
@@ -136,6 +138,48 @@ async fn page(
         }
     };
     let answer = read.await;
+    answer.unwrap_or_else(|error| HttpError::from(error).into_response())
+}
+
+/// An entry whose look a page asks for.
+#[derive(Deserialize)]
+struct AskedLook {
+    /// Number of the field on the page, from 0.
+    field: usize,
+    value: String,
+    /// Style of typed signatures.
+    style: Option<String>,
+}
+
+/// Draws an entry as the document will have it: `image/png`, or 422 with the sentence for the field. Nothing is
+/// kept.
+async fn look(
+    State(app): State<App>,
+    visit: SignerVisit,
+    Form(asked): Form<AskedLook>,
+) -> Response {
+    let (Some(submitter), None) = (visit.room_submitter(), visit.closed()) else {
+        return unknown_link(visit.texts);
+    };
+    let drawn = async {
+        let Some(form) = readable(&app, &visit, submitter).await? else {
+            return Ok(unknown_link(visit.texts));
+        };
+        let Some(field) = form.fields.get(asked.field) else {
+            return Ok(unknown_link(visit.texts));
+        };
+        let style = asked.style.as_deref().and_then(Handwriting::parse);
+        let style = style.or(form.submitter.signature_style);
+        let drawn = app.room().look(&form, field, &asked.value, style).await?;
+        Ok::<_, ServiceError>(match drawn {
+            Ok(png) => ([(header::CONTENT_TYPE, "image/png")], png).into_response(),
+            Err(why) => {
+                let problem = json!({ "problem": visit.texts.message(&why) });
+                (StatusCode::UNPROCESSABLE_ENTITY, Json(problem)).into_response()
+            }
+        })
+    };
+    let answer = drawn.await;
     answer.unwrap_or_else(|error| HttpError::from(error).into_response())
 }
 

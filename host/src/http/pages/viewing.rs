@@ -113,7 +113,7 @@ async fn show(State(app): State<App>, visit: ReaderVisit) -> Response {
         let Some(document) = visit.document(&app).await? else {
             return Ok(None);
         };
-        let pages = pages::facts(&app, &app.pages, &document.file).await?;
+        let pages = pages::shown_facts(&app, &app.pages, &document).await?;
         Ok::<_, ServiceError>(Some((document, pages)))
     };
     match read.await {

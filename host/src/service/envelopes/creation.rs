@@ -166,7 +166,10 @@ pub async fn create(
     let begun = lifecycle::first_status(core, &envelope).await?;
     envelope.status = begun.status;
     let (mut signers, recipients) = match &template {
-        Some(template) => dispatch::plan(core, template, &request.wanted(&organization))?,
+        Some(template) => {
+            dispatch::check_fit(core, template, request.prefilled_data.as_ref()).await?;
+            dispatch::plan(core, template, &request.wanted(&organization))?
+        }
         // Stored for sending later.
         None if kind == EnvelopeKind::Esign => {
             let ordered = envelope.sending.preserve_signing_order;

@@ -7,6 +7,8 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use crate::components::providers::{ProviderError, signing as asked};
+use crate::components::rules::document_values::Misfit;
+use crate::config::EMBEDDED;
 use crate::domain::clock::Timestamp;
 use crate::domain::entry;
 use crate::domain::envelope::{
@@ -19,6 +21,8 @@ use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::job::{NextStep, WithdrawSubmission};
 use crate::domain::organization::{FIRST_PAYER, Organization};
 use crate::domain::template::Template;
+use crate::room::fitting::{FieldEntry, Misfitting};
+use crate::room::unsent;
 use crate::service::envelopes::parties::{self, RequestedRecipient, RequestedSigner};
 use crate::service::envelopes::{invited_now, signer_view, warnings};
 use crate::service::events;
@@ -187,6 +191,74 @@ pub fn plan(
         return Err(ServiceError::Invalid(issues));
     }
     Ok((signers, recipients))
+}
+
+/// Refuses prefilled values that cannot be written into their fields: after signing it would be too late.
+pub async fn check_fit(
+    core: &Core,
+    template: &Template,
+    prefilled: Option<&Map<String, Value>>,
+) -> Result<(), ServiceError> {
+    let Some(prefilled) = prefilled.filter(|values| !values.is_empty()) else {
+        return Ok(());
+    };
+    let Some(document) = template.document.as_ref() else {
+        return Ok(());
+    };
+    if template.provider_instance != EMBEDDED {
+        return Ok(());
+    }
+
+    let given = |field: &Field| {
+        let value = text_of(prefilled.get(&field.name)?);
+        let stored = entry::stored(&field.field_type, &field.options, &value);
+        Some((unsent(field.clone()), stored.unwrap_or(value)))
+    };
+    let given: Vec<_> = template.fields.iter().filter_map(given).collect();
+    let entries: Vec<_> = given
+        .iter()
+        .map(|(field, value)| FieldEntry { field, value })
+        .collect();
+    let room = core.room();
+    let pages = room.page_facts(&template.org, document).await?;
+    let dates = organization(core, &template.org)
+        .await?
+        .settings
+        .dates
+        .format;
+    let misfits = room
+        .misfits(&template.org, &pages, &entries, (None, dates))
+        .await?;
+    let issues: Vec<_> = misfits
+        .into_iter()
+        .map(|misfit| unfit(&["prefilled_data", &misfit.field], &misfit))
+        .collect();
+    if issues.is_empty() {
+        Ok(())
+    } else {
+        Err(ServiceError::Invalid(issues))
+    }
+}
+
+/// Returns the issue of a value that cannot be written.
+pub fn unfit(path: &[&str], misfit: &Misfitting) -> ValidationIssue {
+    let name = &misfit.field;
+    match &misfit.why {
+        Misfit::TooLong(room) => ValidationIssue::new(
+            "too_big",
+            path,
+            format!("a text of about {room} characters, or `overflow` of the field"),
+            "a longer text",
+            format!("Field {name} has room for about {room} characters"),
+        ),
+        Misfit::NotDrawable(characters) => ValidationIssue::new(
+            "invalid_value",
+            path,
+            "characters that can be printed",
+            characters.as_str(),
+            format!("No typeface has these characters of field {name}: {characters}"),
+        ),
+    }
 }
 
 /// Returns the caller's organization.

@@ -109,6 +109,7 @@ pub async fn send(
         ..envelope.clone()
     };
     let ordered = sent.sending.preserve_signing_order;
+    dispatch::check_fit(core, &template, prefilled.as_ref()).await?;
     let (mut signers, recipients) = planned(
         core,
         &envelope,

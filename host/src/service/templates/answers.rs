@@ -4,12 +4,14 @@ use bytes::Bytes;
 
 use super::placement_issue;
 use crate::config::EMBEDDED;
-use crate::domain::dates::DAY_OF_SIGNING;
+use crate::domain::dates::{DAY_OF_SIGNING, DateFormat};
 use crate::domain::entry;
 use crate::domain::field::{ATTACHMENT, Field, FieldRules, FieldType};
 use crate::domain::id::OrgId;
 use crate::domain::warning::Warning;
-use crate::room::ruled_field;
+use crate::room::fitting::FieldEntry;
+use crate::room::{ruled_field, unsent};
+use crate::service::envelopes::dispatch::unfit;
 use crate::service::{Core, ServiceError, ValidationIssue};
 
 /// Maximum number of fields of a template that take files.
@@ -51,6 +53,7 @@ pub(super) async fn check(
             ),
         ));
     }
+    issues.extend(unfit_defaults(core, org, pdf, fields, known).await?);
     let attached = fields.iter().filter(|field| field.field_type == ATTACHMENT);
     let count = attached.count();
     if count > ATTACHMENTS {
@@ -62,13 +65,52 @@ pub(super) async fn check(
             format!("A template has at most {ATTACHMENTS} fields for files"),
         ));
     }
-    if count > 0 {
+    if count > 0 || fields.iter().any(|field| field.rules.overflow.is_some()) {
         issues.extend(appendix(core, org, pdf).await?);
     }
     match issues.is_empty() {
         true => Ok(()),
         false => Err(ServiceError::Invalid(issues)),
     }
+}
+
+/// Returns an issue for each default that cannot be written into its field. The first `known` fields were accepted
+/// before.
+async fn unfit_defaults(
+    core: &Core,
+    org: &OrgId,
+    pdf: &Bytes,
+    fields: &[Field],
+    known: usize,
+) -> Result<Vec<ValidationIssue>, ServiceError> {
+    let given = fields.iter().enumerate().skip(known);
+    let given = given.filter_map(|(index, field)| {
+        let value = field.default_value.clone()?;
+        (value != DAY_OF_SIGNING).then(|| (index - known, unsent(field.clone()), value))
+    });
+    let given: Vec<_> = given.collect();
+    if given.is_empty() {
+        return Ok(Vec::new());
+    }
+
+    let pages = core.placement(Some(org)).inspect(pdf.clone()).await??.pages;
+    let entries: Vec<_> = given
+        .iter()
+        .map(|(_, field, value)| FieldEntry { field, value })
+        .collect();
+    let misfits = core
+        .room()
+        .misfits(org, &pages, &entries, (None, DateFormat::default()))
+        .await?;
+    let issues = misfits.into_iter().filter_map(|misfit| {
+        let mut named = given.iter();
+        let (index, ..) = named.find(|(_, field, _)| field.name == misfit.field)?;
+        Some(unfit(
+            &["fields", &index.to_string(), "default_value"],
+            &misfit,
+        ))
+    });
+    Ok(issues.collect())
 }
 
 /// Returns an issue for a default that the field's type does not take.
@@ -167,14 +209,14 @@ async fn appendix(
         )
     };
     if facts.signatures > 0 {
-        let message = "Files of signers become pages of the document, and a document with digital \
-                       signatures cannot get pages: it would lose its signatures";
+        let message = "Files of signers and long texts become pages of the document, and a document with \
+                       digital signatures cannot get pages: it would lose its signatures";
         return Ok(Some(refused("a signed document", message)));
     }
     let merged = core.documents(None).merge(vec![pdf.clone()]).await?;
     Ok(merged.err().map(|error| {
-        let message =
-            "Files of signers become pages of the document, and this document cannot get pages";
+        let message = "Files of signers and long texts become pages of the document, and this document \
+                       cannot get pages";
         refused(&ServiceError::from(error).to_string(), message)
     }))
 }

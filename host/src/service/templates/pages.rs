@@ -135,7 +135,13 @@ async fn kept(
 ) -> Option<Vec<PageFacts>> {
     let found = async {
         let mut connection = core.store.read().await?;
-        page_facts::get(&mut connection, org, &document.sha256, &reader(identity)).await
+        page_facts::get(
+            &mut connection,
+            org,
+            &document.sha256,
+            &page_facts::reader(identity),
+        )
+        .await
     };
     match found.await {
         Ok(kept) => kept,
@@ -171,12 +177,7 @@ async fn keep_pages(
     pages: &[PageFacts],
 ) -> Result<(), StoreError> {
     let now = core.clock.now();
-    page_facts::keep(tx, org, sha256, &reader(identity), pages, now).await
-}
-
-/// Names the component that read a document.
-fn reader(identity: &ComponentIdentity) -> String {
-    format!("{identity} {}", identity.sha256)
+    page_facts::keep(tx, org, sha256, &page_facts::reader(identity), pages, now).await
 }
 
 /// Returns a page as a PNG with the entries of earlier signers: the narrowest of [`WIDTHS`] that
@@ -192,7 +193,7 @@ pub async fn picture(
     let width = if width <= narrow { narrow } else { wide };
     // Every document has a first page, so it does not wait for the page count.
     if page != 1 {
-        check_page(core, pages, &document.file, page).await?;
+        check_page(core, pages, document, page).await?;
     }
     let draw = made_of(core, pages, &document.file, async |pdf, owner| {
         let pdf = with_entries(core, pages, document, pdf, &owner).await?;
@@ -205,6 +206,27 @@ pub async fn picture(
         .try_get_with(key, draw)
         .await
         .map_err(ServiceError::shared)
+}
+
+/// Returns the pages of a document with the entries of earlier signers. A text that is too long for its field adds
+/// pages at the end.
+pub async fn shown_facts(
+    core: &Core,
+    pages: &PageCache,
+    document: &ShownDocument,
+) -> Result<Arc<[PageFacts]>, ServiceError> {
+    if !document.may_have_more_pages() {
+        return facts(core, pages, &document.file).await;
+    }
+
+    let read = made_of(core, pages, &document.file, async |pdf, owner| {
+        let pdf = with_entries(core, pages, document, pdf, &owner).await?;
+        let rules = core.placement(None).for_owner(owner);
+        Ok(rules.inspect(pdf).await??.pages.into())
+    });
+    let key = (document.version(), core.components.placement_identity());
+    let found = pages.facts.try_get_with(key, read);
+    found.await.map_err(ServiceError::shared)
 }
 
 /// Draws the first page in the background, for a client that is about to request it. Most screens
@@ -226,7 +248,7 @@ pub async fn text(
     document: &ShownDocument,
     page: u32,
 ) -> Result<Arc<[TextLine]>, ServiceError> {
-    check_page(core, pages, &document.file, page).await?;
+    check_page(core, pages, document, page).await?;
     let read = made_of(core, pages, &document.file, async |pdf, owner| {
         let pdf = with_entries(core, pages, document, pdf, &owner).await?;
         let reader = core.placement(None).for_owner(owner);
@@ -274,10 +296,10 @@ async fn with_entries(
 async fn check_page(
     core: &Core,
     pages: &PageCache,
-    document: &StoredFile,
+    document: &ShownDocument,
     page: u32,
 ) -> Result<(), ServiceError> {
-    if page == 0 || page as usize > facts(core, pages, document).await?.len() {
+    if page == 0 || page as usize > shown_facts(core, pages, document).await?.len() {
         return Err(ServiceError::NotFound("Page"));
     }
     Ok(())

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::components::rules::completion as rules;
+use crate::components::rules::early_handwriting::HandwritingStyle;
 use crate::config::EMBEDDED;
 use crate::domain::clock::Timestamp;
 use crate::domain::dates::DateSettings;

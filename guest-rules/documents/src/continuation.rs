@@ -1,0 +1,188 @@
+//! Pages at the end of a document for texts that are too long for their fields.
+
+use crate::error::{Result, over_limit, unreadable};
+use crate::fill::{StyledField, fill_styled, hand};
+use crate::fit::{self, SMALLEST};
+use crate::merge::merge;
+use crate::source::{SourceDocument, SourcePage, is_signed};
+use crate::text::{FontSet, TextStyle};
+use crate::typeset::{Ink, SheetStyle, TypesetSheet};
+use crate::{Continuation, FieldValue, FilledField, FlowingField};
+
+const INK: Ink = (16, 24, 72);
+const HEADING: SheetStyle = SheetStyle::new(TextStyle::Bold, 11.0, INK);
+const BODY: SheetStyle = SheetStyle::new(TextStyle::Regular, 10.0, INK);
+/// Of the pages, in points.
+const MARGIN: f32 = 54.0;
+
+/// Pages that one document can get. A value has at most 20,000 characters.
+const MAX_PAGES: usize = 200;
+
+/// A text that stands on a page at the end.
+struct MovedText<'a> {
+    /// Index of its field.
+    field: usize,
+    text: &'a str,
+    continuation: &'a Continuation,
+}
+
+/// Like [`crate::fill_written`], with pages at the end for texts that are too long. The whole text stands
+/// there, and its field has the beginning and a reference.
+///
+/// # Errors
+///
+/// As [`crate::fill`]; `over-limit` also for a long text in a signed document, which gets no pages.
+pub fn fill_flowing(pdf: &[u8], fields: &[FlowingField]) -> Result<Vec<u8>> {
+    let plain =
+        |flowing: &FlowingField| (flowing.field.field.clone(), flowing.field.style.map(hand));
+    let mut written: Vec<_> = fields.iter().map(plain).collect();
+    let mut added = None;
+
+    // Most fields need no page, and then the document is opened once.
+    if fields.iter().any(|field| field.continuation.is_some()) {
+        let source = SourceDocument::open_whole(&pdf.to_vec().into())?;
+        let moved = moved_texts(&source.pages, fields)?;
+        if !moved.is_empty() {
+            if is_signed(pdf) {
+                return Err(over_limit("a text for its field in a signed document"));
+            }
+            added = Some(continue_texts(&source.pages, &moved, &mut written)?);
+        }
+    }
+
+    let styled: Vec<StyledField<'_>> = written
+        .iter()
+        .map(|(field, style)| (field, *style))
+        .collect();
+    let filled = fill_styled(pdf, &styled)?;
+    match added {
+        Some(pages) => merge(&[filled, pages]),
+        None => Ok(filled),
+    }
+}
+
+/// Returns the texts that do not fit one of their places.
+fn moved_texts<'a>(pages: &[SourcePage], fields: &'a [FlowingField]) -> Result<Vec<MovedText<'a>>> {
+    let fonts = FontSet::load()?;
+    let mut moved = Vec::new();
+    for (index, flowing) in fields.iter().enumerate() {
+        let (FieldValue::Text(text), Some(continuation)) =
+            (&flowing.field.field.value, &flowing.continuation)
+        else {
+            continue;
+        };
+        for area in &flowing.field.field.areas {
+            let place = page(pages, area.page)?.geometry.area(area)?;
+            if fit::text(&fonts, text, TextStyle::Regular, place, SMALLEST).is_err() {
+                moved.push(MovedText {
+                    field: index,
+                    text,
+                    continuation,
+                });
+                break;
+            }
+        }
+    }
+    Ok(moved)
+}
+
+/// Sets the texts on pages of their own, and shortens the values of their fields to a reference.
+fn continue_texts(
+    pages: &[SourcePage],
+    moved: &[MovedText<'_>],
+    written: &mut [(FilledField, Option<holdfast_handwriting::Handwriting>)],
+) -> Result<Vec<u8>> {
+    let last = pages.last().ok_or_else(|| unreadable("no page"))?;
+    let size = (last.geometry.width, last.geometry.height);
+    // A text needs some room on its page.
+    let size = (size.0.max(300.0), size.1.max(300.0));
+    let mut sheet = TypesetSheet::new(size.0, size.1)?;
+    let mut top = MARGIN;
+
+    for text in moved {
+        let needed = HEADING.leading() + BODY.leading() * 2.0;
+        if top > MARGIN && top + needed > size.1 - MARGIN {
+            sheet.add_page();
+            top = MARGIN;
+        }
+        let number = pages.len() + sheet.page_count();
+        top = set_text(&mut sheet, size, top, text)?;
+        if let Some((field, _)) = written.get_mut(text.field) {
+            let reference = text
+                .continuation
+                .reference
+                .replace("{page}", &number.to_string());
+            field.value = FieldValue::Text(shortened(pages, field, text.text, &reference)?);
+        }
+    }
+    sheet.into_pdf("")
+}
+
+/// Sets a text below `top`, on as many pages as it needs, and returns where the next one can begin.
+fn set_text(
+    sheet: &mut TypesetSheet,
+    (width, height): (f32, f32),
+    mut top: f32,
+    text: &MovedText<'_>,
+) -> Result<f32> {
+    let room = width - 2.0 * MARGIN;
+    top += sheet.paragraph(MARGIN, top, room, &text.continuation.heading, HEADING) + 4.0;
+
+    for line in sheet.wrap(text.text, BODY, room) {
+        if top + BODY.leading() > height - MARGIN {
+            if sheet.page_count() == MAX_PAGES {
+                return Err(over_limit(format!("{MAX_PAGES} pages of long values")));
+            }
+            sheet.add_page();
+            top = MARGIN;
+        }
+        sheet.paragraph(MARGIN, top, room, &line, BODY);
+        top += BODY.leading();
+    }
+    Ok(top + BODY.leading())
+}
+
+/// Returns as much of a text as fits all places of its field with the reference behind it.
+fn shortened(
+    pages: &[SourcePage],
+    field: &FilledField,
+    text: &str,
+    reference: &str,
+) -> Result<String> {
+    let fonts = FontSet::load()?;
+    let mut places = Vec::with_capacity(field.areas.len());
+    for area in &field.areas {
+        places.push(page(pages, area.page)?.geometry.area(area)?);
+    }
+    let characters: Vec<char> = text.chars().collect();
+    let part = |count: usize| {
+        let beginning: String = characters.iter().take(count).collect();
+        match beginning.trim_end() {
+            "" => reference.to_owned(),
+            beginning => format!("{beginning} {reference}"),
+        }
+    };
+    let fits = |count: usize| {
+        let part = part(count);
+        let mut places = places.iter();
+        places.all(|place| fit::text(&fonts, &part, TextStyle::Regular, *place, SMALLEST).is_ok())
+    };
+
+    if !fits(0) {
+        return Err(over_limit("a reference for its field"));
+    }
+    let (mut fitting, mut most) = (0, characters.len());
+    while fitting < most {
+        let middle = (fitting + most).div_ceil(2);
+        if fits(middle) {
+            fitting = middle;
+        } else {
+            most = middle - 1;
+        }
+    }
+    Ok(part(fitting))
+}
+
+fn page(pages: &[SourcePage], number: u32) -> Result<&SourcePage> {
+    crate::fill::page_of(pages, number).map(|(_, page)| page)
+}
