@@ -10,7 +10,7 @@ use holdfast_documents::{
 };
 use holdfast_placement::text;
 
-/// Number of pages whose text is compared.
+/// Number of pages to compare.
 const PAGES: u32 = 3;
 
 libfuzzer_sys::fuzz_target!(|pdf: &[u8]| {
@@ -53,7 +53,7 @@ libfuzzer_sys::fuzz_target!(|pdf: &[u8]| {
 fn characters(pdf: &[u8]) -> BTreeMap<(u32, char), usize> {
     let mut counts = BTreeMap::new();
     for page in 1..=PAGES {
-        // What cannot be read has no text to be lost.
+        // An unreadable document has no text to lose.
         let lines = text(pdf.to_vec(), page).unwrap_or_default();
         let letters = lines.iter().flat_map(|line| line.text.chars());
         for letter in letters.filter(|letter| !letter.is_whitespace()) {
@@ -66,7 +66,7 @@ fn characters(pdf: &[u8]) -> BTreeMap<(u32, char), usize> {
 fn assert_survives(before: &BTreeMap<(u32, char), usize>, written: &[u8]) {
     let after = characters(written);
     for (place, count) in before {
-        let found = after.get(place).copied().unwrap_or_default();
-        assert!(found >= *count, "{place:?}: {found} of {count}");
+        let count_after = after.get(place).copied().unwrap_or_default();
+        assert!(count_after >= *count, "{place:?}: {count_after} of {count}");
     }
 }

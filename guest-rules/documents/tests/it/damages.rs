@@ -1,5 +1,5 @@
-//! Good documents, damaged: each ends as a document that other readers show as they showed the upload, or as
-//! a refusal before anybody signs it.
+//! Good documents, damaged. Other readers show the signed document as they showed the upload, or the upload is
+//! refused before it is sent.
 
 mod made;
 mod ways;
@@ -98,7 +98,7 @@ struct DamagedPdf {
 impl DamagedPdf {
     /// Damages a document. Each round of all ways takes other documents.
     fn new(index: usize, uploads: &[(String, Vec<u8>)]) -> Self {
-        /// Some kind of document that has what is damaged is among so many.
+        /// Seeds to try. Some ways of damage need a certain kind of document.
         const SEEDS: usize = 60;
         let (round, (way, damage)) = (index / WAYS.len(), WAYS[index % WAYS.len()]);
         let mut sequence = DamageSequence(index as u64);
@@ -163,9 +163,9 @@ enum Outcome {
     Equal {
         is_repaired: bool,
     },
-    /// Readers disagreed about the upload; both show what one of them showed.
+    /// The readers disagreed about the upload. Now both show one of the two versions.
     OneReader,
-    /// Readers disagreed about the upload and still do, each showing what it showed.
+    /// The readers disagreed about the upload and still do. At least one shows no difference.
     StillDisagree,
     /// No other reader opens the upload.
     Unread,
@@ -188,7 +188,7 @@ impl WrittenPdf {
             .repaired
             .map_or_else(|| pdf.to_vec(), |repaired| repaired.pdf);
 
-        // Nobody is there any more to send another document.
+        // The sender could not be asked for another document any more.
         let late = |step: &str, error: DocumentError| {
             Outcome::Problem(format!("settled, and then {step} is refused: {error:?}"))
         };

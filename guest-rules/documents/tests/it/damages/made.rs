@@ -118,7 +118,7 @@ impl MadePdf {
         );
     }
 
-    /// Returns data as this document stores it, and the entry that says so.
+    /// Returns the filter entry and the encoded data of a stream.
     fn packed(&self, data: &[u8]) -> (&'static str, Vec<u8>) {
         let mut stream = Stream::new(Dictionary::new(), data.to_vec());
         if self.is_flate {
