@@ -1,5 +1,10 @@
 //! Ways in which programs, transfers and editors damage documents.
 
+#![expect(
+    clippy::ptr_arg,
+    reason = "all ways have one type, and some change the length"
+)]
+
 use memchr::memmem;
 
 use crate::damage::{DamageSequence, mutate};
