@@ -57,7 +57,7 @@ fuzz-pdf: ## 5,000 damaged documents through the API
 
 damages: ## 2,000 documents damaged in 100 ways
 	@tests/set-up test
-	@HOLDFAST_DAMAGED=$${HOLDFAST_DAMAGED:-2000} cargo nextest run -p holdfast-documents \
+	@HOLDFAST_DAMAGED=$${HOLDFAST_DAMAGED:-2000} cargo nextest run $(CRATES) \
 	  --profile drill --no-capture -E 'test(a_damaged_document_looks_the_same_or_is_refused)'
 
 # 300 kills on SQLite and 100 on PostgreSQL, at every step of vault-in and vault-out and at
