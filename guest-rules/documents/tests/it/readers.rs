@@ -85,7 +85,7 @@ impl PdfReaders {
 
     /// Returns whether every document of `after` (a name, the document, a mask) still has what both readers
     /// show of `before`, outside of `field` (left, top, right, bottom) on its first page and of the masks. The
-    /// first text is the verdict, one of those in `tests/readers.py`; the second lists what is lost.
+    /// first text is the verdict (listed in `tests/readers.py`), the second one lists the losses.
     pub fn survives(
         &mut self,
         before: &[u8],
