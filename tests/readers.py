@@ -9,6 +9,16 @@ Reads one JSON request a line, writes one JSON answer a line. Requests:
       `after`. The pages have to be equal except where `mask` (a document with
       the same pages in grey) has ink and in the `ignore` rectangles (fractions).
 
+  {"do": "survives", "before": path, "field": [x0, y0, x1, y1],
+   "after": [[name, path, mask or null], ...]}
+      -> {"verdict": text, "problems": [text, ...]}
+      Whether every document of `after` has the characters and pixels of
+      `before`, outside of the field on its first page and of the masks, and
+      shows something new there. Verdicts: "equal", "different"; "one" if the
+      readers disagree about `before` and one of them sees no difference;
+      "unread" if neither reads `before`; "undecided" instead of these two if
+      they disagree about `after`.
+
   {"do": "blank", "like": path, "write": path}
       -> {"pages": n}, or {"error": text}
       Writes a document of grey upright pages with the displayed sizes of the
@@ -21,18 +31,23 @@ Reads one JSON request a line, writes one JSON answer a line. Requests:
       {"time": {"trusted": bool, "at": text}}, or null without a time stamp.
 """
 
+import collections
+import functools
 import json
 import sys
 
 import numpy
 import pymupdf
 import pypdfium2
+import pypdfium2.raw as pdfium_c
 
 pymupdf.TOOLS.mupdf_display_errors(False)
 pymupdf.TOOLS.mupdf_display_warnings(False)
 
 # Tolerance: writers round numbers, which changes the anti-aliasing of edges a little.
 LEVELS = 24
+# The same for squares drawn by different readers. Sound documents stay below 23, a missing typeface is above 30.
+BLOCK_LEVELS = 26
 # Number of pages to compare in each document.
 PAGES = 4
 # On grey, both white and black ink are visible.
@@ -47,7 +62,15 @@ class MuPdf:
     def draw(self, number):
         picture = self.document[number].get_pixmap(alpha=False)
         pixels = numpy.frombuffer(picture.samples, numpy.uint8)
-        return pixels.reshape(picture.height, picture.width, 3).astype(int)
+        return pixels.reshape(picture.height, picture.width, 3).astype(numpy.int16)
+
+    def characters(self, number):
+        page = self.document[number].get_text("rawdict", flags=pymupdf.TEXT_PRESERVE_WHITESPACE)
+        return [
+            (character["c"], *character["origin"])
+            for block in page["blocks"] for line in block.get("lines", ())
+            for span in line["spans"] for character in span["chars"]
+        ]
 
 
 class Pdfium:
@@ -58,7 +81,15 @@ class Pdfium:
         self.pages = len(self.document)
 
     def draw(self, number):
-        return self.document[number].render(scale=1).to_numpy()[:, :, :3].astype(int)
+        return self.document[number].render(scale=1).to_numpy()[:, :, :3].astype(numpy.int16)
+
+    def characters(self, number):
+        text = self.document[number].get_textpage()
+        found = []
+        for index in range(text.count_chars()):
+            left, bottom, _, _ = text.get_charbox(index, loose=True)
+            found.append((chr(pdfium_c.FPDFText_GetUnicode(text, index)), left, bottom))
+        return found
 
 
 READERS = {"MuPDF": MuPdf, "PDFium": Pdfium}
@@ -136,6 +167,160 @@ def compare(request):
     return {"problems": problems}
 
 
+Page = collections.namedtuple("Page", "pixels characters")
+
+
+def view(reader, path):
+    """Returns the pages that a reader shows, with None for one it cannot show, or None if it shows none."""
+    try:
+        document = reader(path)
+    except Exception:
+        return None
+    pages = []
+    for number in range(document.pages):
+        try:
+            shown = number < PAGES
+            pages.append(Page(document.draw(number), document.characters(number)) if shown else None)
+        except Exception:
+            pages.append(None)
+    return pages if any(pages) else None
+
+
+@functools.cache
+def ink_of(reader, path):
+    """Returns where a mask has ink, for each page. Masks keep their paths, and many documents share one."""
+    found = []
+    for page in view(reader, path):
+        found.append(page and near((page.pixels != numpy.median(page.pixels, axis=(0, 1))).any(axis=2)))
+    return found
+
+
+def missing_character(before, after):
+    """Returns a character that is not at its place any more."""
+    places = collections.Counter()
+    for text, x, y in after:
+        places[text, round(x), round(y)] += 1
+    for text, x, y in before:
+        if not text.isspace() and text != "\0":
+            near_by = [
+                (text, round(x) + across, round(y) + down)
+                for across in (0, -1, 1) for down in (0, -1, 1)
+            ]
+            place = next((place for place in near_by if places[place]), None)
+            if not place:
+                return f"{text!r} at {x:.0f}, {y:.0f}"
+            places[place] -= 1
+    return None
+
+
+def lost(before, after, inks, field):
+    """Describes what of the pages before is not on the pages after."""
+    if after is None:
+        return ["cannot be read"]
+    if len(before) != len(after):
+        return [f"{len(after)} instead of {len(before)} pages"]
+    problems = []
+    for number, (one, two) in enumerate(zip(before, after), 1):
+        if one is None:
+            continue
+        if two is None or one.pixels.shape != two.pixels.shape:
+            problems.append(f"page {number} has another size")
+            continue
+        changed = functools.reduce(
+            numpy.logical_or, (numpy.moveaxis(abs(one.pixels - two.pixels), 2, 0) > LEVELS)
+        )
+        own = numpy.zeros_like(changed)
+        if number == 1:
+            height, width = changed.shape
+            x0, y0, x1, y1 = field
+            own[int(y0 * height):int(y1 * height) + 1, int(x0 * width):int(x1 * width) + 1] = True
+            if not (changed & own).any():
+                problems.append("the value is invisible")
+        if inks:
+            ink = inks[number - 1] if number <= len(inks) else None
+            if ink is None or ink.shape != changed.shape:
+                problems.append(f"page {number} was marked as one of another size")
+                continue
+            if not (changed & ink & ~own).any():
+                problems.append(f"the mark on page {number} is invisible")
+            own |= ink
+        changed &= ~own
+        if changed.any():
+            rows, columns = numpy.nonzero(changed)
+            problems.append(
+                f"page {number}: {int(changed.sum())} pixels differ, from {columns.min()}, {rows.min()}"
+                f" to {columns.max()}, {rows.max()}"
+            )
+        character = missing_character(one.characters, two.characters)
+        if character:
+            problems.append(f"page {number}: character {character} is missing")
+    return problems
+
+
+def blocks(pixels):
+    """Returns the brightness of squares, in which both readers' ways of drawing a letter are alike."""
+    side = 16
+    height, width = (edge // side * side for edge in pixels.shape[:2])
+    grey = sum(pixels[:height, :width, channel] for channel in range(3)) / 3
+    rows = numpy.add.reduceat(grey, range(0, height, side), axis=0)
+    return numpy.add.reduceat(rows, range(0, width, side), axis=1) / side**2
+
+
+def agree(one, two):
+    """Returns whether two readers show the same."""
+    if one is None or two is None or len(one) != len(two):
+        return False
+    for left, right in zip(one, two):
+        if (left is None) != (right is None):
+            return False
+        if left is None:
+            continue
+        texts = [
+            collections.Counter(text for text, _, _ in page.characters if not text.isspace() and text != "\0")
+            for page in (left, right)
+        ]
+        if left.pixels.shape != right.pixels.shape or texts[0] != texts[1]:
+            return False
+        if (abs(blocks(left.pixels) - blocks(right.pixels)) > BLOCK_LEVELS).any():
+            return False
+    return True
+
+
+def survives(request):
+    before = {name: view(reader, request["before"]) for name, reader in READERS.items()}
+    problems = {name: [] for name, pages in before.items() if pages}
+    written = []
+    for change, path, mask in request["after"]:
+        after = {name: view(reader, path) for name, reader in READERS.items()}
+        if not any(after.values()):
+            return {"verdict": "different", "problems": [f"{change}: no reader shows a page"]}
+        written.append(after)
+        for name in problems:
+            inks = ink_of(READERS[name], mask) if mask else None
+            found = lost(before[name], after[name], inks, request["field"])
+            problems[name] += [f"{change}: {name}: {problem}" for problem in found]
+    return {
+        "verdict": verdict(before, written, problems),
+        "problems": sum(problems.values(), []),
+    }
+
+
+def verdict(before, written, problems):
+    agreed = agree(*before.values())
+    equal = [name for name, found in problems.items() if not found]
+    if agreed and len(equal) == len(READERS):
+        return "equal"
+    if problems and not equal:
+        return "different"
+    # Readers that agree on the whole may draw a detail differently, such as a typeface that is not found.
+    is_detail = all("pixels differ" in problem for found in problems.values() for problem in found)
+    if agreed and not is_detail:
+        return "different"
+    if not all(agree(*after.values()) for after in written):
+        return "different" if agreed else "undecided"
+    return "one" if problems else "unread"
+
+
 def blank(request):
     try:
         like = pymupdf.open(request["like"])
@@ -182,7 +367,7 @@ def seal(request):
     return answer
 
 
-DO = {"compare": compare, "blank": blank, "seal": seal}
+DO = {"compare": compare, "survives": survives, "blank": blank, "seal": seal}
 
 for line in sys.stdin:
     request = json.loads(line)

@@ -12,6 +12,7 @@ mod corpus;
 mod custody;
 #[path = "../../../reader/tests/support/damage.rs"]
 mod damage;
+mod damages;
 mod fill;
 mod fixtures;
 mod form_fields;

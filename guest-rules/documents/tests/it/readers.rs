@@ -83,6 +83,39 @@ impl PdfReaders {
         problems.expect("an answer to a comparison").to_owned()
     }
 
+    /// Returns whether every document of `after` (a name, the document, a mask) still has what both readers
+    /// show of `before`, outside of `field` (left, top, right, bottom) on its first page and of the masks. The
+    /// first text is the verdict (listed in `tests/readers.py`), the second one lists the losses.
+    pub fn survives(
+        &mut self,
+        before: &[u8],
+        field: [f64; 4],
+        after: &[(&str, &[u8], Option<&TempFile>)],
+    ) -> (String, String) {
+        let before = TempFile::new(before);
+        let files: Vec<TempFile> = after.iter().map(|(_, pdf, _)| TempFile::new(pdf)).collect();
+        let listed: Vec<String> = after
+            .iter()
+            .zip(&files)
+            .map(|((name, _, mask), file)| {
+                let mask =
+                    mask.map_or_else(|| "null".to_owned(), |mask| format!("\"{}\"", mask.path()));
+                format!("[\"{name}\",\"{}\",{mask}]", file.path())
+            })
+            .collect();
+
+        let answer = self.ask(&format!(
+            "{{\"do\":\"survives\",\"before\":\"{}\",\"field\":{field:?},\"after\":[{}]}}",
+            before.path(),
+            listed.join(",")
+        ));
+        let answer = answer.trim().strip_prefix("{\"verdict\": \"");
+        let answer = answer.and_then(|answer| answer.strip_suffix("]}"));
+        let parts = answer.and_then(|answer| answer.split_once("\", \"problems\": ["));
+        let (verdict, lost) = parts.expect("an answer with a verdict");
+        (verdict.to_owned(), lost.to_owned())
+    }
+
     /// Returns grey pages, upright and of the displayed size of the pages of `like`, or `None` if
     /// MuPDF cannot read it.
     pub fn blank(&mut self, like: &[u8]) -> Option<Vec<u8>> {
