@@ -213,11 +213,18 @@ def missing_character(before, after):
     return None
 
 
+def is_empty(page):
+    """Returns whether a page is not there, or shows nothing."""
+    return page is None or (not page.characters and bool((page.pixels == page.pixels.flat[0]).all()))
+
+
 def lost(before, after, inks, field):
     """Describes what of the pages before is not on the pages after."""
     if after is None:
         return ["cannot be read"]
-    if len(before) != len(after):
+    # A reader that believes a wrong number of pages makes up empty ones at the end.
+    made_up = before[len(after):]
+    if len(before) < len(after) or not all(is_empty(page) for page in made_up):
         return [f"{len(after)} instead of {len(before)} pages"]
     problems = []
     for number, (one, two) in enumerate(zip(before, after), 1):

@@ -148,9 +148,14 @@ pub(crate) fn signature(
         Some(hand) => (TextStyle::Written(hand), hand.extent()),
         None => (TextStyle::Italic, UPRIGHT),
     };
+    let line = fonts.line(name, style);
+    let ink = line.ink();
+    let extent = LetterExtent {
+        ascent: extent.ascent.max(ink.above),
+        descent: extent.descent.max(ink.below),
+    };
     let tallest = (space.height * 0.8 / (extent.ascent + extent.descent)).min(28.0);
     let width = space.width * 0.94;
-    let line = fonts.line(name, style);
     let size = tallest.min(width / line.width(1.0).max(0.01));
     if size >= SMALL_SIGNATURE.min(tallest) && size >= smallest {
         return Ok(on_the_line(vec![line], size, extent, space));
@@ -184,7 +189,7 @@ fn on_the_line(
         width: widest.fold(0.0, f32::max),
         x: space.x + space.width * 0.03,
         first_baseline: signature_baseline(space)
-            - (extent.descent * size).min(space.height * 0.16)
+            - (extent.descent * size).min(space.height * 0.3)
             - above,
         lines,
         size,

@@ -60,7 +60,7 @@ impl ObjectTable {
             // could be of another revision.
             found = objects(reader, wanted)?;
         }
-        if let Some(number) = found.lost {
+        if let Some(number) = found.lost.or(survey.ambiguous) {
             return Err(unreadable(format!(
                 "{READS_DIFFERENTLY}: not all of them find object {number}"
             )));
@@ -398,7 +398,7 @@ impl PageWalk {
                 "a page tree of {MAX_TREE_DEPTH} levels"
             )));
         }
-        let before = self.pages.len();
+        let (before, repeated_before) = (self.pages.len(), self.repeated);
         let mut own = Vec::with_capacity(kids.len());
         for kid in kids {
             if self.pages.len() > MAX_PAGES {
@@ -451,9 +451,13 @@ impl PageWalk {
             .is_ok_and(|stated| stated == count);
         self.is_unclear |= !is_counted;
         if self.repeated > 0 || self.without_object > 0 || self.is_unclear {
+            let has_repeats = self.repeated > repeated_before;
             let node = document.get_dictionary_mut(node)?;
             node.set("Kids", own);
-            node.set("Count", count);
+            // Of a page that is listed twice, readers show as many as are counted.
+            if !has_repeats {
+                node.set("Count", count);
+            }
         }
         Ok(())
     }

@@ -43,6 +43,23 @@ struct TextRun {
     glyphs: Vec<KrillaGlyph>,
     /// Advance in units of the font size.
     em: f32,
+    ink: InkExtent,
+}
+
+/// How far ink reaches over and under the baseline, in units of the font size.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct InkExtent {
+    pub(crate) above: f32,
+    pub(crate) below: f32,
+}
+
+impl InkExtent {
+    fn with(self, other: Self) -> Self {
+        Self {
+            above: self.above.max(other.above),
+            below: self.below.max(other.below),
+        }
+    }
 }
 
 /// Shaped text, ready to be drawn.
@@ -60,6 +77,12 @@ pub(crate) struct TextLine {
 impl TextLine {
     pub(crate) fn width(&self, size: f32) -> f32 {
         self.em * size
+    }
+
+    /// Returns how far its ink reaches. Some scripts go deeper than Latin letters.
+    pub(crate) fn ink(&self) -> InkExtent {
+        let runs = self.runs.iter().map(|run| run.ink);
+        runs.fold(InkExtent::default(), InkExtent::with)
     }
 }
 
@@ -275,6 +298,7 @@ impl FontSet {
         let infos = shaped.glyph_infos();
         let mut glyphs = Vec::with_capacity(infos.len());
         let mut em = 0.0;
+        let mut ink = InkExtent::default();
         for (index, (info, position)) in infos.iter().zip(shaped.glyph_positions()).enumerate() {
             // Glyphs stand from left to right; clusters are places in the text.
             let other = |next: &&harfrust::GlyphInfo| next.cluster != info.cluster;
@@ -292,6 +316,13 @@ impl FontSet {
                 position.x_advance as f32 / units
             };
             em += advance;
+            if let Some(extents) = font.glyph_extents(info.glyph_id.into()) {
+                let top = (extents.y_bearing + position.y_offset) as f32 / units;
+                ink = ink.with(InkExtent {
+                    above: top,
+                    below: -(top + extents.height as f32 / units),
+                });
+            }
             glyphs.push(KrillaGlyph::new(
                 GlyphId::new(if missing {
                     typeface.stand_in.to_u32()
@@ -306,7 +337,12 @@ impl FontSet {
                 None,
             ));
         }
-        TextRun { face, glyphs, em }
+        TextRun {
+            face,
+            glyphs,
+            em,
+            ink,
+        }
     }
 
     /// Draws a line with its baseline starting at a point, in the current paint of the surface.

@@ -34,6 +34,9 @@ pub struct FileSurvey {
     /// Numbers that are listed as in use without a place. Some readers search the file for such an object, others
     /// take it for none.
     pub unplaced: HashSet<u32>,
+    /// Number of an object that is not at its place and is in the file more than once. Some readers search for it
+    /// and take the last one, others take it for none.
+    pub ambiguous: Option<u32>,
     /// Number and generation of the information dictionary.
     pub information: Option<(u32, u16)>,
     /// First part of the file identifier.
@@ -48,6 +51,7 @@ pub fn survey(data: &[u8]) -> FileSurvey {
         listed: HashSet::new(),
         placed: HashSet::new(),
         unplaced: HashSet::new(),
+        misplaced: None,
         is_encrypted: false,
         newest: None,
     };
@@ -72,6 +76,7 @@ pub fn survey(data: &[u8]) -> FileSurvey {
         highest_number: walk.listed.iter().copied().max().unwrap_or(0),
         placed: std::mem::take(&mut walk.placed),
         unplaced: std::mem::take(&mut walk.unplaced),
+        ambiguous: walk.misplaced.filter(|number| copies(data, *number) > 1),
         information: entry("Info").and_then(
             |ObjRef {
                  obj_number,
@@ -109,6 +114,8 @@ struct XrefWalk<'a> {
     listed: HashSet<u32>,
     placed: HashSet<u32>,
     unplaced: HashSet<u32>,
+    /// First object that is not at its place.
+    misplaced: Option<u32>,
     is_encrypted: bool,
     /// Trailer of the newest section.
     newest: Option<Dict<'a>>,
@@ -231,16 +238,29 @@ impl<'a> XrefWalk<'a> {
             return Some(());
         }
         self.placed.insert(number);
+        self.misplaced = Some(number);
 
         let mut cursor = ByteCursor::at(self.data, usize::try_from(offset).ok()?);
-        if cursor.number()? != u64::from(number) {
+        let is_here = cursor.number()? == u64::from(number) && cursor.number()? == generation;
+        if !is_here || !cursor.keyword(b"obj") {
             return None;
         }
-        if cursor.number()? != generation {
-            return None;
-        }
-        cursor.keyword(b"obj").then_some(())
+        self.misplaced = None;
+        Some(())
     }
+}
+
+/// Returns how often an object of this number begins in the file.
+fn copies(data: &[u8], number: u32) -> usize {
+    let header = format!("{number} ");
+    let begins = |at: &usize| {
+        let mut cursor = ByteCursor::at(data, *at + header.len());
+        let is_first = *at == 0 || data.get(at - 1).is_some_and(|byte| is_space(*byte));
+        is_first && cursor.number().is_some() && cursor.keyword(b"obj")
+    };
+    let windows = data.windows(header.len()).enumerate();
+    let found = windows.filter(|(_, window)| *window == header.as_bytes());
+    found.map(|(at, _)| at).filter(begins).count()
 }
 
 fn numbers(dict: &Dict<'_>, key: &str) -> Option<Vec<usize>> {

@@ -351,7 +351,7 @@ fn long_form_values_are_drawn_completely() {
     let value = "This buyer lives at an address with a very long name that no form ever leaves enough room for, in the County of Somewhere Else";
     let filled = fill(
         &page("/MediaBox[0 0 612 792]", ""),
-        &[field(1, [0.1, 0.1, 0.25, 0.02], text(value))],
+        &[field(1, [0.1, 0.1, 0.4, 0.02], text(value))],
     )
     .unwrap();
     let found = extracted(&filled, 1)

@@ -26,4 +26,5 @@ mod seals;
 mod signatures;
 mod stripping;
 mod support;
+mod values;
 mod watermarks;

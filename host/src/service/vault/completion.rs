@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::components::rules::completion as rules;
-use crate::components::rules::early_handwriting::HandwritingStyle;
 use crate::config::EMBEDDED;
 use crate::domain::clock::Timestamp;
 use crate::domain::dates::DateSettings;
@@ -17,7 +16,7 @@ use crate::domain::ledger::LedgerEntry;
 use crate::domain::locale::Locale;
 use crate::domain::organization::Organization;
 use crate::fair_queue::WorkOwner;
-use crate::room::signature::{SignatureValue, component_style};
+use crate::room::signature::{SignatureValue, certificate_style};
 use crate::service::envelopes::consumer::{self, SignersConsent};
 use crate::service::envelopes::{parties, people};
 use crate::service::signing::access_codes;
@@ -386,7 +385,7 @@ impl CertificateSource<'_> {
             SignatureValue::Typed(name) => {
                 rules::SignatureAppearance::Typed(rules::TypedSignature {
                     name,
-                    style: submitter.signature_style.map(component_style),
+                    style: submitter.signature_style.map(certificate_style),
                 })
             }
             SignatureValue::Drawn(picture) => rules::SignatureAppearance::Drawn(picture),

@@ -53,6 +53,7 @@ function start(form) {
   const actions = finish.parentElement;
   const review = form.querySelector(".review");
   const styles = form.querySelector(".styles");
+  const looks = "preview" in form.dataset ? null : drawnLooks(form, styles, refresh);
   /** Last signature and initials that the signer gave, by kind of field. */
   const adopted = {};
   let current = 0;
@@ -166,6 +167,12 @@ function start(form) {
       element("image", { href: value, x, y, width, height });
       return;
     }
+    const look = looks?.of(mark.dataset.field, kind, value);
+    if (look) {
+      element("image", { href: look, x, y, width, height, preserveAspectRatio: "none" });
+      return;
+    }
+    // Until the picture is there, and where there is no server to ask.
     if (kind === "signature" || kind === "initials") {
       signAt(element("text", { class: "script", "font-size": 100 }), value, { x, y, width, height });
       return;
@@ -186,7 +193,7 @@ function start(form) {
     line.textContent = name;
     const em = line.getComputedTextLength() / 100 || 1;
     const size = Math.min((height * 0.8) / (ascent + descent), 28, (width * 0.94) / em);
-    const place = { x: x + width * 0.03, y: y + height * 0.95 - Math.min(descent * size, height * 0.16), "font-size": size };
+    const place = { x: x + width * 0.03, y: y + height * 0.95 - Math.min(descent * size, height * 0.3), "font-size": size };
     for (const [key, number] of Object.entries(place)) line.setAttribute(key, number);
     // The width is known once the font is loaded.
     const font = `20px "hand ${style.value}"`;
@@ -349,6 +356,53 @@ function start(form) {
   }
   if (review.open && !wrong) go(last, false);
   fit();
+}
+
+/** Pictures of entries as the document will have them, which the server draws. */
+function drawnLooks(form, styles, refresh) {
+  const KEPT = 200;
+  const PAUSE = 250;
+  const address = `${form.getAttribute("action")}/look`;
+  const pictures = new Map();
+  const wanted = new Map();
+  let timer = 0;
+
+  /** Picture of an entry; none until it is there. */
+  function of(index, kind, value) {
+    if (kind === "checkbox" || !value) return null;
+    const style = kind === "signature" || kind === "initials" ? styles?.querySelector("input:checked")?.value ?? "" : "";
+    const key = JSON.stringify([index, style, value]);
+    if (pictures.has(key)) return pictures.get(key);
+    // Only what is still on the page after a pause is asked for.
+    wanted.set(index, { key, index, style, value });
+    clearTimeout(timer);
+    timer = setTimeout(ask, PAUSE);
+    return null;
+  }
+
+  async function ask() {
+    const asked = [...wanted.values()];
+    wanted.clear();
+    for (const { key, index, style, value } of asked) {
+      if (pictures.has(key)) continue;
+      // A refusal is told when the entry is saved.
+      pictures.set(key, null);
+      const body = new URLSearchParams({ field: index, value, style });
+      const answer = await fetch(address, { method: "POST", body }).catch(() => null);
+      if (!answer) {
+        pictures.delete(key);
+        continue;
+      }
+      if (answer.ok) pictures.set(key, URL.createObjectURL(await answer.blob()));
+    }
+    while (pictures.size > KEPT) {
+      const [oldest, picture] = pictures.entries().next().value;
+      if (picture) URL.revokeObjectURL(picture);
+      pictures.delete(oldest);
+    }
+    if (asked.length) refresh();
+  }
+  return { of };
 }
 
 /** Visible words of a label. */
