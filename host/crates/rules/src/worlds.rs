@@ -120,6 +120,10 @@ pub fn package(slot: Slot) -> &'static str {
 /// they carry no capability, and a component that exports the interface imports them.
 fn grants(slot: Slot) -> Vec<String> {
     let types = format!("{}/types", package(slot));
+    if slot == Slot::Documents {
+        // Data of the program, without a capability.
+        return vec![types, format!("{}/faces", package(slot))];
+    }
     if !slot.is_provider() {
         return vec![types];
     }

@@ -4,6 +4,7 @@ mod access;
 mod answers;
 mod consent;
 mod embed;
+mod entries;
 mod form;
 mod languages;
 mod people;
