@@ -55,6 +55,13 @@ fuzz-pdf: ## 5,000 damaged documents through the API
 	@HOLDFAST_MUTATED=$${HOLDFAST_MUTATED:-5000} tests/with-postgres cargo nextest run $(CRATES) \
 	  --profile drill --no-capture -E 'test(damaged_documents_never_make_the_service_fail)'
 
+# CORPUS names folders with PDFs, separated by colons.
+CORPUS ?= tests/fixtures:tests/fixtures/hunt
+corpus: ## Every PDF of CORPUS signed, uploaded and compared by two other readers
+	@tests/set-up test
+	@HOLDFAST_CORPUS="$$(realpath $(subst :, ,$(CORPUS)) | paste -sd:)" tests/with-postgres cargo nextest run $(CRATES) \
+	  --profile drill --no-capture -E 'test(every_document_of_the_corpus_is_shown_alike_or_refused)'
+
 damages: ## 2,000 documents damaged in 100 ways
 	@tests/set-up test
 	@HOLDFAST_DAMAGED=$${HOLDFAST_DAMAGED:-2000} cargo nextest run $(CRATES) \

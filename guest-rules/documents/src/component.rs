@@ -110,6 +110,10 @@ impl sources::Guest for DocumentsComponent {
     fn settle(pdf: Vec<u8>) -> Result<SettledDocument, DocumentError> {
         crate::settle(pdf)
     }
+
+    fn without_actions(pdf: Vec<u8>) -> Result<Option<Vec<u8>>, DocumentError> {
+        crate::without_actions(&pdf)
+    }
 }
 
 impl values::Guest for DocumentsComponent {

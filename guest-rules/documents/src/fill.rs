@@ -101,7 +101,9 @@ fn fill_signed(pdf: &[u8], fields: &[StyledField<'_>]) -> Result<Vec<u8>> {
         return Err(source.signed_and_damaged());
     }
     if source.certification_level() == Some(1) {
-        return Err(unreadable("its author certified it against any change"));
+        return Err(unreadable(
+            "its author certified it against any change; accept_certification_loss uses it without the certification",
+        ));
     }
 
     let mut updates = CheckedUpdates::of(Arc::clone(&original), source)?;

@@ -17,6 +17,7 @@
 //! at which the page is displayed, becomes a form XObject, and is painted on top through one
 //! matrix. It stays searchable, and the original objects stay unchanged.
 
+mod actions;
 mod anew;
 mod completion;
 #[cfg(target_arch = "wasm32")]
@@ -56,6 +57,7 @@ mod values;
 mod vaulting;
 mod watermarks;
 
+pub use actions::without_actions;
 pub use anew::write_anew;
 pub use completion::completion_certificate;
 pub use contract::{

@@ -14,8 +14,8 @@ use crate::read_back::differs;
 use crate::render::{Drawn, draw_small};
 use crate::source::refusal;
 
-/// Difference in brightness, of 255, from which ink shows on its ground.
-const CONTRAST: u8 = 64;
+/// Difference in brightness, of 255, from which ink has changed a pixel. Small grey letters cover a part of it only.
+const CONTRAST: u8 = 32;
 
 /// Smaller differences in a colour come from rounding, or from the light phrase across a page.
 const TOLERANCE: u8 = 72;

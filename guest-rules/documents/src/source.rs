@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hayro_syntax::object::{Array, Dict, Name};
+use hayro_syntax::object::{Array, Dict, Name, Rect};
 use hayro_syntax::page::Page;
 use holdfast_reader::{ContentEnding, PdfDocument, ReadError};
 use lopdf::{Dictionary, Document, Object, ObjectId};
@@ -190,7 +190,10 @@ fn is_annotated(page: &Page<'_>) -> bool {
         found.any(|annotation| {
             let is = |key, name| annotation.get::<Name<'_>>(key).as_deref() == Some(name);
             let is_flattened = is("Subtype", b"Widget".as_slice()) && !is("FT", b"Sig");
-            annotation.contains_key("AP") && !is_flattened
+            // Signatures without a look have an appearance of no size.
+            let place = annotation.get::<Rect>("Rect");
+            let has_size = place.is_none_or(|place| place.x0 != place.x1 && place.y0 != place.y1);
+            annotation.contains_key("AP") && has_size && !is_flattened
         })
     })
 }

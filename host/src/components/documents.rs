@@ -451,6 +451,25 @@ impl Documents {
     }
 }
 
+impl Documents {
+    /// Removes scripts and actions. None for a document without them; fails for a component without this
+    /// function.
+    pub async fn without_actions(
+        &self,
+        pdf: Bytes,
+    ) -> Answer<Option<Vec<u8>>, documents::DocumentError> {
+        self.work(move |store, pre| {
+            let sources = pre.sources.as_ref();
+            let sources = sources.ok_or_else(|| wasmtime::Error::msg("it settles no documents"))?;
+            let instance = sources.instantiate(&mut *store)?;
+            instance
+                .holdfast_documents_sources()
+                .call_without_actions(store, &pdf)
+        })
+        .await
+    }
+}
+
 /// Returns a style in the words of a component without `values`.
 fn early_style(style: HandwritingStyle) -> early_handwriting::HandwritingStyle {
     match style {

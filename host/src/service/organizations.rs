@@ -20,7 +20,7 @@ use crate::domain::id::OrgId;
 use crate::domain::jurisdiction::Jurisdiction;
 use crate::domain::locale::{ConsentText, Locale};
 use crate::domain::organization::{
-    OrgSettings, Organization, PageOrigin, PaymentSettings, Role, SingleSignOn,
+    ActiveContent, OrgSettings, Organization, PageOrigin, PaymentSettings, Role, SingleSignOn,
 };
 use crate::domain::party_name;
 use crate::store::{StoreError, WriteTransaction, organizations};
@@ -55,6 +55,7 @@ pub struct BrandView {
     },
     "signature_wording": {}, "require_access_demonstration": false,
     "chattel_paper_jurisdiction": "US-DE", "single_sign_on": null, "refuse_unsigned_roles": false,
+    "active_content": "warn",
 }]))]
 pub struct OrganizationView {
     pub org_id: OrgId,
@@ -91,6 +92,7 @@ pub struct OrganizationView {
     pub single_sign_on: Option<SingleSignOn>,
     /// Whether signers and witnesses with roles that ask for no signature are refused.
     pub refuse_unsigned_roles: bool,
+    pub active_content: ActiveContent,
 }
 
 impl From<Organization> for OrganizationView {
@@ -124,6 +126,7 @@ impl From<Organization> for OrganizationView {
             chattel_paper_jurisdiction: settings.chattel_paper_jurisdiction,
             single_sign_on: settings.single_sign_on,
             refuse_unsigned_roles: settings.refuse_unsigned_roles,
+            active_content: settings.active_content,
         }
     }
 }
@@ -162,6 +165,7 @@ pub struct ChangeOrganization {
     pub language: Option<Locale>,
     /// True: a create or send with a signer or witness with a role that asks for no signature is refused with 422.
     pub refuse_unsigned_roles: Option<bool>,
+    pub active_content: Option<ActiveContent>,
     #[schemars(with = "Option<BTreeMap<String, ConsentText>>")]
     pub consent: Option<BTreeMap<Locale, ConsentText>>,
     /// Replaces the whole object; null restores the text that states nothing on the organization's behalf.
@@ -257,6 +261,7 @@ impl ChangeOrganization {
         settings.language = self.language.unwrap_or(settings.language);
         let refuses = self.refuse_unsigned_roles;
         settings.refuse_unsigned_roles = refuses.unwrap_or(settings.refuse_unsigned_roles);
+        settings.active_content = self.active_content.unwrap_or(settings.active_content);
         self.chattel_paper_jurisdiction
             .apply(&mut settings.chattel_paper_jurisdiction);
         match settings.problem() {

@@ -119,17 +119,58 @@ pub fn stamped_seal(pdf: &[u8], authorities: &Path, times: &Path) -> serde_json:
 }
 
 fn inspect_seal(pdf: &[u8], mut request: serde_json::Value) -> serde_json::Value {
-    let mut file = tempfile::NamedTempFile::new().unwrap();
-    file.write_all(pdf).unwrap();
+    let file = written(pdf);
     request["do"] = "seal".into();
     request["path"] = serde_json::json!(file.path());
+    ask_readers(&request)
+}
+
+/// Returns grey pages with the sizes of a document's pages; none if MuPDF cannot read it.
+pub fn blank(like: &[u8]) -> Option<Vec<u8>> {
+    let (like, made) = (written(like), written(&[]));
+    let answer = ask_readers(&serde_json::json!({
+        "do": "blank", "like": like.path(), "write": made.path(),
+    }));
+    let is_made = answer["pages"].as_u64().is_some_and(|pages| pages > 0);
+    is_made.then(|| std::fs::read(made.path()).unwrap())
+}
+
+/// Returns whether MuPDF and PDFium show both copies as they show the source, outside of a field on the first page
+/// (left, top, right, bottom) and of the marks alone.
+pub fn survives(
+    source: &[u8],
+    field: Option<[f64; 4]>,
+    copies: &[Vec<u8>; 2],
+    marks: &[Vec<u8>; 2],
+) -> serde_json::Value {
+    let source = written(source);
+    let copies = copies.each_ref().map(|copy| written(copy));
+    let marks = marks.each_ref().map(|mark| written(mark));
+    ask_readers(&serde_json::json!({
+        "do": "survives", "before": source.path(), "field": field,
+        "after": [
+            ["authoritative", copies[0].path(), marks[0].path()],
+            ["other copy", copies[1].path(), marks[1].path()],
+        ],
+    }))
+}
+
+fn written(pdf: &[u8]) -> tempfile::NamedTempFile {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(pdf).unwrap();
+    file
+}
+
+fn ask_readers(request: &serde_json::Value) -> serde_json::Value {
     let python = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../pdf-readers/bin/python");
     let mut readers = Command::new(python)
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/readers.py"))
+        .env("HOLDFAST_LINES", "1")
+        .env("HOLDFAST_PAGES", "60")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
-        .expect("pyHanko is missing: run `tests/set-up test`");
+        .expect("MuPDF, PDFium and pyHanko are missing: run `tests/set-up test`");
     let mut input = readers.stdin.take().unwrap();
     writeln!(input, "{request}").unwrap();
     drop(input);

@@ -94,6 +94,8 @@ pub struct OrgSettings {
     pub single_sign_on: Option<SingleSignOn>,
     /// Refuse signers and witnesses with roles that ask for no signature.
     pub refuse_unsigned_roles: bool,
+    /// What becomes of scripts and actions of an upload.
+    pub active_content: ActiveContent,
 }
 
 /// Sign-in at an OpenID Connect issuer. The client's secret is stored apart, sealed.
@@ -274,7 +276,18 @@ impl Default for OrgSettings {
             component_changes: ChangePolicy::default(),
             single_sign_on: None,
             refuse_unsigned_roles: false,
+            active_content: ActiveContent::Warn,
         }
+    }
+}
+
+words! {
+    /// What becomes of an upload with scripts, or with actions that start programs, send or fetch data, or happen
+    /// when it is opened: the response warns about them, they are removed, or the upload is refused.
+    ActiveContent {
+        Warn = "warn",
+        Remove = "remove",
+        Refuse = "refuse",
     }
 }
 

@@ -1,5 +1,6 @@
 //! Templates: a document, its fields and the roles that fill them.
 
+use super::signature::ExistingSignature;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -45,6 +46,9 @@ pub struct DocumentRepair {
     pub rewritten_hash: String,
     pub rewritten_size: u64,
     pub reason: String,
+    /// Signatures of the upload that the sender gave up, as they were verified.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub given_up: Vec<ExistingSignature>,
 }
 
 /// Record of a template.

@@ -1,6 +1,7 @@
 //! Uploaded documents: type checks, storage, and the memory budget for reading them.
 
 use crate::components::Placement;
+use crate::components::rules::copies::SignatureHandling;
 use crate::components::rules::lifecycle::EnvelopeTrigger;
 use crate::components::rules::placement::DocumentFacts;
 use crate::components::rules::{documents, sources};
@@ -10,6 +11,7 @@ use crate::domain::envelope::{Envelope, EnvelopeStatus, FileType, StoredFile};
 use crate::domain::hash::sha256;
 use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::job::VaultEnvelope;
+use crate::domain::organization::ActiveContent;
 use crate::domain::signature::ExistingSignature;
 use crate::domain::template::DocumentRepair;
 use crate::domain::warning::Warning;
@@ -21,7 +23,9 @@ use crate::service::events;
 use crate::service::idempotency::ResponseRecorder;
 use crate::service::vault::copies;
 use crate::service::vault::existing::existing_signatures;
-use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
+use crate::service::{
+    Caller, Core, ServiceError, ValidationIssue, envelopes as envelope_service, organizations,
+};
 use crate::store::{WriteTransaction, envelopes, jobs, vault};
 use bytes::Bytes;
 use serde_json::json;
@@ -215,49 +219,101 @@ fn checked_type(
     }
 }
 
-/// Checks a PDF, and repairs it where readers would disagree about it.
+/// Checks a PDF, and repairs it where readers would disagree about it. With `gives_up`, the sender gives up the
+/// certification of its author: it becomes a document without signatures.
 pub async fn settled(
     core: &Core,
     org: &OrgId,
     owner: &WorkOwner,
-    pdf: Bytes,
+    upload: Bytes,
+    gives_up: bool,
 ) -> Result<SettledUpload, ServiceError> {
     // The built-in component: what readers disagree about is no choice of an organization.
     let documents = core
         .components
         .embedded_documents(org, core.store.priority())
         .for_owner(owner.clone());
-    let sources::SettledDocument { repaired, warnings } = documents.settle(pdf.clone()).await??;
-    let warnings = warnings.into_iter().map(source_warning).collect();
-    let Some(sources::RepairedDocument {
-        pdf: rewritten,
-        reason,
-    }) = repaired
-    else {
-        return Ok(SettledUpload {
-            pdf,
-            repair: None,
-            warnings,
-        });
-    };
+    let mut pdf = upload.clone();
+    let (mut reasons, mut given_up) = (Vec::new(), Vec::new());
+    if gives_up {
+        let flatten = SignatureHandling::Flatten;
+        given_up = existing_signatures(core, &documents, pdf.clone()).await?;
+        if !given_up.is_empty()
+            && let Some(plain) = documents.write_anew(pdf.clone(), flatten).await??
+        {
+            pdf = plain.into();
+            reasons.push("the sender gave up its signatures".to_owned());
+        }
+    }
 
-    let rewritten = Bytes::from(rewritten);
-    let repair = DocumentRepair {
-        uploaded_hash: sha256(&pdf),
-        rewritten_hash: sha256(&rewritten),
-        rewritten_size: rewritten.len() as u64,
-        reason,
-    };
+    let mut settled = documents.settle(pdf.clone()).await??;
+    if let Some(repaired) = settled.repaired.take() {
+        pdf = repaired.pdf.into();
+        reasons.push(repaired.reason);
+    }
+    let mut warnings = settled.warnings;
+    let active = warnings.iter().find(|warning| is_active(warning));
+    if let Some(active) = active {
+        match organizations::read(core, org)
+            .await?
+            .settings
+            .active_content
+        {
+            ActiveContent::Warn => {}
+            ActiveContent::Refuse => return Err(refused_content(active)),
+            ActiveContent::Remove => {
+                if let Some(inert) = documents.without_actions(pdf.clone()).await?? {
+                    pdf = inert.into();
+                    reasons.push("its scripts and actions are removed".to_owned());
+                }
+                warnings.retain(|warning| !is_active(warning));
+                warnings.push(sources::SourceWarning {
+                    code: "actions_removed".to_owned(),
+                    message: "The scripts and actions of the document are removed".to_owned(),
+                });
+            }
+        }
+    }
+
+    let repair = (!reasons.is_empty()).then(|| DocumentRepair {
+        uploaded_hash: sha256(&upload),
+        rewritten_hash: sha256(&pdf),
+        rewritten_size: pdf.len() as u64,
+        reason: reasons.join("; "),
+        given_up,
+    });
     Ok(SettledUpload {
-        pdf: rewritten,
-        repair: Some(repair),
-        warnings,
+        pdf,
+        repair,
+        warnings: warnings.into_iter().map(source_warning).collect(),
     })
+}
+
+/// Returns whether a warning is about something that a document does by itself.
+fn is_active(warning: &sources::SourceWarning) -> bool {
+    const ACTIVE: [&str; 4] = [
+        "javascript",
+        "launch_action",
+        "submit_action",
+        "open_action",
+    ];
+    ACTIVE.contains(&warning.code.as_str())
+}
+
+fn refused_content(warning: &sources::SourceWarning) -> ServiceError {
+    ServiceError::Invalid(vec![ValidationIssue::new(
+        "active_content",
+        &["file"],
+        "a document without scripts and actions, as the organization demands",
+        warning.code.as_str(),
+        warning.message.clone(),
+    )])
 }
 
 fn source_warning(warning: sources::SourceWarning) -> Warning {
     /// Codes of the built-in component; docs/documents.md has their meanings.
-    const CODES: [&str; 11] = [
+    const CODES: [&str; 12] = [
+        "actions_removed",
         "encryption_removed",
         "document_repaired",
         "dynamic_xfa",
@@ -289,7 +345,7 @@ pub async fn check_readable(
             reader.inspect(bytes.clone()).await??;
             let SettledUpload {
                 repair, warnings, ..
-            } = settled(core, org, owner, bytes.clone()).await?;
+            } = settled(core, org, owner, bytes.clone(), false).await?;
             keeps_limits(&reader, bytes.clone()).await?;
             // The built-in components: an upload does not wait for those of an organization.
             let (components, priority) = (&core.components, core.store.priority());

@@ -123,6 +123,8 @@ pub struct CreateTemplate {
     pub kba_required: bool,
     pub source_format: SourceFormat,
     pub pricing_table: bool,
+    /// A certified document is used without the certification of its author.
+    pub accept_certification_loss: bool,
 }
 
 /// Created template.
@@ -165,7 +167,14 @@ pub async fn create(
     let id = TemplateId::new();
     let owner = WorkOwner::new(&caller.org, id.as_str());
     let (pdf, room) = read_whole(core, &owner, &request.file).await?;
-    let settled = settled(core, &caller.org, &owner, pdf).await?;
+    let settled = settled(
+        core,
+        &caller.org,
+        &owner,
+        pdf,
+        request.accept_certification_loss,
+    )
+    .await?;
     let pdf = settled.pdf;
     let placement = core.placement(Some(&caller.org)).for_owner(owner.clone());
     let instance = core.signing_instance(&caller.org, request.kba_required);

@@ -24,6 +24,7 @@ enum Guard {
 
 /// Every setting that users of an organization change, with its guard.
 const SETTINGS: &[(&str, Guard)] = &[
+    ("active_content", Guard::Powerless),
     ("auto_vault", Guard::Powerless),
     ("brand", Guard::Powerless),
     ("chattel_paper_jurisdiction", Guard::Powerless),

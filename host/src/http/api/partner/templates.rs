@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::domain::field::Field;
 use crate::domain::id::TemplateId;
 use crate::domain::template::{SourceFormat, Template};
+use crate::http::api::web::templates::flag;
 use crate::http::error::HttpError;
 use crate::http::middleware::caller::{EnvelopesWrite, PartnerCaller};
 use crate::http::middleware::extract::{MultipartForm, ResourceId, ValidJson, ValidQuery, valid};
@@ -31,6 +32,8 @@ pub struct PartnerTemplateForm {
     external_id: Option<String>,
     /// JSON array of fields. Without it, fields are read from the document's `{{…}}` tags.
     fields_json: Option<String>,
+    /// `true`: a document that its author certified against changes is used without its signatures.
+    accept_certification_loss: Option<bool>,
 }
 
 /// A created template.
@@ -126,6 +129,10 @@ pub async fn create(
         kba_required: false,
         source_format: SourceFormat::Pdf,
         pricing_table: false,
+        accept_certification_loss: flag(
+            "accept_certification_loss",
+            form.texts.remove("accept_certification_loss"),
+        )?,
     };
     once.answer_with_warnings(
         &app,

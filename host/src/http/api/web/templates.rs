@@ -38,6 +38,8 @@ pub struct TemplateForm {
     source_format: Option<SourceFormat>,
     /// `true` or `false`.
     pricing_table: Option<bool>,
+    /// `true`: a document that its author certified against changes is used without its signatures.
+    accept_certification_loss: Option<bool>,
 }
 
 /// A template.
@@ -150,10 +152,15 @@ fn uploaded(mut form: MultipartForm<TemplateForm>) -> Result<CreateTemplate, Htt
         kba_required: flag("kba_required", text("kba_required"))?,
         source_format,
         pricing_table: flag("pricing_table", text("pricing_table"))?,
+        accept_certification_loss: flag(
+            "accept_certification_loss",
+            text("accept_certification_loss"),
+        )?,
     })
 }
 
-fn flag(name: &str, text: Option<String>) -> Result<bool, HttpError> {
+/// Parses a text part that is `true` or `false`; false when absent.
+pub fn flag(name: &str, text: Option<String>) -> Result<bool, HttpError> {
     match text.as_deref().map(str::trim) {
         None | Some("false") => Ok(false),
         Some("true") => Ok(true),

@@ -150,6 +150,7 @@ async fn received(app: &App, request: Request) -> Result<Response, Response> {
         kba_required: text("kba_required") == "yes",
         source_format: SourceFormat::Pdf,
         pricing_table: false,
+        accept_certification_loss: false,
     };
     let made = templates::create(app, &visitor.caller, new, &unrecorded()).await;
     let made = made.map_err(failed)?;

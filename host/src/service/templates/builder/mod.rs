@@ -249,7 +249,7 @@ pub async fn attach(
     )
     .await?;
     let owner = WorkOwner::new(&template.org, template.id.as_str());
-    let pdf = settled(core, &template.org, &owner, pdf).await?.pdf;
+    let pdf = settled(core, &template.org, &owner, pdf, false).await?.pdf;
     let reader = core.placement(Some(&template.org));
     let count = reader.inspect(pdf.clone()).await??.pages.len();
     check_signable(core, owner, pdf.clone()).await?;

@@ -1,0 +1,147 @@
+//! Removing what a document does by itself.
+
+use lopdf::{Dictionary, Document, Object};
+
+use crate::error::{Result, unreadable};
+use crate::read_back::ShownPages;
+use crate::source::{SourceDocument, is_signed, resolve_in};
+use crate::target::OverlayTarget;
+
+/// Types of actions that do more than to show something (ISO 32000-1, table 198).
+pub(crate) const ACTING: [&[u8]; 4] = [b"JavaScript", b"Launch", b"SubmitForm", b"ImportData"];
+
+/// Entries with actions of a document, page, annotation or form field (ISO 32000-1, 12.6).
+const HOLDERS: [&[u8]; 3] = [b"A", b"AA", b"Next"];
+
+/// Removes scripts, and actions that start programs, send or fetch data, or happen when the document is opened.
+/// Returns none for a document without them.
+///
+/// # Errors
+///
+/// `encrypted`, `unreadable` and `over-limit` for the document; `unreadable` also for a signed one.
+pub fn without_actions(pdf: &[u8]) -> Result<Option<Vec<u8>>> {
+    if is_signed(pdf) {
+        return Err(unreadable(
+            "it is signed, and removing its scripts would break the signatures",
+        ));
+    }
+    let SourceDocument {
+        mut document,
+        bytes,
+        ..
+    } = SourceDocument::open_for_rewrite(pdf)?;
+    if !remove_actions(&mut document) {
+        return Ok(None);
+    }
+
+    let shown = ShownPages::of(&bytes)?;
+    // The removed actions are in no object any more.
+    document.prune_objects();
+    let written = OverlayTarget::Rewrite(Box::new(document)).save(pdf, "without actions")?;
+    shown.confirm(written.clone())?;
+    Ok(Some(written))
+}
+
+/// Returns whether there was one.
+fn remove_actions(document: &mut Document) -> bool {
+    let mut found = remove_at_opening(document);
+    let held: Vec<_> = document.objects.keys().copied().collect();
+    for id in held {
+        let Some(object) = document.objects.get(&id) else {
+            continue;
+        };
+        let mut changed = object.clone();
+        if remove_in(document, &mut changed) {
+            document.objects.insert(id, changed);
+            found = true;
+        }
+    }
+    found
+}
+
+/// Removes what happens when the document is opened, and its named scripts.
+fn remove_at_opening(document: &mut Document) -> bool {
+    let Ok(catalog) = document.catalog() else {
+        return false;
+    };
+    let opening = catalog
+        .get(b"OpenAction")
+        .map(|entry| resolve_in(document, entry));
+    let acts = opening.is_ok_and(|action| {
+        let kind = action.as_dict().and_then(|action| action.get(b"S"));
+        // A destination, or an action that goes to one, only shows a page.
+        kind.and_then(Object::as_name)
+            .is_ok_and(|kind| kind != b"GoTo")
+    });
+    let names = catalog.get(b"Names").and_then(Object::as_reference);
+
+    let mut found = acts;
+    if acts && let Ok(catalog) = document.catalog_mut() {
+        catalog.remove(b"OpenAction");
+    }
+    if let Ok(names) = names
+        && let Ok(names) = document.get_dictionary_mut(names)
+    {
+        found |= names.remove(b"JavaScript").is_some();
+    }
+    if let Ok(catalog) = document.catalog_mut()
+        && let Ok(Object::Dictionary(names)) = catalog.get_mut(b"Names")
+    {
+        found |= names.remove(b"JavaScript").is_some();
+    }
+    found
+}
+
+/// Removes actions from an object and everything directly in it.
+fn remove_in(document: &Document, object: &mut Object) -> bool {
+    let entries = match object {
+        Object::Dictionary(entries) => entries,
+        Object::Stream(stream) => &mut stream.dict,
+        Object::Array(items) => {
+            let mut found = false;
+            for item in items {
+                found |= remove_in(document, item);
+            }
+            return found;
+        }
+        _ => return false,
+    };
+
+    let mut found = false;
+    for key in HOLDERS {
+        let holds = entries.get(key).is_ok_and(|held| acts(document, held, 0));
+        if holds {
+            entries.remove(key);
+            found = true;
+        }
+    }
+    for (_, entry) in entries.iter_mut() {
+        found |= remove_in(document, entry);
+    }
+    found
+}
+
+/// Returns whether an action acts, or one that follows it, or one of a dictionary of actions.
+fn acts(document: &Document, action: &Object, depth: usize) -> bool {
+    /// No document has longer chains of actions.
+    const DEEPEST: usize = 16;
+    if depth > DEEPEST {
+        return true;
+    }
+    let acts_within = |entries: &Dictionary| {
+        entries
+            .iter()
+            .any(|(_, entry)| acts(document, entry, depth + 1))
+    };
+    match resolve_in(document, action) {
+        Object::Array(actions) => actions.iter().any(|entry| acts(document, entry, depth + 1)),
+        Object::Dictionary(entries) => match entries.get(b"S").and_then(Object::as_name) {
+            Ok(kind) if ACTING.contains(&kind) => true,
+            Ok(_) => entries
+                .get(b"Next")
+                .is_ok_and(|next| acts(document, next, depth + 1)),
+            Err(_) => acts_within(entries),
+        },
+        _ => false,
+    }
+}
