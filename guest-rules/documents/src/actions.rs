@@ -37,7 +37,7 @@ pub fn without_actions(pdf: &[u8]) -> Result<Option<Vec<u8>>> {
     let shown = ShownPages::of(&bytes)?;
     // The removed actions are in no object any more.
     document.prune_objects();
-    let written = OverlayTarget::Rewrite(Box::new(document)).save(pdf, "without actions")?;
+    let written = OverlayTarget::Rewrite(Box::new(document)).save(pdf, "inert")?;
     shown.confirm(written.clone())?;
     Ok(Some(written))
 }

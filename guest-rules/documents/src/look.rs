@@ -172,3 +172,75 @@ fn brightness([red, green, blue]: [u8; 3]) -> u8 {
     let weighted = u32::from(red) * 299 + u32::from(green) * 587 + u32::from(blue) * 114;
     u8::try_from(weighted / 1_000).unwrap_or(u8::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::DocumentError;
+    use crate::typeset::TypesetSheet;
+
+    fn sheet(width: f32, boxes: &[(f32, f32)]) -> Vec<u8> {
+        let mut sheet = TypesetSheet::new(width, 400.0).unwrap();
+        for (x, y) in boxes {
+            sheet.fill(*x, *y, 40.0, 40.0, (0, 0, 0));
+        }
+        sheet.into_pdf("").unwrap()
+    }
+
+    fn difference_of(before: &[u8], after: &[u8], added: Vec<AddedInk>) -> Option<String> {
+        let looks = [PageLook { page: 0, added }];
+        match compare(before.to_vec(), after.to_vec(), &looks) {
+            Ok(()) => None,
+            Err(DocumentError::Unreadable(why)) => Some(why),
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+
+    fn ink(x: f32, y: f32) -> AddedInk {
+        AddedInk {
+            place: DisplayedBox {
+                x,
+                y,
+                width: 40.0,
+                height: 40.0,
+            },
+            has_to_show: true,
+        }
+    }
+
+    #[test]
+    fn only_what_was_added_may_differ_and_it_has_to_show() {
+        let before = sheet(300.0, &[(10.0, 10.0)]);
+        let after = sheet(300.0, &[(10.0, 10.0), (200.0, 200.0)]);
+        assert_eq!(difference_of(&before, &before, Vec::new()), None);
+        assert_eq!(
+            difference_of(&before, &after, vec![ink(200.0, 200.0)]),
+            None
+        );
+
+        let prefix = "readers do not agree about it: page 1 would have ";
+        let cases = [
+            (&after, Vec::new(), "another look"),
+            (
+                &before,
+                vec![ink(200.0, 200.0)],
+                "something that hides what is added to it",
+            ),
+            (&sheet(310.0, &[(10.0, 10.0)]), Vec::new(), "another size"),
+        ];
+        for (after, added, what) in cases {
+            let found = difference_of(&before, after, added);
+            assert_eq!(found, Some(format!("{prefix}{what}")));
+        }
+        let missing = [PageLook {
+            page: 1,
+            added: Vec::new(),
+        }];
+        let why = compare(before.clone(), before, &missing).unwrap_err();
+        let why = format!("{why:?}");
+        assert!(
+            why.contains("page 2 would have no place in the document"),
+            "{why}"
+        );
+    }
+}

@@ -2,12 +2,12 @@
 
 use holdfast_documents::{
     BoxedValue, Continuation, DocumentError, FieldValue, FlowingField, HandwritingStyle, Misfit,
-    WrittenField, check_values, draw_value, fill, fill_flowing,
+    SealRequest, WrittenField, check_values, draw_value, fill, fill_flowing, without_actions,
 };
 
 use crate::support::{
     PageRaster, TestPdf, authoritative, extracted, facts, field, mark, non_authoritative, page,
-    text,
+    prepare_seal, text,
 };
 
 /// A name in each script that a signer may write with, and its code.
@@ -110,6 +110,63 @@ fn characters_that_no_typeface_has_are_named() {
     let missing = Some(Misfit::NotDrawable("𒀀𒀁".to_owned()));
     assert_eq!(check_values(std::slice::from_ref(&asked)), [missing]);
     assert!(draw_value(&asked, 100).is_err());
+}
+
+#[test]
+fn a_picture_needs_a_value_and_a_size() {
+    let refused = |value, pixels| draw_value(&boxed(value, 240.0, 30.0), pixels).unwrap_err();
+    let empty = refused(text("  "), 100);
+    assert_eq!(
+        empty,
+        DocumentError::Other("an empty value has no look".into())
+    );
+    let narrow = refused(text("Jordan"), 0);
+    assert_eq!(
+        narrow,
+        DocumentError::OverLimit("a picture is at least one pixel wide".into())
+    );
+}
+
+#[test]
+fn a_long_text_needs_room_for_its_reference_and_a_document_that_can_get_pages() {
+    let flowing = |w: f64, value: &str| FlowingField {
+        field: WrittenField {
+            field: field(1, [0.1, 0.1, w, 0.02], text(value)),
+            style: None,
+        },
+        continuation: Some(Continuation {
+            heading: "Terms".to_owned(),
+            reference: "[… p. {page}]".to_owned(),
+        }),
+    };
+    let source = page("/MediaBox[0 0 612 792]", "");
+    let refused = |pdf: &[u8], field| match fill_flowing(pdf, &[field]) {
+        Err(DocumentError::OverLimit(what)) => what,
+        other => panic!("{:?}", other.err()),
+    };
+    let long = "word ".repeat(300);
+    assert_eq!(
+        refused(&source, flowing(0.005, &long)),
+        "a reference for its field"
+    );
+    assert_eq!(
+        refused(&source, flowing(0.3, &"line\n".repeat(19_000))),
+        "200 pages of long values"
+    );
+    let request = SealRequest {
+        name: "Signature".to_owned(),
+        reason: String::new(),
+        signed_at: "2026-05-04T15:04:05.000Z".to_owned(),
+        signature_bytes: 8_192,
+    };
+    let signed = prepare_seal(&source, &request).unwrap().pdf;
+    assert_eq!(
+        refused(&signed, flowing(0.3, &long)),
+        "a text for its field in a signed document"
+    );
+    let scripts = without_actions(&signed).unwrap_err();
+    let why = "it is signed, and removing its scripts would break the signatures";
+    assert_eq!(scripts, DocumentError::Unreadable(why.into()));
 }
 
 #[test]
@@ -262,6 +319,12 @@ fn a_document_whose_note_would_hide_the_marks_is_refused() {
     for request in [authoritative(), non_authoritative()] {
         let marked = mark(&noted(), &request);
         let is_hidden = request == authoritative();
-        assert_eq!(marked.is_err(), is_hidden, "{:?}", marked.err());
+        assert_eq!(marked.is_err(), is_hidden);
+        if let Err(DocumentError::Unreadable(why)) = marked {
+            assert!(
+                why.ends_with("page 1 would have something that hides what is added to it"),
+                "{why}"
+            );
+        }
     }
 }

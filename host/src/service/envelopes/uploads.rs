@@ -68,6 +68,8 @@ pub struct SettledUpload {
     /// The upload, or what takes its place.
     pub pdf: Bytes,
     pub repair: Option<DocumentRepair>,
+    /// Whether something was removed from the upload, so that its own bytes are not kept.
+    pub is_reduced: bool,
     pub warnings: Vec<Warning>,
 }
 
@@ -77,6 +79,8 @@ pub struct CheckedUpload {
     /// Signatures that it has.
     pub signatures: Vec<ExistingSignature>,
     pub repair: Option<DocumentRepair>,
+    /// What is kept instead of the upload.
+    pub reduced: Option<Bytes>,
     pub warnings: Vec<Warning>,
 }
 
@@ -103,7 +107,16 @@ pub async fn upload(
     lifecycle::next_status(core, &envelope, EnvelopeTrigger::Upload).await?;
     let owner = WorkOwner::new(&caller.org, envelope.id.as_str());
     let checked = check_readable(core, &caller.org, &owner, file_type, &upload).await?;
-    let file = store(core, &envelope.org, &envelope.id, file_type, &upload).await?;
+    let file = match checked.reduced {
+        Some(pdf) => {
+            let (owner, kind) = (envelope.id.as_str(), file_type.as_str());
+            let area = StorageArea::Uploads;
+            core.files
+                .put(area, &envelope.org, owner, pdf, kind)
+                .await?
+        }
+        None => store(core, &envelope.org, &envelope.id, file_type, &upload).await?,
+    };
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     let replace = EnvelopeTrigger::Upload;
@@ -252,6 +265,7 @@ pub async fn settled(
         reasons.push(repaired.reason);
     }
     let mut warnings = settled.warnings;
+    let mut is_reduced = false;
     let active = warnings.iter().find(|warning| is_active(warning));
     if let Some(active) = active {
         match organizations::read(core, org)
@@ -264,6 +278,7 @@ pub async fn settled(
             ActiveContent::Remove => {
                 if let Some(inert) = documents.without_actions(pdf.clone()).await?? {
                     pdf = inert.into();
+                    is_reduced = true;
                     reasons.push("its scripts and actions are removed".to_owned());
                 }
                 warnings.retain(|warning| !is_active(warning));
@@ -285,6 +300,7 @@ pub async fn settled(
     Ok(SettledUpload {
         pdf,
         repair,
+        is_reduced,
         warnings: warnings.into_iter().map(source_warning).collect(),
     })
 }
@@ -344,8 +360,13 @@ pub async fn check_readable(
             let reader = core.placement(Some(org));
             reader.inspect(bytes.clone()).await??;
             let SettledUpload {
-                repair, warnings, ..
+                pdf,
+                repair,
+                is_reduced,
+                warnings,
             } = settled(core, org, owner, bytes.clone(), false).await?;
+            let reduced = is_reduced.then_some(pdf);
+            let bytes = reduced.clone().unwrap_or(bytes);
             keeps_limits(&reader, bytes.clone()).await?;
             // The built-in components: an upload does not wait for those of an organization.
             let (components, priority) = (&core.components, core.store.priority());
@@ -358,6 +379,7 @@ pub async fn check_readable(
             Ok(CheckedUpload {
                 signatures,
                 repair,
+                reduced,
                 warnings,
             })
         }

@@ -122,6 +122,7 @@ async fn the_page_shows_an_entry_as_the_document_will_have_it() {
             .finish();
         let request = Request::post(form::path(&format!("{url}/look")))
             .header("content-type", "application/x-www-form-urlencoded")
+            .header("accept", "application/json")
             .body(Body::from(body))
             .unwrap();
         app.send(request).await
@@ -216,7 +217,7 @@ async fn a_prefilled_value_and_a_default_without_room_are_refused_at_once() {
     let with_default = fields(&json!({ "default_value": terms() }));
     let refused = app.new_template(CONTRACT, &with_default).await;
     let found = issue(refused);
-    assert_eq!(found["path"], json!(["fields", "0", "default_value"]));
+    assert_eq!(found["path"], json!(["fields", 0, "default_value"]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
