@@ -1,6 +1,6 @@
 # Drills, fuzzing and benchmarks: slow, and apart from `make test`, which runs short versions.
 
-.PHONY: test-nodes test-shards test-citus test-upgrade test-image crash damages mutants fuzz fuzz-api fuzz-pdf bench bench-scale
+.PHONY: test-nodes test-shards test-citus test-upgrade test-image crash corpus damages mutants fuzz fuzz-api fuzz-pdf bench bench-scale
 
 # Sections of the benchmark; all when empty.
 SECTIONS ?=

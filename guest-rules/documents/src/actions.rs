@@ -11,7 +11,7 @@ use crate::target::OverlayTarget;
 pub(crate) const ACTING: [&[u8]; 4] = [b"JavaScript", b"Launch", b"SubmitForm", b"ImportData"];
 
 /// Entries with actions of a document, page, annotation or form field (ISO 32000-1, 12.6).
-const HOLDERS: [&[u8]; 3] = [b"A", b"AA", b"Next"];
+const HOLDERS: [&[u8]; 5] = [b"A", b"AA", b"Next", b"PA", b"NA"];
 
 /// Removes scripts, and actions that start programs, send or fetch data, or happen when the document is opened.
 /// Returns none for a document without them.
@@ -68,10 +68,12 @@ fn remove_at_opening(document: &mut Document) -> bool {
         .get(b"OpenAction")
         .map(|entry| resolve_in(document, entry));
     let acts = opening.is_ok_and(|action| {
-        let kind = action.as_dict().and_then(|action| action.get(b"S"));
         // A destination, or an action that goes to one, only shows a page.
-        kind.and_then(Object::as_name)
-            .is_ok_and(|kind| kind != b"GoTo")
+        action.as_dict().is_ok_and(|action| {
+            let kind = action.get(b"S").map(|kind| resolve_in(document, kind));
+            let is_going = kind.is_ok_and(|kind| *kind == Object::Name(b"GoTo".to_vec()));
+            !is_going || action.has(b"Next")
+        })
     });
     let names = catalog.get(b"Names").and_then(Object::as_reference);
 
@@ -109,7 +111,7 @@ fn remove_in(document: &Document, object: &mut Object) -> bool {
 
     let mut found = false;
     for key in HOLDERS {
-        let holds = entries.get(key).is_ok_and(|held| acts(document, held, 0));
+        let holds = entries.get(key).is_ok_and(|held| acts(document, held));
         if holds {
             entries.remove(key);
             found = true;
@@ -122,26 +124,37 @@ fn remove_in(document: &Document, object: &mut Object) -> bool {
 }
 
 /// Returns whether an action acts, or one that follows it, or one of a dictionary of actions.
-fn acts(document: &Document, action: &Object, depth: usize) -> bool {
-    /// No document has longer chains of actions.
-    const DEEPEST: usize = 16;
-    if depth > DEEPEST {
-        return true;
+fn acts(document: &Document, action: &Object) -> bool {
+    /// More than any document has in one place. What is left over then counts as an action.
+    const MOST: usize = 2_000;
+    let mut open = vec![action];
+    let mut seen = 0;
+    while let Some(action) = open.pop() {
+        seen += 1;
+        if seen > MOST {
+            return true;
+        }
+        match resolve_in(document, action) {
+            Object::Array(actions) => open.extend(actions),
+            Object::Dictionary(entries) => {
+                if is_acting(document, entries) {
+                    return true;
+                }
+                if entries.has(b"S") {
+                    open.extend(entries.get(b"Next"));
+                } else {
+                    open.extend(entries.iter().map(|(_, entry)| entry));
+                }
+            }
+            _ => {}
+        }
     }
-    let acts_within = |entries: &Dictionary| {
-        entries
-            .iter()
-            .any(|(_, entry)| acts(document, entry, depth + 1))
-    };
-    match resolve_in(document, action) {
-        Object::Array(actions) => actions.iter().any(|entry| acts(document, entry, depth + 1)),
-        Object::Dictionary(entries) => match entries.get(b"S").and_then(Object::as_name) {
-            Ok(kind) if ACTING.contains(&kind) => true,
-            Ok(_) => entries
-                .get(b"Next")
-                .is_ok_and(|next| acts(document, next, depth + 1)),
-            Err(_) => acts_within(entries),
-        },
-        _ => false,
-    }
+    false
+}
+
+/// Returns whether a dictionary is an action of an acting type, or has a script.
+pub(crate) fn is_acting(document: &Document, entries: &Dictionary) -> bool {
+    let kind = entries.get(b"S").map(|kind| resolve_in(document, kind));
+    let kind = kind.ok().and_then(|kind| kind.as_name().ok());
+    kind.is_some_and(|kind| ACTING.contains(&kind)) || entries.has(b"JS")
 }

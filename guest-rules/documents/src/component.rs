@@ -111,6 +111,10 @@ impl sources::Guest for DocumentsComponent {
         crate::settle(pdf)
     }
 
+    fn unlock(pdf: Vec<u8>, password: String) -> Result<Vec<u8>, DocumentError> {
+        crate::unlock(pdf, &password)
+    }
+
     fn without_actions(pdf: Vec<u8>) -> Result<Option<Vec<u8>>, DocumentError> {
         crate::without_actions(&pdf)
     }

@@ -15,8 +15,8 @@ const BODY: SheetStyle = SheetStyle::new(TextStyle::Regular, 10.0, INK);
 /// Of the pages, in points.
 const MARGIN: f32 = 54.0;
 
-/// Pages that one document can get. A value has at most 20,000 characters.
-const MAX_PAGES: usize = 200;
+/// Lines of one text. One of many short lines is set as running text.
+const MAX_LINES: usize = 300;
 
 /// A text that stands on a page at the end.
 struct MovedText<'a> {
@@ -106,7 +106,7 @@ fn continue_texts(
             top = MARGIN;
         }
         let number = pages.len() + sheet.page_count();
-        top = set_text(&mut sheet, size, top, text)?;
+        top = set_text(&mut sheet, size, top, text);
         if let Some((field, _)) = written.get_mut(text.field) {
             let reference = text
                 .continuation
@@ -124,22 +124,22 @@ fn set_text(
     (width, height): (f32, f32),
     mut top: f32,
     text: &MovedText<'_>,
-) -> Result<f32> {
+) -> f32 {
     let room = width - 2.0 * MARGIN;
     top += sheet.paragraph(MARGIN, top, room, &text.continuation.heading, HEADING) + 4.0;
 
-    for line in sheet.wrap(text.text, BODY, room) {
+    let is_list = text.text.lines().count() > MAX_LINES;
+    let running = text.text.lines().collect::<Vec<_>>().join(" / ");
+    let words = if is_list { &running } else { text.text };
+    for line in sheet.wrap(words, BODY, room) {
         if top + BODY.leading() > height - MARGIN {
-            if sheet.page_count() == MAX_PAGES {
-                return Err(over_limit(format!("{MAX_PAGES} pages of long values")));
-            }
             sheet.add_page();
             top = MARGIN;
         }
         sheet.paragraph(MARGIN, top, room, &line, BODY);
         top += BODY.leading();
     }
-    Ok(top + BODY.leading())
+    top + BODY.leading()
 }
 
 /// Returns as much of a text as fits all places of its field with the reference behind it.

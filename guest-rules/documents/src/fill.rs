@@ -11,10 +11,10 @@ use krilla::paint::{Fill, LineCap, LineJoin, Stroke};
 use krilla::surface::Surface;
 
 use crate::error::{Result, other, over_limit, unreadable};
-use crate::fit::{self, FAINT, FittedText, SMALLEST};
+use crate::fit::{self, FAINT, FittedText};
 use crate::flatten::{self, FlattenedForm};
 use crate::geometry::DisplayedBox;
-use crate::look::{AddedInk, Grounds, PageLook, compare};
+use crate::look::{AddedInk, Grounds, PageLook};
 use crate::overlay::OverlayDocument;
 use crate::painting::{ContentRole, FormPlacement};
 use crate::picture::DrawableImage;
@@ -33,7 +33,7 @@ const LINE_UNDER_SIGNATURE: (u8, u8, u8) = (120, 126, 150);
 /// the document already has, into the pages.
 ///
 /// Texts are set in Noto Sans and fitted to their boxes, never cut off: they wrap in tall boxes and
-/// shrink in low ones, to 5 points at the least. A dark page gets a light ground under a value. Typed signatures stand on a thin line, pictures keep their proportions, a
+/// shrink in low ones; [`crate::check_values`] refuses small letters before a value is signed. A dark page gets a light ground under a value. Typed signatures stand on a thin line, pictures keep their proportions, a
 /// checkbox is a drawn tick. Values stay searchable text.
 ///
 /// The document is rewritten as a whole and loses its form (AcroForm): appearances of widgets are
@@ -82,16 +82,14 @@ pub(crate) fn fill_styled(pdf: &[u8], fields: &[StyledField<'_>]) -> Result<Vec<
     } = source;
 
     let mut target = OverlayTarget::Rewrite(Box::new(document));
-    let looks = write_values(&mut target, &pages, fields, &bytes)?;
+    // Nothing can hide a value here: open content ends before it, and annotations over it become part of the page.
+    write_values(&mut target, &pages, fields, &bytes)?;
     // The flattened form and its fields are unreachable now; pruning keeps their values out of the
     // file.
     target.document_mut().prune_objects();
-    let filled = Arc::new(target.save(pdf, "filled")?);
-    shown.confirm(Arc::clone(&filled))?;
-    if !looks.is_empty() {
-        compare(bytes, Arc::clone(&filled), &looks)?;
-    }
-    Ok(Arc::unwrap_or_clone(filled))
+    let filled = target.save(pdf, "filled")?;
+    shown.confirm(filled.clone())?;
+    Ok(filled)
 }
 
 fn fill_signed(pdf: &[u8], fields: &[StyledField<'_>]) -> Result<Vec<u8>> {
@@ -217,14 +215,14 @@ fn placed(
         for area in &field.areas {
             let (index, page) = page_of(pages, area.page)?;
             let place = page.geometry.area(area)?;
-            let Some(drawing) = prepare(fonts, &field.value, *hand, place, SMALLEST)? else {
+            let Some(drawing) = prepare(fonts, &field.value, *hand, place, FAINT)? else {
                 continue;
             };
             let grounds = match &mut grounds {
                 Some(grounds) => grounds,
                 none => none.insert(Grounds::of(Arc::clone(source))?),
             };
-            let has_to_show = !matches!(drawing, FieldDrawing::Picture { .. });
+            let has_to_show = matches!(drawing, FieldDrawing::Signature { .. });
             drawings.entry(index).or_default().push(PlacedValue {
                 drawing,
                 ink: AddedInk { place, has_to_show },
@@ -235,7 +233,7 @@ fn placed(
     Ok(drawings)
 }
 
-/// Lightens a place, so that dark ink can be read on it and what is under it still shows.
+/// Lightens a place for dark ink. The page still shows through.
 fn ground(surface: &mut Surface<'_>, place: DisplayedBox) {
     let Some(shape) = Rect::from_xywh(place.x, place.y, place.width, place.height) else {
         return;

@@ -16,11 +16,12 @@ const MAX_CHARACTERS: usize = 20_000;
 const LARGEST: f32 = 11.0;
 
 /// Smallest font size, in points. Forms are printed in 6 points at the least; a value may be a little smaller
-/// than that, and is refused where it would have to be smaller still.
+/// than that, and is refused where it would have to be smaller still. In a field that is lower than such a line,
+/// letters are as high as the field: its author made it so, as on a page of the size of a stamp.
 pub(crate) const SMALLEST: f32 = 5.0;
 
-/// Smallest font size of a text that nobody can enter differently: values of the form that a document already
-/// has, and names on certificates.
+/// Smallest font size of texts that nobody can enter differently: values of a form in the document, and names on
+/// certificates.
 pub(crate) const FAINT: f32 = 0.4;
 
 /// Font size from which words may break anywhere, as smaller text would be worse.
@@ -61,6 +62,7 @@ pub(crate) fn text(
     let text = text.trim_end();
     let padding = (space.width * 0.04).min(2.0);
     let width = (space.width - 2.0 * padding).max(0.0);
+    let smallest = smallest.min(space.height / (ASCENT + DESCENT));
     let fitted = if text.chars().count() > MAX_CHARACTERS {
         None
     } else {
@@ -73,7 +75,7 @@ pub(crate) fn text(
         None => Err(Misfit::TooLong(room_for(
             fonts,
             text,
-            style,
+            (style, smallest),
             (width, space.height),
         ))),
     }
@@ -88,7 +90,8 @@ fn lines_in(
     extent: f32,
 ) -> Option<(Vec<WrappedLine>, f32)> {
     let mut size = largest.min(height / (extent * (ASCENT + DESCENT)));
-    while size >= smallest {
+    // A field without a height has no room at all.
+    while size >= smallest && size > 0.0 {
         let room = width / size;
         if size <= BREAKS_WORDS || words.widest() <= room {
             let lines = words.lines(room);
@@ -109,12 +112,17 @@ fn lines_in(
 }
 
 /// Returns how many of a text's characters fit at the smallest size.
-fn room_for(fonts: &FontSet, text: &str, style: TextStyle, space: (f32, f32)) -> u32 {
+fn room_for(
+    fonts: &FontSet,
+    text: &str,
+    (style, smallest): (TextStyle, f32),
+    space: (f32, f32),
+) -> u32 {
     let characters: Vec<char> = text.chars().take(MAX_CHARACTERS).collect();
     let fits = |count: usize| {
         let part: String = characters.iter().take(count).collect();
         let words = WordIterator::new(fonts, part.trim_end(), style);
-        lines_in(&words, (SMALLEST, SMALLEST), space, 1.0).is_some()
+        lines_in(&words, (smallest, smallest), space, 1.0).is_some()
     };
 
     let (mut fitting, mut most) = (0, characters.len());
@@ -156,6 +164,7 @@ pub(crate) fn signature(
     };
     let tallest = (space.height * 0.8 / (extent.ascent + extent.descent)).min(28.0);
     let width = space.width * 0.94;
+    let smallest = smallest.min(tallest);
     let size = tallest.min(width / line.width(1.0).max(0.01));
     if size >= SMALL_SIGNATURE.min(tallest) && size >= smallest {
         return Ok(on_the_line(vec![line], size, extent, space));
@@ -170,7 +179,12 @@ pub(crate) fn signature(
             let lines = lines.iter().map(|line| fonts.line_of(line, style));
             Ok(on_the_line(lines.collect(), size, extent, space))
         }
-        None => Err(Misfit::TooLong(room_for(fonts, name, style, room))),
+        None => Err(Misfit::TooLong(room_for(
+            fonts,
+            name,
+            (style, smallest),
+            room,
+        ))),
     }
 }
 
@@ -345,7 +359,7 @@ mod tests {
             space(10.0, 4.0),
             SMALLEST,
         );
-        assert!(matches!(outcome, Err(Misfit::TooLong(0))));
+        assert!(matches!(outcome, Err(Misfit::TooLong(_))));
     }
 
     #[test]

@@ -77,7 +77,7 @@ pub use merge::merge;
 pub use picture::picture_to_pdf;
 pub use render::page_image;
 pub use seal::prepare_seal;
-pub use settle::settle;
+pub use settle::{settle, unlock};
 pub use signatures::signatures;
 pub use strip::strip_tags;
 pub use values::{check_values, draw_value, fill_flowing};

@@ -26,7 +26,7 @@ const STRAY: usize = 6;
 /// Pixels of a mark or value that have to show.
 const ENOUGH: usize = 4;
 
-/// A page to look at, and what was added to it.
+/// A page to look at, with the additions.
 #[derive(Debug)]
 pub(crate) struct PageLook {
     /// From 0.
@@ -42,7 +42,7 @@ pub(crate) struct AddedInk {
     pub(crate) has_to_show: bool,
 }
 
-/// Requires that pages look as before outside of what was added, and that it shows.
+/// Requires that pages look as before, apart from the additions, and that these show.
 ///
 /// # Errors
 ///

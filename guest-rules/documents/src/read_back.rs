@@ -55,7 +55,11 @@ impl ShownPages {
 
     /// Reads all pages of a document.
     pub(crate) fn of(pdf: &Arc<Vec<u8>>) -> Result<Self> {
-        let reader = PdfDocument::open(Arc::clone(pdf)).map_err(refusal)?;
+        Self::of_reader(&PdfDocument::open(Arc::clone(pdf)).map_err(refusal)?)
+    }
+
+    /// Reads all pages of an opened document.
+    pub(crate) fn of_reader(reader: &PdfDocument) -> Result<Self> {
         let mut text = reader.text_reader();
         let mut pages = Vec::with_capacity(reader.page_count());
         for (index, info) in reader.pages().into_iter().enumerate() {

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use holdfast_reader::FlateState;
+use holdfast_reader::{FlateState, PdfDocument};
 use lopdf::{Dictionary, Document, Object};
 
 use crate::error::{Result, unreadable};
 use crate::read_back::{READS_DIFFERENTLY, ShownPages};
-use crate::source::{LEFT_OUT, SourceDocument, dictionary, is_signed, resolve_in};
-use crate::table::ENCRYPTED;
+use crate::source::{LEFT_OUT, SourceDocument, dictionary, is_signed, refusal, resolve_in};
+use crate::table::{ENCRYPTED, ObjectTable, StreamData};
+use crate::target::OverlayTarget;
 use crate::{RepairedDocument, SettledDocument, SourceWarning};
 
 /// Checks an upload, repairs it where readers would disagree about it, and lists what signs something else
@@ -50,6 +51,30 @@ pub fn settle(pdf: Vec<u8>) -> Result<SettledDocument> {
     Ok(SettledDocument { repaired, warnings })
 }
 
+/// Writes a protected document without its protection.
+///
+/// # Errors
+///
+/// `encrypted` for a wrong password; `unreadable` for a signed document, and for one that would show something
+/// else; `over-limit`.
+pub fn unlock(pdf: Vec<u8>, password: &str) -> Result<Vec<u8>> {
+    if is_signed(&pdf) {
+        return Err(unreadable(
+            "it is signed and encrypted: removing its encryption would break the signatures",
+        ));
+    }
+    let pdf = Arc::new(pdf);
+    let reader = PdfDocument::open_with(Arc::clone(&pdf), password).map_err(refusal)?;
+    let shown = ShownPages::of_reader(&reader)?;
+    let table = ObjectTable::read(&reader, StreamData::All)?;
+
+    let shown = shown.arranged(&table.shown_as, &table.without_size);
+    let target = OverlayTarget::Rewrite(Box::new(table.document));
+    let written = target.save(&pdf, "unlocked")?;
+    shown.confirm(written.clone())?;
+    Ok(written)
+}
+
 /// Refuses compressed data that cannot be decoded: each reader shows another part of them. The data of pictures
 /// and typefaces are not among those that are read here.
 fn refuse_damaged_data(document: &Document) -> Result<()> {
@@ -62,7 +87,11 @@ fn refuse_damaged_data(document: &Document) -> Result<()> {
         };
         let is_flate = |filter: &&&[u8]| matches!(**filter, b"FlateDecode" | b"Fl");
         let layers = filters.iter().take_while(is_flate).count();
-        let is_read = layers > 0 && !stream.dict.has(LEFT_OUT);
+        // No page shows them.
+        let is_aside = [&b"Metadata"[..], b"EmbeddedFile"]
+            .iter()
+            .any(|kind| is_named(&stream.dict, b"Type", kind));
+        let is_read = layers > 0 && !is_aside && !stream.dict.has(LEFT_OUT);
         if is_read && FlateState::of(&stream.content, layers) == FlateState::Damaged {
             return Err(unreadable(format!(
                 "{READS_DIFFERENTLY}: the compressed data of object {number} are damaged"
@@ -191,7 +220,11 @@ fn is_named(entries: &Dictionary, key: &[u8], name: &[u8]) -> bool {
 
 /// Returns whether an action of this type occurs (ISO 32000-1, table 198).
 fn has_action(document: &Document, kind: &[u8]) -> bool {
-    dictionaries(document).any(|entries| is_named(entries, b"S", kind))
+    dictionaries(document).any(|entries| {
+        let found = entries.get(b"S").map(|entry| resolve_in(document, entry));
+        let is_kind = found.is_ok_and(|found| *found == Object::Name(kind.to_vec()));
+        is_kind || (kind == b"JavaScript" && entries.has(b"JS"))
+    })
 }
 
 fn has_kind(document: &Document, subtype: &[u8]) -> bool {

@@ -13,7 +13,7 @@ use crate::error::{Result, over_limit, unreadable};
 use crate::geometry::PageGeometry;
 use crate::look::compare_same;
 use crate::read_back::{ShownPages, differs};
-use crate::table::{ENCRYPTED, ObjectTable, StreamData};
+use crate::table::{DAMAGED_TREE, ENCRYPTED, ObjectTable, StreamData};
 use crate::target::OverlayTarget;
 
 /// Limit on the pages of a document. Contracts have about a dozen; the limit only bounds work.
@@ -38,12 +38,12 @@ pub(crate) struct SourcePage {
     pub(crate) ending: ContentEnding,
     /// The decoded content, closed at its end, where readers may disagree about that end.
     pub(crate) closed: Option<Vec<u8>>,
-    /// Annotations are drawn on top, and could hide what is added to the page.
+    /// Annotations are drawn on top, and could hide additions.
     pub(crate) is_annotated: bool,
 }
 
 impl SourcePage {
-    /// Returns whether what is added to the page has to be looked at to know that it shows.
+    /// Returns whether additions to the page could be hidden.
     pub(crate) fn needs_look(&self) -> bool {
         self.closed.is_some() || self.is_annotated
     }
@@ -85,7 +85,11 @@ impl SourceDocument {
             return Err(unreadable("a signature covers bytes behind its end"));
         }
         let reader = opened(pdf)?;
-        let table = ObjectTable::read(&reader, wanted)?;
+        let mut table = ObjectTable::read(&reader, wanted)?;
+        if is_signed(pdf) {
+            // The walk and the reader found the same pages, and its signatures cover the tree.
+            table.repairs.retain(|repair| *repair != DAMAGED_TREE);
+        }
         if table.repairs.is_empty() {
             let document = table.document;
             let pages = source_pages(&reader, table.pages)?;

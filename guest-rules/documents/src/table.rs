@@ -118,7 +118,7 @@ impl ObjectTable {
             self.repairs.push("a page has no object of its own");
         }
         if walk.is_unclear {
-            self.repairs.push("its page tree is damaged");
+            self.repairs.push(DAMAGED_TREE);
         }
         self.pages = walk.pages;
         self.shown_as = walk.shown_as;
@@ -138,6 +138,9 @@ impl ObjectTable {
         Ok(())
     }
 }
+
+/// Why a document with a wrong page tree is written anew.
+pub(crate) const DAMAGED_TREE: &str = "its page tree is damaged";
 
 /// Why a protected document is written anew.
 pub(crate) const ENCRYPTED: &str = "its encryption, which needs no password, is removed";

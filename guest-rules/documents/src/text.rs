@@ -153,8 +153,13 @@ impl FontSet {
 
     /// Returns the characters of `text` that no face has, each once.
     pub(crate) fn missing(&self, text: &str) -> String {
+        let text = printable(text);
+        // A value without ink would be signed and not be seen.
+        if !text.trim().is_empty() && text.chars().all(is_invisible) {
+            return text;
+        }
         let mut missing = String::new();
-        for character in printable(text).chars() {
+        for character in text.chars() {
             let is_drawn = is_ignorable(character)
                 || self
                     .typeface(self.face_of(character, TextStyle::Regular, None))
@@ -593,6 +598,15 @@ fn is_ignorable(character: char) -> bool {
         character,
         '\u{200C}' | '\u{200D}' | '\u{FE00}'..='\u{FE0F}' | '\u{E0020}'..='\u{E01EF}'
     )
+}
+
+/// Returns whether a character has no ink of its own.
+fn is_invisible(character: char) -> bool {
+    let is_blank = matches!(
+        character,
+        '\u{AD}' | '\u{115F}' | '\u{1160}' | '\u{2800}' | '\u{3164}' | '\u{FFA0}'
+    );
+    is_blank || character.is_whitespace() || is_ignorable(character)
 }
 
 /// Removes characters that cannot be printed on a line.

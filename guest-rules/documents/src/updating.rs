@@ -35,7 +35,7 @@ impl CheckedUpdates {
         })
     }
 
-    /// Makes an update, apart from the others, and returns the bytes to append with what has to be seen.
+    /// Makes an update, apart from the others. Returns the bytes to append, and the additions that have to show.
     pub(crate) fn append(
         &mut self,
         purpose: &str,
@@ -50,7 +50,7 @@ impl CheckedUpdates {
         Ok((update, looks))
     }
 
-    /// Requires that the document with an update appended still has its pages, and shows what was added.
+    /// Requires that the document with an update appended still has its pages, and shows the additions.
     pub(crate) fn confirm(&self, update: &[u8], looks: &[PageLook]) -> Result<()> {
         let written = Arc::new(self.updates.with(update));
         self.shown.confirm(Arc::clone(&written))?;

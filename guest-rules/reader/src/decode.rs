@@ -44,7 +44,7 @@ pub(crate) fn decode(
 /// State of compressed data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlateState {
-    /// They reach their end, whatever their checksum is.
+    /// They reach their end. The checksum does not matter.
     Whole,
     /// They end early; readers show what there is.
     Cut,

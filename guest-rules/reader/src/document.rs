@@ -52,6 +52,15 @@ impl PdfDocument {
     /// [`ReadError::Unreadable`] if no page can be found in the bytes, [`ReadError::Encrypted`] if
     /// a password is needed, [`ReadError::OverLimit`] for too many pages.
     pub fn open(bytes: impl Into<PdfData>) -> Result<Self, ReadError> {
+        Self::open_with(bytes, "")
+    }
+
+    /// Opens a document with a password.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open); [`ReadError::Encrypted`] also for a wrong password.
+    pub fn open_with(bytes: impl Into<PdfData>, password: &str) -> Result<Self, ReadError> {
         let bytes = bytes.into();
         let data = bytes.as_ref();
         let has_header = data
@@ -63,7 +72,7 @@ impl PdfDocument {
             ));
         }
         let survey = survey(data);
-        let pdf = Pdf::new(bytes).map_err(|error| match error {
+        let pdf = Pdf::new_with_password(bytes, password).map_err(|error| match error {
             LoadPdfError::Decryption(
                 DecryptionError::PasswordProtected | DecryptionError::UnsupportedAlgorithm,
             ) => ReadError::Encrypted,

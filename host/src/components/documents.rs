@@ -452,6 +452,23 @@ impl Documents {
 }
 
 impl Documents {
+    /// Writes a protected document without its protection. Fails for a component without this function.
+    pub async fn unlock(
+        &self,
+        pdf: Bytes,
+        password: String,
+    ) -> Answer<Vec<u8>, documents::DocumentError> {
+        self.work(move |store, pre| {
+            let sources = pre.sources.as_ref();
+            let sources = sources.ok_or_else(|| wasmtime::Error::msg("it settles no documents"))?;
+            let instance = sources.instantiate(&mut *store)?;
+            instance
+                .holdfast_documents_sources()
+                .call_unlock(store, &pdf, &password)
+        })
+        .await
+    }
+
     /// Removes scripts and actions. None for a document without them; fails for a component without this
     /// function.
     pub async fn without_actions(

@@ -164,11 +164,14 @@ pub(super) fn filled(
     written.collect()
 }
 
+/// Ends the part of a long text that stands in its field.
+pub(super) const REFERENCE: &str = "[… p. {page}]";
+
 /// Returns the words for a text that goes on at the end of the document, in no particular language: the document's
 /// is not known.
 fn continuation(field: &RoomField, submitter: &RoomSubmitter) -> Option<Continuation> {
     field.rules.overflow.as_ref().map(|_| Continuation {
         heading: format!("{} ({}, {})", field.name, submitter.name, submitter.role),
-        reference: "[… p. {page}]".to_owned(),
+        reference: REFERENCE.to_owned(),
     })
 }

@@ -6,16 +6,16 @@
 use std::collections::BTreeMap;
 
 use super::Room;
-use super::execute::{DocumentValue, document_value};
+use super::execute::{DocumentValue, REFERENCE, document_value};
 use super::form::{FormError, Problems, SigningForm, stored_value};
 use super::signature::component_style;
 use crate::components::ComponentError;
 use crate::components::rules::document_values::{BoxedValue, Misfit};
 use crate::components::rules::documents::FieldValue;
 use crate::components::rules::placement::PageFacts;
-use crate::domain::dates::DateFormat;
+use crate::domain::dates::{DAY_OF_SIGNING, DateFormat};
 use crate::domain::envelope::StoredFile;
-use crate::domain::field::Area;
+use crate::domain::field::{ATTACHMENT, Area};
 use crate::domain::id::OrgId;
 use crate::domain::locale::Message;
 use crate::fair_queue::WorkOwner;
@@ -35,7 +35,7 @@ pub struct FieldEntry<'a> {
     pub value: &'a str,
 }
 
-/// A field whose value cannot be written.
+/// A field with a value that does not fit it.
 pub struct Misfitting {
     /// Name of the field.
     pub field: String,
@@ -61,14 +61,21 @@ impl Room {
                 let Some((width, height)) = size_of(pages, area) else {
                     continue;
                 };
+                let boxed_value = |value| BoxedValue {
+                    value,
+                    style: style.map(component_style),
+                    width,
+                    height,
+                };
+                if field.rules.overflow.is_some() {
+                    // With the number of a page that no document has.
+                    let reference = REFERENCE.replace("{page}", "9999");
+                    fields.push((*field, true));
+                    boxed.push(boxed_value(FieldValue::Text(reference)));
+                }
                 if !fits_anyway(&value, width, height) {
-                    fields.push(*field);
-                    boxed.push(BoxedValue {
-                        value: value.clone(),
-                        style: style.map(component_style),
-                        width,
-                        height,
-                    });
+                    fields.push((*field, false));
+                    boxed.push(boxed_value(value.clone()));
                 }
             }
         }
@@ -80,16 +87,29 @@ impl Room {
         let documents = documents.for_owner(WorkOwner::new(org, ""));
         let verdicts = documents.check_values(boxed).await?;
         let misfits = fields.into_iter().zip(verdicts);
-        let misfits = misfits.filter_map(|(field, why)| {
-            let why = why?;
-            // It goes on at the end of the document.
+        let misfits: Vec<_> = misfits.collect();
+        let too_long = |field: &RoomField| {
+            let mut all = misfits.iter();
+            all.any(|((other, is_reference), why)| {
+                let is_long = matches!(why, Some(Misfit::TooLong(_)));
+                !is_reference && is_long && other.name == field.name
+            })
+        };
+        let found = misfits.iter().filter_map(|((field, is_reference), why)| {
+            let why = why.clone()?;
             let continues = matches!(why, Misfit::TooLong(_)) && field.rules.overflow.is_some();
-            (!continues).then(|| Misfitting {
+            // A long text continues on an added page, if its field has room for the reference to it.
+            let is_problem = if *is_reference {
+                too_long(field)
+            } else {
+                !continues
+            };
+            is_problem.then(|| Misfitting {
                 field: field.name.clone(),
                 why,
             })
         });
-        Ok(misfits.collect())
+        Ok(found.collect())
     }
 
     /// Returns the problems of a signer's values that cannot be written into the document.
@@ -101,7 +121,11 @@ impl Room {
     ) -> Result<Problems, FormError> {
         let entries = form.fields.iter().filter_map(|field| {
             let value = values.get(&field.name)?;
-            Some(FieldEntry { field, value })
+            let is_day = field.field_type == "date" && value == DAY_OF_SIGNING;
+            let value = if is_day { &form.today } else { value };
+            // Nobody here can change what the sender fixed, or the name of a file.
+            let is_own = !field.is_locked() && field.field_type != ATTACHMENT;
+            is_own.then_some(FieldEntry { field, value })
         });
         let entries: Vec<FieldEntry<'_>> = entries.collect();
         let is_text =
@@ -211,7 +235,7 @@ fn size_of(pages: &[PageFacts], area: &Area) -> Option<(f32, f32)> {
     Some(size)
 }
 
-/// Returns whether a short plain text fits in any case, so that nobody has to be asked: most entries do.
+/// Returns whether a short plain text always fits. Most entries do, and need no call of the component.
 fn fits_anyway(value: &FieldValue, width: f32, height: f32) -> bool {
     /// Smallest font size in points, and the widest plain letter at that size.
     const SMALLEST: f32 = 5.0;

@@ -1,5 +1,6 @@
 //! The document as a signer sees it: with the entries of those who signed before.
 
+use holdfast_handwriting::Handwriting;
 use sha2::{Digest as _, Sha256};
 
 use super::execute::filled;
@@ -110,6 +111,20 @@ impl ShownDocument {
             lines.push_str(&format!("{}\n{value}\n", entry.text()));
         }
         hex::encode(Sha256::digest(lines))
+    }
+
+    /// Identifies what pages look like with the entries, for caches: other fields, rules or styles make other
+    /// pages of the same content.
+    pub fn look(&self) -> String {
+        if self.signed.is_empty() {
+            return self.file.sha256.clone();
+        }
+        let styles = self.signed.iter();
+        let styles: Vec<_> = styles
+            .map(|signer| signer.signature_style.map(Handwriting::as_str))
+            .collect();
+        let seen = serde_json::json!([self.version(), self.fields, styles]);
+        hex::encode(Sha256::digest(seen.to_string()))
     }
 
     /// Returns the entries of earlier signers.

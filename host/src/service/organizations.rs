@@ -165,6 +165,7 @@ pub struct ChangeOrganization {
     pub language: Option<Locale>,
     /// True: a create or send with a signer or witness with a role that asks for no signature is refused with 422.
     pub refuse_unsigned_roles: Option<bool>,
+    /// What becomes of scripts and actions of an upload.
     pub active_content: Option<ActiveContent>,
     #[schemars(with = "Option<BTreeMap<String, ConsentText>>")]
     pub consent: Option<BTreeMap<Locale, ConsentText>>,

@@ -1,11 +1,11 @@
 //! What the signer saw is what the vault holds, also of damaged files: every word of the source is in the
 //! executed document and in both copies.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::seals::{authoritative_copy, paper, vault_in};
 use crate::builder::PdfBuilder;
-use crate::support::{CONTRACT, TestApp, TestResponse, envelope_body, form, pdf};
+use crate::support::{CONTRACT, TestApp, TestResponse, envelope_body, files_below, form, pdf};
 
 /// Files about which readers and writers once disagreed, all with this text.
 const DAMAGED: [&str; 7] = [
@@ -330,4 +330,50 @@ async fn a_certification_is_given_up_only_when_the_sender_says_so() {
         text.contains(WORDS) && text.contains("Jordan Lee"),
         "{text}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_password_opens_a_protected_document_and_is_not_kept() {
+    let app = TestApp::start().await;
+    let locked = pdf::with_password(CONTRACT, "green heron 7");
+    let (_, answer) = paper(&app, &locked).await;
+    assert_eq!(answer.status, 422);
+
+    let mut body = envelope_body(&Value::Null);
+    body["envelope_kind"] = "paper".into();
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    let id = envelope["envelope_id"].as_str().unwrap();
+    let upload = format!("/partner/envelopes/{id}/upload");
+    let wrong = [("password", "blue heron 7")];
+    let refused = app
+        .upload(&upload, "application/pdf", &locked, &wrong)
+        .await;
+    assert_eq!(refused.status, 422, "{}", refused.text());
+    let right = [("password", "green heron 7")];
+    let answer = app
+        .upload(&upload, "application/pdf", &locked, &right)
+        .await;
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    assert_eq!(answer.json()["warnings"][0]["code"], "encryption_removed");
+    let copy = vault_in(&app, id).await;
+    assert!(pdf::text(&copy).contains("uthoritative copy"));
+
+    let fields = json!([{
+        "name": "Buyer signature", "type": "signature", "role": "Buyer", "required": true,
+        "placement": { "mode": "anchor", "anchor_text": "Buyer signature:", "w": 0.2, "h": 0.03 },
+    }]);
+    let fields = fields.to_string();
+    let texts = [
+        ("name", "Locked"),
+        ("fields_json", fields.as_str()),
+        right[0],
+    ];
+    app.upload("/partner/templates", "application/pdf", &locked, &texts)
+        .await
+        .data(200);
+    for file in files_below(app.data.path()) {
+        let bytes = std::fs::read(&file).unwrap_or_default();
+        let found = memchr::memmem::find(&bytes, b"green heron");
+        assert_eq!(found, None, "{}", file.display());
+    }
 }

@@ -10,6 +10,7 @@ use wasmtime::component::{ComponentExportIndex, InstancePre, Linker, Val};
 use super::artifact::{ComponentArtifact, NativeCodeCache};
 use super::engine::{EngineSet, LimitedEngine};
 use super::error::ComponentError;
+use super::faces;
 use super::known;
 use super::questions::BaseQuestion;
 use super::rules::{CompliancePre, compliance};
@@ -55,7 +56,7 @@ pub struct RuleFunction {
 }
 
 impl RulesProgram {
-    /// Loads rules. They import nothing, so every slot links alike.
+    /// Loads rules. They import nothing but typefaces, so every slot links alike.
     ///
     /// # Errors
     /// The component does not link, or does not export its slot's interface.
@@ -83,9 +84,9 @@ impl RulesProgram {
                 }
             }
         }
-        let pre = Linker::new(engine)
-            .instantiate_pre(&component)
-            .map_err(unfit)?;
+        let mut linker = Linker::new(engine);
+        faces::lend(&mut linker).map_err(unfit)?;
+        let pre = linker.instantiate_pre(&component).map_err(unfit)?;
         let compliance = match artifact.slot {
             Slot::Compliance => CompliancePre::new(pre.clone()).ok(),
             _ => None,

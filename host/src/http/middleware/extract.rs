@@ -680,8 +680,11 @@ impl<T: JsonSchema> MultipartForm<T> {
                 )));
             }
         }
+        // Not among the texts: it is neither hashed nor logged.
+        let password = form.texts.remove("password");
         form.file = spooled.map(|upload| DocumentUpload {
             file: upload.file.counted(share),
+            password: password.filter(|password| !password.is_empty()),
             ..upload
         });
         Ok(form)
@@ -742,6 +745,7 @@ async fn spool(
     Ok(DocumentUpload {
         content_type,
         file_name,
+        password: None,
         file: spool.finish().await.map_err(lost)?,
     })
 }

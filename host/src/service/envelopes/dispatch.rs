@@ -10,6 +10,7 @@ use crate::components::providers::{ProviderError, signing as asked};
 use crate::components::rules::document_values::Misfit;
 use crate::config::EMBEDDED;
 use crate::domain::clock::Timestamp;
+use crate::domain::dates::DAY_OF_SIGNING;
 use crate::domain::entry;
 use crate::domain::envelope::{
     Envelope, EnvelopeStatus, Recipient, RecipientKind, Signer, SignerKind,
@@ -212,7 +213,8 @@ pub async fn check_fit(
     let given = |field: &Field| {
         let value = text_of(prefilled.get(&field.name)?);
         let stored = entry::stored(&field.field_type, &field.options, &value);
-        Some((unsent(field.clone()), stored.unwrap_or(value)))
+        let is_day = value == DAY_OF_SIGNING;
+        (!is_day).then(|| (unsent(field.clone()), stored.unwrap_or(value)))
     };
     let given: Vec<_> = template.fields.iter().filter_map(given).collect();
     let entries: Vec<_> = given

@@ -48,6 +48,8 @@ pub struct DocumentUpload {
     pub content_type: Option<String>,
     /// File name given by the client.
     pub file_name: Option<String>,
+    /// Opens the document; it is not kept.
+    pub password: Option<String>,
     pub file: SpooledFile,
 }
 
@@ -68,7 +70,7 @@ pub struct SettledUpload {
     /// The upload, or what takes its place.
     pub pdf: Bytes,
     pub repair: Option<DocumentRepair>,
-    /// Whether something was removed from the upload, so that its own bytes are not kept.
+    /// Whether the upload is kept without a part of it: scripts, or its protection.
     pub is_reduced: bool,
     pub warnings: Vec<Warning>,
 }
@@ -232,14 +234,14 @@ fn checked_type(
     }
 }
 
-/// Checks a PDF, and repairs it where readers would disagree about it. With `gives_up`, the sender gives up the
-/// certification of its author: it becomes a document without signatures.
+/// Checks a PDF, and repairs it where readers would disagree about it. `password` opens a protected one. With
+/// `gives_up`, the sender gives up the certification of its author: it becomes a document without signatures.
 pub async fn settled(
     core: &Core,
     org: &OrgId,
     owner: &WorkOwner,
     upload: Bytes,
-    gives_up: bool,
+    (password, gives_up): (Option<&str>, bool),
 ) -> Result<SettledUpload, ServiceError> {
     // The built-in component: what readers disagree about is no choice of an organization.
     let documents = core
@@ -248,12 +250,24 @@ pub async fn settled(
         .for_owner(owner.clone());
     let mut pdf = upload.clone();
     let (mut reasons, mut given_up) = (Vec::new(), Vec::new());
+    let mut is_reduced = false;
+    if let Some(password) = password {
+        let unlocked = documents.unlock(pdf, password.to_owned()).await??;
+        pdf = unlocked.into();
+        is_reduced = true;
+        reasons.push("its protection by a password is removed".to_owned());
+    }
     if gives_up {
         let flatten = SignatureHandling::Flatten;
-        given_up = existing_signatures(core, &documents, pdf.clone()).await?;
-        if !given_up.is_empty()
+        let level = documents
+            .signatures(pdf.clone())
+            .await??
+            .certification_level;
+        // Others permit what is written here.
+        if level == Some(1)
             && let Some(plain) = documents.write_anew(pdf.clone(), flatten).await??
         {
+            given_up = existing_signatures(core, &documents, pdf.clone()).await?;
             pdf = plain.into();
             reasons.push("the sender gave up its signatures".to_owned());
         }
@@ -265,7 +279,12 @@ pub async fn settled(
         reasons.push(repaired.reason);
     }
     let mut warnings = settled.warnings;
-    let mut is_reduced = false;
+    if password.is_some() {
+        warnings.push(sources::SourceWarning {
+            code: "encryption_removed".to_owned(),
+            message: "The protection of the document by a password is removed".to_owned(),
+        });
+    }
     let active = warnings.iter().find(|warning| is_active(warning));
     if let Some(active) = active {
         match organizations::read(core, org)
@@ -280,6 +299,10 @@ pub async fn settled(
                     pdf = inert.into();
                     is_reduced = true;
                     reasons.push("its scripts and actions are removed".to_owned());
+                }
+                let left = documents.settle(pdf.clone()).await??.warnings;
+                if let Some(active) = left.iter().find(|warning| is_active(warning)) {
+                    return Err(refused_content(active));
                 }
                 warnings.retain(|warning| !is_active(warning));
                 warnings.push(sources::SourceWarning {
@@ -358,13 +381,22 @@ pub async fn check_readable(
     match picture(kind, &bytes) {
         None => {
             let reader = core.placement(Some(org));
-            reader.inspect(bytes.clone()).await??;
+            if upload.password.is_none() {
+                reader.inspect(bytes.clone()).await??;
+            }
             let SettledUpload {
                 pdf,
                 repair,
                 is_reduced,
                 warnings,
-            } = settled(core, org, owner, bytes.clone(), false).await?;
+            } = settled(
+                core,
+                org,
+                owner,
+                bytes.clone(),
+                (upload.password.as_deref(), false),
+            )
+            .await?;
             let reduced = is_reduced.then_some(pdf);
             let bytes = reduced.clone().unwrap_or(bytes);
             keeps_limits(&reader, bytes.clone()).await?;

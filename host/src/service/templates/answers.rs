@@ -3,6 +3,9 @@
 use bytes::Bytes;
 
 use super::placement_issue;
+use crate::components::rules::document_values::FlowingField;
+use crate::components::rules::documents::{Area, FieldValue, FilledField};
+use crate::components::rules::handwriting::WrittenField;
 use crate::config::EMBEDDED;
 use crate::domain::dates::{DAY_OF_SIGNING, DateFormat};
 use crate::domain::entry;
@@ -54,6 +57,7 @@ pub(super) async fn check(
         ));
     }
     issues.extend(unfit_defaults(core, org, pdf, fields, known).await?);
+    issues.extend(hidden_signatures(core, pdf, &fields[known..]).await?);
     let attached = fields.iter().filter(|field| field.field_type == ATTACHMENT);
     let count = attached.count();
     if count > ATTACHMENTS {
@@ -72,6 +76,51 @@ pub(super) async fn check(
         true => Ok(()),
         false => Err(ServiceError::Invalid(issues)),
     }
+}
+
+/// Returns an issue for the fields of a signed document on which a signature would not show: its annotations stay on
+/// top of the pages.
+async fn hidden_signatures(
+    core: &Core,
+    pdf: &Bytes,
+    fields: &[Field],
+) -> Result<Option<ValidationIssue>, ServiceError> {
+    // Never compressed (ISO 32000-2, 12.8.1).
+    if memchr::memmem::find(pdf, b"/ByteRange").is_none() {
+        return Ok(None);
+    }
+    let area = |area: &crate::domain::field::Area| Area {
+        page: area.page,
+        x: area.x,
+        y: area.y,
+        w: area.w,
+        h: area.h,
+    };
+    let sample = |field: &Field| FlowingField {
+        field: WrittenField {
+            field: FilledField {
+                areas: field.areas.iter().map(area).collect(),
+                value: FieldValue::Typed("Jordan Avery".to_owned()),
+            },
+            style: None,
+        },
+        continuation: None,
+    };
+    let signatures = fields.iter().filter(|field| field.is_signature());
+    let tried = core
+        .documents(None)
+        .fill(pdf.clone(), signatures.map(sample).collect())
+        .await?;
+    Ok(tried.err().map(|error| {
+        let message = "A signature cannot be written where a field is, or would not show there";
+        ValidationIssue::new(
+            "hidden_signature",
+            &["fields"],
+            "places that no annotation covers",
+            ServiceError::from(error).to_string(),
+            message,
+        )
+    }))
 }
 
 /// Returns an issue for each default that cannot be written into its field. The first `known` fields were accepted

@@ -167,14 +167,11 @@ pub async fn create(
     let id = TemplateId::new();
     let owner = WorkOwner::new(&caller.org, id.as_str());
     let (pdf, room) = read_whole(core, &owner, &request.file).await?;
-    let settled = settled(
-        core,
-        &caller.org,
-        &owner,
-        pdf,
+    let options = (
+        request.file.password.as_deref(),
         request.accept_certification_loss,
-    )
-    .await?;
+    );
+    let settled = settled(core, &caller.org, &owner, pdf, options).await?;
     let pdf = settled.pdf;
     let placement = core.placement(Some(&caller.org)).for_owner(owner.clone());
     let instance = core.signing_instance(&caller.org, request.kba_required);

@@ -54,7 +54,7 @@ pub struct PageCache {
     facts: Cache<FactsKey, Arc<[PageFacts]>>,
     pictures: Cache<PictureKey, Bytes>,
     texts: Cache<PageKey, Arc<[TextLine]>>,
-    /// Documents with the entries of earlier signers, by [`ShownDocument::version`].
+    /// Documents with the entries of earlier signers, by [`ShownDocument::look`].
     filled: Cache<String, Bytes>,
     /// Documents that exceeded the limits of a call and are not tried again for a while.
     too_heavy: Cache<String, Arc<ServiceError>>,
@@ -200,7 +200,7 @@ pub async fn picture(
         let rules = core.documents(None).for_owner(owner);
         Ok(rules.page_image(pdf, page, width).await??.png.into())
     });
-    let key = ((document.version(), page), width);
+    let key = ((document.look(), page), width);
     pages
         .pictures
         .try_get_with(key, draw)
@@ -224,7 +224,7 @@ pub async fn shown_facts(
         let rules = core.placement(None).for_owner(owner);
         Ok(rules.inspect(pdf).await??.pages.into())
     });
-    let key = (document.version(), core.components.placement_identity());
+    let key = (document.look(), core.components.placement_identity());
     let found = pages.facts.try_get_with(key, read);
     found.await.map_err(ServiceError::shared)
 }
@@ -262,7 +262,7 @@ pub async fn text(
         }
         Ok(lines.into())
     });
-    let key = (document.version(), page);
+    let key = (document.look(), page);
     pages
         .texts
         .try_get_with(key, read)
@@ -288,7 +288,7 @@ async fn with_entries(
     };
     pages
         .filled
-        .try_get_with(document.version(), fill)
+        .try_get_with(document.look(), fill)
         .await
         .map_err(ServiceError::shared)
 }

@@ -239,6 +239,8 @@ pub struct UploadForm {
     /// JSON `{ "state": "destroyed" | "marked" | "kept" | "unknown", "where"?: text }`; for paper
     /// envelopes only.
     paper_original: Option<String>,
+    /// Opens a protected document, which is kept without its protection. The password is not kept.
+    password: Option<String>,
 }
 
 /// States what became of the paper that an upload was made from. Without a statement it is `unknown`.

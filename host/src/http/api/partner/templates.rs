@@ -34,6 +34,8 @@ pub struct PartnerTemplateForm {
     fields_json: Option<String>,
     /// `true`: a document that its author certified against changes is used without its signatures.
     accept_certification_loss: Option<bool>,
+    /// Opens a protected document. It is not kept.
+    password: Option<String>,
 }
 
 /// A created template.

@@ -40,6 +40,8 @@ pub struct TemplateForm {
     pricing_table: Option<bool>,
     /// `true`: a document that its author certified against changes is used without its signatures.
     accept_certification_loss: Option<bool>,
+    /// Opens a protected document. It is not kept.
+    password: Option<String>,
 }
 
 /// A template.

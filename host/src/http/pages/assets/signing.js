@@ -360,7 +360,8 @@ function start(form) {
 
 /** Pictures of entries as the document will have them, which the server draws. */
 function drawnLooks(form, styles, refresh) {
-  const KEPT = 200;
+  const KEPT = 2000;
+  const BACK_OFF = 5000;
   const PAUSE = 250;
   const address = `${form.getAttribute("action")}/look`;
   const pictures = new Map();
@@ -389,8 +390,8 @@ function drawnLooks(form, styles, refresh) {
       pictures.set(key, null);
       const body = new URLSearchParams({ field: index, value, style });
       const answer = await fetch(address, { method: "POST", body }).catch(() => null);
-      if (!answer) {
-        pictures.delete(key);
+      if (!answer || [429, 503].includes(answer.status)) {
+        setTimeout(() => pictures.delete(key), BACK_OFF);
         continue;
       }
       if (answer.ok) pictures.set(key, URL.createObjectURL(await answer.blob()));

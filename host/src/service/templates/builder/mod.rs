@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::components::rules::placement::PageFacts;
-use crate::domain::field::{ATTACHMENT, Area, Field, FieldType, is_signature};
+use crate::domain::field::{Area, Field, FieldType, is_signature};
 use crate::domain::id::{OrgId, RequestId, TemplateId};
 use crate::domain::organization::Organization;
 use crate::domain::template::Template;
@@ -24,7 +24,9 @@ use crate::room::form::{SavedForm, SigningForm};
 use crate::service::access::jwt::{self, ExpiringClaims};
 use crate::service::access::{AccessState, BeginningCredential};
 use crate::service::envelopes::dispatch;
-use crate::service::envelopes::uploads::{DocumentUpload, check_signable, read_whole, settled};
+use crate::service::envelopes::uploads::{
+    DocumentUpload, SettledUpload, check_signable, read_whole, settled,
+};
 use crate::service::templates::pages::PageCache;
 use crate::service::templates::{answers, pages, reserved_names};
 use crate::service::{Core, ServiceError, ValidationIssue, templates as template_service};
@@ -249,7 +251,14 @@ pub async fn attach(
     )
     .await?;
     let owner = WorkOwner::new(&template.org, template.id.as_str());
-    let pdf = settled(core, &template.org, &owner, pdf, false).await?.pdf;
+    let SettledUpload { pdf, repair, .. } = settled(
+        core,
+        &template.org,
+        &owner,
+        pdf,
+        (file.password.as_deref(), false),
+    )
+    .await?;
     let reader = core.placement(Some(&template.org));
     let count = reader.inspect(pdf.clone()).await??.pages.len();
     check_signable(core, owner, pdf.clone()).await?;
@@ -271,6 +280,7 @@ pub async fn attach(
         .await?;
     let attached = Template {
         document: Some(document),
+        repair,
         fields,
         ..template.clone()
     };
@@ -376,11 +386,7 @@ async fn check_answers(
 ) -> Result<(), ServiceError> {
     match &template.document {
         Some(document) => {
-            let needs_pdf = fields.iter().any(|field| field.field_type == ATTACHMENT);
-            let pdf = match needs_pdf {
-                true => core.files.get(document).await?,
-                false => Default::default(),
-            };
+            let pdf = core.files.get(document).await?;
             let at = (&template.org, template.provider_instance.as_str());
             answers::check(core, at, &pdf, fields, 0).await
         }
