@@ -127,7 +127,7 @@ async fn the_page_shows_an_entry_as_the_document_will_have_it() {
             .unwrap();
         app.send(request).await
     };
-    let picture = ask("1", "Jordan Lee").await;
+    let picture = ask("1", "Jordan Quillfeather").await;
     assert_eq!(picture.status, 200, "{}", picture.text());
     assert_eq!(picture.headers["content-type"], "image/png");
     assert!(picture.bytes.starts_with(b"\x89PNG"));
@@ -140,7 +140,7 @@ async fn the_page_shows_an_entry_as_the_document_will_have_it() {
 
     // Nothing of it was saved.
     let page = form::open(&app, &url).await.text();
-    assert!(!page.contains("Jordan Lee\""), "{page}");
+    assert!(!page.contains("Quillfeather"), "{page}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
