@@ -116,7 +116,7 @@ pub async fn advanced(connection: &mut AnyConnection, org: &OrgId) -> Result<i64
 }
 
 /// Tables with their times that come nearer when time advances, and the rows that wait for them.
-const WAITING: [(&str, &[&str], &str); 10] = [
+const WAITING: [(&str, &[&str], &str); 11] = [
     (
         "envelope",
         &["expires_at"],
@@ -135,6 +135,7 @@ const WAITING: [(&str, &[&str], &str); 10] = [
         "deleted_at is null",
     ),
     ("bulk_item", &["run_at"], "status = 'pending'"),
+    ("signer", &["renewed_at"], "renewed_at is not null"),
     ("signing_link", &["expires_at"], "1 = 1"),
     ("download_link", &["expires_at"], "1 = 1"),
     (

@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 
 use crate::service::components::registry::variant;
 use crate::support::receiver::{self, WebhookReceiver, status};
-use crate::support::{TestApp, envelope_body, files_below, operator, pdf, postgres, release_form};
+use crate::support::{
+    TestApp, envelope_body, files_below, form, operator, pdf, postgres, release_form,
+};
 
 /// Lets the service be used with a test key. Returns the live one.
 pub async fn in_test(app: &mut TestApp) -> String {
@@ -367,6 +369,28 @@ async fn a_record_of_a_test_is_marked_and_never_released() {
     let to = json!({ "controller": app.org });
     let designate = format!("/partner/control/records/{id}/designate");
     app.post_as(&live, &designate, to).await.error(404);
+}
+
+/// Links expire, and the pause between two fresh links ends.
+#[tokio::test(flavor = "multi_thread")]
+async fn fresh_links_follow_the_time_of_the_test() {
+    let (app, _) = started(|_| {}).await;
+    let envelope = app.sent_envelope().await;
+    let url = envelope["sign_url"].as_str().unwrap();
+    let advance = async |seconds: i64| {
+        let advanced = app.post("/test/clock", json!({ "advance_seconds": seconds }));
+        advanced.await.data(200);
+    };
+    let renew = async || {
+        form::press(&app, &format!("{url}/renew"), "renew", &[])
+            .await
+            .status
+    };
+    advance(3 * 3_600).await;
+    assert_eq!(renew().await, 200);
+    assert_eq!(renew().await, 429);
+    advance(301).await;
+    assert_eq!(renew().await, 200);
 }
 
 /// Envelopes expire and webhooks are retried earlier. Times of past events stay.

@@ -680,12 +680,14 @@ impl<T: JsonSchema> MultipartForm<T> {
                 )));
             }
         }
-        // Not among the texts: it is neither hashed nor logged.
-        let password = form.texts.remove("password");
-        form.file = spooled.map(|upload| DocumentUpload {
-            file: upload.file.counted(share),
-            password: password.filter(|password| !password.is_empty()),
-            ..upload
+        form.file = spooled.map(|upload| {
+            // That of a document is not among the texts: it is neither hashed nor logged.
+            let password = form.texts.remove("password");
+            DocumentUpload {
+                file: upload.file.counted(share),
+                password: password.filter(|password| !password.is_empty()),
+                ..upload
+            }
         });
         Ok(form)
     }
