@@ -186,7 +186,6 @@ pub async fn upload(
     uploader: ComponentUploader,
     mut form: MultipartForm<ComponentForm>,
 ) -> Result<Created<ComponentView>, HttpError> {
-    let file = form.file();
     let mut text = |name: &str| {
         let text = form.texts.remove(name).filter(|text| !text.is_empty());
         text.ok_or_else(|| HttpError::bad_request(format!("{name} is required")))
@@ -199,6 +198,12 @@ pub async fn upload(
         }),
         (Err(_), Err(_)) => None,
         _ => return Err(HttpError::bad_request("username and password go together")),
+    };
+    // After the password of a registry, which is none of the file.
+    let file = form.file();
+    let mut text = |name: &str| {
+        let text = form.texts.remove(name).filter(|text| !text.is_empty());
+        text.ok_or_else(|| HttpError::bad_request(format!("{name} is required")))
     };
     let bundles = OfferedBundles::split(&text("bundles").unwrap_or_default());
     let given = OfferedBundles {

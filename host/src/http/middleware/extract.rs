@@ -680,23 +680,22 @@ impl<T: JsonSchema> MultipartForm<T> {
                 )));
             }
         }
-        form.file = spooled.map(|upload| {
-            // That of a document is not among the texts: it is neither hashed nor logged.
-            let password = form.texts.remove("password");
-            DocumentUpload {
-                file: upload.file.counted(share),
-                password: password.filter(|password| !password.is_empty()),
-                ..upload
-            }
+        form.file = spooled.map(|upload| DocumentUpload {
+            file: upload.file.counted(share),
+            ..upload
         });
         Ok(form)
     }
 
-    /// Returns the part named `file`.
+    /// Returns the part named `file`, with the password that opens it.
     pub fn file(&mut self) -> Result<DocumentUpload, HttpError> {
-        self.file
-            .take()
-            .ok_or_else(|| HttpError::bad_request("file is required"))
+        let file = self.file.take();
+        let file = file.ok_or_else(|| HttpError::bad_request("file is required"))?;
+        let password = self.texts.remove("password");
+        Ok(DocumentUpload {
+            password: password.filter(|password| !password.is_empty()),
+            ..file
+        })
     }
 
     /// Returns a hash of the content, independent of how the parts were encoded.
