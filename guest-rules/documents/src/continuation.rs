@@ -1,6 +1,6 @@
 //! Pages at the end of a document for texts that are too long for their fields.
 
-use crate::error::{Result, over_limit, unreadable};
+use crate::error::{Result, unreadable};
 use crate::fill::{StyledField, fill_styled, hand};
 use crate::fit::{self, SMALLEST};
 use crate::merge::merge;
@@ -8,6 +8,7 @@ use crate::source::{SourceDocument, SourcePage, is_signed};
 use crate::text::{FontSet, TextStyle};
 use crate::typeset::{Ink, SheetStyle, TypesetSheet};
 use crate::{Continuation, FieldValue, FilledField, FlowingField};
+use holdfast_handwriting::Handwriting;
 
 const INK: Ink = (16, 24, 72);
 const HEADING: SheetStyle = SheetStyle::new(TextStyle::Bold, 11.0, INK);
@@ -31,21 +32,18 @@ struct MovedText<'a> {
 ///
 /// # Errors
 ///
-/// As [`crate::fill`]; `over-limit` also for a long text in a signed document, which gets no pages.
+/// As [`crate::fill`]. A signed document gets no pages: its texts are set as small as they have to be.
 pub fn fill_flowing(pdf: &[u8], fields: &[FlowingField]) -> Result<Vec<u8>> {
     let plain =
         |flowing: &FlowingField| (flowing.field.field.clone(), flowing.field.style.map(hand));
     let mut written: Vec<_> = fields.iter().map(plain).collect();
     let mut added = None;
 
-    // Most fields need no page, and then the document is opened once.
-    if fields.iter().any(|field| field.continuation.is_some()) {
+    // Most fields need no page, and then the document is opened once. Pages would end the signatures of a signed one.
+    if fields.iter().any(|field| field.continuation.is_some()) && !is_signed(pdf) {
         let source = SourceDocument::open_whole(&pdf.to_vec().into())?;
         let moved = moved_texts(&source.pages, fields)?;
         if !moved.is_empty() {
-            if is_signed(pdf) {
-                return Err(over_limit("a text for its field in a signed document"));
-            }
             added = Some(continue_texts(&source.pages, &moved, &mut written)?);
         }
     }
@@ -90,7 +88,7 @@ fn moved_texts<'a>(pages: &[SourcePage], fields: &'a [FlowingField]) -> Result<V
 fn continue_texts(
     pages: &[SourcePage],
     moved: &[MovedText<'_>],
-    written: &mut [(FilledField, Option<holdfast_handwriting::Handwriting>)],
+    written: &mut [(FilledField, Option<Handwriting>)],
 ) -> Result<Vec<u8>> {
     let last = pages.last().ok_or_else(|| unreadable("no page"))?;
     let size = (last.geometry.width, last.geometry.height);
@@ -168,19 +166,8 @@ fn shortened(
         places.all(|place| fit::text(&fonts, &part, TextStyle::Regular, *place, SMALLEST).is_ok())
     };
 
-    if !fits(0) {
-        return Err(over_limit("a reference for its field"));
-    }
-    let (mut fitting, mut most) = (0, characters.len());
-    while fitting < most {
-        let middle = (fitting + most).div_ceil(2);
-        if fits(middle) {
-            fitting = middle;
-        } else {
-            most = middle - 1;
-        }
-    }
-    Ok(part(fitting))
+    // Where not even the reference has room, it is set small: the text was signed.
+    Ok(part(fit::most_that(characters.len(), fits)))
 }
 
 fn page(pages: &[SourcePage], number: u32) -> Result<&SourcePage> {

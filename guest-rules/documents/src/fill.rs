@@ -1,6 +1,6 @@
 //! Writing field values into documents.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use holdfast_handwriting::Handwriting;
@@ -33,20 +33,21 @@ const LINE_UNDER_SIGNATURE: (u8, u8, u8) = (120, 126, 150);
 /// the document already has, into the pages.
 ///
 /// Texts are set in Noto Sans and fitted to their boxes, never cut off: they wrap in tall boxes and
-/// shrink in low ones; [`crate::check_values`] refuses small letters before a value is signed. A dark page gets a light ground under a value. Typed signatures stand on a thin line, pictures keep their proportions, a
-/// checkbox is a drawn tick. Values stay searchable text.
+/// shrink in low ones; [`crate::check_values`] refuses small letters before a value is signed. A dark page
+/// gets a light ground under a value. Typed signatures stand on a thin line, pictures keep their proportions,
+/// a checkbox is a drawn tick. Values stay searchable text.
 ///
 /// The document is rewritten as a whole and loses its form (AcroForm): appearances of widgets are
 /// painted into the pages first, and text fields with a value but no appearance are drawn from the
-/// value. Other annotations are kept. A signed document is updated incrementally instead and keeps
+/// value. Other annotations are kept, unless one would cover a value: it becomes part of the page, too. A signed document is updated incrementally instead and keeps
 /// its form, so that its signatures stay valid for the revisions that they cover. The output is read
 /// back before it is returned.
 ///
 /// # Errors
 ///
 /// `encrypted` and `unreadable` for the document, `unreadable` also for a signed one that permits no
-/// changes or has to be repaired, and for a page that would hide a value; `over-limit` for a value that does not fit its
-/// box or a picture with too many pixels, `other` for an area outside of its page.
+/// changes, has to be repaired, or would hide a signature under an annotation; `over-limit` for a value that
+/// does not fit its box at any size or a picture with too many pixels, `other` for an area outside of its page.
 pub fn fill(pdf: &[u8], fields: &[FilledField]) -> Result<Vec<u8>> {
     let fields: Vec<StyledField<'_>> = fields.iter().map(|field| (field, None)).collect();
     fill_styled(pdf, &fields)
@@ -119,7 +120,7 @@ pub(crate) fn write_values(
     pages: &[SourcePage],
     fields: &[StyledField<'_>],
     source: &Arc<Vec<u8>>,
-) -> Result<Vec<PageLook>> {
+) -> Result<()> {
     let drawings = placed(&FontSet::load()?, pages, fields, source)?;
     let places: Vec<_> = drawings
         .iter()
@@ -128,7 +129,8 @@ pub(crate) fn write_values(
         .collect();
 
     let flattened = flatten::form(target, pages, &places)?;
-    paint_values(target, pages, drawings, flattened)
+    paint_values(target, pages, drawings, flattened)?;
+    Ok(())
 }
 
 /// A value after layout, with its place.
@@ -150,7 +152,6 @@ fn paint_values(
     let mut overlay = OverlayDocument::new();
     let mut placements = flattened.placements;
     let mut drawn = Vec::new();
-    let mut redrawn = BTreeSet::new();
     for missing in flattened.without_appearance {
         let (width, height) = missing.size;
         let space = DisplayedBox {
@@ -162,7 +163,6 @@ fn paint_values(
         if let Some(drawing) = prepare(&fonts, &missing.value, None, space, FAINT)? {
             overlay.page(missing.size, |surface| drawing.draw(&fonts, surface))?;
             drawn.push((missing.page, missing.matrix));
-            redrawn.insert(missing.page);
         }
     }
 
@@ -171,7 +171,7 @@ fn paint_values(
         overlay.page((geometry.width, geometry.height), |surface| {
             values.iter().try_for_each(|value| {
                 if value.needs_ground {
-                    ground(surface, value.ink.place);
+                    lighten(surface, value.ink.place);
                 }
                 value.drawing.draw(&fonts, surface)
             })
@@ -192,9 +192,7 @@ fn paint_values(
 
     let looks = drawings.into_iter().filter_map(|(page, values)| {
         let needs_look = pages.get(page).is_some_and(SourcePage::needs_look);
-        // Values of a form without appearances were not drawn before.
-        let is_comparable = needs_look && !redrawn.contains(&page);
-        is_comparable.then(|| PageLook {
+        needs_look.then(|| PageLook {
             page,
             added: values.iter().map(|value| value.ink).collect(),
         })
@@ -234,7 +232,7 @@ fn placed(
 }
 
 /// Lightens a place for dark ink. The page still shows through.
-fn ground(surface: &mut Surface<'_>, place: DisplayedBox) {
+pub(crate) fn lighten(surface: &mut Surface<'_>, place: DisplayedBox) {
     let Some(shape) = Rect::from_xywh(place.x, place.y, place.width, place.height) else {
         return;
     };
@@ -243,7 +241,7 @@ fn ground(surface: &mut Surface<'_>, place: DisplayedBox) {
     if let Some(path) = path.finish() {
         surface.set_stroke(None);
         surface.set_fill(Some(Fill {
-            opacity: NormalizedF32::new(0.85).unwrap_or(NormalizedF32::ONE),
+            opacity: NormalizedF32::new(0.8).unwrap_or(NormalizedF32::ONE),
             ..solid((255, 255, 255))
         }));
         surface.draw_path(&path);

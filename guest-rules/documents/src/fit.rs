@@ -125,7 +125,13 @@ fn room_for(
         lines_in(&words, (smallest, smallest), space, 1.0).is_some()
     };
 
-    let (mut fitting, mut most) = (0, characters.len());
+    let fitting = most_that(characters.len(), fits);
+    u32::try_from(fitting).unwrap_or(u32::MAX)
+}
+
+/// Returns the largest count up to `all` that fits, or 0. Less than a fitting count fits, too.
+pub(crate) fn most_that(all: usize, fits: impl Fn(usize) -> bool) -> usize {
+    let (mut fitting, mut most) = (0, all);
     while fitting < most {
         let middle = (fitting + most).div_ceil(2);
         if fits(middle) {
@@ -134,7 +140,7 @@ fn room_for(
             most = middle - 1;
         }
     }
-    u32::try_from(fitting).unwrap_or(u32::MAX)
+    fitting
 }
 
 /// Lays out a name as a signature: as large as the box allows, on its bottom line. A name that would be small

@@ -12,7 +12,7 @@ use krilla::surface::Surface;
 use lopdf::{Dictionary, IncrementalDocument, Object, text_string};
 
 use crate::error::{Result, other, over_limit};
-use crate::fill::solid;
+use crate::fill::{lighten, solid};
 use crate::geometry::DisplayedBox;
 use crate::look::{AddedInk, PageLook, compare};
 use crate::moment::CalendarTime;
@@ -312,18 +312,7 @@ fn draw_on_light(
         width: line.width(size),
         height: size * 1.25,
     };
-    let ground = Rect::from_xywh(place.x, place.y, place.width, place.height);
-    if let Some(ground) = ground {
-        let mut path = PathBuilder::new();
-        path.push_rect(ground);
-        if let Some(path) = path.finish() {
-            surface.set_fill(Some(Fill {
-                opacity: NormalizedF32::new(0.8).unwrap_or(NormalizedF32::ONE),
-                ..solid((255, 255, 255))
-            }));
-            surface.draw_path(&path);
-        }
-    }
+    lighten(surface, place);
     surface.set_fill(Some(solid(colour)));
     fonts.draw(surface, line, x, baseline, size);
     place

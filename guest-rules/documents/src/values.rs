@@ -13,10 +13,12 @@ pub use crate::continuation::fill_flowing;
 
 /// Returns for each value why it cannot be written into a field of its size: the layout of [`crate::fill`].
 #[must_use]
+#[expect(
+    clippy::expect_used,
+    reason = "without faces there is no answer, and a yes would be wrong"
+)]
 pub fn check_values(values: &[BoxedValue]) -> Vec<Option<Misfit>> {
-    let Ok(fonts) = FontSet::load() else {
-        return vec![None; values.len()];
-    };
+    let fonts = FontSet::load().expect("the built-in faces can be read");
     let misfit = |boxed: &BoxedValue| {
         let (FieldValue::Text(text) | FieldValue::Typed(text)) = &boxed.value else {
             return None;

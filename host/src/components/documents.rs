@@ -20,9 +20,7 @@ use crate::domain::component::ComponentIdentity;
 use crate::domain::priority::PriorityClass;
 use crate::fair_queue::{FairQueue, WorkOwner};
 
-pub(super) use crate::rules::rules::{
-    DocumentAdditionsPre, DocumentsPre, PlacementAdditions, PlacementPre,
-};
+pub(super) use crate::rules::rules::{DocumentsPre, PlacementAdditions, PlacementPre};
 
 /// Queue position of a caller. Only a few calls run at once, because each may use hundreds of MiB.
 #[derive(Clone)]
@@ -107,11 +105,12 @@ impl<P: ComponentWorld> OnDocuments<P> {
     }
 }
 
-/// Defines methods that each call one function of the component's interface.
+/// Defines methods that each call one function of the component's interface, or of one that was added after 1.0
+/// (`part.interface`). A component without the added one fails.
 macro_rules! calls {
     ($interface:ident: $(
         $(#[$about:meta])*
-        fn $name:ident = $call:ident($($argument:ident: $of:ty => $passed:expr),*)
+        fn $name:ident = $call:ident($($argument:ident: $of:ty => $passed:expr),* $(,)?)
             -> $answer:ty, $error:ty;
     )*) => {$(
         $(#[$about])*
@@ -123,6 +122,24 @@ macro_rules! calls {
             .await
         }
     )*};
+    ($part:ident.$interface:ident: $(
+        $(#[$about:meta])*
+        fn $name:ident = $call:ident($($argument:ident: $of:ty => $passed:expr),* $(,)?)
+            -> $answer:ty, $error:ty;
+    )*) => {$(
+        $(#[$about])*
+        pub async fn $name(&self, $($argument: $of),*) -> Answer<$answer, $error> {
+            self.work(move |store, pre| {
+                let instance = added(pre.$part.as_ref())?.instantiate(&mut *store)?;
+                instance.$interface().$call(store, $($passed),*)
+            })
+            .await
+        }
+    )*};
+}
+
+fn added<T>(part: Option<&T>) -> wasmtime::Result<&T> {
+    part.ok_or_else(|| wasmtime::Error::msg("it lacks an interface that was added after 1.0"))
 }
 
 impl Placement {
@@ -149,18 +166,9 @@ impl Placement {
 }
 
 impl Placement {
-    /// Returns the MinHash values of a document's words. Fails for a component without this function.
-    pub async fn signature(&self, pdf: Bytes) -> Answer<Option<Vec<u32>>, placement::ReadError> {
-        self.work(move |store, pre| {
-            let similarity = pre.similarity.as_ref();
-            let similarity =
-                similarity.ok_or_else(|| wasmtime::Error::msg("it compares no documents"))?;
-            let instance = similarity.instantiate(&mut *store)?;
-            instance
-                .holdfast_placement_similarity()
-                .call_signature(store, &pdf)
-        })
-        .await
+    calls! { similarity.holdfast_placement_similarity:
+        /// Returns the MinHash values of a document's words.
+        fn signature = call_signature(pdf: Bytes => &pdf) -> Option<Vec<u32>>, placement::ReadError;
     }
 }
 
@@ -249,25 +257,6 @@ impl Documents {
         Ok(answers)
     }
 
-    /// Draws a value as it is written into a field, on a transparent ground. Fails for a component without
-    /// this function.
-    pub async fn draw_value(
-        &self,
-        value: BoxedValue,
-        pixels: u32,
-    ) -> Answer<documents::PageImage, documents::DocumentError> {
-        self.work(move |store, pre| {
-            let functions = pre.values.as_ref();
-            let functions =
-                functions.ok_or_else(|| wasmtime::Error::msg("it draws no single values"))?;
-            let instance = functions.instantiate(&mut *store)?;
-            instance
-                .holdfast_documents_values()
-                .call_draw(store, &value, pixels)
-        })
-        .await
-    }
-
     /// Marks every page as the authoritative or a non-authoritative copy. A component built for 1.0
     /// writes the English words only.
     pub async fn mark(
@@ -333,172 +322,68 @@ impl Documents {
         })
         .await
     }
-
-    /// Writes a sheet in the form of a custody record as PDF/A-3b. Fails for a component built for 1.0.
-    pub async fn sheet(
-        &self,
-        sheet: wording::CustodySheet,
-    ) -> Answer<Vec<u8>, documents::DocumentError> {
-        self.work(move |store, pre| {
-            let instance = additions(pre)?.instantiate(&mut *store)?;
-            instance
-                .holdfast_documents_wording()
-                .call_custody_record(store, &sheet)
-        })
-        .await
-    }
-
-    /// Writes the certificate of completion. Fails for a component built for 1.0.
-    pub async fn completion_certificate(
-        &self,
-        facts: completion::CompletionFacts,
-    ) -> Answer<Vec<u8>, documents::DocumentError> {
-        self.work(move |store, pre| {
-            let instance = additions(pre)?.instantiate(&mut *store)?;
-            instance
-                .holdfast_documents_completion()
-                .call_certificate(store, &facts)
-        })
-        .await
-    }
-
-    /// Lists the signatures of a document, not verified. Fails for a component built for 1.0.
-    pub async fn signatures(
-        &self,
-        pdf: Bytes,
-    ) -> Answer<found::FoundSignatures, documents::DocumentError> {
-        self.work(move |store, pre| {
-            let instance = additions(pre)?.instantiate(&mut *store)?;
-            instance
-                .holdfast_documents_signatures()
-                .call_signatures(store, &pdf)
-        })
-        .await
-    }
-
-    /// Lists the fields of the form that a document already has. Fails for a component built for 1.0.
-    pub async fn form_fields(
-        &self,
-        pdf: Bytes,
-    ) -> Answer<Vec<form_fields::FormField>, documents::DocumentError> {
-        self.work(move |store, pre| {
-            let instance = additions(pre)?.instantiate(&mut *store)?;
-            instance
-                .holdfast_documents_form_fields()
-                .call_form_fields(store, &pdf)
-        })
-        .await
-    }
 }
 
 impl Documents {
-    /// Marks a copy for its holder, and returns the bytes to append. Fails for a component without this
-    /// function.
-    pub async fn watermark(
-        &self,
-        pdf: Bytes,
-        request: watermarks::WatermarkRequest,
-    ) -> Answer<Vec<u8>, documents::DocumentError> {
-        self.work(move |store, pre| {
-            let watermarks = pre.watermarks.as_ref();
-            let watermarks =
-                watermarks.ok_or_else(|| wasmtime::Error::msg("it has no watermarks"))?;
-            let instance = watermarks.instantiate(&mut *store)?;
-            instance
-                .holdfast_documents_watermarks()
-                .call_watermark(store, &pdf, &request)
-        })
-        .await
+    calls! { additions.holdfast_documents_wording:
+        /// Writes a sheet in the form of a custody record as PDF/A-3b.
+        fn sheet = call_custody_record(sheet: wording::CustodySheet => &sheet)
+            -> Vec<u8>, documents::DocumentError;
     }
-}
-
-impl Documents {
-    /// Writes a marked document anew. None for one with kept signatures. Fails for a component without
-    /// this function.
-    pub async fn write_anew(
-        &self,
-        pdf: Bytes,
-        signatures: copies::SignatureHandling,
-    ) -> Answer<Option<Vec<u8>>, documents::DocumentError> {
-        self.work(move |store, pre| {
-            let copies = pre.copies.as_ref();
-            let copies = copies.ok_or_else(|| wasmtime::Error::msg("it writes no copies"))?;
-            let instance = copies.instantiate(&mut *store)?;
-            instance
-                .holdfast_documents_copies()
-                .call_write_anew(store, &pdf, signatures)
-        })
-        .await
+    calls! { additions.holdfast_documents_completion:
+        /// Writes the certificate of completion.
+        fn completion_certificate = call_certificate(facts: completion::CompletionFacts => &facts)
+            -> Vec<u8>, documents::DocumentError;
     }
-}
-
-impl Documents {
-    /// Checks an upload, and repairs it where readers would disagree about it. Fails for a component without
-    /// this function.
-    pub async fn settle(
-        &self,
-        pdf: Bytes,
-    ) -> Answer<sources::SettledDocument, documents::DocumentError> {
-        self.work(move |store, pre| {
-            let sources = pre.sources.as_ref();
-            let sources = sources.ok_or_else(|| wasmtime::Error::msg("it settles no documents"))?;
-            let instance = sources.instantiate(&mut *store)?;
-            instance
-                .holdfast_documents_sources()
-                .call_settle(store, &pdf)
-        })
-        .await
+    calls! { additions.holdfast_documents_signatures:
+        /// Lists the signatures of a document, not verified.
+        fn signatures = call_signatures(pdf: Bytes => &pdf)
+            -> found::FoundSignatures, documents::DocumentError;
     }
-}
-
-impl Documents {
-    /// Writes a protected document without its protection. Fails for a component without this function.
-    pub async fn unlock(
-        &self,
-        pdf: Bytes,
-        password: String,
-    ) -> Answer<Vec<u8>, documents::DocumentError> {
-        self.work(move |store, pre| {
-            let sources = pre.sources.as_ref();
-            let sources = sources.ok_or_else(|| wasmtime::Error::msg("it settles no documents"))?;
-            let instance = sources.instantiate(&mut *store)?;
-            instance
-                .holdfast_documents_sources()
-                .call_unlock(store, &pdf, &password)
-        })
-        .await
+    calls! { additions.holdfast_documents_form_fields:
+        /// Lists the fields of the form that a document already has.
+        fn form_fields = call_form_fields(pdf: Bytes => &pdf)
+            -> Vec<form_fields::FormField>, documents::DocumentError;
     }
-
-    /// Removes scripts and actions. None for a document without them; fails for a component without this
-    /// function.
-    pub async fn without_actions(
-        &self,
-        pdf: Bytes,
-    ) -> Answer<Option<Vec<u8>>, documents::DocumentError> {
-        self.work(move |store, pre| {
-            let sources = pre.sources.as_ref();
-            let sources = sources.ok_or_else(|| wasmtime::Error::msg("it settles no documents"))?;
-            let instance = sources.instantiate(&mut *store)?;
-            instance
-                .holdfast_documents_sources()
-                .call_without_actions(store, &pdf)
-        })
-        .await
+    calls! { watermarks.holdfast_documents_watermarks:
+        /// Marks a copy for its holder, and returns the bytes to append.
+        fn watermark = call_watermark(
+            pdf: Bytes => &pdf,
+            request: watermarks::WatermarkRequest => &request
+        ) -> Vec<u8>, documents::DocumentError;
+    }
+    calls! { copies.holdfast_documents_copies:
+        /// Writes a marked document anew. None for one with kept signatures.
+        fn write_anew = call_write_anew(
+            pdf: Bytes => &pdf,
+            signatures: copies::SignatureHandling => signatures
+        ) -> Option<Vec<u8>>, documents::DocumentError;
+    }
+    calls! { sources.holdfast_documents_sources:
+        /// Checks an upload, and repairs it where readers would disagree about it.
+        fn settle = call_settle(pdf: Bytes => &pdf)
+            -> sources::SettledDocument, documents::DocumentError;
+        /// Writes a protected document without its protection.
+        fn unlock = call_unlock(pdf: Bytes => &pdf, password: String => &password)
+            -> Vec<u8>, documents::DocumentError;
+        /// Removes scripts and actions. None for a document without them.
+        fn without_actions = call_without_actions(pdf: Bytes => &pdf)
+            -> Option<Vec<u8>>, documents::DocumentError;
+    }
+    calls! { values.holdfast_documents_values:
+        /// Draws a value as it is written into a field, on a transparent ground.
+        fn draw_value = call_draw(value: BoxedValue => &value, pixels: u32 => pixels)
+            -> documents::PageImage, documents::DocumentError;
     }
 }
 
 /// Returns a style in the words of a component without `values`.
-fn early_style(style: HandwritingStyle) -> early_handwriting::HandwritingStyle {
+pub fn early_style(style: HandwritingStyle) -> early_handwriting::HandwritingStyle {
     match style {
         HandwritingStyle::Casual => early_handwriting::HandwritingStyle::Casual,
         HandwritingStyle::Formal => early_handwriting::HandwritingStyle::Formal,
         HandwritingStyle::Light => early_handwriting::HandwritingStyle::Light,
     }
-}
-
-fn additions(pre: &DocumentsPre) -> wasmtime::Result<&DocumentAdditionsPre> {
-    let additions = pre.additions.as_ref();
-    additions.ok_or_else(|| wasmtime::Error::msg("it has the functions of 1.0 only"))
 }
 
 /// Rules about the answers of signers, as an organization's placement component applies them. For one

@@ -41,5 +41,5 @@ pub use crate::rules::{
 };
 use crate::rules::{artifact, baseline, engine, error, gate, limits, program, slot};
 pub use conformance::ExaminedComponent;
-pub use documents::{AnswerRules, Documents, Placement, WordedMark};
+pub use documents::{AnswerRules, Documents, Placement, WordedMark, early_style};
 pub use registry::{ActivationTable, ComponentRegistry, LiveActivation};

@@ -94,19 +94,13 @@ impl Room {
     }
 }
 
-/// A value as the documents component takes it.
-pub(super) enum DocumentValue {
-    Valid(FieldValue),
-    /// A stored signature that cannot be read.
-    Broken(DocumentError),
-}
-
-/// Returns what is written for an entry; none for an empty one.
+/// Returns the value that is written for an entry; none for an empty one, an error for a stored signature that
+/// cannot be read.
 pub(super) fn document_value(
     field: &RoomField,
     entered: &str,
     dates: DateFormat,
-) -> Option<DocumentValue> {
+) -> Option<Result<FieldValue, DocumentError>> {
     if entered.is_empty() {
         return None;
     }
@@ -116,7 +110,7 @@ pub(super) fn document_value(
             Ok(SignatureValue::Drawn(picture)) => FieldValue::Drawn(picture),
             Err(why) => {
                 let why = format!("stored signature: {why:?}");
-                return Some(DocumentValue::Broken(DocumentError::Other(why)));
+                return Some(Err(DocumentError::Other(why)));
             }
         },
         "checkbox" => FieldValue::Checkbox(entered == "true"),
@@ -126,7 +120,7 @@ pub(super) fn document_value(
         "date" => FieldValue::Text(dates.written(entered)),
         _ => FieldValue::Text(entered.to_owned()),
     };
-    Some(DocumentValue::Valid(value))
+    Some(Ok(value))
 }
 
 /// Returns one submitter's values with their positions on the pages.
@@ -140,8 +134,8 @@ pub(super) fn filled(
     let written = own.filter_map(|field| {
         let entered = submitter.values.get(&field.name)?;
         let value = match document_value(field, entered, dates)? {
-            DocumentValue::Valid(value) => value,
-            DocumentValue::Broken(why) => return Some(Err(why)),
+            Ok(value) => value,
+            Err(why) => return Some(Err(why)),
         };
         let areas = field.places_of(entered).iter().map(|area| Area {
             page: area.page,

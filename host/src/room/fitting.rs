@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::Room;
-use super::execute::{DocumentValue, REFERENCE, document_value};
+use super::execute::{REFERENCE, document_value};
 use super::form::{FormError, Problems, SigningForm, stored_value};
 use super::signature::component_style;
 use crate::components::ComponentError;
@@ -177,20 +177,23 @@ impl Room {
 
         let documents = self.components.documents(None, self.store.priority());
         let documents = documents.for_owner(WorkOwner::new(org, &form.submission.id.to_string()));
-        let verdict = documents.check_values(vec![boxed.clone()]).await?;
-        if let Some(why) = verdict.into_iter().next().flatten() {
-            return Ok(Err(message(&why, field.is_signature())));
-        }
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "between 1 and the widest picture"
         )]
         let pixels = (f64::from(width) * SHARPNESS).clamp(1.0, WIDEST) as u32;
-        let drawn = documents.draw_value(boxed, pixels).await?;
-        Ok(drawn
-            .map(|picture| picture.png)
-            .map_err(|_| Message::new("problem-picture-unreadable")))
+        if let Ok(picture) = documents.draw_value(boxed.clone(), pixels).await? {
+            return Ok(Ok(picture.png));
+        }
+
+        // Why it cannot be drawn is asked only then.
+        let verdict = documents.check_values(vec![boxed]).await?;
+        let why = verdict.into_iter().next().flatten();
+        Ok(Err(why.map_or_else(
+            || Message::new("problem-picture-unreadable"),
+            |why| message(&why, field.is_signature()),
+        )))
     }
 
     /// Returns the pages of a document, as they were read at its upload, or read now.
@@ -220,9 +223,7 @@ impl Room {
 
 /// Returns a value as it is written, if it is a text or a typed name.
 fn text_of(field: &RoomField, value: &str, dates: DateFormat) -> Option<FieldValue> {
-    let DocumentValue::Valid(value) = document_value(field, value, dates)? else {
-        return None;
-    };
+    let value = document_value(field, value, dates)?.ok()?;
     let is_text = matches!(value, FieldValue::Text(_) | FieldValue::Typed(_));
     is_text.then_some(value)
 }

@@ -8,7 +8,6 @@ use base64::engine::general_purpose::STANDARD;
 use holdfast_handwriting::Handwriting;
 
 use crate::components::rules::documents::{Picture, PictureFormat};
-use crate::components::rules::early_handwriting;
 use crate::components::rules::handwriting::HandwritingStyle;
 use crate::domain::envelope::FileType;
 use crate::domain::locale::Message;
@@ -52,15 +51,6 @@ pub fn component_style(style: Handwriting) -> HandwritingStyle {
         Handwriting::Casual => HandwritingStyle::Casual,
         Handwriting::Formal => HandwritingStyle::Formal,
         Handwriting::Light => HandwritingStyle::Light,
-    }
-}
-
-/// Returns a style as the certificate of completion names it.
-pub fn certificate_style(style: Handwriting) -> early_handwriting::HandwritingStyle {
-    match style {
-        Handwriting::Casual => early_handwriting::HandwritingStyle::Casual,
-        Handwriting::Formal => early_handwriting::HandwritingStyle::Formal,
-        Handwriting::Light => early_handwriting::HandwritingStyle::Light,
     }
 }
 

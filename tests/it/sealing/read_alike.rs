@@ -139,6 +139,8 @@ async fn every_document_of_the_corpus_is_shown_alike_or_refused() {
     for path in corpus() {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let source = std::fs::read(&path).unwrap();
+        // Other readers have no limits: bombs are only signed and uploaded.
+        let is_hostile = name.starts_with("hostile-");
         let is_form = memchr::memmem::find(&source, b"/AcroForm").is_some();
         for way in ["template", "paper"] {
             let outcome = match way {
@@ -155,6 +157,12 @@ async fn every_document_of_the_corpus_is_shown_alike_or_refused() {
                 CorpusOutcome::Vaulted { id, copies } => (id, copies),
             };
 
+            if is_hostile {
+                *counts
+                    .entry(format!("{way}: vaulted, not compared"))
+                    .or_default() += 1;
+                continue;
+            }
             // The marks alone, on grey pages of the same sizes.
             let Some(grey) = pdf::blank(&source) else {
                 *counts

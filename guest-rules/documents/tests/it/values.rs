@@ -89,7 +89,7 @@ fn names_in_forty_scripts_are_drawn_and_found_again() {
     }
 }
 
-/// Draws all names on two sheets, to be looked at by people who can read them.
+/// The pictures stay below the build folder, for people who can read them.
 #[test]
 fn each_name_has_ink_in_its_picture() {
     let folder = concat!(env!("CARGO_TARGET_TMPDIR"), "/scripts");
@@ -136,11 +136,13 @@ fn a_picture_needs_a_value_and_a_size() {
     );
 }
 
+/// The text was signed: it is never lost, and the document is written.
 #[test]
-fn a_long_text_needs_room_for_its_reference_and_a_document_that_can_get_pages() {
-    let flowing = |w: f64, value: &str| FlowingField {
+fn a_long_text_without_room_for_its_reference_or_for_pages_is_still_written() {
+    let long = "word ".repeat(300);
+    let flowing = |w: f64| FlowingField {
         field: WrittenField {
-            field: field(1, [0.1, 0.1, w, 0.02], text(value)),
+            field: field(1, [0.1, 0.1, w, 0.02], text(&long)),
             style: None,
         },
         continuation: Some(Continuation {
@@ -149,15 +151,10 @@ fn a_long_text_needs_room_for_its_reference_and_a_document_that_can_get_pages() 
         }),
     };
     let source = page("/MediaBox[0 0 612 792]", "");
-    let refused = |pdf: &[u8], field| match fill_flowing(pdf, &[field]) {
-        Err(DocumentError::OverLimit(what)) => what,
-        other => panic!("{:?}", other.err()),
-    };
-    let long = "word ".repeat(300);
-    assert_eq!(
-        refused(&source, flowing(0.005, &long)),
-        "a reference for its field"
-    );
+    let words = |pdf: &[u8], number| extracted(pdf, number).matches("word").count();
+    let narrow = fill_flowing(&source, &[flowing(0.02)]).unwrap();
+    assert_eq!(words(&narrow, 2), 300);
+
     let request = SealRequest {
         name: "Signature".to_owned(),
         reason: String::new(),
@@ -165,23 +162,23 @@ fn a_long_text_needs_room_for_its_reference_and_a_document_that_can_get_pages() 
         signature_bytes: 8_192,
     };
     let signed = prepare_seal(&source, &request).unwrap().pdf;
-    assert_eq!(
-        refused(&signed, flowing(0.3, &long)),
-        "a text for its field in a signed document"
-    );
-    let scripts = without_actions(&signed).unwrap_err();
-    let why = "it is signed, and removing its scripts would break the signatures";
-    assert_eq!(scripts, DocumentError::Unreadable(why.into()));
+    let filled = fill_flowing(&signed, &[flowing(0.6)]).unwrap();
+    assert_eq!(words(&filled, 1), 300);
+    assert!(facts(&filled, &[]).contains("Pages:           1"));
 }
 
 #[test]
-fn a_text_that_would_be_too_small_to_read_is_refused() {
-    let terms = "sixty lines of terms\n".repeat(60);
-    let asked = boxed(text(&terms), 184.0, 16.0);
-    let [Some(Misfit::TooLong(room))] = check_values(&[asked])[..] else {
-        panic!("it is accepted");
+fn scripts_of_a_signed_document_are_not_removed() {
+    let request = SealRequest {
+        name: "Signature".to_owned(),
+        reason: String::new(),
+        signed_at: "2026-05-04T15:04:05.000Z".to_owned(),
+        signature_bytes: 8_192,
     };
-    assert!((20..200).contains(&room), "{room}");
+    let signed = prepare_seal(&page("/MediaBox[0 0 612 792]", ""), &request).unwrap();
+    let why = "it is signed, and removing its scripts would break the signatures";
+    let refused = without_actions(&signed.pdf).unwrap_err();
+    assert_eq!(refused, DocumentError::Unreadable(why.into()));
 }
 
 /// No accepted value fails later.

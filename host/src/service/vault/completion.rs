@@ -4,6 +4,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
+use crate::components::early_style;
 use crate::components::rules::completion as rules;
 use crate::config::EMBEDDED;
 use crate::domain::clock::Timestamp;
@@ -16,7 +17,7 @@ use crate::domain::ledger::LedgerEntry;
 use crate::domain::locale::Locale;
 use crate::domain::organization::Organization;
 use crate::fair_queue::WorkOwner;
-use crate::room::signature::{SignatureValue, certificate_style};
+use crate::room::signature::{SignatureValue, component_style};
 use crate::service::envelopes::consumer::{self, SignersConsent};
 use crate::service::envelopes::{parties, people};
 use crate::service::signing::access_codes;
@@ -385,7 +386,9 @@ impl CertificateSource<'_> {
             SignatureValue::Typed(name) => {
                 rules::SignatureAppearance::Typed(rules::TypedSignature {
                     name,
-                    style: submitter.signature_style.map(certificate_style),
+                    style: submitter
+                        .signature_style
+                        .map(|style| early_style(component_style(style))),
                 })
             }
             SignatureValue::Drawn(picture) => rules::SignatureAppearance::Drawn(picture),

@@ -186,7 +186,7 @@ function start(form) {
     }
   }
 
-  /** Sets a typed signature as the signed document will have it (`fit.rs`). */
+  /** Sets a typed signature much as the document will have it, until the server's picture of it is there. */
   function signAt(line, name, { x, y, width, height }) {
     const style = styles.querySelector("input:checked");
     const [ascent, descent] = [Number(style.dataset.ascent), Number(style.dataset.descent)];
