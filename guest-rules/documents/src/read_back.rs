@@ -61,16 +61,20 @@ impl ShownPages {
     /// Reads all pages of an opened document.
     pub(crate) fn of_reader(reader: &PdfDocument) -> Result<Self> {
         let mut text = reader.text_reader();
-        let mut pages = Vec::with_capacity(reader.page_count());
+        let mut shown = Self::none();
         for (index, info) in reader.pages().into_iter().enumerate() {
-            let content = ShownContent::of(&text.page(index).map_err(refusal)?);
-            pages.push(ShownPage {
-                info,
-                content: Rc::new(content),
-                is_without_size: false,
-            });
+            shown.push(info, &text.page(index).map_err(refusal)?, &BTreeSet::new());
         }
-        Ok(Self { pages })
+        Ok(shown)
+    }
+
+    /// Appends a page without some of its glyphs, given by their indices.
+    pub(crate) fn push(&mut self, info: PageInfo, page: &PageText, removed: &BTreeSet<usize>) {
+        self.pages.push(ShownPage {
+            info,
+            content: Rc::new(ShownContent::without(page, removed)),
+            is_without_size: false,
+        });
     }
 
     /// Appends the pages of another document.
@@ -145,9 +149,14 @@ impl ShownPage {
 
 impl ShownContent {
     fn of(page: &PageText) -> Self {
+        Self::without(page, &BTreeSet::new())
+    }
+
+    fn without(page: &PageText, removed: &BTreeSet<usize>) -> Self {
         let place = |x: f64, y: f64| ((x * page.width) as f32, (y * page.height) as f32);
-        let glyphs = page.glyphs.iter().filter(|glyph| glyph.is_on_page());
-        let glyphs = glyphs.filter_map(|glyph| {
+        let glyphs = page.glyphs.iter().enumerate();
+        let glyphs = glyphs.filter(|(index, glyph)| glyph.is_on_page() && !removed.contains(index));
+        let glyphs = glyphs.filter_map(|(_, glyph)| {
             let text = page.glyph_text(glyph).trim();
             let rect = glyph.rect();
             let (x, y) = place(rect.x0, rect.y0);

@@ -172,6 +172,10 @@ fn source_pages(reader: &PdfDocument, ids: Vec<ObjectId>) -> Result<Vec<SourcePa
         if ending.is_inside_image {
             return Err(differs(index + 1, "a picture that does not end"));
         }
+        // Those that skip it, and those that draw the operators in it.
+        if ending.has_broken_dictionary {
+            return Err(differs(index + 1, "content with a broken dictionary"));
+        }
         let closed =
             (ending.is_unclear() || content.is_damaged).then(|| closed(content.bytes, &ending));
         pages.push(SourcePage {

@@ -4,7 +4,7 @@
 //! stores the new content in place of the old: in the page, in annotation appearances, and in form
 //! XObjects, which several pages may share.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -14,6 +14,7 @@ use holdfast_reader::{
 use lopdf::{Dictionary, Object, ObjectId, Stream};
 
 use crate::error::{Result, other, unreadable};
+use crate::read_back::ShownPages;
 use crate::source::{SourceDocument, refusal};
 use crate::target::OverlayTarget;
 
@@ -36,7 +37,6 @@ pub fn strip_tags(pdf: &[u8]) -> Result<Vec<u8>> {
         return Ok(pdf.to_vec());
     }
     let source = SourceDocument::open_for_rewrite(pdf)?;
-    let length = source.pages.len();
     let ids: Vec<ObjectId> = source.pages.iter().map(|page| page.id).collect();
     let mut target = OverlayTarget::Rewrite(Box::new(source.document));
     for (id, content) in survey.edited_everywhere_alike() {
@@ -56,13 +56,7 @@ pub fn strip_tags(pdf: &[u8]) -> Result<Vec<u8>> {
     // Pruning removes the replaced streams, which still contain the tags.
     target.document_mut().prune_objects();
     let stripped = target.save(pdf, "stripped")?;
-    if Reader::open(stripped.clone())
-        .map_err(refusal)?
-        .page_count()
-        != length
-    {
-        return Err(unreadable("pages are lost by removing its tags"));
-    }
+    survey.shown.confirm(stripped.clone())?;
     // Verify the result: a remaining tag would show its name and attributes to every signer.
     if TagSurvey::of(&stripped)?.pages.is_empty() {
         Ok(stripped)
@@ -77,6 +71,8 @@ struct TagSurvey {
     pages: BTreeMap<usize, TaggedPage>,
     /// New content for each use of a shared stream; `None` for a use without edits.
     uses: BTreeMap<ObjectId, Vec<Option<Vec<u8>>>>,
+    /// All pages without the glyphs of the tags.
+    shown: ShownPages,
 }
 
 struct TaggedPage {
@@ -92,15 +88,17 @@ impl TagSurvey {
         let mut survey = Self {
             pages: BTreeMap::new(),
             uses: BTreeMap::new(),
+            shown: ShownPages::none(),
         };
-        for index in 0..reader.page_count() {
+        for (index, info) in reader.pages().into_iter().enumerate() {
             let page = text.page(index).map_err(refusal)?;
             let tags = find_tags(&page).map_err(refusal)?;
-            let glyphs: Vec<usize> = tags
+            let glyphs: BTreeSet<usize> = tags
                 .into_iter()
                 .filter(|tag| tag.is_closed)
                 .flat_map(|tag| tag.glyphs)
                 .collect();
+            survey.shown.push(info, &page, &glyphs);
             let mut edits: BTreeMap<usize, Vec<ContentEdit>> = BTreeMap::new();
             for edit in cut(&page, &glyphs) {
                 edits.entry(edit.stream).or_default().push(edit);

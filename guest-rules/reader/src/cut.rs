@@ -1,6 +1,6 @@
 //! Removing glyphs from content streams without moving any other glyph.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::ops::Range;
 
@@ -23,20 +23,20 @@ pub struct ContentEdit {
 /// so that the rest of the line does not move. `/ActualText` that covers a removed glyph is removed
 /// too. Edits are sorted by stream and position and do not overlap. A stream with a form as its
 /// `source` may have other uses and must be copied before it is edited for this page alone.
-pub fn cut(page: &PageText, glyphs: &[usize]) -> Vec<ContentEdit> {
-    let removed: HashSet<usize> = glyphs.iter().copied().collect();
-    let operators: BTreeMap<u32, ()> = glyphs
+pub fn cut(page: &PageText, removed: &BTreeSet<usize>) -> Vec<ContentEdit> {
+    let operators: BTreeSet<u32> = removed
         .iter()
         .filter_map(|glyph| page.glyphs.get(*glyph))
-        .map(|glyph| (glyph.operator, ()))
+        .map(|glyph| glyph.operator)
         .collect();
+
     let mut edits: Vec<ContentEdit> = operators
-        .keys()
+        .iter()
         .filter_map(|index| page.operators.get(*index as usize))
         .map(|operator| ContentEdit {
             stream: operator.stream,
             range: operator.range.clone(),
-            replacement: rewritten(page, operator, &removed),
+            replacement: rewritten(page, operator, removed),
         })
         .collect();
     edits.extend(
@@ -54,7 +54,7 @@ pub fn cut(page: &PageText, glyphs: &[usize]) -> Vec<ContentEdit> {
     edits
 }
 
-fn rewritten(page: &PageText, operator: &ShowOperator, removed: &HashSet<usize>) -> Vec<u8> {
+fn rewritten(page: &PageText, operator: &ShowOperator, removed: &BTreeSet<usize>) -> Vec<u8> {
     let mut out = String::new();
     match operator.kind {
         ShowKind::Show | ShowKind::ShowAdjusted => {}

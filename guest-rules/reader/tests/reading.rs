@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::collections::BTreeSet;
+
 use holdfast_reader::{
     PageText, PdfDocument, ReadError, ReadLimit, TextLayer, TextSource, cut, find_tags,
 };
@@ -410,7 +412,7 @@ fn an_excessively_long_tag_exceeds_the_limit() {
 /// Cuts the tags of the page content and reads the result.
 fn after_cutting(content: &str) -> (PageText, PageText) {
     let before = read(one_page(content));
-    let glyphs: Vec<usize> = find_tags(&before)
+    let glyphs: BTreeSet<usize> = find_tags(&before)
         .unwrap()
         .into_iter()
         .flat_map(|tag| tag.glyphs)

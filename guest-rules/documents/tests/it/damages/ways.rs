@@ -55,6 +55,7 @@ pub const WAYS: &[(&str, Damage)] = &[
     ("content: array left open", Ending("\n[(abc) 12 (de")),
     ("content: string left open", Ending("\n(never closed")),
     ("content: dictionary left open", Ending("\n<</A (")),
+    ("content: dictionary opened in the middle", File(|file, sequence| overwrite(file, sequence, b"(Clause", b"<<Claus"))),
     ("content: inline image left open", Ending("\nBI /W 1 /H 1 /BPC 8 /CS /G ID x")),
     ("content: states closed too often", Ending("\nQ Q")),
     ("content: clipped to a corner", Ending("\n0 0 9 9 re W n")),
