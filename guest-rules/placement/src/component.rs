@@ -5,9 +5,10 @@
 use crate::bindings::exports::holdfast::placement::field_rules::Guest as FieldRules;
 use crate::bindings::exports::holdfast::placement::placement::Guest;
 use crate::bindings::exports::holdfast::placement::similarity::Guest as Similarity;
+use crate::bindings::exports::holdfast::placement::wordings::Guest as Wordings;
 use crate::{
     Area, DocumentFacts, FieldEntry, FieldRequest, FieldState, Issue, PlaceError, ReadError,
-    ResolvedField, RuledField, TextLine,
+    ResolvedField, RuledField, TextLine, Wording,
 };
 
 struct PlacementComponent;
@@ -37,6 +38,12 @@ impl Guest for PlacementComponent {
 impl Similarity for PlacementComponent {
     fn signature(pdf: Vec<u8>) -> Result<Option<Vec<u32>>, ReadError> {
         crate::signature(pdf)
+    }
+}
+
+impl Wordings for PlacementComponent {
+    fn wordings(pdf: Vec<u8>, text: String, page: Option<u32>) -> Result<Vec<Wording>, ReadError> {
+        crate::wordings(pdf, &text, page)
     }
 }
 

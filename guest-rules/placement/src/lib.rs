@@ -6,7 +6,7 @@
 //!
 //! * [`inspect`] and [`text`] describe an upload.
 //! * [`place`] resolves fields given by coordinates or by anchor text.
-//! * [`occurrences`] lists every place an anchor text could mean.
+//! * [`occurrences`] lists every place an anchor text could mean, and [`wordings`] how each is written.
 //! * [`tags`] reads the fields a document carries as `{{name;attribute=value}}`.
 //! * [`signature`] makes documents comparable.
 //! * [`check`] and [`apply`] are the rules about the answers of signers.
@@ -32,12 +32,13 @@ mod validate;
 pub use bindings::exports::holdfast::placement::field_rules::{
     Entry as FieldEntry, FieldState, Problem as RuleProblem, RuledField,
 };
+pub use bindings::exports::holdfast::placement::wordings::Wording;
 pub use bindings::holdfast::placement::types::{
     Anchor, Area, DocumentFacts, FieldRequest, Issue, PageFacts, PlaceError, Position, ReadError,
     ResolvedField, TextLine,
 };
 pub use facts::{inspect, text};
 pub use field_rules::{apply, check};
-pub use place::{occurrences, place};
+pub use place::{occurrences, place, wordings};
 pub use similarity::signature;
 pub use tag_fields::tags;

@@ -1,13 +1,15 @@
 //! Resolving requested fields.
 
-use holdfast_reader::{PageRect, PdfDocument};
+use holdfast_reader::{PageRect, PdfDocument, layer_text};
 
 use crate::anchors::{AnchorOutcome, find};
 use crate::area::{page_index, page_number};
 use crate::issues::{FieldProblem, code};
-use crate::search::{PhraseSpacing, SearchPage, SearchPhrase};
+use crate::search::{PhraseMatch, PhraseSpacing, SearchPage, SearchPhrase, has_same_punctuation};
 use crate::validate;
-use crate::{Anchor, Area, FieldRequest, Issue, PlaceError, Position, ReadError, ResolvedField};
+use crate::{
+    Anchor, Area, FieldRequest, Issue, PlaceError, Position, ReadError, ResolvedField, Wording,
+};
 
 /// Resolves every field, in the given order.
 ///
@@ -65,6 +67,34 @@ pub fn place(pdf: Vec<u8>, fields: Vec<FieldRequest>) -> Result<Vec<ResolvedFiel
 /// Those of [`inspect`](crate::inspect). A text that is empty or does not occur gives an empty
 /// list.
 pub fn occurrences(pdf: Vec<u8>, text: &str, page: Option<u32>) -> Result<Vec<Area>, ReadError> {
+    found(pdf, text, page, |index, _, found| {
+        Area::on_page(index, &found.rect)
+    })
+}
+
+/// Returns how the document writes a text, for each of its [`occurrences`].
+///
+/// # Errors
+///
+/// Those of [`occurrences`].
+pub fn wordings(pdf: Vec<u8>, text: &str, page: Option<u32>) -> Result<Vec<Wording>, ReadError> {
+    let wanted = layer_text(text);
+    found(pdf, text, page, |index, page, found| {
+        let text = page.text_of(&found);
+        Wording {
+            page: page_number(index),
+            exact: has_same_punctuation(&text, &wanted),
+            text,
+        }
+    })
+}
+
+fn found<T>(
+    pdf: Vec<u8>,
+    text: &str,
+    page: Option<u32>,
+    describe: impl Fn(usize, &SearchPage<'_>, PhraseMatch) -> T,
+) -> Result<Vec<T>, ReadError> {
     let document = PdfDocument::open(pdf)?;
     let phrase = SearchPhrase::new(text);
     if phrase.is_empty() {
@@ -74,6 +104,7 @@ pub fn occurrences(pdf: Vec<u8>, text: &str, page: Option<u32>) -> Result<Vec<Ar
         None => (0..document.page_count()).collect(),
         Some(number) => page_index(number).into_iter().collect(),
     };
+
     // Pages that may have it, which shows without the places of their glyphs.
     let mut reader = document.text_reader();
     let mut promising = Vec::new();
@@ -83,21 +114,20 @@ pub fn occurrences(pdf: Vec<u8>, text: &str, page: Option<u32>) -> Result<Vec<Ar
             promising.push(index);
         }
     }
+
     // Ignoring white space can match too much, so it is only the fallback, as for anchors.
     for spacing in [PhraseSpacing::Collapsed, PhraseSpacing::Ignored] {
         reader.start_over();
-        let mut areas = Vec::new();
+        let mut all = Vec::new();
         for index in &promising {
             let page_text = reader.page(*index)?;
             let page = SearchPage::new(&page_text);
-            areas.extend(
-                page.index(spacing)
-                    .matches(&phrase)
-                    .map(|found| Area::on_page(*index, &found.rect)),
-            );
+            let on_page = page.index(spacing);
+            let matches = on_page.matches(&phrase);
+            all.extend(matches.map(|found| describe(*index, &page, found)));
         }
-        if !areas.is_empty() {
-            return Ok(areas);
+        if !all.is_empty() {
+            return Ok(all);
         }
     }
     Ok(Vec::new())

@@ -80,6 +80,23 @@ fn visual_order(text: &str) -> String {
     clusters.concat()
 }
 
+/// Returns whether two texts that match have the same apostrophes, quotation marks, hyphens and dashes.
+pub(crate) fn has_same_punctuation(one: &str, other: &str) -> bool {
+    let punctuation = |text: &str| -> Vec<char> {
+        let is_in_a_class = |character: &char| {
+            let mut is_in_a_class = false;
+            fold(*character, |part| {
+                is_in_a_class |= matches!(part, '\'' | '"' | '-')
+            });
+            is_in_a_class
+        };
+        text.chars().filter(is_in_a_class).collect()
+    };
+    let (one, other) = (punctuation(one), punctuation(other));
+    // Older programs draw texts from right to left in the order of their glyphs.
+    one == other || one.iter().rev().eq(&other)
+}
+
 /// How white space is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PhraseSpacing {
@@ -96,6 +113,8 @@ pub(crate) struct PhraseMatch {
     pub(crate) rect: PageRect,
     /// Bounding box of its part on the first line it touches.
     pub(crate) first_line: PageRect,
+    /// Its first and last character on the page.
+    characters: (usize, usize),
 }
 
 /// A page prepared for searching.
@@ -119,6 +138,14 @@ impl<'p> SearchPage<'p> {
     /// Returns the running text of the page.
     pub(crate) fn text(&self) -> String {
         self.layer.chars().iter().map(|c| c.character).collect()
+    }
+
+    /// Returns a match as it stands on the page.
+    pub(crate) fn text_of(&self, found: &PhraseMatch) -> String {
+        let (first, last) = found.characters;
+        let characters = self.layer.chars().get(first..=last);
+        let characters = characters.unwrap_or_default().iter();
+        characters.map(|character| character.character).collect()
     }
 }
 
@@ -187,6 +214,10 @@ impl<'p> PageIndex<'p> {
             self.page,
             chars.iter().take_while(|character| character.line == line),
         );
-        (rect.is_sane() && first_line.is_sane()).then_some(PhraseMatch { rect, first_line })
+        (rect.is_sane() && first_line.is_sane()).then_some(PhraseMatch {
+            rect,
+            first_line,
+            characters: (first, last),
+        })
     }
 }

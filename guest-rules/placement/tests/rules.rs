@@ -6,7 +6,7 @@ mod support;
 
 use holdfast_placement::{
     Anchor, Area, FieldRequest, Issue, PlaceError, Position, ReadError, ResolvedField, inspect,
-    occurrences, place, tags, text,
+    occurrences, place, tags, text, wordings,
 };
 use support::{PdfBuilder, one_page};
 
@@ -264,6 +264,25 @@ fn anchors_are_found_however_their_letters_are_encoded() {
         assert!((matched.x - 0.118).abs() < 0.002, "{file}: {matched:?}");
         assert!((matched.y - 0.607).abs() < 0.002, "{file}: {matched:?}");
     }
+}
+
+#[test]
+fn a_wording_is_exact_only_with_the_same_apostrophes_and_dashes() {
+    for (file, text, exact) in [
+        ("anchor-curly-apostrophe", "buyer\u{2019}s  signature", true),
+        ("anchor-curly-apostrophe", "Buyer's signature", false),
+        (
+            "anchor-hebrew-visual",
+            "\u{5d7}\u{5ea}\u{5d9}\u{5de}\u{5d4}",
+            true,
+        ),
+    ] {
+        let found = wordings(hunted(file), text, None).unwrap();
+        assert_eq!(found.len(), 1, "{text}");
+        assert_eq!((found[0].page, found[0].exact), (1, exact), "{found:?}");
+    }
+    let found = wordings(hunted("anchor-curly-apostrophe"), "buyer's signature", None);
+    assert_eq!(found.unwrap()[0].text, "Buyer\u{2019}s signature");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use super::rules::document_values::{BoxedValue, FlowingField, Misfit};
 use super::rules::handwriting::{HandwritingStyle, WrittenField};
 use super::rules::{
     completion, copies, documents, early_handwriting, field_rules, form_fields, found, placement,
-    sources, vaulting, watermarks, wording,
+    sources, vaulting, watermarks, wording, wordings,
 };
 use super::slot::{ComponentHandle, ComponentWorld, active};
 use crate::domain::component::ComponentIdentity;
@@ -169,6 +169,28 @@ impl Placement {
     calls! { similarity.holdfast_placement_similarity:
         /// Returns the MinHash values of a document's words.
         fn signature = call_signature(pdf: Bytes => &pdf) -> Option<Vec<u32>>, placement::ReadError;
+    }
+}
+
+impl Placement {
+    /// Returns how a document writes an anchor text, for each of its occurrences. `None` from a component built
+    /// for 1.0.
+    pub async fn wordings(
+        &self,
+        pdf: Bytes,
+        text: String,
+        page: Option<u32>,
+    ) -> Answer<Option<Vec<wordings::Wording>>, placement::ReadError> {
+        self.work(move |store, pre| {
+            let Some(wordings) = &pre.wordings else {
+                return Ok(Ok(None));
+            };
+            let instance = wordings.instantiate(&mut *store)?;
+            let wordings = instance.holdfast_placement_wordings();
+            let found = wordings.call_wordings(store, &pdf, &text, page)?;
+            Ok(found.map(Some))
+        })
+        .await
     }
 }
 

@@ -256,6 +256,63 @@ async fn a_template_warns_about_optional_signatures_and_ambiguous_anchors() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_exact_anchor_is_written_in_the_document_as_in_the_request() {
+    let app = TestApp::start().await;
+    let document = pdf::with_lines(&["Buyer's signature", "Terms", "BUYER\\222S signature"]);
+    let create = async |text: &str, more: Value| {
+        let mut placement = json!({ "mode": "anchor", "anchor_text": text, "w": 0.2, "h": 0.03 });
+        placement
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        let fields = json!([{ "name": "Signature", "type": "signature", "role": "Buyer", "required": true,
+            "placement": placement }]);
+        let texts = [("name", "Contract"), ("fields_json", &fields.to_string())];
+        app.upload("/partner/templates", "application/pdf", &document, &texts)
+            .await
+    };
+    let top = async |text: &str, more: Value| {
+        let created = create(text, more).await;
+        assert_eq!(created.status, 200, "{}", created.text());
+        created.json()["data"]["fields"][0]["anchor_match"]["y"].as_f64()
+    };
+
+    let (first, second) = (
+        top("Buyer's signature", json!({ "occurrence": 1 })).await,
+        top("Buyer's signature", json!({ "occurrence": 2 })).await,
+    );
+    assert!(first < second, "{first:?} {second:?}");
+    let exact = json!({ "exact": true });
+    assert_eq!(top("Buyer's signature", exact.clone()).await, first);
+    assert_eq!(top("Buyer\u{2019}s signature", exact.clone()).await, second);
+
+    let absent = create("Buyer\u{2018}s signature", exact).await;
+    assert_eq!(absent.status, 422, "{}", absent.text());
+    let issue = &absent.json()["details"][0];
+    assert_eq!(issue["code"], "anchor_not_found", "{issue}");
+    assert_eq!(
+        issue["path"],
+        json!(["fields", 0, "placement", "anchor_text"])
+    );
+    let message = issue["message"].as_str().unwrap();
+    assert!(
+        message.contains("“BUYER\u{2019}S signature” on page 1"),
+        "{message}"
+    );
+
+    let beyond = create(
+        "Buyer's signature",
+        json!({ "exact": true, "occurrence": 2 }),
+    )
+    .await;
+    assert_eq!(beyond.status, 422, "{}", beyond.text());
+    assert_eq!(
+        beyond.json()["details"][0]["code"],
+        "occurrence_out_of_range"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_valid_template_has_no_warnings() {
     let app = TestApp::start().await;
     let document = pdf::with_lines(&["{{Signature;type=signature;role=Buyer;required=true}}"]);

@@ -79,6 +79,24 @@ pub mod placement_similarity {
     });
 }
 
+/// Interface that components of slot `rules.placement` need not export.
+pub mod placement_wordings {
+    wasmtime::component::bindgen!({
+        path: "../../../wit/placement",
+        inline: "
+            package holdfast:optional;
+            world placement-wordings {
+                export holdfast:placement/wordings@1.0.0;
+            }
+        ",
+        world: "holdfast:optional/placement-wordings",
+        with: {
+            "holdfast:placement/types@1.0.0": super::placement::holdfast::placement::types,
+        },
+        additional_derives: [PartialEq],
+    });
+}
+
 /// Interfaces that components of slot `rules.documents` need not export.
 pub mod document_additions {
     wasmtime::component::bindgen!({

@@ -47,6 +47,7 @@ pub use bindings::lifecycle::holdfast::lifecycle::types as lifecycle;
 pub use bindings::placement::holdfast::placement::types as placement;
 pub use bindings::placement_additions::PlacementAdditions;
 pub use bindings::placement_additions::exports::holdfast::placement::field_rules;
+pub use bindings::placement_wordings::exports::holdfast::placement::wordings;
 
 pub type CompliancePre = bindings::compliance::ComplianceRulesPre<LimitedEngine<()>>;
 
@@ -188,6 +189,7 @@ pub struct PlacementPre {
     >,
     pub similarity:
         Option<bindings::placement_similarity::PlacementSimilarityPre<LimitedEngine<()>>>,
+    pub wordings: Option<bindings::placement_wordings::PlacementWordingsPre<LimitedEngine<()>>>,
 }
 
 impl Deref for PlacementPre {
@@ -239,6 +241,7 @@ impl ComponentWorld for PlacementPre {
         Ok(Self {
             similarity: bindings::placement_similarity::PlacementSimilarityPre::new(linked.clone())
                 .ok(),
+            wordings: bindings::placement_wordings::PlacementWordingsPre::new(linked.clone()).ok(),
             base: ExtendedPre {
                 additions: bindings::placement_additions::PlacementAdditionsPre::new(
                     linked.clone(),

@@ -143,7 +143,7 @@ pub async fn of_anchors(
 fn second(field: &RequestedField) -> Option<placement::FieldRequest> {
     let mut asked = placement_request(field);
     match &mut asked.position {
-        placement::Position::Anchor(anchor) if anchor.occurrence.is_none() => {
+        placement::Position::Anchor(anchor) if anchor.occurrence.is_none() && !is_exact(field) => {
             anchor.occurrence = Some(2);
             // No offset and almost no size: the field stays on the page wherever the match is.
             (anchor.offset_x, anchor.offset_y) = (0.0, 0.0);
@@ -152,6 +152,11 @@ fn second(field: &RequestedField) -> Option<placement::FieldRequest> {
         }
         _ => None,
     }
+}
+
+/// Returns whether the number of the occurrence counts only those that are written like the anchor.
+fn is_exact(field: &RequestedField) -> bool {
+    matches!(field.placement, FieldPlacement::Anchor { exact: true, .. })
 }
 
 /// Warns about tags with ignored attributes, and tags without a role next to tags with one.

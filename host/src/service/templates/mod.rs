@@ -3,6 +3,7 @@
 pub mod answers;
 pub mod builder;
 pub mod composition;
+mod exact_anchors;
 pub mod packages;
 pub mod pages;
 pub mod selection;
@@ -39,7 +40,7 @@ use crate::store::decisions::{self, PlacementDecision};
 use crate::store::{StoreError, WriteTransaction, jobs, templates};
 
 /// Maximum number of distinct anchors in a dry run: each one is a search of the document.
-const DRY_RUN_ANCHORS: usize = 50;
+const SEARCHED_ANCHORS: usize = 50;
 
 /// Body of `POST /partner/templates/:template_id/fields`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -102,6 +103,10 @@ pub enum FieldPlacement {
         /// Page to search, from 1; all pages when absent.
         #[schemars(range(min = 1))]
         page: Option<u32>,
+        /// Whether apostrophes, quotation marks, hyphens and dashes must be the same characters. Otherwise those
+        /// of one kind match each other.
+        #[serde(default)]
+        exact: bool,
         /// Distance from the anchor's left edge, as a fraction of the page's width.
         #[serde(default)]
         offset_x: f64,
@@ -233,21 +238,21 @@ pub async fn create(
     warnings.extend(warnings::of_roles(&template));
     let created = CreatedTemplate { template, warnings };
     answer.commit(tx, &created).await?;
-    if let Some(requested) = &request.fields {
+    if request.fields.is_some() {
         let template = &created.template;
-        shadow_placement(core, template, requested, &template.fields);
+        shadow_placement(core, template, &placed, &template.fields);
     }
     Ok(created)
 }
 
 /// Asks a candidate component for the same placement, if one shadows the placement rules.
-fn shadow_placement(core: &Core, template: &Template, requested: &[RequestedField], to: &[Field]) {
+fn shadow_placement(core: &Core, template: &Template, placed: &PlacementDecision, to: &[Field]) {
     if let Some(document) = &template.document {
         core.shadows.placed(
             &template.org,
             template.id.as_str(),
             document,
-            || requested.iter().map(placement_request).collect(),
+            || Vec::deserialize(&placed.facts["fields"]).unwrap_or_default(),
             || shadow::placed(to),
         );
     }
@@ -288,7 +293,7 @@ pub async fn add_fields(
         warnings,
     };
     answer.commit(tx, &shown).await?;
-    shadow_placement(core, &template, &request.fields, &shown.fields);
+    shadow_placement(core, &template, &placed, &shown.fields);
     Ok(shown)
 }
 
@@ -315,9 +320,9 @@ pub async fn dry_run(
         };
         let wanted = (anchor_text.as_str(), *page);
         if !known.contains_key(&wanted) {
-            if known.len() == DRY_RUN_ANCHORS {
+            if known.len() == SEARCHED_ANCHORS {
                 return Err(ServiceError::Semantic(format!(
-                    "A dry run looks for at most {DRY_RUN_ANCHORS} different anchors"
+                    "A dry run looks for at most {SEARCHED_ANCHORS} different anchors"
                 )));
             }
             let pdf = document.bytes.clone();
@@ -591,7 +596,7 @@ async fn place(
     pdf: &Bytes,
     fields: &[RequestedField],
 ) -> Result<(Vec<Field>, PlacementDecision), ServiceError> {
-    let requested: Vec<placement::FieldRequest> = fields.iter().map(placement_request).collect();
+    let requested = exact_anchors::placement_requests(rules, pdf, fields).await?;
     let facts = json!({ "fields": requested });
     let placed = rules.place(pdf.clone(), requested).await?;
     let placed = placed.map_err(place_error)?;
@@ -743,6 +748,7 @@ pub(super) fn placement_request(field: &RequestedField) -> placement::FieldReque
             offset_y,
             w,
             h,
+            exact: _,
         } => placement::Position::Anchor(placement::Anchor {
             text: anchor_text.clone(),
             occurrence: *occurrence,
