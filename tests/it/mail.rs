@@ -334,6 +334,34 @@ async fn a_permanently_refused_mail_is_set_aside_without_delaying_others() {
     );
 }
 
+/// Returns what the outcome of the newest mail to the first signer is.
+async fn notice(app: &TestApp, id: &str) -> Value {
+    let people = app.get(&format!("/partner/envelopes/{id}/people")).await;
+    people.data(200)["signers"][0]["notice"].clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn people_show_whose_mail_was_accepted_and_whose_was_refused() {
+    let server = MailServer::start("none", &json!({ "nobody": "gone@example.com" }));
+    let app = over(&server, manual()).await;
+    let id = send(&app, CONTRACT).await;
+    app.wait_until_idle().await;
+    let accepted = notice(&app, &id).await;
+    assert_eq!(accepted["status"], "accepted", "{accepted}");
+    assert_eq!(accepted["reason"], Value::Null);
+
+    // The outcome belongs to a person, not to a role.
+    let role = format!("/partner/envelopes/{id}/signers/Buyer");
+    let change = json!({ "email": "gone@example.com", "name": "Dee Buyer" });
+    let changed = app.patch(&role, change).await.data(200);
+    assert_eq!(changed["notice"], Value::Null, "{changed}");
+    app.wait_until_idle().await;
+    let refused = notice(&app, &id).await;
+    assert_eq!(refused["status"], "failed", "{refused}");
+    let reason = refused["reason"].as_str().unwrap();
+    assert!(reason.contains("nobody has this address"), "{reason}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_returned_mail_is_in_the_record_as_what_a_bounce_reports() {
     let server = MailServer::start("none", &json!({}));
@@ -369,6 +397,9 @@ async fn a_returned_mail_is_in_the_record_as_what_a_bounce_reports() {
         failed[0]["details"]["reason"],
         "5.1.1; smtp; 550 no such user"
     );
+
+    let returned = notice(&app, &id).await;
+    assert_eq!(returned["status"], "failed", "{returned}");
 
     // Without webhooks, too: the sender gets a mail, once.
     app.wait_until_idle().await;

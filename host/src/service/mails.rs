@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{
-    Envelope, Recipient, RecipientKind, Signer, SignerAccess, SignerChannel, SignerStatus,
+    Envelope, Recipient, RecipientKind, Signer, SignerAccess, SignerChannel, SignerNotice,
+    SignerStatus,
 };
 use crate::domain::event::EventType;
 use crate::domain::id::{EndpointId, EnvelopeId, OrgId, SignerId};
@@ -75,8 +76,23 @@ pub async fn report_undelivered(
 ) -> Result<(), ServiceError> {
     let mut tx = core.store.begin().await?;
     let data = undelivered(signer, message, reason);
-    record_undelivered(core, &mut tx, envelope, data).await?;
+    record_undelivered(core, &mut tx, (envelope, signer), data).await?;
     Ok(tx.commit().await?)
+}
+
+/// Records that the next server accepted a message to a signer.
+pub async fn report_accepted(
+    core: &Core,
+    envelope: &Envelope,
+    signer: &Signer,
+) -> Result<(), StoreError> {
+    let accepted = SignerNotice {
+        at: core.clock.now(),
+        failure: None,
+    };
+    let mut tx = core.store.begin().await?;
+    signers::set_notice(&mut tx, envelope, signer, &accepted).await?;
+    tx.commit().await
 }
 
 /// Records and emits what a bounce reports of a mail to a signer: another server returned it after
@@ -134,7 +150,7 @@ pub async fn take_bounce(
     }
     let mut data = undelivered(&signer, mail.kind, &mail.reason);
     data["bounce"] = which.into();
-    record_undelivered(core, &mut tx, &envelope, data).await?;
+    record_undelivered(core, &mut tx, (&envelope, &signer), data).await?;
     tx.commit().await?;
     Ok(BounceOutcome::Recorded {
         envelope: mail.envelope,
@@ -163,11 +179,16 @@ fn undelivered(signer: &Signer, message: &str, reason: &str) -> Value {
 async fn record_undelivered(
     core: &Core,
     tx: &mut WriteTransaction,
-    envelope: &Envelope,
+    (envelope, signer): (&Envelope, &Signer),
     mut data: Value,
 ) -> Result<(), StoreError> {
     let now = core.clock.now();
     data["at"] = json!(now);
+    let failure = SignerNotice {
+        at: now,
+        failure: data["reason"].as_str().map(ToOwned::to_owned),
+    };
+    signers::set_notice(tx, envelope, signer, &failure).await?;
     let failed = EventType::SignerDeliveryFailed;
     events::record_and_emit(tx, envelope, "system", failed, data, now).await?;
     // The creator gets a mail too, for want of webhooks.

@@ -6,10 +6,11 @@ use crate::components::providers::messaging::TextMessage;
 use crate::components::providers::{LeasedPlugin, MessagingProvider, ProviderError};
 use crate::config::EMBEDDED;
 use crate::domain::component::Slot;
-use crate::domain::envelope::{Envelope, Signer};
+use crate::domain::envelope::{Envelope, Signer, SignerNotice};
 use crate::domain::event::EventType;
 use crate::domain::id::OrgId;
 use crate::service::{Core, ServiceError, envelopes as envelope_service, events};
+use crate::store::signers;
 
 /// Subject of a text message.
 #[derive(Clone, Copy, Debug)]
@@ -95,7 +96,12 @@ pub async fn report(
         "reason": why,
         "at": now,
     });
+    let failure = SignerNotice {
+        at: now,
+        failure: Some(why.to_owned()),
+    };
     let mut tx = core.store.begin().await?;
+    signers::set_notice(&mut tx, envelope, signer, &failure).await?;
     let failed = EventType::SignerTextFailed;
     events::record_and_emit(&mut tx, envelope, "system", failed, data, now).await?;
     Ok(tx.commit().await?)

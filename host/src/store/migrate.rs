@@ -90,6 +90,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     73 "0073_disputes",
     74 "0074_kba_billed_by_person",
     80 "0080_template_repairs",
+    81 "0081_signer_notices",
 ];
 
 /// Version of the row that serves as the lock.

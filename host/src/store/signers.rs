@@ -8,7 +8,7 @@ use super::row::RowColumns;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{
     Custodian, CustodianStatus, Envelope, Recipient, RecipientKind, SignatureExecution, Signer,
-    SignerAccess, SignerChannel, SignerKind, SignerStatus,
+    SignerAccess, SignerChannel, SignerKind, SignerNotice, SignerStatus,
 };
 use crate::domain::id::{EnvelopeId, OrgId, SignerId};
 use crate::domain::locale::Locale;
@@ -146,7 +146,9 @@ pub async fn update(
 ) -> Result<(), StoreError> {
     sqlx::query(
         "update signer set status = $4, name = $5, email = $6, completed_at = $7, decline_reason = $8,
-             challenged = $9, phone = $10, signer_id = $11, execution = $12, consumer = $13
+             challenged = $9, phone = $10, signer_id = $11, execution = $12, consumer = $13,
+             noticed_at = case when signer_id = $11 then noticed_at end,
+             notice_failure = case when signer_id = $11 then notice_failure end
          where bucket = $1 and envelope_id = $2 and position = $3",
     )
     .bind(envelope.org.bucket())
@@ -162,6 +164,28 @@ pub async fn update(
     .bind(signer.id.as_str())
     .bind(signer.execution.map(SignatureExecution::as_str))
     .bind(signer.consumer.map(i64::from))
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Writes the outcome of a message to a signer, unless another person has taken the signer's place.
+pub async fn set_notice(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    signer: &Signer,
+    notice: &SignerNotice,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "update signer set noticed_at = $5, notice_failure = $6
+         where bucket = $1 and envelope_id = $2 and position = $3 and signer_id = $4",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.id.as_str())
+    .bind(signer.position)
+    .bind(signer.id.as_str())
+    .bind(notice.at.to_string())
+    .bind(notice.failure.as_deref())
     .execute(connection)
     .await?;
     Ok(())
@@ -363,5 +387,12 @@ fn signer(row: &AnyRow) -> Result<Signer, StoreError> {
         consumer: columns
             .optional_number("consumer")?
             .map(|number| number != 0),
+        notice: match columns.optional_time("noticed_at")? {
+            Some(at) => Some(SignerNotice {
+                at,
+                failure: columns.optional_text("notice_failure")?,
+            }),
+            None => None,
+        },
     })
 }

@@ -121,7 +121,7 @@ pub(super) async fn deliver(
         return Ok(());
     };
     let with_copy = !written.attachments.is_empty();
-    match matter.send(app, job, about, to, written).await {
+    let sent = match matter.send(app, job, about, to, written).await {
         // The server probably rejects the size. The signer must learn of the completion in any
         // case.
         Err(DeliveryError::Mail(MailError::Server(error))) if with_copy && error.is_permanent() => {
@@ -138,7 +138,11 @@ pub(super) async fn deliver(
             Err(error.into())
         }
         sent => sent,
+    };
+    if let (Ok(()), Some(signer)) = (&sent, matter.signer()) {
+        mails::report_accepted(app, &matter.envelope, signer).await?;
     }
+    sent
 }
 
 /// Sends a mail about a webhook endpoint to its creator.

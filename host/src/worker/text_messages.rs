@@ -13,7 +13,7 @@ use crate::domain::test_mode::{MessageChannel, TestMessage};
 use crate::mail::wording::TextWording;
 use crate::service::messaging::{self, SentText, TextMessageKind};
 use crate::service::signing::access_codes;
-use crate::service::{App, test_mode};
+use crate::service::{App, mails, test_mode};
 use crate::store::jobs::ClaimedJob;
 
 /// Sends the text message of a job, unless it is obsolete by now.
@@ -77,11 +77,12 @@ pub(super) async fn deliver(
     match (messaging::send(app, &job.org, message).await?, kept) {
         (SentText::Refused(why), _) => {
             messaging::report(app, &matter.envelope, signer, about, &why).await?;
+            return Ok(());
         }
         (SentText::Taken, Some(kept)) => test_mode::keep(app, &source, &kept).await?,
         (SentText::Taken, None) => {}
     }
-    Ok(())
+    Ok(mails::report_accepted(app, &matter.envelope, signer).await?)
 }
 
 /// Reports a text message that is given up after its last attempt.

@@ -655,6 +655,17 @@ pub struct Signer {
     pub locale: Option<Locale>,
     /// Whether the signer is a consumer, by the statement of the sender; none without a statement.
     pub consumer: Option<bool>,
+    /// Outcome of the newest mail or text message to this signer; none before the first.
+    pub notice: Option<SignerNotice>,
+}
+
+/// Outcome of a mail or text message to a signer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignerNotice {
+    /// When it was accepted, or failed.
+    pub at: Timestamp,
+    /// Why it failed for good. `None` if the next server accepted it, which does not prove that it arrived.
+    pub failure: Option<String>,
 }
 
 impl Signer {
@@ -680,6 +691,7 @@ impl Signer {
             challenged: false,
             locale: None,
             consumer: None,
+            notice: None,
         }
     }
 

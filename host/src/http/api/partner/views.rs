@@ -8,7 +8,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{
     Envelope, EnvelopeKind, EnvelopeStatus, PUBLIC_METADATA, PaperOriginal, Recipient,
     RecipientKind, SignatureExecution, Signer, SignerAccess, SignerChannel, SignerKind,
-    SignerStatus,
+    SignerNotice, SignerStatus,
 };
 use crate::domain::id::{CustomerId, EnvelopeId, SignerId, TemplateId};
 use crate::domain::signature::ExistingSignature;
@@ -294,6 +294,7 @@ impl From<Vec<SignerLink>> for SigningLinks {
     "signer_id": "sgn_01jdk7m3e8f4x9s2w5v6b0c1dk", "email": "jordan.lee@example.com", "name": "Jordan Lee",
     "role": "Buyer", "kind": "signer", "order": 1, "access": "none", "phone": null, "notify_by": "email",
     "status": "viewed", "completed_at": null, "signature": null, "consumer": true,
+    "notice": { "status": "accepted", "at": "2026-05-04T15:04:05.000Z", "reason": null },
 }]))]
 pub struct SignerView {
     /// Identity of the signer; an e-mail address may be shared.
@@ -316,6 +317,37 @@ pub struct SignerView {
     signature: Option<SignatureExecution>,
     /// Whether the signer is a consumer, as the sender stated it.
     consumer: Option<bool>,
+    /// Outcome of the newest mail or text message to the signer. Null before the first.
+    notice: Option<NoticeView>,
+}
+
+/// Outcome of a mail or text message to a signer.
+#[derive(Serialize, JsonSchema)]
+struct NoticeView {
+    status: NoticeStatus,
+    at: Timestamp,
+    /// Why it failed.
+    reason: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum NoticeStatus {
+    /// The next server or provider accepted it. That does not prove that it arrived.
+    Accepted,
+    /// It was refused for good, or a bounce reported so later.
+    Failed,
+}
+
+impl From<&SignerNotice> for NoticeView {
+    fn from(notice: &SignerNotice) -> Self {
+        let failed = notice.failure.as_ref().map(|_| NoticeStatus::Failed);
+        Self {
+            status: failed.unwrap_or(NoticeStatus::Accepted),
+            at: notice.at,
+            reason: notice.failure.clone(),
+        }
+    }
 }
 
 impl From<&Signer> for SignerView {
@@ -334,6 +366,7 @@ impl From<&Signer> for SignerView {
             completed_at: signer.completed_at,
             signature: signer.execution,
             consumer: signer.consumer,
+            notice: signer.notice.as_ref().map(NoticeView::from),
         }
     }
 }
@@ -352,7 +385,8 @@ struct RecipientView {
     "signers": [{
         "signer_id": "sgn_01jdk7m3e8f4x9s2w5v6b0c1dk", "email": "jordan.lee@example.com", "name": "Jordan Lee",
         "role": "Buyer", "kind": "signer", "order": 1, "access": "none", "phone": null, "notify_by": "email",
-        "status": "viewed", "completed_at": null, "signature": null,
+        "status": "viewed", "completed_at": null, "signature": null, "consumer": true,
+        "notice": { "status": "accepted", "at": "2026-05-04T15:04:05.000Z", "reason": null },
     }],
     "recipients": [{ "email": "office@example.com", "name": "Back office", "kind": "cc" }],
 }]))]
