@@ -882,6 +882,7 @@ console-packages = الحزم
 template-new = مستند جديد
 template-file = ملف PDF
 template-kba = يجيب الموقّعون عن أسئلة حول هويتهم
+template-certification = التخلي عن توثيق المؤلف إذا كان المستند موثقًا ضد أي تغيير
 template-upload = رفع
 template-fields = { $count } من الحقول
 template-no-fields = لا توجد حقول بعد: لا يمكن لأحد التوقيع. ضعها أولًا على الصفحات.

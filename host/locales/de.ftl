@@ -867,6 +867,7 @@ console-packages = Pakete
 template-new = Ein neues Dokument
 template-file = PDF
 template-kba = Unterzeichnende beantworten Fragen zu ihrer Identität
+template-certification = Zertifizierung des Verfassers aufgeben, falls das Dokument gegen jede Änderung zertifiziert ist
 template-upload = Hochladen
 template-fields = { $count } Felder
 template-no-fields = Es gibt noch keine Felder: Niemand könnte unterschreiben. Setzen Sie sie zuerst auf die Seiten.

@@ -874,6 +874,7 @@ console-packages = Packages
 template-new = A new document
 template-file = PDF
 template-kba = Signers answer questions about their identity
+template-certification = Give up the author’s certification, if the document has one against any change
 template-upload = Upload
 template-fields = { $count } fields
 template-no-fields = There are no fields yet: nobody could sign. Place them on the pages first.

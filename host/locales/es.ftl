@@ -867,6 +867,7 @@ console-packages = Paquetes
 template-new = Un documento nuevo
 template-file = PDF
 template-kba = Los firmantes responden preguntas sobre su identidad
+template-certification = Renunciar a la certificación del autor si el documento está certificado contra todo cambio
 template-upload = Subir
 template-fields = { $count } campos
 template-no-fields = Aún no hay campos: nadie podría firmar. Colóquelos primero en las páginas.

@@ -867,6 +867,7 @@ console-packages = Ensembles
 template-new = Un nouveau document
 template-file = PDF
 template-kba = Les signataires répondent à des questions d’identité
+template-certification = Renoncer à la certification de l’auteur si le document est certifié contre toute modification
 template-upload = Téléverser
 template-fields = { $count } champs
 template-no-fields = Il n’y a pas encore de champs : personne ne pourrait signer. Placez-les d’abord sur les pages.

@@ -867,6 +867,7 @@ console-packages = Pacotes
 template-new = Um documento novo
 template-file = PDF
 template-kba = Os signatários respondem a perguntas sobre a identidade
+template-certification = Renunciar à certificação do autor se o documento estiver certificado contra qualquer alteração
 template-upload = Carregar
 template-fields = { $count } campos
 template-no-fields = Ainda não há campos: ninguém poderia assinar. Coloque-os primeiro nas páginas.

@@ -860,6 +860,7 @@ console-packages = 文件包
 template-new = 新文件
 template-file = PDF
 template-kba = 签署人须回答身份问题
+template-certification = 如果作者已认证文档不得更改，则放弃该认证
 template-upload = 上传
 template-fields = { $count } 个字段
 template-no-fields = 还没有字段：无人可以签署。请先在页面上放置字段。

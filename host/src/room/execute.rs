@@ -9,10 +9,11 @@ use crate::domain::id::OrgId;
 use crate::fair_queue::WorkOwner;
 use crate::files::{FilesError, StorageArea as FileArea};
 use crate::store::StoreError;
-use crate::store::room::{self as rooms, RoomField, RoomSubmitter};
+use crate::store::room::{self as rooms, RoomField, RoomSubmission, RoomSubmitter};
 
+use super::shown::ShownDocument;
 use super::signature::{SignatureValue, component_style};
-use super::{Room, dates_of};
+use super::{Room, dates_in};
 
 /// Reason the document could not be created.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +26,8 @@ pub enum ExecuteError {
     Component(#[from] ComponentError),
     #[error("the document could not be filled in, or its files not added: {0:?}")]
     Document(DocumentError),
+    #[error("the document is not the one that {0} saw and signed")]
+    Changed(String),
     #[error("no such submission")]
     NotFound,
 }
@@ -39,7 +42,7 @@ impl Room {
             .await?
             .ok_or(ExecuteError::NotFound)?;
         let submitters = rooms::submitters(&mut connection, org, submission).await?;
-        let dates = dates_of(&mut connection, org).await?.format;
+        let dates = dates_in(&mut connection, &found).await?.format;
         // No database connection is held during the document work, which may take long.
         drop(connection);
         let all_signed = submitters
@@ -48,6 +51,10 @@ impl Room {
         if found.completed_at.is_some() || !all_signed {
             return Ok(());
         }
+        if found.date_format.is_some() {
+            confirm_shown(&found, &submitters, dates)?;
+        }
+
         let pdf = self.files.get(&found.file()).await?;
         let fields = submitters
             .iter()
@@ -92,6 +99,34 @@ impl Room {
         }
         Ok(tx.commit().await?)
     }
+}
+
+/// Requires that the document and the entries in it are those that each signer saw, by the digest in the signer's
+/// evidence.
+fn confirm_shown(
+    submission: &RoomSubmission,
+    submitters: &[RoomSubmitter],
+    dates: DateFormat,
+) -> Result<(), ExecuteError> {
+    for signer in submitters {
+        let Some(shown) = &signer.shown_sha256 else {
+            continue;
+        };
+        let others = || submitters.iter().filter(|other| other.id != signer.id);
+        // Of two who signed in the same millisecond it is unknown who was first.
+        if others().any(|other| other.completed_at == signer.completed_at) {
+            continue;
+        }
+
+        let earlier = others().filter(|other| other.completed_at < signer.completed_at);
+        let earlier: Vec<RoomSubmitter> = earlier.cloned().collect();
+        let fields = submission.fields.clone();
+        let document = ShownDocument::new(submission.file(), fields, dates, earlier);
+        if document.version() != *shown {
+            return Err(ExecuteError::Changed(signer.role.clone()));
+        }
+    }
+    Ok(())
 }
 
 /// Returns the value that is written for an entry; none for an empty one, an error for a stored signature that

@@ -10,7 +10,7 @@ use holdfast_handwriting::Handwriting;
 use super::answers::AppliedRules;
 use super::shown::ShownDocument;
 use super::signature::{SignatureValue, is_picture};
-use super::{Room, dates_of};
+use super::{Room, dates_in};
 use crate::components::ComponentError;
 use crate::domain::clock::Timestamp;
 use crate::domain::dates::{DAY_OF_SIGNING, DateSettings};
@@ -77,6 +77,7 @@ impl SigningForm {
             preserve_order: false,
             document: (file.key.clone(), file.sha256.clone()),
             fields,
+            date_format: Some(dates.format),
             signed: None,
             created_at: now,
             completed_at: None,
@@ -233,7 +234,7 @@ impl Room {
             .ok_or(FormError::NotFound)?;
         drop_loose_files(&submission, &mut submitter);
         let submitters = rooms::submitters(&mut connection, org, submission.id).await?;
-        let dates = dates_of(&mut connection, org).await?;
+        let dates = dates_in(&mut connection, &submission).await?;
         Ok(SigningForm {
             fields: own_fields(&submission, &submitter),
             hidden: BTreeSet::new(),
@@ -258,7 +259,7 @@ impl Room {
             .await?
             .ok_or(FormError::NotFound)?;
         let submitters = rooms::submitters(&mut connection, org, submission.id).await?;
-        let dates = dates_of(&mut connection, org).await?;
+        let dates = dates_in(&mut connection, &submission).await?;
         Ok(ShownDocument::new(
             submission.file(),
             submission.fields,

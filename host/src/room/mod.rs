@@ -15,7 +15,7 @@ use crate::domain::dates::DateSettings;
 use crate::domain::id::OrgId;
 use crate::domain::job::FollowSubmission;
 use crate::files::Files;
-use crate::store::room::RoomSubmitter;
+use crate::store::room::{RoomSubmission, RoomSubmitter};
 use crate::store::{Store, StoreError, WriteTransaction, jobs, organizations};
 
 mod answers;
@@ -46,6 +46,19 @@ pub struct Room {
 async fn dates_of(connection: &mut AnyConnection, org: &OrgId) -> Result<DateSettings, StoreError> {
     let organization = organizations::get(connection, org).await?;
     Ok(organization.map_or_else(DateSettings::default, |found| found.settings.dates))
+}
+
+/// Returns how the dates of a submission are written. Their form does not follow a later change of the setting:
+/// signers have seen it.
+async fn dates_in(
+    connection: &mut AnyConnection,
+    submission: &RoomSubmission,
+) -> Result<DateSettings, StoreError> {
+    let dates = dates_of(connection, &submission.org).await?;
+    Ok(DateSettings {
+        format: submission.date_format.unwrap_or(dates.format),
+        ..dates
+    })
 }
 
 impl Room {

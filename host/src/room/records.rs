@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures::FutureExt as _;
 use serde_json::json;
 
-use super::{Room, attachments};
+use super::{Room, attachments, dates_of};
 use crate::components::room::{self as lent, Answer, RoomFailure, RoomRecords};
 use crate::domain::envelope::StoredFile;
 use crate::domain::field::{Area, FieldRules};
@@ -66,8 +66,10 @@ impl BufferedRoomRecords {
         for template in pending.templates.into_values() {
             rooms::put_template(tx, &self.template_row(template)?).await?;
         }
+        let dates = dates_of(tx, &self.org).await?;
         for submission in pending.submissions {
-            let (submission, submitters) = self.submission_rows(submission)?;
+            let (mut submission, submitters) = self.submission_rows(submission)?;
+            submission.date_format = Some(dates.format);
             // The submission comes first, as its submitters refer to it.
             rooms::insert_submission(tx, &submission).await?;
             for submitter in &submitters {
@@ -117,6 +119,7 @@ impl BufferedRoomRecords {
             preserve_order: submission.preserve_order,
             document: document(&submission.document)?,
             fields: submission.fields.into_iter().map(RoomField::from).collect(),
+            date_format: None,
             signed: None,
             created_at: self.room.clock.now(),
             completed_at: None,

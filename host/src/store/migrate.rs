@@ -91,6 +91,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     74 "0074_kba_billed_by_person",
     80 "0080_template_repairs",
     81 "0081_signer_notices",
+    82 "0082_submission_dates",
 ];
 
 /// Version of the row that serves as the lock.

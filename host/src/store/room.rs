@@ -10,6 +10,7 @@ use sqlx::{AnyConnection, AssertSqlSafe};
 use super::row::{RowColumns, json_text};
 use super::{StoreError, WriteTransaction};
 use crate::domain::clock::Timestamp;
+use crate::domain::dates::DateFormat;
 use crate::domain::disclosure::DemonstratedAccess;
 use crate::domain::envelope::StoredFile;
 use crate::domain::field::{Area, FieldRules, is_group, is_signature};
@@ -120,6 +121,8 @@ pub struct RoomSubmission {
     /// Key and SHA-256 of the document.
     pub document: (String, String),
     pub fields: Vec<RoomField>,
+    /// Form of the dates in the document. None for documents that were sent before it was recorded.
+    pub date_format: Option<DateFormat>,
     /// Key and SHA-256 of the executed document.
     pub signed: Option<(String, String)>,
     pub created_at: Timestamp,
@@ -312,8 +315,8 @@ pub async fn insert_submission(
 ) -> Result<(), StoreError> {
     sqlx::query(
         "insert into room_submission (bucket, submission_id, org_id, template_id, name,
-             preserve_order, document_key, fields, created_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+             preserve_order, document_key, fields, created_at, date_format)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
     )
     .bind(submission.org.bucket())
     .bind(submission.id)
@@ -324,6 +327,7 @@ pub async fn insert_submission(
     .bind(json_text(&submission.document))
     .bind(json_text(&submission.fields))
     .bind(submission.created_at.to_string())
+    .bind(submission.date_format.map(DateFormat::as_str))
     .execute(&mut **tx)
     .await?;
     Ok(())
@@ -549,6 +553,7 @@ fn read_submission(row: &AnyRow) -> Result<RoomSubmission, StoreError> {
         preserve_order: columns.flag("preserve_order")?,
         document: columns.json("document_key")?,
         fields: columns.json("fields")?,
+        date_format: columns.optional_parsed("date_format", DateFormat::parse)?,
         signed: columns.optional_json("signed_key")?,
         created_at: columns.time("created_at")?,
         completed_at: columns.optional_time("completed_at")?,

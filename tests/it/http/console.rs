@@ -13,6 +13,7 @@ use crate::cli::rules_kit::moved_placement;
 use crate::service::components::registry::variant;
 use crate::support::browser::{EmulatedScreen, TestBrowser};
 use crate::support::receiver::{WebhookReceiver, admit};
+use crate::support::uploads::form_of;
 use crate::support::{TestApp, TestResponse, envelope_body, form, operator};
 
 /// Sends a request of a browser, with the cookie of a session.
@@ -79,6 +80,24 @@ impl Session {
         let token = self.token(app).await;
         let form = format!("token={token}&{form}");
         asked(app, Method::POST, path, &self.cookie, &form).await
+    }
+
+    /// Uploads a document with the token of the session.
+    pub(crate) async fn upload(
+        &self,
+        app: &TestApp,
+        path: &str,
+        pdf: &[u8],
+        texts: &[(&str, &str)],
+    ) -> TestResponse {
+        let token = self.token(app).await;
+        let texts = [&[("token", token.as_str())], texts].concat();
+        let (content_type, body) = form_of(Some(("application/pdf", pdf)), &texts);
+        let request = Request::post(path)
+            .header("accept", "text/html")
+            .header("content-type", content_type)
+            .header("cookie", &self.cookie);
+        app.send(request.body(body.into()).unwrap()).await
     }
 
     async fn token(&self, app: &TestApp) -> String {

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::seals::{authoritative_copy, paper, vault_in};
 use crate::builder::PdfBuilder;
+use crate::http::console::Session;
 use crate::support::{CONTRACT, TestApp, TestResponse, envelope_body, files_below, form, pdf};
 
 /// Files about which readers and writers once disagreed, all with this text.
@@ -310,6 +311,14 @@ async fn a_certification_is_given_up_only_when_the_sender_says_so() {
         "{}",
         refused.text()
     );
+    let sender = Session::of(&app, "sender@example.com", "sender").await;
+    let uploaded = async |more: &[(&str, &str)]| {
+        let texts = [&[("name", "Public form")], more].concat();
+        let answer = sender.upload(&app, "/console/templates", &certified, &texts);
+        answer.await.status
+    };
+    assert_eq!(uploaded(&[]).await, 422);
+    assert_eq!(uploaded(&[("accept_certification_loss", "yes")]).await, 303);
 
     let fields = fields.to_string();
     let texts = [

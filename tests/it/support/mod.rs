@@ -30,7 +30,7 @@ pub mod sigstore;
 pub mod smtp;
 mod templates;
 mod tenants;
-mod uploads;
+pub mod uploads;
 mod vault;
 mod waiting;
 

@@ -77,7 +77,7 @@ impl TestApp {
 }
 
 /// Encodes a multipart form; returns its content type and its bytes.
-fn form_of(file: Option<(&str, &[u8])>, texts: &[(&str, &str)]) -> (String, Vec<u8>) {
+pub fn form_of(file: Option<(&str, &[u8])>, texts: &[(&str, &str)]) -> (String, Vec<u8>) {
     const BOUNDARY: &str = "a-boundary-no-file-contains";
     let mut body = Vec::new();
     for (name, text) in texts {

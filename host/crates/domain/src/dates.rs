@@ -88,6 +88,12 @@ impl DateFormat {
         }
     }
 
+    /// Reads a name.
+    pub fn parse(name: &str) -> Option<Self> {
+        let known = [Self::Iso, Self::MonthFirst, Self::DayFirst, Self::Dotted];
+        known.into_iter().find(|format| format.as_str() == name)
+    }
+
     /// Writes a date that is given in ISO 8601. Other text is returned unchanged.
     pub fn written(self, value: &str) -> String {
         let pattern = match self {
@@ -134,6 +140,7 @@ mod tests {
             let dates = settings(&format!(r#"{{"format":"{format}"}}"#)).unwrap();
             assert_eq!(dates.format.written("2026-11-05"), expected);
             assert_eq!(dates.format.as_str(), format);
+            assert_eq!(DateFormat::parse(format), Some(dates.format));
             assert_eq!(dates.format.written("next week"), "next week");
         }
     }

@@ -1,6 +1,6 @@
 //! The signing form and the callbacks behind it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::http::Request;
@@ -130,6 +130,9 @@ async fn the_day_of_signing_is_set_by_the_host_in_the_organizations_format() {
         envelope["sign_url"].as_str().unwrap(),
     );
     let page = form::open(&app, url).await.text();
+    // The setting of later documents: this one stays as its signer sees it.
+    let dotted = json!({ "dates": { "format": "dotted", "time_zone": "Pacific/Kiritimati" } });
+    app.patch("/organization", dotted).await.data(200);
     // This zone is 14 hours before UTC.
     let today = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(14);
     let written = today.strftime("%m/%d/%Y").to_string();
@@ -677,6 +680,31 @@ async fn shown_digests(app: &TestApp, id: &str) -> Vec<String> {
             digest.expect("a completed signer has a digest").to_owned()
         })
         .collect()
+}
+
+/// The evidence names the document that a signer saw. Another one is never made from the signature.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_document_that_differs_from_what_a_signer_saw_is_not_made() {
+    let app = TestApp::start().await;
+    let (id, [first, second]) = app.sent_to_two().await;
+    form::sign(&app, &first).await;
+    app.execute(
+        "update room_submitter set shown_sha256 = '00' || substr(shown_sha256, 3)
+         where shown_sha256 is not null",
+    )
+    .await;
+    form::sign(&app, &second).await;
+
+    let failure = "select coalesce(max(last_error), '') from job where kind = 'room.execute'";
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while app.text_of(failure).await.is_empty() {
+        assert!(Instant::now() < deadline, "the document was made");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let failure = app.text_of(failure).await;
+    assert!(failure.contains("not the one that Buyer saw"), "{failure}");
+    let status = app.get(&format!("/partner/envelopes/{id}/status")).await;
+    assert_ne!(status.data(200)["status"], "vaulted");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -105,6 +105,10 @@ pub fn upload_form(visitor: &Visitor) -> Markup {
                     input id="name" name="name" required maxlength="500" autocomplete="off";
                 }
                 label.choice { input type="checkbox" name="kba_required" value="yes"; " " (texts.text("template-kba")) }
+                label.choice {
+                    input type="checkbox" name="accept_certification_loss" value="yes"; " "
+                    (texts.text("template-certification"))
+                }
                 button type="submit" { (texts.text("template-upload")) }
             }
         }
@@ -119,6 +123,7 @@ struct TemplateFields {
     file: String,
     name: String,
     kba_required: String,
+    accept_certification_loss: String,
 }
 
 /// Takes a document. Fields come from its tags; a document without them goes to the builder.
@@ -150,7 +155,7 @@ async fn received(app: &App, request: Request) -> Result<Response, Response> {
         kba_required: text("kba_required") == "yes",
         source_format: SourceFormat::Pdf,
         pricing_table: false,
-        accept_certification_loss: false,
+        accept_certification_loss: text("accept_certification_loss") == "yes",
     };
     let made = templates::create(app, &visitor.caller, new, &unrecorded()).await;
     let made = made.map_err(failed)?;
