@@ -202,9 +202,10 @@ fn settings_of_providers(core: &Core) -> Result<String, String> {
             }
             names.push(name.clone());
         }
-        let names = match names.is_empty() {
-            true => "none".to_owned(),
-            false => names.join(", "),
+        let names = if names.is_empty() {
+            "none".to_owned()
+        } else {
+            names.join(", ")
         };
         kinds.push(format!("{kind}: {names}"));
     }

@@ -200,9 +200,10 @@ pub fn statement_of(text: &str) -> Option<serde_json::Value> {
 fn public_key(pem: &str) -> Result<DerPublicKey, String> {
     let key = DerPublicKey::from_pem(pem).map_err(|error| error.to_string())?;
     let is_p256 = p256::PublicKey::from_public_key_der(key.as_bytes()).is_ok();
-    match is_p256 || ed25519_of(key.as_bytes()).is_some() {
-        true => Ok(key),
-        false => Err("it is neither of ECDSA with P-256 nor of Ed25519".into()),
+    if is_p256 || ed25519_of(key.as_bytes()).is_some() {
+        Ok(key)
+    } else {
+        Err("it is neither of ECDSA with P-256 nor of Ed25519".into())
     }
 }
 

@@ -237,9 +237,10 @@ pub async fn start_with_lookup(
     let own_http = guard::client(own)?;
     let webhooks = WebhookSender::new(&config.webhooks, lookup)?;
     let compiling = &config.components;
-    let compiler = match compiling.compiles_own_work {
-        true => ComponentCompiler::for_own_work(),
-        false => ComponentCompiler::new(compiling.compiler.clone(), compiling.compile_limit),
+    let compiler = if compiling.compiles_own_work {
+        ComponentCompiler::for_own_work()
+    } else {
+        ComponentCompiler::new(compiling.compiler.clone(), compiling.compile_limit)
     };
     let core = Core {
         instance_log: Arc::default(),

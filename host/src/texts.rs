@@ -524,14 +524,15 @@ mod tests {
             assert!(used, "{key} is not used");
         }
         for (file, source) in &sources {
-            let calls: &[&str] = match file.ends_with(".js") {
-                true => &[" text(\""],
-                false => &[
+            let calls: &[&str] = if file.ends_with(".js") {
+                &[" text(\""]
+            } else {
+                &[
                     "texts.text(\"",
                     "texts.with(\"",
                     "Message::new(\"",
                     "Message::Limit(\"",
-                ],
+                ]
             };
             for call in calls {
                 for rest in source.split(call).skip(1) {

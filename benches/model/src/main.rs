@@ -126,13 +126,12 @@ fn row(rate: f64, installation: &Installation) {
             if next.1 > most.1 { next } else { most }
         },
     );
-    let (p50, p99) = match busiest.1 < 1.0 {
-        true => {
-            let times = simulated(rate, nodes as usize, installation);
-            let at = |share: f64| times[(times.len() as f64 * share) as usize] * 1e3;
-            (format!("{:.1}", at(0.5)), format!("{:.1}", at(0.99)))
-        }
-        false => ("grows".into(), "grows".into()),
+    let (p50, p99) = if busiest.1 < 1.0 {
+        let times = simulated(rate, nodes as usize, installation);
+        let at = |share: f64| times[(times.len() as f64 * share) as usize] * 1e3;
+        (format!("{:.1}", at(0.5)), format!("{:.1}", at(0.99)))
+    } else {
+        ("grows".into(), "grows".into())
     };
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
     println!(

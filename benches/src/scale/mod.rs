@@ -296,11 +296,12 @@ async fn ask(
         .method(method)
         .uri(path)
         .header("content-type", "application/json");
-    let request = match path.starts_with("/api/v2/partner/") {
-        true => request.header("x-api-key", &one.key),
-        false => request
+    let request = if path.starts_with("/api/v2/partner/") {
+        request.header("x-api-key", &one.key)
+    } else {
+        request
             .header("authorization", format!("Bearer {token}"))
-            .header("x-org-id", one.org.as_str()),
+            .header("x-org-id", one.org.as_str())
     };
     let body = body.map_or_else(Body::empty, |body| Body::from(body.to_string()));
     let answer = router.clone().oneshot(request.body(body)?).await?;

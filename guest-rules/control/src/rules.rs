@@ -139,13 +139,14 @@ fn cancel_transfer(facts: &ControlFacts) -> Rule {
 fn expire_transfer(facts: &ControlFacts) -> Rule {
     at(facts, &[Proposed, Accepted], "taken out of a transfer")?;
     by(facts, &[Host], "A transfer expires by its time only", ORDER)?;
-    match facts.is_expired {
-        true => Ok(()),
-        false => refuse(
+    if facts.is_expired {
+        Ok(())
+    } else {
+        refuse(
             RefusalReason::OutOfOrder,
             "The transfer has time left",
             ORDER,
-        ),
+        )
     }
 }
 
@@ -191,13 +192,14 @@ fn answer_release(facts: &ControlFacts) -> Rule {
     if facts.stage == Released {
         return at(facts, &[], "released again");
     }
-    match facts.release_requested {
-        true => Ok(()),
-        false => refuse(
+    if facts.release_requested {
+        Ok(())
+    } else {
+        refuse(
             RefusalReason::OutOfOrder,
             "No release is waiting for an answer",
             ORDER,
-        ),
+        )
     }
 }
 
@@ -243,20 +245,22 @@ fn at(facts: &ControlFacts, stages: &[Stage], done: &str) -> Rule {
 }
 
 fn by(facts: &ControlFacts, parties: &[Party], only: &str, source: &str) -> Rule {
-    match parties.iter().any(|party| facts.actor.contains(party)) {
-        true => Ok(()),
-        false => refuse(RefusalReason::WrongParty, only, source),
+    if parties.iter().any(|party| facts.actor.contains(party)) {
+        Ok(())
+    } else {
+        refuse(RefusalReason::WrongParty, only, source)
     }
 }
 
 fn to_another(facts: &ControlFacts) -> Rule {
-    match facts.named.contains(&Controller) {
-        true => refuse(
+    if facts.named.contains(&Controller) {
+        refuse(
             RefusalReason::ToOneself,
             "This party has control already",
             ASSIGNED,
-        ),
-        false => Ok(()),
+        )
+    } else {
+        Ok(())
     }
 }
 
@@ -282,23 +286,23 @@ fn movable(facts: &ControlFacts) -> Rule {
 }
 
 fn in_time(facts: &ControlFacts) -> Rule {
-    match facts.is_expired {
-        true => refuse(
+    if facts.is_expired {
+        refuse(
             RefusalReason::Expired,
             "The time of the offer is over",
             ORDER,
-        ),
-        false => Ok(()),
+        )
+    } else {
+        Ok(())
     }
 }
 
 fn without_open_release(facts: &ControlFacts) -> Rule {
-    match facts.release_requested {
-        true => {
-            let message = "A requested release of the record waits for an answer";
-            refuse(RefusalReason::OutOfOrder, message, ORDER)
-        }
-        false => Ok(()),
+    if facts.release_requested {
+        let message = "A requested release of the record waits for an answer";
+        refuse(RefusalReason::OutOfOrder, message, ORDER)
+    } else {
+        Ok(())
     }
 }
 
@@ -318,9 +322,10 @@ fn needs(facts: &ControlFacts, parties: &[Party]) -> Rule {
         .filter(|party| !given(party))
         .copied()
         .collect();
-    match missing.is_empty() {
-        true => Ok(()),
-        false => Err(Decision::ConsentNeeded(missing)),
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        Err(Decision::ConsentNeeded(missing))
     }
 }
 

@@ -138,9 +138,10 @@ fn allowed(world: &World, act: Act, actor: Option<&OrgId>, named: Option<&OrgId>
         is_vaulted: record.stage != ControlStage::Released,
         obstacles: Vec::new(),
         is_expired: act == Act::ExpireTransfer,
-        release_requested: match answers {
-            true => world.release == Some(ReleaseState::Requested),
-            false => world.release.is_some(),
+        release_requested: if answers {
+            world.release == Some(ReleaseState::Requested)
+        } else {
+            world.release.is_some()
         },
         pledges: u32::from(record.pledge.is_some()),
         consents: if consents {
@@ -189,9 +190,10 @@ fn job(world: &World, index: usize) -> Option<World> {
         (false, _) if holds => record.kept(),
         (false, _) => record,
     };
-    (sale.record, sale.state) = match moves {
-        true => (step.to, step.done),
-        false => (RecordState::Refused, TransferState::Failed),
+    (sale.record, sale.state) = if moves {
+        (step.to, step.done)
+    } else {
+        (RecordState::Refused, TransferState::Failed)
     };
     Some(next)
 }
@@ -323,9 +325,10 @@ impl Model for Trade {
                 next.release = Some(ReleaseState::Requested);
             }
             Step::Answer { by, consents } => {
-                let act = match consents {
-                    true => Act::ConsentToRelease,
-                    false => Act::RefuseRelease,
+                let act = if consents {
+                    Act::ConsentToRelease
+                } else {
+                    Act::RefuseRelease
                 };
                 if !allowed(world, act, Some(&by), None) {
                     return None;

@@ -63,9 +63,10 @@ pub fn evaluate_with(rules: &DeclaredRules, facts: &EnvelopeFacts) -> Evaluation
         {
             (check.satisfied, problem) = outcome(&conditions, condition);
         }
-        let sentence = match check.satisfied {
-            true => &change.satisfied,
-            false => &change.unsatisfied,
+        let sentence = if check.satisfied {
+            &change.satisfied
+        } else {
+            &change.unsatisfied
         };
         if let Some(sentence) = sentence {
             check.detail = [conditions.sentence(sentence), problem].concat();
@@ -78,9 +79,10 @@ pub fn evaluate_with(rules: &DeclaredRules, facts: &EnvelopeFacts) -> Evaluation
     for declared in &rules.checks {
         conditions.set_check(false, "");
         let (satisfied, problem) = outcome(&conditions, &declared.satisfied_when);
-        let sentence = match satisfied {
-            true => &declared.satisfied,
-            false => &declared.unsatisfied,
+        let sentence = if satisfied {
+            &declared.satisfied
+        } else {
+            &declared.unsatisfied
         };
         let check = Check {
             requirement: declared.requirement.clone(),
@@ -98,10 +100,7 @@ pub fn evaluate_with(rules: &DeclaredRules, facts: &EnvelopeFacts) -> Evaluation
     let share = (reached * 100 + total / 2) / total;
     Evaluation {
         compliant,
-        score: match compliant {
-            true => 100,
-            false => share.min(99) as u32,
-        },
+        score: if compliant { 100 } else { share.min(99) as u32 },
         missing_requirements,
         checks: all,
     }

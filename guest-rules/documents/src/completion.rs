@@ -130,9 +130,12 @@ impl CertificateLayout {
         let at = |index: i32| (index as f32 + QUIET) * module;
         // A code is never mirrored.
         let mirrored = self.sheet.is_mirrored();
-        let across = |start: i32, end: i32| match mirrored {
-            true => x + at(size - end),
-            false => x + at(start),
+        let across = |start: i32, end: i32| {
+            if mirrored {
+                x + at(size - end)
+            } else {
+                x + at(start)
+            }
         };
         for row in 0..size {
             let mut column = 0;

@@ -258,9 +258,10 @@ impl FittedText {
     pub(crate) fn draw(&self, fonts: &FontSet, surface: &mut Surface<'_>) {
         for (index, line) in self.lines.iter().enumerate() {
             let baseline = self.first_baseline + self.distance * index as f32;
-            let shift = match line.right_to_left {
-                true => (self.width - line.width(self.size)).max(0.0),
-                false => 0.0,
+            let shift = if line.right_to_left {
+                (self.width - line.width(self.size)).max(0.0)
+            } else {
+                0.0
             };
             fonts.draw(surface, line, self.x + shift, baseline, self.size);
         }

@@ -188,15 +188,17 @@ fn encode(width: u32, height: u32, pixels: &[Colour]) -> Result<Vec<u8>> {
     // Neighbouring indexes are not neighbouring colours, so that filters only cost bytes.
     encoder.set_filter(png::Filter::NoFilter);
     let halves = picture.palette.len() <= 16;
-    encoder.set_depth(match halves {
-        true => png::BitDepth::Four,
-        false => png::BitDepth::Eight,
+    encoder.set_depth(if halves {
+        png::BitDepth::Four
+    } else {
+        png::BitDepth::Eight
     });
     encoder.set_palette(picture.palette.as_flattened());
     let mut writer = encoder.write_header().map_err(broken)?;
-    let data = match halves {
-        true => packed(&picture.pixels, width as usize),
-        false => picture.pixels,
+    let data = if halves {
+        packed(&picture.pixels, width as usize)
+    } else {
+        picture.pixels
     };
     writer.write_image_data(&data).map_err(broken)?;
     writer.finish().map_err(broken)?;

@@ -29,9 +29,10 @@ pub fn settle(pdf: Vec<u8>) -> Result<SettledDocument> {
         if is_signed(&pdf) {
             return Err(source.signed_and_damaged());
         }
-        let code = match reason.contains(ENCRYPTED) {
-            true => "encryption_removed",
-            false => "document_repaired",
+        let code = if reason.contains(ENCRYPTED) {
+            "encryption_removed"
+        } else {
+            "document_repaired"
         };
         warnings.push(SourceWarning {
             code: code.to_owned(),
@@ -124,15 +125,16 @@ fn active_content(document: &Document) -> Vec<SourceWarning> {
         let needs_rendering = catalog
             .get(b"NeedsRendering")
             .is_ok_and(|entry| *resolve_in(document, entry) == Object::Boolean(true));
-        match needs_rendering {
-            true => warn(
+        if needs_rendering {
+            warn(
                 "dynamic_xfa",
                 "The pages are only a placeholder: the contract is in an XFA form, which is not signed. Print it to a PDF and send that",
-            ),
-            false => warn(
+            )
+        } else {
+            warn(
                 "xfa_form",
                 "The document has an XFA form beside its pages; only the pages are signed",
-            ),
+            )
         }
     }
     if catalog.has(b"Collection") {

@@ -51,9 +51,10 @@ impl SourcePage {
 
 /// Refuses a document that needs a password.
 pub(crate) fn refuse_encrypted(pdf: &[u8]) -> Result<()> {
-    match memmem::find(pdf, b"/Encrypt").is_some() && holdfast_reader::is_encrypted(pdf) {
-        true => Err(DocumentError::Encrypted),
-        false => Ok(()),
+    if memmem::find(pdf, b"/Encrypt").is_some() && holdfast_reader::is_encrypted(pdf) {
+        Err(DocumentError::Encrypted)
+    } else {
+        Ok(())
     }
 }
 
@@ -146,13 +147,10 @@ impl SourceDocument {
             .repair
             .as_ref()
             .is_some_and(|why| why.contains(ENCRYPTED));
-        unreadable(match is_protected {
-            true => {
-                "it is signed and encrypted: removing its encryption would break the signatures"
-            }
-            false => {
-                "it is signed, and its structure is damaged: repairing it would break the signatures"
-            }
+        unreadable(if is_protected {
+            "it is signed and encrypted: removing its encryption would break the signatures"
+        } else {
+            "it is signed, and its structure is damaged: repairing it would break the signatures"
         })
     }
 }

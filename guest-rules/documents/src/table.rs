@@ -341,9 +341,10 @@ fn document(
     let mut document = Document::with_version(version(reader));
     let highest = objects.keys().map(|(number, _)| *number).max();
     document.max_id = survey.highest_number.max(highest.unwrap_or(0));
-    let kind = match survey.is_stream {
-        true => XrefType::CrossReferenceStream,
-        false => XrefType::CrossReferenceTable,
+    let kind = if survey.is_stream {
+        XrefType::CrossReferenceStream
+    } else {
+        XrefType::CrossReferenceTable
     };
     document.reference_table = Xref::new(0, kind);
     document.xref_start = survey.start.unwrap_or(0);

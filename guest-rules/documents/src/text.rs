@@ -290,9 +290,10 @@ impl FontSet {
         let mut shaped = Buffer::new();
         shaped.push_str(text.get(range.clone()).unwrap_or_default());
         shaped.guess_segment_properties();
-        shaped.set_direction(match right_to_left {
-            true => Direction::RightToLeft,
-            false => Direction::LeftToRight,
+        shaped.set_direction(if right_to_left {
+            Direction::RightToLeft
+        } else {
+            Direction::LeftToRight
         });
         let font = ShaperFont::new(&typeface.shapes);
         harfrust::shape(&font, &mut shaped, ShapeOptions::new())
@@ -308,9 +309,10 @@ impl FontSet {
             // Glyphs stand from left to right; clusters are places in the text.
             let other = |next: &&harfrust::GlyphInfo| next.cluster != info.cluster;
             let (before, after) = infos.split_at(index);
-            let next = match right_to_left {
-                true => before.iter().rev().find(other),
-                false => after.iter().find(other),
+            let next = if right_to_left {
+                before.iter().rev().find(other)
+            } else {
+                after.iter().find(other)
             };
             let start = range.start + info.cluster as usize;
             let end = next.map_or(range.end, |next| range.start + next.cluster as usize);

@@ -111,9 +111,10 @@ impl TypesetSheet {
 
     /// Returns the left edge of something that is `width` wide.
     fn left(&self, x: f32, width: f32) -> f32 {
-        match self.mirrored {
-            true => self.size.0 - x - width,
-            false => x,
+        if self.mirrored {
+            self.size.0 - x - width
+        } else {
+            x
         }
     }
 
@@ -195,9 +196,10 @@ impl TypesetSheet {
         let count = lines.len();
         for (index, line) in lines.into_iter().enumerate() {
             let baseline = top + look.size * ASCENT + look.leading() * index as f32;
-            let start = match line.right_to_left && !self.mirrored {
-                true => x + width - line.width(look.size),
-                false => x,
+            let start = if line.right_to_left && !self.mirrored {
+                x + width - line.width(look.size)
+            } else {
+                x
             };
             self.shaped(start, baseline, line, look);
         }

@@ -50,9 +50,10 @@ pub fn watermark(pdf: Vec<u8>, request: &WatermarkRequest) -> Result<Vec<u8>> {
         let fonts = FontSet::load()?;
         let hidden = fonts.line(&request.hidden, TextStyle::Regular);
         let looks = paint_each(target, pages, |surface, (width, height)| {
-            let places = match request.at_head {
-                true => draw_head(&fonts, surface, (width, height), &request.line),
-                false => draw_foot(&fonts, surface, (width, height), &request.line),
+            let places = if request.at_head {
+                draw_head(&fonts, surface, (width, height), &request.line)
+            } else {
+                draw_foot(&fonts, surface, (width, height), &request.line)
             };
             surface.set_fill(Some(Fill {
                 paint: rgb::Color::new(255, 255, 255).into(),

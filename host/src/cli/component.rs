@@ -543,9 +543,10 @@ async fn check(
             let text = format!(
                 "ADMITTED for {}\nasks for: {}\n{} questions answered; at most {fuel}{} KiB, {} µs{told}",
                 inspected.slot,
-                match inspected.imports.is_empty() {
-                    true => "nothing".to_owned(),
-                    false => inspected.imports.join(", "),
+                if inspected.imports.is_empty() {
+                    "nothing".to_owned()
+                } else {
+                    inspected.imports.join(", ")
                 },
                 conformance.vectors,
                 conformance.memory_bytes / 1024,

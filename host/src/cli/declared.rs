@@ -289,9 +289,10 @@ fn declared(file: &RulesFile, pack: &[&str]) -> Result<DeclaredRules, String> {
 }
 
 fn weight(weight: u32) -> Result<u32, String> {
-    match (1..=HEAVIEST).contains(&weight) {
-        true => Ok(weight),
-        false => Err(format!("weight: 1 to {HEAVIEST}")),
+    if (1..=HEAVIEST).contains(&weight) {
+        Ok(weight)
+    } else {
+        Err(format!("weight: 1 to {HEAVIEST}"))
     }
 }
 
@@ -355,9 +356,10 @@ fn sentence(text: &str) -> Result<Vec<SentencePart>, String> {
     plain.push_str(rest);
     parts.push(SentencePart::Text(plain));
     parts.retain(|part| *part != SentencePart::Text(String::new()));
-    match parts.is_empty() {
-        true => Err("it is empty".into()),
-        false => Ok(parts),
+    if parts.is_empty() {
+        Err("it is empty".into())
+    } else {
+        Ok(parts)
     }
 }
 

@@ -372,9 +372,10 @@ async fn sent(
     let status = forward(&http, to, &secret, event).await?;
     let value = json!({ "event": event, "status": status.as_u16() });
     output.one(&value, &format!("{}\n{to} answered {status}", line(event)));
-    Ok(match status.is_success() {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+    Ok(if status.is_success() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     })
 }
 
@@ -405,9 +406,10 @@ pub async fn events(command: EventsCommand, output: &CommandOutput) -> Result<Ex
         .iter()
         .map(|one| format!("{} to {}", one["delivery_id"], one["endpoint_id"]).replace('"', ""))
         .collect();
-    let text = match lines.is_empty() {
-        true => "no active endpoint subscribes to this event".to_owned(),
-        false => lines.join("\n"),
+    let text = if lines.is_empty() {
+        "no active endpoint subscribes to this event".to_owned()
+    } else {
+        lines.join("\n")
     };
     output.one(&json!(made), &text);
     Ok(ExitCode::SUCCESS)

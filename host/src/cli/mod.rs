@@ -149,9 +149,10 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 pub fn main() -> ExitCode {
     let cli = CommandLine::parse();
     if let CliCommand::Compile { confinement } = cli.command {
-        let done = match confinement {
-            true => compiler::show_confinement(),
-            false => compiler::run_child(),
+        let done = if confinement {
+            compiler::show_confinement()
+        } else {
+            compiler::run_child()
         };
         return match done {
             Ok(()) => ExitCode::SUCCESS,
@@ -303,9 +304,10 @@ fn start_logging(
         LogFormat::Text => lines.with_ansi(false).boxed(),
         LogFormat::Json => lines.json().boxed(),
     };
-    let exporter = match serving {
-        true => TraceExporter::start(&config.traces)?,
-        false => None,
+    let exporter = if serving {
+        TraceExporter::start(&config.traces)?
+    } else {
+        None
     };
     tracing_subscriber::registry()
         .with(exporter.as_ref().map(TraceExporter::layer))

@@ -248,9 +248,10 @@ fn color(text: &str) -> Result<BrandColor, String> {
 
 fn email(text: &str) -> Result<String, String> {
     let address = text.trim();
-    match is_address(address) {
-        true => Ok(address.to_owned()),
-        false => Err("not an e-mail address".into()),
+    if is_address(address) {
+        Ok(address.to_owned())
+    } else {
+        Err("not an e-mail address".into())
     }
 }
 

@@ -17,9 +17,10 @@ impl CommandOutput {
 
     /// Prints a result: the JSON value, or the text.
     pub fn one(&self, value: &Value, text: &str) {
-        match self.json {
-            true => print(&value.to_string()),
-            false => print(text),
+        if self.json {
+            print(&value.to_string())
+        } else {
+            print(text)
         }
     }
 

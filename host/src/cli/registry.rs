@@ -40,9 +40,10 @@ pub fn bundles(files: &[PathBuf]) -> Result<Vec<String>, Failure> {
 /// Returns the path of a file in a folder or below, also where a link leads out of it.
 pub fn below(folder: &Path, file: &str) -> io::Result<PathBuf> {
     let (folder, found) = (folder.canonicalize()?, folder.join(file).canonicalize()?);
-    match found.starts_with(folder) {
-        true => Ok(found),
-        false => Err(io::Error::other("it leads out of the folder of the state")),
+    if found.starts_with(folder) {
+        Ok(found)
+    } else {
+        Err(io::Error::other("it leads out of the folder of the state"))
     }
 }
 
@@ -55,9 +56,10 @@ pub async fn component(
     logins: bool,
 ) -> Result<FoundComponent, Failure> {
     if !RegistryReference::is_meant(place) {
-        let file = match beside == Path::new("") {
-            true => place.into(),
-            false => below(beside, place)?,
+        let file = if beside == Path::new("") {
+            place.into()
+        } else {
+            below(beside, place)?
         };
         let bytes = disk::read(&file);
         let bytes = bytes.map_err(|error| format!("{place}: {error}"))?;
@@ -69,9 +71,10 @@ pub async fn component(
     }
     tls::use_one();
     let reference: RegistryReference = place.parse()?;
-    let login = match logins {
-        true => Login::configured(config, &reference)?,
-        false => None,
+    let login = if logins {
+        Login::configured(config, &reference)?
+    } else {
+        None
     };
     let mut registry = Registry::new(config, &reference, login)?;
     let pulled = async {

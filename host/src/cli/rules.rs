@@ -218,9 +218,10 @@ pub async fn test(
         "branches": { "covered": reached.len(), "found": found.len(), "missed": missed },
     });
     output.one(&value, &lines.join("\n"));
-    Ok(match failed.is_empty() {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+    Ok(if failed.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     })
 }
 
@@ -332,9 +333,10 @@ pub fn asked(function: &FunctionDiff) -> String {
         Some(number) => format!("; the time sufficed for {number}"),
         None => String::new(),
     };
-    let combinations = match asked.exhaustive {
-        true => format!("all {} combinations, ", asked.combinations),
-        false => String::new(),
+    let combinations = if asked.exhaustive {
+        format!("all {} combinations, ", asked.combinations)
+    } else {
+        String::new()
     };
     format!(
         "{}: {all} questions ({combinations}{} known, {} of {} with one change, {} of {} pairs of changes, {} with many); {} differ, {} failed{stopped}",

@@ -63,9 +63,10 @@ fn given(
 ) -> Result<(TrustedLogs, Option<Bundle>), Failure> {
     let roots = config.seal.timestamp_trust_file.as_deref();
     let trusted = verify.arguments.trusted(roots)?;
-    let bundle = match is_envelope {
-        true => None,
-        false => Some(Bundle::read(path)?),
+    let bundle = if is_envelope {
+        None
+    } else {
+        Some(Bundle::read(path)?)
     };
     Ok((trusted, bundle))
 }

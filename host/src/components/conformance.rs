@@ -407,9 +407,10 @@ struct LifecycleFacts {
 impl LifecycleFacts {
     fn facts(&self) -> lifecycle::EnvelopeFacts {
         lifecycle::EnvelopeFacts {
-            kind: match self.esign {
-                true => lifecycle::EnvelopeKind::Esign,
-                false => lifecycle::EnvelopeKind::Paper,
+            kind: if self.esign {
+                lifecycle::EnvelopeKind::Esign
+            } else {
+                lifecycle::EnvelopeKind::Paper
             },
             has_template: self.has_template,
             is_upload: self.is_upload,
@@ -557,9 +558,10 @@ fn control_vectors(
             continue;
         };
         let allowed = decision == control::Decision::Allowed;
-        let otherwise = match possible {
-            true => "is refused; without it no record can change hands",
-            false => "is allowed; the law does not allow it",
+        let otherwise = if possible {
+            "is refused; without it no record can change hands"
+        } else {
+            "is allowed; the law does not allow it"
         };
         examination.called("decide", allowed);
         examination.expect(allowed == possible, &vector.name, otherwise);

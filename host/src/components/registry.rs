@@ -674,9 +674,10 @@ impl ComponentRegistry {
                 script::rehearse(&active, script).await
             }
         };
-        match reasons.is_empty() {
-            true => Ok(()),
-            false => Err(reasons),
+        if reasons.is_empty() {
+            Ok(())
+        } else {
+            Err(reasons)
         }
     }
 

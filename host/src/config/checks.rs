@@ -170,12 +170,13 @@ impl Config {
 
     fn check_console(&self) -> Result<(), ConfigError> {
         let (idle, longest) = (self.console.idle, self.console.session_ttl);
-        match (LEAST_IDLE..=longest).contains(&idle) {
-            true => Ok(()),
-            false => Err(ConfigError::refused(
+        if (LEAST_IDLE..=longest).contains(&idle) {
+            Ok(())
+        } else {
+            Err(ConfigError::refused(
                 "console.idle",
                 "must be from 2m to console.session_ttl",
-            )),
+            ))
         }
     }
 

@@ -114,9 +114,10 @@ impl ComponentSettings {
     /// Returns the configured policy, or the default for the environment.
     pub fn uploads(&self, production: bool) -> UploadPolicy {
         let signed = production || !self.trusted.is_empty();
-        self.uploads.unwrap_or(match signed {
-            true => UploadPolicy::Signed,
-            false => UploadPolicy::On,
+        self.uploads.unwrap_or(if signed {
+            UploadPolicy::Signed
+        } else {
+            UploadPolicy::On
         })
     }
 

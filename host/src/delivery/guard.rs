@@ -102,9 +102,10 @@ pub fn check_url(url: &Url, allowed: &AllowedAddresses) -> Result<(), AddressRef
 fn check_name(name: &str, allowed: &AllowedAddresses) -> Result<(), AddressRefusal> {
     let name = name.to_ascii_lowercase();
     if name == "localhost" || name.ends_with(".localhost") {
-        return match allowed.insecure {
-            true => Ok(()),
-            false => Err(AddressRefusal::Host(name)),
+        return if allowed.insecure {
+            Ok(())
+        } else {
+            Err(AddressRefusal::Host(name))
         };
     }
     // A single label resolves through search domains,

@@ -519,11 +519,12 @@ impl<'a> Registry<'a> {
             self.put_manifest(&referrers_tag(&subject), INDEX, index)
                 .await?;
         }
-        match self.referrers(&subject).await?.names(&described.digest) {
-            true => Ok(()),
-            false => Err(RegistryError::Protocol(
+        if self.referrers(&subject).await?.names(&described.digest) {
+            Ok(())
+        } else {
+            Err(RegistryError::Protocol(
                 "its list of bundles keeps changing",
-            )),
+            ))
         }
     }
 
@@ -653,12 +654,13 @@ impl<'a> Registry<'a> {
             response = self.once(&request, &next).await?;
             at = next;
         }
-        match response.status().is_success() {
-            true => Ok(response),
-            false => Err(RegistryError::Status {
+        if response.status().is_success() {
+            Ok(response)
+        } else {
+            Err(RegistryError::Status {
                 what: request.what.into(),
                 status: response.status(),
-            }),
+            })
         }
     }
 
@@ -670,9 +672,10 @@ impl<'a> Registry<'a> {
     /// Checks an address that the registry names. Without TLS only this machine may be asked, in development.
     fn check(&self, url: &Url) -> Result<(), RegistryError> {
         guard::check_url(url, &AllowedAddresses::public(self.allow_insecure))?;
-        match url.scheme() == "https" || is_loopback(url) {
-            true => Ok(()),
-            false => Err(AddressRefusal::Scheme(url.scheme().into()).into()),
+        if url.scheme() == "https" || is_loopback(url) {
+            Ok(())
+        } else {
+            Err(AddressRefusal::Scheme(url.scheme().into()).into())
         }
     }
 
@@ -839,12 +842,13 @@ fn checked(what: &str, bytes: &[u8], expected: &str) -> Result<(), RegistryError
 }
 
 fn same_digest(what: &str, found: &str, expected: &str) -> Result<(), RegistryError> {
-    match found == expected {
-        true => Ok(()),
-        false => Err(RegistryError::Digest {
+    if found == expected {
+        Ok(())
+    } else {
+        Err(RegistryError::Digest {
             what: what.into(),
             expected: expected.into(),
-        }),
+        })
     }
 }
 

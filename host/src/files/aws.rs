@@ -220,9 +220,10 @@ impl AwsClient {
         let answer = answer.bytes().await;
         let answer =
             answer.map_err(|error| AwsCallFailure::Again(error.without_url().to_string()))?;
-        match answer.len() <= ANSWER_LIMIT {
-            true => Ok(answer),
-            false => Err(failed("the answer is too large")),
+        if answer.len() <= ANSWER_LIMIT {
+            Ok(answer)
+        } else {
+            Err(failed("the answer is too large"))
         }
     }
 }

@@ -246,9 +246,10 @@ impl From<ServiceError> for HttpError {
                 Self::new(StatusCode::CONFLICT, text).with_code("record_pledged")
             }
             ServiceError::Statement(problem) => {
-                let status = match problem.is_semantic() {
-                    true => StatusCode::UNPROCESSABLE_ENTITY,
-                    false => StatusCode::CONFLICT,
+                let status = if problem.is_semantic() {
+                    StatusCode::UNPROCESSABLE_ENTITY
+                } else {
+                    StatusCode::CONFLICT
                 };
                 let error = Self::new(status, text).with_code(problem.code());
                 match problem {
@@ -290,9 +291,10 @@ impl From<ServiceError> for HttpError {
             ServiceError::OtherProvider(slot, error) => {
                 let kind = kind_of(slot);
                 let configured = !matches!(error, ProviderError::NotConfigured(_));
-                let (status, what) = match configured {
-                    true => (StatusCode::BAD_GATEWAY, "request failed"),
-                    false => (StatusCode::SERVICE_UNAVAILABLE, "is not configured"),
+                let (status, what) = if configured {
+                    (StatusCode::BAD_GATEWAY, "request failed")
+                } else {
+                    (StatusCode::SERVICE_UNAVAILABLE, "is not configured")
                 };
                 Self::new(status, format!("{kind} provider {what}")).because(text)
             }

@@ -126,8 +126,9 @@ where
         () = live.app.stopping.cancelled() => return None,
         () = tokio::time::sleep(live.every) => {}
     }
-    match Instant::now() >= live.until {
-        true => None,
-        false => (live.read)().await,
+    if Instant::now() >= live.until {
+        None
+    } else {
+        (live.read)().await
     }
 }

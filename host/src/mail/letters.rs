@@ -348,9 +348,10 @@ pub(crate) fn release_request(facts: &ReleaseFacts<'_>) -> MailContent {
         ("recipient", one_line(facts.recipient)),
         ("purpose", one_line(facts.purpose)),
     ];
-    let request = match facts.is_paper {
-        true => "mail-release-paper",
-        false => "mail-release",
+    let request = if facts.is_paper {
+        "mail-release-paper"
+    } else {
+        "mail-release"
     };
     MailContent {
         texts,

@@ -52,12 +52,15 @@ impl Room {
             let mut signed = form.document.signed.iter();
             signed.any(|other| other.role == field.submitter_uuid)
         };
-        let final_or_ruled = |field: &RoomField| match has_signed(field) {
-            true => RuledField {
-                attributes: Vec::new(),
-                ..ruled(field)
-            },
-            false => ruled(field),
+        let final_or_ruled = |field: &RoomField| {
+            if has_signed(field) {
+                RuledField {
+                    attributes: Vec::new(),
+                    ..ruled(field)
+                }
+            } else {
+                ruled(field)
+            }
         };
         let ruled = form.fields.iter().chain(others).map(final_or_ruled);
         let ruled = ruled.collect();
@@ -105,9 +108,12 @@ fn entries<'a>(
     values: &'a BTreeMap<String, String>,
 ) -> impl Iterator<Item = Entry> + 'a {
     // A picture of a signature counts as an answer; its bytes do not matter.
-    let brief = |value: &str| match super::signature::is_picture(value) {
-        true => "data:".to_owned(),
-        false => value.to_owned(),
+    let brief = |value: &str| {
+        if super::signature::is_picture(value) {
+            "data:".to_owned()
+        } else {
+            value.to_owned()
+        }
     };
     values.iter().map(move |(name, value)| Entry {
         role: role.to_owned(),
@@ -133,9 +139,12 @@ pub fn ruled_field(field: &Field) -> RuledField {
 
 fn message(field: &RoomField, problem: Problem, dates: DateFormat) -> Message {
     let is_date = field.field_type == "date";
-    let limit = |limit: &str| match is_date {
-        true => dates.written(limit),
-        false => limit.to_owned(),
+    let limit = |limit: &str| {
+        if is_date {
+            dates.written(limit)
+        } else {
+            limit.to_owned()
+        }
     };
     match problem {
         Problem::TooSmall(least) if is_date => Message::Limit("problem-too-early", limit(&least)),

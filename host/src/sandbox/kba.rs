@@ -66,9 +66,10 @@ impl KbaProvider for SandboxKba {
             let given = answers.iter().filter(|(asked, _)| asked == question);
             given.into_iter().any(|(_, answer)| answer == RIGHT)
         };
-        let step = match QUESTIONS.iter().all(right) {
-            true => Step::Passed,
-            false => Step::Failed,
+        let step = if QUESTIONS.iter().all(right) {
+            Step::Passed
+        } else {
+            Step::Failed
         };
         progress(state.to_owned(), step)
     }

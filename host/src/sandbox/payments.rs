@@ -89,9 +89,10 @@ impl Sandbox {
             publishable_key: "pk_sandbox".into(),
             page: Some(format!("{}/sandbox/payments/{}", self.public_url, kept.id)),
             script: None,
-            status: match kept.paid {
-                true => PaymentStatus::Paid,
-                false => PaymentStatus::RequiresPayment,
+            status: if kept.paid {
+                PaymentStatus::Paid
+            } else {
+                PaymentStatus::RequiresPayment
             },
             amount: kept.amount.unsigned_abs(),
             currency: kept.currency,

@@ -263,9 +263,12 @@ impl UnstampedSeal {
         }
         pdf[digits.start..digits.start + signature.len()].copy_from_slice(signature.as_bytes());
         // An unverifiable seal must not be vaulted, whichever component prepared the document.
-        let known = |found: &Range<usize>| match *found == place {
-            true => digest,
-            false => digest_around(&pdf, found),
+        let known = |found: &Range<usize>| {
+            if *found == place {
+                digest
+            } else {
+                digest_around(&pdf, found)
+            }
         };
         verify_over(&pdf, known).map_err(unusable)?;
         Ok(pdf)

@@ -209,9 +209,10 @@ impl Core {
 
     /// Ends a dry run where it would call a provider.
     pub(crate) fn before_provider_call(&self) -> Result<(), StoreError> {
-        match self.store.rehearses() {
-            true => Err(StoreError::Rehearsed),
-            false => Ok(()),
+        if self.store.rehearses() {
+            Err(StoreError::Rehearsed)
+        } else {
+            Ok(())
         }
     }
 

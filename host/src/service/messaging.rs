@@ -45,12 +45,13 @@ pub enum SentText {
 /// # Errors
 /// [`ServiceError::NotConfigured`] when the organization has none.
 pub fn check(core: &Core, org: &OrgId, signers: &[Signer]) -> Result<(), ServiceError> {
-    match signers.iter().any(Signer::needs_phone) {
-        true => match core.instance(Slot::Messaging, org) {
+    if signers.iter().any(Signer::needs_phone) {
+        match core.instance(Slot::Messaging, org) {
             instance if instance == EMBEDDED => core.sandbox(Slot::Messaging, Some(org)).map(drop),
             instance => core.configured(Slot::Messaging, &instance).map(drop),
-        },
-        false => Ok(()),
+        }
+    } else {
+        Ok(())
     }
 }
 

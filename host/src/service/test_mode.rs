@@ -97,9 +97,10 @@ pub struct TestClockView {
 
 /// Refuses a key for live data.
 fn only_test(caller: &Caller) -> Result<(), ServiceError> {
-    match caller.org.is_test() {
-        true => Ok(()),
-        false => Err(ServiceError::OnlyTest),
+    if caller.org.is_test() {
+        Ok(())
+    } else {
+        Err(ServiceError::OnlyTest)
     }
 }
 
@@ -108,9 +109,10 @@ fn only_test(caller: &Caller) -> Result<(), ServiceError> {
 /// # Errors
 /// [`ServiceError::NotInTest`]
 pub fn never(envelope: &Envelope) -> Result<(), ServiceError> {
-    match envelope.org.is_test() {
-        true => Err(ServiceError::NotInTest),
-        false => Ok(()),
+    if envelope.org.is_test() {
+        Err(ServiceError::NotInTest)
+    } else {
+        Ok(())
     }
 }
 
@@ -334,12 +336,13 @@ async fn pass_identity(
         ip: None,
     };
     kba::go_on(core, envelope, signer, answers).await?;
-    match kba::is_open(core, envelope, signer).await? {
-        true => Ok(()),
-        false => Err(ServiceError::Conflict(format!(
+    if kba::is_open(core, envelope, signer).await? {
+        Ok(())
+    } else {
+        Err(ServiceError::Conflict(format!(
             "{} cannot answer identity questions now",
             signer.email
-        ))),
+        )))
     }
 }
 

@@ -64,9 +64,10 @@ pub(super) async fn apply(
             ((*bucket, org.as_str(), *status, *shard), *change)
         })
         .collect();
-    match changes.is_empty() {
-        true => Ok(()),
-        false => add(connection, &changes).await,
+    if changes.is_empty() {
+        Ok(())
+    } else {
+        add(connection, &changes).await
     }
 }
 

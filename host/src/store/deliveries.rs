@@ -77,9 +77,10 @@ pub struct DeliveryFilter {
 pub async fn fan_out(tx: &mut WriteTransaction, event: &Event) -> Result<(), StoreError> {
     let wanting = wanting(tx, event).await?;
     // Computed once, so that all endpoints get the event at the same time.
-    let due_at = match wanting.is_empty() {
-        true => return Ok(()),
-        false => Some(due_at(tx, event).await?),
+    let due_at = if wanting.is_empty() {
+        return Ok(());
+    } else {
+        Some(due_at(tx, event).await?)
     };
     for endpoint in wanting {
         let delivery = Delivery {

@@ -164,9 +164,10 @@ pub async fn bodies(
     };
     // Words of an enumeration, not of the caller.
     let named: Vec<String> = types.iter().map(|one| format!("'{one}'")).collect();
-    let wanted = match named.is_empty() {
-        true => String::new(),
-        false => format!("and e.event_type in ({})", named.join(", ")),
+    let wanted = if named.is_empty() {
+        String::new()
+    } else {
+        format!("and e.event_type in ({})", named.join(", "))
     };
     let text = format!(
         "select e.body from event_place p

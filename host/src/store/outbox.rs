@@ -128,9 +128,10 @@ pub(super) fn placeholders(connection: &AnyConnection, columns: usize, rows: usi
         text.push_str(if row == 0 { "(" } else { ", (" });
         for column in 1..=columns {
             text.push_str(if column == 1 { "" } else { ", " });
-            match named {
-                true => text += &format!("${}", row * columns + column),
-                false => text.push('?'),
+            if named {
+                text += &format!("${}", row * columns + column)
+            } else {
+                text.push('?')
             }
         }
         text.push(')');

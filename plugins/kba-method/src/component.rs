@@ -77,9 +77,10 @@ impl Guest for KbaMethodComponent {
         if !methods.is_empty() && !methods.iter().any(asks) {
             return Ok(ended(entity.id, String::new(), Step::Unavailable));
         }
-        match verification.phone.verified {
-            true => questions(entity.id),
-            false => send_code(entity.id, Step::CodeSent),
+        if verification.phone.verified {
+            questions(entity.id)
+        } else {
+            send_code(entity.id, Step::CodeSent)
         }
     }
 
@@ -209,9 +210,10 @@ fn refused_identity(entity: String, session: String, refused: MethodRefusal) -> 
 /// Returns the final progress. Without a session, the id of the person stands in for the session
 /// id.
 fn ended(entity: String, session: String, step: Step) -> Progress {
-    let session = match session.is_empty() {
-        true => entity.clone(),
-        false => session,
+    let session = if session.is_empty() {
+        entity.clone()
+    } else {
+        session
     };
     SessionState { entity, session }.progress(step)
 }

@@ -100,9 +100,10 @@ impl StripeRefusal {
     fn reason(&self, status: u16) -> String {
         let details = [&self.error.kind, &self.error.code, &self.error.param];
         let known: Vec<&str> = details.into_iter().filter_map(Option::as_deref).collect();
-        match known.is_empty() {
-            true => format!("answered {status}"),
-            false => known.join(", "),
+        if known.is_empty() {
+            format!("answered {status}")
+        } else {
+            known.join(", ")
         }
     }
 }

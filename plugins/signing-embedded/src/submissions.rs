@@ -197,9 +197,10 @@ fn submitter(submitter: room::Submitter, fields: &[room::Field]) -> Submitter {
             name: field.name.clone(),
             field_type: field.field_type.clone(),
             // The signature itself stays in the document.
-            value: match is_signature(&field.field_type) && !value.is_empty() {
-                true => "signed".into(),
-                false => value.clone(),
+            value: if is_signature(&field.field_type) && !value.is_empty() {
+                "signed".into()
+            } else {
+                value.clone()
             },
         })
     };

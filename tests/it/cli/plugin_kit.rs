@@ -308,9 +308,10 @@ fn lease(base_url: &str, key: &str) -> ProviderLease {
     let insecure = base_url.starts_with("http:");
     let url = url::Url::parse(base_url).unwrap();
     let host = url.host_str().unwrap().to_owned();
-    let hosts = match host.ends_with(".example") {
-        true => Vec::new(),
-        false => vec![host],
+    let hosts = if host.ends_with(".example") {
+        Vec::new()
+    } else {
+        vec![host]
     };
     let secrets = match key {
         "" => BTreeMap::new(),

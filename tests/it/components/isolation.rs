@@ -82,9 +82,10 @@ impl NeighbouringTenants {
     }
 
     async fn compliance(&self, node: &TestApp, other: bool) -> crate::support::TestResponse {
-        let (key, envelope) = match other {
-            true => (&self.other_key, &self.other_envelope),
-            false => (&self.app.key, &self.envelope),
+        let (key, envelope) = if other {
+            (&self.other_key, &self.other_envelope)
+        } else {
+            (&self.app.key, &self.envelope)
         };
         let path = format!("/partner/envelopes/{envelope}/compliance");
         node.get_as(key, &path).await

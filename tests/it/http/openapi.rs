@@ -574,9 +574,10 @@ async fn try_bodies(app: TestApp) {
         for _ in 0..number {
             let body = bodies.new_tree(&mut runner).unwrap().current();
             let partner = operation.description["x-scopes"].is_array();
-            let answer: TestResponse = match partner {
-                true => app.post_as(&key, &path, body.clone()).await,
-                false => app.web(operation.method.clone(), &path, body.clone()).await,
+            let answer: TestResponse = if partner {
+                app.post_as(&key, &path, body.clone()).await
+            } else {
+                app.web(operation.method.clone(), &path, body.clone()).await
             };
             assert!(
                 !answer.status.is_server_error(),

@@ -157,9 +157,10 @@ async fn recorded_requests_are_answered_as_before() {
             kept.insert(name.clone(), found.to_owned());
         }
         let answer = neutral.value(&answer);
-        match updates {
-            true => one["answer"] = answer,
-            false => same(&one["answer"], &answer, one["send"].as_str().unwrap()),
+        if updates {
+            one["answer"] = answer
+        } else {
+            same(&one["answer"], &answer, one["send"].as_str().unwrap())
         }
     }
     if updates {

@@ -101,12 +101,13 @@ fn the_table_of_roles_is_that_of_the_document() {
         let _ = writeln!(page, "|---|{}", "---|".repeat(roles.len()));
         for operation in operations {
             let named = roles_of(&operation).unwrap();
-            let marks = roles
-                .iter()
-                .map(|role| match named.iter().any(|one| one == role) {
-                    true => "yes",
-                    false => "–",
-                });
+            let marks = roles.iter().map(|role| {
+                if named.iter().any(|one| one == role) {
+                    "yes"
+                } else {
+                    "–"
+                }
+            });
             let marks: Vec<&str> = marks.collect();
             let (method, path) = (&operation.method, &operation.path);
             let _ = writeln!(page, "| `{method} {path}` | {} |", marks.join(" | "));

@@ -260,12 +260,13 @@ async fn custody_waits_for_the_payment() {
         (true, true, true),
     ] {
         let case = format!("requested {requested}, paid {paid}, auto-vault {auto_vault}");
-        let settings = match requested {
-            true => paying(auto_vault),
-            false => OrgSettings {
+        let settings = if requested {
+            paying(auto_vault)
+        } else {
+            OrgSettings {
                 auto_vault,
                 ..OrgSettings::default()
-            },
+            }
         };
         let app = TestApp::with(|_| {}, settings).await;
         let (id, url, token) = asked(&app).await;

@@ -488,9 +488,10 @@ impl DocusealAccount {
 
     /// Refuses an object of another account with 403 and an unknown one with 404.
     fn own(&self, id: i64) -> Result<(), RefusedCall> {
-        match self.foreign.contains(&id) {
-            true => Err(RefusedCall(403, json!({ "error": "Not authorized" }))),
-            false => Ok(()),
+        if self.foreign.contains(&id) {
+            Err(RefusedCall(403, json!({ "error": "Not authorized" })))
+        } else {
+            Ok(())
         }
     }
 
@@ -857,9 +858,10 @@ async fn documents(
     let template = submission["template_id"].as_i64().unwrap();
     let pdf = account.pdfs.iter().find(|(of, _)| *of == template);
     let mut bytes = pdf.unwrap().1.clone();
-    bytes.extend_from_slice(match submission["completed_at"].is_null() {
-        true => b"\n% a preview\n".as_slice(),
-        false => b"\n% executed\n".as_slice(),
+    bytes.extend_from_slice(if submission["completed_at"].is_null() {
+        b"\n% a preview\n".as_slice()
+    } else {
+        b"\n% executed\n".as_slice()
     });
     let credential = new_slug();
     let url = format!("{}/file/{credential}", account.url);

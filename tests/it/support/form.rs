@@ -64,9 +64,10 @@ pub async fn press(
     values: &[(String, String)],
 ) -> TestResponse {
     let is_ticked = values.iter().any(|(name, value)| is_tick(name, value));
-    let tick = match is_ticked {
-        true => tick_of(&fetch(app, url).await.text()),
-        false => None,
+    let tick = if is_ticked {
+        tick_of(&fetch(app, url).await.text())
+    } else {
+        None
     };
     let tick = tick.unwrap_or_default();
     let mut body = url::form_urlencoded::Serializer::new(String::new());

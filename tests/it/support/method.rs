@@ -175,9 +175,10 @@ async fn create_entity(
         phone_verified,
     };
     account.people.insert(entity, person);
-    match wrapped {
-        true => Json(json!({ "success": true, "data": shown, "message": null })).into_response(),
-        false => Json(shown).into_response(),
+    if wrapped {
+        Json(json!({ "success": true, "data": shown, "message": null })).into_response()
+    } else {
+        Json(shown).into_response()
     }
 }
 
@@ -301,10 +302,12 @@ async fn go_on(
             .any(|one| one["question_id"] == question && one["answer_id"] == answer)
     });
     session.passed = right;
-    match right {
-        true if loses_answers => StatusCode::GATEWAY_TIMEOUT.into_response(),
-        true => Json(shown(&id, session, "verified", &Value::Null)).into_response(),
-        false => refused("VERIFICATION_SESSION_FAILED_INVALID_ANSWER"),
+    if !right {
+        refused("VERIFICATION_SESSION_FAILED_INVALID_ANSWER")
+    } else if loses_answers {
+        StatusCode::GATEWAY_TIMEOUT.into_response()
+    } else {
+        Json(shown(&id, session, "verified", &Value::Null)).into_response()
     }
 }
 

@@ -67,9 +67,10 @@ fn in_code(code: &[u8], wanted: usize, parameters: usize, rounds: u32) -> Vec<u8
         let size = number(code, &mut at) as usize;
         let body = &code[at..at + size];
         at += size;
-        let changed = match index == wanted {
-            true => in_body(body, parameters, rounds),
-            false => body.to_vec(),
+        let changed = if index == wanted {
+            in_body(body, parameters, rounds)
+        } else {
+            body.to_vec()
         };
         all.extend(leb(changed.len() as u64));
         all.extend(changed);

@@ -144,9 +144,10 @@ fn checks(facts: &CustodyFacts) -> CustodySection {
         ("Finding", 0.475),
     ];
     let rows = facts.checks.iter().map(|check| {
-        let verdict = match check.satisfied {
-            true => "Satisfied",
-            false => "Not satisfied",
+        let verdict = if check.satisfied {
+            "Satisfied"
+        } else {
+            "Not satisfied"
         };
         let finding = match check.detail.trim() {
             "" => verdict.to_owned(),

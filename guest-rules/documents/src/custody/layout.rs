@@ -80,9 +80,10 @@ impl CustodyPages<'_> {
         let Some((words, good)) = &self.text.verdict else {
             return;
         };
-        let (ink, ground) = match good {
-            true => (GREEN, PALE_GREEN),
-            false => (RED, PALE_RED),
+        let (ink, ground) = if good {
+            (GREEN, PALE_GREEN)
+        } else {
+            (RED, PALE_RED)
         };
         self.sheet.fill(LEFT, self.y, RIGHT - LEFT, 30.0, ground);
         self.sheet.fill(LEFT, self.y, 3.0, 30.0, ink);

@@ -87,10 +87,13 @@ impl Formula {
     ) -> Option<String> {
         let mut result = rounded(self.root.number(value)?, decimals);
         result.rescale(decimals);
-        (result.scale() == decimals).then(|| match result.is_zero() {
-            // Never "-0.00".
-            true => result.abs().to_string(),
-            false => result.to_string(),
+        (result.scale() == decimals).then(|| {
+            if result.is_zero() {
+                // Never "-0.00".
+                result.abs().to_string()
+            } else {
+                result.to_string()
+            }
         })
     }
 }
@@ -156,9 +159,10 @@ impl Parser {
     }
 
     fn expect(&mut self, wanted: char) -> Result<(), String> {
-        match self.take(wanted) {
-            true => Ok(()),
-            false => Err(self.wrong(&format!("{wanted:?} is missing"))),
+        if self.take(wanted) {
+            Ok(())
+        } else {
+            Err(self.wrong(&format!("{wanted:?} is missing")))
         }
     }
 
@@ -201,9 +205,10 @@ impl Parser {
         if self.depth > DEEPEST {
             return Err(self.wrong("it is nested too deeply"));
         }
-        let node = match self.take('-') {
-            true => Node::Negative(Box::new(self.sign()?)),
-            false => self.value()?,
+        let node = if self.take('-') {
+            Node::Negative(Box::new(self.sign()?))
+        } else {
+            self.value()?
         };
         self.depth -= 1;
         Ok(node)

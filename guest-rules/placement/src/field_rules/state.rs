@@ -46,9 +46,10 @@ pub fn apply(fields: &[RuledField], entries: &[FieldEntry], today: &str) -> Vec<
             FieldState {
                 shown,
                 required: shown && needed,
-                problem: match shown && !value.is_empty() {
-                    true => problem(field, &value, today),
-                    false => None,
+                problem: if shown && !value.is_empty() {
+                    problem(field, &value, today)
+                } else {
+                    None
                 },
                 computed: has_formula.then_some(value),
             }

@@ -130,9 +130,10 @@ impl<'a> ContentInterpreter<'_, 'a> {
                             self.compact_glyphs += 1;
                         }
                         let own = facts.advance * state.size + state.character_spacing;
-                        let spaced = match facts.is_word_space {
-                            true => own + state.word_spacing,
-                            false => own,
+                        let spaced = if facts.is_word_space {
+                            own + state.word_spacing
+                        } else {
+                            own
                         };
                         pen.advance(state, spaced);
                         least = least.min(pen.x);

@@ -87,9 +87,10 @@ fn check_vin(vin: &str) -> Result<(), String> {
         10 => 'X',
         rest => char::from_digit(rest, 10).unwrap_or_default(),
     };
-    match vin.chars().nth(8) == Some(digit) {
-        true => Ok(()),
-        false => Err("the check digit of the VIN is wrong".into()),
+    if vin.chars().nth(8) == Some(digit) {
+        Ok(())
+    } else {
+        Err("the check digit of the VIN is wrong".into())
     }
 }
 
@@ -98,9 +99,10 @@ fn check_hin(hin: &str) -> Result<(), String> {
     let letters = hin
         .chars()
         .all(|character| character.is_ascii_alphanumeric());
-    match letters && [12, 14].contains(&hin.len()) {
-        true => Ok(()),
-        false => Err("a hull identification number has 12 or 14 letters and digits".into()),
+    if letters && [12, 14].contains(&hin.len()) {
+        Ok(())
+    } else {
+        Err("a hull identification number has 12 or 14 letters and digits".into())
     }
 }
 

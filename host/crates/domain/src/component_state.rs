@@ -55,13 +55,14 @@ impl StateSigners {
         if let Some((name, _)) = self.keys.iter().find(|(_, key)| !key.slots.is_empty()) {
             return Some(format!("{name} signs whole states, so it has no slots"));
         }
-        match self.keys.is_empty() || self.required() <= self.keys.len() {
-            true => None,
-            false => Some(format!(
+        if self.keys.is_empty() || self.required() <= self.keys.len() {
+            None
+        } else {
+            Some(format!(
                 "{} signatures are required of {} keys",
                 self.required(),
                 self.keys.len()
-            )),
+            ))
         }
     }
 }

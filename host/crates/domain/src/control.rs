@@ -213,9 +213,10 @@ impl ControlRecord {
 
     /// Ends a designation or an offer; control stays with the controller.
     pub fn kept(self) -> Self {
-        let stage = match self.controller == self.org {
-            true => ControlStage::Originated,
-            false => ControlStage::Controlled,
+        let stage = if self.controller == self.org {
+            ControlStage::Originated
+        } else {
+            ControlStage::Controlled
         };
         Self {
             named: None,

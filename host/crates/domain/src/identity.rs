@@ -147,27 +147,35 @@ pub fn read(field: &str, text: &str, now: Timestamp) -> Result<String, Message> 
                 .parse()
                 .map_err(|_| Message::new("identity-enter-date"))?;
             let (oldest, today) = (jiff::civil::date(1900, 1, 1), now.date());
-            match (oldest..today).contains(&date) {
-                true => Ok(date.to_string()),
-                false => Err(Message::new("identity-enter-birth")),
+            if (oldest..today).contains(&date) {
+                Ok(date.to_string())
+            } else {
+                Err(Message::new("identity-enter-birth"))
             }
         }
-        "ssn_last4" => match text.len() == 4 && digits().len() == 4 {
-            true => Ok(text.to_owned()),
-            false => Err(Message::new("identity-four-digits")),
-        },
+        "ssn_last4" => {
+            if text.len() == 4 && digits().len() == 4 {
+                Ok(text.to_owned())
+            } else {
+                Err(Message::new("identity-four-digits"))
+            }
+        }
         "zip" => {
             let digits = digits();
             let plain = text.chars().all(|one| one.is_ascii_digit() || one == '-');
-            match plain && matches!(digits.len(), 5 | 9) {
-                true => Ok(digits[..5].to_owned()),
-                false => Err(Message::new("identity-five-digits")),
+            if plain && matches!(digits.len(), 5 | 9) {
+                Ok(digits[..5].to_owned())
+            } else {
+                Err(Message::new("identity-five-digits"))
             }
         }
-        "state" => match text.len() == 2 && text.chars().all(|one| one.is_ascii_alphabetic()) {
-            true => Ok(text.to_ascii_uppercase()),
-            false => Err(Message::new("identity-two-letters")),
-        },
+        "state" => {
+            if text.len() == 2 && text.chars().all(|one| one.is_ascii_alphabetic()) {
+                Ok(text.to_ascii_uppercase())
+            } else {
+                Err(Message::new("identity-two-letters"))
+            }
+        }
         _ if text.chars().count() > 100 => Err(Message::new("identity-hundred")),
         _ => Ok(text.to_owned()),
     }

@@ -40,11 +40,12 @@ impl TryFrom<String> for Jurisdiction {
             Some(part) => known(part),
             None => country != "US",
         };
-        match country.len() == 2 && letters(country) && is_known {
-            true => Ok(Self(text)),
-            false => Err(format!(
+        if country.len() == 2 && letters(country) && is_known {
+            Ok(Self(text))
+        } else {
+            Err(format!(
                 "{text} is no jurisdiction; write a state as US-DE, or a country as CA"
-            )),
+            ))
         }
     }
 }

@@ -502,9 +502,10 @@ pub struct ApiKeyRecord {
 impl ApiKeyRecord {
     /// Returns which data the key reaches.
     pub fn mode(&self) -> KeyMode {
-        match self.org.is_test() {
-            true => KeyMode::Test,
-            false => KeyMode::Live,
+        if self.org.is_test() {
+            KeyMode::Test
+        } else {
+            KeyMode::Live
         }
     }
 }

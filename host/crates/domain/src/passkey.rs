@@ -192,9 +192,10 @@ impl PasskeyCreation {
         let length = u16::try_from(id.len()).map_err(|_| malformed("the id is too long"))?;
         let same = described.starts_with(&length.to_be_bytes())
             && described.get(2..).is_some_and(|rest| rest.starts_with(&id));
-        match flags & ATTESTED != 0 && same && id.len() >= 16 {
-            true => Ok(used),
-            false => Err(malformed("it describes another credential")),
+        if flags & ATTESTED != 0 && same && id.len() >= 16 {
+            Ok(used)
+        } else {
+            Err(malformed("it describes another credential"))
         }
     }
 }

@@ -20,9 +20,10 @@ const REPORTED: usize = 5;
 /// On forms with few numbers of the customer all contracts are similar; a scan stands out.
 pub fn reported(similarities: &[f64]) -> usize {
     let level = similarities.get(CROWD - 1).copied().unwrap_or_default();
-    let needed = match level >= THRESHOLD {
-        true => (level + DISTANCE).min(NEARLY_EQUAL),
-        false => THRESHOLD,
+    let needed = if level >= THRESHOLD {
+        (level + DISTANCE).min(NEARLY_EQUAL)
+    } else {
+        THRESHOLD
     };
     let near = similarities.iter().take(REPORTED);
     near.take_while(|similarity| **similarity >= needed).count()

@@ -199,9 +199,10 @@ impl SignedStatement {
             (Some(jws), None) => self.verify_jws(jws, key).map(|()| None),
             (None, Some(passkey)) => {
                 let used = passkey.verify(&key.passkey()?)?;
-                match used.challenge == challenge(&self.statement) {
-                    true => Ok(Some(used)),
-                    false => Err(SignatureError::Wrong),
+                if used.challenge == challenge(&self.statement) {
+                    Ok(Some(used))
+                } else {
+                    Err(SignatureError::Wrong)
                 }
             }
             _ => Err(SignatureError::Ambiguous),

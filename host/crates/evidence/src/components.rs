@@ -315,10 +315,11 @@ fn proved(entry: &ComponentEntry, checkpoint: &Checkpoint) -> Result<(), String>
     let (index, size) = (entry.leaf_index, checkpoint.size);
     let holds = parsed(&entry.proof)
         .is_some_and(|proof| merkle::includes(leaf, index, &proof, size, &checkpoint.root));
-    match holds {
-        true => Ok(()),
-        false => Err(format!(
+    if holds {
+        Ok(())
+    } else {
+        Err(format!(
             "entry {sequence} of {chain} is not the one that the log holds"
-        )),
+        ))
     }
 }

@@ -82,9 +82,10 @@ pub(crate) fn replay(
         .iter()
         .filter(|entry| is_act(entry) || is_stated(entry))
     {
-        let checked = match is_stated(entry) {
-            true => state.stated(entry),
-            false => state.apply(entry),
+        let checked = if is_stated(entry) {
+            state.stated(entry)
+        } else {
+            state.apply(entry)
         };
         if let Err(why) = checked {
             let (number, action) = (entry.sequence, &entry.action);
@@ -341,9 +342,10 @@ impl<'a> ControlState<'a> {
             && about
             // A step of a transfer may come later.
             && (epoch.is_none() || entry.at <= statement.expires_at);
-        match fits {
-            true => Ok(Some(verified.thumbprint)),
-            false => Err("the signed statement says something else".into()),
+        if fits {
+            Ok(Some(verified.thumbprint))
+        } else {
+            Err("the signed statement says something else".into())
         }
     }
 
@@ -358,9 +360,10 @@ impl<'a> ControlState<'a> {
         if hash.is_some() && hash != self.record.document_hash {
             return Err("the document is another one".into());
         }
-        match inclusion.holds(self.record.envelope, hash) {
-            true => Ok(Some(inclusion)),
-            false => Err("the record is not among those of the transfer".into()),
+        if inclusion.holds(self.record.envelope, hash) {
+            Ok(Some(inclusion))
+        } else {
+            Err("the record is not among those of the transfer".into())
         }
     }
 }
@@ -407,9 +410,10 @@ mod tests {
             "" => Value::Null,
             id => json!({ "organization_id": id, "name": format!("Name of {id}") }),
         };
-        let (designee, buyer) = match action.contains("transfer") {
-            true => ("", offered),
-            false => (offered, ""),
+        let (designee, buyer) = if action.contains("transfer") {
+            ("", offered)
+        } else {
+            (offered, "")
         };
         LedgerEntry {
             sequence: 0,

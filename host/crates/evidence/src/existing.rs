@@ -209,9 +209,10 @@ impl Verified {
             (None, None) => (None, None),
         };
         let level = (self.kind == SignatureKind::Signature && self.problem.is_none()).then(|| {
-            let family = match signature.format == PADES && self.names_certificate {
-                true => "PAdES",
-                false => "CMS",
+            let family = if signature.format == PADES && self.names_certificate {
+                "PAdES"
+            } else {
+                "CMS"
             };
             let level = match (stamped, revocation_data, stamped_later) {
                 (true, true, true) => "LTA",

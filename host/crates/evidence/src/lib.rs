@@ -225,9 +225,10 @@ fn replaced_by_paper(bundle: &Bundle, entries: &[LedgerEntry]) -> Option<ReportF
     }
     let released = last(entries, "vault.released");
     let is_paper = released.is_some_and(|entry| entry.details["form"]["medium"] == "paper");
-    Some(match is_paper {
-        true => ReportFinding::holds(CHECK, "a paper original has replaced the record"),
-        false => ReportFinding::fails(CHECK, "the ledger has no conversion to paper"),
+    Some(if is_paper {
+        ReportFinding::holds(CHECK, "a paper original has replaced the record")
+    } else {
+        ReportFinding::fails(CHECK, "the ledger has no conversion to paper")
     })
 }
 
@@ -341,13 +342,13 @@ fn history(entries: &[LedgerEntry], authoritative: &[u8], in_vault: bool) -> Rep
     let released = last(entries, "vault.released").map(|entry| &entry.details);
     let hash = released.and_then(|released| released["document_hash"].as_str());
     let is_paper = released.is_some_and(|released| released["form"]["medium"] == "paper");
-    match hash == Some(sha256(authoritative).as_str()) {
-        true if is_paper => {
-            let how = "the document was vaulted once, and a paper original has replaced it";
-            ReportFinding::holds(CHECK, how)
-        }
-        true => ReportFinding::holds(CHECK, "the document was vaulted once and released once"),
-        false => ReportFinding::fails(CHECK, "the ledger has the release of another document"),
+    if hash != Some(sha256(authoritative).as_str()) {
+        ReportFinding::fails(CHECK, "the ledger has the release of another document")
+    } else if is_paper {
+        let how = "the document was vaulted once, and a paper original has replaced it";
+        ReportFinding::holds(CHECK, how)
+    } else {
+        ReportFinding::holds(CHECK, "the document was vaulted once and released once")
     }
 }
 
@@ -384,18 +385,19 @@ fn seal(authoritative: &[u8], stored: Option<&Value>, trusted: &TrustedLogs) -> 
         Ok(seal) => seal,
         Err(why) => return vec![ReportFinding::fails(CHECK, why)],
     };
-    let sealed = match seal.certificate == recorded {
-        true => ReportFinding::holds(
+    let sealed = if seal.certificate == recorded {
+        ReportFinding::holds(
             CHECK,
             format!("the authoritative copy is sealed by {}", seal.subject),
-        ),
-        false => ReportFinding::fails(
+        )
+    } else {
+        ReportFinding::fails(
             CHECK,
             format!(
                 "the seal is of the certificate {}, recorded is {recorded}",
                 seal.certificate
             ),
-        ),
+        )
     };
     let recorded = stored.map(|stored| &stored["trusted_time"]);
     [Some(sealed), time(&seal, recorded, trusted)]

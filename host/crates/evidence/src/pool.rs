@@ -320,8 +320,9 @@ fn in_transfer(
     }
     let stored = entries.iter().find(|entry| entry.action == "vault.stored");
     let stored = stored.and_then(|entry| entry.details["document_hash"].as_str());
-    match stored == Some(record.document_hash.as_str()) {
-        true => Ok(()),
-        false => Err("its document is another one than the list names"),
+    if stored == Some(record.document_hash.as_str()) {
+        Ok(())
+    } else {
+        Err("its document is another one than the list names")
     }
 }

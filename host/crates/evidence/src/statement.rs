@@ -345,9 +345,10 @@ fn recorded(
         && content["document_hash"].as_str() == Some(statement.record.document_hash.as_str())
         && content["entry"].as_i64() == Some(statement.controller.entry)
         && entry.at <= words.expires_at;
-    match fits {
-        true => Ok(Some(verified.thumbprint)),
-        false => Err("its controller signed something else".into()),
+    if fits {
+        Ok(Some(verified.thumbprint))
+    } else {
+        Err("its controller signed something else".into())
     }
 }
 

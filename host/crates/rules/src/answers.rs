@@ -221,9 +221,10 @@ fn difference(
     let difference = DecisionDifference {
         record_id: record.into(),
         check: named.name.clone(),
-        direction: match named.is_verdict || value(before) == value(after) {
-            true => direction(&value(before), &value(after)),
-            false => DifferenceDirection::Other,
+        direction: if named.is_verdict || value(before) == value(after) {
+            direction(&value(before), &value(after))
+        } else {
+            DifferenceDirection::Other
         },
         before: value(before),
         after: value(after),

@@ -48,9 +48,10 @@ impl Branch {
 /// The result and the sentence.
 impl fmt::Display for Branch {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.sentence.is_empty() {
-            true => formatter.write_str(&self.value),
-            false => write!(formatter, "{}: {}", self.value, self.sentence),
+        if self.sentence.is_empty() {
+            formatter.write_str(&self.value)
+        } else {
+            write!(formatter, "{}: {}", self.value, self.sentence)
         }
     }
 }

@@ -135,12 +135,13 @@ pub fn documents(
 
 impl ContractProbe<'_> {
     fn expect(&self, holds: bool, otherwise: &str) -> Result<(), ComponentError> {
-        match holds {
-            true => Ok(()),
-            false => Err(ComponentError::new(
+        if holds {
+            Ok(())
+        } else {
+            Err(ComponentError::new(
                 self.identity,
                 CallFailure::Canary(otherwise.to_owned()),
-            )),
+            ))
         }
     }
 }

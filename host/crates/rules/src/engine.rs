@@ -199,9 +199,10 @@ pub fn fueled_store(
         let now = thread_time();
         let since = *worked.get_or_insert(now);
         let over = began.elapsed() > deadline || now.saturating_sub(since) > cpu;
-        Ok(match over {
-            true => UpdateDeadline::Interrupt,
-            false => UpdateDeadline::Continue(1),
+        Ok(if over {
+            UpdateDeadline::Interrupt
+        } else {
+            UpdateDeadline::Continue(1)
         })
     });
     Ok(store)

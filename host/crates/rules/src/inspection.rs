@@ -80,13 +80,14 @@ pub fn inspect(bytes: &[u8]) -> Result<InspectedComponent, Vec<AdmissionReason>>
     {
         reasons.push(mismatch);
     }
-    match reasons.is_empty() {
-        true => Ok(InspectedComponent {
+    if reasons.is_empty() {
+        Ok(InspectedComponent {
             slot,
             interface_version: version,
             imports: outline.imports,
-        }),
-        false => Err(reasons),
+        })
+    } else {
+        Err(reasons)
     }
 }
 
@@ -183,9 +184,10 @@ fn not_granted(slot: Slot, import: &str) -> Option<AdmissionReason> {
             ),
         ));
     }
-    let (known, ours) = match interface.starts_with("wasi:") {
-        true => (version.starts_with("0.2."), "WASI 0.2"),
-        false => (major(version) == Some(MAJOR), worlds::VERSION),
+    let (known, ours) = if interface.starts_with("wasi:") {
+        (version.starts_with("0.2."), "WASI 0.2")
+    } else {
+        (major(version) == Some(MAJOR), worlds::VERSION)
     };
     (!known).then(|| {
         AdmissionReason::new(

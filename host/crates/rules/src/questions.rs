@@ -230,9 +230,10 @@ impl QuestionSet {
             chosen.sort_unstable();
             chosen.dedup();
             let is_new = chosen.len() == number && known.insert((base, chosen.clone()));
-            match is_new && self.add_chosen(base, &edits[base], &chosen) {
-                true => repeated = 0,
-                false => repeated += 1,
+            if is_new && self.add_chosen(base, &edits[base], &chosen) {
+                repeated = 0
+            } else {
+                repeated += 1
             }
         }
     }
@@ -452,10 +453,13 @@ fn others(ty: &Type, value: &Value, words: &FactWords) -> Vec<Value> {
     match ty {
         Type::Bool => vec![json!(true), json!(false)],
         Type::Enum(names) => names.names().map(|name| json!(name)).collect(),
-        Type::Option(option) => match value.is_null() {
-            true => plain(&option.ty()).into_iter().collect(),
-            false => vec![Value::Null],
-        },
+        Type::Option(option) => {
+            if value.is_null() {
+                plain(&option.ty()).into_iter().collect()
+            } else {
+                vec![Value::Null]
+            }
+        }
         Type::String => texts(value.as_str().unwrap_or_default(), words),
         Type::List(list) if list.ty() != Type::U8 => lists(&list.ty(), value),
         Type::Variant(variant) => {

@@ -71,9 +71,10 @@ fn read(lent: &mut dyn LentBytes, ty: &Type, value: &Value) -> Result<Val, Strin
         Type::String => Val::String(text()?),
         Type::Enum(names) => {
             let name = text()?;
-            match names.names().any(|known| known == name) {
-                true => Val::Enum(name),
-                false => return Err(unfit()),
+            if names.names().any(|known| known == name) {
+                Val::Enum(name)
+            } else {
+                return Err(unfit());
             }
         }
         Type::List(list) if list.ty() == Type::U8 => {

@@ -193,9 +193,10 @@ impl VectorSet {
         if let Some(twice) = twice {
             return Err(format!("there are two vectors \"{}\"", twice.name));
         }
-        match self.vectors.len() > MAX_VECTORS {
-            true => Err(format!("there are more than {MAX_VECTORS} vectors")),
-            false => Ok(()),
+        if self.vectors.len() > MAX_VECTORS {
+            Err(format!("there are more than {MAX_VECTORS} vectors"))
+        } else {
+            Ok(())
         }
     }
 
@@ -266,9 +267,10 @@ impl VectorSet {
             );
             reasons.push(AdmissionReason::new("over_limit", what));
         }
-        match reasons.is_empty() {
-            true => Ok(()),
-            false => Err(reasons),
+        if reasons.is_empty() {
+            Ok(())
+        } else {
+            Err(reasons)
         }
     }
 

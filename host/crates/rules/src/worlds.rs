@@ -103,9 +103,10 @@ pub fn sources(slot: Slot) -> Vec<(&'static str, &'static str)> {
             include_str!("../../../../wit/messaging/messaging.wit"),
         ),
     };
-    match slot.is_provider() {
-        true => vec![("host.wit", HOST), own],
-        false => vec![own],
+    if slot.is_provider() {
+        vec![("host.wit", HOST), own]
+    } else {
+        vec![own]
     }
 }
 

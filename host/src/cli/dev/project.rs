@@ -166,9 +166,10 @@ impl Project {
             .spawn()
             .map_err(|error| format!("{:?}: {error}", command.as_std().get_program()))?;
         let status = child.wait().await?;
-        match status.success() {
-            true => Ok(()),
-            false => Err(format!("the build ended with {status}").into()),
+        if status.success() {
+            Ok(())
+        } else {
+            Err(format!("the build ended with {status}").into())
         }
     }
 }

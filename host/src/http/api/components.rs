@@ -72,9 +72,10 @@ impl ChangingOfficer {
     /// Refuses an officer who changes rules only access to provider slots and to the policy of changes, which has no
     /// slot.
     pub(super) fn may_change(&self, slot: Option<Slot>) -> Result<(), HttpError> {
-        match slot.is_some_and(|slot| !slot.is_provider()) {
-            true => Ok(()),
-            false => require(self.role, Permission::ChangeProviders),
+        if slot.is_some_and(|slot| !slot.is_provider()) {
+            Ok(())
+        } else {
+            require(self.role, Permission::ChangeProviders)
         }
     }
 }

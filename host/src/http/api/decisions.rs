@@ -57,15 +57,14 @@ pub async fn export(
         page.file,
     );
     let after = page.last;
-    Ok(match page.has_more {
-        true => {
-            let mut query = url::form_urlencoded::Serializer::new(String::new());
-            query.append_pair("format", format.as_str());
-            query.append_pair("after", &after.to_string());
-            query.append_pair("limit", &limit.to_string());
-            query.append_pair("mask", &names);
-            reply.with_next(&format!("?{}", query.finish()))
-        }
-        false => reply,
+    Ok(if page.has_more {
+        let mut query = url::form_urlencoded::Serializer::new(String::new());
+        query.append_pair("format", format.as_str());
+        query.append_pair("after", &after.to_string());
+        query.append_pair("limit", &limit.to_string());
+        query.append_pair("mask", &names);
+        reply.with_next(&format!("?{}", query.finish()))
+    } else {
+        reply
     })
 }

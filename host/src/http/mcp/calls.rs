@@ -66,9 +66,10 @@ fn refused(text: impl Into<String>, code: &str) -> RefusedCall {
 }
 
 fn shown(body: Value, is_error: bool) -> CallToolResult {
-    let mut result = match is_error {
-        true => CallToolResult::error(vec![ContentBlock::text(body.to_string())]),
-        false => CallToolResult::success(vec![ContentBlock::text(body.to_string())]),
+    let mut result = if is_error {
+        CallToolResult::error(vec![ContentBlock::text(body.to_string())])
+    } else {
+        CallToolResult::success(vec![ContentBlock::text(body.to_string())])
     };
     result.structured_content = Some(body);
     result
@@ -272,9 +273,10 @@ fn request(
             Place::IdempotencyKey | Place::DryRun | Place::Confirmation => {}
         }
     }
-    let query = match query.is_empty() {
-        true => String::new(),
-        false => format!("?{}", query.join("&")),
+    let query = if query.is_empty() {
+        String::new()
+    } else {
+        format!("?{}", query.join("&"))
     };
     let mut request = Request::builder()
         .method(tool.method.to_uppercase().as_str())
@@ -351,8 +353,9 @@ async fn result_of(tool: &ToolDefinition, answer: Response) -> Result<CallToolRe
         _ => ResourceContents::blob(BASE64_STANDARD.encode(&bytes), uri),
     };
     let content = vec![ContentBlock::resource(content.with_mime_type(kind))];
-    Ok(match failed {
-        true => CallToolResult::error(content),
-        false => CallToolResult::success(content),
+    Ok(if failed {
+        CallToolResult::error(content)
+    } else {
+        CallToolResult::success(content)
     })
 }

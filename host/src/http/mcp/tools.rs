@@ -272,9 +272,10 @@ fn tool(document: &Value, path: &str, method: &str, operation: &Value) -> ToolDe
         let needed: Vec<&str> = needed.filter_map(Value::as_str).collect();
         for (name, schema) in form["properties"].as_object().into_iter().flatten() {
             let is_required = is_required && needed.contains(&name.as_str());
-            match resolved(document, schema)["format"] == "binary" {
-                true => add(name, Place::File, file(schema), is_required),
-                false => add(name, Place::Part, schema.clone(), is_required),
+            if resolved(document, schema)["format"] == "binary" {
+                add(name, Place::File, file(schema), is_required)
+            } else {
+                add(name, Place::Part, schema.clone(), is_required)
             }
         }
     }

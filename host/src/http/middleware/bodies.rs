@@ -169,9 +169,10 @@ impl HttpBody for IncomingBody {
             Poll::Ready(Some(Ok(frame))) => {
                 let bytes = frame.data_ref().map_or(0, Bytes::len);
                 this.pace.moved(bytes);
-                match this.held.count(bytes) {
-                    true => Poll::Ready(Some(Ok(frame))),
-                    false => Poll::Ready(Some(Err(this.held.fail(BodyReadFailure::Full)))),
+                if this.held.count(bytes) {
+                    Poll::Ready(Some(Ok(frame)))
+                } else {
+                    Poll::Ready(Some(Err(this.held.fail(BodyReadFailure::Full))))
                 }
             }
             Poll::Ready(Some(Err(_))) => {

@@ -122,9 +122,10 @@ impl Asset {
 
     /// Answers a request; the address of an older version gives the current text for a while.
     fn answer(&self, query: Option<&str>) -> Response {
-        let lifetime = match query == Some(self.version.as_str()) {
-            true => "public, max-age=31536000, immutable",
-            false => "max-age=3600",
+        let lifetime = if query == Some(self.version.as_str()) {
+            "public, max-age=31536000, immutable"
+        } else {
+            "max-age=3600"
         };
         let headers = [
             (header::CONTENT_TYPE, self.content_type),

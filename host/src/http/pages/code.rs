@@ -89,9 +89,10 @@ async fn checked(app: &App, visit: &SignerVisit, given: &str) -> Result<Response
 /// contains the signing link, so no other site can use it.
 fn cookie(app: &App, visit: &SignerVisit, pass: &str) -> String {
     let secure = app.config.signing_url().starts_with("https:");
-    let scope = match secure {
-        true => "SameSite=None; Secure; Partitioned",
-        false => "SameSite=Lax",
+    let scope = if secure {
+        "SameSite=None; Secure; Partitioned"
+    } else {
+        "SameSite=Lax"
     };
     let (path, life) = (visit.path(), PASS_LIFE.as_secs());
     format!("{PASS}={pass}; Path={path}; Max-Age={life}; HttpOnly; {scope}")

@@ -188,9 +188,10 @@ async fn page(
     Query(query): Query<PageQuery>,
 ) -> Response {
     let read = async {
-        let envelope = match views::is_opened(&app, &visit.view) {
-            true => views::open_envelope(&app, &visit.view).await?,
-            false => None,
+        let envelope = if views::is_opened(&app, &visit.view) {
+            views::open_envelope(&app, &visit.view).await?
+        } else {
+            None
         };
         let copy = envelope.and_then(|envelope| envelope.record.copy);
         match copy {

@@ -134,9 +134,10 @@ fn page(visit: &SignerVisit, shown: &IdentityPage, now: Timestamp) -> Response {
         }
         (body)
     };
-    let status = match shown.problems.is_empty() {
-        true => StatusCode::OK,
-        false => StatusCode::UNPROCESSABLE_ENTITY,
+    let status = if shown.problems.is_empty() {
+        StatusCode::OK
+    } else {
+        StatusCode::UNPROCESSABLE_ENTITY
     };
     visit.notice(status, title, EmbedMessage::Ready, body)
 }

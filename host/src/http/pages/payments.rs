@@ -182,9 +182,10 @@ impl SandboxVisit {
                 }
             }
         };
-        let (title, happening) = match paid {
-            true => ("payment-received-title", Some(EmbedMessage::Ready)),
-            false => ("payment-title", None),
+        let (title, happening) = if paid {
+            ("payment-received-title", Some(EmbedMessage::Ready))
+        } else {
+            ("payment-title", None)
         };
         look.notice(StatusCode::OK, &texts.text(title), happening, body)
     }

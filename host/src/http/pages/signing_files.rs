@@ -197,9 +197,10 @@ async fn note(app: &App, visit: &SignerVisit, submitter: i64, item: &DeliveredIt
 
 /// Builds a cacheable response. An address with the version of the document never changes.
 fn kept(content_type: &'static str, body: Body, with_version: bool) -> Response {
-    let lifetime = match with_version {
-        true => "private, max-age=31536000, immutable",
-        false => "private, max-age=3600",
+    let lifetime = if with_version {
+        "private, max-age=31536000, immutable"
+    } else {
+        "private, max-age=3600"
     };
     let headers = [
         (header::CONTENT_TYPE, content_type),

@@ -118,9 +118,10 @@ async fn locked(
 }
 
 fn still_active(record: &ApiKeyRecord) -> Result<(), ServiceError> {
-    match record.active {
-        true => Ok(()),
-        false => Err(ServiceError::Conflict("The key is deactivated".into())),
+    if record.active {
+        Ok(())
+    } else {
+        Err(ServiceError::Conflict("The key is deactivated".into()))
     }
 }
 

@@ -85,9 +85,10 @@ pub async fn list(
     let org = &caller.org;
     let found = ledger::newest_of(&mut connection, org, both, after.as_ref(), limit).await?;
     let entries = found.into_iter().map(|(chain, entry)| {
-        let ledger = match chain == chains.credentials {
-            true => CREDENTIALS,
-            false => COMPONENTS,
+        let ledger = if chain == chains.credentials {
+            CREDENTIALS
+        } else {
+            COMPONENTS
         };
         AuditEntry {
             id: format!("{ledger}-{}", entry.sequence),

@@ -175,9 +175,10 @@ pub async fn discover(
     let url = format!("{issuer}/.well-known/openid-configuration");
     let discovered: DiscoveryDocument = read_json(http.get(url)).await?;
     // Required by OpenID Connect Discovery 1.0, section 4.3.
-    match discovered.issuer.trim_end_matches('/') == issuer {
-        true => Ok(discovered),
-        false => Err(IssuerError::OtherIssuer),
+    if discovered.issuer.trim_end_matches('/') == issuer {
+        Ok(discovered)
+    } else {
+        Err(IssuerError::OtherIssuer)
     }
 }
 

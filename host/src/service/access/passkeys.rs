@@ -135,9 +135,10 @@ fn answered(
     let (end, nonce) = open.split_at(END);
     let end: [u8; END] = end.try_into().map_err(|_| PasskeyProblem::Challenge)?;
     let is_known = is_link(core, &purpose.text(), &BASE64URL.encode(open), code)?;
-    match is_known && i64::from_be_bytes(end) > core.clock.now().as_millis() {
-        true => Ok(BASE64URL.encode(nonce)),
-        false => Err(PasskeyProblem::Challenge),
+    if is_known && i64::from_be_bytes(end) > core.clock.now().as_millis() {
+        Ok(BASE64URL.encode(nonce))
+    } else {
+        Err(PasskeyProblem::Challenge)
     }
 }
 

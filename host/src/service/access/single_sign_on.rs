@@ -527,9 +527,10 @@ async fn identity(
     {
         return Err(untrusted("the ID token is for another client"));
     }
-    match text("nonce") == Some(pending.nonce.as_str()) {
-        true => Ok(claims),
-        false => Err(untrusted("the ID token is of another sign-in")),
+    if text("nonce") == Some(pending.nonce.as_str()) {
+        Ok(claims)
+    } else {
+        Err(untrusted("the ID token is of another sign-in"))
     }
 }
 

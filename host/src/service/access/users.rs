@@ -98,11 +98,12 @@ impl UserManager<'_> {
     /// Refuses a change of the person's own access.
     pub fn is_other(&self, user: &User) -> Result<(), ServiceError> {
         let own = self.caller.email.as_ref();
-        match own.is_some_and(|own| own.to_lowercase() == user.email) {
-            true => Err(ServiceError::NotAllowed(
+        if own.is_some_and(|own| own.to_lowercase() == user.email) {
+            Err(ServiceError::NotAllowed(
                 "Nobody changes the own access: ask another owner or admin",
-            )),
-            false => Ok(()),
+            ))
+        } else {
+            Ok(())
         }
     }
 }
@@ -222,11 +223,12 @@ pub async fn invite_in(
 
 /// Refuses to invite people where no page lets them in.
 pub fn is_served(core: &Core) -> Result<(), ServiceError> {
-    match core.config.console.enabled {
-        true => Ok(()),
-        false => Err(ServiceError::Conflict(
+    if core.config.console.enabled {
+        Ok(())
+    } else {
+        Err(ServiceError::Conflict(
             "This installation has switched the console off".into(),
-        )),
+        ))
     }
 }
 
@@ -556,11 +558,12 @@ async fn find(tx: &mut WriteTransaction, org: &OrgId, id: &str) -> Result<User, 
 async fn still_owned(tx: &mut WriteTransaction, before: &User) -> Result<(), ServiceError> {
     let is_owner = |user: &User| user.role == Role::Owner && user.status != UserStatus::Ended;
     let users = rows::list(tx, &before.org).await?;
-    match users.iter().any(is_owner) || !is_owner(before) {
-        true => Ok(()),
-        false => Err(ServiceError::Conflict(
+    if users.iter().any(is_owner) || !is_owner(before) {
+        Ok(())
+    } else {
+        Err(ServiceError::Conflict(
             "The organization needs another owner first".into(),
-        )),
+        ))
     }
 }
 

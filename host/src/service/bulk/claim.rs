@@ -112,9 +112,10 @@ fn signers(
         email.to_owned(),
     );
     let sender = (batch.created_by.clone(), batch.created_by.clone());
-    let people = match batch.add_me_as_signer {
-        true => vec![client, sender],
-        false => vec![client],
+    let people = if batch.add_me_as_signer {
+        vec![client, sender]
+    } else {
+        vec![client]
     };
     people
         .into_iter()

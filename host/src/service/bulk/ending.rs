@@ -52,9 +52,10 @@ pub(super) async fn finish(core: &Core, batch: &Batch) -> Result<(), ServiceErro
     }
     // A batch that has reached none of its clients counts as failed too.
     let lost = batch.submitted.as_ref().is_some_and(|master| master.lost);
-    let trigger = match lost || counts.sent == 0 && counts.failed > 0 {
-        true => BatchTrigger::Fail,
-        false => BatchTrigger::Finish,
+    let trigger = if lost || counts.sent == 0 && counts.failed > 0 {
+        BatchTrigger::Fail
+    } else {
+        BatchTrigger::Finish
     };
     batch.status =
         lifecycle::next_batch_status(core, &batch.org, Some(batch.status), trigger).await?;

@@ -285,11 +285,12 @@ fn check_priced(templates: &[&Template]) -> Result<(), ServiceError> {
     let priced = |template: &&Template| {
         template.source_format == SourceFormat::Word && template.pricing_table
     };
-    match templates.iter().any(priced) {
-        true => Err(ServiceError::Semantic(
+    if templates.iter().any(priced) {
+        Err(ServiceError::Semantic(
             "A word template with a pricing table cannot be sent in bulk".into(),
-        )),
-        false => Ok(()),
+        ))
+    } else {
+        Ok(())
     }
 }
 

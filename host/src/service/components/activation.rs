@@ -494,9 +494,10 @@ pub(super) async fn activate_in(
             components::set_config(tx, one, config).await?;
         }
     }
-    let action = match effective_at > now {
-        true => "component.scheduled",
-        false => "component.activated",
+    let action = if effective_at > now {
+        "component.scheduled"
+    } else {
+        "component.activated"
     };
     let mut details = json!({
         "activation_id": activation.id, "slot": slot, "instance": activation.instance,

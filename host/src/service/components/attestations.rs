@@ -202,14 +202,16 @@ impl OfferedSignatures {
                 Err(error) => return Err(refused(format!("bundle {number}: {error}"))),
             }
         }
-        match self.needed && found.publishers.is_empty() {
-            false => Ok(found),
-            true if reasons.is_empty() => Err(refused(
+        if !self.needed || !found.publishers.is_empty() {
+            return Ok(found);
+        }
+        if reasons.is_empty() {
+            return Err(refused(
                 "this installation admits signed components only: send `signature`, the Ed25519 signature of the \
                  file in base64, or `bundles` of Sigstore",
-            )),
-            true => Err(refused(reasons.join("; "))),
+            ));
         }
+        Err(refused(reasons.join("; ")))
     }
 
     /// Returns the publishers whose Ed25519 key the signature is of.
@@ -224,14 +226,15 @@ impl OfferedSignatures {
         }
         let signatures = [signature];
         let signers = publishers::ed25519(publishers, &self.bytes, &signatures);
-        match signers.is_empty() {
-            true => Err(refused(
+        if signers.is_empty() {
+            Err(refused(
                 "the signature is of none of the keys that this installation trusts",
-            )),
-            false => Ok(signers
+            ))
+        } else {
+            Ok(signers
                 .into_iter()
                 .map(|(name, _)| name.to_owned())
-                .collect()),
+                .collect())
         }
     }
 

@@ -110,9 +110,10 @@ pub(super) async fn prepare(
     management: &Arc<ComponentManager>,
     component: &Component,
 ) -> Result<(), ServiceError> {
-    match core.components.has(component.slot, &component.identity) {
-        true => Ok(()),
-        false => loading::load(core, management, component.slot, &component.identity).await,
+    if core.components.has(component.slot, &component.identity) {
+        Ok(())
+    } else {
+        loading::load(core, management, component.slot, &component.identity).await
     }
 }
 

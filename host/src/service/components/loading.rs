@@ -91,9 +91,10 @@ pub(super) fn progress(
         .loading
         .failure(slot, identity)
         .is_some();
-    match known || !is_at_hand(core, slot, identity) {
-        true => begin(core, management, slot, identity),
-        false => LoadProgress::AtHand,
+    if known || !is_at_hand(core, slot, identity) {
+        begin(core, management, slot, identity)
+    } else {
+        LoadProgress::AtHand
     }
 }
 

@@ -666,9 +666,10 @@ pub async fn replay_envelope(
             component: record.component,
             facts: record.facts,
             same,
-            detail: match same {
-                true => format!("leads to {} again", record.to.as_str()),
-                false => format!("led to {}, and now {to}", record.to.as_str()),
+            detail: if same {
+                format!("leads to {} again", record.to.as_str())
+            } else {
+                format!("led to {}, and now {to}", record.to.as_str())
             },
         });
     }
@@ -683,9 +684,10 @@ pub async fn replay_envelope(
             component: record.component,
             facts: record.facts,
             same,
-            detail: match same {
-                true => "is allowed again".into(),
-                false => "was allowed, and now is not".into(),
+            detail: if same {
+                "is allowed again".into()
+            } else {
+                "was allowed, and now is not".into()
             },
         });
     }
@@ -726,10 +728,10 @@ async fn recertified(
     };
     // Certificates from before second evaluations were recorded contain the rules' result alone.
     let (issued_at, issuer) = (text("issued_at"), text("issuer"));
-    let (certificate, _) = match entry.is_some_and(|entry| entry.details["evaluations"].is_array())
-    {
-        true => rules.certificate(&facts, &issued_at, &issuer)?,
-        false => rules.certificate_alone(&facts, &issued_at, &issuer)?,
+    let (certificate, _) = if entry.is_some_and(|entry| entry.details["evaluations"].is_array()) {
+        rules.certificate(&facts, &issued_at, &issuer)?
+    } else {
+        rules.certificate_alone(&facts, &issued_at, &issuer)?
     };
     let kept = match envelope.and_then(|envelope| envelope.record.certificate) {
         Some(file) => core.files.get(&file).await?,
@@ -741,9 +743,10 @@ async fn recertified(
         component: record.component,
         facts: record.facts,
         same,
-        detail: match same {
-            true => "is written again byte for byte".into(),
-            false => "comes out otherwise".into(),
+        detail: if same {
+            "is written again byte for byte".into()
+        } else {
+            "comes out otherwise".into()
         },
     })
 }

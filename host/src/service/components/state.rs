@@ -149,13 +149,12 @@ pub async fn apply(
         enough(&signers, &signatures)?;
     }
     let configs = configs(&state, &signed.secrets, signed.dry_run)?;
-    let stored = match signed.dry_run {
-        true => None,
-        false => {
-            check_scheduled(core, owner, &state, &configs).await?;
-            let approval = (&signers, signatures.as_slice());
-            Some(set(core, owner, &state, signed, approval).await?)
-        }
+    let stored = if signed.dry_run {
+        None
+    } else {
+        check_scheduled(core, owner, &state, &configs).await?;
+        let approval = (&signers, signatures.as_slice());
+        Some(set(core, owner, &state, signed, approval).await?)
     };
     let mut views = Vec::new();
     for desired in &state.components {
@@ -216,11 +215,12 @@ pub(super) async fn still_set(
     version: u64,
 ) -> Result<(), ServiceError> {
     let stored = rows::get(connection, owner.org.as_ref()).await?;
-    match stored.is_some_and(|stored| stored.version == version) {
-        true => Ok(()),
-        false => Err(ServiceError::Conflict(
+    if stored.is_some_and(|stored| stored.version == version) {
+        Ok(())
+    } else {
+        Err(ServiceError::Conflict(
             "Another state was set meanwhile".into(),
-        )),
+        ))
     }
 }
 
@@ -252,9 +252,10 @@ async fn check_scheduled(
 
 fn enough(signers: &StateSigners, signatures: &[StateSignature]) -> Result<(), ServiceError> {
     let (given, required) = (signatures.len(), signers.required());
-    match given >= required {
-        true => Ok(()),
-        false => Err(ChangeProblem::SignaturesMissing { given, required }.into()),
+    if given >= required {
+        Ok(())
+    } else {
+        Err(ChangeProblem::SignaturesMissing { given, required }.into())
     }
 }
 
@@ -377,9 +378,10 @@ fn configs(
             )),
         }
     }
-    match issues.is_empty() {
-        true => Ok(configs),
-        false => Err(ServiceError::Invalid(issues)),
+    if issues.is_empty() {
+        Ok(configs)
+    } else {
+        Err(ServiceError::Invalid(issues))
     }
 }
 

@@ -201,9 +201,10 @@ async fn register(
         .flatten()
         .map(|file| file.sha256.as_str());
     // Two people may sign the same words here, each in a ceremony of their own.
-    let kind = match envelope.is_upload() {
-        true => DOCUMENT,
-        false => SIGNED_HERE,
+    let kind = if envelope.is_upload() {
+        DOCUMENT
+    } else {
+        SIGNED_HERE
     };
     let key = key(core)?;
     let executed = executed.map(|hash| fingerprint(key, kind, hash));

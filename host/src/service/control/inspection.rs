@@ -155,9 +155,10 @@ impl Visitor<'_> {
                 let now = transfers::sold_by(tx, &caller.org, &sold.envelope).await?;
                 let same = now.is_some_and(|now| now.transfer == sold.transfer);
                 let control = rows::of_envelope(tx, &envelope).await?;
-                match same {
-                    true => Ok(LockedRecord { envelope, control }),
-                    false => Err(unknown()),
+                if same {
+                    Ok(LockedRecord { envelope, control })
+                } else {
+                    Err(unknown())
                 }
             }
             Self::Person(view) => views::lock_open(core, tx, view).await,
@@ -190,9 +191,10 @@ pub async fn inspect(
         Some(pledge) => Some(pledges::view(&mut tx, &mut names, pledge).await?),
         None => None,
     };
-    let views = match control.controller == caller.org {
-        true => view_rows::list(&mut tx, &control).await?,
-        false => Vec::new(),
+    let views = if control.controller == caller.org {
+        view_rows::list(&mut tx, &control).await?
+    } else {
+        Vec::new()
     };
     let own = OwnedEnvelope {
         org: envelope.org.clone(),

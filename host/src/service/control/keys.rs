@@ -96,9 +96,10 @@ pub async fn register(
 
     let mut tx = core.store.begin().await?;
     let keys = party_keys::list(&mut tx, &caller.org).await?;
-    let signed = match keys.iter().any(|key| key.revoked_at.is_none()) {
-        true => statements::require(core, &mut tx, &expected, form.signed.as_ref()).await?,
-        false => None,
+    let signed = if keys.iter().any(|key| key.revoked_at.is_none()) {
+        statements::require(core, &mut tx, &expected, form.signed.as_ref()).await?
+    } else {
+        None
     };
     statements::verify(core, &mut tx, &expected, &proof, &form.public_key).await?;
     let key = PartyKey {

@@ -113,9 +113,10 @@ impl From<&ReleaseRequest> for ReleaseRequestView {
             recipient_name: text("recipient_name"),
             recipient_organization: text("recipient_organization"),
             recipient_email: text("recipient_email"),
-            medium: match request.form["medium"] == "paper" {
-                true => ReleaseMedium::Paper,
-                false => ReleaseMedium::default(),
+            medium: if request.form["medium"] == "paper" {
+                ReleaseMedium::Paper
+            } else {
+                ReleaseMedium::default()
             },
             purpose_of_release: text("purpose_of_release"),
             requested_at: request.requested_at,
@@ -350,9 +351,10 @@ async fn lock(
     let envelope = envelopes::lock(tx, &org, &id).await?.ok_or_else(unknown)?;
     // Only under the lock: the caller may have lost its part in the meantime.
     let control = rows::of_envelope(tx, &envelope).await?;
-    match control.parties().contains(&&caller.org) {
-        true => Ok(LockedRecord { envelope, control }),
-        false => Err(unknown()),
+    if control.parties().contains(&&caller.org) {
+        Ok(LockedRecord { envelope, control })
+    } else {
+        Err(unknown())
     }
 }
 

@@ -164,9 +164,10 @@ fn permitted(caller: &Caller, record: &LockedRecord) -> Result<(), ServiceError>
         }));
     }
     let held = envelope.record.authoritative.live().is_some();
-    match held && control.stage != ControlStage::Released {
-        true => Ok(()),
-        false => Err(not_vaulted()),
+    if held && control.stage != ControlStage::Released {
+        Ok(())
+    } else {
+        Err(not_vaulted())
     }
 }
 

@@ -136,13 +136,12 @@ pub async fn permit_release(
     };
     // For the originator, the controller has signed its consent.
     let by_itself = record.control.controller == caller.org;
-    let signed = match by_itself && record.control.stage != ControlStage::Released {
-        true => {
-            let event = EventType::ControlReleased;
-            let expected = statement(&record, caller, event, json!({ "form": form }));
-            statements::require(core, tx, &expected, signed).await?
-        }
-        false => None,
+    let signed = if by_itself && record.control.stage != ControlStage::Released {
+        let event = EventType::ControlReleased;
+        let expected = statement(&record, caller, event, json!({ "form": form }));
+        statements::require(core, tx, &expected, signed).await?
+    } else {
+        None
     };
     Ok(Some(ReleasePermit {
         record,
@@ -193,17 +192,17 @@ pub async fn released(
         signed,
     } = permit;
     if let Some(open) = &open {
-        let (state, answer) = match consented {
-            true => (ReleaseState::Released, None),
+        let (state, answer) = if consented {
+            (ReleaseState::Released, None)
+        } else {
             // The controller has released the record itself, to another recipient.
-            false => {
-                let answer = ReleaseAnswer {
-                    by: caller.actor.clone(),
-                    at: core.clock.now(),
-                    reason: Some("The record was released otherwise".into()),
-                };
-                (ReleaseState::Refused, Some(answer))
-            }
+
+            let answer = ReleaseAnswer {
+                by: caller.actor.clone(),
+                at: core.clock.now(),
+                reason: Some("The record was released otherwise".into()),
+            };
+            (ReleaseState::Refused, Some(answer))
         };
         rows::settle_release(tx, open, state, answer.as_ref()).await?;
     }
@@ -280,9 +279,10 @@ pub async fn permit_archive(
     envelope: &Envelope,
 ) -> Result<(), ServiceError> {
     let control = rows::of_envelope(connection, envelope).await?;
-    match control.controller == caller.org || control.release.is_some() {
-        true => Ok(()),
-        false => Err(ServiceError::ConsentRequired(None)),
+    if control.controller == caller.org || control.release.is_some() {
+        Ok(())
+    } else {
+        Err(ServiceError::ConsentRequired(None))
     }
 }
 

@@ -192,17 +192,16 @@ fn columns(text: &str) -> Result<Vec<MetadataColumn>, ServiceError> {
             member: member.to_owned(),
         });
     }
-    match columns.len() <= COLUMNS {
-        true => Ok(columns),
-        false => {
-            let expected = format!("at most {COLUMNS} columns");
-            Err(invalid(
-                "columns",
-                &expected,
-                "",
-                "There are too many columns",
-            ))
-        }
+    if columns.len() <= COLUMNS {
+        Ok(columns)
+    } else {
+        let expected = format!("at most {COLUMNS} columns");
+        Err(invalid(
+            "columns",
+            &expected,
+            "",
+            "There are too many columns",
+        ))
     }
 }
 

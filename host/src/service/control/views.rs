@@ -321,9 +321,10 @@ pub(super) async fn lock_open(
     let control = rows::of_envelope(tx, &envelope).await?;
     // The row again, under the lock.
     let view = views::get(tx, &view.id).await?.ok_or_else(unknown)?;
-    match is_open(&view, &control, core.clock.now()) {
-        true => Ok(LockedRecord { envelope, control }),
-        false => Err(unknown()),
+    if is_open(&view, &control, core.clock.now()) {
+        Ok(LockedRecord { envelope, control })
+    } else {
+        Err(unknown())
     }
 }
 

@@ -286,9 +286,10 @@ fn check_metadata(metadata: Option<&Map<String, Value>>) -> Result<(), ServiceEr
             issues.push(issue(&["metadata", name], &expected, String::new()));
         }
     }
-    match issues.is_empty() {
-        true => Ok(()),
-        false => Err(ServiceError::Invalid(issues)),
+    if issues.is_empty() {
+        Ok(())
+    } else {
+        Err(ServiceError::Invalid(issues))
     }
 }
 

@@ -235,9 +235,10 @@ fn check_locales(requested: &[RequestedSigner]) -> Result<(), ServiceError> {
         })
     });
     let unknown: Vec<ValidationIssue> = unknown.collect();
-    match unknown.is_empty() {
-        true => Ok(()),
-        false => Err(ServiceError::Invalid(unknown)),
+    if unknown.is_empty() {
+        Ok(())
+    } else {
+        Err(ServiceError::Invalid(unknown))
     }
 }
 

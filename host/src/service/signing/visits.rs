@@ -128,9 +128,10 @@ pub async fn renew_reader(
     if !signers::claim_renewal(&mut tx, envelope, position, now - COOL_DOWN, now).await? {
         return Ok(LinkRenewal::TooSoon);
     }
-    match signed {
-        true => mails::copy_again(&mut tx, envelope, reader, now).await?,
-        false => mails::invite_again(&mut tx, envelope, reader, now).await?,
+    if signed {
+        mails::copy_again(&mut tx, envelope, reader, now).await?
+    } else {
+        mails::invite_again(&mut tx, envelope, reader, now).await?
     }
     tx.commit().await?;
     Ok(LinkRenewal::Mailed)
@@ -159,9 +160,10 @@ pub async fn renew(
     if !signers::claim_renewal(&mut tx, envelope, signer.position, now - COOL_DOWN, now).await? {
         return Ok(LinkRenewal::TooSoon);
     }
-    match signed {
-        true => mails::copy_again(&mut tx, envelope, signer, now).await?,
-        false => mails::invite_again(&mut tx, envelope, signer, now).await?,
+    if signed {
+        mails::copy_again(&mut tx, envelope, signer, now).await?
+    } else {
+        mails::invite_again(&mut tx, envelope, signer, now).await?
     }
     tx.commit().await?;
     Ok(LinkRenewal::Mailed)

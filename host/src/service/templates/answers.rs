@@ -72,9 +72,10 @@ pub(super) async fn check(
     if count > 0 || fields.iter().any(|field| field.rules.overflow.is_some()) {
         issues.extend(appendix(core, org, pdf).await?);
     }
-    match issues.is_empty() {
-        true => Ok(()),
-        false => Err(ServiceError::Invalid(issues)),
+    if issues.is_empty() {
+        Ok(())
+    } else {
+        Err(ServiceError::Invalid(issues))
     }
 }
 

@@ -237,9 +237,10 @@ pub async fn kept(
     let instance = core.signing_instance(&members.package.org, kba_required);
     let mut sources = Vec::new();
     for member in kept {
-        sources.push(match needs_copy(member, kba_required, &instance) {
-            true => fresh_copy(core, &members.package, member, &instance).await?,
-            false => (*member).clone(),
+        sources.push(if needs_copy(member, kba_required, &instance) {
+            fresh_copy(core, &members.package, member, &instance).await?
+        } else {
+            (*member).clone()
         });
     }
     Ok(sources)
@@ -261,9 +262,10 @@ fn members(ids: &[String]) -> Result<Vec<TemplateId>, ServiceError> {
         }
         members.push(TemplateId::parse(text).ok_or(ServiceError::NotFound("Template")));
     }
-    match issues.is_empty() {
-        true => members.into_iter().collect(),
-        false => Err(ServiceError::Invalid(issues)),
+    if issues.is_empty() {
+        members.into_iter().collect()
+    } else {
+        Err(ServiceError::Invalid(issues))
     }
 }
 
@@ -289,9 +291,10 @@ async fn usable(
             ));
         }
     }
-    match issues.is_empty() {
-        true => Ok(members),
-        false => Err(ServiceError::Invalid(issues)),
+    if issues.is_empty() {
+        Ok(members)
+    } else {
+        Err(ServiceError::Invalid(issues))
     }
 }
 
@@ -357,15 +360,16 @@ async fn fresh_copy(
     if is_new || copy.copied_content.as_deref() != Some(&member.content()) {
         take_over(core, &mut copy, member).await?;
         let mut tx = core.store.begin().await?;
-        match is_new {
+        if is_new {
             // Another request has inserted the copy first. A retry checks whether it is current.
-            true => match templates::insert(&mut tx, &copy).await {
+            match templates::insert(&mut tx, &copy).await {
                 Err(error) if error.is_unique_violation() => {
                     return Err(StoreError::Conflict.into());
                 }
                 inserted => inserted?,
-            },
-            false => templates::copy_anew(&mut tx, &copy, now).await?,
+            }
+        } else {
+            templates::copy_anew(&mut tx, &copy, now).await?
         }
         tx.commit().await?;
         copy.provider_stale = true;

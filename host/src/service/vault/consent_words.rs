@@ -116,9 +116,12 @@ fn ranges(pages: &[u32]) -> String {
             _ => written.push((*page, *page)),
         }
     }
-    let range = |(first, last): &(u32, u32)| match first == last {
-        true => first.to_string(),
-        false => format!("{first}-{last}"),
+    let range = |(first, last): &(u32, u32)| {
+        if first == last {
+            first.to_string()
+        } else {
+            format!("{first}-{last}")
+        }
     };
     let written: Vec<String> = written.iter().map(range).collect();
     written.join(", ")

@@ -168,9 +168,10 @@ impl<'a> RecordWriter<'a> {
         match text("status") {
             "" => self.texts.text("certificate-times-own"),
             "stamped" => {
-                let key = match recorded["checked"] == true {
-                    true => "custody-stamped",
-                    false => "custody-stamped-unchecked",
+                let key = if recorded["checked"] == true {
+                    "custody-stamped"
+                } else {
+                    "custody-stamped-unchecked"
                 };
                 let moment = self.moment(text("at"));
                 let values = [
@@ -552,9 +553,10 @@ impl<'a> RecordWriter<'a> {
             ("custody-finding", 0.475),
         ];
         let rows = facts.checks.iter().map(|check| {
-            let verdict = self.texts.text(match check.satisfied {
-                true => "vault-satisfied",
-                false => "vault-not-satisfied",
+            let verdict = self.texts.text(if check.satisfied {
+                "vault-satisfied"
+            } else {
+                "vault-not-satisfied"
             });
             let finding = format!("{verdict} {}", check.detail);
             let (requirement, reference) = (check.requirement.clone(), check.reference.clone());

@@ -66,9 +66,10 @@ pub fn in_words(texts: Texts, entry: &LedgerEntry) -> Option<String> {
             let recipient = details["form"]["recipient_organization"].as_str();
             let other = || texts.text("history-recipient");
             let recipient = recipient.map_or_else(other, str::to_owned);
-            let key = match details["form"]["medium"] == "paper" {
-                true => "history-paper",
-                false => "history-released",
+            let key = if details["form"]["medium"] == "paper" {
+                "history-paper"
+            } else {
+                "history-released"
             };
             return Some(texts.with(key, [("recipient", recipient)]));
         }

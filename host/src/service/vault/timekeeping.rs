@@ -36,15 +36,16 @@ pub async fn run(app: App, stop: CancellationToken) {
             () = tokio::time::sleep(PERIOD) => {}
         }
         let database = app.store.dialect() == SqlDialect::Postgres;
-        let reference = match database {
-            false => clock::of_machine(),
-            true => match app.store.time().await {
+        let reference = if database {
+            match app.store.time().await {
                 Ok(time) => time,
                 Err(error) => {
                     tracing::debug!(%error, "database time could not be read");
                     continue;
                 }
-            },
+            }
+        } else {
+            clock::of_machine()
         };
         let behind = clock::follow(reference, followed.elapsed());
         followed = Instant::now();

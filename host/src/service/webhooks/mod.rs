@@ -518,9 +518,10 @@ pub async fn test(
     };
     delivery.attempts = 1;
     delivery.due_at = None;
-    delivery.status = match tested.delivered {
-        true => DeliveryStatus::Delivered,
-        false => DeliveryStatus::Failed,
+    delivery.status = if tested.delivered {
+        DeliveryStatus::Delivered
+    } else {
+        DeliveryStatus::Failed
     };
     let withheld = AttemptOutcome {
         body: None,

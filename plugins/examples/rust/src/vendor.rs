@@ -121,10 +121,11 @@ pub fn document(path: &str) -> Result<Blob, ProviderError> {
         http::fetch(request).map_err(unreachable)
     })?;
     check(answer.status, &answer.headers, b"")?;
-    match answer.body.read(0, 5) == b"%PDF-" {
-        true => Ok(answer.body),
-        false => Err(ProviderError::Unreachable("the document is no PDF".into())),
-    }
+    if answer.body.read(0, 5) == b"%PDF-" {
+Ok(answer.body)
+} else {
+Err(ProviderError::Unreachable("the document is no PDF".into()))
+}
 }
 
 fn with_request<T>(

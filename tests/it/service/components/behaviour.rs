@@ -670,9 +670,10 @@ fn mutants_of_the_built_in_rules_do_not_escape() {
                 continue;
             };
             let few = behaviour::compare(&default, &mutant, &plan(1_000));
-            let report = match few.is_equal() {
-                true => behaviour::compare(&default, &mutant, &plan(most)),
-                false => few,
+            let report = if few.is_equal() {
+                behaviour::compare(&default, &mutant, &plan(most))
+            } else {
+                few
             };
             registry().forget_native(&artifact);
             if !report.is_equal() {

@@ -752,12 +752,11 @@ async fn a_wrong_request_is_refused_and_changes_nothing() {
     let foreign = app.other_admin();
     for path in ["", "/reviews", "/apply", "/withdraw", "/shadow"] {
         let path = format!("{CHANGES}/{change}{path}");
-        let answer = match path.ends_with(&change) {
-            true => app.get_with_bearer(&foreign, &path).await,
-            false => {
-                app.post_with_bearer(&foreign, &path, json!({ "verdict": "approve" }))
-                    .await
-            }
+        let answer = if path.ends_with(&change) {
+            app.get_with_bearer(&foreign, &path).await
+        } else {
+            app.post_with_bearer(&foreign, &path, json!({ "verdict": "approve" }))
+                .await
         };
         answer.error(404);
     }

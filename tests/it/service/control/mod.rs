@@ -746,9 +746,10 @@ async fn one_of_two_racing_acts_wins(change: impl FnOnce(&mut Config)) {
             let (app, lender, id, path) = (&app, &lender, &id, &path);
             async move {
                 let accepts = index % 2 == 0;
-                let answer = match accepts {
-                    true => lender.act(app, id, "accept", json!({})).await,
-                    false => app.post(path, json!({})).await,
+                let answer = if accepts {
+                    lender.act(app, id, "accept", json!({})).await
+                } else {
+                    app.post(path, json!({})).await
                 };
                 (answer.status == 200).then_some(accepts)
             }
@@ -763,10 +764,7 @@ async fn one_of_two_racing_acts_wins(change: impl FnOnce(&mut Config)) {
             .get(&format!("/partner/control/records/{id}"))
             .await
             .data(200);
-        let controller = match won[0] {
-            true => &lender.org,
-            false => &app.org,
-        };
+        let controller = if won[0] { &lender.org } else { &app.org };
         assert_eq!(record["controller"]["organization_id"], controller.as_str());
         assert_eq!(record["epoch"], 2);
     }

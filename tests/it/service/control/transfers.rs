@@ -209,9 +209,10 @@ async fn an_offer_ends_with_its_time() {
     let funder = Party::new(&app).await;
     let mut waiting = Vec::new();
     for accepts in [false, true] {
-        let id = match accepts {
-            false => id.clone(),
-            true => more(&app, &lender, 1).await.remove(0),
+        let id = if accepts {
+            more(&app, &lender, 1).await.remove(0)
+        } else {
+            id.clone()
         };
         let transfer = offered(&app, &lender, &funder, std::slice::from_ref(&id)).await;
         if accepts {

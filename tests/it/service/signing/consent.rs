@@ -492,9 +492,10 @@ async fn the_disclosure_can_be_read_on_a_phone_and_without_a_script() {
     let app = TestApp::on_a_socket().await;
     for (script, name) in [(true, "consent-phone"), (false, "consent-phone-no-script")] {
         let (_, url) = sent(&app).await;
-        let browser = match script {
-            true => TestBrowser::open(EmulatedScreen::Phone).await,
-            false => TestBrowser::without_javascript(EmulatedScreen::Phone).await,
+        let browser = if script {
+            TestBrowser::open(EmulatedScreen::Phone).await
+        } else {
+            TestBrowser::without_javascript(EmulatedScreen::Phone).await
         };
         browser.goto(&url).await;
         browser.see(".disclosure").await;

@@ -304,9 +304,10 @@ async fn no_word_about_an_upload_in_the_custody_record_is_left_in_english() {
         ("îš á þîçţûŕé (image/png); ŠĤÁ-256", picture),
         ("ŕéþáîŕéð; ŠĤÁ-256", &damaged),
     ] {
-        let kind = match file.starts_with(b"%PDF") {
-            true => "application/pdf",
-            false => "image/png",
+        let kind = if file.starts_with(b"%PDF") {
+            "application/pdf"
+        } else {
+            "image/png"
         };
         let (id, _) = vaulted_upload(&app, kind, file).await;
         let path = format!("/partner/envelopes/{id}/custody-record");

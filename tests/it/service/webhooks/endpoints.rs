@@ -341,9 +341,10 @@ async fn disabling_or_deleting_an_endpoint_ends_its_deliveries_immediately() {
         }
         receiver.wait_for(8).await;
         other.wait_for(12).await;
-        let (method, body) = match delete {
-            true => (Method::DELETE, json!({})),
-            false => (Method::PATCH, json!({ "is_active": false })),
+        let (method, body) = if delete {
+            (Method::DELETE, json!({}))
+        } else {
+            (Method::PATCH, json!({ "is_active": false }))
         };
         let path = path_of(&endpoint, "");
         let admin = app.admin();

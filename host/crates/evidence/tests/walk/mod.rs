@@ -179,9 +179,10 @@ fn with_duplicates(root: &Value, pointer: &str) -> Vec<(String, Vec<u8>)> {
                 let object = object.as_object_mut().unwrap();
                 let pair = (PLACEHOLDER.to_owned(), twin.clone());
                 let given = std::mem::take(object);
-                *object = match first {
-                    true => Map::from_iter([pair].into_iter().chain(given)),
-                    false => Map::from_iter(given.into_iter().chain([pair])),
+                *object = if first {
+                    Map::from_iter([pair].into_iter().chain(given))
+                } else {
+                    Map::from_iter(given.into_iter().chain([pair]))
                 };
                 let rendered = String::from_utf8(text(&changed)).unwrap();
                 let rendered =

@@ -153,9 +153,10 @@ async fn filtered(
         return Err(HttpError::bad_request(why));
     }
     let Some(search) = query.search()? else {
-        return Ok(match behind {
-            true => CursorReply::new(Vec::new(), limit).into(),
-            false => PageReply::new(&[], page, limit, 0).into(),
+        return Ok(if behind {
+            CursorReply::new(Vec::new(), limit).into()
+        } else {
+            PageReply::new(&[], page, limit, 0).into()
         });
     };
     if behind {

@@ -186,9 +186,12 @@ pub async fn progress_stream(
 ) -> Result<ProgressStream, HttpError> {
     let first = bulk::progress(&app, &caller, &id).await?;
     let place = live::place(&app, &caller.org)?;
-    let name = |progress: &BatchProgress| match has_ended(progress) {
-        true => live::END,
-        false => "progress",
+    let name = |progress: &BatchProgress| {
+        if has_ended(progress) {
+            live::END
+        } else {
+            "progress"
+        }
     };
     let core = app.clone();
     let read = move || {

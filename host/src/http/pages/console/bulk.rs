@@ -133,9 +133,10 @@ pub async fn create(State(app): State<App>, form: ConsoleForm) -> Response {
     }
     let source = form.value("source");
     let is_package = source.starts_with("pkg_");
-    let (kind, member) = match is_package {
-        true => (DocumentSource::Package, "source_package_id"),
-        false => (DocumentSource::Template, "source_template_id"),
+    let (kind, member) = if is_package {
+        (DocumentSource::Package, "source_package_id")
+    } else {
+        (DocumentSource::Template, "source_template_id")
     };
     let body = json!({
         "name": form.value("name"), "document_source": kind, member: source,
@@ -310,9 +311,10 @@ impl ClientTable {
                 return Err(HttpError::bad_request(why));
             }
         }
-        match rows.is_empty() {
-            true => Err(HttpError::bad_request("The table has no rows")),
-            false => Ok(Self { columns, rows }),
+        if rows.is_empty() {
+            Err(HttpError::bad_request("The table has no rows"))
+        } else {
+            Ok(Self { columns, rows })
         }
     }
 
@@ -331,9 +333,10 @@ impl ClientTable {
         let people = rows.map(|(row, line)| {
             let of = |column: usize| row.get(column).cloned().unwrap_or_default();
             let (name, email) = (of(name), of(email));
-            match customers::is_person(&name, &email) {
-                true => Ok((name, email)),
-                false => Err(line),
+            if customers::is_person(&name, &email) {
+                Ok((name, email))
+            } else {
+                Err(line)
             }
         });
         people.collect()

@@ -399,9 +399,12 @@ async fn signing_credentials(
         keys.iter()
             .any(|key| key.revoked_at.is_none() && key.thumbprint == thumbprint)
     };
-    let can_sign = own.into_iter().filter(|passkey| match is_proof {
-        true => passkey.id.as_str() == id,
-        false => passkeys::party_key(passkey).is_some_and(|key| signs(&key.thumbprint())),
+    let can_sign = own.into_iter().filter(|passkey| {
+        if is_proof {
+            passkey.id.as_str() == id
+        } else {
+            passkeys::party_key(passkey).is_some_and(|key| signs(&key.thumbprint()))
+        }
     });
     Ok(can_sign.map(|passkey| passkey.credential_id).collect())
 }

@@ -446,9 +446,10 @@ pub async fn verify(State(app): State<App>, Path(id): Path<String>, form: Consol
         Err(error) => return failed(error),
     };
     let texts = visitor.texts;
-    let note = match report.valid {
-        true => html! { (texts.text("console-verified")) },
-        false => html! { (texts.text("console-not-verified")) " " code { (report.verdict) } },
+    let note = if report.valid {
+        html! { (texts.text("console-verified")) }
+    } else {
+        html! { (texts.text("console-not-verified")) " " code { (report.verdict) } }
     };
     page(visitor, &shown, Some(note))
 }

@@ -244,17 +244,14 @@ pub async fn act_on_several(State(app): State<App>, form: ConsoleForm) -> Respon
     let done = tokio::spawn(async move {
         let mut done = Vec::new();
         for id in ids {
-            let acted = match voids {
-                true => {
-                    let reason = Some(reason.clone());
-                    let voided = envelopes::void(&core, &caller, &id, reason, &unrecorded()).await;
-                    voided.map(drop)
-                }
-                false => {
-                    let all = RemindRequest::default();
-                    let told = reminders::remind(&core, &caller, &id, all, &unrecorded()).await;
-                    told.map(drop)
-                }
+            let acted = if voids {
+                let reason = Some(reason.clone());
+                let voided = envelopes::void(&core, &caller, &id, reason, &unrecorded()).await;
+                voided.map(drop)
+            } else {
+                let all = RemindRequest::default();
+                let told = reminders::remind(&core, &caller, &id, all, &unrecorded()).await;
+                told.map(drop)
             };
             done.push((id, acted.err().map(|error| error.to_string())));
         }

@@ -169,9 +169,10 @@ async fn operated<T: Serialize>(
     columns: &[&str],
     rows: impl Future<Output = Result<Vec<T>, ServiceError>>,
 ) -> Response {
-    match visitor.operates {
-        true => written(name, columns, rows).await,
-        false => refused(visitor.texts),
+    if visitor.operates {
+        written(name, columns, rows).await
+    } else {
+        refused(visitor.texts)
     }
 }
 

@@ -155,9 +155,10 @@ async fn of_envelopes(app: &App, visitor: &Visitor, more: Markup) -> Result<Mark
             shown.push((title, format!("{PATH}/envelopes?{query}"), found));
         }
     }
-    let findings = match visitor.may(Permission::Audit) {
-        true => integrity::findings(app, &visitor.caller, None, SHOWN).await?,
-        false => Vec::new(),
+    let findings = if visitor.may(Permission::Audit) {
+        integrity::findings(app, &visitor.caller, None, SHOWN).await?
+    } else {
+        Vec::new()
     };
     let shows = usize::try_from(SHOWN).unwrap_or_default();
     Ok(html! {

@@ -35,9 +35,10 @@ const COMPONENTS: i64 = 100;
 
 /// Whether the user may change a slot; the policy of changes has none.
 pub fn may_change(visitor: &Visitor, slot: Option<Slot>) -> bool {
-    visitor.may(match slot.is_some_and(|slot| !slot.is_provider()) {
-        true => Permission::ChangeRules,
-        false => Permission::ChangeProviders,
+    visitor.may(if slot.is_some_and(|slot| !slot.is_provider()) {
+        Permission::ChangeRules
+    } else {
+        Permission::ChangeProviders
     })
 }
 
@@ -429,11 +430,14 @@ async fn received(app: &App, request: Request) -> Result<Response, Response> {
         bundles: OfferedBundles::default(),
         file,
     };
-    let may = |slot: Slot| match may_change(&visitor, Some(slot)) {
-        true => Ok(()),
-        false => Err(HttpError::from(ServiceError::NotAllowed(
-            "Only owners and admins change providers",
-        ))),
+    let may = |slot: Slot| {
+        if may_change(&visitor, Some(slot)) {
+            Ok(())
+        } else {
+            Err(HttpError::from(ServiceError::NotAllowed(
+                "Only owners and admins change providers",
+            )))
+        }
     };
     let added = components::upload(app, &app.management, &owner, upload, may).await;
     let (component, _) = added.map_err(IntoResponse::into_response)?;

@@ -159,9 +159,10 @@ async fn received(app: &App, request: Request) -> Result<Response, Response> {
     };
     let made = templates::create(app, &visitor.caller, new, &unrecorded()).await;
     let made = made.map_err(failed)?;
-    let to = match made.template.fields.is_empty() {
-        true => address(&made.template.id),
-        false => format!("{PATH}/send/{}", made.template.id),
+    let to = if made.template.fields.is_empty() {
+        address(&made.template.id)
+    } else {
+        format!("{PATH}/send/{}", made.template.id)
     };
     Ok(Redirect::to(&to).into_response())
 }

@@ -119,9 +119,10 @@ impl Visitor {
         let form = MultipartForm::<T>::from_request(request, app).await;
         let mut form = form.map_err(IntoResponse::into_response)?;
         let given = form.texts.remove("token").unwrap_or_default();
-        match self.is_token(&given) {
-            true => Ok(form),
-            false => Err(refused(self.texts)),
+        if self.is_token(&given) {
+            Ok(form)
+        } else {
+            Err(refused(self.texts))
         }
     }
 
@@ -219,13 +220,14 @@ impl FromRequest<App> for ConsoleForm {
         let path = parts.uri.path().to_owned();
         let values = read_form(Request::from_parts(parts, body), app).await?;
         let given = values.get("token").map_or("", String::as_str);
-        match visitor.is_token(given) {
-            true => Ok(Self {
+        if visitor.is_token(given) {
+            Ok(Self {
                 visitor,
                 path,
                 values,
-            }),
-            false => Err(refused(visitor.texts)),
+            })
+        } else {
+            Err(refused(visitor.texts))
         }
     }
 }
@@ -237,9 +239,10 @@ pub async fn read_form(request: Request, app: &App) -> Result<BTreeMap<String, S
         .map_err(IntoResponse::into_response)?;
     let values: BTreeMap<String, String> =
         url::form_urlencoded::parse(&bytes).into_owned().collect();
-    match values.values().any(|value| value.contains('\0')) {
-        true => Err(HttpError::bad_request("A value has the character U+0000").into_response()),
-        false => Ok(values),
+    if values.values().any(|value| value.contains('\0')) {
+        Err(HttpError::bad_request("A value has the character U+0000").into_response())
+    } else {
+        Ok(values)
     }
 }
 

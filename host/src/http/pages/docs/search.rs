@@ -44,9 +44,10 @@ pub fn sections(question: &str) -> Vec<Hit> {
 }
 
 fn hit(guide: &Guide, section: &Section, word: &str) -> Hit {
-    let title = match section.title == guide.title {
-        true => guide.title.clone(),
-        false => format!("{} · {}", guide.title, section.title),
+    let title = if section.title == guide.title {
+        guide.title.clone()
+    } else {
+        format!("{} · {}", guide.title, section.title)
     };
     let text: Vec<char> = section
         .text

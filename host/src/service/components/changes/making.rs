@@ -131,9 +131,10 @@ async fn permit(
     let uploader = uploader(tx, change).await?;
     let approved_by = approvals(change, &reviews, policy, uploader.as_deref());
     if content.is_emergency {
-        return match approved_by.is_empty() {
-            true => Err(ChangeProblem::SecondPersonMissing.into()),
-            false => Ok(approved_by),
+        return if approved_by.is_empty() {
+            Err(ChangeProblem::SecondPersonMissing.into())
+        } else {
+            Ok(approved_by)
         };
     }
     let required = content.change.reviews_required(policy);
@@ -150,9 +151,10 @@ async fn permit(
         }
         _ => false,
     };
-    match policy.shadow_required && content.change.activates_rules() && !fresh {
-        true => Err(ChangeProblem::ShadowStale.into()),
-        false => Ok(approved_by),
+    if policy.shadow_required && content.change.activates_rules() && !fresh {
+        Err(ChangeProblem::ShadowStale.into())
+    } else {
+        Ok(approved_by)
     }
 }
 

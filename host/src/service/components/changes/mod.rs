@@ -300,9 +300,10 @@ impl From<ChangeReview> for ReviewView {
 }
 
 fn state_at(change: &ComponentChange, now: Timestamp) -> ChangeState {
-    match change.state == ChangeState::Open && change.expires_at <= now {
-        true => ChangeState::Expired,
-        false => change.state,
+    if change.state == ChangeState::Open && change.expires_at <= now {
+        ChangeState::Expired
+    } else {
+        change.state
     }
 }
 

@@ -43,9 +43,10 @@ pub(in super::super) async fn permit_alone(
 ) -> Result<(), ServiceError> {
     // The operators answer for the installation's own components: one, or those who sign its state.
     let Some(org) = &owner.org else {
-        return match core.config.components.state.keys.is_empty() {
-            true => Ok(()),
-            false => Err(ChangeProblem::StateRequired.into()),
+        return if core.config.components.state.keys.is_empty() {
+            Ok(())
+        } else {
+            Err(ChangeProblem::StateRequired.into())
         };
     };
     match policy_of(core, connection, org).await?.reviews_required {

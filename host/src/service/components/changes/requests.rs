@@ -232,9 +232,10 @@ fn check_reason(new: &NewChange) -> Result<(), ServiceError> {
             ));
         }
     }
-    match issues.is_empty() {
-        true => Ok(()),
-        false => Err(ServiceError::Invalid(issues)),
+    if issues.is_empty() {
+        Ok(())
+    } else {
+        Err(ServiceError::Invalid(issues))
     }
 }
 
@@ -286,12 +287,11 @@ async fn propose(
                 effective_at,
             };
             let checked = activation::check(core, owner, slot, request).await?;
-            let probe = match slot.is_provider() {
-                true => {
-                    following::prepare(core, management, &checked.component).await?;
-                    probe::probe(core, management, owner, &checked).await?
-                }
-                false => None,
+            let probe = if slot.is_provider() {
+                following::prepare(core, management, &checked.component).await?;
+                probe::probe(core, management, owner, &checked).await?
+            } else {
+                None
             };
             Ok(CheckedChange {
                 change: RequestedChange::Activate {
@@ -403,13 +403,12 @@ async fn compared(
     let (caller, all) = (&officer.caller, ReplayRequest::default());
     let id = component.id.as_str();
     let report = shadow::replay(core, management, caller, id, &all, |_| {}).await?;
-    let generated = match behaviour::can_generate(component.slot) {
-        true => {
-            let all = DiffRequest::default();
-            let diff = behaviour::diff(core, management, caller, id, &all).await?;
-            Some(behaviour::evidence(diff))
-        }
-        false => None,
+    let generated = if behaviour::can_generate(component.slot) {
+        let all = DiffRequest::default();
+        let diff = behaviour::diff(core, management, caller, id, &all).await?;
+        Some(behaviour::evidence(diff))
+    } else {
+        None
     };
     Ok(ChangeComparison {
         generated,

@@ -71,9 +71,10 @@ impl<W: Write + Send> ColumnWriter<W> {
             ExportLine::Block(block) => self.blocks.push(block),
             ExportLine::Head(head) => self.head = Some(head),
         }
-        match self.rows.len() < ROWS {
-            true => Ok(()),
-            false => self.group().map_err(unwritable),
+        if self.rows.len() < ROWS {
+            Ok(())
+        } else {
+            self.group().map_err(unwritable)
         }
     }
 

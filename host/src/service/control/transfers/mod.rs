@@ -406,12 +406,11 @@ pub(super) fn check_settled(transfer: &Transfer) -> Result<(), ServiceError> {
         TransferState::Accepted,
         TransferState::Confirmed,
     ];
-    match settled.contains(&transfer.state) {
-        true => Ok(()),
-        false => {
-            let message = format!("The transfer is {}", transfer.state);
-            Err(super::out_of_order(&message))
-        }
+    if settled.contains(&transfer.state) {
+        Ok(())
+    } else {
+        let message = format!("The transfer is {}", transfer.state);
+        Err(super::out_of_order(&message))
     }
 }
 

@@ -114,10 +114,7 @@ async fn advance_batch(
     }
     let tree = about.as_ref().map(|(_, tree)| tree);
     let together = transfer.atomic && !is_ending(transfer.state);
-    let limit = match together {
-        true => i64::MAX,
-        false => BATCH,
-    };
+    let limit = if together { i64::MAX } else { BATCH };
     let records = transfers::records(&mut tx, &transfer, step.from, None, limit).await?;
     let (mut names, mut refused) = (PartyNames::default(), Vec::new());
     let (mut conflicts, mut done) = (Vec::new(), Vec::new());

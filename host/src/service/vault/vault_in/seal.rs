@@ -268,19 +268,18 @@ impl VaultInPipeline<'_> {
             rewritten,
         } = self.marked(source).await?;
         let (writer, reader) = (&self.rules.documents, &self.rules.placement);
-        let (update, place) = match sealable {
-            false => (Vec::new(), None),
-            true => {
-                let space = writer
-                    .prepare_seal(pdf.clone(), self.seal_request())
-                    .await??;
-                // The reader checks the document before it is signed.
-                let (given_back, read) = copies::read_back(reader, pdf, &space.appended).await?;
-                read?;
-                pdf = given_back;
-                let place = place_of(&space);
-                (space.appended, Some(place))
-            }
+        let (update, place) = if sealable {
+            let space = writer
+                .prepare_seal(pdf.clone(), self.seal_request())
+                .await??;
+            // The reader checks the document before it is signed.
+            let (given_back, read) = copies::read_back(reader, pdf, &space.appended).await?;
+            read?;
+            pdf = given_back;
+            let place = place_of(&space);
+            (space.appended, Some(place))
+        } else {
+            (Vec::new(), None)
         };
         self.step = PipelineStep::Copy;
         let executed = self.executed(source).await?.pdf.bytes;
@@ -301,9 +300,10 @@ impl VaultInPipeline<'_> {
     fn seal_request(&self) -> documents::SealRequest {
         documents::SealRequest {
             name: self.intent.issuer.clone(),
-            reason: match self.envelope.org.is_test() {
-                true => format!("Test of {}", self.envelope.id),
-                false => format!("Authoritative copy of {}", self.envelope.id),
+            reason: if self.envelope.org.is_test() {
+                format!("Test of {}", self.envelope.id)
+            } else {
+                format!("Authoritative copy of {}", self.envelope.id)
             },
             signed_at: self.intent.frozen_at.to_string(),
             signature_bytes: SIGNATURE_BYTES,
@@ -405,9 +405,10 @@ impl VaultInPipeline<'_> {
         let answer = self.trusted_time(unstamped).await;
         // Another run may have recorded its stamp first. It counts only for this signature.
         let kept = self.done(answer.clone(), Vec::new()).await?;
-        Ok(match kept.is_about(unstamped) {
-            true => kept,
-            false => answer,
+        Ok(if kept.is_about(unstamped) {
+            kept
+        } else {
+            answer
         })
     }
 
